@@ -1,0 +1,274 @@
+package gost28147
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"embed"
+	"errors"
+	"slices"
+	"testing"
+
+	"tamga/gost/gosttest"
+)
+
+//go:embed testdata/*.txt
+var testdata embed.FS
+
+// sBoxLibgcl3 is id-Gost28147-89-TestParamSet, 1.2.643.2.2.31.0 (RFC 4357, section
+// 11.1), in which examples are published.
+var sBoxLibgcl3 = newSBox("id-Gost28147-89-TestParamSet", [8][16]byte{
+	{4, 2, 15, 5, 9, 1, 0, 8, 14, 3, 11, 12, 13, 7, 10, 6},
+	{12, 9, 15, 14, 8, 1, 3, 10, 2, 7, 4, 13, 6, 0, 11, 5},
+	{13, 8, 14, 12, 7, 3, 9, 10, 1, 5, 2, 4, 6, 15, 0, 11},
+	{14, 9, 11, 2, 5, 15, 7, 1, 0, 13, 12, 6, 10, 4, 3, 8},
+	{3, 14, 5, 9, 6, 8, 0, 13, 10, 11, 7, 12, 2, 1, 15, 4},
+	{8, 15, 6, 11, 1, 9, 12, 5, 13, 3, 7, 10, 0, 14, 2, 4},
+	{9, 11, 12, 0, 3, 6, 7, 5, 4, 8, 14, 15, 1, 10, 2, 13},
+	{12, 6, 5, 2, 11, 0, 9, 13, 3, 14, 7, 10, 15, 4, 1, 8},
+})
+
+var sets = []*SBox{SBoxTest, SBoxCryptoPro, SBoxA, SBoxB, SBoxC, SBoxD, SBoxZ, sBoxLibgcl3}
+
+func setOf(t *testing.T, v gosttest.Vector) *SBox {
+	t.Helper()
+	name := v.Text(t, "Set")
+	for _, s := range sets {
+		if s.Name() == name {
+			return s
+		}
+	}
+	t.Fatalf("line %d: no set %s", v.Line, name)
+	return nil
+}
+
+func TestKnownBlocks(t *testing.T) {
+	for _, v := range gosttest.Vectors(t, testdata, "testdata/block.txt") {
+		c, err := NewCipher(v.Bytes(t, "Key"), setOf(t, v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, sealed := v.Bytes(t, "Plain"), v.Bytes(t, "Sealed")
+		got := make([]byte, BlockSize)
+		if c.Encrypt(got, plain); !bytes.Equal(got, sealed) {
+			t.Errorf("line %d: encrypted %x, want %x", v.Line, got, sealed)
+		}
+		if c.Decrypt(got, sealed); !bytes.Equal(got, plain) {
+			t.Errorf("line %d: decrypted %x, want %x", v.Line, got, plain)
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, s := range sets {
+		t.Run(s.Name(), func(t *testing.T) {
+			gosttest.Block(t, func(key []byte) (cipher.Block, error) { return NewCipher(key, s) }, KeySize)
+		})
+	}
+	if _, err := NewCipher(make([]byte, KeySize), nil); err == nil {
+		t.Error("no parameter set is accepted")
+	}
+}
+
+// TestSubstitute compares both evaluations of every set, the constant-time one and
+// the tables, with the rows, for all values of every nibble and octet.
+func TestSubstitute(t *testing.T) {
+	for _, s := range sets {
+		table := s.PublicTable()
+		for i := range 4 {
+			for x := range 256 {
+				word := uint32(x)<<(8*i) ^ 0x5a3c9600
+				var want uint32
+				for j, row := range s.rows {
+					want |= uint32(row[word>>(4*j)&15]) << (4 * j)
+				}
+				if got := s.substitute(word); got != want {
+					t.Fatalf("%s: %08x becomes %08x, want %08x", s.Name(), word, got, want)
+				}
+				got := table[0][word&255] ^ table[1][word>>8&255] ^ table[2][word>>16&255] ^ table[3][word>>24]
+				if want = want<<11 | want>>21; got != want {
+					t.Fatalf("%s: table gives %08x for %08x, want %08x", s.Name(), got, word, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSets catches slips of the pen that known answers might miss: every row is a
+// permutation, and no two sets are the same.
+func TestSets(t *testing.T) {
+	for i, s := range sets {
+		for j, row := range s.rows {
+			sorted := slices.Sorted(slices.Values(row[:]))
+			for x, y := range sorted {
+				if int(y) != x {
+					t.Errorf("%s: row %d is no permutation", s.Name(), j)
+					break
+				}
+			}
+		}
+		for _, other := range sets[:i] {
+			if s.rows == other.rows || s.name == other.name {
+				t.Errorf("%s is %s", s.Name(), other.Name())
+			}
+		}
+	}
+}
+
+var meshings = map[string]Meshing{"none": NoMeshing, "CryptoPro": CryptoProMeshing}
+
+func TestKnownStreams(t *testing.T) {
+	type newStream = func(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error)
+	for _, v := range gosttest.Vectors(t, testdata, "testdata/modes.txt") {
+		modes := map[string][2]newStream{"CNT": {NewCNT, NewCNT}, "CFB": {NewCFBEncrypter, NewCFBDecrypter}}
+		mode, ok := modes[v.Text(t, "Mode")]
+		if !ok {
+			t.Fatalf("line %d: unknown mode", v.Line)
+		}
+		plain, sealed := v.Bytes(t, "Plain"), v.Bytes(t, "Sealed")
+		for i, c := range []struct{ from, to []byte }{{plain, sealed}, {sealed, plain}} {
+			for _, piece := range []int{1, 7, 8, 13, 5000} {
+				st, err := mode[i](v.Bytes(t, "Key"), v.Bytes(t, "IV"), setOf(t, v), meshings[v.Text(t, "Meshing")])
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := bytes.Clone(c.from)
+				for part := range slices.Chunk(got, piece) {
+					st.XORKeyStream(part, part)
+				}
+				if !bytes.Equal(got, c.to) {
+					t.Errorf("line %d, direction %d, by %d octets: wrong result", v.Line, i, piece)
+				}
+			}
+		}
+	}
+}
+
+// TestCount covers the two moduli of the counter at their ends.
+func TestCount(t *testing.T) {
+	for _, c := range []struct{ x, want uint64 }{
+		{0, 0x01010104_01010101},
+		{0x00000000_ffffffff, 0x01010104_01010100}, // the low half wraps without a carry
+		{0xfefefefb_00000000, 0xffffffff_01010101}, // 2^32-1 stays
+		{0xfefefefc_00000000, 0x00000001_01010101}, // 2^32 is 1
+		{0xffffffff_fefefeff, 0x01010104_00000000},
+	} {
+		if got := count(c.x); got != c.want {
+			t.Errorf("count(%016x) = %016x, want %016x", c.x, got, c.want)
+		}
+	}
+}
+
+func TestMACKnownAnswers(t *testing.T) {
+	for _, v := range gosttest.Vectors(t, testdata, "testdata/mac.txt") {
+		want := v.Bytes(t, "MAC")
+		got, err := MAC(v.Bytes(t, "Key"), make([]byte, BlockSize), v.Bytes(t, "Message"), setOf(t, v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != MACSize || !bytes.Equal(got[:len(want)], want) {
+			t.Errorf("line %d: %x, want %x", v.Line, got, want)
+		}
+	}
+}
+
+func TestWrapKnownAnswers(t *testing.T) {
+	type wrapper struct {
+		wrap   func(kek, ukm, cek []byte, s *SBox) ([]byte, error)
+		unwrap func(kek, wrapped []byte, s *SBox) ([]byte, error)
+	}
+	algorithms := map[string]wrapper{"GOST": {Wrap, Unwrap}, "CryptoPro": {WrapCryptoPro, UnwrapCryptoPro}}
+	for _, v := range gosttest.Vectors(t, testdata, "testdata/wrap.txt") {
+		a, ok := algorithms[v.Text(t, "Algorithm")]
+		if !ok {
+			t.Fatalf("line %d: unknown algorithm", v.Line)
+		}
+		s, kek, ukm, cek, want := setOf(t, v), v.Bytes(t, "KEK"), v.Bytes(t, "UKM"), v.Bytes(t, "CEK"), v.Bytes(t, "Wrapped")
+		got, err := a.wrap(kek, ukm, cek, s)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("line %d: wrapped %x, %v, want %x", v.Line, got, err, want)
+		}
+		back, err := a.unwrap(kek, want, s)
+		if err != nil || !bytes.Equal(back, cek) {
+			t.Errorf("line %d: unwrapped %x, %v, want %x", v.Line, back, err, cek)
+		}
+
+		long := append(bytes.Clone(cek), kek...)
+		wrapped, err := a.wrap(kek, ukm, long, s)
+		if err != nil || len(wrapped) != 76 {
+			t.Fatalf("line %d: a key of 64 octets: %d octets, %v", v.Line, len(wrapped), err)
+		}
+		if back, err := a.unwrap(kek, wrapped, s); err != nil || !bytes.Equal(back, long) {
+			t.Errorf("line %d: a key of 64 octets comes back as %x, %v", v.Line, back, err)
+		}
+
+		for i := range want {
+			damaged := bytes.Clone(want)
+			damaged[i] ^= 0x10
+			if back, err := a.unwrap(kek, damaged, s); !errors.Is(err, ErrUnwrap) || back != nil {
+				t.Errorf("line %d: octet %d changed: %x, %v", v.Line, i, back, err)
+			}
+		}
+		for n := range want {
+			if _, err := a.unwrap(kek, want[:n], s); err == nil {
+				t.Errorf("line %d: %d octets unwrap", v.Line, n)
+			}
+		}
+		for _, bad := range []struct{ kek, ukm, cek []byte }{
+			{kek[:31], ukm, cek}, {kek, ukm[:7], cek}, {kek, append(ukm, 0), cek}, {kek, ukm, cek[:31]}, {kek, ukm, nil},
+		} {
+			if _, err := a.wrap(bad.kek, bad.ukm, bad.cek, s); err == nil {
+				t.Errorf("line %d: wrapped with lengths %d, %d, %d", v.Line, len(bad.kek), len(bad.ukm), len(bad.cek))
+			}
+		}
+	}
+}
+
+func TestWrongLengths(t *testing.T) {
+	key, iv := make([]byte, KeySize), make([]byte, BlockSize)
+	if _, err := NewCNT(key, iv[:7], SBoxA, NoMeshing); err == nil {
+		t.Error("NewCNT takes a short vector")
+	}
+	if _, err := NewCFBEncrypter(key[:31], iv, SBoxA, NoMeshing); err == nil {
+		t.Error("NewCFBEncrypter takes a short key")
+	}
+	if _, err := NewCFBDecrypter(key, iv, SBoxA, Meshing(2)); err == nil {
+		t.Error("NewCFBDecrypter takes an unknown meshing")
+	}
+	if _, err := MAC(key, iv, make([]byte, 8), SBoxA); err == nil {
+		t.Error("MAC takes a message of one block")
+	}
+	if _, err := MAC(key, iv[:7], make([]byte, 9), SBoxA); err == nil {
+		t.Error("MAC takes a short vector")
+	}
+}
+
+func BenchmarkCipher(b *testing.B) {
+	key, iv := make([]byte, KeySize), make([]byte, BlockSize)
+	b.Run("block", func(b *testing.B) {
+		c, _ := NewCipher(key, SBoxZ)
+		b.SetBytes(BlockSize)
+		for b.Loop() {
+			c.Encrypt(iv, iv)
+		}
+	})
+	b.Run("CNT/1KiB", func(b *testing.B) {
+		c, _ := NewCNT(key, iv, SBoxZ, NoMeshing)
+		p := make([]byte, 1<<10)
+		b.SetBytes(int64(len(p)))
+		for b.Loop() {
+			c.XORKeyStream(p, p)
+		}
+	})
+	b.Run("MAC/1KiB", func(b *testing.B) {
+		p := make([]byte, 1<<10)
+		b.SetBytes(int64(len(p)))
+		for b.Loop() {
+			MAC(key, iv, p, SBoxZ)
+		}
+	})
+	b.Run("WrapCryptoPro", func(b *testing.B) {
+		for b.Loop() {
+			WrapCryptoPro(key, iv, key, SBoxZ)
+		}
+	})
+}

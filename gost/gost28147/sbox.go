@@ -1,0 +1,78 @@
+package gost28147
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// SBox is a substitution parameter set: eight substitutions of four bits. The sets
+// in force are the variables of this package; there is no way to make others.
+type SBox struct {
+	name string
+	// rows[i] substitutes bits 4i to 4i+3 of a word.
+	rows [8][16]byte
+	// anf holds the algebraic normal form of all 32 output bits: bit b of anf[m]
+	// tells whether the product of the input bits chosen by m, bits of the nibble
+	// that b is in, is a term of output bit b.
+	anf   [16]uint32
+	table func() *[4][256]uint32
+}
+
+func newSBox(name string, rows [8][16]byte) *SBox {
+	s := &SBox{name: name, rows: rows}
+	for i, row := range rows {
+		for m := range row {
+			// The coefficient of a product is the sum of the values at all
+			// arguments that have no other bits (Möbius transform).
+			var c byte
+			for x, y := range row {
+				if x&m == x {
+					c ^= y
+				}
+			}
+			s.anf[m] |= uint32(c) << (4 * i)
+		}
+	}
+	s.table = sync.OnceValue(func() *[4][256]uint32 {
+		t := new([4][256]uint32)
+		for j := range t {
+			for x := range t[j] {
+				y := uint32(rows[2*j][x&15]) | uint32(rows[2*j+1][x>>4])<<4
+				t[j][x] = bits.RotateLeft32(y<<(8*j), 11)
+			}
+		}
+		return t
+	})
+	return s
+}
+
+// Name returns the name of the set's object identifier, such as
+// "id-Gost28147-89-CryptoPro-A-ParamSet".
+func (s *SBox) Name() string { return s.name }
+
+// PublicTable returns tables that join substitution and rotation: the round
+// function of a sum x (RFC 5830, section 5) is
+//
+//	t[0][x&255] ^ t[1][x>>8&255] ^ t[2][x>>16&255] ^ t[3][x>>24]
+//
+// Such look-ups show through the processor's cache which entries were read, so
+// this is for public data only, as in the hash GOST R 34.11-94. NewCipher makes no
+// use of it. The caller must not change the tables.
+func (s *SBox) PublicTable() *[4][256]uint32 { return s.table() }
+
+// substitute applies the set to the eight nibbles of x in constant time: it
+// evaluates the normal form of all 32 bits side by side.
+func (s *SBox) substitute(x uint32) uint32 {
+	const ones = 0x11111111
+	// Each variable is a bit of every nibble, spread over the nibble.
+	b0 := (x & ones) * 15
+	b1 := (x >> 1 & ones) * 15
+	b2 := (x >> 2 & ones) * 15
+	b3 := (x >> 3 & ones) * 15
+	b01, b23 := b0&b1, b2&b3
+	c := &s.anf
+	return c[0] ^ b0&c[1] ^ b1&c[2] ^ b01&c[3] ^
+		b2&(c[4]^b0&c[5]^b1&c[6]^b01&c[7]) ^
+		b3&(c[8]^b0&c[9]^b1&c[10]^b01&c[11]) ^
+		b23&(c[12]^b0&c[13]^b1&c[14]^b01&c[15])
+}

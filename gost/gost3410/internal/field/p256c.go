@@ -1,0 +1,109 @@
+package field
+
+// P256C is a number modulo a prime without a special form, the prime of
+// CryptoPro C, XchB and TC26 256 D. Limbs are little-endian; a value is
+// kept in Montgomery's form, below the prime.
+type P256C [4]uint64
+
+// p256cN is -1/p mod 2^64, p256cSquare is 2^512 mod p.
+const p256cN = 0xDF6E6C2C727C176D
+
+var (
+	p256cPrime = [4]uint64{
+		0x7998F7B9022D759B, 0xCF846E86789051D3, 0xAB1EC85E6B41C8AA, 0x9B9F605F5A858107,
+	}
+	p256cSquare = [4]uint64{
+		0x409973B4C427FCEA, 0x1017BB39C2D346C5, 0x186304212849C07B, 0x807A394EDE097652,
+	}
+)
+
+// Add sets z = x + y.
+func (z *P256C) Add(x, y *P256C) {
+	addMont4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), &p256cPrime)
+}
+
+// Sub sets z = x - y.
+func (z *P256C) Sub(x, y *P256C) {
+	subMont4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), &p256cPrime)
+}
+
+// Mul sets z = x * y.
+func (z *P256C) Mul(x, y *P256C) {
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), &p256cPrime, p256cN)
+}
+
+// Sqr sets z = x * x.
+func (z *P256C) Sqr(x *P256C) { sqrMont4((*[4]uint64)(z), (*[4]uint64)(x), &p256cPrime, p256cN) }
+
+// Triple sets z = 3x.
+func (z *P256C) Triple(x *P256C) {
+	var t P256C
+	t.Add(x, x)
+	z.Add(&t, x)
+}
+
+// MulSmall sets z = x * k for k below 2^32.
+func (z *P256C) MulSmall(x *P256C, k uint64) {
+	var s P256C
+	s.SetSmall(k)
+	z.Mul(x, &s)
+}
+
+// SetSmall sets z = k.
+func (z *P256C) SetSmall(k uint64) {
+	*z = P256C{k}
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
+}
+
+// Invert sets z = 1/x, and 0 when x is 0.
+func (z *P256C) Invert(x *P256C) {
+	// The inverse of x*2^256 is 1/x / 2^256: two factors of 2^256 are missing.
+	invert(z[:], x[:], p256cPrime[:], p256cN)
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
+}
+
+// SetBytes sets z to 32 little-endian octets and reports whether they are below
+// the prime; z is meaningless if not.
+func (z *P256C) SetBytes(b []byte) bool {
+	setBytes(z[:], b)
+	ok := less(z[:], p256cPrime[:]) == 1
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
+	return ok
+}
+
+// Limbs returns the number below the prime.
+func (z *P256C) Limbs() (l [4]uint64) {
+	mulMont4(&l, (*[4]uint64)(z), &[4]uint64{1}, &p256cPrime, p256cN)
+	return l
+}
+
+// IsZero returns 1 if z is 0, else 0.
+func (z *P256C) IsZero() uint64 { return 1 - nonZero(z[:]) }
+
+// PutBytes writes z as 32 little-endian octets.
+func (z *P256C) PutBytes(b []byte) {
+	l := z.Limbs()
+	putBytes(b, l[:])
+}
+
+// Assign sets z = x where mask is all ones and leaves z where it is 0.
+func (z *P256C) Assign(x *P256C, mask uint64) {
+	z[0] ^= mask & (z[0] ^ x[0])
+	z[1] ^= mask & (z[1] ^ x[1])
+	z[2] ^= mask & (z[2] ^ x[2])
+	z[3] ^= mask & (z[3] ^ x[3])
+}
+
+// Lookup sets z = table[index], reading every entry.
+func (z *P256C) Lookup(table []P256C, index uint64) {
+	var r0, r1, r2, r3 uint64
+	for j := range table {
+		mask := equal(uint64(j), index)
+		r0 |= mask & table[j][0]
+		r1 |= mask & table[j][1]
+		r2 |= mask & table[j][2]
+		r3 |= mask & table[j][3]
+	}
+	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
+}

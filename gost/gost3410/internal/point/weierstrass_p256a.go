@@ -1,0 +1,337 @@
+package point
+
+import (
+	"sync"
+
+	"tamga/gost/gost3410/internal/field"
+)
+
+const (
+	sizeP256A    = 8 * len(field.P256A{})
+	windowsP256A = (8*sizeP256A + baseBits - 1) / baseBits // as windows(sizeP256A, baseBits)
+)
+
+// weierstrassP256A is a curve y^2 = x^3 + a*x + b of prime order.
+type weierstrassP256A struct {
+	a, b, b3 field.P256A // b3 is 3b
+	smallB   uint64      // b where it is below 2^32, else 0
+	base     affineP256A
+	order    *field.Modulus
+
+	// The table is built at the first use of the base point.
+	once  sync.Once
+	table *[windowsP256A]windowP256A
+}
+
+// windowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
+type windowP256A struct {
+	x, y [1 << (baseBits - 1)]field.P256A
+}
+
+// affineP256A is a point other than infinity.
+type affineP256A struct{ x, y field.P256A }
+
+// projectiveP256A is the point x/z, y/z; infinity is 0, 1, 0.
+type projectiveP256A struct{ x, y, z field.P256A }
+
+// jacobianP256A is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
+// fast and have exceptions, hence for public values only.
+type jacobianP256A struct{ x, y, z field.P256A }
+
+func newWeierstrassP256A(p parameters) *weierstrassP256A {
+	c := &weierstrassP256A{order: p.modulus(sizeP256A)}
+	p.read(sizeP256A, c.a.SetBytes, p.a)
+	p.read(sizeP256A, c.b.SetBytes, p.b)
+	p.read(sizeP256A, c.base.x.SetBytes, p.x)
+	p.read(sizeP256A, c.base.y.SetBytes, p.y)
+	c.b3.MulSmall(&c.b, 3)
+	c.smallB = p.smallB
+	return c
+}
+
+func (c *weierstrassP256A) Size() int             { return sizeP256A }
+func (c *weierstrassP256A) Order() *field.Modulus { return c.order }
+func (c *weierstrassP256A) Cofactor() uint64      { return 1 }
+
+// contains reports whether the point is on the curve.
+func (c *weierstrassP256A) contains(p *affineP256A) bool {
+	var l, r field.P256A
+	r.Sqr(&p.x)
+	r.Add(&r, &c.a)
+	r.Mul(&r, &p.x)
+	r.Add(&r, &c.b)
+	l.Sqr(&p.y)
+	l.Sub(&l, &r)
+	return l.IsZero() == 1
+}
+
+func (c *weierstrassP256A) Parse(xy []byte) (Point, error) {
+	k := &keyP256A{c: c}
+	if !k.p.x.SetBytes(xy[:sizeP256A]) || !k.p.y.SetBytes(xy[sizeP256A:2*sizeP256A]) {
+		return nil, ErrRange
+	}
+	if !c.contains(&k.p) {
+		return nil, ErrCurve
+	}
+	return k, nil // the order of the curve is prime: every point is in the group of G
+}
+
+// write writes the affine coordinates of p and reports whether they are a point
+// of the curve. Infinity comes out as 0, 0, which is on none of the curves.
+func (c *weierstrassP256A) write(xy []byte, p *projectiveP256A) bool {
+	var z field.P256A
+	var a affineP256A
+	z.Invert(&p.z)
+	a.x.Mul(&p.x, &z)
+	a.y.Mul(&p.y, &z)
+	a.x.PutBytes(xy[:sizeP256A])
+	a.y.PutBytes(xy[sizeP256A : 2*sizeP256A])
+	return c.contains(&a)
+}
+
+// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
+// that a scalar needs one addition a window and no doubling.
+func (c *weierstrassP256A) comb() *[windowsP256A]windowP256A {
+	c.once.Do(func() {
+		c.table = new([windowsP256A]windowP256A)
+		first := c.base
+		for i := range c.table {
+			// The odd multiples, and the even one the next window begins with.
+			var p [1<<(baseBits-1) + 1]projectiveP256A
+			p[0] = first.projective()
+			var twice projectiveP256A
+			c.double(&twice, &p[0])
+			for j := 1; j < len(p)-1; j++ {
+				c.add(&p[j], &p[j-1], &twice)
+			}
+			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+			var a [len(p)]affineP256A
+			normalizeP256A(a[:], p[:])
+			for j := range a[:len(a)-1] {
+				c.table[i].x[j], c.table[i].y[j] = a[j].x, a[j].y
+			}
+			first = a[len(a)-1]
+		}
+	})
+	return c.table
+}
+
+func (p *affineP256A) projective() (q projectiveP256A) {
+	q.x, q.y = p.x, p.y
+	q.z.SetSmall(1)
+	return q
+}
+
+// normalizeP256A sets a to the affine coordinates of p, none at infinity, with one
+// inversion: of the product of all z, from which the inverses are peeled off.
+func normalizeP256A(a []affineP256A, p []projectiveP256A) {
+	products := make([]field.P256A, len(p)) // of the z before each point
+	var product field.P256A
+	product.SetSmall(1)
+	for i := range p {
+		products[i] = product
+		product.Mul(&product, &p[i].z)
+	}
+	product.Invert(&product)
+	for i := len(p) - 1; i >= 0; i-- {
+		var z field.P256A
+		z.Mul(&product, &products[i])
+		product.Mul(&product, &p[i].z)
+		a[i].x.Mul(&p[i].x, &z)
+		a[i].y.Mul(&p[i].y, &z)
+	}
+}
+
+func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool {
+	table := c.comb()
+	var digits [windowsP256A]int8
+	negated := recode(digits[:], k, c.order, baseBits)
+	var sum projectiveP256A
+	for i, d := range digits {
+		index, negative := split(d)
+		var e affineP256A
+		e.x.Lookup(table[i].x[:], index)
+		e.y.Lookup(table[i].y[:], index)
+		var minus field.P256A
+		minus.Sub(&minus, &e.y)
+		e.y.Assign(&minus, negative^negated)
+		if i == 0 {
+			sum = e.projective()
+		} else {
+			c.addMixed(&sum, &sum, &e)
+		}
+	}
+	clear(digits[:])
+	return c.write(xy, &sum)
+}
+
+// keyP256A is a point with its curve.
+type keyP256A struct {
+	c *weierstrassP256A
+	p affineP256A
+}
+
+func (k *keyP256A) Mul(xy []byte, n *field.Scalar) bool {
+	c := k.c
+	var x, y, z [1 << (pointBits - 1)]field.P256A // 1, 3, 5... times the point
+	p := k.p.projective()
+	var twice projectiveP256A
+	c.double(&twice, &p)
+	for j := range x {
+		x[j], y[j], z[j] = p.x, p.y, p.z
+		c.add(&p, &p, &twice)
+	}
+	var buf [maxDigits]int8
+	digits := buf[:windows(sizeP256A, pointBits)]
+	negated := recode(digits, n, c.order, pointBits)
+	var sum projectiveP256A
+	for i := len(digits) - 1; i >= 0; i-- {
+		index, negative := split(digits[i])
+		var e projectiveP256A
+		e.x.Lookup(x[:], index)
+		e.y.Lookup(y[:], index)
+		e.z.Lookup(z[:], index)
+		var minus field.P256A
+		minus.Sub(&minus, &e.y)
+		e.y.Assign(&minus, negative^negated)
+		if i == len(digits)-1 {
+			sum = e
+			continue
+		}
+		for range pointBits {
+			c.double(&sum, &sum)
+		}
+		c.add(&sum, &sum, &e)
+	}
+	clear(digits)
+	return c.write(xy, &sum)
+}
+
+// keyBitsP256A is the width of the non-adjacent form for a point without a table.
+const keyBitsP256A = 5
+
+func (k *keyP256A) SumHasX(r, s, t *field.Scalar) bool {
+	c := k.c
+	base := &c.comb()[0]
+	var odd [1 << (keyBitsP256A - 2)]jacobianP256A
+	odd[0] = jacobianP256A{x: k.p.x, y: k.p.y}
+	odd[0].z.SetSmall(1)
+	var twice jacobianP256A
+	c.doubleJacobian(&twice, &odd[0])
+	for j := 1; j < len(odd); j++ {
+		addJacobianP256A(c, &odd[j], &odd[j-1], &twice)
+	}
+	var ds, dt [maxDigits]int8
+	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, keyBitsP256A))
+	var sum jacobianP256A // infinity
+	for i := length - 1; i >= 0; i-- {
+		c.doubleJacobian(&sum, &sum)
+		if d := ds[i]; d != 0 {
+			index, negative := split(d)
+			e := affineP256A{base.x[index], base.y[index]}
+			if negative != 0 {
+				e.y.Sub(&field.P256A{}, &e.y)
+			}
+			addAffineP256A(c, &sum, &sum, &e)
+		}
+		if d := dt[i]; d != 0 {
+			index, negative := split(d)
+			e := odd[index]
+			if negative != 0 {
+				e.y.Sub(&field.P256A{}, &e.y)
+			}
+			addJacobianP256A(c, &sum, &sum, &e)
+		}
+	}
+	if sum.z.IsZero() == 1 {
+		return false
+	}
+	// x/z^2 is compared with r, r+q, ... below p, which spares the inversion.
+	var zz field.P256A
+	zz.Sqr(&sum.z)
+	var b [sizeP256A]byte
+	for x, more := *r, true; more; more = nextCandidate(&x, c.order, sizeP256A) {
+		var f field.P256A
+		x.PutBytes(b[:])
+		if !f.SetBytes(b[:]) {
+			return false
+		}
+		f.Mul(&f, &zz)
+		f.Sub(&f, &sum.x)
+		if f.IsZero() == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// addJacobianP256A sets z = p + q (add-2007-bl), whatever p and q are, with branches.
+func addJacobianP256A(c *weierstrassP256A, z, p, q *jacobianP256A) {
+	if p.z.IsZero() == 1 {
+		*z = *q
+		return
+	}
+	if q.z.IsZero() == 1 {
+		*z = *p
+		return
+	}
+	var pz, qz, u, s, h, r field.P256A
+	pz.Sqr(&p.z)
+	qz.Sqr(&q.z)
+	u.Mul(&p.x, &qz)
+	h.Mul(&q.x, &pz)
+	s.Mul(&p.y, &q.z)
+	s.Mul(&s, &qz)
+	r.Mul(&q.y, &p.z)
+	r.Mul(&r, &pz)
+	h.Sub(&h, &u)
+	r.Sub(&r, &s)
+	pz.Mul(&p.z, &q.z)
+	finishP256A(c, z, p, &u, &s, &h, &r, &pz)
+}
+
+// addAffineP256A sets z = p + q as addJacobianP256A does.
+func addAffineP256A(c *weierstrassP256A, z, p *jacobianP256A, q *affineP256A) {
+	if p.z.IsZero() == 1 {
+		z.x, z.y = q.x, q.y
+		z.z.SetSmall(1)
+		return
+	}
+	var pz, u, s, h, r field.P256A
+	pz.Sqr(&p.z)
+	h.Mul(&q.x, &pz)
+	r.Mul(&q.y, &p.z)
+	r.Mul(&r, &pz)
+	u, s = p.x, p.y
+	h.Sub(&h, &u)
+	r.Sub(&r, &s)
+	pz = p.z
+	finishP256A(c, z, p, &u, &s, &h, &r, &pz)
+}
+
+// finishP256A finishes an addition: u and s are x and y of p, h and r what q has
+// more than they, all over the common denominator w.
+func finishP256A(c *weierstrassP256A, z, p *jacobianP256A, u, s, h, r, w *field.P256A) {
+	if h.IsZero() == 1 {
+		if r.IsZero() == 1 {
+			c.doubleJacobian(z, p)
+		} else {
+			*z = jacobianP256A{}
+		}
+		return
+	}
+	var hh, hhh, v, x field.P256A
+	hh.Sqr(h)
+	hhh.Mul(&hh, h)
+	v.Mul(u, &hh)
+	x.Sqr(r)
+	x.Sub(&x, &hhh)
+	x.Sub(&x, &v)
+	x.Sub(&x, &v)
+	v.Sub(&v, &x)
+	v.Mul(&v, r)
+	hhh.Mul(&hhh, s)
+	z.x = x
+	z.y.Sub(&v, &hhh)
+	z.z.Mul(w, h)
+}

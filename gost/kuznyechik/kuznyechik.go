@@ -1,0 +1,136 @@
+// Package kuznyechik owns the block cipher "Kuznyechik" of GOST R 34.12-2015 (RFC
+// 7801). Blocks have 16 octets and keys 32, in the order in which the RFC prints
+// them.
+//
+// It runs in constant time, the key schedule too: four blocks at once lie in eight
+// words, one for each bit of an octet, and all steps are logic on these words. A
+// single block costs as much as four; EncryptBlocks is for whoever has more.
+package kuznyechik
+
+import (
+	"crypto/cipher"
+	"fmt"
+)
+
+const (
+	// BlockSize is the length of a block in octets.
+	BlockSize = 16
+	// KeySize is the length of a key in octets.
+	KeySize = 32
+)
+
+// block is the cipher.Block: the ten round keys, each in all four lanes.
+type block struct {
+	keys [10]planes
+}
+
+// NewCipher returns the cipher with a key of KeySize octets, of which it keeps no
+// reference. Encrypt and Decrypt allow any overlap of dst and src and panic when
+// one is shorter than BlockSize. The result also has
+//
+//	EncryptBlocks(dst, src []byte)
+//
+// which enciphers every block of src, whose length must be a multiple of BlockSize
+// and not above that of dst, or it panics. Dst and src must be the same or must not
+// overlap.
+func NewCipher(key []byte) (cipher.Block, error) {
+	if len(key) != KeySize {
+		return nil, fmt.Errorf("kuznyechik: key of %d octets, want %d", len(key), KeySize)
+	}
+	b := new(block)
+	b.expand((*[KeySize]byte)(key))
+	return b, nil
+}
+
+// expand computes the round keys (RFC 7801, section 4.3): the first two are the
+// halves of the key, every other two come out of eight Feistel rounds.
+func (b *block) expand(key *[KeySize]byte) {
+	var a1, a0 planes
+	a1.spread((*[BlockSize]byte)(key[:BlockSize]))
+	a0.spread((*[BlockSize]byte)(key[BlockSize:]))
+	b.keys[0], b.keys[1] = a1, a0
+	for i := range scheduleConstants {
+		x := a1
+		x.xor(&scheduleConstants[i])
+		substitute(&x)
+		x.multiply(forwards)
+		x.xor(&a0)
+		a1, a0 = x, a1
+		if i%8 == 7 {
+			b.keys[i/4+1], b.keys[i/4+2] = a1, a0
+		}
+	}
+}
+
+// BlockSize returns BlockSize.
+func (b *block) BlockSize() int { return BlockSize }
+
+// Encrypt enciphers one block.
+func (b *block) Encrypt(dst, src []byte) {
+	checkBlocks(dst, src)
+	var group [groupSize]byte
+	copy(group[:], src[:BlockSize])
+	b.encrypt(&group)
+	copy(dst, group[:BlockSize])
+}
+
+// Decrypt deciphers one block.
+func (b *block) Decrypt(dst, src []byte) {
+	checkBlocks(dst, src)
+	var group [groupSize]byte
+	copy(group[:], src[:BlockSize])
+	b.decrypt(&group)
+	copy(dst, group[:BlockSize])
+}
+
+func checkBlocks(dst, src []byte) {
+	if len(src) < BlockSize {
+		panic("kuznyechik: input not full block")
+	}
+	if len(dst) < BlockSize {
+		panic("kuznyechik: output not full block")
+	}
+}
+
+// EncryptBlocks enciphers every block of src; see NewCipher.
+func (b *block) EncryptBlocks(dst, src []byte) {
+	if len(src)%BlockSize != 0 {
+		panic("kuznyechik: input not full blocks")
+	}
+	if len(dst) < len(src) {
+		panic("kuznyechik: output smaller than input")
+	}
+	for len(src) > 0 {
+		var group [groupSize]byte
+		n := copy(group[:], src)
+		b.encrypt(&group)
+		copy(dst[:n], group[:])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// encrypt is RFC 7801, section 4.4.1, on four blocks.
+func (b *block) encrypt(group *[groupSize]byte) {
+	var x planes
+	x.pack(group)
+	for i := range 9 {
+		x.xor(&b.keys[i])
+		substitute(&x)
+		x.multiply(forwards)
+	}
+	x.xor(&b.keys[9])
+	x.unpack(group)
+}
+
+// decrypt is RFC 7801, section 4.4.2, on four blocks.
+func (b *block) decrypt(group *[groupSize]byte) {
+	var x planes
+	x.pack(group)
+	for i := 9; i > 0; i-- {
+		x.xor(&b.keys[i])
+		x.multiply(backwards)
+		unsubstitute(&x)
+	}
+	x.xor(&b.keys[0])
+	x.unpack(group)
+}

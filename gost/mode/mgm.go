@@ -1,0 +1,234 @@
+// Package mode owns modes of operation of 128-bit block ciphers: of those that the
+// standards define, only what a stored key needs, which is MGM.
+package mode
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+const (
+	blockSize = 16
+	// MGMNonceSize is the length of a nonce in octets. Its first bit is ignored.
+	MGMNonceSize = 16
+	// MGMTagSize is the length of a tag in octets.
+	MGMTagSize = 16
+)
+
+// maxMGMLength bounds plaintext and additional data together: RFC 9058, section 4,
+// counts their bits in 64. It is far above what a process can hold.
+const maxMGMLength = 1<<61 - 1
+
+// ErrOpen says that a message is not authentic under this key, nonce and
+// additional data.
+var ErrOpen = errors.New("mode: message does not authenticate: wrong key, nonce or additional data, or changed octets")
+
+// manyBlocks is a cipher.Block that enciphers several blocks faster than one by
+// one.
+type manyBlocks interface {
+	cipher.Block
+	EncryptBlocks(dst, src []byte)
+}
+
+type mgm struct {
+	block   cipher.Block
+	encrypt func(blocks []byte) // enciphers every block of a slice in place
+}
+
+// NewMGM returns the authenticated encryption mode MGM (RFC 9058) over a cipher
+// with blocks of 16 octets and with the full tag of 16 octets. It uses the cipher's
+// EncryptBlocks(dst, src []byte) where there is one. It is as constant in time as
+// the cipher: the products in the field use no table.
+//
+// Nonces have MGMNonceSize octets and must not repeat under a key. The RFC gives a
+// nonce 127 bits; the first bit of the 16 octets is ignored, so that nonces that
+// differ in it alone are the same nonce. Random nonces are safe for 2^32 messages
+// under a key.
+//
+// As everywhere in cipher.AEAD, Seal and Open panic on a nonce of another length
+// and on buffers that overlap in part. Seal also panics when neither plaintext nor
+// additional data has an octet, which the RFC rules out since the tag would be the
+// same for all nonces, or when they have 2^61 octets or more; Open returns ErrOpen
+// for such messages. Open deciphers only after the tag has been found right.
+func NewMGM(b cipher.Block) (cipher.AEAD, error) {
+	if n := b.BlockSize(); n != blockSize {
+		return nil, fmt.Errorf("mode: cipher with blocks of %d octets, want %d", n, blockSize)
+	}
+	m := &mgm{block: b}
+	if many, ok := b.(manyBlocks); ok {
+		m.encrypt = func(p []byte) { many.EncryptBlocks(p, p) }
+	} else {
+		m.encrypt = func(p []byte) {
+			for ; len(p) > 0; p = p[blockSize:] {
+				b.Encrypt(p, p)
+			}
+		}
+	}
+	return m, nil
+}
+
+// NonceSize returns MGMNonceSize.
+func (m *mgm) NonceSize() int { return MGMNonceSize }
+
+// Overhead returns MGMTagSize.
+func (m *mgm) Overhead() int { return MGMTagSize }
+
+// Seal enciphers plaintext and appends it and the tag to dst. Dst may be
+// plaintext[:0].
+func (m *mgm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	checkNonce(nonce)
+	if !lengthsAllowed(len(plaintext), len(additionalData)) {
+		panic("mode: MGM with no or too many octets to seal and authenticate")
+	}
+	head, out := grow(dst, len(plaintext)+MGMTagSize)
+	if overlapInexactly(out, plaintext) || overlap(out, additionalData) {
+		panic("mode: invalid buffer overlap")
+	}
+	ciphertext := out[:len(plaintext)]
+	m.xorKeyStream(ciphertext, plaintext, nonce)
+	tag := m.tag(nonce, ciphertext, additionalData)
+	copy(out[len(plaintext):], tag[:])
+	return head
+}
+
+// Open checks the tag at the end of ciphertext, deciphers the rest and appends it
+// to dst. Dst may be ciphertext[:0]. It returns ErrOpen and leaves dst alone when
+// the tag is not right.
+func (m *mgm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	checkNonce(nonce)
+	n := len(ciphertext) - MGMTagSize
+	if n < 0 || !lengthsAllowed(n, len(additionalData)) {
+		return nil, ErrOpen
+	}
+	ciphertext, tag := ciphertext[:n], ciphertext[n:]
+	head, out := grow(dst, n)
+	if overlapInexactly(out, ciphertext) || overlap(out, additionalData) {
+		panic("mode: invalid buffer overlap")
+	}
+	want := m.tag(nonce, ciphertext, additionalData)
+	if subtle.ConstantTimeCompare(want[:], tag) != 1 {
+		return nil, ErrOpen
+	}
+	m.xorKeyStream(out, ciphertext, nonce)
+	return head, nil
+}
+
+func checkNonce(nonce []byte) {
+	if len(nonce) != MGMNonceSize {
+		panic("mode: incorrect nonce length given to MGM")
+	}
+}
+
+func lengthsAllowed(text, data int) bool {
+	sum, carry := bits.Add64(uint64(text), uint64(data), 0)
+	return carry == 0 && sum > 0 && sum <= maxMGMLength
+}
+
+// A sequence is one of the two sequences of enciphered counters, Y for the key
+// stream and Z for the factors of the tag, made some blocks ahead.
+type sequence struct {
+	m     *mgm
+	hi    uint64 // the counter of the next block
+	lo    uint64
+	right bool // count in the right half, not in the left one
+	ready []byte
+	buf   [8 * blockSize]byte
+}
+
+// start begins a sequence: the nonce, after its first bit has been set to what
+// separates the sequences, enciphered (RFC 9058, section 4.1).
+func (s *sequence) start(m *mgm, nonce []byte, right bool) {
+	s.m, s.right = m, right
+	first := s.buf[:blockSize]
+	copy(first, nonce)
+	first[0] &= 0x7f
+	if !right {
+		first[0] |= 0x80
+	}
+	m.block.Encrypt(first, first)
+	s.hi, s.lo = binary.BigEndian.Uint64(first), binary.BigEndian.Uint64(first[8:])
+}
+
+// next returns the next block of the sequence. ahead is how many blocks are
+// wanted, this one included.
+func (s *sequence) next(ahead int) []byte {
+	if len(s.ready) == 0 {
+		s.ready = s.buf[:min(len(s.buf)/blockSize, ahead)*blockSize]
+		for b := s.ready; len(b) > 0; b = b[blockSize:] {
+			binary.BigEndian.PutUint64(b, s.hi)
+			binary.BigEndian.PutUint64(b[8:], s.lo)
+			if s.right {
+				s.lo++
+			} else {
+				s.hi++
+			}
+		}
+		s.m.encrypt(s.ready)
+	}
+	b := s.ready[:blockSize]
+	s.ready = s.ready[blockSize:]
+	return b
+}
+
+// blocksOf is the number of blocks that n octets take.
+func blocksOf(n int) int { return n/blockSize + (n%blockSize+blockSize-1)/blockSize }
+
+// xorKeyStream is the encryption of RFC 9058, section 4.1, step 2.
+func (m *mgm) xorKeyStream(dst, src, nonce []byte) {
+	var y sequence
+	y.start(m, nonce, true)
+	for len(src) > 0 {
+		n := subtle.XORBytes(dst, src[:min(blockSize, len(src))], y.next(blocksOf(len(src))))
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// tag is RFC 9058, section 4.1, steps 3 to 5: the sum of the blocks of data and of
+// ciphertext, each filled up with zeros, and of the block of their lengths in bits,
+// each times a factor of its own.
+func (m *mgm) tag(nonce, ciphertext, data []byte) (tag [MGMTagSize]byte) {
+	var z sequence
+	z.start(m, nonce, false)
+	left := blocksOf(len(data)) + blocksOf(len(ciphertext)) + 1
+	var sum element
+	for _, p := range [][]byte{data, ciphertext} {
+		for len(p) > 0 {
+			var last [blockSize]byte
+			p = p[copy(last[:], p):]
+			sum.addProduct(load(z.next(left)), load(last[:]))
+			left--
+		}
+	}
+	sum.addProduct(load(z.next(left)), element{uint64(len(data)) * 8, uint64(len(ciphertext)) * 8})
+	binary.BigEndian.PutUint64(tag[:], sum.hi)
+	binary.BigEndian.PutUint64(tag[8:], sum.lo)
+	m.block.Encrypt(tag[:], tag[:])
+	return tag
+}
+
+// An element of the field of 2^128 elements modulo x^128+x^7+x^2+x+1, the first bit
+// of a block being the highest coefficient.
+type element struct{ hi, lo uint64 }
+
+func load(b []byte) element {
+	return element{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// addProduct adds a*b to z in constant time.
+func (z *element) addProduct(a, b element) {
+	for _, word := range [2]uint64{b.lo, b.hi} {
+		for range 64 {
+			bit := -(word & 1)
+			word >>= 1
+			z.hi ^= a.hi & bit
+			z.lo ^= a.lo & bit
+			top := -(a.hi >> 63)
+			a.hi = a.hi<<1 | a.lo>>63
+			a.lo = a.lo<<1 ^ top&0x87
+		}
+	}
+}

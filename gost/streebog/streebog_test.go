@@ -1,0 +1,127 @@
+package streebog
+
+import (
+	"bytes"
+	"embed"
+	"encoding/binary"
+	"hash"
+	"testing"
+
+	"tamga/gost/gosttest"
+)
+
+//go:embed testdata/*.txt
+var testdata embed.FS
+
+func TestKnownAnswers(t *testing.T) {
+	for _, v := range gosttest.Vectors(t, testdata, "testdata/rfc6986.txt") {
+		m := v.Bytes(t, "Message")
+		for _, c := range []struct {
+			field string
+			new   func() hash.Hash
+			sum   func([]byte) []byte
+		}{
+			{"H256", New256, func(m []byte) []byte { s := Sum256(m); return s[:] }},
+			{"H512", New512, func(m []byte) []byte { s := Sum512(m); return s[:] }},
+		} {
+			if !v.Has(c.field) {
+				continue
+			}
+			want := v.Bytes(t, c.field)
+			h := c.new()
+			h.Write(m)
+			if got := h.Sum(nil); !bytes.Equal(got, want) {
+				t.Errorf("line %d, %s: %x, want %x", v.Line, c.field, got, want)
+			}
+			if got := c.sum(m); !bytes.Equal(got, want) {
+				t.Errorf("line %d, %s in one call: %x, want %x", v.Line, c.field, got, want)
+			}
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("256", func(t *testing.T) { gosttest.Hash(t, New256) })
+	t.Run("512", func(t *testing.T) { gosttest.Hash(t, New512) })
+}
+
+// TestCarry covers what short messages do not reach: carries through every word of
+// the bit count and of the sum.
+func TestCarry(t *testing.T) {
+	var n [8]uint64
+	for i := range n {
+		n[i] = ^uint64(0)
+	}
+	n[7] = 5
+	addWord(&n, 1)
+	if want := [8]uint64{7: 6}; n != want {
+		t.Errorf("carry through the bit count: %x, want %x", n, want)
+	}
+
+	s := state{sigma: [8]uint64{0: 1 << 63}}
+	var block [BlockSize]byte
+	for i := range 56 {
+		block[i] = 0xff
+	}
+	block[7] = 0x80
+	clear(block[:7])
+	blocks(&s, block[:])
+	if want := [8]uint64{7: 1}; s.sigma != want {
+		t.Errorf("carry through the sum: %x, want %x", s.sigma, want)
+	}
+}
+
+// states that no message leads to
+func TestImpossibleStates(t *testing.T) {
+	start, err := newDigest(Size256).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const h, n, sigma, buf = 6, 6 + 64, 6 + 128, 6 + 192
+	for _, c := range []struct {
+		name   string
+		damage func(b []byte)
+	}{
+		{"other result size", func(b []byte) { b[4] = Size512 }},
+		{"unknown result size", func(b []byte) { b[4] = 33 }},
+		{"full buffer", func(b []byte) { b[5] = BlockSize }},
+		{"overfull buffer", func(b []byte) { b[5] = 255 }},
+		{"octets after the buffered ones", func(b []byte) { b[buf+63] = 1 }},
+		{"bit count of a part of a block", func(b []byte) { binary.LittleEndian.PutUint64(b[n:], 8) }},
+		{"no block, but another chaining value", func(b []byte) { b[h] ^= 1 }},
+		{"no block, but a sum", func(b []byte) { b[sigma] ^= 1 }},
+	} {
+		b := bytes.Clone(start)
+		c.damage(b)
+		if err := newDigest(Size256).UnmarshalBinary(b); err == nil {
+			t.Errorf("%s: accepted", c.name)
+		}
+	}
+	if err := newDigest(Size512).UnmarshalBinary(start); err == nil {
+		t.Error("the state of a 256-bit hash is accepted by a 512-bit hash")
+	}
+}
+
+func FuzzUnmarshal(f *testing.F) {
+	for _, n := range []int{0, 1, 63, 64, 200} {
+		d := newDigest(Size256)
+		d.Write(make([]byte, n))
+		b, _ := d.MarshalBinary()
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := newDigest(Size256)
+		if err := d.UnmarshalBinary(b); err != nil {
+			if *d != *newDigest(Size256) {
+				t.Fatal("a refused state changed the hash")
+			}
+			return
+		}
+		back, err := d.MarshalBinary()
+		if err != nil || !bytes.Equal(back, b) {
+			t.Fatalf("accepted %x, marshals to %x, %v", b, back, err)
+		}
+		d.Write(make([]byte, 100))
+		d.Sum(nil)
+	})
+}
