@@ -1,0 +1,153 @@
+package judge
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Castle is Bouncy Castle, a second GOST implementation independent of OpenSSL,
+// behind a small Java program that answers one question at a time. The program
+// gives it GOST keys in the older form, with digestParamSet: version 1.72 fails on
+// the form of RFC 9215.
+type Castle struct {
+	t     testing.TB
+	dir   string
+	mu    sync.Mutex // one question at a time; guards the rest
+	in    io.WriteCloser
+	out   *bufio.Reader
+	kill  func() error
+	files int
+}
+
+//go:embed java/Judge.java
+var judgeSource []byte
+
+// jars are the libraries of Debian's libbcprov-java and libbcpkix-java.
+var jars = []string{
+	"/usr/share/java/bcprov.jar",
+	"/usr/share/java/bcpkix.jar",
+	"/usr/share/java/bcutil.jar",
+}
+
+// BouncyCastle starts the judge, which lives as long as the test.
+func BouncyCastle(t testing.TB) *Castle {
+	t.Helper()
+	java, err := exec.LookPath("java")
+	if err != nil {
+		missing(t, "the java program is not installed")
+	}
+	if _, err := exec.LookPath("javac"); err != nil {
+		missing(t, "the Java compiler is not installed (a JDK, not only a runtime)")
+	}
+	for _, jar := range jars {
+		if _, err := os.Stat(jar); err != nil {
+			missing(t, "Bouncy Castle is not installed ("+jar+")")
+		}
+	}
+	c := &Castle{t: t, dir: t.TempDir()}
+	source := c.write("Judge.java", judgeSource)
+	// Given a source file, java compiles it in memory and runs it: one compilation
+	// for all questions of a test, and no class files to clean up.
+	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-cp", strings.Join(jars, string(os.PathListSeparator)), source)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("judge: starting java: %v", err)
+	}
+	c.kill = cmd.Process.Kill
+	t.Cleanup(func() {
+		c.in.Close() // ends the program: it reads questions to the end of its input
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("judge: java: %v: %s", err, errs.String())
+		}
+	})
+	if line, err := c.line(); err != nil || line != "READY" {
+		t.Fatalf("judge: java answered %q, %v: %s", line, err, errs.String())
+	}
+	return c
+}
+
+// VerifyCMS judges a signed message with its content, nil when the message
+// carries it, and the signers' certificates up to a root among the authorities (PEM).
+func (c *Castle) VerifyCMS(cms, content, caPEM []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	beside := "-"
+	if content != nil {
+		beside = c.fresh(content)
+	}
+	return c.ask("cms", c.fresh(cms), beside, c.fresh(caPEM))
+}
+
+// VerifyRaw judges a bare signature over data by the key of a certificate.
+func (c *Castle) VerifyRaw(certDER, data, value []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ask("raw", c.fresh(certDER), c.fresh(data), c.fresh(value))
+}
+
+// VerifyCertificate judges that a certificate has a path to a root among the authorities (PEM).
+func (c *Castle) VerifyCertificate(certDER, caPEM []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ask("cert", c.fresh(certDER), c.fresh(caPEM))
+}
+
+// ask sends one question and returns nil for OK.
+func (c *Castle) ask(fields ...string) error {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, strings.Join(fields, "\t")+"\n"); err != nil {
+		c.t.Fatalf("judge: asking java: %v", err)
+	}
+	answer, err := c.line()
+	switch {
+	case err != nil:
+		c.t.Fatalf("judge: no answer from java: %v", err)
+	case answer == "OK":
+		return nil
+	case !strings.HasPrefix(answer, "FAIL "):
+		c.t.Fatalf("judge: java answered %q", answer)
+	}
+	return errors.New("judge: Bouncy Castle: " + strings.TrimPrefix(answer, "FAIL "))
+}
+
+// line reads one answer; a program that stays silent is ended.
+func (c *Castle) line() (string, error) {
+	timer := time.AfterFunc(patience, func() { c.kill() })
+	defer timer.Stop()
+	line, err := c.out.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err
+}
+
+// fresh writes a file under a name of its own.
+func (c *Castle) fresh(data []byte) string {
+	c.files++
+	return c.write(fmt.Sprintf("%d.bin", c.files), data)
+}
+
+func (c *Castle) write(name string, data []byte) string {
+	c.t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,111 @@
+package chain
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"time"
+
+	"tamga/pki/x509gost"
+)
+
+// processed are the extensions whose meaning is taken into account, so that
+// they may be critical. Alternative names are not looked at because nothing
+// here looks for a name; policies because every policy is accepted.
+var processed = []x509gost.OID{
+	x509gost.OIDBasicConstraints, x509gost.OIDKeyUsage, x509gost.OIDExtKeyUsage,
+	x509gost.OIDSubjectKeyID, x509gost.OIDAuthorityKeyID, x509gost.OIDPrivateKeyUsage,
+	x509gost.OIDSubjectAltName, x509gost.OIDPolicies, x509gost.OIDCRLPoints, x509gost.OIDInfoAccess,
+}
+
+// judge looks at every certificate of a complete path, leaf first.
+func (s *search) judge(path []*x509gost.Certificate) []Finding {
+	var f findings
+	below := 0 // authorities under the one looked at, self-issued ones not counted
+	for i, c := range path {
+		anchor := i == len(path)-1
+		f.validity(c, s.At)
+		f.extensions(c)
+		if i == 0 {
+			f.leaf(c, s.Options)
+		} else {
+			f.authority(c, below, anchor)
+			if !anchor {
+				f.usage(c, s.Usage)
+			}
+			if !c.IsSelfIssued() {
+				below++
+			}
+		}
+		if !anchor {
+			s.revocation(&f, c, path[i+1])
+		}
+	}
+	return f
+}
+
+type findings []Finding
+
+func (f *findings) add(code string, fatal bool, c *x509gost.Certificate, format string, args ...any) {
+	*f = append(*f, Finding{Code: code, Certificate: c, Fatal: fatal, Text: describe(c) + " " + fmt.Sprintf(format, args...)})
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func (f *findings) validity(c *x509gost.Certificate, at time.Time) {
+	if at.Before(c.NotBefore) {
+		f.add(CodeNotYetValid, true, c, "is valid from %s on, judged at %s", stamp(c.NotBefore), stamp(at))
+	}
+	// notAfter is given in whole seconds and the last one belongs to the period.
+	if !at.Before(c.NotAfter.Add(time.Second)) {
+		f.add(CodeExpired, true, c, "was valid until %s, judged at %s", stamp(c.NotAfter), stamp(at))
+	}
+}
+
+func (f *findings) extensions(c *x509gost.Certificate) {
+	for _, e := range c.Extensions {
+		if e.Critical && !slices.ContainsFunc(processed, e.OID.Equal) {
+			f.add(CodeCriticalExtension, true, c, "has the critical extension %s, which is not understood here", e.OID)
+		}
+	}
+}
+
+func (f *findings) leaf(c *x509gost.Certificate, o Options) {
+	f.usage(c, o.Usage)
+	early := !c.PrivateKeyNotBefore.IsZero() && o.At.Before(c.PrivateKeyNotBefore)
+	late := !c.PrivateKeyNotAfter.IsZero() && o.At.After(c.PrivateKeyNotAfter)
+	if early || late {
+		f.add(CodePrivateKeyPeriod, false, c, "has a private key whose period of use does not contain %s", stamp(o.At))
+	}
+}
+
+// usage checks extended key usage. Without the extension every use is allowed;
+// an authority that has it limits what it issues.
+func (f *findings) usage(c *x509gost.Certificate, wanted []x509gost.OID) {
+	if len(wanted) == 0 || len(c.ExtKeyUsage) == 0 {
+		return
+	}
+	for _, has := range c.ExtKeyUsage {
+		if has.Equal(x509gost.UsageAny) || slices.ContainsFunc(wanted, has.Equal) {
+			return
+		}
+	}
+	f.add(CodeExtendedUsage, true, c, "allows the uses %v, wanted is one of %v", c.ExtKeyUsage, wanted)
+}
+
+// authority checks the right to issue, with below authorities under it.
+func (f *findings) authority(c *x509gost.Certificate, below int, anchor bool) {
+	switch {
+	case anchor && len(c.Extensions) == 0:
+		// Version 1 cannot say more, and an anchor is trusted by decision.
+		f.add(CodeNotAuthority, false, c, "is an anchor without extensions")
+	case !c.IsCA:
+		f.add(CodeNotAuthority, true, c, "has no right to issue certificates (basicConstraints)")
+	}
+	if c.HasKeyUsage && c.KeyUsage&x509.KeyUsageCertSign == 0 {
+		f.add(CodeKeyUsage, true, c, "has a key that is not for signing certificates (keyCertSign)")
+	}
+	if c.MaxPathLen >= 0 && below > c.MaxPathLen {
+		f.add(CodePathLength, true, c, "allows %d authorities under it, the path has %d", c.MaxPathLen, below)
+	}
+}

@@ -1,0 +1,185 @@
+package chain
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"tamga/pki/x509gost"
+)
+
+// Bounds of a search. Certificates of a message are chosen by whoever sent it:
+// many with one name, or issued crosswise, must not cost more than this.
+const (
+	maxDepth      = 10   // certificates of a path
+	maxSignatures = 100  // signatures of certificates and of lists that are checked
+	maxSteps      = 1000 // certificates put onto a path
+)
+
+// search walks from the leaf upwards, depth first, and keeps the best path.
+type search struct {
+	Options
+	checked    map[link]error // signatures checked so far
+	steps      int
+	exhausted  bool
+	best       *Verdict // complete path with the fewest fatal findings
+	bestFatal  int
+	furthest   []*x509gost.Certificate // longest path without an anchor
+	mismatches []Finding               // signatures that did not match
+}
+
+// link is a certificate or a list and the certificate whose key is to have
+// signed it.
+type link struct {
+	signed signedBy
+	issuer *x509gost.Certificate
+}
+
+// signedBy is what certificates and revocation lists have in common.
+type signedBy interface {
+	CheckSignatureFrom(*x509gost.Certificate) error
+}
+
+func newSearch(o Options) *search {
+	return &search{Options: o, checked: make(map[link]error)}
+}
+
+// errBudget stands for a signature that was not checked any more.
+var errBudget = fmt.Errorf("not checked: the limit of %d signatures is reached", maxSignatures)
+
+func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) error {
+	l := link{signed, issuer}
+	err, known := s.checked[l]
+	if known {
+		return err
+	}
+	if len(s.checked) == maxSignatures {
+		s.exhausted = true
+		return errBudget
+	}
+	err = signed.CheckSignatureFrom(issuer)
+	s.checked[l] = err
+	return err
+}
+
+// extend tries every way on from path and reports whether the search is over.
+func (s *search) extend(path []*x509gost.Certificate) (done bool) {
+	last := path[len(path)-1]
+	if s.steps++; s.steps > maxSteps {
+		s.exhausted = true
+		return true
+	}
+	if slices.ContainsFunc(s.Roots, last.Equal) {
+		return s.complete(path)
+	}
+	if len(path) > len(s.furthest) {
+		s.furthest = slices.Clone(path)
+	}
+	if len(path) == maxDepth {
+		return false
+	}
+	for _, issuer := range s.candidates(path) {
+		if err := s.checkSignature(last, issuer); err != nil {
+			s.mismatch(last, issuer, err)
+			continue
+		}
+		if s.extend(append(path[:len(path):len(path)], issuer)) {
+			return true
+		}
+	}
+	return false
+}
+
+// complete judges a path that ends at an anchor. The first faultless one ends
+// the search.
+func (s *search) complete(path []*x509gost.Certificate) (done bool) {
+	v := &Verdict{Chain: slices.Clone(path), Findings: s.judge(path)}
+	fatal := 0
+	for _, f := range v.Findings {
+		if f.Fatal {
+			fatal++
+		}
+	}
+	if s.best == nil || fatal < s.bestFatal {
+		s.best, s.bestFatal = v, fatal
+	}
+	return fatal == 0
+}
+
+// candidates are the certificates whose subject is the issuer of the last of
+// the path: those whose key identifier fits first, anchors before others.
+// Identifiers are hints only: nothing binds them.
+func (s *search) candidates(path []*x509gost.Certificate) []*x509gost.Certificate {
+	last := path[len(path)-1]
+	var likely, others []*x509gost.Certificate
+	for _, list := range [][]*x509gost.Certificate{s.Roots, s.Intermediates} {
+		for _, c := range list {
+			if !c.Subject.Equal(last.Issuer) || slices.ContainsFunc(path, func(p *x509gost.Certificate) bool { return sameHolder(p, c) }) {
+				continue
+			}
+			if len(last.AuthorityKeyID) > 0 && bytes.Equal(last.AuthorityKeyID, c.SubjectKeyID) {
+				likely = append(likely, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+	}
+	return append(likely, others...)
+}
+
+// sameHolder tells that two certificates are of one name and one key: a path
+// that comes back to them goes in a circle.
+func sameHolder(a, b *x509gost.Certificate) bool {
+	return bytes.Equal(a.RawSPKI, b.RawSPKI) && a.Subject.Equal(b.Subject)
+}
+
+func (s *search) mismatch(c, issuer *x509gost.Certificate, err error) {
+	if len(s.mismatches) == maxSignatures {
+		return
+	}
+	s.mismatches = append(s.mismatches, Finding{
+		Code: CodeSignature, Certificate: c,
+		Text: fmt.Sprintf("%s is not signed by the key of %s: %v", describe(c), describe(issuer), err),
+	})
+}
+
+// noPath explains why no anchor was reached.
+func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
+	v := &Verdict{Chain: s.furthest}
+	end := leaf
+	if len(v.Chain) > 0 {
+		end = v.Chain[len(v.Chain)-1]
+	}
+	reason := Finding{Code: CodeNoPath, Certificate: end, Fatal: true}
+	// A wrong signature is the reason when the certificate where the path ends
+	// had issuers by name and none of them signed it.
+	for _, m := range s.mismatches {
+		if m.Certificate == end {
+			m.Fatal = true
+			v.Findings = append(v.Findings, m)
+		}
+	}
+	switch {
+	case s.exhausted:
+		reason.Text = fmt.Sprintf("the search for a path ended after %d steps and %d signatures", s.steps, len(s.checked))
+	case len(v.Chain) == maxDepth:
+		reason.Text = fmt.Sprintf("no anchor within %d certificates", maxDepth)
+	case len(v.Findings) > 0:
+		return v
+	case end.IsSelfIssued():
+		reason.Text = fmt.Sprintf("%s issued itself and is not a trust anchor", describe(end))
+	default:
+		reason.Text = fmt.Sprintf("the issuer of %s, %q, is not among the certificates at hand", describe(end), end.Issuer)
+	}
+	v.Findings = append(v.Findings, reason)
+	return v
+}
+
+// describe names a certificate in a text for people.
+func describe(c *x509gost.Certificate) string {
+	name := c.Subject.String()
+	if cn, ok := c.Subject.Get(x509gost.OIDCommonName); ok {
+		name = cn
+	}
+	return fmt.Sprintf("certificate %q (serial %s)", name, c.SerialHex())
+}

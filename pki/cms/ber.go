@@ -1,0 +1,298 @@
+package cms
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Tags as their identifier octet, constructed bit included.
+const (
+	tagInteger     = 0x02
+	tagBitString   = 0x03
+	tagOctets      = 0x04
+	tagNull        = 0x05
+	tagOID         = 0x06
+	tagSequence    = 0x30
+	tagSet         = 0x31
+	tagContext0    = 0xa0
+	tagContext1    = 0xa1
+	bitConstructed = 0x20
+)
+
+// element is the header of one BER element in the message.
+type element struct {
+	tag        byte  // identifier octet; its low bits are 0x1f for a tag number above 30
+	start      int64 // of the header
+	body       int64 // of the contents
+	length     int64 // of the contents; -1 when indefinite
+	bodyLimit  int64 // contents end here at the latest
+	indefinite bool
+}
+
+// scanner reads headers from a message of any size through a small window, so
+// that a header costs no read of its own.
+type scanner struct {
+	source io.ReaderAt
+	size   int64
+	window [4096]byte
+	at     int64 // offset of window[0]
+	have   int
+	walked int // elements visited in search of an end mark
+}
+
+// peek returns up to n octets at off: fewer only at the end of the message.
+func (s *scanner) peek(off int64, n int) ([]byte, error) {
+	if off >= s.at && off+int64(n) <= s.at+int64(s.have) {
+		return s.window[off-s.at:][:n], nil
+	}
+	want := min(int64(len(s.window)), s.size-off)
+	if want <= 0 {
+		return nil, nil
+	}
+	got, err := s.source.ReadAt(s.window[:want], off)
+	if int64(got) < want {
+		s.have = 0
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("cms: reading %d octets at offset %d: %w", want, off, err)
+	}
+	s.at, s.have = off, got
+	return s.window[:min(n, got)], nil
+}
+
+// header reads the header at off of an element that must end before limit.
+func (s *scanner) header(off, limit int64) (element, error) {
+	const most = 6 + 9 // identifier with a long tag number, length of up to 8 octets
+	b, err := s.peek(off, int(min(most, limit-off)))
+	if err != nil {
+		return element{}, err
+	}
+	h, n, length, err := parseHeader(b)
+	if err != nil {
+		return element{}, fmt.Errorf("cms: at offset %d: %w", off, err)
+	}
+	e := element{tag: h, start: off, body: off + int64(n), length: length, bodyLimit: limit, indefinite: length < 0}
+	if !e.indefinite {
+		if length > limit-e.body {
+			return element{}, fmt.Errorf("cms: at offset %d: the element is %d octets long but only %d are left: the message is cut short or damaged", off, length, limit-e.body)
+		}
+		e.bodyLimit = e.body + length
+	}
+	return e, nil
+}
+
+// end returns the offset after the element, for an indefinite one after its end
+// mark, which means walking over what is inside.
+func (s *scanner) end(e element, depth int) (int64, error) {
+	if !e.indefinite {
+		return e.body + e.length, nil
+	}
+	if depth > maxDepth {
+		return 0, fmt.Errorf("cms: at offset %d: elements are nested deeper than %d", e.start, maxDepth)
+	}
+	for off := e.body; ; {
+		c, err := s.header(off, e.bodyLimit)
+		if err != nil {
+			return 0, err
+		}
+		if s.walked++; s.walked > maxWalked {
+			return 0, fmt.Errorf("cms: at offset %d: more than %d elements of indefinite length", off, maxWalked)
+		}
+		if c.tag == 0 {
+			if c.length != 0 {
+				return 0, fmt.Errorf("cms: at offset %d: an end mark with contents", off)
+			}
+			return c.body, nil
+		}
+		if off, err = s.end(c, depth+1); err != nil {
+			return 0, err
+		}
+	}
+}
+
+var errHeader = errors.New("not a BER element: the header is cut short or malformed")
+
+// parseHeader reads identifier and length octets. It returns the first
+// identifier octet, how many octets the header takes, and the length of the
+// contents, -1 when indefinite.
+func parseHeader(b []byte) (tag byte, n int, length int64, err error) {
+	if len(b) < 2 {
+		return 0, 0, 0, errHeader
+	}
+	tag, n = b[0], 1
+	if tag&0x1f == 0x1f { // tag number in the following octets, at most 4 here
+		for {
+			if n >= len(b) || n > 4 {
+				return 0, 0, 0, errHeader
+			}
+			n++
+			if b[n-1]&0x80 == 0 {
+				break
+			}
+		}
+		if n >= len(b) {
+			return 0, 0, 0, errHeader
+		}
+	}
+	first := b[n]
+	n++
+	switch {
+	case first < 0x80:
+		return tag, n, int64(first), nil
+	case first == 0x80:
+		if tag&bitConstructed == 0 {
+			return 0, 0, 0, errors.New("an indefinite length on a primitive element")
+		}
+		return tag, n, -1, nil
+	}
+	count := int(first & 0x7f)
+	if count > len(b)-n {
+		return 0, 0, 0, errHeader
+	}
+	for i := range count {
+		if length >= 1<<55 {
+			return 0, 0, 0, errors.New("a length above 2^63")
+		}
+		length = length<<8 | int64(b[n+i])
+	}
+	return tag, n + count, length, nil
+}
+
+// appendHeader appends identifier and DER length octets.
+func appendHeader(dst []byte, tag byte, length int64) []byte {
+	dst = append(dst, tag)
+	if length < 0x80 {
+		return append(dst, byte(length))
+	}
+	n := 1
+	for length>>(8*n) != 0 {
+		n++
+	}
+	dst = append(dst, 0x80|byte(n))
+	for n--; n >= 0; n-- {
+		dst = append(dst, byte(length>>(8*n)))
+	}
+	return dst
+}
+
+// wrap returns one DER element around the concatenated contents.
+func wrap(tag byte, contents ...[]byte) []byte {
+	n := 0
+	for _, c := range contents {
+		n += len(c)
+	}
+	out := appendHeader(make([]byte, 0, n+10), tag, int64(n))
+	for _, c := range contents {
+		out = append(out, c...)
+	}
+	return out
+}
+
+// toDER returns the one element in b with definite minimal lengths and strings
+// in one piece. Order inside sets is kept: what a signer encoded is not sorted.
+// When b is so already it is returned itself.
+func toDER(b []byte) ([]byte, error) {
+	out, rest, err := appendDER(make([]byte, 0, len(b)), b, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) != 0 {
+		return nil, errors.New("cms: octets after the element")
+	}
+	if bytes.Equal(out, b) {
+		return b, nil
+	}
+	return out, nil
+}
+
+// appendDER appends the first element of b to dst and returns what follows it
+// in b. Lengths are known only when the contents are written, so a constructed
+// element moves its contents up once: the depth bounds the copying.
+func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
+	if depth > maxDepth {
+		return nil, nil, fmt.Errorf("cms: elements are nested deeper than %d", maxDepth)
+	}
+	tag, n, length, err := parseHeader(b)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cms: %w", err)
+	}
+	identifier := b[:identifierLen(b)]
+	body := b[n:]
+	if length >= 0 {
+		if length > int64(len(body)) {
+			return nil, nil, fmt.Errorf("cms: an element of %d octets where %d are left", length, len(body))
+		}
+		body, rest = body[:length], body[length:]
+	}
+	if tag&bitConstructed == 0 {
+		dst = appendLength(append(dst, identifier...), len(body))
+		return append(dst, body...), rest, nil
+	}
+	start := len(dst)
+	for {
+		if length >= 0 && len(body) == 0 {
+			break
+		}
+		if len(body) >= 2 && body[0] == 0 {
+			if length >= 0 || body[1] != 0 {
+				return nil, nil, errors.New("cms: an end mark where an element is expected")
+			}
+			rest = body[2:]
+			break
+		}
+		if dst, body, err = appendDER(dst, body, depth+1); err != nil {
+			return nil, nil, err
+		}
+	}
+	contents := dst[start:]
+	if universalString(tag) {
+		// The pieces are DER strings now; leave their contents only.
+		pieces := make([]byte, 0, len(contents))
+		for rest := contents; len(rest) > 0; {
+			t, n, l, err := parseHeader(rest)
+			if err != nil || t != tag&^bitConstructed || tag == tagBitString|bitConstructed {
+				return nil, nil, errors.New("cms: a string in pieces of another kind")
+			}
+			pieces = append(pieces, rest[n:n+int(l)]...)
+			rest = rest[n+int(l):]
+		}
+		dst = appendLength(append(dst[:start], tag&^bitConstructed), len(pieces))
+		return append(dst, pieces...), rest, nil
+	}
+	var header [16]byte
+	h := appendLength(append(header[:0], identifier...), len(contents))
+	dst = append(dst, h...)
+	copy(dst[start+len(h):], dst[start:len(dst)-len(h)])
+	copy(dst[start:], h)
+	return dst, rest, nil
+}
+
+// universalString tells whether a constructed tag is a string in pieces.
+func universalString(tag byte) bool {
+	switch tag &^ bitConstructed {
+	case tagBitString, tagOctets, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30:
+		return tag&0xe0 == bitConstructed
+	}
+	return false
+}
+
+// identifierLen is the number of identifier octets of a header that parsed.
+func identifierLen(b []byte) int {
+	if b[0]&0x1f != 0x1f {
+		return 1
+	}
+	n := 2
+	for b[n-1]&0x80 != 0 {
+		n++
+	}
+	return n
+}
+
+// appendLength appends DER length octets.
+func appendLength(dst []byte, length int) []byte {
+	full := appendHeader(make([]byte, 0, 10), 0, int64(length))
+	return append(dst, full[1:]...)
+}

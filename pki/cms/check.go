@@ -1,0 +1,213 @@
+package cms
+
+import (
+	"bytes"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Codes of findings. Each is one rule of RFC 5652, RFC 5035 or R 1323565.1.025.
+const (
+	CodeAlgorithm          = "algorithm-unknown"              // digest or signature algorithm, or their pair, is not one of ours
+	CodeAlgorithmMismatch  = "algorithm-mismatch"             // the algorithms are not those of the certificate's key
+	CodeAttributesMissing  = "signed-attributes-missing"      // required for a content other than plain data
+	CodeContentType        = "content-type-mismatch"          // the attribute is absent, repeated or another type
+	CodeMessageDigest      = "message-digest-mismatch"        // the content is not what was signed
+	CodeMessageDigestForm  = "message-digest-malformed"       // the attribute is absent, repeated or no OCTET STRING
+	CodeSignature          = "signature-mismatch"             // the value does not verify
+	CodeSigningCertificate = "signing-certificate-mismatch"   // the attribute names another certificate or cannot be read
+	CodeNoSigningCert      = "signing-certificate-missing"    // the certificate is not protected by the signature
+	CodeSigningCertV1      = "signing-certificate-v1"         // protected by SHA-1 only
+	CodeOrder              = "signed-attributes-not-in-order" // not the order of DER
+	CodeSigningTime        = "signing-time-malformed"
+)
+
+// Finding is one rule a signature breaks, or breaks harmlessly.
+type Finding struct {
+	Code, Text string
+	Fatal      bool // the signature does not hold
+}
+
+// Findings are the result of a check.
+type Findings []Finding
+
+// Err returns an error that joins the fatal findings, nil when there is none.
+func (f Findings) Err() error {
+	var errs []error
+	for _, x := range f {
+		if x.Fatal {
+			errs = append(errs, fmt.Errorf("cms: %s: %s", x.Code, x.Text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Suite returns the suite of the signature by its two algorithm identifiers.
+func (s *SignerInfo) Suite() (*suite.Suite, error) {
+	return suite.BySignatureAlgorithm(s.SignatureAlgorithm.OID, s.DigestAlgorithm.OID)
+}
+
+// Check judges the signature of a message against the certificate of its signer:
+// every rule on algorithms, signed attributes and the value, each broken one a
+// finding. contentType is the message's; content is the digest of its content by
+// s.Hash(). It does not judge the certificate.
+func (s *SignerInfo) Check(c *x509gost.Certificate, contentType asn1.ObjectIdentifier, content suite.Digest) Findings {
+	ch := &checker{s: s, c: c}
+	if ch.algorithms() {
+		ch.attributes(contentType, content)
+		ch.value(content)
+	}
+	return ch.found
+}
+
+// CheckCountersignature is Check for a signature over the value of target (RFC
+// 5652, 11.4): the digest is of the octets of the value, and content-type must
+// not be there.
+func (s *SignerInfo) CheckCountersignature(c *x509gost.Certificate, target *SignerInfo) Findings {
+	ch := &checker{s: s, c: c}
+	if ch.algorithms() {
+		h, _ := s.Hash() // known, the suite was found by it
+		d := h.Digest(target.Signature)
+		ch.attributes(nil, d)
+		ch.value(d)
+	}
+	return ch.found
+}
+
+type checker struct {
+	s     *SignerInfo
+	c     *x509gost.Certificate
+	found Findings
+}
+
+func (k *checker) fatal(code, format string, args ...any) {
+	k.found = append(k.found, Finding{code, fmt.Sprintf(format, args...), true})
+}
+
+func (k *checker) note(code, format string, args ...any) {
+	k.found = append(k.found, Finding{code, fmt.Sprintf(format, args...), false})
+}
+
+// algorithms refuses every pair but those of the suites, and those of another
+// suite than the certificate's: 512 bits with 512, 256 with 256, 2001 with 94.
+func (k *checker) algorithms() bool {
+	st, err := k.s.Suite()
+	switch {
+	case err != nil:
+		k.fatal(CodeAlgorithm, "%v", err)
+	case k.c.Suite == nil:
+		k.fatal(CodeAlgorithm, "the key of the certificate is not supported: %v", k.c.KeyError)
+	case k.c.Suite != st:
+		k.fatal(CodeAlgorithmMismatch, "the signature is by %s, the key of the certificate is for %s", st.Name, k.c.Suite.Name)
+	default:
+		return true
+	}
+	return false
+}
+
+// attributes checks the signed attributes. contentType is nil for a
+// countersignature.
+func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Digest) {
+	counter := contentType == nil
+	if k.s.RawSignedAttrs == nil {
+		if !counter && !contentType.Equal(OIDData) {
+			k.fatal(CodeAttributesMissing, "content of type %v must be signed with attributes", contentType)
+		}
+		k.note(CodeNoSigningCert, "there are no signed attributes")
+		return
+	}
+	if !sortedDER(k.s.SignedAttrs) {
+		k.note(CodeOrder, "the signed attributes are not in the order of DER; they are taken as they stand")
+	}
+
+	value, ok, err := k.s.SignedAttribute(OIDContentType)
+	switch {
+	case counter && ok:
+		// RFC 5652 forbids it, OpenSSL writes and wants it: harmless, worth a word.
+		k.note(CodeContentType, "a countersignature must not have a content-type")
+	case counter:
+	case err != nil:
+		k.fatal(CodeContentType, "%v", err)
+	case !ok:
+		k.fatal(CodeContentType, "the attribute content-type is absent")
+	case !bytes.Equal(value, marshalOID(contentType)):
+		k.fatal(CodeContentType, "the attribute content-type differs from the type of the content, %v", contentType)
+	}
+
+	value, ok, err = k.s.SignedAttribute(OIDMessageDigest)
+	var sum cryptobyte.String
+	in := cryptobyte.String(value)
+	switch {
+	case err != nil:
+		k.fatal(CodeMessageDigestForm, "%v", err)
+	case !ok:
+		k.fatal(CodeMessageDigestForm, "the attribute message-digest is absent")
+	case !in.ReadASN1(&sum, cbasn1.OCTET_STRING) || !in.Empty():
+		k.fatal(CodeMessageDigestForm, "the attribute message-digest is not an OCTET STRING")
+	case !bytes.Equal(sum, content.Sum):
+		k.fatal(CodeMessageDigest, "the signed digest is %x, that of the content is %x", []byte(sum), content.Sum)
+	}
+
+	if _, ok, err := k.s.SignedAttribute(OIDSigningTime); err != nil {
+		k.fatal(CodeSigningTime, "%v", err)
+	} else if _, readable := k.s.SigningTime(); ok && !readable {
+		k.note(CodeSigningTime, "the attribute signing-time is not a time; none is taken as claimed")
+	}
+	k.signingCertificate()
+}
+
+// signingCertificate checks that the certificate is the one the signature
+// protects.
+func (k *checker) signingCertificate() {
+	v2, has2, err2 := k.s.SignedAttribute(OIDSigningCertificateV2)
+	v1, has1, err1 := k.s.SignedAttribute(OIDSigningCertificate)
+	if err := errors.Join(err1, err2); err != nil {
+		k.fatal(CodeSigningCertificate, "%v", err)
+		return
+	}
+	if has1 {
+		k.note(CodeSigningCertV1, "signing-certificate protects the certificate by SHA-1; signing-certificate-v2 expected")
+		k.certificateID("signing-certificate", v1, false)
+	}
+	if has2 {
+		k.certificateID("signing-certificate-v2", v2, true)
+	}
+	if !has1 && !has2 {
+		k.note(CodeNoSigningCert, "there is no signing-certificate-v2: the signature does not say by which certificate it was made")
+	}
+}
+
+func (k *checker) certificateID(name string, value []byte, v2 bool) {
+	id, err := readCertificateID(value, v2)
+	switch {
+	case err != nil:
+		k.fatal(CodeSigningCertificate, "%s %v", name, err)
+	case !bytes.Equal(id.sum, k.c.Digest(id.hash)):
+		k.fatal(CodeSigningCertificate, "%s holds the %s digest of another certificate", name, id.hash.Name)
+	case id.serial != nil && !k.sameIssuerSerial(id):
+		k.fatal(CodeSigningCertificate, "%s holds the issuer and serial number of another certificate", name)
+	}
+}
+
+func (k *checker) sameIssuerSerial(id certificateID) bool {
+	return bytes.Equal(id.issuer, k.c.RawIssuer) && bytes.Equal(id.serial, k.c.SerialNumber)
+}
+
+// value verifies the signature value: over the signed attributes, or over the
+// content itself when there are none.
+func (k *checker) value(content suite.Digest) {
+	d := content
+	if k.s.RawSignedAttrs != nil {
+		d = k.c.Suite.Hash.Digest(k.s.RawSignedAttrs)
+	}
+	if err := k.c.Suite.Verify(k.c.PublicKey, d, k.s.Signature); err != nil {
+		k.fatal(CodeSignature, "the signature value does not belong to these attributes and this certificate")
+	}
+}

@@ -1,0 +1,136 @@
+// Package cms owns the SignedData message of RFC 5652 with GOST algorithms (RFC
+// 4490, R 1323565.1.025): reading, checking and writing it.
+//
+// A message may be larger than memory. Parse reads headers only and describes
+// the content as ranges of the file; Encode returns what stands before and after
+// the content. What other people signed is kept octet for octet, and nothing but
+// the signed attributes is ever sorted, so that a position in the message stays
+// what it was.
+package cms
+
+import (
+	"encoding/asn1"
+	"io"
+)
+
+// Content types and attributes (RFC 5652, section 11; RFC 5035; RFC 5126).
+var (
+	OIDData       = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 1}
+	OIDSignedData = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}
+
+	OIDContentType          = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 3}
+	OIDMessageDigest        = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 4}
+	OIDSigningTime          = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 5}
+	OIDCountersignature     = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 6}
+	OIDSigningCertificate   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 12}
+	OIDSignatureTimeStamp   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 14}
+	OIDSigningCertificateV2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 47}
+)
+
+// Limits of Parse. They bound memory and time, not what people send: real
+// messages stay far below.
+const (
+	maxDepth    = 32       // nesting of BER elements
+	maxElements = 1024     // certificates, CRLs, signers, digest algorithms, each
+	maxAttrs    = 128      // attributes in one set
+	maxValues   = 1024     // values of the attributes of one set, together
+	maxHeld     = 16 << 20 // octets of everything but the content, together
+	maxRanges   = 1 << 20  // pieces of a content encoded in pieces
+	maxWalked   = 4 << 20  // elements visited in search of an end mark
+)
+
+// MaxCountersignatures is how deep countersignatures of countersignatures are
+// followed.
+const MaxCountersignatures = 8
+
+// Range is a stretch of the message's octets.
+type Range struct{ Offset, Length int64 }
+
+// Algorithm is an AlgorithmIdentifier.
+type Algorithm struct {
+	// OID is nil when its arcs do not fit an int; such an algorithm is unknown.
+	OID asn1.ObjectIdentifier
+	// Params is the parameters element as DER, nil when absent.
+	Params []byte
+}
+
+// Attribute is one signed or unsigned attribute.
+type Attribute struct {
+	// OID is nil when its arcs do not fit an int.
+	OID asn1.ObjectIdentifier
+	// Raw is the whole Attribute as DER.
+	Raw []byte
+	// Values are the whole elements of its SET, in their order.
+	Values [][]byte
+}
+
+// Message is a parsed SignedData. It refers to the reader it was parsed from.
+type Message struct {
+	Version          int
+	DigestAlgorithms []Algorithm
+	// ContentType is the type of what is signed; nil when its arcs do not fit.
+	ContentType asn1.ObjectIdentifier
+	// Detached tells that the message does not carry its content.
+	Detached bool
+	// Content is where the octets of the content are, without any headers.
+	Content []Range
+	// EncapContentInfo is the whole element around the content with its header
+	// and, when it has one, its end mark: copied as it is when signers are added.
+	EncapContentInfo Range
+	// Certificates and CRLs hold each element exactly as it stands in the message,
+	// in its order. An element that is no X.509 certificate or CRL (attribute
+	// certificates, other revocation formats) begins with a context tag.
+	Certificates, CRLs [][]byte
+	Signers            []*SignerInfo
+
+	source io.ReaderAt
+}
+
+// ContentSize is the number of content octets.
+func (m *Message) ContentSize() int64 {
+	var n int64
+	for _, r := range m.Content {
+		n += r.Length
+	}
+	return n
+}
+
+// ContentReader reads the content octets from their beginning.
+func (m *Message) ContentReader() io.Reader {
+	return &contentReader{source: m.source, left: m.Content}
+}
+
+type contentReader struct {
+	source io.ReaderAt
+	left   []Range
+	done   int64 // octets already read of left[0]
+}
+
+func (c *contentReader) Read(p []byte) (int, error) {
+	total := 0
+	for total < len(p) {
+		for len(c.left) > 0 && c.done == c.left[0].Length {
+			c.left, c.done = c.left[1:], 0
+		}
+		if len(c.left) == 0 {
+			break
+		}
+		r := c.left[0]
+		n, err := c.source.ReadAt(p[total:total+int(min(int64(len(p)-total), r.Length-c.done))], r.Offset+c.done)
+		total += n
+		c.done += int64(n)
+		if err != nil && !(err == io.EOF && c.done == r.Length) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return total, err
+		}
+		if n == 0 {
+			return total, io.ErrNoProgress
+		}
+	}
+	if total == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return total, nil
+}

@@ -1,0 +1,416 @@
+package cms
+
+import (
+	"bytes"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// What a message may be instead of DER or BER; errors.Is finds them in the error
+// of Parse, so that a caller can say which decoding step was left out.
+var (
+	ErrPEM    = errors.New("cms: the message is PEM text; give the DER or BER inside it")
+	ErrBase64 = errors.New("cms: the message is Base64 text; give the DER or BER inside it")
+)
+
+// Parse reads a ContentInfo with SignedData of size octets, DER or BER (indefinite
+// lengths, strings in pieces). It holds everything but the content in memory, at
+// most 16 MiB of it; more, more than 1024 certificates, CRLs or signers, a content
+// in more than 1048576 pieces, or nesting deeper than 32 is an error. The message
+// keeps r for ContentReader.
+func Parse(r io.ReaderAt, size int64) (*Message, error) {
+	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}
+	m := &Message{source: r}
+	if err := p.notText(); err != nil {
+		return nil, err
+	}
+	if err := p.message(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+type parser struct {
+	scanner
+	left   int64 // octets that may still be held
+	pieces int   // of the content, visited so far
+}
+
+// notText recognises what is no message at all by its first octets, and among
+// that PEM and Base64, which arrive when a decoding step was left out: 'M' is
+// what 0x30 becomes.
+func (p *parser) notText() error {
+	b, err := p.peek(0, int(min(p.size, 64)))
+	if err != nil {
+		return err
+	}
+	if len(b) == 0 {
+		return errors.New("cms: the message is empty")
+	}
+	b = bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if bytes.HasPrefix(b, []byte("-----BEGIN ")) {
+		return ErrPEM
+	}
+	if len(b) >= 4 && b[0] == 'M' {
+		const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_\r\n\t "
+		if len(bytes.Trim(b, base64)) == 0 {
+			return ErrBase64
+		}
+	}
+	if b, _ = p.peek(0, 1); b[0] != tagSequence {
+		return errors.New("cms: not a message: a SEQUENCE (ContentInfo) expected at its beginning")
+	}
+	return nil
+}
+
+// fields reads the elements inside e one after another.
+type fields struct {
+	p     *parser
+	outer element
+	off   int64
+	depth int
+	next  element
+	done  bool
+	after int64 // offset after outer, once done
+}
+
+func (p *parser) fields(e element, depth int) (*fields, error) {
+	f := &fields{p: p, outer: e, off: e.body, depth: depth}
+	return f, f.load()
+}
+
+// load reads the header at off into next, or sets done at the end of outer.
+func (f *fields) load() error {
+	if !f.outer.indefinite && f.off == f.outer.bodyLimit {
+		f.done, f.after = true, f.off
+		return nil
+	}
+	e, err := f.p.header(f.off, f.outer.bodyLimit)
+	if err != nil {
+		return err
+	}
+	if e.tag == 0 {
+		if !f.outer.indefinite || e.length != 0 {
+			return fmt.Errorf("cms: at offset %d: an end mark where an element is expected", f.off)
+		}
+		f.done, f.after = true, e.body
+		return nil
+	}
+	f.next = e
+	return nil
+}
+
+// is tells whether the next element has the tag.
+func (f *fields) is(tag byte) bool { return !f.done && f.next.tag == tag }
+
+// take returns the next element, which must have the tag, and steps over it to
+// the offset after it.
+func (f *fields) take(tag byte, what string) (element, error) {
+	if !f.is(tag) {
+		return element{}, fmt.Errorf("cms: at offset %d: %s expected", f.off, what)
+	}
+	e := f.next
+	end, err := f.p.end(e, f.depth+1)
+	if err != nil {
+		return element{}, err
+	}
+	f.off = end
+	return e, f.load()
+}
+
+// hold reads the octets [from,to) into memory.
+func (p *parser) hold(from, to int64) ([]byte, error) {
+	n := to - from
+	if n > p.left {
+		return nil, fmt.Errorf("cms: certificates, CRLs and signers take more than %d octets", maxHeld)
+	}
+	p.left -= n
+	b := make([]byte, n)
+	if got, err := p.source.ReadAt(b, from); int64(got) < n {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("cms: reading %d octets at offset %d: %w", n, from, err)
+	}
+	return b, nil
+}
+
+// takeDER is take for an element that is small: it returns it whole, as DER.
+func (f *fields) takeDER(tag byte, what string) (cryptobyte.String, error) {
+	e, err := f.take(tag, what)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := f.p.hold(e.start, f.off)
+	if err != nil {
+		return nil, err
+	}
+	der, err := toDER(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w in %s at offset %d", err, what, e.start)
+	}
+	return der, nil
+}
+
+func (p *parser) message(m *Message) error {
+	root, err := p.header(0, p.size)
+	if err != nil {
+		return err
+	}
+	f, err := p.fields(root, 0)
+	if err != nil {
+		return err
+	}
+	der, err := f.takeDER(tagOID, "contentType of ContentInfo")
+	if err != nil {
+		return err
+	}
+	oid, ok := readOID(&der)
+	if !ok {
+		return errors.New("cms: contentType of ContentInfo is malformed")
+	}
+	if !oid.Equal(OIDSignedData) {
+		return fmt.Errorf("cms: the message is of type %v, not SignedData (%v)", oid, OIDSignedData)
+	}
+	if !f.is(tagContext0) {
+		return errors.New("cms: ContentInfo is without content")
+	}
+	explicit, err := p.fields(f.next, 1)
+	if err != nil {
+		return err
+	}
+	if !explicit.is(tagSequence) {
+		return errors.New("cms: SignedData expected in ContentInfo")
+	}
+	data, err := p.fields(explicit.next, 2)
+	if err != nil {
+		return err
+	}
+	if err := p.signedData(m, data); err != nil {
+		return err
+	}
+	// Step out again: each level must end where the inner one ends.
+	explicit.off = data.after
+	if err := explicit.load(); err != nil {
+		return err
+	}
+	if !explicit.done {
+		return fmt.Errorf("cms: at offset %d: octets after SignedData", explicit.off)
+	}
+	f.off = explicit.after
+	if err := f.load(); err != nil {
+		return err
+	}
+	if !f.done {
+		return fmt.Errorf("cms: at offset %d: octets after the content of ContentInfo", f.off)
+	}
+	if f.after != p.size {
+		return fmt.Errorf("cms: %d octets after the message", p.size-f.after)
+	}
+	return nil
+}
+
+func (p *parser) signedData(m *Message, f *fields) error {
+	der, err := f.takeDER(tagInteger, "version of SignedData")
+	if err != nil {
+		return err
+	}
+	if !der.ReadASN1Integer(&m.Version) || m.Version < 0 || m.Version > 5 {
+		return errors.New("cms: version of SignedData is not one of 0 to 5")
+	}
+	if der, err = f.takeDER(tagSet, "digestAlgorithms"); err != nil {
+		return err
+	}
+	var set cryptobyte.String
+	if !der.ReadASN1(&set, cbasn1.SET) {
+		return errors.New("cms: digestAlgorithms is malformed")
+	}
+	for !set.Empty() {
+		a, ok := readAlgorithm(&set)
+		if !ok || len(m.DigestAlgorithms) == maxElements {
+			return errors.New("cms: digestAlgorithms is malformed")
+		}
+		m.DigestAlgorithms = append(m.DigestAlgorithms, a)
+	}
+	if !f.is(tagSequence) {
+		return fmt.Errorf("cms: at offset %d: encapContentInfo expected", f.off)
+	}
+	start := f.off
+	after, err := p.encapContentInfo(m, f.next)
+	if err != nil {
+		return err
+	}
+	m.EncapContentInfo = Range{start, after - start}
+	f.off = after
+	if err := f.load(); err != nil {
+		return err
+	}
+	if f.is(tagContext0) {
+		if m.Certificates, err = p.elements(f, "certificates"); err != nil {
+			return err
+		}
+	}
+	if f.is(tagContext1) {
+		if m.CRLs, err = p.elements(f, "crls"); err != nil {
+			return err
+		}
+	}
+	if !f.is(tagSet) {
+		return fmt.Errorf("cms: at offset %d: signerInfos expected", f.off)
+	}
+	raws, err := p.elements(f, "signerInfos")
+	if err != nil {
+		return err
+	}
+	for i, raw := range raws {
+		s, err := parseSignerInfo(raw)
+		if err != nil {
+			return fmt.Errorf("cms: signer %d: %w", i, err)
+		}
+		m.Signers = append(m.Signers, s)
+	}
+	if !f.done {
+		return fmt.Errorf("cms: at offset %d: octets after signerInfos", f.off)
+	}
+	return nil
+}
+
+// encapContentInfo describes the content without reading it and returns the
+// offset after the element.
+func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
+	f, err := p.fields(e, 3)
+	if err != nil {
+		return 0, err
+	}
+	der, err := f.takeDER(tagOID, "eContentType")
+	if err != nil {
+		return 0, err
+	}
+	var ok bool
+	if m.ContentType, ok = readOID(&der); !ok {
+		return 0, errors.New("cms: eContentType is malformed")
+	}
+	if f.done {
+		m.Detached = true
+		return f.after, nil
+	}
+	if !f.is(tagContext0) {
+		return 0, fmt.Errorf("cms: at offset %d: eContent expected", f.off)
+	}
+	g, err := p.fields(f.next, 4)
+	if err != nil {
+		return 0, err
+	}
+	if g.done {
+		return 0, errors.New("cms: eContent is empty; a detached message has none")
+	}
+	if g.off, err = p.octets(m, g.next, 5); err != nil {
+		return 0, err
+	}
+	if err := g.load(); err != nil {
+		return 0, err
+	}
+	if !g.done {
+		return 0, fmt.Errorf("cms: at offset %d: octets after eContent", g.off)
+	}
+	f.off = g.after
+	if err := f.load(); err != nil {
+		return 0, err
+	}
+	if !f.done {
+		return 0, fmt.Errorf("cms: at offset %d: octets after eContent", f.off)
+	}
+	return f.after, nil
+}
+
+// octets adds the ranges of an OCTET STRING in one or many pieces to the content
+// and returns the offset after it. Every piece is visited once.
+func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
+	if p.pieces++; p.pieces > 4*maxRanges { // empty pieces cost time only
+		return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
+	}
+	switch {
+	case e.tag == tagOctets:
+		if e.length > 0 {
+			if len(m.Content) == maxRanges {
+				return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
+			}
+			m.Content = append(m.Content, Range{e.body, e.length})
+		}
+		return e.body + e.length, nil
+	case e.tag != tagOctets|bitConstructed:
+		return 0, fmt.Errorf("cms: at offset %d: eContent is not an OCTET STRING (a PKCS #7 message of another kind?)", e.start)
+	case depth > maxDepth:
+		return 0, fmt.Errorf("cms: at offset %d: elements are nested deeper than %d", e.start, maxDepth)
+	}
+	f, err := p.fields(e, depth)
+	for err == nil && !f.done {
+		if f.off, err = p.octets(m, f.next, depth+1); err == nil {
+			err = f.load()
+		}
+	}
+	return f.after, err
+}
+
+// elements returns the encodings of the elements of a set, each as it stands.
+func (p *parser) elements(f *fields, what string) ([][]byte, error) {
+	set, err := p.fields(f.next, f.depth+1)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for !set.done {
+		if len(out) == maxElements {
+			return nil, fmt.Errorf("cms: more than %d elements in %s", maxElements, what)
+		}
+		start := set.off
+		if _, err := set.take(set.next.tag, what); err != nil {
+			return nil, err
+		}
+		raw, err := p.hold(start, set.off)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	f.off = set.after
+	return out, f.load()
+}
+
+// readOID reads an OBJECT IDENTIFIER; one whose arcs do not fit an int is nil.
+func readOID(s *cryptobyte.String) (asn1.ObjectIdentifier, bool) {
+	var whole cryptobyte.String
+	if !s.ReadASN1Element(&whole, cbasn1.OBJECT_IDENTIFIER) || len(whole) < 3 {
+		return nil, false
+	}
+	var oid asn1.ObjectIdentifier
+	if !whole.ReadASN1ObjectIdentifier(&oid) {
+		return nil, true
+	}
+	return oid, true
+}
+
+// readAlgorithm reads an AlgorithmIdentifier.
+func readAlgorithm(s *cryptobyte.String) (a Algorithm, ok bool) {
+	var seq cryptobyte.String
+	if !s.ReadASN1(&seq, cbasn1.SEQUENCE) {
+		return a, false
+	}
+	if a.OID, ok = readOID(&seq); !ok {
+		return a, false
+	}
+	if !seq.Empty() {
+		var params cryptobyte.String
+		var tag cbasn1.Tag
+		if !seq.ReadAnyASN1Element(&params, &tag) || !seq.Empty() {
+			return a, false
+		}
+		a.Params = params
+	}
+	return a, true
+}

@@ -1,0 +1,264 @@
+package cms
+
+import (
+	"bytes"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// SignerInfo is one signature of a message, or one countersignature.
+type SignerInfo struct {
+	// Raw is the element exactly as it stands in the message.
+	Raw     []byte
+	Version int
+	// Issuer (a Name as DER) and Serial (the contents of an INTEGER) name the
+	// signer's certificate, or else KeyID (its subjectKeyIdentifier) does.
+	Issuer, Serial, KeyID               []byte
+	DigestAlgorithm, SignatureAlgorithm Algorithm
+	SignedAttrs                         []Attribute
+	// RawSignedAttrs is what the signature covers when there are signed
+	// attributes: the SET with tag 0x31, in the order the signer gave it. Nil
+	// when there are none.
+	RawSignedAttrs []byte
+	// Signature is the signature value, without tag and length.
+	Signature     []byte
+	UnsignedAttrs []Attribute
+}
+
+var (
+	tagAttrs0 = cbasn1.Tag(0).ContextSpecific().Constructed()
+	tagAttrs1 = cbasn1.Tag(1).ContextSpecific().Constructed()
+	tagKeyID  = cbasn1.Tag(0).ContextSpecific()
+)
+
+// parseSignerInfo reads a SignerInfo in DER or BER.
+func parseSignerInfo(raw []byte) (*SignerInfo, error) {
+	der, err := toDER(raw)
+	if err != nil {
+		return nil, err
+	}
+	s := &SignerInfo{Raw: raw}
+	in := cryptobyte.String(der)
+	var seq, sid cryptobyte.String
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() || !seq.ReadASN1Integer(&s.Version) {
+		return nil, errors.New("SignerInfo is malformed")
+	}
+	switch {
+	case seq.PeekASN1Tag(cbasn1.SEQUENCE):
+		var issuer, serial cryptobyte.String
+		if !seq.ReadASN1(&sid, cbasn1.SEQUENCE) || !sid.ReadASN1Element(&issuer, cbasn1.SEQUENCE) ||
+			!sid.ReadASN1(&serial, cbasn1.INTEGER) || len(serial) == 0 || !sid.Empty() {
+			return nil, errors.New("issuerAndSerialNumber is malformed")
+		}
+		s.Issuer, s.Serial = issuer, serial
+	case seq.ReadASN1(&sid, tagKeyID) && len(sid) > 0:
+		s.KeyID = sid
+	default:
+		return nil, errors.New("the signer is named neither by issuer and serial number nor by key identifier")
+	}
+	var ok bool
+	if s.DigestAlgorithm, ok = readAlgorithm(&seq); !ok {
+		return nil, errors.New("digestAlgorithm is malformed")
+	}
+	if seq.PeekASN1Tag(tagAttrs0) {
+		var attrs cryptobyte.String
+		if !seq.ReadASN1(&attrs, tagAttrs0) {
+			return nil, errors.New("signedAttrs is malformed")
+		}
+		s.RawSignedAttrs = wrap(tagSet, attrs)
+		if s.SignedAttrs, err = readAttributes(attrs); err != nil {
+			return nil, fmt.Errorf("signedAttrs: %w", err)
+		}
+	}
+	if s.SignatureAlgorithm, ok = readAlgorithm(&seq); !ok {
+		return nil, errors.New("signatureAlgorithm is malformed")
+	}
+	var value cryptobyte.String
+	if !seq.ReadASN1(&value, cbasn1.OCTET_STRING) {
+		return nil, errors.New("the signature value is malformed")
+	}
+	s.Signature = value
+	if seq.PeekASN1Tag(tagAttrs1) {
+		var attrs cryptobyte.String
+		if !seq.ReadASN1(&attrs, tagAttrs1) {
+			return nil, errors.New("unsignedAttrs is malformed")
+		}
+		if s.UnsignedAttrs, err = readAttributes(attrs); err != nil {
+			return nil, fmt.Errorf("unsignedAttrs: %w", err)
+		}
+	}
+	if !seq.Empty() {
+		return nil, errors.New("octets after the signer's fields")
+	}
+	return s, nil
+}
+
+func readAttributes(in cryptobyte.String) ([]Attribute, error) {
+	var out []Attribute
+	values := 0
+	for !in.Empty() {
+		if len(out) == maxAttrs {
+			return nil, fmt.Errorf("more than %d attributes", maxAttrs)
+		}
+		var raw, seq, set cryptobyte.String
+		if !in.ReadASN1Element(&raw, cbasn1.SEQUENCE) {
+			return nil, errors.New("an attribute is malformed")
+		}
+		a := Attribute{Raw: raw}
+		var ok bool
+		copy := raw
+		if !copy.ReadASN1(&seq, cbasn1.SEQUENCE) {
+			return nil, errors.New("an attribute is malformed")
+		}
+		if a.OID, ok = readOID(&seq); !ok || !seq.ReadASN1(&set, cbasn1.SET) || !seq.Empty() {
+			return nil, errors.New("an attribute is malformed")
+		}
+		for !set.Empty() {
+			var value cryptobyte.String
+			var tag cbasn1.Tag
+			if !set.ReadAnyASN1Element(&value, &tag) {
+				return nil, fmt.Errorf("the values of attribute %v are malformed", a.OID)
+			}
+			if values++; values > maxValues {
+				return nil, fmt.Errorf("more than %d values of attributes", maxValues)
+			}
+			a.Values = append(a.Values, value)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// SignedAttribute returns the value of a signed attribute that may stand once
+// with one value. ok is false when it is absent; err says that it is there in
+// another number.
+func (s *SignerInfo) SignedAttribute(oid asn1.ObjectIdentifier) (value []byte, ok bool, err error) {
+	for _, a := range s.SignedAttrs {
+		if !a.OID.Equal(oid) {
+			continue
+		}
+		if ok {
+			return nil, true, fmt.Errorf("attribute %v stands more than once", oid)
+		}
+		if len(a.Values) != 1 {
+			return nil, true, fmt.Errorf("attribute %v has %d values instead of one", oid, len(a.Values))
+		}
+		value, ok = a.Values[0], true
+	}
+	return value, ok, nil
+}
+
+// SigningTime returns the time the signer claims; ok is false when it claims
+// none, or none that can be read.
+func (s *SignerInfo) SigningTime() (t time.Time, ok bool) {
+	value, ok, err := s.SignedAttribute(OIDSigningTime)
+	if !ok || err != nil {
+		return time.Time{}, false
+	}
+	in := cryptobyte.String(value)
+	if in.PeekASN1Tag(cbasn1.UTCTime) {
+		ok = in.ReadASN1UTCTime(&t)
+	} else {
+		ok = in.ReadASN1GeneralizedTime(&t)
+	}
+	if !ok || !in.Empty() {
+		return time.Time{}, false
+	}
+	return t.UTC(), true
+}
+
+// Hash returns the digest algorithm, or an error that names an unknown one.
+func (s *SignerInfo) Hash() (*suite.Hash, error) {
+	h, ok := suite.HashByOID(s.DigestAlgorithm.OID)
+	if !ok {
+		return nil, fmt.Errorf("digest algorithm %v is not known", s.DigestAlgorithm.OID)
+	}
+	return h, nil
+}
+
+// Names tells whether the signer info names the certificate as its signer's.
+func (s *SignerInfo) Names(c *x509gost.Certificate) bool {
+	if s.KeyID != nil {
+		return bytes.Equal(s.KeyID, c.SubjectKeyID)
+	}
+	if !bytes.Equal(s.Serial, c.SerialNumber) {
+		return false
+	}
+	if bytes.Equal(s.Issuer, c.RawIssuer) {
+		return true
+	}
+	// Programs that rebuild the name may choose another string type.
+	name, err := x509gost.ParseName(s.Issuer)
+	return err == nil && name.Equal(c.Issuer)
+}
+
+// FindCertificate returns the signer's certificate, nil when it is not there.
+func (s *SignerInfo) FindCertificate(certs []*x509gost.Certificate) *x509gost.Certificate {
+	for _, c := range certs {
+		if s.Names(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Countersignatures returns the signatures over this one's value, whatever way
+// they are put: several attributes, several values of one. Each may carry its
+// own. A value that cannot be read is an error beside those that can.
+func (s *SignerInfo) Countersignatures() (out []*SignerInfo, err error) {
+	for _, a := range s.UnsignedAttrs {
+		if !a.OID.Equal(OIDCountersignature) {
+			continue
+		}
+		for _, v := range a.Values {
+			c, e := parseSignerInfo(v)
+			if e != nil {
+				err = errors.Join(err, fmt.Errorf("cms: countersignature: %w", e))
+				continue
+			}
+			out = append(out, c)
+		}
+	}
+	return out, err
+}
+
+// X509 parses the certificates of the message that can be parsed; the others
+// are of no use for a verification and the error says why, beside the result.
+func (m *Message) X509() (certs []*x509gost.Certificate, err error) {
+	for i, raw := range m.Certificates {
+		if raw[0] != tagSequence {
+			continue // attribute certificates and other formats
+		}
+		c, e := x509gost.ParseCertificate(raw)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("cms: certificate %d: %w", i, e))
+			continue
+		}
+		certs = append(certs, c)
+	}
+	return certs, err
+}
+
+// RevocationLists parses the CRLs of the message as X509 does certificates.
+func (m *Message) RevocationLists() (lists []*x509gost.RevocationList, err error) {
+	for i, raw := range m.CRLs {
+		if raw[0] != tagSequence {
+			continue // other revocation formats
+		}
+		l, e := x509gost.ParseRevocationList(raw)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("cms: crl %d: %w", i, e))
+			continue
+		}
+		lists = append(lists, l)
+	}
+	return lists, err
+}

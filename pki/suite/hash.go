@@ -1,0 +1,133 @@
+package suite
+
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/asn1"
+	"hash"
+	"strings"
+
+	"tamga/gost/gost341194"
+	"tamga/gost/streebog"
+)
+
+// OID is the type of every object identifier in pki. It is an alias, so that a
+// caller may write either name.
+type OID = asn1.ObjectIdentifier
+
+// Hash is a digest algorithm as data. The seven of this package are the only
+// ones there are: compare pointers.
+type Hash struct {
+	// Name is the name a caller of the service gives, for instance "GR 34.11-2012 256".
+	Name string
+	// OID names the algorithm in an AlgorithmIdentifier.
+	OID OID
+	// NullParams tells how an AlgorithmIdentifier of this digest is written in
+	// CMS: with parameters NULL (RFC 4490, 2.1, for GOST R 34.11-94) or without
+	// any (RFC 5754, 2, for SHA-2 and the TC26 recommendations for 34.11-2012).
+	// A reader accepts both.
+	NullParams bool
+	// Size is the length of a digest in octets.
+	Size int
+	// New starts a computation. Every value it returns also implements
+	// encoding.BinaryMarshaler and encoding.BinaryUnmarshaler.
+	New func() hash.Hash
+	// XML holds the identifiers of DigestMethod: the first is written, all are
+	// understood.
+	XML []string
+}
+
+// The digest algorithms. SHA-1 is read only: thumbprints and key identifiers
+// use it, no suite does. GOST94 is GOST R 34.11-94 with the CryptoPro S-boxes.
+var (
+	GOST94 = &Hash{
+		Name: "GOST R 34.11-94", OID: OID{1, 2, 643, 2, 2, 9}, NullParams: true,
+		Size: gost341194.Size, New: gost341194.NewCryptoPro,
+		XML: []string{
+			"http://www.w3.org/2001/04/xmldsig-more#gostr3411",
+			"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr3411",
+			// The specification of the service prints this one, with a digit too many.
+			"http://www.w3.org/2001/04/xmldsig-more#gostr34116",
+		},
+	}
+	Streebog256 = &Hash{
+		Name: "GR 34.11-2012 256", OID: OID{1, 2, 643, 7, 1, 1, 2, 2},
+		Size: streebog.Size256, New: streebog.New256,
+		XML: []string{"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-256"},
+	}
+	Streebog512 = &Hash{
+		Name: "GR 34.11-2012 512", OID: OID{1, 2, 643, 7, 1, 1, 2, 3},
+		Size: streebog.Size512, New: streebog.New512,
+		XML: []string{"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-512"},
+	}
+	SHA1 = &Hash{
+		Name: "SHA-1", OID: OID{1, 3, 14, 3, 2, 26}, NullParams: true,
+		Size: sha1.Size, New: sha1.New,
+		XML: []string{"http://www.w3.org/2000/09/xmldsig#sha1"},
+	}
+	SHA256 = &Hash{
+		Name: "SHA-256", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 1},
+		Size: sha256.Size, New: sha256.New,
+		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha256"},
+	}
+	SHA384 = &Hash{
+		Name: "SHA-384", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 2},
+		Size: sha512.Size384, New: sha512.New384,
+		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#sha384"},
+	}
+	SHA512 = &Hash{
+		Name: "SHA-512", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 3},
+		Size: sha512.Size, New: sha512.New,
+		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha512"},
+	}
+)
+
+var hashes = []*Hash{GOST94, Streebog256, Streebog512, SHA1, SHA256, SHA384, SHA512}
+
+// HashByOID finds a digest algorithm by its object identifier.
+func HashByOID(oid OID) (*Hash, bool) {
+	for _, h := range hashes {
+		if h.OID.Equal(oid) {
+			return h, true
+		}
+	}
+	return nil, false
+}
+
+// HashByName finds a digest algorithm by its name or by the text of its object
+// identifier, without regard to case and to the number of spaces.
+func HashByName(name string) (*Hash, bool) {
+	name = strings.Join(strings.Fields(name), " ")
+	for _, h := range hashes {
+		if strings.EqualFold(h.Name, name) || h.OID.String() == name {
+			return h, true
+		}
+	}
+	return nil, false
+}
+
+// HashByXML finds a digest algorithm by an identifier of DigestMethod.
+func HashByXML(uri string) (*Hash, bool) {
+	for _, h := range hashes {
+		for _, x := range h.XML {
+			if x == uri {
+				return h, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Digest is a digest value together with the algorithm that made it.
+type Digest struct {
+	Hash *Hash
+	Sum  []byte // Hash.Size octets, in the order the hash function returns them
+}
+
+// Digest computes the digest of data.
+func (h *Hash) Digest(data []byte) Digest {
+	w := h.New()
+	w.Write(data)
+	return Digest{Hash: h, Sum: w.Sum(nil)}
+}

@@ -1,0 +1,131 @@
+package x509gost
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+)
+
+var oidSignedData = OID{1, 2, 840, 113549, 1, 7, 2}
+
+// ParseCertificates reads the certificates of what people send as "the
+// certificate": DER, Base64 of DER with or without line breaks, PEM with any
+// number of blocks, each holding a certificate or a PKCS #7 container (.p7b).
+// PEM blocks of another kind are passed over. At least one certificate has to
+// be there; one that is malformed fails the whole.
+func ParseCertificates(data []byte) ([]*Certificate, error) {
+	list, err := parseBundle(data)
+	if err == nil && len(list) == 0 {
+		err = errors.New("there is no certificate in it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("x509gost: certificates: %w", err)
+	}
+	return list, nil
+}
+
+func parseBundle(data []byte) ([]*Certificate, error) {
+	if len(data) > MaxBundle {
+		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(data), MaxBundle)
+	}
+	switch {
+	case len(data) > 0 && data[0] == byte(cbasn1.SEQUENCE):
+		return parseDERBundle(data, nil)
+	case bytes.Contains(data, []byte("-----BEGIN ")):
+		return parsePEM(data)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // the mark some editors put first
+	der := make([]byte, base64.StdEncoding.DecodedLen(len(data)))
+	n, err := base64.StdEncoding.Decode(der, bytes.Join(bytes.Fields(data), nil))
+	if err != nil {
+		return nil, errors.New("neither DER, nor PEM, nor Base64")
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return parseDERBundle(der[:n], nil)
+}
+
+// pemKinds are the block types that hold certificates.
+var pemKinds = map[string]bool{
+	"CERTIFICATE": true, "X509 CERTIFICATE": true,
+	"PKCS7": true, "PKCS #7 SIGNED DATA": true, "CMS": true,
+}
+
+func parsePEM(data []byte) (list []*Certificate, err error) {
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			return list, nil
+		}
+		if !pemKinds[block.Type] {
+			continue
+		}
+		if list, err = parseDERBundle(block.Bytes, list); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// parseDERBundle appends one certificate, or those of a PKCS #7 container. The
+// container begins with an object identifier, a certificate with a SEQUENCE.
+func parseDERBundle(der []byte, list []*Certificate) ([]*Certificate, error) {
+	var content cryptobyte.String
+	in := cryptobyte.String(der)
+	if !in.ReadASN1(&content, cbasn1.SEQUENCE) || !in.Empty() {
+		return nil, errors.New("not one DER SEQUENCE")
+	}
+	if content.PeekASN1Tag(cbasn1.OBJECT_IDENTIFIER) {
+		return parsePKCS7(content, list)
+	}
+	return appendCertificate(list, der)
+}
+
+func appendCertificate(list []*Certificate, der []byte) ([]*Certificate, error) {
+	if len(list) == MaxBundleCount {
+		return nil, fmt.Errorf("there are more than %d", MaxBundleCount)
+	}
+	c, err := parseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %d: %w", len(list)+1, err)
+	}
+	return append(list, c), nil
+}
+
+// parsePKCS7 takes certificates [0] out of SignedData (RFC 5652, 5.1) and looks
+// at nothing else of it: whole messages are read by package cms.
+func parsePKCS7(content cryptobyte.String, list []*Certificate) ([]*Certificate, error) {
+	oid, err := readOID(&content)
+	if err != nil {
+		return nil, err
+	}
+	if !oid.Equal(oidSignedData) {
+		return nil, fmt.Errorf("a PKCS #7 container of type %s holds no certificates", oid)
+	}
+	var explicit, data, certs cryptobyte.String
+	tag := cbasn1.Tag(0).Constructed().ContextSpecific()
+	if !content.ReadASN1(&explicit, tag) || !explicit.ReadASN1(&data, cbasn1.SEQUENCE) ||
+		!data.SkipASN1(cbasn1.INTEGER) || !data.SkipASN1(cbasn1.SET) || !data.SkipASN1(cbasn1.SEQUENCE) ||
+		!data.ReadOptionalASN1(&certs, nil, tag) {
+		return nil, errors.New("the PKCS #7 container is not SignedData in DER")
+	}
+	for !certs.Empty() {
+		var element cryptobyte.String
+		var kind cbasn1.Tag
+		if !certs.ReadAnyASN1Element(&element, &kind) {
+			return nil, errors.New("the certificates of the PKCS #7 container are malformed")
+		}
+		if kind != cbasn1.SEQUENCE {
+			continue // attribute certificates and their like
+		}
+		if list, err = appendCertificate(list, element); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

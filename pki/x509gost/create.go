@@ -1,0 +1,294 @@
+package x509gost
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha1"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+)
+
+// SignFunc signs a digest and returns the value in the form of suite.Sign, so
+// that a vault can hold the key. SignWith makes one of a plain key.
+type SignFunc func(d suite.Digest) ([]byte, error)
+
+// SignWith makes a SignFunc of a key held in memory. A nil rand means
+// crypto/rand.Reader.
+func SignWith(rand io.Reader, key crypto.Signer, s *suite.Suite) SignFunc {
+	return func(d suite.Digest) ([]byte, error) { return s.Sign(rand, key, d) }
+}
+
+// Template is what CreateCertificate is told beside the keys.
+type Template struct {
+	Subject Name
+	// SerialNumber is a positive number, big-endian, with or without zeros in
+	// front; its DER takes at most 20 octets.
+	SerialNumber        []byte
+	NotBefore, NotAfter time.Time // written in whole seconds
+
+	IsCA       bool
+	MaxPathLen int // with IsCA: how many authorities may follow, -1 for no limit
+
+	KeyUsage    x509.KeyUsage // 0 writes no extension
+	ExtKeyUsage []OID
+
+	CRLDistributionPoints, OCSPServers, IssuingURLs []string
+	Policies                                        []OID
+
+	// privateKeyUsagePeriod, written when either is set.
+	PrivateKeyNotBefore, PrivateKeyNotAfter time.Time
+
+	// ExtraExtensions are appended as they are; one that repeats an extension
+	// written from the fields above is an error.
+	ExtraExtensions []Extension
+}
+
+// CreateCertificate builds and signs a certificate for pub, a key of pubSuite.
+// The issuer signs with signerSuite through sign; a nil issuer means
+// self-signed, with the subject's name as issuer. The signature is verified
+// with the issuer's key before the certificate is returned.
+func CreateCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, pubSuite *suite.Suite, signerSuite *suite.Suite, sign SignFunc) ([]byte, error) {
+	der, err := createCertificate(t, issuer, pub, pubSuite, signerSuite, sign)
+	if err != nil {
+		return nil, fmt.Errorf("x509gost: creating a certificate: %w", err)
+	}
+	return der, nil
+}
+
+func createCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, pubSuite, signerSuite *suite.Suite, fn SignFunc) ([]byte, error) {
+	serial, err := magnitudeToInteger(t.SerialNumber)
+	if err != nil {
+		return nil, fmt.Errorf("serial number: %w", err)
+	}
+	if err := checkPeriod(t.NotBefore, t.NotAfter); err != nil {
+		return nil, fmt.Errorf("validity: %w", err)
+	}
+	spki, key, err := infoOf(pub, pubSuite)
+	if err != nil {
+		return nil, err
+	}
+	signer, rawIssuer, authority := key, t.Subject.Raw, []byte(nil)
+	if issuer != nil {
+		signer, rawIssuer, authority = issuer.key(), issuer.RawSubject, issuer.SubjectKeyID
+	}
+	if signer.suite == nil || signer.suite != signerSuite {
+		return nil, errors.New("the issuer's key is not of the suite it is to sign with")
+	}
+	if len(rawIssuer) == 0 || len(t.Subject.Raw) == 0 || t.IsCA && t.Subject.IsEmpty() {
+		return nil, errors.New("issuer and subject want a name")
+	}
+	extensions, err := t.extensions(key.bits, authority)
+	if err != nil {
+		return nil, err
+	}
+	der, err := sign(signerSuite, fn, signer, func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.Tag(0).Constructed().ContextSpecific(), func(b *cryptobyte.Builder) { b.AddASN1Uint64(2) })
+		addInteger(b, serial)
+		addAlgorithm(b, signerSuite.SignatureOID, signerSuite.SignatureNull)
+		b.AddBytes(rawIssuer)
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			addTime(b, t.NotBefore)
+			addTime(b, t.NotAfter)
+		})
+		b.AddBytes(t.Subject.Raw)
+		b.AddBytes(spki)
+		b.AddASN1(cbasn1.Tag(3).Constructed().ContextSpecific(), func(b *cryptobyte.Builder) { addExtensions(b, extensions) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	// What was put in by the caller as bytes (names, extensions) has to be
+	// readable, or nobody could use the certificate.
+	_, err = parseCertificate(der)
+	return der, err
+}
+
+func checkPeriod(from, to time.Time) error {
+	if err := checkTime(from); err != nil {
+		return err
+	}
+	if err := checkTime(to); err != nil {
+		return err
+	}
+	if !from.Before(to) {
+		return errors.New("the end has to come after the start")
+	}
+	return nil
+}
+
+// keyID is the identifier of a key by method 1 of RFC 5280, 4.2.1.2: SHA-1 over
+// the content of the BIT STRING. It names, it protects nothing.
+func keyID(bits []byte) []byte {
+	sum := sha1.Sum(bits)
+	return sum[:]
+}
+
+// extensions builds the list of a certificate for the key whose BIT STRING is
+// given; authority is the issuer's key identifier, nil for none.
+func (t *Template) extensions(bits, authority []byte) ([]Extension, error) {
+	var e extensionList
+	e.add(OIDSubjectKeyID, false, func(b *cryptobyte.Builder) { b.AddASN1OctetString(keyID(bits)) })
+	if authority != nil {
+		e.add(OIDAuthorityKeyID, false, authorityKeyID(authority))
+	}
+	if t.IsCA {
+		e.add(OIDBasicConstraints, true, t.basicConstraints)
+	}
+	if t.KeyUsage != 0 {
+		e.add(OIDKeyUsage, true, t.keyUsage)
+	}
+	if len(t.ExtKeyUsage) > 0 {
+		e.add(OIDExtKeyUsage, false, func(b *cryptobyte.Builder) {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				for _, oid := range t.ExtKeyUsage {
+					b.AddASN1ObjectIdentifier(oid)
+				}
+			})
+		})
+	}
+	if len(t.Policies) > 0 {
+		e.add(OIDPolicies, false, t.policies)
+	}
+	if !t.PrivateKeyNotBefore.IsZero() || !t.PrivateKeyNotAfter.IsZero() {
+		e.add(OIDPrivateKeyUsage, false, t.privateKeyUsage)
+	}
+	if len(t.CRLDistributionPoints) > 0 {
+		e.add(OIDCRLPoints, false, t.crlPoints)
+	}
+	if len(t.OCSPServers)+len(t.IssuingURLs) > 0 {
+		e.add(OIDInfoAccess, false, t.infoAccess)
+	}
+	return e.with(t.ExtraExtensions)
+}
+
+func authorityKeyID(id []byte) func(*cryptobyte.Builder) {
+	return func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1(cbasn1.Tag(0).ContextSpecific(), func(b *cryptobyte.Builder) { b.AddBytes(id) })
+		})
+	}
+}
+
+func (t *Template) basicConstraints(b *cryptobyte.Builder) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1Boolean(true)
+		if t.MaxPathLen >= 0 {
+			b.AddASN1Int64(int64(t.MaxPathLen))
+		}
+	})
+}
+
+// keyUsage writes a named BIT STRING, which DER shortens to its last set bit.
+func (t *Template) keyUsage(b *cryptobyte.Builder) {
+	octets := []byte{bits.Reverse8(uint8(t.KeyUsage)), bits.Reverse8(uint8(t.KeyUsage >> 8))}
+	octets = bytes.TrimRight(octets, "\x00")
+	unused := bits.TrailingZeros8(octets[len(octets)-1])
+	b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
+		b.AddUint8(uint8(unused))
+		b.AddBytes(octets)
+	})
+}
+
+func (t *Template) policies(b *cryptobyte.Builder) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, oid := range t.Policies {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1ObjectIdentifier(oid) })
+		}
+	})
+}
+
+func (t *Template) privateKeyUsage(b *cryptobyte.Builder) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for n, at := range []time.Time{t.PrivateKeyNotBefore, t.PrivateKeyNotAfter} {
+			if at.IsZero() {
+				continue
+			}
+			b.AddASN1(cbasn1.Tag(n).ContextSpecific(), func(b *cryptobyte.Builder) {
+				b.AddBytes([]byte(at.UTC().Format(generalizedTimeForms[0])))
+			})
+		}
+	})
+}
+
+func (t *Template) crlPoints(b *cryptobyte.Builder) {
+	explicit := cbasn1.Tag(0).Constructed().ContextSpecific()
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, uri := range t.CRLDistributionPoints {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				b.AddASN1(explicit, func(b *cryptobyte.Builder) {
+					b.AddASN1(explicit, func(b *cryptobyte.Builder) { addURI(b, uri) })
+				})
+			})
+		}
+	})
+}
+
+func addURI(b *cryptobyte.Builder, uri string) {
+	b.AddASN1(cbasn1.Tag(tagURI).ContextSpecific(), func(b *cryptobyte.Builder) { b.AddBytes([]byte(uri)) })
+}
+
+func (t *Template) infoAccess(b *cryptobyte.Builder) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, kind := range []struct {
+			method OID
+			uris   []string
+		}{{oidAccessOCSP, t.OCSPServers}, {oidAccessIssuers, t.IssuingURLs}} {
+			for _, uri := range kind.uris {
+				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+					b.AddASN1ObjectIdentifier(kind.method)
+					addURI(b, uri)
+				})
+			}
+		}
+	})
+}
+
+// extensionList builds extensions and remembers the first thing that went wrong.
+type extensionList struct {
+	list []Extension
+	err  error
+}
+
+func (e *extensionList) add(oid OID, critical bool, value func(*cryptobyte.Builder)) {
+	var b cryptobyte.Builder
+	value(&b)
+	der, err := b.Bytes()
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("extension %s: %w", oid, err)
+	}
+	e.list = append(e.list, Extension{OID: oid, Critical: critical, Value: der})
+}
+
+// with appends extensions of the caller.
+func (e *extensionList) with(extra []Extension) ([]Extension, error) {
+	for _, x := range extra {
+		if _, twice := findExtension(e.list, x.OID); twice && e.err == nil {
+			e.err = fmt.Errorf("extension %s is given twice", x.OID)
+		}
+		e.list = append(e.list, x)
+	}
+	return e.list, e.err
+}
+
+func addExtensions(b *cryptobyte.Builder, list []Extension) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, e := range list {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				b.AddASN1ObjectIdentifier(e.OID)
+				if e.Critical {
+					b.AddASN1Boolean(true)
+				}
+				b.AddASN1OctetString(e.Value)
+			})
+		}
+	})
+}

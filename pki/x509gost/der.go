@@ -1,0 +1,323 @@
+package x509gost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+)
+
+// deviations collects tolerated faults, each once and not without end.
+type deviations []string
+
+const maxDeviations = 32
+
+func (d *deviations) add(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for _, known := range *d {
+		if known == text {
+			return
+		}
+	}
+	if len(*d) < maxDeviations {
+		*d = append(*d, text)
+	}
+}
+
+// signed is the shape certificates, requests and revocation lists share:
+// SEQUENCE { what is signed, AlgorithmIdentifier, BIT STRING }.
+type signed struct {
+	raw, rawTBS  []byte
+	body         cryptobyte.String // content of what is signed
+	rawAlgorithm []byte            // the outer AlgorithmIdentifier
+	oid          OID
+	signature    []byte
+}
+
+func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
+	s := signed{raw: der}
+	if len(der) > limit {
+		return s, fmt.Errorf("%d octets are more than the %d allowed", len(der), limit)
+	}
+	in := cryptobyte.String(der)
+	var outer, tbs, algorithm cryptobyte.String
+	if !in.ReadASN1(&outer, cbasn1.SEQUENCE) {
+		return s, errors.New("not a DER SEQUENCE")
+	}
+	if !in.Empty() {
+		return s, fmt.Errorf("%d octets follow the end", len(in))
+	}
+	if !outer.ReadASN1Element(&tbs, cbasn1.SEQUENCE) {
+		return s, errors.New("the part that is signed is not a SEQUENCE")
+	}
+	s.rawTBS = tbs
+	tbs.ReadASN1(&s.body, cbasn1.SEQUENCE)
+	if !outer.ReadASN1Element(&algorithm, cbasn1.SEQUENCE) {
+		return s, errors.New("the signature algorithm is not an AlgorithmIdentifier")
+	}
+	s.rawAlgorithm = algorithm
+	if !readBits(&outer, &s.signature) || !outer.Empty() {
+		return s, errors.New("the signature is not a BIT STRING of whole octets at the end")
+	}
+	oid, parameters, err := readAlgorithm(&algorithm)
+	if err != nil {
+		return s, fmt.Errorf("signature algorithm: %w", err)
+	}
+	s.oid = oid
+	return s, checkSignatureParameters(oid, parameters, faults)
+}
+
+// checkSignatureParameters: none of the signature algorithms known here has any
+// parameters, though NULL is written for some. Others are not judged.
+func checkSignatureParameters(oid OID, parameters []byte, faults *deviations) error {
+	s, known := suite.BySignatureOID(oid)
+	if !known {
+		return nil
+	}
+	isNull := bytes.Equal(parameters, []byte{byte(cbasn1.NULL), 0})
+	switch {
+	case len(parameters) != 0 && !isNull:
+		return fmt.Errorf("signature algorithm %s has parameters", oid)
+	case isNull && !s.SignatureNull:
+		faults.add("signature algorithm %s has parameters NULL and should have none", oid)
+	case !isNull && s.SignatureNull:
+		faults.add("signature algorithm %s has no parameters and should have NULL", oid)
+	}
+	return nil
+}
+
+// checkSigned verifies a signature over the exact bytes that were received.
+func checkSigned(oid OID, tbs, value []byte, key *keyInfo) error {
+	su, known := suite.BySignatureOID(oid)
+	if !known {
+		return fmt.Errorf("signature algorithm %s is not supported", oid)
+	}
+	if key.suite == nil {
+		return fmt.Errorf("the signer's key cannot be used: %w", key.problem)
+	}
+	if su != key.suite {
+		return fmt.Errorf("signature algorithm %s is of suite %s, the signer's key is of %s", oid, su.Name, key.suite.Name)
+	}
+	return su.Verify(key.public, su.Hash.Digest(tbs), value)
+}
+
+// readAlgorithm reads an AlgorithmIdentifier. parameters is the whole element,
+// empty when absent.
+func readAlgorithm(in *cryptobyte.String) (oid OID, parameters []byte, err error) {
+	var seq, params cryptobyte.String
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
+		return nil, nil, errors.New("not an AlgorithmIdentifier")
+	}
+	if oid, err = readOID(&seq); err != nil {
+		return nil, nil, err
+	}
+	if seq.Empty() {
+		return oid, nil, nil
+	}
+	if !seq.ReadAnyASN1Element(&params, new(cbasn1.Tag)) || !seq.Empty() {
+		return nil, nil, errors.New("an AlgorithmIdentifier has one element of parameters at most")
+	}
+	return oid, params, nil
+}
+
+func addAlgorithm(b *cryptobyte.Builder, oid OID, null bool) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1ObjectIdentifier(oid)
+		if null {
+			b.AddASN1NULL()
+		}
+	})
+}
+
+const maxOIDOctets = 64
+
+// readOID reads an OBJECT IDENTIFIER. cryptobyte's own reader stops at arcs of
+// 31 bits, which template identifiers of issuing programs exceed.
+func readOID(in *cryptobyte.String) (OID, error) {
+	var content cryptobyte.String
+	if !in.ReadASN1(&content, cbasn1.OBJECT_IDENTIFIER) {
+		return nil, errors.New("not an OBJECT IDENTIFIER")
+	}
+	if len(content) == 0 || len(content) > maxOIDOctets || content[len(content)-1]&0x80 != 0 {
+		return nil, fmt.Errorf("an OBJECT IDENTIFIER has 1 to %d octets and ends with the last arc", maxOIDOctets)
+	}
+	oid := make(OID, 0, 12)
+	arc, start := 0, true
+	for _, c := range content {
+		if start && c == 0x80 || arc > math.MaxInt>>7 {
+			return nil, errors.New("an arc of an OBJECT IDENTIFIER is padded or too large")
+		}
+		arc = arc<<7 | int(c&0x7f)
+		if start = c&0x80 == 0; !start {
+			continue
+		}
+		if len(oid) == 0 {
+			first := min(arc/40, 2)
+			oid = append(oid, first)
+			arc -= 40 * first
+		}
+		oid = append(oid, arc)
+		arc = 0
+	}
+	return oid, nil
+}
+
+// readBits reads a BIT STRING of whole octets.
+func readBits(in *cryptobyte.String, out *[]byte) bool {
+	var s cryptobyte.String
+	if !in.ReadASN1(&s, cbasn1.BIT_STRING) || len(s) == 0 || s[0] != 0 {
+		return false
+	}
+	*out = s[1:]
+	return true
+}
+
+// readInteger reads an INTEGER as its content octets.
+func readInteger(in *cryptobyte.String, out *[]byte) bool {
+	var s cryptobyte.String
+	if !in.ReadASN1(&s, cbasn1.INTEGER) || len(s) == 0 {
+		return false
+	}
+	*out = s
+	return true
+}
+
+// trimInteger removes octets a DER INTEGER does not need, so that two
+// encodings of one number compare equal.
+func trimInteger(content []byte) []byte {
+	for len(content) > 1 && (content[0] == 0 && content[1]&0x80 == 0 || content[0] == 0xff && content[1]&0x80 != 0) {
+		content = content[1:]
+	}
+	return content
+}
+
+// magnitudeToInteger turns a big-endian positive number, with or without zeros
+// in front, into the content of a DER INTEGER.
+func magnitudeToInteger(number []byte) ([]byte, error) {
+	m := bytes.TrimLeft(number, "\x00")
+	if len(m) == 0 {
+		return nil, errors.New("the number has to be positive")
+	}
+	if m[0]&0x80 != 0 {
+		m = append([]byte{0}, m...)
+	}
+	if len(m) > 20 {
+		return nil, fmt.Errorf("the number takes %d octets, RFC 5280 allows 20", len(m))
+	}
+	return m, nil
+}
+
+func addInteger(b *cryptobyte.Builder, content []byte) {
+	b.AddASN1(cbasn1.INTEGER, func(b *cryptobyte.Builder) { b.AddBytes(content) })
+}
+
+// isTime tells that a UTCTime or GeneralizedTime comes next.
+func isTime(in cryptobyte.String) bool {
+	return in.PeekASN1Tag(cbasn1.UTCTime) || in.PeekASN1Tag(cbasn1.GeneralizedTime)
+}
+
+// readTime reads a Time. DER wants seconds, no fraction and the letter Z; the
+// other forms BER allows are read and reported as long as they name an instant.
+func readTime(in *cryptobyte.String, faults *deviations) (time.Time, error) {
+	var content cryptobyte.String
+	var tag cbasn1.Tag
+	if !in.ReadAnyASN1(&content, &tag) || tag != cbasn1.UTCTime && tag != cbasn1.GeneralizedTime {
+		return time.Time{}, errors.New("neither UTCTime nor GeneralizedTime")
+	}
+	t, strict, err := parseTime(string(content), tag == cbasn1.GeneralizedTime)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !strict {
+		faults.add("time %q is not in the form RFC 5280 asks for", string(content))
+	}
+	return t, nil
+}
+
+// timeForms are tried in order; the first of each list is the one of RFC 5280.
+var utcTimeForms = []string{"060102150405Z", "0601021504Z", "060102150405-0700", "0601021504-0700"}
+
+// A fraction may follow the seconds in a value without being in the form.
+var generalizedTimeForms = []string{
+	"20060102150405Z", "200601021504Z", "2006010215Z",
+	"20060102150405-0700", "200601021504-0700",
+}
+
+func parseTime(text string, generalized bool) (t time.Time, strict bool, err error) {
+	forms := utcTimeForms
+	if generalized {
+		forms = generalizedTimeForms
+	}
+	if len(text) > 32 {
+		return time.Time{}, false, errors.New("a time has at most 32 characters")
+	}
+	for i, form := range forms {
+		t, err := time.Parse(form, text)
+		if err != nil {
+			continue
+		}
+		// time.Parse puts two-digit years from 69 on into the last century,
+		// RFC 5280, 4.1.2.5.1 from 50 on.
+		if !generalized && t.Year() >= 2050 {
+			t = t.AddDate(-100, 0, 0)
+		}
+		t = t.UTC()
+		strict := i == 0 && len(text) == len(form)
+		if generalized && t.Year() < 2050 {
+			strict = false // UTCTime is for these
+		}
+		return t, strict, nil
+	}
+	return time.Time{}, false, fmt.Errorf("time %q is not understood", text)
+}
+
+// addTime writes UTCTime through 2049 and GeneralizedTime from then on, in UTC
+// and without fractions (RFC 5280, 4.1.2.5).
+func addTime(b *cryptobyte.Builder, t time.Time) {
+	t = t.UTC()
+	if y := t.Year(); y >= 1950 && y < 2050 {
+		b.AddASN1(cbasn1.UTCTime, func(b *cryptobyte.Builder) { b.AddBytes([]byte(t.Format(utcTimeForms[0]))) })
+		return
+	}
+	b.AddASN1(cbasn1.GeneralizedTime, func(b *cryptobyte.Builder) { b.AddBytes([]byte(t.Format(generalizedTimeForms[0]))) })
+}
+
+// checkTime refuses instants no certificate can carry.
+func checkTime(t time.Time) error {
+	if y := t.UTC().Year(); t.IsZero() || y < 1950 || y > 9999 {
+		return fmt.Errorf("time %s lies outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// sign builds SIGNED { body } and signs it.
+func sign(su *suite.Suite, fn SignFunc, key *keyInfo, body func(*cryptobyte.Builder)) ([]byte, error) {
+	var tbs cryptobyte.Builder
+	tbs.AddASN1(cbasn1.SEQUENCE, body)
+	rawTBS, err := tbs.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	value, err := fn(su.Hash.Digest(rawTBS))
+	if err != nil {
+		return nil, err
+	}
+	// A key that does not belong to the issuer, or a computation gone wrong,
+	// must not leave this room.
+	if err := checkSigned(su.SignatureOID, rawTBS, value, key); err != nil {
+		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
+	}
+	var out cryptobyte.Builder
+	out.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddBytes(rawTBS)
+		addAlgorithm(b, su.SignatureOID, su.SignatureNull)
+		b.AddASN1BitString(value)
+	})
+	return out.Bytes()
+}

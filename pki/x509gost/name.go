@@ -1,0 +1,303 @@
+package x509gost
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// Name is a distinguished name. Raw keeps the bytes as received: fields that
+// repeat a name (an issuer, a signer identifier) copy them, never encode anew.
+type Name struct {
+	Raw        []byte
+	Attributes []Attribute // in encoded order
+
+	key string // normalised form, for Equal
+}
+
+// Attribute is one attribute of a name. A value that is not a string reads as
+// "#" and the hex of its DER.
+type Attribute struct {
+	OID   OID
+	Value string
+
+	rdn int // which RDN it belongs to
+}
+
+// ParseName reads the DER of a Name, without anything behind it.
+func ParseName(der []byte) (Name, error) {
+	in := cryptobyte.String(der)
+	var faults deviations
+	n, err := readName(&in, &faults)
+	if err == nil && !in.Empty() {
+		err = fmt.Errorf("%d octets follow the end", len(in))
+	}
+	if err != nil {
+		return Name{}, fmt.Errorf("x509gost: name: %w", err)
+	}
+	return n, nil
+}
+
+func readName(in *cryptobyte.String, faults *deviations) (Name, error) {
+	var raw, rdns cryptobyte.String
+	if !in.ReadASN1Element(&raw, cbasn1.SEQUENCE) {
+		return Name{}, errors.New("a name is not a SEQUENCE")
+	}
+	n := Name{Raw: raw}
+	raw.ReadASN1(&rdns, cbasn1.SEQUENCE)
+	var key strings.Builder
+	for rdn := 0; !rdns.Empty(); rdn++ {
+		var set cryptobyte.String
+		if !rdns.ReadASN1(&set, cbasn1.SET) || set.Empty() {
+			return Name{}, errors.New("a part of a name is not a SET with content")
+		}
+		parts, err := n.readRDN(set, rdn, faults)
+		if err != nil {
+			return Name{}, err
+		}
+		slices.Sort(parts)
+		key.WriteString(strconv.Itoa(len(parts)))
+		for _, p := range parts {
+			key.WriteByte(':')
+			key.WriteString(strconv.Itoa(len(p)))
+			key.WriteByte(':')
+			key.WriteString(p)
+		}
+	}
+	n.key = key.String()
+	return n, nil
+}
+
+// readRDN adds the attributes of one RDN to n and returns their normalised forms.
+func (n *Name) readRDN(set cryptobyte.String, rdn int, faults *deviations) (parts []string, err error) {
+	for !set.Empty() {
+		var seq, value cryptobyte.String
+		var tag cbasn1.Tag
+		if !set.ReadASN1(&seq, cbasn1.SEQUENCE) {
+			return nil, errors.New("an attribute of a name is not a SEQUENCE")
+		}
+		oid, err := readOID(&seq)
+		if err != nil {
+			return nil, fmt.Errorf("type of an attribute of a name: %w", err)
+		}
+		if !seq.ReadAnyASN1Element(&value, &tag) || !seq.Empty() {
+			return nil, fmt.Errorf("attribute %s of a name has not one value", oid)
+		}
+		if len(n.Attributes) == maxAttributes {
+			return nil, fmt.Errorf("a name has more than %d attributes", maxAttributes)
+		}
+		text, isText := decodeString(value, tag, faults)
+		n.Attributes = append(n.Attributes, Attribute{OID: oid, Value: text, rdn: rdn})
+		if isText { // the sign keeps text apart from a value that only looks like it
+			text = "=" + foldText(text)
+		}
+		parts = append(parts, oid.String()+text)
+	}
+	return parts, nil
+}
+
+const (
+	tagNumericString   = cbasn1.Tag(18)
+	tagVideotexString  = cbasn1.Tag(21)
+	tagVisibleString   = cbasn1.Tag(26)
+	tagUniversalString = cbasn1.Tag(28)
+	tagBMPString       = cbasn1.Tag(30)
+)
+
+// decodeString turns any string type into UTF-8.
+func decodeString(element cryptobyte.String, tag cbasn1.Tag, faults *deviations) (text string, isText bool) {
+	whole := element
+	var content cryptobyte.String
+	element.ReadAnyASN1(&content, new(cbasn1.Tag))
+	switch tag {
+	case cbasn1.UTF8String:
+		if !utf8.Valid(content) {
+			faults.add("a UTF8String of a name is not UTF-8")
+			return latin1(content), true
+		}
+		return string(content), true
+	case tagBMPString:
+		if text, ok := decodeWide(content, 2); ok {
+			return text, true
+		}
+	case tagUniversalString:
+		if text, ok := decodeWide(content, 4); ok {
+			return text, true
+		}
+	case cbasn1.T61String, tagVideotexString:
+		return latin1(content), true // what every other reader does
+	default:
+		allowed, ok := narrow[tag]
+		if !ok {
+			break
+		}
+		for _, c := range content {
+			if !allowed.has(c) {
+				faults.add("a %s of a name holds characters that are not of its alphabet", allowed.name)
+				if utf8.Valid(content) {
+					return string(content), true
+				}
+				return latin1(content), true
+			}
+		}
+		return string(content), true
+	}
+	return "#" + hex.EncodeToString(whole), false
+}
+
+// alphabet is a string type with a limited set of single-octet characters.
+type alphabet struct {
+	name string
+	has  func(c byte) bool
+}
+
+var (
+	numericAlphabet   = alphabet{"NumericString", func(c byte) bool { return c == ' ' || isDigit(c) }}
+	printableAlphabet = alphabet{"PrintableString", func(c byte) bool {
+		return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80 || strings.IndexByte(" '()+,-./:=?", c) >= 0
+	}}
+	ia5Alphabet     = alphabet{"IA5String", func(c byte) bool { return c < 0x80 }}
+	visibleAlphabet = alphabet{"VisibleString", func(c byte) bool { return ' ' <= c && c <= '~' }}
+)
+
+var narrow = map[cbasn1.Tag]alphabet{
+	tagNumericString:       numericAlphabet,
+	cbasn1.PrintableString: printableAlphabet,
+	cbasn1.IA5String:       ia5Alphabet,
+	tagVisibleString:       visibleAlphabet,
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func latin1(content []byte) string {
+	r := make([]rune, len(content))
+	for i, c := range content {
+		r[i] = rune(c)
+	}
+	return string(r)
+}
+
+// decodeWide reads big-endian code units of 2 or 4 octets. Surrogates do not
+// belong into BMPString and come out as the replacement character.
+func decodeWide(content []byte, width int) (string, bool) {
+	if len(content)%width != 0 {
+		return "", false
+	}
+	var b strings.Builder
+	for ; len(content) > 0; content = content[width:] {
+		var r uint32
+		for _, c := range content[:width] {
+			r = r<<8 | uint32(c)
+		}
+		if r > unicode.MaxRune {
+			return "", false
+		}
+		b.WriteRune(rune(r))
+	}
+	return b.String(), true
+}
+
+// foldText is the normalisation names are compared by: letters without case,
+// white space folded to one space and removed at the ends. It leaves out the
+// compatibility decomposition of RFC 4518, 2.3; names that differ by it only
+// count as different, which is the safe side.
+func foldText(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	pending := false
+	for _, r := range text {
+		if unicode.IsSpace(r) {
+			pending = b.Len() > 0
+			continue
+		}
+		if pending {
+			b.WriteByte(' ')
+			pending = false
+		}
+		b.WriteRune(foldRune(r))
+	}
+	return b.String()
+}
+
+// foldRune picks one representative of the runes that differ by case only.
+func foldRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}
+	low := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		low = min(low, next)
+	}
+	if 'A' <= low && low <= 'Z' { // the Kelvin sign folds to k
+		low += 'a' - 'A'
+	}
+	return low
+}
+
+// Equal compares names as RFC 5280, 7.1 asks: on decoded values, whatever
+// string types carry them, without regard to case and to the amount of space.
+func (n Name) Equal(o Name) bool { return n.key == o.key }
+
+// IsEmpty tells that the name has no attributes.
+func (n Name) IsEmpty() bool { return len(n.Attributes) == 0 }
+
+// Get returns the first value of an attribute.
+func (n Name) Get(oid OID) (string, bool) {
+	for _, a := range n.Attributes {
+		if a.OID.Equal(oid) {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// String renders the name in the manner of RFC 4514: the last RDN first, parts
+// of one RDN joined with a plus sign, special characters escaped. Attributes
+// with a name in the table of attributes are written with it, others with their
+// object identifier.
+func (n Name) String() string {
+	var b strings.Builder
+	for end := len(n.Attributes); end > 0; {
+		start := end - 1
+		for start > 0 && n.Attributes[start-1].rdn == n.Attributes[end-1].rdn {
+			start--
+		}
+		for i := start; i < end; i++ {
+			switch {
+			case i > start:
+				b.WriteByte('+')
+			case b.Len() > 0:
+				b.WriteByte(',')
+			}
+			b.WriteString(attributeName(n.Attributes[i].OID))
+			b.WriteByte('=')
+			escapeValue(&b, n.Attributes[i].Value)
+		}
+		end = start
+	}
+	return b.String()
+}
+
+func escapeValue(b *strings.Builder, value string) {
+	for i, r := range value {
+		switch {
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(b, `\%02X`, r)
+			continue
+		case strings.ContainsRune(`,+"\<>;`, r), r == ' ' && (i == 0 || i == len(value)-1):
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+}

@@ -1,0 +1,212 @@
+package x509gost
+
+import (
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/gost/gost3410"
+	"tamga/pki/suite"
+)
+
+// keyInfo is a public key as a structure carries it. public and suite are nil
+// together, and then problem says why.
+type keyInfo struct {
+	public  crypto.PublicKey
+	suite   *suite.Suite
+	problem error
+	bits    []byte // content of subjectPublicKey, for key identifiers
+}
+
+// readKey reads a SubjectPublicKeyInfo. An algorithm or curve that is not
+// supported is no error, since certificates with such keys lie about in every
+// message; a GOST key that is malformed is one.
+func readKey(in *cryptobyte.String, faults *deviations) (raw []byte, key *keyInfo, err error) {
+	var element, seq cryptobyte.String
+	if !in.ReadASN1Element(&element, cbasn1.SEQUENCE) {
+		return nil, nil, errors.New("not a SEQUENCE")
+	}
+	raw = element
+	element.ReadASN1(&seq, cbasn1.SEQUENCE)
+	oid, parameters, err := readAlgorithm(&seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	key = new(keyInfo)
+	if !readBits(&seq, &key.bits) || !seq.Empty() {
+		return nil, nil, errors.New("the key is not a BIT STRING of whole octets at the end")
+	}
+	su, known := suite.ByKeyOID(oid)
+	switch {
+	case !known:
+		key.problem = fmt.Errorf("key algorithm %s is not supported", oid)
+	case su.IsGOST():
+		err = key.readGOST(su, parameters, faults)
+	default:
+		key.readStandard(su, raw)
+	}
+	return raw, key, err
+}
+
+// readStandard reads RSA and ECDSA keys with the standard library.
+func (k *keyInfo) readStandard(su *suite.Suite, raw []byte) {
+	public, err := x509.ParsePKIXPublicKey(raw)
+	if err == nil {
+		err = su.Accepts(public)
+	}
+	if err != nil {
+		k.problem = err
+		return
+	}
+	k.public, k.suite = public, su
+}
+
+func (k *keyInfo) readGOST(su *suite.Suite, parameters []byte, faults *deviations) error {
+	p, err := readGOSTParameters(su, parameters, faults)
+	if errors.Is(err, errUnknownSet) {
+		k.problem = err
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var xy cryptobyte.String
+	bits := cryptobyte.String(k.bits)
+	if !bits.ReadASN1(&xy, cbasn1.OCTET_STRING) || !bits.Empty() || len(xy) != 2*p.Set.Size() {
+		return fmt.Errorf("a GOST public key on %s is an OCTET STRING of %d octets", p.Set.Name(), 2*p.Set.Size())
+	}
+	public, err := gost3410.NewPublicKey(p.Set, xy)
+	if err != nil {
+		return err
+	}
+	k.public, k.suite = public, su
+	return nil
+}
+
+var errUnknownSet = errors.New("unknown parameter set")
+
+// readGOSTParameters reads GostR3410-2001-PublicKeyParameters (RFC 4491, 2.3.2)
+// and GostR3410-2012-PublicKeyParameters (RFC 9215, 4.2): a SEQUENCE of
+// publicKeyParamSet, digestParamSet and encryptionParamSet, the last two
+// optional.
+func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (suite.ParameterSet, error) {
+	var none suite.ParameterSet
+	var seq cryptobyte.String
+	in := cryptobyte.String(element)
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
+		return none, errors.New("the parameters of a GOST key are not a SEQUENCE")
+	}
+	var oids []OID
+	for !seq.Empty() && len(oids) < 3 {
+		oid, err := readOID(&seq)
+		if err != nil {
+			return none, fmt.Errorf("parameters of a GOST key: %w", err)
+		}
+		oids = append(oids, oid)
+	}
+	if len(oids) == 0 || !seq.Empty() {
+		return none, errors.New("the parameters of a GOST key are one to three object identifiers")
+	}
+	p, err := su.ParametersByOID(oids[0])
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", errUnknownSet, err)
+	}
+	switch {
+	case len(oids) == 1 && p.Digest != nil:
+		faults.add("digestParamSet of the key is absent, %s is written with it", p.Set.Name())
+	case len(oids) > 1 && p.Digest == nil:
+		faults.add("digestParamSet of the key is present, RFC 9215 omits it for %s", p.Set.Name())
+	case len(oids) > 1 && !p.Digest.Equal(oids[1]):
+		faults.add("digestParamSet of the key is %s, not %s", oids[1], p.Digest)
+	}
+	return p, nil
+}
+
+// ParsePublicKey reads a SubjectPublicKeyInfo: *gost3410.PublicKey,
+// *rsa.PublicKey or *ecdsa.PublicKey, and the suite its algorithm names.
+func ParsePublicKey(spki []byte) (crypto.PublicKey, *suite.Suite, error) {
+	var faults deviations
+	in := cryptobyte.String(spki)
+	if len(spki) > MaxCertificate {
+		return nil, nil, fmt.Errorf("x509gost: public key: %d octets are more than the %d allowed", len(spki), MaxCertificate)
+	}
+	_, key, err := readKey(&in, &faults)
+	if err == nil && !in.Empty() {
+		err = fmt.Errorf("%d octets follow the end", len(in))
+	}
+	if err == nil {
+		err = key.problem
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("x509gost: public key: %w", err)
+	}
+	return key.public, key.suite, nil
+}
+
+// MarshalPublicKey encodes a public key of the suite as SubjectPublicKeyInfo.
+func MarshalPublicKey(pub crypto.PublicKey, s *suite.Suite) ([]byte, error) {
+	spki, err := marshalKey(pub, s)
+	if err != nil {
+		return nil, fmt.Errorf("x509gost: public key: %w", err)
+	}
+	return spki, nil
+}
+
+func marshalKey(pub crypto.PublicKey, s *suite.Suite) ([]byte, error) {
+	if s == nil {
+		return nil, errors.New("no suite is given")
+	}
+	if err := s.Accepts(pub); err != nil {
+		return nil, err
+	}
+	if !s.IsGOST() {
+		return x509.MarshalPKIXPublicKey(pub)
+	}
+	key := pub.(*gost3410.PublicKey)
+	p, err := s.ParametersOf(key.Set())
+	if err != nil {
+		return nil, err
+	}
+	var bits cryptobyte.Builder
+	bits.AddASN1OctetString(key.Bytes())
+	content, err := bits.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		addGOSTAlgorithm(b, s, p)
+		b.AddASN1BitString(content)
+	})
+	return b.Bytes()
+}
+
+// addGOSTAlgorithm writes the AlgorithmIdentifier of a GOST key.
+func addGOSTAlgorithm(b *cryptobyte.Builder, s *suite.Suite, p suite.ParameterSet) {
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1ObjectIdentifier(s.KeyOID)
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1ObjectIdentifier(p.OID)
+			if p.Digest != nil {
+				b.AddASN1ObjectIdentifier(p.Digest)
+			}
+		})
+	})
+}
+
+// infoOf makes a keyInfo of a key that did not come in bytes.
+func infoOf(pub crypto.PublicKey, s *suite.Suite) (spki []byte, key *keyInfo, err error) {
+	if spki, err = marshalKey(pub, s); err != nil {
+		return nil, nil, err
+	}
+	var seq, bits cryptobyte.String
+	in := cryptobyte.String(spki)
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !seq.SkipASN1(cbasn1.SEQUENCE) || !seq.ReadASN1(&bits, cbasn1.BIT_STRING) || len(bits) == 0 {
+		return nil, nil, errors.New("the key has no encoding")
+	}
+	return spki, &keyInfo{public: pub, suite: s, bits: bits[1:]}, nil
+}
