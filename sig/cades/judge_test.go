@@ -1,0 +1,172 @@
+package cades_test
+
+import (
+	"fmt"
+	"testing"
+
+	"tamga/internal/judge"
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/sigtest"
+)
+
+// jury is everybody who judges a message: OpenSSL with gost-engine, Bouncy
+// Castle, and this package.
+type jury struct {
+	openssl *judge.Tool
+	castle  *judge.Castle
+}
+
+// ask returns each one's verdict on a message of a signer under root, with its
+// content when it is detached, nil otherwise.
+func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) map[string]error {
+	t.Helper()
+	verdicts := map[string]error{"castle": j.castle.VerifyCMS(message, content, root.PEM())}
+	j.openssl.Write("message.der", message)
+	j.openssl.Write("root.pem", root.PEM())
+	args := []string{
+		"cms", "-verify", "-binary", "-inform", "DER", "-in", "message.der", "-out", "content.out",
+		"-CAfile", "root.pem", "-purpose", "any", "-attime", fmt.Sprint(sigtest.Time.Unix()),
+	}
+	if content != nil {
+		j.openssl.Write("content.bin", content)
+		args = append(args, "-content", "content.bin")
+	}
+	_, verdicts["openssl"] = j.openssl.Run(args...)
+	if r := verify(t, message, content, root); !r.Valid() {
+		verdicts["ours"] = fmt.Errorf("%v", sigtest.Codes(r))
+	} else {
+		verdicts["ours"] = nil
+	}
+	return verdicts
+}
+
+// Every suite in every mode is accepted by all, and refused by all with one bit
+// changed in the content, a signed attribute, or the value.
+func TestJury(t *testing.T) {
+	j := &jury{judge.OpenSSL(t), judge.BouncyCastle(t)}
+	for _, s := range suite.All() {
+		root := sigtest.Root(t, s)
+		signer := root.Signer(t, s, "Иван Петров")
+		for i, mode := range modes {
+			t.Run(s.Name+"/"+mode.name, func(t *testing.T) {
+				message := sign(t, signer, i)
+				var content []byte
+				if mode.detached {
+					content = text
+				}
+				for who, err := range j.ask(t, message, content, root) {
+					if err != nil {
+						t.Errorf("refused by %s: %v", who, err)
+					}
+				}
+				if !mode.detached {
+					if got := j.openssl.Read("content.out"); string(got) != string(text) {
+						t.Errorf("openssl took out %q", got)
+					}
+				}
+				for _, b := range breakAll(t, signer, i) {
+					for who, err := range j.ask(t, b.message, b.content, root) {
+						if err == nil {
+							t.Errorf("%s changed, accepted by %s", b.name, who)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Messages made by OpenSSL are read and verified.
+func TestMadeByOpenSSL(t *testing.T) {
+	o := judge.OpenSSL(t)
+	for _, s := range suite.All() {
+		root := sigtest.Root(t, s)
+		signer := root.Signer(t, s, "Signer")
+		key, err := x509gost.MarshalPrivateKey(signer.Key, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Write("key.der", key)
+		o.Write("signer.pem", signer.PEM())
+		o.Write("text", text)
+		if _, err := o.Run("pkey", "-inform", "DER", "-in", "key.der", "-out", "key.pem"); err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []struct {
+			name     string
+			args     []string
+			detached bool
+			level    string
+			codes    []string
+		}{
+			{"detached", []string{"-binary"}, true, "CMS", nil},
+			{"cades", []string{"-binary", "-cades"}, true, "BES", nil},
+			{"attached", []string{"-binary", "-nodetach", "-cades"}, false, "BES", nil},
+			{"stream", []string{"-binary", "-nodetach", "-stream", "-cades"}, false, "BES", nil},
+			{"no attributes", []string{"-binary", "-nodetach", "-noattr"}, false, "CMS", nil},
+			{"key identifier", []string{"-binary", "-nodetach", "-keyid"}, false, "CMS", nil},
+			{"no certificates", []string{"-binary", "-nodetach", "-nocerts"}, false, "CMS", []string{"certificate-missing"}},
+		} {
+			t.Run(s.Name+"/"+form.name, func(t *testing.T) {
+				args := append([]string{
+					"cms", "-sign", "-in", "text", "-signer", "signer.pem", "-inkey", "key.pem",
+					"-md", digestNames[s], "-outform", "DER", "-out", "message.der",
+				}, form.args...)
+				if _, err := o.Run(args...); err != nil {
+					t.Fatal(err)
+				}
+				var original []byte
+				if form.detached {
+					original = text
+				}
+				message := o.Read("message.der")
+				// OpenSSL signs at its own time, which no test may depend on: only
+				// the certificates are judged at the time of the test.
+				r := verify(t, message, original, root)
+				if codes := sigtest.Codes(r); fmt.Sprint(codes) != fmt.Sprint(form.codes) || r.Signatures[0].Level != form.level {
+					t.Errorf("%v, level %s: %+v", codes, r.Signatures[0].Level, r.Signatures[0].Findings)
+				}
+				if original == nil {
+					original = change(t, message, text)
+					message, original = original, nil
+				} else {
+					original = change(t, text, text)
+				}
+				if r := verify(t, message, original, root); r.Valid() {
+					t.Error("valid over a changed text")
+				}
+			})
+		}
+	}
+}
+
+var digestNames = map[*suite.Suite]string{
+	suite.GOST2001:     "md_gost94",
+	suite.GOST2012x256: "md_gost12_256",
+	suite.GOST2012x512: "md_gost12_512",
+	suite.RSASHA256:    "sha256",
+	suite.ECDSAP256:    "sha256",
+}
+
+// OpenSSL judges a large document too, whose headers have longer lengths.
+func TestLargeByOpenSSL(t *testing.T) {
+	o := judge.OpenSSL(t)
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer := root.Signer(t, s, "Signer")
+	doc := sigtest.Zeros(1<<24 + 1)
+	message := sigtest.Make(t, newFormat(), signer, &sig.Job{Document: doc})
+	m, err := cms.Parse(sigtest.Document(message), int64(len(message)))
+	if err != nil || m.ContentSize() != int64(doc) {
+		t.Fatalf("%v", err)
+	}
+	o.Write("message.der", message)
+	o.Write("root.pem", root.PEM())
+	if _, err := o.Run("cms", "-verify", "-binary", "-inform", "DER", "-in", "message.der", "-out", "content.out",
+		"-CAfile", "root.pem", "-purpose", "any", "-attime", fmt.Sprint(sigtest.Time.Unix())); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,265 @@
+package cades
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Codes of findings beside those of package cms and of the chain.
+const (
+	codeNoSignature     = "no-signature"                // nobody signed the message
+	codeNoCertificate   = "certificate-missing"         // the signer's certificate is nowhere to be found
+	codeOriginal        = "original-mismatch"           // the given document is not the one attached
+	codeDigestUnlisted  = "digest-algorithm-not-listed" // digestAlgorithms lacks the signer's
+	codeUnreadable      = "certificate-unreadable"      // a certificate or CRL of the message cannot be read
+	codeTimeStamp       = "time-stamp-not-checked"      // a time stamp is there but not judged
+	codeCountersigner   = "countersignature-malformed"  // a countersignature cannot be read
+	codeHashUnavailable = "hash-algorithm-mismatch"     // only a hash by another algorithm is given
+	codeMany            = "too-many-signatures"         // more than are judged
+
+	maxSigners        = 128 // judged in one message: each may cost a hundred verifications
+	maxCountersigners = 64  // judged of one message, all levels together
+)
+
+// Verify implements sig.Verifier. A detached message needs the Original or its
+// Hash. Given with an attached one, they must agree with what is attached.
+func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	m, err := cms.Parse(c.Document, c.Document.Size())
+	if err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err}
+	}
+	if m.Detached && c.Original == nil && c.Hash == nil && len(m.Signers) > 0 {
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{
+			Key: "OriginalDocument", Text: "is needed, or its hash value: the message is detached",
+		}}}
+	}
+	if c.Hash != nil && (c.Hash.Hash == nil || len(c.Hash.Sum) != c.Hash.Hash.Size) {
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{
+			Key: "Hash", Text: "the hash value given has not the length of its algorithm",
+		}}}
+	}
+	v := &verifier{
+		check: c, message: m, report: &sig.Report{},
+		counters: maxCountersigners, trusted: map[*x509gost.Certificate]trust{},
+	}
+	if err := v.digests(ctx); err != nil {
+		return nil, err
+	}
+	v.evidence()
+	if len(m.Signers) == 0 {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Fatal: true})
+	}
+	for i, s := range m.Signers {
+		if i == maxSigners {
+			v.report.Findings = append(v.report.Findings, sig.Finding{
+				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures, %d were judged", len(m.Signers), i), Fatal: true,
+			})
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v.report.Signatures = append(v.report.Signatures, v.signature(i, s))
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	check   *sig.Check
+	message *cms.Message
+	report  *sig.Report
+	content []suite.Digest // of what is signed, by each algorithm in use
+	certs   []*x509gost.Certificate
+	crls    []*x509gost.RevocationList
+	covers  string
+
+	candidates []*x509gost.Certificate // where signers are looked for, the message's own first
+	counters   int                     // countersignatures still to be judged
+	trusted    map[*x509gost.Certificate]trust
+}
+
+// trust is the judgement of one certificate, the same for all it signed.
+type trust struct {
+	path  []*x509gost.Certificate
+	found []sig.Finding
+}
+
+// digests reads what is signed once, for all signers. Whatever else the caller
+// gave about the document must agree with it.
+func (v *verifier) digests(ctx context.Context) (err error) {
+	c, m := v.check, v.message
+	if m.Detached && c.Original == nil {
+		if c.Hash != nil {
+			v.content = []suite.Digest{*c.Hash}
+		}
+		v.covers = "the detached document with the given hash value"
+		return nil
+	}
+	var hashes []*suite.Hash
+	for _, s := range m.Signers {
+		if h, err := s.Hash(); err == nil && !slices.Contains(hashes, h) {
+			hashes = append(hashes, h)
+		}
+	}
+	var given []suite.Digest
+	if c.Hash != nil {
+		given = append(given, *c.Hash)
+		if !slices.Contains(hashes, c.Hash.Hash) {
+			hashes = append(hashes, c.Hash.Hash)
+		}
+	}
+	var original []suite.Digest
+	if c.Original != nil {
+		if original, err = digestDocument(ctx, c.Original, hashes); err != nil {
+			return err
+		}
+	}
+	if m.Detached {
+		v.covers = fmt.Sprintf("the detached document, %d octets", c.Original.Size())
+		v.content = original
+	} else {
+		v.covers = fmt.Sprintf("the attached document, %d octets", m.ContentSize())
+		if v.content, err = sig.DigestAll(ctx, m.ContentReader(), m.ContentSize(), hashes...); err != nil {
+			return err
+		}
+		given = append(given, original...)
+	}
+	for _, g := range given {
+		if d, ok := find(v.content, g.Hash); ok && !bytes.Equal(d.Sum, g.Sum) {
+			v.report.Findings = append(v.report.Findings, sig.Finding{
+				Code: codeOriginal, Text: "the document or hash value given is not what the message was made over", Fatal: true,
+			})
+			break
+		}
+	}
+	return nil
+}
+
+func digestDocument(ctx context.Context, d sig.Document, hashes []*suite.Hash) ([]suite.Digest, error) {
+	return sig.DigestAll(ctx, io.NewSectionReader(d, 0, d.Size()), d.Size(), hashes...)
+}
+
+func find(ds []suite.Digest, h *suite.Hash) (suite.Digest, bool) {
+	i := slices.IndexFunc(ds, func(d suite.Digest) bool { return d.Hash == h })
+	if i < 0 {
+		return suite.Digest{}, false
+	}
+	return ds[i], true
+}
+
+// evidence parses what the message brings along. What cannot be read is told,
+// not fatal: it matters only if the signer's is among it.
+func (v *verifier) evidence() {
+	var err1, err2 error
+	v.certs, err1 = v.message.X509()
+	v.crls, err2 = v.message.RevocationLists()
+	for _, err := range []error{err1, err2} {
+		if err != nil {
+			v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeUnreadable, Text: err.Error()})
+		}
+	}
+	v.candidates = slices.Clone(v.certs)
+	if v.check.Certificate != nil {
+		v.candidates = append(v.candidates, v.check.Certificate)
+	}
+	v.candidates = append(append(v.candidates, v.check.Intermediates...), v.check.Roots...)
+}
+
+// signature judges one signer of the message.
+func (v *verifier) signature(index int, s *cms.SignerInfo) sig.Signature {
+	out := v.describe(index, s)
+	out.Covers = v.covers
+	if !slices.ContainsFunc(v.message.DigestAlgorithms, func(a cms.Algorithm) bool { return a.OID.Equal(s.DigestAlgorithm.OID) }) {
+		out.Findings = append(out.Findings, sig.Finding{Code: codeDigestUnlisted, Text: "digestAlgorithms of the message does not list the algorithm of this signature"})
+	}
+	out.Countersigners = v.countersigners(s, &out, 0)
+	h, err := s.Hash()
+	if err != nil {
+		return fatal(out, cms.CodeAlgorithm, err.Error())
+	}
+	content, ok := find(v.content, h)
+	if !ok {
+		return fatal(out, codeHashUnavailable, fmt.Sprintf("the signature is over a %s hash value, but one by %s is given", h.Name, v.check.Hash.Hash.Name))
+	}
+	if out.Signer == nil {
+		return fatal(out, codeNoCertificate, "the signer's certificate is neither in the message nor given")
+	}
+	return v.judge(out, s.Check(out.Signer, v.message.ContentType, content))
+}
+
+// describe says what a signer info claims, before anything is judged.
+func (v *verifier) describe(index int, s *cms.SignerInfo) sig.Signature {
+	out := sig.Signature{Index: index, Level: "CMS"}
+	out.Suite, _ = s.Suite() // an unknown one becomes a finding of Check
+	out.SigningTime, _ = s.SigningTime()
+	out.Signer = s.FindCertificate(v.candidates)
+	for _, a := range s.UnsignedAttrs {
+		if a.OID.Equal(cms.OIDSignatureTimeStamp) {
+			out.Findings = append(out.Findings, sig.Finding{Code: codeTimeStamp, Text: "the signature has a time stamp, which was not checked"})
+			break
+		}
+	}
+	return out
+}
+
+// judge adds what Check found and what the chain says, and sets the level.
+func (v *verifier) judge(out sig.Signature, found cms.Findings) sig.Signature {
+	protected := true
+	for _, f := range found {
+		out.Findings = append(out.Findings, sig.Finding(f))
+		switch f.Code {
+		case cms.CodeNoSigningCert, cms.CodeSigningCertificate, cms.CodeSigningCertV1, cms.CodeAlgorithm, cms.CodeAlgorithmMismatch:
+			protected = false
+		}
+	}
+	if protected {
+		out.Level = "BES"
+	}
+	t, ok := v.trusted[out.Signer]
+	if !ok {
+		t.path, t.found = v.check.Trust(out.Signer, v.certs, v.crls)
+		v.trusted[out.Signer] = t
+	}
+	out.Chain = t.path
+	out.Findings = append(out.Findings, t.found...)
+	return out
+}
+
+// countersigners judges the signatures over the value of target, and those over
+// theirs.
+func (v *verifier) countersigners(target *cms.SignerInfo, owner *sig.Signature, depth int) (out []sig.Signature) {
+	infos, err := target.Countersignatures()
+	if err != nil {
+		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error()})
+	}
+	for i, s := range infos {
+		if v.counters == 0 || depth == cms.MaxCountersignatures {
+			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than are looked at"})
+			return out
+		}
+		v.counters--
+		c := v.describe(i, s)
+		c.Covers = "the value of the signature above"
+		if c.Signer == nil {
+			c = fatal(c, codeNoCertificate, "the countersigner's certificate is neither in the message nor given")
+		} else {
+			c = v.judge(c, s.CheckCountersignature(c.Signer, target))
+		}
+		c.Countersigners = v.countersigners(s, &c, depth+1)
+		out = append(out, c)
+	}
+	return out
+}
+
+func fatal(s sig.Signature, code, text string) sig.Signature {
+	s.Findings = append(s.Findings, sig.Finding{Code: code, Text: text, Fatal: true})
+	return s
+}

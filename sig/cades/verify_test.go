@@ -1,0 +1,389 @@
+package cades_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/sigtest"
+)
+
+// change returns message with one bit of the first occurrence of part changed.
+func change(t testing.TB, message, part []byte) []byte {
+	t.Helper()
+	i := bytes.Index(message, part)
+	if i < 0 {
+		t.Fatal("the part to change is not in the message")
+	}
+	out := bytes.Clone(message)
+	out[i+len(part)/2] ^= 1
+	return out
+}
+
+// broken is one message with a changed bit, and its content.
+type broken struct {
+	name             string
+	message, content []byte
+	code             string
+}
+
+// breakAll changes a bit of everything a signature speaks for.
+func breakAll(t testing.TB, p *sigtest.Party, mode int) []broken {
+	t.Helper()
+	message := sign(t, p, mode)
+	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	si := m.Signers[0]
+	digest, _, _ := si.SignedAttribute(cms.OIDMessageDigest)
+	signingTime, _, _ := si.SignedAttribute(cms.OIDSigningTime)
+	list := []broken{
+		{"content", message, change(t, text, text), cms.CodeMessageDigest},
+		{"message-digest", change(t, message, digest[2:]), text, cms.CodeMessageDigest},
+		{"signing-time", change(t, message, signingTime[2:8]), text, cms.CodeSignature},
+		{"value", change(t, message, si.Signature), text, cms.CodeSignature},
+	}
+	if !modes[mode].detached {
+		list[0] = broken{"content", change(t, message, text), nil, cms.CodeMessageDigest}
+		for i := range list {
+			list[i].content = nil
+		}
+	}
+	return list
+}
+
+func TestChangedByte(t *testing.T) {
+	for _, s := range suite.All() {
+		root := sigtest.Root(t, s)
+		signer := root.Signer(t, s, "Signer")
+		for i := range modes {
+			for _, b := range breakAll(t, signer, i) {
+				r := verify(t, b.message, b.content, root)
+				if codes := sigtest.Codes(r); r.Valid() || !slices.Contains(codes, b.code) {
+					t.Errorf("%s %s, %s changed: %v, want %s", s.Name, modes[i].name, b.name, codes, b.code)
+				}
+			}
+		}
+	}
+}
+
+// Any changed octet of a whole message is an error, a finding, or harmless
+// because it is outside of what is signed; it is never a crash.
+func TestEveryByteChanged(t *testing.T) {
+	s := suite.ECDSAP256
+	root := sigtest.Root(t, s)
+	message := sign(t, root.Signer(t, s, "Signer"), 0)
+	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := m.Signers[0].RawSignedAttrs[1:]
+	start := bytes.Index(message, signed)
+	for i := range message {
+		b := bytes.Clone(message)
+		b[i] ^= 0x41
+		r, err := cades.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(b), Original: sigtest.Document(text),
+			Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
+		})
+		inContent := i >= int(m.Content[0].Offset) && i < int(m.Content[0].Offset+m.Content[0].Length)
+		if (inContent || i >= start && i < start+len(signed)) && err == nil && r.Valid() {
+			t.Errorf("octet %d is changed and the signature valid", i)
+		}
+	}
+}
+
+// build makes a message from parts, so that each rule can be broken alone.
+func build(t testing.TB, p *sigtest.Party, contentType x509gost.OID, certs [][]byte, attrs ...cms.Attribute) []byte {
+	t.Helper()
+	set := cms.BuildSignedAttributes(attrs...)
+	d := p.Suite.Hash.Digest(set)
+	if attrs == nil {
+		set, d = nil, p.Suite.Hash.Digest(text)
+	}
+	head, tail, err := cms.Encode(contentType, int64(len(text)), certs, nil, []cms.Signer{{
+		Certificate: p.Certificate, Suite: p.Suite, SignedAttrs: set, Signature: p.Sign(t, d),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(head, text, tail)
+}
+
+func TestRules(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer, other := root.Signer(t, s, "Signer"), root.Signer(t, s, "Other")
+	certs := [][]byte{signer.Certificate.Raw}
+	plain := cms.ContentType(cms.OIDData)
+	digest := cms.MessageDigest(s.Hash.Digest(text))
+	signingTime, err := cms.SigningTime(sigtest.Time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := cms.SigningCertificateV2(signer.Certificate, s.Hash)
+	foreign := cms.SigningCertificateV2(other.Certificate, s.Hash)
+	two := cms.NewAttribute(cms.OIDMessageDigest, digest.Values[0], digest.Values[0])
+	wrapped := cms.NewAttribute(cms.OIDSigningCertificateV2, append([]byte{4, byte(len(id.Values[0]))}, id.Values[0]...))
+	v1 := cms.NewAttribute(cms.OIDSigningCertificate, essV1(signer.Certificate))
+	// The digest of the right certificate beside the issuer and number of another.
+	issuerSerial := cms.NewAttribute(cms.OIDSigningCertificateV2, bytes.Replace(id.Values[0],
+		slices.Concat([]byte{2, 2}, signer.Certificate.SerialNumber), slices.Concat([]byte{2, 2}, other.Certificate.SerialNumber), 1))
+	twoNames := cms.NewAttribute(cms.OIDContentType, plain.Values[0], plain.Values[0])
+	tstInfo := x509gost.OID{1, 2, 840, 113549, 1, 9, 16, 1, 4}
+
+	tests := []struct {
+		name    string
+		message []byte
+		codes   []string // fatal
+		level   string
+	}{
+		{"all in order", build(t, signer, cms.OIDData, certs, plain, digest, signingTime, id), nil, "BES"},
+		{"no attributes", build(t, signer, cms.OIDData, certs), nil, "CMS"},
+		{"no signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest), nil, "CMS"},
+		{"signing-certificate v1", build(t, signer, cms.OIDData, certs, plain, digest, v1), nil, "CMS"},
+		{"other content type", build(t, signer, tstInfo, certs, cms.ContentType(tstInfo), digest, id), nil, "BES"},
+		{"no attributes, other content type", build(t, signer, tstInfo, certs), []string{cms.CodeAttributesMissing}, "CMS"},
+		{"content-type differs", build(t, signer, tstInfo, certs, plain, digest, id), []string{cms.CodeContentType}, "BES"},
+		{"no content-type", build(t, signer, cms.OIDData, certs, digest, id), []string{cms.CodeContentType}, "BES"},
+		{"no message-digest", build(t, signer, cms.OIDData, certs, plain, id), []string{cms.CodeMessageDigestForm}, "BES"},
+		{"two digest values", build(t, signer, cms.OIDData, certs, plain, two, id), []string{cms.CodeMessageDigestForm}, "BES"},
+		{"two digest attributes", build(t, signer, cms.OIDData, certs, plain, digest, digest, id), []string{cms.CodeMessageDigestForm}, "BES"},
+		{"another certificate named", build(t, signer, cms.OIDData, certs, plain, digest, foreign), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"another issuerSerial", build(t, signer, cms.OIDData, certs, plain, digest, issuerSerial), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"two content types", build(t, signer, cms.OIDData, certs, twoNames, digest, id), []string{cms.CodeContentType}, "BES"},
+		{"two signing times", build(t, signer, cms.OIDData, certs, plain, digest, signingTime, signingTime, id), []string{cms.CodeSigningTime}, "BES"},
+		{"octets around signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest, wrapped), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"two signing certificates", build(t, signer, cms.OIDData, certs, plain, digest, id, id), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"no certificate", build(t, signer, cms.OIDData, nil, plain, digest, id), []string{"certificate-missing"}, "CMS"},
+	}
+	for _, test := range tests {
+		r := verify(t, test.message, nil, root)
+		if codes := sigtest.Codes(r); !slices.Equal(codes, test.codes) || r.Signatures[0].Level != test.level {
+			t.Errorf("%s: %v, level %s; want %v, %s", test.name, codes, r.Signatures[0].Level, test.codes, test.level)
+		}
+	}
+}
+
+// Attributes that are signed out of DER's order are taken as they stand, as
+// OpenSSL does, and the report says so.
+func TestUnsortedAttributes(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	p := root.Signer(t, s, "Signer")
+	digest, plain := cms.MessageDigest(s.Hash.Digest(text)), cms.ContentType(cms.OIDData)
+	body := slices.Concat(digest.Raw, plain.Raw)
+	set := append([]byte{0x31, byte(len(body))}, body...)
+	head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
+		Certificate: p.Certificate, Suite: s, SignedAttrs: set, Signature: p.Sign(t, s.Hash.Digest(set)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := verify(t, slices.Concat(head, text, tail), nil, root)
+	if !r.Valid() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == cms.CodeOrder }) {
+		t.Errorf("%v %+v", sigtest.Codes(r), r.Signatures[0].Findings)
+	}
+}
+
+// essV1 is a SigningCertificate with one ESSCertID: SHA-1 only.
+func essV1(c *x509gost.Certificate) []byte {
+	sum := c.Digest(suite.SHA1)
+	return slices.Concat([]byte{0x30, 26, 0x30, 24, 0x30, 22, 0x04, 20}, sum)
+}
+
+func TestSignedBySomebodyElse(t *testing.T) {
+	s := suite.GOST2012x256
+	root, stranger := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
+	signer, other := root.Signer(t, s, "Signer"), root.Signer(t, s, "Other")
+
+	t.Run("key of another", func(t *testing.T) {
+		forged := *signer
+		forged.Key = other.Key
+		if codes := sigtest.Codes(verify(t, sign(t, &forged, 0), nil, root)); !slices.Contains(codes, cms.CodeSignature) {
+			t.Error(codes)
+		}
+	})
+	t.Run("unknown root", func(t *testing.T) {
+		if r := verify(t, sign(t, signer, 0), nil, stranger); r.Valid() || len(r.Signatures[0].Chain) != 0 {
+			t.Errorf("valid without a trust anchor: %+v", r.Signatures[0])
+		}
+	})
+	t.Run("expired", func(t *testing.T) {
+		r, err := cades.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(sign(t, signer, 0)),
+			Roots:    []*x509gost.Certificate{root.Certificate}, At: sigtest.Time.AddDate(20, 0, 0),
+		})
+		if err != nil || r.Valid() {
+			t.Error("valid after the certificate's end", err)
+		}
+	})
+	t.Run("key for certificates only", func(t *testing.T) {
+		if codes := sigtest.Codes(verify(t, sign(t, root, 0), nil, root)); !slices.Equal(codes, []string{"certificate-usage"}) {
+			t.Error(codes)
+		}
+	})
+	t.Run("suites mixed", func(t *testing.T) {
+		// A 256-bit key of 2012 in a message that says 2001 and 34.11-94.
+		mixed := *signer
+		mixed.Suite = suite.GOST2001
+		digest := cms.MessageDigest(suite.GOST94.Digest(text))
+		message := build(t, &mixed, cms.OIDData, [][]byte{signer.Certificate.Raw}, cms.ContentType(cms.OIDData), digest)
+		if codes := sigtest.Codes(verify(t, message, nil, root)); !slices.Contains(codes, cms.CodeAlgorithmMismatch) {
+			t.Error(codes)
+		}
+	})
+	t.Run("revoked", func(t *testing.T) {
+		der, err := x509gost.CreateRevocationList(&x509gost.CRLTemplate{
+			ThisUpdate: sigtest.Time.AddDate(0, 0, -1), NextUpdate: sigtest.Time.AddDate(0, 0, 1), Number: []byte{1},
+			Revoked: []x509gost.RevokedEntry{{SerialNumber: signer.Certificate.SerialNumber, At: sigtest.Time.AddDate(0, 0, -2), Reason: 1}},
+		}, root.Certificate, s, x509gost.SignWith(sigtest.Random(9), root.Key, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := x509gost.ParseRevocationList(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := cades.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(sign(t, signer, 0)), At: sigtest.Time,
+			Roots: []*x509gost.Certificate{root.Certificate}, CRLs: []*x509gost.RevocationList{list},
+		})
+		if err != nil || r.Valid() {
+			t.Errorf("valid although revoked: %v", err)
+		}
+	})
+}
+
+func TestQuestions(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer := root.Signer(t, s, "Signer")
+	attached, detached := sign(t, signer, 0), sign(t, signer, 1)
+	good, other := s.Hash.Digest(text), s.Hash.Digest(text[1:])
+	sha := suite.SHA256.Digest(text)
+	short := suite.Digest{Hash: s.Hash, Sum: good.Sum[1:]}
+	ask := func(c sig.Check) (*sig.Report, error) {
+		c.Roots, c.At = []*x509gost.Certificate{root.Certificate}, sigtest.Time
+		return cades.New().Verify(context.Background(), &c)
+	}
+	tests := []struct {
+		name   string
+		check  sig.Check
+		codes  []string
+		faults []string
+	}{
+		{"detached by hash", sig.Check{Document: sigtest.Document(detached), Hash: &good}, nil, nil},
+		{"detached by a wrong hash", sig.Check{Document: sigtest.Document(detached), Hash: &other}, []string{cms.CodeMessageDigest}, nil},
+		{"detached by another algorithm", sig.Check{Document: sigtest.Document(detached), Hash: &sha}, []string{"hash-algorithm-mismatch"}, nil},
+		{"detached by a short hash", sig.Check{Document: sigtest.Document(detached), Hash: &short}, nil, []string{"Hash"}},
+		{"detached alone", sig.Check{Document: sigtest.Document(detached)}, nil, []string{"OriginalDocument"}},
+		{"detached by document and a wrong hash", sig.Check{Document: sigtest.Document(detached), Original: sigtest.Document(text), Hash: &other}, []string{"original-mismatch"}, nil},
+		{"attached with its original", sig.Check{Document: sigtest.Document(attached), Original: sigtest.Document(text)}, nil, nil},
+		{"attached with its hash", sig.Check{Document: sigtest.Document(attached), Hash: &sha}, nil, nil},
+		{"attached with another original", sig.Check{Document: sigtest.Document(attached), Original: sigtest.Document(text[1:])}, []string{"original-mismatch"}, nil},
+		{"attached with another hash", sig.Check{Document: sigtest.Document(attached), Hash: &other}, []string{"original-mismatch"}, nil},
+	}
+	for _, test := range tests {
+		r, err := ask(test.check)
+		if got := sigtest.Faults(err); !slices.Equal(got, test.faults) {
+			t.Errorf("%s: faults %v, want %v (%v)", test.name, got, test.faults, err)
+		} else if err == nil {
+			if codes := sigtest.Codes(r); !slices.Equal(codes, test.codes) {
+				t.Errorf("%s: %v, want %v", test.name, codes, test.codes)
+			}
+		}
+	}
+
+	var bad *sig.ErrDocument
+	if _, err := ask(sig.Check{Document: sigtest.Document(text)}); !errors.As(err, &bad) {
+		t.Errorf("no message: %v", err)
+	}
+	head, tail, err := cms.Encode(cms.OIDData, -1, [][]byte{signer.Certificate.Raw}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ask(sig.Check{Document: sigtest.Document(append(head, tail...))})
+	if err != nil || r.Valid() || !slices.Equal(sigtest.Codes(r), []string{"no-signature"}) {
+		t.Errorf("certificates only: %v %v", r, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := cades.New().Verify(ctx, &sig.Check{Document: sigtest.Document(attached)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Countersignatures in every shape: two values of one attribute, two
+// attributes, one on another.
+func TestCountersignatures(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer, second, third := root.Signer(t, s, "Signer"), root.Signer(t, s, "Second"), root.Signer(t, suite.GOST2012x512, "Third")
+	counter := func(p *sigtest.Party, target []byte, more ...cms.Attribute) (raw, value []byte) {
+		attrs := cms.BuildSignedAttributes(cms.MessageDigest(p.Suite.Hash.Digest(target)), cms.SigningCertificateV2(p.Certificate, p.Suite.Hash))
+		value = p.Sign(t, p.Suite.Hash.Digest(attrs))
+		head, tail, err := cms.Encode(cms.OIDData, -1, nil, nil, []cms.Signer{{
+			Certificate: p.Certificate, Suite: p.Suite, SignedAttrs: attrs, Signature: value, UnsignedAttrs: more,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := append(head, tail...)
+		m, err := cms.Parse(bytes.NewReader(all), int64(len(all)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Signers[0].Raw, value
+	}
+	attrs := cms.BuildSignedAttributes(cms.ContentType(cms.OIDData), cms.MessageDigest(s.Hash.Digest(text)), cms.SigningCertificateV2(signer.Certificate, s.Hash))
+	value := signer.Sign(t, s.Hash.Digest(attrs))
+
+	_, secondValue := counter(second, value)
+	nested, _ := counter(third, secondValue)
+	// The same value again, now with the countersignature on it: the nonce is
+	// drawn from the same numbers, and if it were not, the nested one would fail.
+	one, again := counter(second, value, cms.NewAttribute(cms.OIDCountersignature, nested))
+	if !bytes.Equal(again, secondValue) {
+		t.Fatal("the test needs a signature that repeats")
+	}
+	two, _ := counter(third, value)
+	wrong, _ := counter(third, value[1:])
+	// Encode refuses a countersignature that cannot be read: it comes in by the
+	// back door, as another attribute whose identifier is changed afterwards.
+	placeholder := cms.NewAttribute(x509gost.OID{1, 2, 840, 113549, 1, 9, 7}, []byte{5, 0})
+	malformed := cms.NewAttribute(cms.OIDCountersignature, []byte{5, 0})
+	head, tail, err := cms.Encode(cms.OIDData, int64(len(text)),
+		[][]byte{signer.Certificate.Raw, second.Certificate.Raw, third.Certificate.Raw}, nil,
+		[]cms.Signer{{Certificate: signer.Certificate, Suite: s, SignedAttrs: attrs, Signature: value, UnsignedAttrs: []cms.Attribute{
+			cms.NewAttribute(cms.OIDCountersignature, one, two),
+			cms.NewAttribute(cms.OIDCountersignature, wrong),
+			placeholder,
+		}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := bytes.Replace(slices.Concat(head, text, tail), placeholder.Raw, malformed.Raw, 1)
+	r := verify(t, message, nil, root)
+	if !r.Valid() {
+		t.Fatal(sigtest.Codes(r))
+	}
+	got := r.Signatures[0].Countersigners
+	if len(got) != 3 || !got[0].Valid() || !got[1].Valid() || got[2].Valid() {
+		t.Fatalf("countersigners: %+v", got)
+	}
+	if len(got[0].Countersigners) != 1 || !got[0].Countersigners[0].Valid() || !got[0].Countersigners[0].Signer.Equal(third.Certificate) {
+		t.Errorf("countersigner of the countersigner: %+v", got[0].Countersigners)
+	}
+	if !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == "countersignature-malformed" }) {
+		t.Error("the malformed countersignature is not mentioned")
+	}
+}

@@ -1,0 +1,60 @@
+package sig
+
+import (
+	"context"
+	"fmt"
+	"hash"
+	"io"
+
+	"tamga/pki/suite"
+)
+
+// DigestOf returns the digest of the job's whole Document: the one computed on
+// the way in when there is one of this algorithm, else by reading the document.
+func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error) {
+	for _, d := range job.Digests {
+		if d.Hash == h && len(d.Sum) == h.Size {
+			return d, nil
+		}
+	}
+	size := job.Document.Size()
+	ds, err := DigestAll(ctx, io.NewSectionReader(job.Document, 0, size), size, h)
+	if err != nil {
+		return suite.Digest{}, err
+	}
+	return ds[0], nil
+}
+
+// DigestAll reads size octets once and returns their digest by each of the
+// algorithms, in the given order. Between chunks it looks at ctx. A reader that
+// ends early is io.ErrUnexpectedEOF, wrapped.
+func DigestAll(ctx context.Context, r io.Reader, size int64, hs ...*suite.Hash) ([]suite.Digest, error) {
+	states := make([]hash.Hash, len(hs))
+	for i, h := range hs {
+		states[i] = h.New()
+	}
+	buf := chunks.Get().(*[chunk]byte)
+	defer chunks.Put(buf)
+	for left := size; left > 0; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b := buf[:min(int64(chunk), left)]
+		n, err := io.ReadFull(r, b)
+		if err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("document: read %d of %d octets: %w", size-left+int64(n), size, err)
+		}
+		for _, s := range states {
+			s.Write(b)
+		}
+		left -= int64(n)
+	}
+	out := make([]suite.Digest, len(hs))
+	for i, h := range hs {
+		out[i] = suite.Digest{Hash: h, Sum: states[i].Sum(nil)}
+	}
+	return out, nil
+}

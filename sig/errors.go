@@ -1,0 +1,57 @@
+package sig
+
+import "strings"
+
+// Fault is one parameter that is wrong.
+type Fault struct {
+	// Key is the parameter's documented name, such as "CADESType".
+	Key string
+	// Text says what is wrong with it and what would be right.
+	Text string
+}
+
+// ErrParams says which parameters of a request are wrong: all of them at once,
+// in the order the format reads them.
+type ErrParams struct{ Faults []Fault }
+
+// Error joins the faults as "KEY: text; KEY: text".
+func (e *ErrParams) Error() string {
+	var b strings.Builder
+	b.WriteString("parameters: ")
+	for i, f := range e.Faults {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.Key + ": " + f.Text)
+	}
+	return b.String()
+}
+
+// ErrDocument says that an input document is not what the operation needs.
+type ErrDocument struct {
+	// What names the input: "Document" or "OriginalDocument".
+	What string
+	// Text says what is wrong with it and what would be right.
+	Text string
+	// Err is the cause, where a parser found one.
+	Err error
+}
+
+// Error is "WHAT: text: cause".
+func (e *ErrDocument) Error() string {
+	s := e.What + ": " + e.Text
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *ErrDocument) Unwrap() error { return e.Err }
+
+// ErrState says that a prepared state is damaged, of an unknown version, or was
+// prepared for another job.
+type ErrState struct{ Text string }
+
+// Error is "prepared state: text".
+func (e *ErrState) Error() string { return "prepared state: " + e.Text }

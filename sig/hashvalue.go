@@ -1,0 +1,40 @@
+package sig
+
+import (
+	"fmt"
+	"io"
+
+	"tamga/pki/suite"
+)
+
+// CheckHashAlgorithm records a fault when HashAlgorithm is given and is not the
+// one the keys of the suite sign: a 512-bit key pairs with the 512-bit hash and
+// nothing else.
+func (r *ParamReader) CheckHashAlgorithm(s *suite.Suite) {
+	if !r.Given("HashAlgorithm") {
+		return
+	}
+	v := r.String("HashAlgorithm")
+	if h, ok := suite.HashByName(v); !ok {
+		r.Fault("HashAlgorithm", fmt.Sprintf("%s is not known; the certificate's key signs %s", quote(v), s.Hash.Name))
+	} else if h != s.Hash {
+		r.Fault("HashAlgorithm", fmt.Sprintf("is %s, but the certificate's key signs %s", h.Name, s.Hash.Name))
+	}
+}
+
+// HashValue reads the job's Document as a hash value by the suite's algorithm
+// (parameter Hash=True). One of another length is a fault.
+func HashValue(job *Job, r *ParamReader, s *suite.Suite) (suite.Digest, error) {
+	d := suite.Digest{Hash: s.Hash, Sum: make([]byte, s.Hash.Size)}
+	if n := job.Document.Size(); n != int64(s.Hash.Size) {
+		r.Fault("Hash", fmt.Sprintf("is True, so Content must be a %s hash value of %d octets; it has %d", s.Hash.Name, s.Hash.Size, n))
+		return d, nil
+	}
+	if n, err := job.Document.ReadAt(d.Sum, 0); n < len(d.Sum) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return d, fmt.Errorf("document: reading the hash value: %w", err)
+	}
+	return d, nil
+}

@@ -1,0 +1,149 @@
+// Package raw owns the bare signature, which the interface calls GOST3410: the
+// signature value and nothing around it, over a document (Hash=False) or over its
+// hash value (Hash=True). In spite of the name every suite signs.
+//
+// A GOST value is s followed by r, both big-endian, 64 or 128 octets (RFC 4491,
+// section 2.2.2). RSA is the PKCS #1 v1.5 value, ECDSA the DER of r and s.
+package raw
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// Format makes and checks bare signatures; it has no state of its own.
+type Format struct{}
+
+// New returns the format.
+func New() *Format { return &Format{} }
+
+// stateVersion is the form of state below. Finish knows every version that was
+// ever written.
+const stateVersion = 1
+
+type state struct {
+	Version int    `json:"v"`
+	Hash    string `json:"hash"`   // suite.Hash.Name
+	Digest  []byte `json:"digest"` // what was given to the key
+}
+
+// Prepare implements sig.Format. It reads the parameters Hash and HashAlgorithm.
+func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r := job.Params.Reader()
+	isHash := r.Bool("Hash", false)
+	r.CheckHashAlgorithm(s)
+	var d suite.Digest
+	if isHash {
+		if d, err = sig.HashValue(job, r, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if !isHash {
+		if d, err = sig.DigestOf(ctx, job, s.Hash); err != nil {
+			return nil, err
+		}
+	}
+	st, err := json.Marshal(state{stateVersion, d.Hash.Name, d.Sum})
+	if err != nil {
+		return nil, err
+	}
+	return &sig.Prepared{Digest: d, State: st}, nil
+}
+
+// Finish implements sig.Format: the result is the value itself.
+func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	var st state
+	if err := json.Unmarshal(prepared, &st); err != nil {
+		return nil, &sig.ErrState{Text: "cannot be read"}
+	}
+	if st.Version != stateVersion {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a bare signature is not known; %d expected", st.Version, stateVersion)}
+	}
+	if st.Hash != s.Hash.Name || len(st.Digest) != s.Hash.Size {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("made for %s, but the certificate's key signs %s", st.Hash, s.Hash.Name)}
+	}
+	value, err := s.RawValue(signature)
+	if err != nil {
+		return nil, err
+	}
+	return sig.Parts(sig.Bytes(value)), nil
+}
+
+// maxValue is more octets than any signature value has.
+const maxValue = 4096
+
+// Verify implements sig.Verifier. The check must have a Certificate, and the
+// Original or its Hash.
+func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	if err := question(c); err != nil {
+		return nil, err
+	}
+	size := c.Document.Size()
+	if size == 0 || size > maxValue {
+		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("a bare signature of 1 to %d octets expected, it has %d", maxValue, size)}
+	}
+	value := make([]byte, size)
+	if n, err := c.Document.ReadAt(value, 0); n < len(value) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("document: reading the signature: %w", err)
+	}
+
+	out := sig.Signature{Signer: c.Certificate, Level: "raw"}
+	s, err := sig.SuiteOf(c.Certificate)
+	if err != nil {
+		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Fatal: true})
+		return &sig.Report{Signatures: []sig.Signature{out}}, nil
+	}
+	out.Suite = s
+	var d suite.Digest
+	if c.Original != nil {
+		size := c.Original.Size()
+		ds, err := sig.DigestAll(ctx, io.NewSectionReader(c.Original, 0, size), size, s.Hash)
+		if err != nil {
+			return nil, err
+		}
+		d, out.Covers = ds[0], fmt.Sprintf("the document, %d octets", size)
+	} else {
+		d, out.Covers = *c.Hash, "the document with the given hash value"
+	}
+	// Verify refuses a digest of another algorithm or length as well.
+	if err := s.Verify(c.Certificate.PublicKey, d, value); err != nil {
+		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not belong to this document and this certificate: " + err.Error(), Fatal: true})
+	}
+	path, found := c.Trust(c.Certificate, nil, nil)
+	out.Chain, out.Findings = path, append(out.Findings, found...)
+	return &sig.Report{Signatures: []sig.Signature{out}}, nil
+}
+
+// question says what a check lacks.
+func question(c *sig.Check) error {
+	var faults []sig.Fault
+	if c.Certificate == nil {
+		faults = append(faults, sig.Fault{Key: "Certificate", Text: "is needed: a bare signature carries none"})
+	}
+	if c.Original == nil && c.Hash == nil {
+		faults = append(faults, sig.Fault{Key: "OriginalDocument", Text: "is needed, or its hash value: a bare signature carries no document"})
+	}
+	if faults != nil {
+		return &sig.ErrParams{Faults: faults}
+	}
+	return nil
+}

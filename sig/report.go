@@ -1,0 +1,93 @@
+package sig
+
+import (
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Check is one question to a Verifier.
+type Check struct {
+	// Document is the signed document or, for a detached one, the signature.
+	Document Document
+	// Original is the document a detached signature was made over.
+	Original Document
+	// Hash stands for Original where the caller has only its hash value.
+	Hash *suite.Digest
+	// Certificate is the signer's, for formats that carry none (raw), and a
+	// candidate for those that left it out.
+	Certificate *x509gost.Certificate
+	// Roots are the trust anchors; Intermediates and CRLs help to reach them.
+	Roots, Intermediates []*x509gost.Certificate
+	CRLs                 []*x509gost.RevocationList
+	// At is the moment certificates are judged at.
+	At time.Time
+}
+
+// Report is the answer to a Check.
+type Report struct {
+	// Signatures in the order of the document's bytes.
+	Signatures []Signature
+	// Findings about the document as a whole, such as that nobody signed it.
+	Findings []Finding
+}
+
+// Valid tells whether there is at least one signature and every one of them,
+// and the document as a whole, is without a fatal finding.
+func (r *Report) Valid() bool {
+	if len(r.Signatures) == 0 || fatal(r.Findings) {
+		return false
+	}
+	for i := range r.Signatures {
+		if !r.Signatures[i].Valid() {
+			return false
+		}
+	}
+	return true
+}
+
+// Signature is what is known of one signature.
+type Signature struct {
+	// Index is its position in the document's bytes, from 0.
+	Index int
+	// Signer is the certificate whose key made it; nil when none was found.
+	Signer *x509gost.Certificate
+	// Suite is the algorithms it was made with; nil when they are not known.
+	Suite *suite.Suite
+	// Level is "raw", "CMS" or "BES".
+	Level string
+	// Covers says in words which bytes the signature speaks for.
+	Covers string
+	// SigningTime is the time the signer claims, zero when it claims none.
+	SigningTime time.Time
+	// Chain leads from Signer to a trust anchor; empty when there is no path.
+	Chain []*x509gost.Certificate
+	// Findings are all rules it breaks and all that a reader should know.
+	Findings []Finding
+	// Countersigners are the signatures over this signature's value.
+	Countersigners []Signature
+}
+
+// Valid tells whether no finding is fatal. Countersigners are judged apart: a
+// bad one does not spoil the signature it was put on.
+func (s *Signature) Valid() bool { return !fatal(s.Findings) }
+
+// Finding is one thing a verifier noticed.
+type Finding struct {
+	// Code is stable and made for programs, such as "message-digest-mismatch".
+	Code string
+	// Text is made for people.
+	Text string
+	// Fatal means that the signature must not be relied on.
+	Fatal bool
+}
+
+func fatal(fs []Finding) bool {
+	for _, f := range fs {
+		if f.Fatal {
+			return true
+		}
+	}
+	return false
+}
