@@ -1,0 +1,53 @@
+// Package blob owns document bytes outside memory. Now that is the spool: files
+// of requests under way. It implements [signing.Spool].
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tamga/internal/domain/signing"
+)
+
+// Spool keeps the documents of requests under way as files of one directory.
+// Each file is unlinked as soon as it is open, so that nothing stays behind when
+// the process is killed.
+type Spool struct{ dir string }
+
+var _ signing.Spool = (*Spool)(nil)
+
+// NewSpool returns a spool in dir, which it creates for its owner alone. It also
+// removes files that a process killed between creating and unlinking left there.
+func NewSpool(dir string) (*Spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("blob: creating the spool directory: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		return nil, fmt.Errorf("blob: looking through the spool directory: %w", err)
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("blob: clearing the spool directory: %w", err)
+		}
+	}
+	return &Spool{dir: dir}, nil
+}
+
+const pattern = "document-*.spool"
+
+// Create returns an empty file that vanishes when it is closed or the process ends.
+func (s *Spool) Create() (signing.SpoolFile, error) {
+	f, err := os.CreateTemp(s.dir, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("blob: creating a spool file: %w", err)
+	}
+	// Another process that starts on the same directory may have cleared it already.
+	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.Close()
+		return nil, fmt.Errorf("blob: unlinking a spool file: %w", err)
+	}
+	return f, nil
+}

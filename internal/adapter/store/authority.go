@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/authority"
+)
+
+// Authority keeps the certificate authorities: authority.Store.
+type Authority struct{ *DB }
+
+var _ authority.Store = Authority{}
+
+// Authority reads one authority by name.
+func (s Authority) Authority(ctx context.Context, name string) (authority.Record, bool, error) {
+	return one(ctx, s.DB, func(r row) (a authority.Record, err error) {
+		err = r.Scan(&a.Name, &a.Suite, &a.Sealed, &a.Certificate, &a.CRL, &a.CRLNumber,
+			(*timeField)(&a.CRLAt), (*timeField)(&a.CreatedAt))
+		return a, err
+	}, `SELECT name, suite, sealed, certificate, crl, crl_number, crl_at, created_at
+		FROM authorities WHERE name = $1`, name)
+}
+
+// AddAuthority adds an authority unless its name is taken.
+func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO authorities
+			(name, suite, sealed, certificate, crl, crl_number, crl_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+		a.Name, a.Suite, a.Sealed, a.Certificate, a.CRL, a.CRLNumber, millis(a.CRLAt), millis(a.CreatedAt))
+	return n == 1, err
+}
+
+// Standings reads the number and time of every authority's list, by name.
+func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) {
+	return all(ctx, s.DB, func(r row) (st authority.Standing, err error) {
+		err = r.Scan(&st.Name, &st.CRLNumber, (*timeField)(&st.CRLAt))
+		return st, err
+	}, `SELECT name, crl_number, crl_at FROM authorities ORDER BY name`)
+}
+
+// ReplaceCRL puts the next list in place of list seen.
+func (s Authority) ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE authorities SET crl = $1, crl_number = crl_number + 1, crl_at = $2
+		WHERE name = $3 AND crl_number = $4`, crl, millis(at), name, seen)
+	return n == 1, err
+}
+
+// AddIssued notes an issued certificate unless its serial number is taken.
+func (s Authority) AddIssued(ctx context.Context, i authority.Issued) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO issued_certificates
+			(serial, authority, not_after, issued_at, revoked_at, reason)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		i.Serial, i.Authority, millis(i.NotAfter), millis(i.IssuedAt), millis(i.RevokedAt), i.Reason)
+	return n == 1, err
+}
+
+const issuedColumns = `serial, authority, not_after, issued_at, revoked_at, reason`
+
+func scanIssued(r row) (i authority.Issued, err error) {
+	err = r.Scan(&i.Serial, &i.Authority, (*timeField)(&i.NotAfter), (*timeField)(&i.IssuedAt),
+		(*timeField)(&i.RevokedAt), &i.Reason)
+	return i, err
+}
+
+// Issued reads what is known about a serial number.
+func (s Authority) Issued(ctx context.Context, serial []byte) (authority.Issued, bool, error) {
+	return one(ctx, s.DB, scanIssued, `SELECT `+issuedColumns+` FROM issued_certificates WHERE serial = $1`, serial)
+}
+
+// MarkRevoked notes a revocation, also in place of a hold (reason 6) by another
+// reason.
+func (s Authority) MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE issued_certificates SET revoked_at = $1, reason = $2
+		WHERE serial = $3 AND (revoked_at = 0 OR (reason = 6 AND $2 <> 6))`, millis(at), reason, serial)
+	return n == 1, err
+}
+
+// Revoked reads all revocations of an authority. The list they go into holds
+// every one, so there is no limit here either.
+func (s Authority) Revoked(ctx context.Context, name string) ([]authority.Issued, error) {
+	return all(ctx, s.DB, scanIssued, `SELECT `+issuedColumns+` FROM issued_certificates
+		WHERE authority = $1 AND revoked_at <> 0 ORDER BY serial`, name)
+}

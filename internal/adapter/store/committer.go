@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// ErrClosed answers work that arrives after Close.
+var ErrClosed = errors.New("store: the database is closed")
+
+const (
+	queueLength = 1024             // units that may wait; beyond it callers wait to be let in
+	batchLength = 256              // units of one transaction
+	batchTime   = 30 * time.Second // bounds a transaction when the database hangs
+)
+
+// Committer writes the small changes of many requests in one transaction, so
+// that they share one flush to disk. It does not wait for company: while one
+// batch commits the next one gathers, so a lone caller pays for its own commit
+// only and a crowd shares.
+type Committer struct {
+	db    *DB
+	queue chan *unit
+	done  chan struct{}
+
+	mu     sync.RWMutex // held shared while a unit enters the queue
+	closed bool
+}
+
+// unit is one caller's work in the queue.
+type unit struct {
+	ctx    context.Context
+	fn     func(context.Context) error
+	state  atomic.Int32
+	answer chan outcome // buffered: the committer never waits for a caller
+}
+
+const (
+	unitWaiting int32 = iota
+	unitTaken
+	unitAbandoned
+)
+
+type outcome struct {
+	err   error
+	panic any
+}
+
+func newCommitter(db *DB) *Committer {
+	c := &Committer{db: db, queue: make(chan *unit, queueLength), done: make(chan struct{})}
+	go c.loop()
+	return c
+}
+
+// Do runs fn as one unit of a shared transaction and returns when its changes
+// are durable. The rules for the error of fn, and for running it again, are
+// those of Atomic; a unit that rolls back leaves the others untouched. Inside
+// an Atomic, Do joins it and the changes become durable with it.
+//
+// fn runs statements and nothing slow: every other writer waits for it. On
+// PostgreSQL units run under READ COMMITTED, so a unit decides by the condition
+// of a single statement and never by what it read before.
+//
+// When ctx ends while the unit waits for its turn, nothing was done. Once its
+// turn has come it is carried to the end, so an error of ctx always means that
+// nothing was written.
+func (c *Committer) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+	if c.db.transaction(ctx) != nil {
+		return c.db.Atomic(ctx, fn)
+	}
+	u := &unit{ctx: ctx, fn: fn, answer: make(chan outcome, 1)}
+	if err := c.enter(u); err != nil {
+		return err
+	}
+	var o outcome
+	select {
+	case o = <-u.answer:
+	case <-ctx.Done():
+		if u.state.CompareAndSwap(unitWaiting, unitAbandoned) {
+			return fmt.Errorf("store: %w", context.Cause(ctx))
+		}
+		o = <-u.answer
+	}
+	if o.panic != nil {
+		panic(o.panic)
+	}
+	return o.err
+}
+
+func (c *Committer) enter(u *unit) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return ErrClosed
+	}
+	select {
+	case c.queue <- u:
+		return nil
+	case <-u.ctx.Done():
+		return fmt.Errorf("store: %w", context.Cause(u.ctx))
+	}
+}
+
+// Close lets in no more units, finishes the accepted ones and returns.
+func (c *Committer) Close() {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		close(c.queue)
+	}
+	c.mu.Unlock()
+	<-c.done
+}
+
+func (c *Committer) loop() {
+	defer close(c.done)
+	batch := make([]*unit, 0, batchLength)
+	for u := range c.queue {
+		batch = take(batch[:0], u)
+	gather:
+		for len(batch) < batchLength {
+			select {
+			case u, open := <-c.queue:
+				if !open {
+					break gather
+				}
+				batch = take(batch, u)
+			default:
+				break gather
+			}
+		}
+		c.commit(batch)
+		clear(batch)
+	}
+}
+
+// take adds a unit whose caller still waits.
+func take(batch []*unit, u *unit) []*unit {
+	if u.state.CompareAndSwap(unitWaiting, unitTaken) {
+		batch = append(batch, u)
+	}
+	return batch
+}
+
+// commit carries a batch to the end and answers every unit of it.
+func (c *Committer) commit(batch []*unit) {
+	if len(batch) == 0 {
+		return
+	}
+	outcomes := make([]outcome, len(batch))
+	var final bool
+	err := retry(context.Background(), func() (err error) {
+		clear(outcomes)
+		final, err = c.commitOnce(batch, outcomes)
+		return err
+	})
+	if err != nil && !final && len(batch) > 1 {
+		// Something in the batch broke the transaction they share. Nothing of
+		// it was kept, so each unit gets a transaction of its own.
+		for i := range batch {
+			c.commit(batch[i : i+1])
+		}
+		return
+	}
+	for i, u := range batch {
+		if err != nil {
+			outcomes[i] = outcome{err: err}
+		}
+		u.answer <- outcomes[i]
+	}
+}
+
+// commitOnce runs the batch in one transaction. final says that the units must
+// not run again: the commit itself failed and it is unknown whether the changes
+// were kept, or the database took the whole time that a batch has.
+func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+	defer cancel()
+	defer func() { final = final || err != nil && ctx.Err() != nil }()
+	tx, err := c.db.write.BeginTx(ctx, c.db.isolation(sql.LevelReadCommitted))
+	if err != nil {
+		return false, fmt.Errorf("store: beginning a transaction: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if len(batch) == 1 {
+		keep, err := c.run(ctx, tx, batch[0], &outcomes[0])
+		if !keep || err != nil {
+			return false, err
+		}
+	} else {
+		for i, u := range batch {
+			if err := c.runApart(ctx, tx, u, &outcomes[i]); err != nil {
+				return false, err
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return !retryable(err), fmt.Errorf("store: committing: %w", err)
+	}
+	return false, nil
+}
+
+// run calls the function of a unit. An error means that the transaction itself
+// is no longer usable; the unit's own error is in its outcome.
+func (c *Committer) run(ctx context.Context, tx *sql.Tx, u *unit, o *outcome) (keep bool, err error) {
+	t := &transaction{tx: tx}
+	// The values of the caller, but not its end: a driver that is interrupted
+	// in the middle of a statement gives up the connection and with it the
+	// work of all the others.
+	deadline, _ := ctx.Deadline()
+	uctx, cancel := context.WithDeadline(context.WithoutCancel(u.ctx), deadline)
+	defer cancel()
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				o.panic = fmt.Sprintf("%v, in a unit of the committer:\n%s", p, debug.Stack())
+			}
+		}()
+		o.err = u.fn(c.db.within(uctx, t))
+	}()
+	switch {
+	case o.panic != nil:
+		return false, nil
+	case retryable(o.err):
+		return false, o.err
+	case ctx.Err() != nil:
+		return false, fmt.Errorf("store: a batch did not end in %v: %w", batchTime, ctx.Err())
+	case t.spoiled != nil:
+		if o.err == nil {
+			o.err = fmt.Errorf("store: rolled back by a nested unit: %w", t.spoiled)
+		}
+		return false, nil
+	}
+	return fault.Commits(o.err), nil
+}
+
+// runApart is run inside a savepoint.
+func (c *Committer) runApart(ctx context.Context, tx *sql.Tx, u *unit, o *outcome) error {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+		return fmt.Errorf("store: opening a savepoint: %w", err)
+	}
+	keep, err := c.run(ctx, tx, u, o)
+	if err != nil {
+		return err
+	}
+	if keep {
+		if _, err = tx.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
+			return nil
+		}
+		// PostgreSQL refuses when a statement of the unit had failed and the
+		// unit kept quiet about it. Its changes are gone, so that is the answer.
+		o.err = fmt.Errorf("store: keeping a unit: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
+		return fmt.Errorf("store: undoing a unit: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
+		return fmt.Errorf("store: closing a savepoint: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+)
+
+func openTest(t *testing.T) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "tamga.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// hold keeps the committer busy with one unit until release is called.
+func hold(t *testing.T, c *Committer) (release func()) {
+	t.Helper()
+	started, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- c.Do(context.Background(), func(context.Context) error {
+			close(started)
+			<-gate
+			return nil
+		})
+	}()
+	<-started
+	return func() {
+		close(gate)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// queued waits until n units wait for their turn.
+func queued(c *Committer, n int) {
+	for len(c.queue) != n {
+		runtime.Gosched()
+	}
+}
+
+// What waits while a batch commits goes into one transaction together, and a
+// unit whose caller has gone is not run at all.
+func TestCommitterGathers(t *testing.T) {
+	db := openTest(t)
+	c := db.Committer()
+	release := hold(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		gone <- c.Do(ctx, func(context.Context) error { t.Error("ran after its caller had gone"); return nil })
+	}()
+	queued(c, 1)
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	const n = 20
+	seen := make(chan int64, n)
+	done := make(chan error, n)
+	for range n {
+		go func() {
+			done <- c.Do(t.Context(), func(ctx context.Context) error {
+				if _, err := db.exec(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (0,'','','','','','','','','','',FALSE,'','','',0)"); err != nil {
+					return err
+				}
+				// One connection counts what its one transaction has changed.
+				rows, _, err := one(ctx, db, scalar[int64], "SELECT COUNT(*) FROM audit")
+				seen <- rows
+				return err
+			})
+		}()
+	}
+	queued(c, n+1) // the abandoned one is still in the queue
+	release()
+	for range n {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for want := int64(1); want <= n; want++ {
+		if got := <-seen; got != want {
+			t.Errorf("unit saw %d rows, want %d: the units did not share a transaction", got, want)
+		}
+	}
+}
+
+// A full queue holds callers back and lets them go when their context ends.
+func TestCommitterQueueIsBounded(t *testing.T) {
+	c := openTest(t).Committer()
+	release := hold(t, c)
+	nothing := func(context.Context) error { return nil }
+	done := make(chan error, queueLength)
+	for range queueLength {
+		go func() { done <- c.Do(context.Background(), nothing) }()
+	}
+	queued(c, queueLength)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Do(ctx, nothing); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	release()
+	for range queueLength {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Close finishes what was accepted and refuses the rest.
+func TestCommitterClose(t *testing.T) {
+	db := openTest(t)
+	c := db.Committer()
+	release := hold(t, c)
+	accepted := make(chan error, 1)
+	go func() {
+		accepted <- Users{db}.AddGroup(context.Background(), user.Group{Name: "accepted"})
+	}()
+	queued(c, 1)
+	closed := make(chan struct{})
+	go func() {
+		c.Close()
+		close(closed)
+	}()
+	release()
+	<-closed
+	if err := <-accepted; err != nil {
+		t.Errorf("accepted unit: %v", err)
+	}
+	if err := c.Do(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v, want %v", err, ErrClosed)
+	}
+	list, err := Users{db}.Groups(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d groups, %v; want the accepted one", len(list), err)
+	}
+	c.Close() // again is no harm
+}
+
+// A unit that keeps its transaction from going on must not take the others of
+// its batch with it, and they must not run twice if that would show.
+func TestCommitterFallsBackToSingleUnits(t *testing.T) {
+	db := openTest(t)
+	c := db.Committer()
+	release := hold(t, c)
+	done := make(chan error, 3)
+	add := func(name string) func(context.Context) error {
+		return func(ctx context.Context) error { return Users{db}.AddGroup(ctx, user.Group{Name: name}) }
+	}
+	go func() { done <- c.Do(t.Context(), add("a")) }()
+	queued(c, 1)
+	broken := make(chan error, 1)
+	go func() {
+		broken <- c.Do(t.Context(), func(ctx context.Context) error {
+			return db.transaction(ctx).tx.Rollback() // ends the shared transaction
+		})
+	}()
+	queued(c, 2)
+	go func() { done <- c.Do(t.Context(), add("b")) }()
+	queued(c, 3)
+	release()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-broken; err == nil {
+		t.Error("the unit that broke the transaction got no error")
+	}
+	list, err := Users{db}.Groups(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Errorf("groups %v, %v; want a and b", list, err)
+	}
+}
+
+// conflict is what PostgreSQL says when units met in an unlucky order.
+var conflict = &pgconn.PgError{Code: pgSerializationFailure}
+
+func TestConflictsRunAgain(t *testing.T) {
+	db := openTest(t)
+	for name, unit := range map[string]func(context.Context, func(context.Context) error) error{
+		"Atomic": db.Atomic, "Committer": db.Committer().Do,
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := 0
+			err := unit(t.Context(), func(ctx context.Context) error {
+				runs++
+				if err := (Users{db}).AddGroup(ctx, user.Group{Name: name}); err != nil {
+					return err // the first run's row is gone, so this is no duplicate
+				}
+				if runs < 3 {
+					return fault.New(fault.InvalidPIN, "a fault does not hide a conflict").With(conflict)
+				}
+				return nil
+			})
+			if err != nil || runs != 3 {
+				t.Errorf("%d runs, error %v; want success in the third", runs, err)
+			}
+			runs = 0
+			err = unit(t.Context(), func(context.Context) error { runs++; return conflict })
+			if runs != attempts || !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%d runs, error %v; want %d and %s", runs, err, attempts, fault.Unavailable)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.Atomic(ctx, func(context.Context) error { cancel(); return conflict })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left: %v, want context.Canceled", err)
+	}
+}
+
+// Defaults of drivers differ; a promise that rests on one is no promise.
+func TestSQLiteSettings(t *testing.T) {
+	db := openTest(t)
+	for _, c := range []struct{ pragma, write, read string }{
+		{"journal_mode", "wal", "wal"},
+		{"synchronous", "2", ""}, // FULL; readers do not write
+		{"foreign_keys", "1", "1"},
+		{"busy_timeout", sqliteWait, sqliteWait},
+		{"query_only", "0", "1"},
+	} {
+		var write, read string
+		if err := db.write.QueryRow("PRAGMA " + c.pragma).Scan(&write); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.read.QueryRow("PRAGMA " + c.pragma).Scan(&read); err != nil {
+			t.Fatal(err)
+		}
+		if write != c.write || c.read != "" && read != c.read {
+			t.Errorf("%s: %s and %s, want %s and %s", c.pragma, write, read, c.write, c.read)
+		}
+	}
+	if n := db.write.Stats().MaxOpenConnections; n != 1 {
+		t.Errorf("%d writing connections, want 1", n)
+	}
+}
+
+func TestWordsOfMigrations(t *testing.T) {
+	for engine, words := range migrationWords {
+		files := wordedFS{migrations, words}
+		f, err := files.Open("migrations/0001_users.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, info.Size()+1)
+		n, err := f.Read(text)
+		if err != nil || int64(n) != info.Size() || strings.Contains(string(text), "{{") {
+			t.Errorf("engine %d: read %d of %d octets, %v; want all, with no word left", engine, n, info.Size(), err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"tamga/internal/domain/keys"
+)
+
+// Keys keeps users' keys and certificates: keys.Store.
+type Keys struct{ *DB }
+
+var _ keys.Store = Keys{}
+
+// AddKey adds a key.
+func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
+	_, err := s.exec(ctx, `INSERT INTO keys (id, user_id, suite, sealed, has_pin, pin_failures, created_at)
+		VALUES ($1, $2, $3, $4, $5, 0, $6)`, k.ID, k.UserID, k.Suite, k.Sealed, k.HasPIN, millis(k.CreatedAt))
+	return err
+}
+
+// Key reads a key by its id.
+func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) {
+	return one(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
+		err = r.Scan(&k.ID, &k.UserID, &k.Suite, &k.Sealed, &k.HasPIN, (*timeField)(&k.CreatedAt))
+		return k, err
+	}, `SELECT id, user_id, suite, sealed, has_pin, created_at FROM keys WHERE id = $1`, id)
+}
+
+// AddCertificate adds a certificate and returns its number.
+func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64, error) {
+	id, found, err := returning(ctx, s.DB, scalar[int64], `INSERT INTO certificates
+			(user_id, key_id, certificate, serial, friendly_name, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+		c.UserID, c.KeyID, c.DER, c.Serial, c.FriendlyName, millis(c.CreatedAt))
+	if err == nil && !found {
+		err = errors.New("store: the database gave a new certificate no number")
+	}
+	return id, err
+}
+
+// certificateQuery reads a certificate with what is known about it now; it ends
+// where a condition follows.
+const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
+		k.has_pin, d.certificate_id IS NOT NULL, i.revoked_at, i.reason
+	FROM certificates c
+	JOIN keys k ON k.id = c.key_id
+	JOIN issued_certificates i ON i.serial = c.serial
+	LEFT JOIN default_certificates d ON d.user_id = c.user_id AND d.certificate_id = c.id
+	WHERE `
+
+func scanCertificate(r row) (c keys.CertificateRecord, err error) {
+	err = r.Scan(&c.ID, &c.UserID, &c.KeyID, &c.DER, &c.Serial, &c.FriendlyName, (*timeField)(&c.CreatedAt),
+		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason)
+	return c, err
+}
+
+// Certificates reads the first certificates of a user by number.
+func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.CertificateRecord, error) {
+	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.user_id = $1 ORDER BY c.id LIMIT 1000`, userID)
+}
+
+// Certificate reads one by number.
+func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
+	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
+}
+
+// DefaultCertificate reads the default certificate of a user.
+func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
+	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
+}
+
+// SetDefault makes one of the user's certificates the default one. The primary
+// key decides that there is one: of two at once, the later one stays.
+func (s Keys) SetDefault(ctx context.Context, userID string, id int64) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO default_certificates (user_id, certificate_id)
+		SELECT user_id, id FROM certificates WHERE id = $1 AND user_id = $2
+		ON CONFLICT (user_id) DO UPDATE SET certificate_id = excluded.certificate_id`, id, userID)
+	return n == 1, err
+}
+
+// ReservePIN takes an attempt; when it returns, the attempt is on disk.
+func (s Keys) ReservePIN(ctx context.Context, keyID string, limit int) (bool, error) {
+	if s.transaction(ctx) != nil {
+		return false, errors.New("store: a PIN attempt is taken outside of transactions: one that rolls back would give it back")
+	}
+	n, err := s.exec(ctx, `UPDATE keys SET pin_failures = pin_failures + 1
+		WHERE id = $1 AND pin_failures < $2`, keyID, limit)
+	return n == 1, err
+}
+
+// ReturnPIN gives one attempt back.
+func (s Keys) ReturnPIN(ctx context.Context, keyID string) error {
+	_, err := s.exec(ctx, `UPDATE keys SET pin_failures = pin_failures - 1
+		WHERE id = $1 AND pin_failures > 0`, keyID)
+	return err
+}
+
+// ResetPIN gives all attempts back.
+func (s Keys) ResetPIN(ctx context.Context, keyID string) error {
+	_, err := s.exec(ctx, `UPDATE keys SET pin_failures = 0 WHERE id = $1`, keyID)
+	return err
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// runner is what a transaction and a pool have in common.
+type runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// row is a result row to scan.
+type row interface{ Scan(dest ...any) error }
+
+// runner gives the transaction of ctx, or the pool of readers.
+func (db *DB) runner(ctx context.Context) runner {
+	if t := db.transaction(ctx); t != nil {
+		return t.tx
+	}
+	return db.read
+}
+
+// exec runs one changing statement and counts the rows it changed: in the
+// transaction of ctx, otherwise durably through the committer. "One row
+// changed" is how a one-time thing is spent.
+func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	var n int64
+	err := db.committer.Do(ctx, func(ctx context.Context) error {
+		res, err := db.runner(ctx).ExecContext(ctx, query, legible(args)...)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	return n, nil
+}
+
+// one reads the first row of a query; found is false when there is none.
+func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
+	list, err := all(ctx, db, scan, query, args...)
+	if err != nil || len(list) == 0 {
+		return value, false, err
+	}
+	return list[0], true, nil
+}
+
+// all reads every row of a query. Queries over tables that grow carry a LIMIT.
+func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
+	rows, err := db.runner(ctx).QueryContext(ctx, query, legible(args)...)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, rows.Close(), rows.Err()); err != nil {
+			list, err = nil, fmt.Errorf("store: %w", err)
+		}
+	}()
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// returning runs one changing statement with a RETURNING clause and reads its
+// first row: in the transaction of ctx, otherwise through the committer.
+func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
+	err = db.committer.Do(ctx, func(ctx context.Context) error {
+		value, found, err = one(ctx, db, scan, query, args...)
+		return err
+	})
+	return value, found, err
+}
+
+// legible replaces what is not UTF-8, and NUL, in text arguments by U+FFFD.
+// PostgreSQL refuses both; a hostile identifier is to be not found there, not
+// an internal error, and a hostile name in the journal is to be in the journal.
+func legible(args []any) []any {
+	for i, a := range args {
+		if s, ok := a.(string); ok && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
+			args[i] = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+		}
+	}
+	return args
+}
+
+// scalar scans the single column of a row.
+func scalar[T any](r row) (v T, err error) {
+	err = r.Scan(&v)
+	return v, err
+}
+
+// millis is the stored form of a time; the zero time is 0.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// timeField scans what millis stored, in UTC.
+type timeField time.Time
+
+// Scan implements sql.Scanner.
+func (f *timeField) Scan(v any) error {
+	ms, ok := v.(int64)
+	if !ok {
+		return fmt.Errorf("store: a time column holds %T, want milliseconds", v)
+	}
+	*f = timeField{}
+	if ms != 0 {
+		*f = timeField(time.UnixMilli(ms).UTC())
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package store keeps what the domain rooms need kept, over database/sql, in
+// SQLite or PostgreSQL. It satisfies every Store interface of internal/domain;
+// one type and one file per room.
+//
+// There is one text of SQL for both engines: $1 parameters, BOOLEAN and BIGINT
+// columns, INSERT ... ON CONFLICT DO NOTHING where a duplicate is an answer and
+// not an accident. What differs (opening, error codes, a few words of the
+// migrations) lives in sqlite.go, postgres.go and migrate.go.
+//
+// Conventions of every table:
+//   - a time is a BIGINT, milliseconds since 1970 in UTC; 0 stands for the zero
+//     time. Nanoseconds would end in 2262, and certificates may last to 9999;
+//   - an identifier is a lower-case GUID as TEXT;
+//   - a text is UTF-8 without NUL, whatever a caller passed: see legible;
+//   - secrets arrive sealed or hashed, the store holds opaque bytes.
+//
+// How writes become durable: a change outside a transaction goes through the
+// group committer, which puts the changes of many requests into one
+// transaction; changes that belong together go through Atomic.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// engine names the database behind a DB.
+type engine int
+
+const (
+	sqliteEngine engine = iota + 1
+	postgresEngine
+)
+
+// Options say which database to open.
+type Options struct {
+	// URL is "sqlite:PATH" (created with mode 0600 when absent) or
+	// "postgres://...", as libpq reads it.
+	URL string
+	// Now is the clock of rows that the store stamps itself; nil means time.Now.
+	Now func() time.Time
+	// Connections bounds the pool: readers on SQLite (which has one writer
+	// besides), all connections on PostgreSQL. 0 means 8 and 16.
+	Connections int
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	engine    engine
+	write     *sql.DB // transactions and changes; one connection on SQLite
+	read      *sql.DB // single statements that change nothing
+	now       func() time.Time
+	path      string // of the SQLite file
+	committer *Committer
+}
+
+// Open connects and checks that the database answers. It changes no table; see
+// Migrate and Migrated.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	db := &DB{now: o.Now}
+	var err error
+	switch scheme, rest, _ := strings.Cut(o.URL, ":"); scheme {
+	case "sqlite":
+		err = db.openSQLite(rest, o.Connections)
+	case "postgres", "postgresql":
+		err = db.openPostgres(o.URL, o.Connections)
+	default:
+		// The address may carry a password, so it is not quoted.
+		return nil, errors.New(`store: database address of unknown kind, want "sqlite:PATH" or "postgres://..."`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: opening the database: %w", err)
+	}
+	for _, pool := range []*sql.DB{db.write, db.read} {
+		if err := pool.PingContext(ctx); err != nil {
+			db.closePools()
+			return nil, fmt.Errorf("store: opening the database: %w", err)
+		}
+	}
+	db.committer = newCommitter(db)
+	return db, nil
+}
+
+// Committer is the group committer of this database.
+func (db *DB) Committer() *Committer { return db.committer }
+
+// Ping reports whether the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	if err := db.read.PingContext(ctx); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Close finishes what the committer has accepted and closes the connections.
+func (db *DB) Close() error {
+	db.committer.Close()
+	return db.closePools()
+}
+
+func (db *DB) closePools() error {
+	if db.read == db.write {
+		return db.write.Close()
+	}
+	return errors.Join(db.read.Close(), db.write.Close())
+}

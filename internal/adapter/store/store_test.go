@@ -1,0 +1,199 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+)
+
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.SQLite(t) })
+}
+
+func TestPostgreSQL(t *testing.T) {
+	cluster := storetest.PostgreSQL(t)
+	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Database(t)) })
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct{ url, want string }{
+		{"", "unknown kind"},
+		{"mysql://root:secret@host/db", "unknown kind"},
+		{"sqlite:", "want a file"},
+		{"sqlite::memory:", "want a file"},
+		{"sqlite:" + filepath.Join(t.TempDir(), "no", "folder", "x.db"), "no such file"},
+		{"postgres://u:secret@127.0.0.1:notaport/db", "opening the database"},
+	} {
+		db, err := store.Open(t.Context(), store.Options{URL: c.url})
+		if err == nil {
+			db.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: error %v, want one with %q and without the password", c.url, err, c.want)
+		}
+	}
+}
+
+// A path is a path, whatever it holds that means something in an address.
+func TestSQLiteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?c=d#e%41.db")
+	storetest.Open(t, "sqlite:"+path)
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, want 0600", filepath.Base(name), info.Mode())
+		}
+	}
+}
+
+func TestMigrated(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url := engine.empty(t)
+			db, err := store.Open(t.Context(), store.Options{URL: url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var schema *store.SchemaError
+			if err := db.Migrated(t.Context()); !errors.As(err, &schema) || schema.Have != 0 || schema.Newer() || !strings.Contains(err.Error(), "tamga migrate") {
+				t.Errorf("empty database: %v", err)
+			}
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Migrated(t.Context()); err != nil {
+				t.Errorf("migrated database: %v", err)
+			}
+			engine.exec(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)")
+			if err := db.Migrated(t.Context()); !errors.As(err, &schema) || !schema.Newer() || !strings.Contains(err.Error(), "later release") {
+				t.Errorf("newer database: %v", err)
+			}
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Errorf("migrating a newer database: %v, want it left alone", err)
+			}
+			engine.exec(t, url, "DELETE FROM goose_db_version WHERE version_id > 1")
+			engine.exec(t, url, "UPDATE goose_db_version SET version_id = -1 WHERE version_id = 1")
+			if err := db.Migrated(t.Context()); !errors.As(err, &schema) || schema.Newer() || !strings.Contains(err.Error(), "tamga migrate") {
+				t.Errorf("older database: %v", err)
+			}
+		})
+	}
+}
+
+// Processes that start together may all migrate. Each database here stands for
+// a process: they share nothing but the file or the server.
+func TestMigrateAtOnce(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			const rounds, processes = 4, 6
+			for range rounds {
+				url := engine.empty(t)
+				gate := make(chan struct{})
+				errs := make(chan error)
+				for range processes {
+					db, err := store.Open(t.Context(), store.Options{URL: url})
+					if err != nil {
+						t.Fatal(err)
+					}
+					go func() {
+						<-gate
+						errs <- errors.Join(db.Migrate(t.Context()), db.Migrated(t.Context()), db.Close())
+					}()
+				}
+				close(gate)
+				for range processes {
+					if err := <-errs; err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// engine is a kind of database that tests may spoil.
+type engine struct {
+	name, driver string
+	empty        func(t *testing.T) string // address of an empty database
+	source       func(url string) string   // its address as the driver takes it
+}
+
+func engines(t *testing.T) []engine {
+	cluster := storetest.PostgreSQL(t)
+	return []engine{
+		{"SQLite", "sqlite",
+			func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "tamga.db") },
+			func(url string) string { return strings.TrimPrefix(url, "sqlite:") }},
+		{"PostgreSQL", "pgx",
+			func(t *testing.T) string { return cluster.Database(t) },
+			func(url string) string { return url }},
+	}
+}
+
+// exec runs a statement behind the back of the store.
+func (e engine) exec(t *testing.T, url, statement string) {
+	t.Helper()
+	pool, err := sql.Open(e.driver, e.source(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkAudit shows what the group committer is for: the flush to disk is
+// shared by all callers that wait for it.
+func BenchmarkAudit(b *testing.B) {
+	entry := audit.Entry{Operation: "Sign", Phase: audit.Done, Outcome: audit.OK, RequestID: "0123456789abcdef", Detail: strings.Repeat("x", 100)}
+	for _, callers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			log := store.Audit{DB: storetest.SQLite(b)}
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			b.ResetTimer()
+			var done sync.WaitGroup
+			for range callers {
+				done.Go(func() {
+					for left.Add(-1) >= 0 {
+						if err := log.Record(context.Background(), entry); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			done.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+// BenchmarkAtomic is the same work without sharing.
+func BenchmarkAtomic(b *testing.B) {
+	db := storetest.SQLite(b)
+	log := store.Audit{DB: db}
+	for b.Loop() {
+		if err := db.Atomic(b.Context(), func(ctx context.Context) error {
+			return log.Record(ctx, audit.Entry{Operation: "Sign"})
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

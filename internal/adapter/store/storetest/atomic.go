@@ -1,0 +1,210 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+)
+
+// unit is Atomic or Committer.Do: both promise the same to one caller.
+type unit func(ctx context.Context, fn func(context.Context) error) error
+
+func testAtomic(t *testing.T, open func(t *testing.T) *store.DB) {
+	t.Run("Alone", func(t *testing.T) {
+		testUnit(t, open, func(db *store.DB) unit { return db.Atomic })
+	})
+	cases{
+		{"ReadThenWriteLosesNothing", func(t *testing.T, db *store.DB) {
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			policies := store.Policies{DB: db}
+			must(t, policies.SetDeniedActions(t.Context(), u.ID, 0))
+			const callers, rounds = 4, 5
+			for _, err := range together(callers, func(int) error {
+				for range rounds {
+					if err := db.Atomic(t.Context(), func(ctx context.Context) error {
+						n, err := policies.DeniedActions(ctx, u.ID)
+						if err != nil {
+							return err
+						}
+						return policies.SetDeniedActions(ctx, u.ID, n+1)
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}) {
+				must(t, err)
+			}
+			n, err := policies.DeniedActions(t.Context(), u.ID)
+			must(t, err)
+			if n != callers*rounds {
+				t.Errorf("%d increments arrived, want %d", n, callers*rounds)
+			}
+		}},
+		{"OutsideSeesNothingBeforeTheEnd", func(t *testing.T, db *store.DB) {
+			users := store.Users{DB: db}
+			must(t, db.Atomic(t.Context(), func(ctx context.Context) error {
+				if err := users.AddGroup(ctx, user.Group{Name: "a"}); err != nil {
+					return err
+				}
+				if inside, err := users.Groups(ctx); err != nil || len(inside) != 1 {
+					t.Errorf("inside: %d groups, %v; want 1", len(inside), err)
+				}
+				if outside, err := users.Groups(t.Context()); err != nil || len(outside) != 0 {
+					t.Errorf("outside: %d groups, %v; want 0", len(outside), err)
+				}
+				return nil
+			}))
+		}},
+	}.run(t, open)
+}
+
+// testUnit states what a unit keeps and what it undoes.
+func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB) unit) {
+	plain := errors.New("plain")
+	refusal := fault.New(fault.InvalidPIN, "wrong")
+	add := func(ctx context.Context, db *store.DB, name string) error {
+		return store.Users{DB: db}.AddGroup(ctx, user.Group{Name: name})
+	}
+	for _, c := range []struct {
+		name string
+		fn   func(ctx context.Context, db *store.DB) error // after group "a" was added
+		want error                                         // nil, or what errors.Is finds
+		kept bool
+	}{
+		{"Success", func(context.Context, *store.DB) error { return nil }, nil, true},
+		{"Error", func(context.Context, *store.DB) error { return plain }, plain, false},
+		{"FaultCommits", func(context.Context, *store.DB) error { return refusal }, refusal, true},
+		{"FaultRolledBackByChoice", func(context.Context, *store.DB) error { return fault.Rollback(refusal) }, refusal, false},
+		{"NestedJoins", func(ctx context.Context, db *store.DB) error {
+			return db.Atomic(ctx, func(ctx context.Context) error { return add(ctx, db, "b") })
+		}, nil, true},
+		{"NestedCommitterJoins", func(ctx context.Context, db *store.DB) error {
+			return db.Committer().Do(ctx, func(ctx context.Context) error { return add(ctx, db, "b") })
+		}, nil, true},
+		{"NestedErrorThatIsDropped", func(ctx context.Context, db *store.DB) error {
+			_ = db.Atomic(ctx, func(context.Context) error { return plain })
+			return nil
+		}, plain, false},
+		{"NestedErrorBecomesAFault", func(ctx context.Context, db *store.DB) error {
+			_ = db.Atomic(ctx, func(context.Context) error { return plain })
+			return refusal
+		}, refusal, false},
+		{"NestedFaultThatIsDropped", func(ctx context.Context, db *store.DB) error {
+			_ = db.Atomic(ctx, func(context.Context) error { return refusal })
+			return nil
+		}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db := open(t)
+			err := of(db)(t.Context(), func(ctx context.Context) error {
+				if err := add(ctx, db, "a"); err != nil {
+					return err
+				}
+				return c.fn(ctx, db)
+			})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			if kept := groupExists(t, db, "a"); kept != c.kept {
+				t.Errorf("change kept: %v, want %v", kept, c.kept)
+			}
+		})
+	}
+	cases{
+		{"DuplicateIsAnAnswer", func(t *testing.T, db *store.DB) {
+			// A taken name is no accident: what else the unit does is kept.
+			group(t, db, "taken")
+			err := of(db)(t.Context(), func(ctx context.Context) error {
+				if err := add(ctx, db, "taken"); !errors.Is(err, user.ErrDuplicate) {
+					t.Errorf("error %v, want %v", err, user.ErrDuplicate)
+				}
+				return add(ctx, db, "a")
+			})
+			if err != nil || !groupExists(t, db, "a") {
+				t.Errorf("error %v, want the other change kept", err)
+			}
+		}},
+		{"FailedStatementUndoesAll", func(t *testing.T, db *store.DB) {
+			err := of(db)(t.Context(), func(ctx context.Context) error {
+				if err := add(ctx, db, "a"); err != nil {
+					return err
+				}
+				// A group that is not there breaks a reference; its error is dropped.
+				_ = store.Users{DB: db}.SetOperatorGroups(ctx, "nobody", []string{"a"})
+				return nil
+			})
+			if err == nil || groupExists(t, db, "a") {
+				t.Errorf("error %v, want one and nothing kept", err)
+			}
+		}},
+		{"PanicUndoesAll", func(t *testing.T, db *store.DB) {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the panic did not reach the caller")
+					}
+				}()
+				_ = of(db)(t.Context(), func(ctx context.Context) error {
+					must(t, add(ctx, db, "a"))
+					panic("on purpose")
+				})
+			}()
+			if groupExists(t, db, "a") {
+				t.Error("the change was kept")
+			}
+			group(t, db, "the database goes on")
+		}},
+		{"EndedContextDoesNothing", func(t *testing.T, db *store.DB) {
+			err := of(db)(canceled(t), func(ctx context.Context) error { return add(ctx, db, "a") })
+			if err == nil {
+				// It may win the race against the end, but then it must be kept.
+				if !groupExists(t, db, "a") {
+					t.Error("no error, but nothing was kept")
+				}
+				return
+			}
+			if !errors.Is(err, context.Canceled) || groupExists(t, db, "a") {
+				t.Errorf("error %v, want context.Canceled and nothing kept", err)
+			}
+		}},
+	}.run(t, open)
+}
+
+func groupExists(t testing.TB, db *store.DB, name string) bool {
+	t.Helper()
+	list, err := store.Users{DB: db}.Groups(t.Context())
+	must(t, err)
+	for _, g := range list {
+		if g.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
+	db := open(t)
+	group(t, db, "Default")
+	u := person(t, db, 1)
+	s := store.Policies{DB: db}
+	for _, want := range []policy.Action{0, policy.All, policy.SignDocument | policy.ChangePin} {
+		if want != 0 { // 0 is also what stands before anything was set
+			must(t, s.SetDeniedActions(t.Context(), u.ID, want))
+		}
+		got, err := s.DeniedActions(t.Context(), u.ID)
+		must(t, err)
+		if got != want {
+			t.Errorf("denied %v, want %v", got, want)
+		}
+	}
+	if err := s.SetDeniedActions(t.Context(), "nobody", policy.Issue); !fault.Is(err, fault.UserNotFound) {
+		t.Errorf("unknown user: %v, want %s", err, fault.UserNotFound)
+	}
+}

@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+)
+
+func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
+	t.Run("Alone", func(t *testing.T) {
+		testUnit(t, open, func(db *store.DB) unit { return db.Committer().Do })
+	})
+	cases{
+		{"FailedUnitsDoNotSpoilOthers", func(t *testing.T, db *store.DB) {
+			users := store.Users{DB: db}
+			plain := errors.New("plain")
+			refusal := fault.New(fault.InvalidPIN, "wrong")
+			const n = 120
+			errs := together(n, func(i int) (err error) {
+				defer func() {
+					if p := recover(); p != nil {
+						err = errors.New("panic")
+					}
+				}()
+				return db.Committer().Do(t.Context(), func(ctx context.Context) error {
+					if err := users.AddGroup(ctx, user.Group{Name: fmt.Sprintf("g%03d", i)}); err != nil {
+						return err
+					}
+					switch i % 6 {
+					case 1:
+						return plain
+					case 2:
+						return refusal
+					case 3:
+						return fault.Rollback(refusal)
+					case 4: // a statement that the database refuses
+						return users.SetOperatorGroups(ctx, "nobody", []string{fmt.Sprintf("g%03d", i)})
+					case 5:
+						panic("on purpose")
+					}
+					return nil
+				})
+			})
+			kept := map[string]bool{}
+			list, err := users.Groups(t.Context())
+			must(t, err)
+			for _, g := range list {
+				kept[g.Name] = true
+			}
+			for i, err := range errs {
+				name := fmt.Sprintf("g%03d", i)
+				wantKept := i%6 == 0 || i%6 == 2
+				if kept[name] != wantKept || (err == nil) != (i%6 == 0) {
+					t.Errorf("%s: kept %v, error %v; want kept %v", name, kept[name], err, wantKept)
+				}
+			}
+		}},
+		{"AConditionalChangeWinsOnce", func(t *testing.T, db *store.DB) {
+			users := store.Users{DB: db}
+			won := 0
+			for _, err := range together(64, func(int) error {
+				return users.AddGroup(t.Context(), user.Group{Name: "one"})
+			}) {
+				if err == nil {
+					won++
+				} else if !errors.Is(err, user.ErrDuplicate) {
+					t.Error(err)
+				}
+			}
+			if won != 1 {
+				t.Errorf("%d callers won, want 1", won)
+			}
+		}},
+		{"BesideAtomic", func(t *testing.T, db *store.DB) {
+			group(t, db, "Default")
+			const n = 40
+			for _, err := range together(n, func(i int) error {
+				u := user.User{ID: fmt.Sprint(i), Login: fmt.Sprint(i), Group: "Default"}
+				add := func(ctx context.Context) error { return store.Users{DB: db}.AddUser(ctx, u, u.Login) }
+				if i%2 == 0 {
+					return db.Atomic(t.Context(), add)
+				}
+				return db.Committer().Do(t.Context(), add)
+			}) {
+				must(t, err)
+			}
+			list, err := store.Users{DB: db}.ListUsers(t.Context(), user.Query{Limit: user.MaxPage})
+			must(t, err)
+			if len(list) != n {
+				t.Errorf("%d users, want %d", len(list), n)
+			}
+		}},
+	}.run(t, open)
+}

@@ -1,0 +1,128 @@
+// Package storetest states the behaviour that the store shows on each engine,
+// and opens databases for the tests of other rooms. It is used by tests only.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/user"
+)
+
+// start is the time at which the clock of every opened database stands.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// suite is the behaviour, room by room.
+var suite = []struct {
+	name string
+	test func(t *testing.T, open func(t *testing.T) *store.DB)
+}{
+	{"Atomic", testAtomic},
+	{"Committer", testCommitter},
+	{"Users", testUsers},
+	{"Tokens", testTokens},
+	{"Policies", testPolicies},
+	{"Audit", testAudit},
+	{"Authority", testAuthority},
+	{"Keys", testKeys},
+}
+
+// Run tests the behaviour. open returns an empty, migrated database each time.
+func Run(t *testing.T, open func(t *testing.T) *store.DB) {
+	for _, s := range suite {
+		t.Run(s.name, func(t *testing.T) { s.test(t, open) })
+	}
+}
+
+// SQLite opens an empty, migrated database in a temporary file.
+func SQLite(t testing.TB) *store.DB {
+	t.Helper()
+	return Open(t, "sqlite:"+filepath.Join(t.TempDir(), "tamga.db"))
+}
+
+// Open opens and migrates the database at an address until the test ends.
+func Open(t testing.TB, url string) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// cases runs each test on a database of its own.
+type cases []struct {
+	name string
+	test func(t *testing.T, db *store.DB)
+}
+
+func (list cases) run(t *testing.T, open func(t *testing.T) *store.DB) {
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+}
+
+// must fails the test at once on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// group adds a group.
+func group(t testing.TB, db *store.DB, name string) {
+	t.Helper()
+	must(t, store.Users{DB: db}.AddGroup(t.Context(), user.Group{Name: name, CreatedAt: start}))
+}
+
+// person adds a user with number n to the group "Default", which must exist.
+func person(t testing.TB, db *store.DB, n int) user.User {
+	t.Helper()
+	u := user.User{
+		ID:    fmt.Sprintf("00000000-0000-4000-8000-%012d", n),
+		Login: fmt.Sprintf("User%d", n), DisplayName: fmt.Sprintf("User number %d", n),
+		Group: "Default", CreatedAt: start.Add(time.Duration(n) * time.Second),
+	}
+	must(t, store.Users{DB: db}.AddUser(t.Context(), u, user.FoldLogin(u.Login)))
+	return u
+}
+
+// together runs n functions at once and returns their errors.
+func together(n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var ready, done sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-gate
+			errs[i] = do(i)
+		})
+	}
+	ready.Wait()
+	close(gate)
+	done.Wait()
+	return errs
+}
+
+// canceled is a context that has ended.
+func canceled(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tamga/internal/domain/user"
+)
+
+// Users satisfies user.Store.
+type Users struct{ *DB }
+
+var _ user.Store = Users{}
+
+const userColumns = "u.id, u.login, u.display_name, u.group_name, u.operator, u.locked, u.created_at"
+
+func scanUser(r row) (u user.User, err error) {
+	err = r.Scan(userFields(&u)...)
+	return u, err
+}
+
+// userFields are the destinations of userColumns, in their order.
+func userFields(u *user.User) []any {
+	return []any{&u.ID, &u.Login, &u.DisplayName, &u.Group, &u.Operator, &u.Locked, (*timeField)(&u.CreatedAt)}
+}
+
+// AddUser implements user.Store.
+func (s Users) AddUser(ctx context.Context, u user.User, folded string) error {
+	if err := s.groupExists(ctx, u.Group); err != nil {
+		return err
+	}
+	n, err := s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+		u.ID, u.Login, folded, u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.CreatedAt))
+	if err == nil && n == 0 {
+		return user.ErrDuplicate
+	}
+	return err
+}
+
+func (s Users) groupExists(ctx context.Context, name string) error {
+	_, found, err := one(ctx, s.DB, scalar[string], "SELECT name FROM user_groups WHERE name = $1", name)
+	if err == nil && !found {
+		return user.ErrNoGroup
+	}
+	return err
+}
+
+// UserByID implements user.Store.
+func (s Users) UserByID(ctx context.Context, id string) (user.User, error) {
+	return s.find(ctx, "u.id = $1", id)
+}
+
+// UserByLogin implements user.Store.
+func (s Users) UserByLogin(ctx context.Context, folded string) (user.User, error) {
+	return s.find(ctx, "u.login_folded = $1", folded)
+}
+
+func (s Users) find(ctx context.Context, condition, arg string) (user.User, error) {
+	u, found, err := one(ctx, s.DB, scanUser, "SELECT "+userColumns+" FROM users u WHERE "+condition, arg)
+	if err == nil && !found {
+		err = user.ErrNotFound
+	}
+	return u, err
+}
+
+// ListUsers implements user.Store.
+func (s Users) ListUsers(ctx context.Context, q user.Query) ([]user.User, error) {
+	if q.Groups != nil && len(q.Groups) == 0 {
+		return nil, nil
+	}
+	query := "SELECT " + userColumns + " FROM users u WHERE u.login_folded > $1"
+	args := []any{q.After, q.Limit}
+	if q.Groups != nil {
+		marks := make([]string, len(q.Groups))
+		for i, g := range q.Groups {
+			args = append(args, g)
+			marks[i] = fmt.Sprintf("$%d", len(args))
+		}
+		query += " AND u.group_name IN (" + strings.Join(marks, ", ") + ")"
+	}
+	return all(ctx, s.DB, scanUser, query+" ORDER BY u.login_folded LIMIT $2", args...)
+}
+
+// SetLocked implements user.Store.
+func (s Users) SetLocked(ctx context.Context, id string, locked bool) error {
+	return s.change(ctx, "UPDATE users SET locked = $2 WHERE id = $1", id, locked)
+}
+
+// SetDisplayName implements user.Store.
+func (s Users) SetDisplayName(ctx context.Context, id, name string) error {
+	return s.change(ctx, "UPDATE users SET display_name = $2 WHERE id = $1", id, name)
+}
+
+func (s Users) change(ctx context.Context, query string, args ...any) error {
+	n, err := s.exec(ctx, query, args...)
+	if err == nil && n == 0 {
+		err = user.ErrNotFound
+	}
+	return err
+}
+
+// SetOperatorGroups implements user.Store.
+func (s Users) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
+	return s.Atomic(ctx, func(ctx context.Context) error {
+		if _, err := s.exec(ctx, "DELETE FROM operator_groups WHERE user_id = $1", id); err != nil {
+			return err
+		}
+		for _, g := range groups {
+			if err := s.groupExists(ctx, g); err != nil {
+				return err
+			}
+			if _, err := s.exec(ctx, "INSERT INTO operator_groups (user_id, group_name) VALUES ($1, $2)", id, g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// OperatorGroups implements user.Store.
+func (s Users) OperatorGroups(ctx context.Context, id string) ([]string, error) {
+	return s.operatorGroups(ctx, id)
+}
+
+func (db *DB) operatorGroups(ctx context.Context, id string) ([]string, error) {
+	return all(ctx, db, scalar[string], "SELECT group_name FROM operator_groups WHERE user_id = $1 ORDER BY group_name", id)
+}
+
+// AddGroup implements user.Store.
+func (s Users) AddGroup(ctx context.Context, g user.Group) error {
+	n, err := s.exec(ctx, "INSERT INTO user_groups (name, title, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		g.Name, g.Title, millis(g.CreatedAt))
+	if err == nil && n == 0 {
+		return user.ErrDuplicate
+	}
+	return err
+}
+
+// Groups implements user.Store.
+func (s Users) Groups(ctx context.Context) ([]user.Group, error) {
+	return all(ctx, s.DB, func(r row) (g user.Group, err error) {
+		err = r.Scan(&g.Name, &g.Title, (*timeField)(&g.CreatedAt))
+		return g, err
+	}, "SELECT name, title, created_at FROM user_groups ORDER BY name")
+}

@@ -1,0 +1,56 @@
+// Package audit owns who acts (Principal) and what is written down about it
+// (Entry), and names the journal that keeps it (Log).
+//
+// An entry never holds a secret: no password, PIN, token, key or document, and
+// no text of an error that could quote one.
+package audit
+
+import (
+	"context"
+	"time"
+)
+
+// Principal is the caller of an operation, as established by its token.
+type Principal struct {
+	UserID   string   // GUID
+	Login    string   // as registered, letter case kept
+	Group    string   // the group the user belongs to
+	Operator bool     // may manage the users of Groups
+	Groups   []string // groups an operator is responsible for; nil for other users
+	TokenID  string   // jti of the access token
+	ClientID string   // OAuth client that obtained the token
+	Method   string   // how the user signed in, such as "password"
+}
+
+// Phases of an operation in the journal.
+const (
+	Attempt = "attempt" // before the body is read
+	Done    = "done"    // with the outcome
+)
+
+// Outcomes that are not the code of a fault.
+const (
+	OK       = "ok"
+	Canceled = "canceled" // the client hung up
+)
+
+// Entry is one line of the journal.
+type Entry struct {
+	At        time.Time
+	RequestID string
+	Operation string // name of the route or of the command
+	Phase     string // Attempt or Done
+	Outcome   string // "" for an attempt, otherwise OK, Canceled or the code of a fault
+	Object    string // what was acted on: a certificate number, a user id
+	Remote    string // address of the peer
+	Detail    string // short and free of secrets
+	Principal Principal
+	Duration  time.Duration // zero for an attempt; kept in microseconds
+}
+
+// Log keeps the journal.
+type Log interface {
+	// Record returns nil when the entry is durable. Called inside a
+	// transaction it becomes part of that transaction instead.
+	Record(ctx context.Context, e Entry) error
+}

@@ -1,0 +1,528 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+)
+
+const (
+	resource = "urn:cryptopro:dss:signserver:signserver"
+	password = "correct horse"
+)
+
+var client = auth.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
+
+// bench is a service on a real database with a clock to move.
+type bench struct {
+	*auth.Service
+	users *user.Service
+	db    *store.DB
+	keys  []auth.TokenKey
+	clock *clock
+	demo  user.User
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func newKey(t testing.TB, id string) auth.TokenKey {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.TokenKey{ID: id, Signer: k}
+}
+
+func settings() auth.Settings {
+	s := auth.DefaultSettings()
+	s.Issuer = "http://127.0.0.1/STS"
+	s.Resource = resource
+	s.Aliases = []string{"https://host/SignServer/rest/api/certificates"}
+	return s
+}
+
+func (b *bench) service(t testing.TB, s auth.Settings, keys ...auth.TokenKey) *auth.Service {
+	t.Helper()
+	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc, err := auth.New(s, auth.Deps{Store: store.Tokens{DB: b.db}, Passwords: passwords, Keys: keys, Now: b.clock.Now, Rand: rand.Reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	b := &bench{
+		db:    storetest.SQLite(t),
+		keys:  []auth.TokenKey{newKey(t, "second"), newKey(t, "first")},
+		clock: &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 900_000_000, time.UTC)},
+	}
+	b.Service = b.service(t, settings(), b.keys...)
+	b.users = &user.Service{Store: store.Users{DB: b.db}, Sessions: b.Service, Now: b.clock.Now, Rand: rand.Reader}
+	if _, err := b.users.AddGroup(t.Context(), "Default", ""); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if b.demo, err = b.users.Register(t.Context(), user.Registration{Login: "Demo", Group: "Default"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetPassword(t.Context(), b.demo.ID, password); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) grant(ctx context.Context, login, password string) (auth.Token, error) {
+	return b.PasswordGrant(ctx, client, login, password, resource, "")
+}
+
+func (b *bench) token(t testing.TB) string {
+	t.Helper()
+	token, err := b.grant(t.Context(), "demo", password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.AccessToken
+}
+
+// code is that of a GrantError, "" for success.
+func code(t testing.TB, err error) string {
+	t.Helper()
+	var g *auth.GrantError
+	if err != nil && !errors.As(err, &g) {
+		t.Fatalf("error %v, want a GrantError", err)
+	}
+	if g == nil {
+		return ""
+	}
+	return g.Code
+}
+
+func TestPasswordGrant(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		name                             string
+		client                           auth.Client
+		login, password, resource, scope string
+		wantCode, wantScope              string
+	}{
+		{name: "plain", login: "Demo", password: password, resource: resource},
+		{name: "login in other case", login: "DEMO", password: password, resource: resource},
+		{name: "resource in other case", login: "demo", password: password, resource: "urn:cryptopro:dss:SIGNSERVER:SignServer"},
+		{name: "resource by an alias", login: "demo", password: password, resource: "https://host/signserver/rest/api/Certificates"},
+		{name: "scope", login: "demo", password: password, resource: resource, scope: "dss", wantScope: "dss"},
+		{name: "scope that is not granted", login: "demo", password: password, resource: resource, scope: "dss offline_access", wantScope: "dss"},
+		{name: "unknown scope", login: "demo", password: password, resource: resource, scope: "dss admin", wantCode: auth.InvalidScope},
+		{name: "no resource", login: "demo", password: password, wantCode: auth.InvalidRequest},
+		{name: "unknown resource", login: "demo", password: password, resource: "urn:other", wantCode: auth.InvalidRequest},
+		{name: "no login", password: password, resource: resource, wantCode: auth.InvalidRequest},
+		{name: "no password", login: "demo", resource: resource, wantCode: auth.InvalidGrant},
+		{name: "wrong password", login: "demo", password: "Correct horse", resource: resource, wantCode: auth.InvalidGrant},
+		{name: "endless password", login: "demo", password: strings.Repeat("x", 1<<20), resource: resource, wantCode: auth.InvalidGrant},
+		{name: "unknown login", login: "nobody", password: password, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "hostile login", login: "\x00\xff", password: password, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "endless login", login: strings.Repeat("x", 1<<20), password: password, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: password, resource: resource, wantCode: auth.UnauthorizedClient},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.client.ID == "" {
+				c.client = client
+			}
+			token, err := b.PasswordGrant(t.Context(), c.client, c.login, c.password, c.resource, c.scope)
+			if got := code(t, err); got != c.wantCode {
+				t.Fatalf("error %v, want code %q", err, c.wantCode)
+			}
+			if c.wantCode != "" {
+				if token != (auth.Token{}) {
+					t.Errorf("a refusal came with %+v", token)
+				}
+				return
+			}
+			if token.Scope != c.wantScope || token.ExpiresIn != 300*time.Second || token.RefreshToken != "" || token.UserID != b.demo.ID {
+				t.Errorf("token %+v", token)
+			}
+			who, err := b.Authenticate(t.Context(), token.AccessToken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := audit.Principal{UserID: b.demo.ID, Login: "Demo", Group: "Default", TokenID: who.TokenID, ClientID: client.ID, Method: "password"}
+			if d := cmp.Diff(want, who); d != "" || who.TokenID == "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestOperatorPrincipal(t *testing.T) {
+	b := newBench(t)
+	op, err := b.users.Register(t.Context(), user.Registration{Login: "operator", Operator: true, Groups: []string{"Default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetPassword(t.Context(), op.ID, password); err != nil {
+		t.Fatal(err)
+	}
+	token, err := b.grant(t.Context(), "operator", password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := b.Authenticate(t.Context(), token.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !who.Operator || !cmp.Equal(who.Groups, []string{"Default"}) {
+		t.Errorf("principal %+v, want an operator of Default", who)
+	}
+}
+
+// What distinguishes an unknown login, a wrong password, a locked user and a
+// locked-out login must not show.
+func TestRefusalsLookAlike(t *testing.T) {
+	b := newBench(t)
+	_, unknown := b.grant(t.Context(), "nobody", password)
+	_, wrong := b.grant(t.Context(), "demo", "wrong")
+	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, locked := b.grant(t.Context(), "demo", password)
+	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	var lockedOut error
+	for range 10 {
+		_, lockedOut = b.grant(t.Context(), "demo", "wrong")
+	}
+	_, correctWhileLockedOut := b.grant(t.Context(), "demo", password)
+	for name, err := range map[string]error{"wrong": wrong, "locked": locked, "locked out": lockedOut, "correct while locked out": correctWhileLockedOut} {
+		if d := cmp.Diff(unknown, err); d != "" || err == nil {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestLockOut(t *testing.T) {
+	b := newBench(t)
+	try := func(password string) string {
+		t.Helper()
+		_, err := b.grant(t.Context(), "demo", password)
+		return code(t, err)
+	}
+	for range 9 {
+		try("wrong")
+	}
+	if got := try(password); got != "" {
+		t.Fatalf("the tenth attempt, with the correct password: %s", got)
+	}
+	if got := try(password); got != "" {
+		t.Fatalf("right after that the correct password again: %s", got)
+	}
+	for range 10 { // the correct one forgot the nine
+		try("wrong")
+	}
+	if got := try(password); got != auth.InvalidGrant {
+		t.Errorf("after ten wrong ones the correct password: %q, want %s", got, auth.InvalidGrant)
+	}
+	b.clock.add(15*time.Minute - time.Millisecond)
+	if got := try(password); got != auth.InvalidGrant {
+		t.Errorf("at the end of the lock-out: %q, want %s", got, auth.InvalidGrant)
+	}
+	b.clock.add(time.Millisecond)
+	if got := try(password); got != "" {
+		t.Errorf("after the lock-out: %s", got)
+	}
+	// A lock-out of one login does not touch another, nor one that is not there.
+	for range 11 {
+		if _, err := b.grant(t.Context(), "nobody", "wrong"); code(t, err) != auth.InvalidGrant {
+			t.Error(err)
+		}
+	}
+	if got := try(password); got != "" {
+		t.Errorf("after the lock-out of another login: %s", got)
+	}
+}
+
+// Whoever knows the password of a locked user has no use for it, not even that
+// of forgetting wrong ones.
+func TestLockedUserKeepsTheCount(t *testing.T) {
+	b := newBench(t)
+	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		guess := "wrong"
+		if i == 5 {
+			guess = password
+		}
+		if _, err := b.grant(t.Context(), "demo", guess); code(t, err) != auth.InvalidGrant {
+			t.Error(err)
+		}
+	}
+	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+		t.Errorf("after ten refused attempts: %v, want a lock-out", err)
+	}
+}
+
+// Letter case must not give a guesser more attempts.
+func TestLockOutSharesOneBudget(t *testing.T) {
+	b := newBench(t)
+	for i := range 10 {
+		login := []string{"demo", "DEMO", "Demo", "ｄｅｍｏ"}[i%4]
+		if _, err := b.grant(t.Context(), login, "wrong"); code(t, err) != auth.InvalidGrant {
+			t.Error(err)
+		}
+	}
+	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+		t.Errorf("the correct password: %v, want a refusal", err)
+	}
+}
+
+func TestLockOutUnderParallelGuesses(t *testing.T) {
+	b := newBench(t)
+	const guesses = 60
+	var done sync.WaitGroup
+	granted := make(chan int, guesses)
+	for i := range guesses {
+		done.Go(func() {
+			// The correct guess is somewhere in the middle: whoever is not
+			// among the first ten must not learn that it is.
+			guess := fmt.Sprint("wrong", i)
+			if i == guesses/2 {
+				guess = password
+			}
+			if _, err := b.grant(t.Context(), "demo", guess); err == nil {
+				granted <- i
+			}
+		})
+	}
+	done.Wait()
+	close(granted)
+	for i := range granted {
+		if i != guesses/2 {
+			t.Errorf("guess %d was granted", i)
+		}
+	}
+	// However they met, after that many wrong ones the login is locked out,
+	// unless the correct one forgot some of them; ten more settle it.
+	for range 10 {
+		if _, err := b.grant(t.Context(), "demo", "wrong"); err == nil {
+			t.Error("a wrong password was granted")
+		}
+	}
+	if _, err := b.grant(t.Context(), "demo", password); err == nil {
+		t.Error("the login is not locked out")
+	}
+}
+
+func TestSetPassword(t *testing.T) {
+	b := newBench(t)
+	before := b.token(t)
+	for _, bad := range []string{"", "1234567", strings.Repeat("x", 257), "12345678\xff"} {
+		if err := b.SetPassword(t.Context(), b.demo.ID, bad); !fault.Is(err, fault.InvalidParameters) {
+			t.Errorf("%q: %v, want %s", bad, err, fault.InvalidParameters)
+		}
+	}
+	if _, err := b.Authenticate(t.Context(), before); err != nil {
+		t.Errorf("after refused changes: %v", err)
+	}
+	if err := b.SetPassword(t.Context(), "nobody", "new password"); !fault.Is(err, fault.UserNotFound) {
+		t.Errorf("unknown user: %v, want %s", err, fault.UserNotFound)
+	}
+	if err := b.SetPassword(t.Context(), b.demo.ID, "new password"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Authenticate(t.Context(), before); !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("a token of the old password: %v, want %s", err, fault.Unauthorized)
+	}
+	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+		t.Errorf("the old password: %v", err)
+	}
+	if _, err := b.grant(t.Context(), "demo", "new password"); err != nil {
+		t.Errorf("the new password: %v", err)
+	}
+}
+
+// A stored password that nobody could have stored is an error of the service,
+// not a wrong password, and does no work.
+func TestHostileStoredPassword(t *testing.T) {
+	b := newBench(t)
+	if err := (store.Tokens{DB: b.db}).SetPassword(t.Context(), b.demo.ID, "$argon2id$v=19$m=4294967295,t=1,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.grant(t.Context(), "demo", password)
+	var g *auth.GrantError
+	if err == nil || errors.As(err, &g) || strings.Contains(err.Error(), "4294967295") {
+		t.Errorf("error %v, want an internal one that does not quote the row", err)
+	}
+}
+
+func TestTokensEnd(t *testing.T) {
+	b := newBench(t)
+	refused := func(name, token string) {
+		t.Helper()
+		if _, err := b.Authenticate(t.Context(), token); !fault.Is(err, fault.Unauthorized) {
+			t.Errorf("%s: %v, want %s", name, err, fault.Unauthorized)
+		}
+	}
+	accepted := func(name, token string) {
+		t.Helper()
+		if _, err := b.Authenticate(t.Context(), token); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	token := b.token(t)
+	accepted("fresh", token)
+	if err := b.EndAll(t.Context(), "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	accepted("after somebody else's were ended", token)
+	if err := b.EndAll(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("ended", token)
+
+	token = b.token(t)
+	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("of a locked user", token)
+	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("from before the lock", token)
+
+	// The lock alone is enough, should it ever come without the ending.
+	token = b.token(t)
+	if err := (store.Users{DB: b.db}).SetLocked(t.Context(), b.demo.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	refused("of a user locked in the database", token)
+	if err := (store.Users{DB: b.db}).SetLocked(t.Context(), b.demo.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	accepted("of that user unlocked", token)
+
+	// To the second: the token was made at 12:00:00.9 and says 12:05:00.
+	b.clock.add(299*time.Second + 99*time.Millisecond)
+	accepted("in its last moment", token)
+	b.clock.add(time.Millisecond)
+	refused("expired", token)
+	if err := b.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.add(-time.Minute)
+	refused("swept, with the clock set back", token)
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	b := newBench(t)
+	s := auth.Settings{}
+	_, err := auth.New(s, auth.Deps{Keys: b.keys})
+	for _, want := range []string{"issuer", "resource", "token life", "failures", "window", "lock-out"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("empty settings: %v, want a word about %s", err, want)
+		}
+	}
+	p384, kerr := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if kerr != nil {
+		t.Fatal(kerr)
+	}
+	for name, keys := range map[string][]auth.TokenKey{
+		"no key":     nil,
+		"P-384":      {{ID: "a", Signer: p384}},
+		"without id": {{Signer: b.keys[0].Signer}},
+		"twice":      {b.keys[0], b.keys[0]},
+	} {
+		if _, err := auth.New(settings(), auth.Deps{Keys: keys}); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestClients(t *testing.T) {
+	confidential := auth.Client{ID: "portal", Secret: auth.HashSecret("s3cret"), PasswordGrant: true}
+	clients, err := auth.NewClients([]auth.Client{client, confidential})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id, secret string
+		ok         bool
+	}{
+		{"tamga-dev", "", true},
+		{"tamga-dev", "anything", false},
+		{"portal", "s3cret", true},
+		{"portal", "S3cret", false},
+		{"portal", "", false},
+		{"Portal", "s3cret", false},
+		{"", "", false},
+		{"nobody", "", false},
+	} {
+		got, err := clients.Authenticate(c.id, c.secret)
+		if c.ok && (err != nil || got.ID != c.id) || !c.ok && (code(t, err) != auth.InvalidClient || got.ID != "") {
+			t.Errorf("%q with %q: %v, %v; want ok %v", c.id, c.secret, got.ID, err, c.ok)
+		}
+	}
+	for name, list := range map[string][]auth.Client{
+		"no id":                {{Public: true}},
+		"twice":                {client, client},
+		"public with a secret": {{ID: "x", Public: true, Secret: auth.HashSecret("x")}},
+		"without a secret":     {{ID: "x"}},
+		"secret not hashed":    {{ID: "x", Secret: []byte("s3cret")}},
+	} {
+		if _, err := auth.NewClients(list); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	bench := newBench(b)
+	token := bench.token(b)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := bench.Authenticate(context.Background(), token); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+)
+
+// Codes of OAuth errors (RFC 6749, 5.2).
+const (
+	InvalidRequest     = "invalid_request"
+	InvalidClient      = "invalid_client"
+	InvalidGrant       = "invalid_grant"
+	InvalidScope       = "invalid_scope"
+	UnauthorizedClient = "unauthorized_client"
+)
+
+// GrantError is a refusal of the token endpoint.
+type GrantError struct {
+	Code        string // one of the codes above
+	Description string // for the developer of the client, in English
+}
+
+func (e *GrantError) Error() string { return e.Code + ": " + e.Description }
+
+// Client is an OAuth client of the configuration.
+type Client struct {
+	ID            string
+	Secret        []byte // SHA-256 of the secret, see HashSecret; nil for a public client
+	Public        bool   // proves itself by nothing but its identifier
+	PasswordGrant bool   // may exchange a password for a token
+}
+
+// HashSecret is the form in which the secret of a client is configured. Secrets
+// of clients are random and long, unlike passwords, so one SHA-256 will do.
+func HashSecret(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// Clients are the known clients by identifier.
+type Clients struct{ byID map[string]Client }
+
+// NewClients checks a list of clients and reports every fault in it.
+func NewClients(list []Client) (*Clients, error) {
+	c := &Clients{byID: make(map[string]Client, len(list))}
+	var faults []error
+	for _, client := range list {
+		if client.ID == "" {
+			faults = append(faults, errors.New("auth: client: want an identifier"))
+		}
+		if _, twice := c.byID[client.ID]; twice {
+			faults = append(faults, errors.New("auth: client "+client.ID+": listed twice"))
+		}
+		if client.Public && client.Secret != nil {
+			faults = append(faults, errors.New("auth: client "+client.ID+": a public client has no secret"))
+		}
+		if !client.Public && len(client.Secret) != sha256.Size {
+			faults = append(faults, errors.New("auth: client "+client.ID+": want the SHA-256 of its secret, or a public client"))
+		}
+		c.byID[client.ID] = client
+	}
+	return c, errors.Join(faults...)
+}
+
+// Authenticate finds the client that presents this identifier and secret. A
+// public client may present an empty secret only; the error is a *GrantError
+// with invalid_client, the same for an unknown client and a wrong secret.
+func (c *Clients) Authenticate(id, secret string) (Client, error) {
+	client, known := c.byID[id]
+	refused := &GrantError{InvalidClient, "the client is unknown or did not prove itself"}
+	if !known {
+		return Client{}, refused
+	}
+	if client.Public {
+		if secret != "" {
+			return Client{}, refused
+		}
+		return client, nil
+	}
+	if subtle.ConstantTimeCompare(HashSecret(secret), client.Secret) != 1 {
+		return Client{}, refused
+	}
+	return client, nil
+}

@@ -1,0 +1,164 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/text/unicode/norm"
+)
+
+// PasswordCost is the work of one Argon2id derivation (RFC 9106).
+type PasswordCost struct {
+	MemoryKiB uint32 // 8 KiB a lane at least
+	Passes    uint32
+	Lanes     uint8
+}
+
+// DefaultPasswordCost is the smallest setting that OWASP's password storage
+// sheet recommends: about 35 ms on one core.
+var DefaultPasswordCost = PasswordCost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
+
+// Bounds on what a stored hash may ask for. Whoever can write the database must
+// not be able to stop the service with one row.
+const (
+	maxMemoryKiB = 1 << 20 // 1 GiB
+	maxPasses    = 64
+	maxLanes     = 32
+	maxEncoded   = 512
+
+	saltLength = 16
+	hashLength = 32
+)
+
+// errEncoding says nothing of the value, which is as good as a secret.
+var errEncoding = errors.New("auth: stored password: want $argon2id$v=19$m=,t=,p=$salt$hash within bounds")
+
+// Passwords derives and compares. It holds the memory that all derivations
+// together may use.
+type Passwords struct {
+	cost      PasswordCost
+	budgetKiB int64
+	budget    *semaphore.Weighted
+	rand      io.Reader
+	dummy     encoded // compared against when there is no user
+}
+
+// NewPasswords makes a hasher for new passwords of the given cost. All
+// derivations at one time use at most budgetKiB of memory; more wait.
+func NewPasswords(cost PasswordCost, budgetKiB int64, rand io.Reader) (*Passwords, error) {
+	if err := cost.check(budgetKiB); err != nil {
+		return nil, err
+	}
+	p := &Passwords{cost: cost, budgetKiB: budgetKiB, budget: semaphore.NewWeighted(budgetKiB), rand: rand}
+	p.dummy = encoded{cost: cost, salt: make([]byte, saltLength), hash: make([]byte, hashLength)}
+	return p, nil
+}
+
+func (c PasswordCost) check(budgetKiB int64) error {
+	switch {
+	case c.Lanes < 1 || c.Lanes > maxLanes:
+		return fmt.Errorf("auth: password cost: lanes: want 1 to %d", maxLanes)
+	case c.Passes < 1 || c.Passes > maxPasses:
+		return fmt.Errorf("auth: password cost: passes: want 1 to %d", maxPasses)
+	case c.MemoryKiB < 8*uint32(c.Lanes) || c.MemoryKiB > maxMemoryKiB:
+		return fmt.Errorf("auth: password cost: memory: want %d to %d KiB", 8*uint32(c.Lanes), maxMemoryKiB)
+	case int64(c.MemoryKiB) > budgetKiB:
+		return fmt.Errorf("auth: password cost: one derivation takes %d KiB, want at most the budget of %d KiB", c.MemoryKiB, budgetKiB)
+	}
+	return nil
+}
+
+// encoded is a parsed stored password.
+type encoded struct {
+	cost       PasswordCost
+	salt, hash []byte
+}
+
+// parseEncoded reads $argon2id$v=19$m=M,t=T,p=P$salt$hash with Base64 without
+// padding, and refuses costs out of bounds.
+func parseEncoded(s string, budgetKiB int64) (encoded, error) {
+	if len(s) > maxEncoded {
+		return encoded{}, errEncoding
+	}
+	part := strings.Split(s, "$")
+	if len(part) != 6 || part[0] != "" || part[1] != "argon2id" || part[2] != "v=19" {
+		return encoded{}, errEncoding
+	}
+	var number [3]uint64
+	params := strings.Split(part[3], ",")
+	if len(params) != len(number) {
+		return encoded{}, errEncoding
+	}
+	for i, key := range []string{"m=", "t=", "p="} {
+		digits, ok := strings.CutPrefix(params[i], key)
+		n, err := strconv.ParseUint(digits, 10, 32)
+		if !ok || err != nil {
+			return encoded{}, errEncoding
+		}
+		number[i] = n
+	}
+	if number[2] > maxLanes {
+		return encoded{}, errEncoding
+	}
+	e := encoded{cost: PasswordCost{uint32(number[0]), uint32(number[1]), uint8(number[2])}}
+	if e.cost.check(budgetKiB) != nil {
+		return encoded{}, errEncoding
+	}
+	var err1, err2 error
+	e.salt, err1 = base64.RawStdEncoding.Strict().DecodeString(part[4])
+	e.hash, err2 = base64.RawStdEncoding.Strict().DecodeString(part[5])
+	if err1 != nil || err2 != nil || len(e.salt) < 8 || len(e.salt) > 64 || len(e.hash) < 16 || len(e.hash) > 64 {
+		return encoded{}, errEncoding
+	}
+	return e, nil
+}
+
+func (e encoded) String() string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", e.cost.MemoryKiB, e.cost.Passes, e.cost.Lanes, b64(e.salt), b64(e.hash))
+}
+
+// Encode derives the form of a password that is stored.
+func (p *Passwords) Encode(ctx context.Context, password string) (string, error) {
+	e := encoded{cost: p.cost, salt: make([]byte, saltLength)}
+	if _, err := io.ReadFull(p.rand, e.salt); err != nil {
+		return "", fmt.Errorf("auth: making a salt: %w", err)
+	}
+	release, err := p.admit(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	e.hash = e.derive(password, hashLength)
+	return e.String(), nil
+}
+
+// admit waits for the memory that one derivation of e takes.
+func (p *Passwords) admit(ctx context.Context, e encoded) (release func(), err error) {
+	n := int64(e.cost.MemoryKiB)
+	if err := p.budget.Acquire(ctx, n); err != nil {
+		return nil, fmt.Errorf("auth: waiting for memory to derive a password: %w", err)
+	}
+	return func() { p.budget.Release(n) }, nil
+}
+
+// matches derives password the way e was made and compares in constant time.
+// The caller holds the memory (admit).
+func (e encoded) matches(password string) bool {
+	return subtle.ConstantTimeCompare(e.derive(password, len(e.hash)), e.hash) == 1
+}
+
+func (e encoded) derive(password string, length int) []byte {
+	// Composed, so that one password typed on two keyboards is one password.
+	secret := norm.NFC.Bytes([]byte(password))
+	defer clear(secret)
+	return argon2.IDKey(secret, e.salt, e.cost.Passes, e.cost.MemoryKiB, e.cost.Lanes, uint32(length))
+}

@@ -1,0 +1,164 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// cheap is a cost for tests.
+var cheap = PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}
+
+func TestPasswordEncoding(t *testing.T) {
+	p, err := NewPasswords(cheap, 1024, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := p.Encode(t.Context(), "correct horse й")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := p.Encode(t.Context(), "correct horse й")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first == second {
+		t.Error("two encodings of one password are equal: no salt")
+	}
+	if !strings.HasPrefix(first, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(first, "horse") {
+		t.Errorf("encoded as %q", first)
+	}
+	e, err := parseEncoded(first, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.String() != first {
+		t.Errorf("%q was read as %q", first, e)
+	}
+	for password, want := range map[string]bool{
+		"correct horse й":       true,
+		"correct horse и\u0306": true, // the same letter from another keyboard
+		"correct horse и":       false,
+		"Correct horse й":       false,
+		"correct horse й ":      false,
+		"":                      false,
+	} {
+		if got := e.matches(password); got != want {
+			t.Errorf("%q matches: %v, want %v", password, got, want)
+		}
+	}
+	want := argon2.IDKey([]byte("correct horse й"), e.salt, 1, 64, 1, 32)
+	if !bytes.Equal(e.hash, want) {
+		t.Errorf("hash %s, want Argon2id's %s", hex.EncodeToString(e.hash), hex.EncodeToString(want))
+	}
+}
+
+// What a row of the database may make the service do.
+func TestPasswordBounds(t *testing.T) {
+	const salt, hash = "c29tZXNhbHQ", "RdescudvJCsgt3ub+b27dR2lV0y0BcKCH6gzqLmYhCQ"
+	good := "$argon2id$v=19$m=64,t=1,p=1$" + salt + "$" + hash
+	if _, err := parseEncoded(good, 1024); err != nil {
+		t.Fatalf("%q: %v", good, err)
+	}
+	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for name, s := range map[string]string{
+		"empty":                 "",
+		"other function":        replace("argon2id", "argon2i"),
+		"other version":         replace("v=19", "v=16"),
+		"memory over budget":    replace("m=64", "m=1025"),
+		"hostile memory":        replace("m=64", "m=4294967295"),
+		"memory overflows":      replace("m=64", "m=4294967360"),
+		"no memory":             replace("m=64", "m=0"),
+		"memory below lanes":    replace("p=1", "p=9"),
+		"no passes":             replace("t=1", "t=0"),
+		"hostile passes":        replace("t=1", "t=4294967295"),
+		"no lanes":              replace("p=1", "p=0"),
+		"lanes overflow":        replace("p=1", "p=257"),
+		"negative":              replace("t=1", "t=-1"),
+		"order":                 replace("m=64,t=1", "t=1,m=64"),
+		"extra parameter":       replace("p=1", "p=1,x=1"),
+		"short salt":            replace(salt, "c29tZQ"),
+		"long salt":             replace(salt, strings.Repeat("AAAA", 30)),
+		"empty hash":            replace(hash, ""),
+		"short hash":            replace(hash, "AAAA"),
+		"long hash":             replace(hash, strings.Repeat("AAAA", 30)),
+		"padding":               replace(salt, salt+"="),
+		"not Base64":            replace(salt, "%%%%%%%%%%%%"),
+		"trailing bits":         replace(salt, "c29tZXNhbHR"),
+		"extra field":           good + "$",
+		"missing field":         strings.TrimSuffix(good, "$"+hash),
+		"too long":              good + strings.Repeat("A", 600),
+		"text before the first": "x" + good,
+	} {
+		_, err := parseEncoded(s, 1024)
+		if !errors.Is(err, errEncoding) {
+			t.Errorf("%s: %v, want %v", name, err, errEncoding)
+		}
+	}
+}
+
+func TestPasswordCostIsChecked(t *testing.T) {
+	for name, c := range map[string]PasswordCost{
+		"zero":     {},
+		"memory":   {MemoryKiB: 2048, Passes: 1, Lanes: 1},
+		"too few":  {MemoryKiB: 15, Passes: 1, Lanes: 2},
+		"passes":   {MemoryKiB: 64, Passes: 65, Lanes: 1},
+		"lanes":    {MemoryKiB: 1024, Passes: 1, Lanes: 33},
+		"enormous": {MemoryKiB: 1<<20 + 1, Passes: 1, Lanes: 1},
+	} {
+		if _, err := NewPasswords(c, 1024, rand.Reader); err == nil {
+			t.Errorf("%s: %+v was accepted", name, c)
+		}
+	}
+	if _, err := NewPasswords(DefaultPasswordCost, 1<<20, rand.Reader); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+}
+
+// Derivations wait for memory, and stop waiting with their context.
+func TestPasswordMemoryIsBounded(t *testing.T) {
+	p, err := NewPasswords(cheap, 100, rand.Reader) // room for one
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := p.admit(t.Context(), p.dummy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Encode(ctx, "password"); !errors.Is(err, context.Canceled) {
+		t.Errorf("while the memory is taken: %v, want context.Canceled", err)
+	}
+	release()
+	if _, err := p.Encode(t.Context(), "password"); err != nil {
+		t.Errorf("after it was given back: %v", err)
+	}
+	if _, err := p.Encode(t.Context(), "password"); err != nil {
+		t.Errorf("Encode kept its memory: %v", err)
+	}
+}
+
+func FuzzParseEncoded(f *testing.F) {
+	f.Add("$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b27dR2lV0y0BcKCH6gzqLmYhCQ")
+	f.Add("$argon2id$v=19$m=4294967295,t=4294967295,p=255$$")
+	f.Fuzz(func(t *testing.T, s string) {
+		e, err := parseEncoded(s, 1024)
+		if err != nil {
+			return
+		}
+		if e.cost.check(1024) != nil {
+			t.Errorf("%q: cost %+v is out of bounds", s, e.cost)
+		}
+		again, err := parseEncoded(e.String(), 1024)
+		if err != nil || again.String() != e.String() {
+			t.Errorf("%q is written as %q, which reads as %q, %v", s, e, again, err)
+		}
+	})
+}

@@ -1,0 +1,303 @@
+// Package authority owns the built-in certificate authority: two hierarchies of
+// a root and an issuing authority, the certificates they issue, revocation and
+// revocation lists.
+//
+// The GOST hierarchy certifies keys of the three GOST suites. Keys of ECDSA and
+// RSA get certificates of a second hierarchy on P-256, so that a program without
+// GOST can build and check their whole path.
+//
+// All state is in the database: any number of processes over one database are
+// one authority. What a process keeps in memory never changes once written
+// (certificates), or is asked for by its number each time (revocation lists).
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Errors a caller may want to tell apart.
+var (
+	ErrNotIssued      = errors.New("authority: no certificate with this serial number was issued here")
+	ErrAlreadyRevoked = errors.New("authority: the certificate is revoked already")
+)
+
+// Table is the table authority keys belong to: the first half of their vault.Key.ID.
+const Table = "authorities"
+
+// Store keeps the authorities, what they issued and their current CRLs.
+type Store interface {
+	// Atomic runs fn in one serial transaction; it may run fn again.
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+
+	// Authority reads one authority by name.
+	Authority(ctx context.Context, name string) (Record, bool, error)
+	// AddAuthority adds one, unless its name is taken.
+	AddAuthority(ctx context.Context, r Record) (added bool, err error)
+	// Standings reads what changes about every authority.
+	Standings(ctx context.Context) ([]Standing, error)
+	// ReplaceCRL puts the list with number seen+1 in place of number seen. It
+	// reports false when the current number is another.
+	ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error)
+
+	// AddIssued notes an issued certificate. It reports false when the serial
+	// number is taken.
+	AddIssued(ctx context.Context, i Issued) (added bool, err error)
+	// Issued reads what is known about a serial number.
+	Issued(ctx context.Context, serial []byte) (Issued, bool, error)
+	// MarkRevoked notes a revocation, also in place of a hold. It reports false
+	// when there was nothing to change.
+	MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error)
+	// Revoked reads all revocations of one authority, ordered by serial number.
+	Revoked(ctx context.Context, authority string) ([]Issued, error)
+}
+
+// Record is an authority as stored.
+type Record struct {
+	Standing
+	Suite       string // name of its key's suite
+	Sealed      []byte // vault.Key.Sealed of the key "authorities:NAME"
+	Certificate []byte // DER
+	CRL         []byte // DER of the current list
+	CreatedAt   time.Time
+}
+
+// Standing is the name of an authority and what changes about it.
+type Standing struct {
+	Name      string // as in the addresses of its certificate and list
+	CRLNumber int64  // of the current list, 1 and up
+	CRLAt     time.Time
+}
+
+// Issued is an issued certificate and what became of it.
+type Issued struct {
+	Serial    []byte // content of the DER INTEGER; unique over all authorities
+	Authority string
+	NotAfter  time.Time
+	IssuedAt  time.Time
+	RevokedAt time.Time // zero: not revoked
+	Reason    int       // CRLReason (RFC 5280, section 5.3.1); 0 unless revoked
+}
+
+// Config says how the authority presents itself.
+type Config struct {
+	// BaseURL is the address of the service, without a trailing slash; revocation
+	// lists and certificates are offered under it at CRLPath and
+	// CertificatePath. Empty: certificates name no addresses.
+	BaseURL string
+	// Name begins the names of the authorities. Default "Tamga".
+	Name string
+	// Life is the life of a user's certificate. Default 15 months.
+	Life time.Duration
+	// CRLLife is the time from one revocation list to its nextUpdate; a list is
+	// renewed at half of it. Default 7 days.
+	CRLLife time.Duration
+	// Policies go into the certificatePolicies of users' certificates. The
+	// Russian profile names classes of protection here (1.2.643.100.113.1 and
+	// so on); claiming one takes certified means, so the default is none.
+	Policies []x509gost.OID
+}
+
+// Lives. NotBefore and thisUpdate lie skew in the past, for readers whose
+// clock is late.
+const (
+	rootYears      = 20
+	issuingYears   = 15
+	defaultLife    = 456 * 24 * time.Hour // 15 months
+	defaultCRLLife = 7 * 24 * time.Hour
+	skew           = 5 * time.Minute
+)
+
+// CRLPath is where the list of an authority is offered under BaseURL.
+func CRLPath(name string) string { return "/pki/" + name + ".crl" }
+
+// CertificatePath is where the certificate of an authority is offered under BaseURL.
+func CertificatePath(name string) string { return "/pki/" + name + ".crt" }
+
+// hierarchies are the authorities there are.
+var hierarchies = []hierarchy{
+	{
+		root: "gost-root", issuing: "gost", title: "GOST", suite: suite.GOST2012x256,
+		certifies: []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512},
+	},
+	{
+		root: "ecdsa-root", issuing: "ecdsa", title: "ECDSA", suite: suite.ECDSAP256,
+		certifies: []*suite.Suite{suite.ECDSAP256, suite.RSASHA256},
+	},
+}
+
+type hierarchy struct {
+	root, issuing string // names of the two authorities
+	title         string
+	suite         *suite.Suite
+	certifies     []*suite.Suite
+}
+
+// Service is the built-in authority. It is safe for concurrent use.
+type Service struct {
+	config Config
+	store  Store
+	holder vault.Holder
+	rand   io.Reader
+	now    func() time.Time
+
+	mu          sync.Mutex
+	authorities map[string]*authority // by name; an entry never changes
+	crls        map[string]parsedCRL  // by name: the last one seen
+}
+
+// authority is a stored authority ready for use.
+type authority struct {
+	name        string
+	certificate *x509gost.Certificate
+	key         vault.Key
+}
+
+// parsedCRL is a revocation list in memory with the standing it was read at.
+// Another process may have made another list of this number in a transaction
+// that was kept where ours was not, so the time counts too.
+type parsedCRL struct {
+	number int64
+	at     time.Time
+	list   *x509gost.RevocationList
+}
+
+// New makes the service. rand must be a secure source that is safe for
+// concurrent use.
+func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time) (*Service, error) {
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.HasSuffix(c.BaseURL, "/") {
+			return nil, errors.New("authority: BaseURL: want http:// or https:// with a host and no trailing slash")
+		}
+	}
+	if c.Name == "" {
+		c.Name = "Tamga"
+	}
+	if c.Life == 0 {
+		c.Life = defaultLife
+	}
+	if c.CRLLife == 0 {
+		c.CRLLife = defaultCRLLife
+	}
+	if c.Life < 0 || c.CRLLife < time.Minute {
+		return nil, errors.New("authority: Life and CRLLife: want a positive life, and a minute at least for a revocation list")
+	}
+	return &Service{
+		config: c, store: s, holder: h, rand: rand, now: now,
+		authorities: map[string]*authority{},
+		crls:        map[string]parsedCRL{},
+	}, nil
+}
+
+// Certificate returns the certificate (DER) of the authority of this name, such
+// as "gost" or "gost-root". An unknown name is the fault object_not_found.
+func (s *Service) Certificate(ctx context.Context, name string) ([]byte, error) {
+	if !known(name) {
+		return nil, unknownAuthority()
+	}
+	a, err := s.authority(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return a.certificate.Raw, nil
+}
+
+// Roots returns the root certificates, GOST first.
+func (s *Service) Roots(ctx context.Context) ([]*x509gost.Certificate, error) {
+	return s.certificates(ctx, func(h hierarchy) string { return h.root })
+}
+
+// Issuing returns the certificates of the issuing authorities, GOST first.
+func (s *Service) Issuing(ctx context.Context) ([]*x509gost.Certificate, error) {
+	return s.certificates(ctx, func(h hierarchy) string { return h.issuing })
+}
+
+func (s *Service) certificates(ctx context.Context, name func(hierarchy) string) ([]*x509gost.Certificate, error) {
+	list := make([]*x509gost.Certificate, 0, len(hierarchies))
+	for _, h := range hierarchies {
+		a, err := s.authority(ctx, name(h))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a.certificate)
+	}
+	return list, nil
+}
+
+// authority finds an authority in memory or in the store.
+func (s *Service) authority(ctx context.Context, name string) (*authority, error) {
+	s.mu.Lock()
+	a := s.authorities[name]
+	s.mu.Unlock()
+	if a != nil {
+		return a, nil
+	}
+	record, found, err := s.store.Authority(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fmt.Errorf("authority: there is no authority %q yet: the service creates it when it starts", name)
+	}
+	if a, err = load(record); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.authorities[name] = a
+	s.mu.Unlock()
+	return a, nil
+}
+
+func load(r Record) (*authority, error) {
+	su, ok := suite.ByName(r.Suite)
+	if !ok {
+		return nil, fmt.Errorf("authority: %s has a key of suite %q, which this program does not know", r.Name, r.Suite)
+	}
+	cert, err := x509gost.ParseCertificate(r.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("authority: the certificate of %s: %w", r.Name, err)
+	}
+	return &authority{
+		name:        r.Name,
+		certificate: cert,
+		key:         vault.Key{ID: keyID(r.Name), Suite: su, Sealed: r.Sealed},
+	}, nil
+}
+
+func keyID(name string) string { return Table + ":" + name }
+
+// sign makes the signing function of an authority's key.
+func (s *Service) sign(ctx context.Context, k vault.Key) x509gost.SignFunc {
+	return func(d suite.Digest) ([]byte, error) {
+		values, err := s.holder.Sign(ctx, k, nil, []suite.Digest{d})
+		if err != nil {
+			return nil, err
+		}
+		return values[0], nil
+	}
+}
+
+func known(name string) bool {
+	for _, h := range hierarchies {
+		if name == h.root || name == h.issuing {
+			return true
+		}
+	}
+	return false
+}
+
+func unknownAuthority() error {
+	return fault.New(fault.NotFound, "there is no certificate authority of this name")
+}

@@ -1,0 +1,210 @@
+package authority
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"tamga/pki/x509gost"
+)
+
+// holdReason is certificateHold, the one revocation that another may replace.
+const holdReason = 6
+
+// ValidReason reports whether a CRLReason (RFC 5280, section 5.3.1) is one to
+// revoke with: 0 to 6, 9 and 10. 7 is unused, 8 lifts a hold.
+func ValidReason(reason int) bool {
+	return reason >= 0 && reason <= holdReason || reason == 9 || reason == 10
+}
+
+// Revoke revokes a certificate by its serial number and renews the issuer's
+// list, both or neither. A certificate on hold may be revoked for good. It fails
+// with ErrNotIssued or ErrAlreadyRevoked.
+func (s *Service) Revoke(ctx context.Context, serial []byte, reason int, at time.Time) error {
+	if !ValidReason(reason) {
+		return fmt.Errorf("authority: revocation reason %d: want 0 to 6, 9 or 10", reason)
+	}
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		issued, found, err := s.store.Issued(ctx, serial)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return ErrNotIssued
+		}
+		changed, err := s.store.MarkRevoked(ctx, serial, reason, at)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			return ErrAlreadyRevoked
+		}
+		_, err = s.renew(ctx, issued.Authority)
+		return err
+	})
+}
+
+// CRL returns the current revocation list (DER) of the authority of this name,
+// renewing it when half of its life is over. An unknown name is the fault
+// object_not_found.
+func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
+	if !known(name) {
+		return nil, unknownAuthority()
+	}
+	standings, err := s.store.Standings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range standings {
+		if st.Name == name {
+			list, err := s.current(ctx, st)
+			if err != nil {
+				return nil, err
+			}
+			return list.Raw, nil
+		}
+	}
+	return nil, fmt.Errorf("authority: there is no authority %q yet: the service creates it when it starts", name)
+}
+
+// CRLs returns the current revocation lists of all authorities. Their numbers
+// are read from the database each time, so a revocation made by any process is
+// in the answer; the parsed lists are kept by number. The caller must not
+// change them.
+func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) {
+	standings, err := s.store.Standings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([]*x509gost.RevocationList, 0, len(standings))
+	for _, st := range standings {
+		list, err := s.current(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, list)
+	}
+	return lists, nil
+}
+
+// current gives the list of a standing that was just read.
+func (s *Service) current(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
+	if s.now().Sub(st.CRLAt) >= s.config.CRLLife/2 {
+		return s.renewOld(ctx, st.Name)
+	}
+	s.mu.Lock()
+	kept := s.crls[st.Name]
+	s.mu.Unlock()
+	if kept.list != nil && kept.number == st.CRLNumber && kept.at.Equal(st.CRLAt) {
+		return kept.list, nil
+	}
+	r, found, err := s.store.Authority(ctx, st.Name)
+	if err == nil && !found {
+		err = fmt.Errorf("authority: %s has disappeared", st.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(r)
+}
+
+// keep parses a stored list and remembers it.
+func (s *Service) keep(r Record) (*x509gost.RevocationList, error) {
+	list, err := x509gost.ParseRevocationList(r.CRL)
+	if err != nil {
+		return nil, fmt.Errorf("authority: the revocation list of %s: %w", r.Name, err)
+	}
+	s.mu.Lock()
+	s.crls[r.Name] = parsedCRL{number: r.CRLNumber, at: r.CRLAt, list: list}
+	s.mu.Unlock()
+	return list, nil
+}
+
+// renewOld renews a list unless somebody just did.
+func (s *Service) renewOld(ctx context.Context, name string) (*x509gost.RevocationList, error) {
+	var current Record
+	err := s.store.Atomic(ctx, func(ctx context.Context) error {
+		r, found, err := s.store.Authority(ctx, name)
+		if err == nil && !found {
+			err = fmt.Errorf("authority: %s has disappeared", name)
+		}
+		if err != nil {
+			return err
+		}
+		if s.now().Sub(r.CRLAt) >= s.config.CRLLife/2 {
+			if r, err = s.renew(ctx, name); err != nil {
+				return err
+			}
+		}
+		current = r
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(current)
+}
+
+// renew makes and stores the next list of an authority, inside a transaction.
+func (s *Service) renew(ctx context.Context, name string) (Record, error) {
+	r, found, err := s.store.Authority(ctx, name)
+	if err == nil && !found {
+		err = fmt.Errorf("authority: %s has disappeared", name)
+	}
+	if err != nil {
+		return r, err
+	}
+	a, err := load(r)
+	if err != nil {
+		return r, err
+	}
+	revoked, err := s.store.Revoked(ctx, name)
+	if err != nil {
+		return r, err
+	}
+	now := s.now()
+	der, err := s.makeCRL(ctx, a, r.CRLNumber+1, now, revoked)
+	if err != nil {
+		return r, err
+	}
+	replaced, err := s.store.ReplaceCRL(ctx, name, r.CRLNumber, der, now)
+	if err == nil && !replaced {
+		err = fmt.Errorf("authority: the revocation list of %s changed inside a transaction", name)
+	}
+	r.CRL, r.CRLNumber, r.CRLAt = der, r.CRLNumber+1, now
+	return r, err
+}
+
+// makeCRL signs a list. Entries of certificates that have expired since stay:
+// signatures are judged long after they were made.
+func (s *Service) makeCRL(ctx context.Context, a *authority, number int64, now time.Time, revoked []Issued) ([]byte, error) {
+	thisUpdate := laterOf(now.Add(-skew).UTC().Truncate(time.Second), a.certificate.NotBefore)
+	t := &x509gost.CRLTemplate{
+		ThisUpdate: thisUpdate,
+		NextUpdate: now.Add(s.config.CRLLife).UTC().Truncate(time.Second),
+		Number:     numberOctets(number),
+		Revoked:    make([]x509gost.RevokedEntry, 0, len(revoked)),
+	}
+	for _, i := range revoked {
+		t.Revoked = append(t.Revoked, x509gost.RevokedEntry{
+			SerialNumber: i.Serial,
+			At:           i.RevokedAt.UTC().Truncate(time.Second),
+			Reason:       i.Reason,
+		})
+	}
+	der, err := x509gost.CreateRevocationList(t, a.certificate, a.key.Suite, s.sign(ctx, a.key))
+	if err != nil {
+		return nil, fmt.Errorf("authority: making revocation list %d of %s: %w", number, a.name, err)
+	}
+	return der, nil
+}
+
+// numberOctets is a cRLNumber, big-endian without needless zeros.
+func numberOctets(n int64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(n))
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	return b
+}

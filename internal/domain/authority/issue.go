@@ -1,0 +1,245 @@
+package authority
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Extended key usages of a user's certificate: what clients of this interface
+// family look for, and what "openssl cms -verify" wants (smimesign).
+var userUsage = []x509gost.OID{
+	{1, 3, 6, 1, 5, 5, 7, 3, 2}, // clientAuth
+	{1, 3, 6, 1, 5, 5, 7, 3, 4}, // emailProtection
+}
+
+// serialSize is the length of a serial number in octets: one that keeps it
+// positive and 16 random ones. RFC 5280, section 4.1.2.2, allows 20.
+const serialSize = 17
+
+// Request asks for a certificate.
+type Request struct {
+	Suite     *suite.Suite // of the key
+	PublicKey crypto.PublicKey
+	Subject   x509gost.Name
+	// Life of the certificate; 0 means Config.Life. It ends with the issuer's at
+	// the latest.
+	Life time.Duration
+}
+
+// Bootstrap creates the authorities that do not exist yet. It may run at any
+// time and in many processes at once: the first to commit a name decides, the
+// others go on with what it made.
+func (s *Service) Bootstrap(ctx context.Context) error {
+	for _, h := range hierarchies {
+		if _, found, err := s.store.Authority(ctx, h.issuing); err != nil || found {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		err := s.store.Atomic(ctx, func(ctx context.Context) error {
+			root, err := s.ensure(ctx, h.root, s.config.Name+" "+h.title+" Root CA", h.suite, nil)
+			if err != nil {
+				return err
+			}
+			_, err = s.ensure(ctx, h.issuing, s.config.Name+" "+h.title+" Issuing CA", h.suite, root)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("authority: creating the %s authorities: %w", h.title, err)
+		}
+	}
+	return nil
+}
+
+// ensure reads an authority or creates it, a root when issuer is nil.
+func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite.Suite, issuer *authority) (*authority, error) {
+	if r, found, err := s.store.Authority(ctx, name); err != nil || found {
+		if err != nil {
+			return nil, err
+		}
+		return load(r)
+	}
+	key, public, err := s.holder.Generate(ctx, keyID(name), su, nil)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := x509gost.BuildName([]x509gost.Attribute{
+		{OID: x509gost.OIDOrganization, Value: s.config.Name},
+		{OID: x509gost.OIDCommonName, Value: commonName},
+	})
+	if err != nil {
+		return nil, err
+	}
+	serial, err := s.newSerial()
+	if err != nil {
+		return nil, err
+	}
+	notBefore := s.notBefore()
+	t := &x509gost.Template{
+		Subject: subject, SerialNumber: serial,
+		NotBefore: notBefore, NotAfter: notBefore.AddDate(rootYears, 0, 0),
+		IsCA: true, MaxPathLen: 1,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	signer := &authority{name: name, key: key}
+	if issuer != nil {
+		signer = issuer
+		t.NotAfter = earlier(notBefore.AddDate(issuingYears, 0, 0), issuer.certificate.NotAfter)
+		t.MaxPathLen = 0
+		t.CRLDistributionPoints, t.IssuingURLs = s.addresses(issuer.name)
+	}
+	der, err := x509gost.CreateCertificate(t, signer.certificate, public, su, signer.key.Suite, s.sign(ctx, signer.key))
+	if err != nil {
+		return nil, err
+	}
+	made, err := load(Record{
+		Standing: Standing{Name: name}, Suite: su.Name, Sealed: key.Sealed, Certificate: der,
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	crl, err := s.makeCRL(ctx, made, 1, now, nil)
+	if err != nil {
+		return nil, err
+	}
+	record := Record{
+		Standing:    Standing{Name: name, CRLNumber: 1, CRLAt: now},
+		Suite:       su.Name,
+		Sealed:      key.Sealed,
+		Certificate: der,
+		CRL:         crl,
+		CreatedAt:   now,
+	}
+	added, err := s.store.AddAuthority(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	if !added { // another process was faster
+		r, found, err := s.store.Authority(ctx, name)
+		if err == nil && !found {
+			err = fmt.Errorf("authority: %s is neither absent nor present", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return load(r)
+	}
+	if issuer != nil {
+		err = s.note(ctx, Issued{Serial: serial, Authority: issuer.name, NotAfter: made.certificate.NotAfter, IssuedAt: now})
+	}
+	return made, err
+}
+
+// Issue makes a certificate for a public key and notes its serial number. The
+// caller has made sure that the key's owner is who Subject says and, where the
+// key came from outside, that the owner has it. Inside a transaction it becomes
+// part of that.
+func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, error) {
+	if r.Suite == nil || r.Life < 0 || len(r.Subject.Raw) == 0 || len(r.Subject.Attributes) == 0 {
+		return nil, errors.New("authority: a request has a suite, a subject with attributes and no negative life")
+	}
+	if err := r.Suite.Accepts(r.PublicKey); err != nil {
+		return nil, fmt.Errorf("authority: the key to certify: %w", err)
+	}
+	i := slices.IndexFunc(hierarchies, func(h hierarchy) bool { return slices.Contains(h.certifies, r.Suite) })
+	if i < 0 {
+		return nil, fmt.Errorf("authority: no authority certifies keys of suite %s", r.Suite.Name)
+	}
+	issuer, err := s.authority(ctx, hierarchies[i].issuing)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := s.newSerial()
+	if err != nil {
+		return nil, err
+	}
+	life := r.Life
+	if life == 0 {
+		life = s.config.Life
+	}
+	now := s.now()
+	t := &x509gost.Template{
+		Subject: r.Subject, SerialNumber: serial,
+		NotBefore: laterOf(s.notBefore(), issuer.certificate.NotBefore),
+		NotAfter:  earlier(now.Add(life).Truncate(time.Second), issuer.certificate.NotAfter),
+		// Signing only. A key that also decrypts would have to be kept for as long
+		// as anything encrypted to it, which is a different promise.
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment,
+		ExtKeyUsage: userUsage,
+		Policies:    s.config.Policies,
+	}
+	t.CRLDistributionPoints, t.IssuingURLs = s.addresses(issuer.name)
+	if !t.NotBefore.Before(t.NotAfter) {
+		return nil, fmt.Errorf("authority: %s has expired and cannot issue", issuer.name)
+	}
+	der, err := x509gost.CreateCertificate(t, issuer.certificate, r.PublicKey, r.Suite, issuer.key.Suite, s.sign(ctx, issuer.key))
+	if err != nil {
+		return nil, fmt.Errorf("authority: issuing: %w", err)
+	}
+	cert, err := x509gost.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("authority: reading back what was issued: %w", err)
+	}
+	err = s.note(ctx, Issued{Serial: serial, Authority: issuer.name, NotAfter: cert.NotAfter, IssuedAt: now})
+	if err != nil {
+		return nil, err
+	}
+	return cert, nil
+}
+
+// note writes a serial number down before the certificate leaves.
+func (s *Service) note(ctx context.Context, i Issued) error {
+	added, err := s.store.AddIssued(ctx, i)
+	if err == nil && !added {
+		err = errors.New("authority: a serial number of 16 random octets was drawn twice: the source of randomness is broken")
+	}
+	return err
+}
+
+// addresses are the CRL distribution points and caIssuers of what an authority issues.
+func (s *Service) addresses(issuer string) (crl, certificate []string) {
+	if s.config.BaseURL == "" {
+		return nil, nil
+	}
+	return []string{s.config.BaseURL + CRLPath(issuer)}, []string{s.config.BaseURL + CertificatePath(issuer)}
+}
+
+// newSerial draws a serial number. Its first octet, 0x40 to 0x7f, makes it
+// positive and the shortest encoding of itself.
+func (s *Service) newSerial() ([]byte, error) {
+	serial := make([]byte, serialSize)
+	if _, err := io.ReadFull(s.rand, serial); err != nil {
+		return nil, fmt.Errorf("authority: drawing a serial number: %w", err)
+	}
+	serial[0] = serial[0]&0x3f | 0x40
+	return serial, nil
+}
+
+func (s *Service) notBefore() time.Time {
+	return s.now().Add(-skew).UTC().Truncate(time.Second)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

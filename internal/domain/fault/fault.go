@@ -1,0 +1,113 @@
+// Package fault owns the one error type that reaches clients: a code of the
+// specifications, a sentence for the caller and a cause that stays in the log.
+//
+// Whatever is not a fault is answered as an internal error without its text,
+// so a room that wants the caller to know something says it with a fault.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Codes of the specifications and, at the end, those of our own. The map from
+// a code to an HTTP status belongs to web/rest; what is not listed there is 400.
+const (
+	ContentRequired        = "content_required"
+	InvalidContent         = "invalid_content"
+	InvalidParameters      = "invalid_parameters"
+	InvalidSignatureParams = "invalid_signature_params"
+	InvalidCertificate     = "invalid_certificate"
+	InvalidPIN             = "invalid_pin"
+	UserNotFound           = "user_not_found"
+	InvalidObjectState     = "invalid_object_state"
+	WrongOperation         = "wrong_operation"
+
+	Unauthorized    = "invalid_token"               // 401
+	AccessDenied    = "access_denied"               // 403
+	NotFound        = "object_not_found"            // 404
+	TooLarge        = "max_request_length_exceeded" // 413
+	TooManyRequests = "too_many_requests"           // 429
+	Unavailable     = "temporarily_unavailable"     // 503
+
+	DuplicateLogin = "duplicate_login" // our own: the specification names no code for a taken login
+)
+
+// Error is a refusal with a reason the caller may know.
+type Error struct {
+	Code    string // one of the constants above
+	Message string // for the client: what was wrong and what would be right
+	Err     error  // the cause, for the log only; may be nil
+}
+
+// New makes a fault without a cause.
+func New(code, message string) *Error {
+	return &Error{Code: code, Message: message}
+}
+
+// Newf is New with a formatted message. The message reaches the client: give
+// it no error texts of lower floors, those belong into With.
+func Newf(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// With returns a copy of e that carries err as its cause.
+func (e *Error) With(err error) *Error {
+	c := *e
+	c.Err = err
+	return &c
+}
+
+// Error is the text for the log: code, message and cause.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Code + ": " + e.Message
+	}
+	return e.Code + ": " + e.Message + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// As finds the outermost fault in the chain of err.
+func As(err error) (*Error, bool) {
+	var e *Error
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+// Is reports whether the outermost fault in the chain of err has this code.
+func Is(err error, code string) bool {
+	e, ok := As(err)
+	return ok && e.Code == code
+}
+
+// Rollback marks err so that the transaction it ends is undone although err is
+// a fault. Without the mark a fault commits what was written before it: a
+// refusal that must persist (a counter, a lock) is the usual case, a refusal
+// after half of a change is the one that asks for this mark. Rollback(nil) is nil.
+func Rollback(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &rollback{err}
+}
+
+type rollback struct{ err error }
+
+func (r *rollback) Error() string { return r.err.Error() }
+func (r *rollback) Unwrap() error { return r.err }
+
+// Commits reports whether the transaction that ends with err keeps its changes:
+// there is no error, or it is a fault that was not marked by Rollback.
+func Commits(err error) bool {
+	if err == nil {
+		return true
+	}
+	var r *rollback
+	if errors.As(err, &r) {
+		return false
+	}
+	_, ok := As(err)
+	return ok
+}

@@ -1,0 +1,362 @@
+// Package keys owns users' private keys and certificates: which ones a user
+// has, which is the default, whether one may be used at a given time, and the
+// PIN that guards a key.
+//
+// Faults about a certificate never tell more than its owner may know: an
+// unknown certificate and somebody else's get the same answer. Who may issue or
+// revoke is decided before this package is called.
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Table is the table users' keys belong to: the first half of their vault.Key.ID.
+const Table = "keys"
+
+// DefaultPINAttempts is how many wrong PINs in a row block a key.
+const DefaultPINAttempts = 10
+
+// maxFriendlyName is the longest friendly name in characters.
+const maxFriendlyName = 255
+
+// Store keeps keys and certificates.
+type Store interface {
+	// Atomic runs fn in one serial transaction; it may run fn again.
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+
+	// AddKey adds a key; its user exists.
+	AddKey(ctx context.Context, k KeyRecord) error
+	// Key reads a key by its id.
+	Key(ctx context.Context, id string) (KeyRecord, bool, error)
+
+	// AddCertificate adds a certificate of a key and gives it the next number.
+	AddCertificate(ctx context.Context, c NewCertificate) (id int64, err error)
+	// Certificates reads the first 1000 certificates of a user by number.
+	Certificates(ctx context.Context, userID string) ([]CertificateRecord, error)
+	// Certificate reads one by number, whoever's it is.
+	Certificate(ctx context.Context, id int64) (CertificateRecord, bool, error)
+	// DefaultCertificate reads the default certificate of a user.
+	DefaultCertificate(ctx context.Context, userID string) (CertificateRecord, bool, error)
+	// SetDefault makes a certificate the default one of its user. It reports
+	// false when the user has no certificate of this number.
+	SetDefault(ctx context.Context, userID string, id int64) (bool, error)
+
+	// ReservePIN takes one of limit attempts of a key, durably before it returns,
+	// and reports false when none is left. It must not be called in a
+	// transaction, which could take the attempt back.
+	ReservePIN(ctx context.Context, keyID string, limit int) (bool, error)
+	// ReturnPIN gives one reserved attempt back.
+	ReturnPIN(ctx context.Context, keyID string) error
+	// ResetPIN gives all attempts back.
+	ResetPIN(ctx context.Context, keyID string) error
+}
+
+// KeyRecord is a private key as stored.
+type KeyRecord struct {
+	ID        string // GUID
+	UserID    string
+	Suite     string // name of the suite
+	Sealed    []byte // vault.Key.Sealed of the key "keys:ID"
+	HasPIN    bool
+	CreatedAt time.Time
+}
+
+// NewCertificate is a certificate to store.
+type NewCertificate struct {
+	UserID, KeyID string
+	DER           []byte
+	Serial        []byte // as in the certificate
+	FriendlyName  string
+	CreatedAt     time.Time
+}
+
+// CertificateRecord is a stored certificate with what is known about it now.
+type CertificateRecord struct {
+	ID int64
+	NewCertificate
+	HasPIN    bool
+	Default   bool
+	RevokedAt time.Time // zero: not revoked
+	Reason    int
+}
+
+// Status is the standing of a certificate, numbered as the interface numbers it.
+type Status int
+
+// Standings of a certificate.
+const (
+	Active   Status = 1
+	Revoked  Status = 2
+	Hold     Status = 3
+	NotValid Status = 4 // expired or not yet valid
+)
+
+var statusNames = map[Status]string{Active: "ACTIVE", Revoked: "REVOKED", Hold: "HOLD", NotValid: "NOT_VALID"}
+
+// String is the name the interface gives the standing.
+func (s Status) String() string {
+	if name, ok := statusNames[s]; ok {
+		return name
+	}
+	return "Status(" + strconv.Itoa(int(s)) + ")"
+}
+
+// Certificate is a user's certificate.
+type Certificate struct {
+	ID            int64 // CertificateId of the interface
+	UserID, KeyID string
+	X509          *x509gost.Certificate // shared and never changed
+	Default       bool
+	HasPIN        bool
+	Status        Status    // when it was read
+	RevokedAt     time.Time // zero: neither revoked nor on hold
+	Reason        int       // CRLReason of the revocation
+	FriendlyName  string
+	CreatedAt     time.Time
+}
+
+// Options are what a Service is made of. All are needed but PINAttempts.
+type Options struct {
+	Store     Store
+	Holder    vault.Holder
+	Authority *authority.Service
+	// Rand is a secure source that is safe for concurrent use.
+	Rand io.Reader
+	Now  func() time.Time
+	// PINAttempts blocks a key after so many wrong PINs in a row; 0 means
+	// DefaultPINAttempts.
+	PINAttempts int
+}
+
+// Service gives users the use of their keys. It is safe for concurrent use; the
+// options do not change once it is in use.
+type Service struct {
+	Options
+	gates gates
+	cache cache
+}
+
+// New makes the service.
+func New(o Options) (*Service, error) {
+	if o.Store == nil || o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
+		return nil, errors.New("keys: store, holder, authority, randomness and clock are all needed")
+	}
+	if o.PINAttempts == 0 {
+		o.PINAttempts = DefaultPINAttempts
+	}
+	if o.PINAttempts < 0 {
+		return nil, fmt.Errorf("keys: %d PIN attempts: want at least 1", o.PINAttempts)
+	}
+	return &Service{Options: o}, nil
+}
+
+// List returns the certificates of a user by number, at most 1000.
+func (s *Service) List(ctx context.Context, userID string) ([]*Certificate, error) {
+	records, err := s.Store.Certificates(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*Certificate, 0, len(records))
+	for _, r := range records {
+		c, err := s.certificate(r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// Resolve finds a certificate of a user by the text a client sent: "" and "0"
+// are the default one, other decimal numbers the one of that number. The answer
+// may be expired or revoked; Judge says whether it may be used.
+//
+// Every failure is the fault invalid_certificate, and a certificate that does
+// not exist, one of another user and a text that is no number get the same one.
+func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Certificate, error) {
+	identifier = strings.TrimSpace(identifier)
+	if identifier == "" || identifier == "0" {
+		r, found, err := s.Store.DefaultCertificate(ctx, userID)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, fault.New(fault.InvalidCertificate, "you have no default certificate: give the number of a certificate")
+		}
+		return s.certificate(r)
+	}
+	id, err := strconv.ParseUint(identifier, 10, 63)
+	if err != nil {
+		return nil, unknownCertificate()
+	}
+	r, found, err := s.Store.Certificate(ctx, int64(id))
+	if err != nil {
+		return nil, err
+	}
+	if !found || r.UserID != userID {
+		return nil, unknownCertificate()
+	}
+	return s.certificate(r)
+}
+
+func unknownCertificate() error {
+	return fault.New(fault.InvalidCertificate, "you have no certificate of this number")
+}
+
+// IssueOrder asks for a new key with its certificate.
+type IssueOrder struct {
+	UserID       string
+	Suite        *suite.Suite
+	Subject      x509gost.Name
+	PIN          string        // empty: a key without a PIN
+	Default      bool          // make it the user's default certificate
+	FriendlyName string        // at most 255 characters
+	Life         time.Duration // 0: the authority's default
+}
+
+// Issue makes a key and has the built-in authority certify it; both are stored
+// or neither. A user's first certificate is the default one only when the order
+// says so. Faults: invalid_pin for a PIN over vault.MaxPIN octets,
+// invalid_parameters for a friendly name that is too long.
+func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error) {
+	if o.UserID == "" || o.Suite == nil {
+		return nil, errors.New("keys: an order has a user and a suite")
+	}
+	if len(o.PIN) > vault.MaxPIN {
+		return nil, fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+	}
+	if utf8.RuneCountInString(o.FriendlyName) > maxFriendlyName {
+		return nil, fault.Newf(fault.InvalidParameters, "the friendly name is too long: at most %d characters", maxFriendlyName)
+	}
+	guid, err := uuid.NewRandomFromReader(s.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("keys: drawing a key id: %w", err)
+	}
+	keyID := guid.String()
+	secret := []byte(o.PIN)
+	defer clear(secret)
+	key, public, err := s.Holder.Generate(ctx, vaultID(keyID), o.Suite, secret)
+	if err != nil {
+		return nil, err
+	}
+	var made CertificateRecord
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		cert, err := s.Authority.Issue(ctx, authority.Request{
+			Suite: o.Suite, PublicKey: public, Subject: o.Subject, Life: o.Life,
+		})
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		now := s.Now()
+		err = s.Store.AddKey(ctx, KeyRecord{
+			ID: keyID, UserID: o.UserID, Suite: o.Suite.Name, Sealed: key.Sealed, HasPIN: key.HasPIN, CreatedAt: now,
+		})
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		made = CertificateRecord{
+			NewCertificate: NewCertificate{
+				UserID: o.UserID, KeyID: keyID, DER: cert.Raw, Serial: cert.SerialNumber,
+				FriendlyName: o.FriendlyName, CreatedAt: now,
+			},
+			HasPIN: key.HasPIN,
+		}
+		if made.ID, err = s.Store.AddCertificate(ctx, made.NewCertificate); err != nil {
+			return fault.Rollback(err)
+		}
+		if o.Default {
+			if _, err := s.Store.SetDefault(ctx, o.UserID, made.ID); err != nil {
+				return fault.Rollback(err)
+			}
+			made.Default = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.certificate(made)
+}
+
+// SetDefault makes a certificate the default one of its user. One that is
+// unknown or somebody else's is the fault invalid_certificate, as in Resolve.
+func (s *Service) SetDefault(ctx context.Context, userID string, id int64) error {
+	found, err := s.Store.SetDefault(ctx, userID, id)
+	if err == nil && !found {
+		err = unknownCertificate()
+	}
+	return err
+}
+
+// Revoke revokes a certificate by number, whoever's it is, and renews the
+// revocation list. The reason is a CRLReason (RFC 5280, section 5.3.1): 0 to 6,
+// 9 or 10; 6 puts the certificate on hold and may be followed by another.
+// Faults: object_not_found, invalid_parameters, invalid_object_state when it is
+// revoked already.
+func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
+	if !authority.ValidReason(reason) {
+		return fault.Newf(fault.InvalidParameters, "revocation reason %d: want 0 to 6, 9 or 10", reason)
+	}
+	r, found, err := s.Store.Certificate(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Newf(fault.NotFound, "there is no certificate %d", id)
+	}
+	err = s.Authority.Revoke(ctx, r.Serial, reason, s.Now())
+	if errors.Is(err, authority.ErrAlreadyRevoked) {
+		return fault.Newf(fault.InvalidObjectState, "certificate %d is revoked already", id).With(err)
+	}
+	return err
+}
+
+// certificate makes the domain's view of a record.
+func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
+	e, err := s.cache.entry(r.ID, r.DER)
+	if err != nil {
+		return nil, fmt.Errorf("keys: certificate %d: %w", r.ID, err)
+	}
+	c := &Certificate{
+		ID: r.ID, UserID: r.UserID, KeyID: r.KeyID, X509: e.x509,
+		Default: r.Default, HasPIN: r.HasPIN,
+		RevokedAt: r.RevokedAt, Reason: r.Reason,
+		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt,
+	}
+	now := s.Now()
+	switch {
+	case !c.RevokedAt.IsZero() && c.Reason == reasonHold:
+		c.Status = Hold
+	case !c.RevokedAt.IsZero():
+		c.Status = Revoked
+	case now.Before(e.x509.NotBefore) || !now.Before(end(e.x509)):
+		c.Status = NotValid
+	default:
+		c.Status = Active
+	}
+	return c, nil
+}
+
+const reasonHold = 6 // certificateHold
+
+// end is the first moment a certificate is no longer valid: notAfter is given in
+// whole seconds, and the last one belongs to the certificate.
+func end(c *x509gost.Certificate) time.Time { return c.NotAfter.Add(time.Second) }
+
+func vaultID(keyID string) string { return Table + ":" + keyID }

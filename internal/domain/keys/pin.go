@@ -1,0 +1,150 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+)
+
+// settleTime bounds the write that settles an attempt after its caller has gone.
+const settleTime = 10 * time.Second
+
+// Sign signs digests with the key of a certificate: as many values, in the form
+// of suite.Sign and in the same order. The caller has had Judge look at the
+// certificate and verifies the values.
+//
+// Faults are invalid_pin only. For a key with a PIN:
+//   - An attempt is taken, durably, before the PIN is tried, and given back when
+//     it turns out right; a right PIN gives back all. So a process that dies in
+//     between, or many tries at once, never win an attempt.
+//   - After PINAttempts wrong ones in a row the key is blocked, for the right
+//     PIN as well.
+//   - An empty PIN, and one longer than a PIN can be, is wrong and costs
+//     nothing: no key has one, so nothing is learnt by trying.
+//
+// A key without a PIN ignores the PIN; clients send one out of habit.
+//
+// Within a process the tries on one key take turns, so that a user who sends
+// many documents at once with the right PIN does not use up the attempts. Sign
+// must not be called in a transaction.
+func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	key, err := s.key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if !key.HasPIN {
+		return s.Holder.Sign(ctx, key, nil, digests)
+	}
+	switch {
+	case pin == "":
+		return nil, fault.New(fault.InvalidPIN, "the key of this certificate has a PIN: give it")
+	case len(pin) > vault.MaxPIN:
+		return nil, wrongPIN()
+	}
+	leave, err := s.gates.enter(ctx, c.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	reserved, err := s.Store.ReservePIN(ctx, c.KeyID, s.PINAttempts)
+	if err != nil {
+		return nil, err
+	}
+	if !reserved {
+		return nil, fault.New(fault.InvalidPIN, "the PIN is blocked after too many wrong attempts")
+	}
+	values, err := s.tryPIN(ctx, c, pin, digests)
+	if errors.Is(err, vault.ErrPIN) {
+		return nil, wrongPIN().With(err)
+	}
+	// Whoever asked may have hung up; the attempt is settled all the same.
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err != nil {
+		// Nothing was learnt about the PIN. What cannot be given back stays taken.
+		return nil, errors.Join(err, s.Store.ReturnPIN(settle, c.KeyID))
+	}
+	if err := s.Store.ResetPIN(settle, c.KeyID); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// tryPIN reads the key after the attempt was taken: the PIN may have changed
+// while this try waited for its turn.
+func (s *Service) tryPIN(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	key, err := s.key(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	secret := []byte(pin)
+	defer clear(secret)
+	return s.Holder.Sign(ctx, key, secret, digests)
+}
+
+func wrongPIN() *fault.Error { return fault.New(fault.InvalidPIN, "the PIN is wrong") }
+
+// key reads the key of a certificate.
+func (s *Service) key(ctx context.Context, c *Certificate) (vault.Key, error) {
+	r, found, err := s.Store.Key(ctx, c.KeyID)
+	if err != nil {
+		return vault.Key{}, err
+	}
+	if !found || r.UserID != c.UserID {
+		return vault.Key{}, fmt.Errorf("keys: certificate %d: its key is not stored", c.ID)
+	}
+	su, ok := suite.ByName(r.Suite)
+	if !ok {
+		return vault.Key{}, fmt.Errorf("keys: certificate %d: its key is of suite %q, which this program does not know", c.ID, r.Suite)
+	}
+	return vault.Key{ID: vaultID(r.ID), Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}, nil
+}
+
+// gates lets one caller a name through at a time. The zero value is ready; a
+// name takes memory only while somebody is at its gate.
+type gates struct {
+	mu    sync.Mutex
+	named map[string]*gate
+}
+
+type gate struct {
+	turn  chan struct{} // holds one token
+	users int           // inside or waiting
+}
+
+// enter waits for the turn of the caller, or for ctx.
+func (g *gates) enter(ctx context.Context, name string) (leave func(), err error) {
+	g.mu.Lock()
+	if g.named == nil {
+		g.named = map[string]*gate{}
+	}
+	at := g.named[name]
+	if at == nil {
+		at = &gate{turn: make(chan struct{}, 1)}
+		at.turn <- struct{}{}
+		g.named[name] = at
+	}
+	at.users++
+	g.mu.Unlock()
+
+	drop := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if at.users--; at.users == 0 {
+			delete(g.named, name)
+		}
+	}
+	select {
+	case <-at.turn:
+		return func() { at.turn <- struct{}{}; drop() }, nil
+	case <-ctx.Done():
+		drop()
+		return nil, fmt.Errorf("keys: waiting for the key: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,160 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+)
+
+func TestActionNames(t *testing.T) {
+	// The bits belong to the interface: DSSActions in the order of its schema.
+	for i, name := range []string{"Issue", "SignDocument", "SignDocuments", "DecryptDocument", "CreateRequest", "ChangePin",
+		"RenewCertificate", "RevokeCertificate", "HoldCertificate", "UnholdCertificate", "DeleteCertificate", "PrivateKeyAccess"} {
+		a := policy.Action(1) << i
+		if a.String() != name || policy.Actions()[i] != a {
+			t.Errorf("bit %d is %s, want %s", i, a, name)
+		}
+		for _, text := range []string{name, strings.ToLower(name)} {
+			if got, err := policy.ParseAction(text); err != nil || got != a {
+				t.Errorf("ParseAction(%q) = %v, %v", text, got, err)
+			}
+		}
+	}
+	if got := (policy.SignDocument | policy.Issue).String(); got != "Issue,SignDocument" {
+		t.Errorf("a set is written %q", got)
+	}
+	if got := policy.Action(1 << 20).String(); got != "1048576" {
+		t.Errorf("an unknown bit is written %q", got)
+	}
+	for text, want := range map[string]policy.Action{"2": policy.SignDocument, "6": policy.SignDocument | policy.SignDocuments, "4095": policy.All} {
+		if got, err := policy.ParseAction(text); err != nil || got != want {
+			t.Errorf("ParseAction(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "4096", "4294967298", "Sign", "Issue,SignDocument", "1e1", "0x2"} {
+		if got, err := policy.ParseAction(text); !fault.Is(err, fault.InvalidParameters) {
+			t.Errorf("ParseAction(%q) = %v, %v; want %s", text, got, err, fault.InvalidParameters)
+		}
+	}
+}
+
+// denials is a Store of one user.
+type denials struct {
+	denied policy.Action
+	err    error
+}
+
+func (d *denials) DeniedActions(context.Context, string) (policy.Action, error) {
+	return d.denied, d.err
+}
+
+func (d *denials) SetDeniedActions(_ context.Context, _ string, a policy.Action) error {
+	d.denied = a
+	return d.err
+}
+
+func TestPermit(t *testing.T) {
+	store := &denials{}
+	s := policy.Service{Store: store}
+	for _, c := range []struct {
+		denied, asked policy.Action
+		allowed       bool
+	}{
+		{0, policy.All, true},
+		{policy.SignDocument, policy.SignDocument, false},
+		{policy.SignDocument, policy.SignDocuments, true},
+		{policy.SignDocument, policy.SignDocument | policy.Issue, false},
+		{policy.All, policy.Issue, false},
+	} {
+		if err := s.Deny(t.Context(), "u", c.denied); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Permit(t.Context(), "u", c.asked)
+		if (err == nil) != c.allowed || err != nil && !fault.Is(err, fault.AccessDenied) {
+			t.Errorf("denied %v, asked %v: %v, want allowed %v", c.denied, c.asked, err, c.allowed)
+		}
+	}
+	if err := s.Deny(t.Context(), "u", 1<<12); !fault.Is(err, fault.InvalidParameters) {
+		t.Errorf("an unknown bit: %v", err)
+	}
+	store.err = errors.New("no connection")
+	if err := s.Permit(t.Context(), "u", policy.Issue); err == nil || fault.Is(err, fault.AccessDenied) {
+		t.Errorf("a store that fails: %v, want its error", err)
+	}
+}
+
+func TestPermitType(t *testing.T) {
+	s := policy.Service{Rules: policy.Rules{AllowedSignatureTypes: []string{"CAdES", "GOST3410"}}}
+	hashes := s
+	hashes.Rules.AllowHashSigning = true
+	for _, c := range []struct {
+		service policy.Service
+		name    string
+		hash    bool
+		allowed bool
+	}{
+		{s, "CAdES", false, true},
+		{s, "cades", false, true},
+		{s, "CAdES", true, false},
+		{hashes, "CAdES", true, true},
+		{hashes, "PDF", false, false},
+		{hashes, "", false, false},
+		{policy.Service{}, "CAdES", false, false},
+	} {
+		err := c.service.PermitType(c.name, c.hash)
+		if (err == nil) != c.allowed || err != nil && !fault.Is(err, fault.AccessDenied) {
+			t.Errorf("%q, hash %v: %v, want allowed %v", c.name, c.hash, err, c.allowed)
+		}
+	}
+}
+
+func TestTSPAddress(t *testing.T) {
+	const first, second = "http://tsp.example/tsp.srf", "https://other.example:8443/tsp/"
+	registered := policy.Rules{TSPServices: []policy.TSPService{{URL: first}, {URL: second}}}
+	open := registered
+	open.AllowThirdPartyTSP = true
+	for _, c := range []struct {
+		rules     policy.Rules
+		requested string
+		absent    bool
+		want      string // the address, or the code of a fault
+	}{
+		{registered, "", true, fault.InvalidSignatureParams},
+		{registered, "", false, first},
+		{policy.Rules{}, "", false, fault.InvalidSignatureParams},
+		{registered, second, false, second},
+		{registered, "https://OTHER.example:8443/tsp", false, second},
+		{registered, "http://tsp.example:80/tsp.srf", false, first},
+		{registered, "https://tsp.example/tsp.srf", false, fault.AccessDenied},
+		{registered, "http://tsp.example/TSP.srf", false, fault.AccessDenied},
+		{registered, "http://third.example/", false, fault.AccessDenied},
+		{open, "http://third.example/", false, "http://third.example/"},
+		{open, first, false, first},
+		{open, "ftp://third.example/", false, fault.InvalidSignatureParams},
+		{open, "file:///etc/passwd", false, fault.InvalidSignatureParams},
+		{open, "//third.example/", false, fault.InvalidSignatureParams},
+		{open, "http:third.example", false, fault.InvalidSignatureParams},
+		{open, "http://", false, fault.InvalidSignatureParams},
+		{open, "http://:80/", false, fault.InvalidSignatureParams},
+		{open, "http://user:word@third.example/", false, fault.InvalidSignatureParams},
+		{open, "http://tsp.example@third.example/", false, fault.InvalidSignatureParams},
+		{open, "http://third.example/#x", false, fault.InvalidSignatureParams},
+		{open, "http://third.example/\x00", false, fault.InvalidSignatureParams},
+		{open, "http://third.example/" + strings.Repeat("a", 2048), false, fault.InvalidSignatureParams},
+	} {
+		s := policy.Service{Rules: c.rules}
+		got, err := s.TSPAddress(c.requested, !c.absent)
+		if e, ok := fault.As(err); ok {
+			got = e.Code
+		} else if err != nil {
+			t.Error(err)
+		}
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.requested, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package vault
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+
+	"tamga/gost/gost3410"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// purposeKey is the purpose of the outer seal of a private key.
+const purposeKey = "private key"
+
+// column is where tables keep vault.Key.Sealed.
+const column = "sealed"
+
+// What the outer seal of a private key holds: one octet that says which, then
+// PKCS #8 in DER, or what sealPIN makes of it.
+const (
+	innerPlain = 0
+	innerPIN   = 1
+)
+
+// SoftOptions are the costs of a PIN.
+type SoftOptions struct {
+	MemoryKiB uint32 // memory of one derivation: 64 to 1048576 KiB; 0 means 19456
+	Passes    uint32 // passes over it: 1 to 16; 0 means 2
+	Parallel  int    // derivations at a time in this process; 0 means 4
+}
+
+// SoftHolder is the Holder that keeps private keys as records sealed by a Ring:
+// inside, when there is a PIN, a seal under a key derived from it (Argon2id,
+// RFC 9106), and around everything the seal of the master key. So a stolen
+// database is of no use without the master key, the master key can be replaced
+// without any PIN, and both together still leave the PIN to be found.
+//
+// Memory for derivations is at most MemoryKiB times Parallel; who comes later
+// waits. A key sealed when the cost was higher than all of that takes turns
+// with everybody and uses its own memory.
+type SoftHolder struct {
+	ring     *Ring
+	rand     io.Reader
+	cost     pinCost
+	capacity int64 // KiB
+	memory   *semaphore.Weighted
+}
+
+// NewSoftHolder makes a holder over a ring. rand must be a secure source that
+// is safe for concurrent use. Costs out of bounds are an error.
+func NewSoftHolder(ring *Ring, rand io.Reader, o SoftOptions) (*SoftHolder, error) {
+	if ring == nil || rand == nil {
+		return nil, errors.New("vault: a holder needs a ring and a source of randomness")
+	}
+	if o.MemoryKiB == 0 {
+		o.MemoryKiB = 19 << 10
+	}
+	if o.Passes == 0 {
+		o.Passes = 2
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 4
+	}
+	cost := pinCost{memoryKiB: o.MemoryKiB, passes: o.Passes, lanes: 1}
+	if !cost.bounded() || o.Parallel < 0 {
+		return nil, fmt.Errorf("vault: cost of a PIN: want %d to %d KiB of memory, 1 to %d passes, and at least one derivation at a time",
+			minMemoryKiB, maxMemoryKiB, maxPasses)
+	}
+	capacity := int64(o.MemoryKiB) * int64(o.Parallel)
+	return &SoftHolder{
+		ring: ring, rand: rand, cost: cost,
+		capacity: capacity, memory: semaphore.NewWeighted(capacity),
+	}, nil
+}
+
+var _ Holder = (*SoftHolder)(nil)
+
+// Format prints no secret whatever the verb.
+func (h *SoftHolder) Format(s fmt.State, _ rune) { io.WriteString(s, "vault.SoftHolder") }
+
+// Generate is Holder.Generate.
+func (h *SoftHolder) Generate(ctx context.Context, id string, s *suite.Suite, pin []byte) (Key, crypto.PublicKey, error) {
+	if s == nil {
+		return Key{}, nil, errors.New("vault: a key has a suite")
+	}
+	key, err := s.Generate(h.rand)
+	if err != nil {
+		return Key{}, nil, err
+	}
+	defer wipe(key)
+	return h.Import(ctx, id, s, key, pin)
+}
+
+// Import is Holder.Import.
+func (h *SoftHolder) Import(ctx context.Context, id string, s *suite.Suite, key crypto.Signer, pin []byte) (Key, crypto.PublicKey, error) {
+	if s == nil || key == nil {
+		return Key{}, nil, errors.New("vault: want a suite and a key of it")
+	}
+	if err := s.Accepts(key.Public()); err != nil {
+		return Key{}, nil, err
+	}
+	pkcs8, err := x509gost.MarshalPrivateKey(key, s)
+	if err != nil {
+		return Key{}, nil, err
+	}
+	defer clear(pkcs8)
+	k, err := h.seal(ctx, Key{ID: id, Suite: s}, pkcs8, pin)
+	return k, key.Public(), err
+}
+
+// Sign is Holder.Sign.
+func (h *SoftHolder) Sign(ctx context.Context, k Key, pin []byte, digests []suite.Digest) ([][]byte, error) {
+	if k.Suite == nil {
+		return nil, errors.New("vault: a key has a suite")
+	}
+	// Before the PIN is tried, so that a wrong digest says nothing about it.
+	for _, d := range digests {
+		if d.Hash != k.Suite.Hash || len(d.Sum) != k.Suite.Hash.Size {
+			return nil, fmt.Errorf("vault: a key of suite %s signs digests of %s, %d octets each", k.Suite.Name, k.Suite.Hash.Name, k.Suite.Hash.Size)
+		}
+	}
+	pkcs8, err := h.open(ctx, k, pin)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(pkcs8, k.Suite)
+	clear(pkcs8)
+	if err != nil {
+		return nil, err
+	}
+	defer wipe(key)
+	if gost, ok := key.(*gost3410.PrivateKey); ok {
+		// The value of a GOST suite is what the algorithm returns. Suite.Sign would
+		// ask the key for its public half, which costs as much as a signature.
+		items := make([]gost3410.SignItem, len(digests))
+		for i, d := range digests {
+			items[i] = gost3410.SignItem{Key: gost, Digest: d.Sum}
+		}
+		return gost3410.SignMany(h.rand, items)
+	}
+	values := make([][]byte, len(digests))
+	for i, d := range digests {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if values[i], err = k.Suite.Sign(h.rand, key, d); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// Rewrap is Holder.Rewrap.
+func (h *SoftHolder) Rewrap(ctx context.Context, k Key, oldPIN, newPIN []byte) (Key, error) {
+	pkcs8, err := h.open(ctx, k, oldPIN)
+	if err != nil {
+		return Key{}, err
+	}
+	defer clear(pkcs8)
+	return h.seal(ctx, k, pkcs8, newPIN)
+}
+
+// Reseal moves a key to the active master key; no PIN is needed. A key that is
+// under it already is returned as it is.
+func (h *SoftHolder) Reseal(k Key) (Key, error) {
+	place, err := placeOf(k.ID)
+	if err != nil {
+		return Key{}, err
+	}
+	k.Sealed, err = h.ring.Reseal(place, k.Sealed)
+	return k, err
+}
+
+// placeOf reads the id of a key: "TABLE:ROW".
+func placeOf(id string) (Place, error) {
+	table, row, _ := strings.Cut(id, ":")
+	if table == "" || row == "" {
+		return Place{}, fmt.Errorf("vault: key id %q: want TABLE:ROW", id)
+	}
+	return Place{Purpose: purposeKey, Table: table, Row: row, Column: column}, nil
+}
+
+// seal puts both seals around a key.
+func (h *SoftHolder) seal(ctx context.Context, k Key, pkcs8, pin []byte) (Key, error) {
+	place, err := placeOf(k.ID)
+	if err != nil {
+		return Key{}, err
+	}
+	inner := make([]byte, 1, 1+len(pkcs8)+pinOverhead)
+	defer func() { clear(inner) }()
+	k.HasPIN = len(pin) > 0
+	if k.HasPIN {
+		inner[0] = innerPIN
+		if inner, err = h.sealPIN(ctx, inner, k, pkcs8, pin); err != nil {
+			return Key{}, err
+		}
+	} else {
+		inner[0] = innerPlain
+		inner = append(inner, pkcs8...)
+	}
+	k.Sealed, err = h.ring.Seal(place, inner)
+	return k, err
+}
+
+// open takes both seals off; the caller wipes the PKCS #8 it returns.
+func (h *SoftHolder) open(ctx context.Context, k Key, pin []byte) ([]byte, error) {
+	place, err := placeOf(k.ID)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := h.ring.Open(place, k.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	// What stands beside the key in its row is not sealed; whoever changes it
+	// there gets no further than here.
+	switch {
+	case inner[0] == innerPlain && !k.HasPIN:
+		return inner[1:], nil
+	case inner[0] == innerPIN && k.HasPIN:
+		return h.openPIN(ctx, inner[1:], k, pin)
+	}
+	clear(inner)
+	return nil, fmt.Errorf("%w: the row says the key has a PIN: %t, the seal says otherwise", ErrSealed, k.HasPIN)
+}
+
+func parseKey(pkcs8 []byte, s *suite.Suite) (crypto.Signer, error) {
+	key, found, err := x509gost.ParsePrivateKey(pkcs8)
+	if err != nil {
+		return nil, fmt.Errorf("vault: a sealed key: %w", err)
+	}
+	if found != s {
+		wipe(key)
+		return nil, fmt.Errorf("%w: the key is of suite %s, its row says %s", ErrSealed, found.Name, s.Name)
+	}
+	return key, nil
+}
