@@ -1,0 +1,134 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+)
+
+const jsonType = "application/json; charset=utf-8"
+
+// None is the answer of an operation that has nothing to say: 200 and no body.
+type None struct{}
+
+// Content is bytes whose number is known before they are written.
+type Content interface {
+	Size() int64 // octets
+	io.WriterTo
+}
+
+// Stream answers Content as one JSON string with its Base64, encoded while it is
+// written.
+type Stream struct{ Content }
+
+// File answers Content as it is.
+type File struct {
+	Content
+	Name string // proposed to the client; may be empty
+	Type string // media type; empty is application/octet-stream
+}
+
+// answer is a success that can fail at nothing but the connection.
+type answer struct {
+	kind string // Content-Type; "" is no body
+	name string
+	size int64
+	to   func(w io.Writer) error
+}
+
+// prepare turns the value of a handler into an answer.
+func prepare(value any) (answer, error) {
+	switch v := value.(type) {
+	case None:
+		return answer{to: func(io.Writer) error { return nil }}, nil
+	case Stream:
+		if v.Content == nil {
+			return answer{}, fmt.Errorf("rest: an answer without content")
+		}
+		return answer{kind: jsonType, size: 2 + encodedLen(v.Size()), to: v.encode}, nil
+	case File:
+		if v.Content == nil {
+			return answer{}, fmt.Errorf("rest: an answer without content")
+		}
+		kind := v.Type
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		return answer{kind: kind, name: v.Name, size: v.Size(), to: func(w io.Writer) error {
+			_, err := v.WriteTo(w)
+			return err
+		}}, nil
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return answer{}, fmt.Errorf("rest: encoding the answer: %w", err)
+	}
+	b := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	return answer{kind: jsonType, size: int64(len(b)), to: func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}}, nil
+}
+
+// send writes the answer; the error is that the client did not get all of it.
+func (a answer) send(w http.ResponseWriter) error {
+	if a.kind != "" {
+		w.Header().Set("Content-Type", a.kind)
+	}
+	if a.name != "" {
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.name}))
+	}
+	w.Header().Set("Content-Length", strconv.FormatInt(a.size, 10))
+	w.WriteHeader(http.StatusOK)
+	conn := http.NewResponseController(w)
+	out := &counted{w: &steady{w: w, conn: conn}}
+	if err := a.to(out); err != nil {
+		return err
+	}
+	if out.n != a.size {
+		return fmt.Errorf("rest: the answer has %d octets instead of the %d announced", out.n, a.size)
+	}
+	// What is still in a buffer of the server is as good as written only now.
+	if err := conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("rest: the answer was not taken: %w", err)
+	}
+	return nil
+}
+
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// encode writes the JSON string of a Stream.
+func (s Stream) encode(w io.Writer) error {
+	b := bufio.NewWriterSize(w, bufferSize)
+	b.WriteByte('"')
+	e := base64.NewEncoder(base64.StdEncoding, b)
+	if _, err := s.WriteTo(e); err != nil {
+		return err
+	}
+	if err := e.Close(); err != nil {
+		return err
+	}
+	b.WriteByte('"')
+	return b.Flush()
+}
+
+// encodedLen is base64.StdEncoding.EncodedLen for lengths beyond 32 bits.
+func encodedLen(n int64) int64 { return (n + 2) / 3 * 4 }

@@ -1,0 +1,531 @@
+package rest
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"tamga/internal/domain/fault"
+)
+
+// Text is a scalar of JSON as text: a string, a number as it was written, or
+// "true" and "false". Clients send identifiers and enumerations in several of
+// these forms. null and absence are "".
+type Text string
+
+// Unread is a value that is checked for syntax and not kept.
+type Unread struct {
+	Present bool // the key was there and its value not null
+	Empty   bool // the value was "", [] or {}
+}
+
+// binder reads one value into v, which is settable and holds anything. The reader
+// stands before the first octet of the value, which is not null.
+type binder func(r *reader, v reflect.Value) error
+
+const (
+	maxNumber = 64 // octets of a number; what needs more is not one of ours
+	entrySize = 48 // octets a map entry or a list element costs beside its value, about
+)
+
+var (
+	binders   sync.Map // reflect.Type -> binder
+	textType  = reflect.TypeFor[Text]()
+	blobType  = reflect.TypeFor[Blob]()
+	unread    = reflect.TypeFor[Unread]()
+	bytesType = reflect.TypeFor[[]byte]()
+	numType   = reflect.TypeFor[json.Number]()
+	anyType   = reflect.TypeFor[any]()
+	textual   = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// codeOf returns the binder for what v points to, and v as a settable value.
+func codeOf(v any) (binder, reflect.Value) {
+	target := reflect.ValueOf(v).Elem()
+	return nullable(binderOf(target.Type())), target
+}
+
+// binderOf returns the binder for t and compiles it at first use. It panics on a
+// type that JSON cannot be bound to: routes are compiled when the program starts,
+// so that is a fault of the program.
+func binderOf(t reflect.Type) binder {
+	if b, ok := binders.Load(t); ok {
+		return b.(binder)
+	}
+	c := compiler{}
+	b := c.binder(t)
+	for t, b := range c {
+		binders.Store(t, *b)
+	}
+	return b
+}
+
+// compiler holds the binders under way, so that a type may contain itself.
+type compiler map[reflect.Type]*binder
+
+func (c compiler) binder(t reflect.Type) binder {
+	if b, ok := c[t]; ok {
+		return func(r *reader, v reflect.Value) error { return (*b)(r, v) }
+	}
+	b := new(binder)
+	c[t] = b
+	*b = c.compile(t)
+	return *b
+}
+
+func (c compiler) compile(t reflect.Type) binder {
+	switch t {
+	case textType:
+		return bindText
+	case blobType:
+		return bindBlob
+	case unread:
+		return bindUnread
+	case bytesType:
+		return bindBytes
+	case numType:
+		return bindNumber
+	case anyType:
+		return func(r *reader, v reflect.Value) error {
+			value, err := r.value()
+			if value != nil {
+				v.Set(reflect.ValueOf(value))
+			}
+			return err
+		}
+	}
+	if reflect.PointerTo(t).Implements(textual) {
+		return bindTextual
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return c.pointer(t)
+	case reflect.Struct:
+		return c.structure(t)
+	case reflect.Slice:
+		return c.list(t)
+	case reflect.Map:
+		return c.mapping(t)
+	case reflect.String:
+		return bindString
+	case reflect.Bool:
+		return bindBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return bindInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return bindUint
+	case reflect.Float32, reflect.Float64:
+		return bindFloat
+	}
+	panic(fmt.Sprintf("rest: a request cannot hold a %s", t))
+}
+
+// nullable reads null as the zero value, for every type.
+func nullable(b binder) binder {
+	return func(r *reader, v reflect.Value) error {
+		c, err := r.token()
+		if err != nil {
+			return err
+		}
+		if c == 'n' {
+			v.SetZero()
+			return r.literal("null")
+		}
+		return b(r, v)
+	}
+}
+
+// field is one key of an object.
+type field struct {
+	name  string // as messages write it
+	index int
+	bind  binder
+	blob  bool
+}
+
+func (c compiler) structure(t reflect.Type) binder {
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Name
+		if tag, ok := f.Tag.Lookup("json"); ok {
+			name, _, _ = strings.Cut(tag, ",")
+			if name == "-" {
+				continue
+			}
+			if name == "" {
+				name = f.Name
+			}
+		}
+		if !f.IsExported() || f.Anonymous {
+			panic(fmt.Sprintf("rest: %s.%s cannot be read from a request: use an exported, named field", t, f.Name))
+		}
+		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Type == blobType})
+	}
+	find := func(name []byte) int {
+		for i := range fields {
+			if len(name) == len(fields[i].name) && strings.EqualFold(string(name), fields[i].name) {
+				return i
+			}
+		}
+		return -1
+	}
+	return func(r *reader, v reflect.Value) error {
+		if err := r.expect('{', "an object"); err != nil {
+			return err
+		}
+		seen := make([]bool, len(fields))
+		return r.object(func(name []byte, long bool) error {
+			i := find(name)
+			if i < 0 || long {
+				return r.skip()
+			}
+			f := &fields[i]
+			r.path = append(r.path, step{f.name, -1})
+			if seen[i] {
+				// The last one wins; a document cannot be taken back.
+				if f.blob {
+					return r.twice()
+				}
+				v.Field(f.index).SetZero()
+			}
+			seen[i] = true
+			err := f.bind(r, v.Field(f.index))
+			if err == nil {
+				r.path = r.path[:len(r.path)-1]
+			}
+			return err
+		})
+	}
+}
+
+func (r *reader) twice() error {
+	return fault.Newf(fault.InvalidParameters, "%s is given twice", r.where())
+}
+
+// expect refuses a value of another kind than the one that begins with c.
+func (r *reader) expect(c byte, kind string) error {
+	switch got, err := r.token(); {
+	case err != nil:
+		return err
+	case got == c:
+		return nil
+	}
+	return r.mismatch(kind)
+}
+
+// mismatch says what a value must be, or that it is no JSON at all.
+func (r *reader) mismatch(kind string) error {
+	must := r.wrong(kind)
+	switch c, err := r.token(); {
+	case err != nil:
+		return err
+	case strings.IndexByte(`"{[tfn-0123456789`, c) < 0:
+		return r.unexpected()
+	}
+	return must
+}
+
+func (c compiler) mapping(t reflect.Type) binder {
+	if t.Key().Kind() != reflect.String {
+		panic(fmt.Sprintf("rest: a request cannot hold a %s: keys are strings", t))
+	}
+	elem := nullable(c.binder(t.Elem()))
+	blobs := t.Elem() == blobType
+	cost := int(t.Elem().Size()) + entrySize
+	return func(r *reader, v reflect.Value) error {
+		if err := r.expect('{', "an object"); err != nil {
+			return err
+		}
+		m := reflect.MakeMap(t)
+		err := r.object(func(name []byte, long bool) error {
+			if long {
+				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", r.where(), maxName)
+			}
+			if err := r.keep(cost + len(name)); err != nil {
+				return err
+			}
+			key := string(name)
+			r.path = append(r.path, step{key, -1})
+			k := reflect.ValueOf(key).Convert(t.Key())
+			if blobs && m.MapIndex(k).IsValid() {
+				return r.twice()
+			}
+			e := reflect.New(t.Elem()).Elem()
+			if err := elem(r, e); err != nil {
+				return err
+			}
+			m.SetMapIndex(k, e)
+			r.path = r.path[:len(r.path)-1]
+			return nil
+		})
+		v.Set(m)
+		return err
+	}
+}
+
+func (c compiler) list(t reflect.Type) binder {
+	elem := nullable(c.binder(t.Elem()))
+	cost := 2*int(t.Elem().Size()) + entrySize // twice: the list grows by copying
+	return func(r *reader, v reflect.Value) error {
+		if err := r.expect('[', "an array"); err != nil {
+			return err
+		}
+		s := reflect.MakeSlice(t, 0, 0)
+		err := r.array(func(i int) error {
+			if err := r.keep(cost); err != nil {
+				return err
+			}
+			r.path = append(r.path, step{"", i})
+			e := reflect.New(t.Elem()).Elem()
+			if err := elem(r, e); err != nil {
+				return err
+			}
+			s = reflect.Append(s, e)
+			r.path = r.path[:len(r.path)-1]
+			return nil
+		})
+		v.Set(s)
+		return err
+	}
+}
+
+func (c compiler) pointer(t reflect.Type) binder {
+	elem := c.binder(t.Elem())
+	return func(r *reader, v reflect.Value) error {
+		if err := r.keep(int(t.Elem().Size())); err != nil {
+			return err
+		}
+		p := reflect.New(t.Elem())
+		v.Set(p)
+		return elem(r, p.Elem())
+	}
+}
+
+// quoted reads a string, kept within the budget, into r.text.
+func (r *reader) quoted() error {
+	if err := r.expect('"', "a string"); err != nil {
+		return err
+	}
+	r.r++
+	long, err := r.str(r.held)
+	if err != nil {
+		return err
+	}
+	n := len(r.text)
+	if long {
+		n = r.held + 1
+	}
+	return r.keep(n)
+}
+
+func bindString(r *reader, v reflect.Value) error {
+	err := r.quoted()
+	if err == nil {
+		v.SetString(string(r.text))
+	}
+	return err
+}
+
+func bindBytes(r *reader, v reflect.Value) error {
+	if err := r.quoted(); err != nil {
+		return err
+	}
+	b, err := base64.StdEncoding.AppendDecode(nil, r.text)
+	if err != nil {
+		return r.wrong("Base64")
+	}
+	v.SetBytes(b)
+	return nil
+}
+
+func bindTextual(r *reader, v reflect.Value) error {
+	if err := r.quoted(); err != nil {
+		return err
+	}
+	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(r.text)); err != nil {
+		// A fault of the type's own says more than we can.
+		if f, ok := fault.As(err); ok {
+			return f
+		}
+		return r.wrong("a valid value").(*fault.Error).With(err)
+	}
+	return nil
+}
+
+func bindBool(r *reader, v reflect.Value) error {
+	c, err := r.token()
+	switch {
+	case err != nil:
+		return err
+	case c == 't':
+		v.SetBool(true)
+		return r.literal("true")
+	case c == 'f':
+		v.SetBool(false)
+		return r.literal("false")
+	}
+	return r.mismatch("true or false")
+}
+
+// numeric reads a number into r.text.
+func (r *reader) numeric(kind string) error {
+	c, err := r.token()
+	if err != nil {
+		return err
+	}
+	if c != '-' && (c < '0' || c > '9') {
+		return r.mismatch(kind)
+	}
+	return r.number(maxNumber)
+}
+
+func bindNumber(r *reader, v reflect.Value) error {
+	err := r.numeric("a number")
+	if err == nil {
+		v.SetString(string(r.text))
+	}
+	return err
+}
+
+func bindInt(r *reader, v reflect.Value) error {
+	if err := r.numeric("a whole number"); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(string(r.text), 10, v.Type().Bits())
+	if err != nil {
+		return r.wrong("a whole number in range")
+	}
+	v.SetInt(n)
+	return nil
+}
+
+func bindUint(r *reader, v reflect.Value) error {
+	if err := r.numeric("a whole number"); err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(string(r.text), 10, v.Type().Bits())
+	if err != nil {
+		return r.wrong("a whole number in range")
+	}
+	v.SetUint(n)
+	return nil
+}
+
+func bindFloat(r *reader, v reflect.Value) error {
+	if err := r.numeric("a number"); err != nil {
+		return err
+	}
+	n, err := strconv.ParseFloat(string(r.text), v.Type().Bits())
+	if err != nil {
+		return r.wrong("a number in range")
+	}
+	v.SetFloat(n)
+	return nil
+}
+
+// scalar reads a number, true or false as it is written into r.text.
+func (r *reader) scalar(kind string) error {
+	c, err := r.token()
+	switch {
+	case err != nil:
+		return err
+	case c == 't' || c == 'f':
+		word := map[byte]string{'t': "true", 'f': "false"}[c]
+		r.text = append(r.text[:0], word...)
+		return r.literal(word)
+	}
+	return r.numeric(kind)
+}
+
+func bindText(r *reader, v reflect.Value) error {
+	c, err := r.token()
+	if err != nil {
+		return err
+	}
+	if c == '"' {
+		return bindString(r, v)
+	}
+	if err := r.scalar("a string, a number, true or false"); err != nil {
+		return err
+	}
+	v.SetString(string(r.text))
+	return nil
+}
+
+func bindUnread(r *reader, v reflect.Value) error {
+	c, err := r.token()
+	if err != nil {
+		return err
+	}
+	u := Unread{Present: true, Empty: true}
+	switch c {
+	case '[':
+		err = r.array(func(int) error { u.Empty = false; return r.skip() })
+	case '{':
+		err = r.object(func([]byte, bool) error { u.Empty = false; return r.skip() })
+	case '"':
+		r.r++
+		var long bool
+		long, err = r.str(1)
+		u.Empty = !long && len(r.text) == 0
+	default:
+		u.Empty = false
+		err = r.skip()
+	}
+	v.Set(reflect.ValueOf(u))
+	return err
+}
+
+// value reads any value: nil, bool, string, json.Number, []any or map[string]any.
+func (r *reader) value() (any, error) {
+	if err := r.keep(entrySize); err != nil {
+		return nil, err
+	}
+	c, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	switch c {
+	case 'n':
+		return nil, r.literal("null")
+	case 't':
+		return true, r.literal("true")
+	case 'f':
+		return false, r.literal("false")
+	case '"':
+		err := r.quoted()
+		return string(r.text), err
+	case '[':
+		l := []any{}
+		err := r.array(func(int) error {
+			e, err := r.value()
+			l = append(l, e)
+			return err
+		})
+		return l, err
+	case '{':
+		m := map[string]any{}
+		err := r.object(func(name []byte, long bool) error {
+			if long {
+				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", r.where(), maxName)
+			}
+			if err := r.keep(entrySize + len(name)); err != nil {
+				return err
+			}
+			key := string(name)
+			e, err := r.value()
+			m[key] = e
+			return err
+		})
+		return m, err
+	}
+	err = r.number(maxNumber)
+	return json.Number(r.text), err
+}

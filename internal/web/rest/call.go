@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"tamga/internal/domain/audit"
+)
+
+// call is what the steps of one request know of it. Middleware makes it, the
+// route fills it in, the log line and the metrics read it.
+type call struct {
+	id         string
+	route      string // name of the route; "" until one was found
+	remote     string
+	who        audit.Principal
+	object     string
+	outcome    string
+	started    time.Time
+	bodyOctets int64
+	quiet      bool // not worth a line in the log
+}
+
+type callKey struct{}
+
+// callOf finds the call of a request, or begins one.
+func callOf(ctx context.Context) (context.Context, *call) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return ctx, c
+	}
+	c := &call{id: rand.Text()}
+	return context.WithValue(ctx, callKey{}, c), c
+}
+
+// RequestID is the id of the request in ctx, as the log and the journal have it.
+func RequestID(ctx context.Context) string {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.id
+	}
+	return ""
+}
+
+// Caller is who sends the request in ctx; the zero value on a route for Anyone.
+func Caller(ctx context.Context) audit.Principal {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.who
+	}
+	return audit.Principal{}
+}
+
+// Identified names the caller of a request that brings no token but its own
+// proof, for the journal and the log.
+func Identified(ctx context.Context, who audit.Principal) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.who = who
+	}
+}
+
+// Concerning names what a request acts on, for the outcome in the journal.
+func Concerning(ctx context.Context, object string) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.object = object
+	}
+}

@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"tamga/internal/domain/fault"
+)
+
+// statuses lists the codes that are not 400.
+var statuses = map[string]int{
+	fault.Unauthorized:    http.StatusUnauthorized,
+	fault.AccessDenied:    http.StatusForbidden,
+	fault.NotFound:        http.StatusNotFound,
+	fault.TooLarge:        http.StatusRequestEntityTooLarge,
+	fault.TooManyRequests: http.StatusTooManyRequests,
+	fault.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// clientGone is the status in log and metrics of a request nobody waits for.
+const clientGone = 499
+
+// Refusal is an error that brings its own answer, for an interface whose error
+// bodies are not those of [Failure].
+type Refusal interface {
+	error
+	// Answer gives the status, additional headers and the value of the body.
+	Answer() (status int, header http.Header, body any)
+	// Outcome is the code for the journal and the log.
+	Outcome() string
+}
+
+// Failure is the body of an answer that is not a success. Its three names serve
+// three kinds of clients.
+type Failure struct {
+	Message     string `json:"Message"` // the code, or the sentence of an internal error
+	Error       string `json:"error"`   // the code
+	Description string `json:"error_description"`
+}
+
+// internal is the answer to what is not a fault; the sentence is the specification's.
+var internal = Failure{Message: "An error has occurred", Error: outcomeInternal, Description: "An error has occurred"}
+
+// refuse answers err and notes the outcome.
+func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call, err error) {
+	call.outcome = outcomeOf(ctx, err)
+	var lost *errLost
+	var own Refusal
+	switch {
+	case errors.As(err, &lost):
+		// Whoever closed only its own direction still learns why.
+		w.Header().Set("Connection", "close")
+		fail(w, fault.New(fault.InvalidParameters, "the request body broke off before its end"))
+		return
+	case canceled(ctx, err):
+		w.WriteHeader(clientGone)
+		return
+	case errors.As(err, &own):
+		status, header, body := own.Answer()
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		writeJSON(w, status, body)
+		return
+	}
+	if f, ok := fault.As(err); !ok {
+		h.gate.Log.ErrorContext(ctx, "internal error", "request_id", call.id, "route", h.Name, "error", err)
+	} else if f.Err != nil {
+		h.gate.Log.InfoContext(ctx, "refused", "request_id", call.id, "route", h.Name, "code", f.Code, "cause", f.Err)
+	}
+	fail(w, err)
+}
+
+// fail answers err in the shape of Failure.
+func fail(w http.ResponseWriter, err error) {
+	f, ok := fault.As(err)
+	if !ok {
+		writeJSON(w, http.StatusInternalServerError, internal)
+		return
+	}
+	status, ok := statuses[f.Code]
+	if !ok {
+		status = http.StatusBadRequest
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeJSON(w, status, Failure{Message: f.Code, Error: f.Code, Description: f.Message})
+}
+
+// writeJSON answers a small value. Errors of the connection are the client's loss.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte("{}")
+	}
+	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	w.Write(text)
+}

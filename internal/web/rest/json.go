@@ -1,0 +1,574 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"tamga/internal/domain/fault"
+)
+
+// What a reader allows. A document in a request is not held, so none of these
+// bounds it; the limit of the body does.
+const (
+	bufferSize = 64 << 10 // octets read from the connection at a time
+	maxDepth   = 64       // nesting of arrays and objects
+	maxHeld    = 1 << 20  // octets of values kept in memory, structure included
+	maxName    = 256      // octets of an object key; a longer one is no field of ours
+)
+
+// reader reads one JSON text (RFC 8259) from a stream and binds it to Go values
+// as it goes, so that a body larger than memory costs one buffer. It is as
+// strict as the RFC about syntax; a byte order mark at the start is passed over,
+// and invalid UTF-8 and lone surrogates become U+FFFD as in encoding/json.
+type reader struct {
+	src   io.Reader
+	buf   []byte
+	r, w  int   // unread part of buf
+	off   int64 // octets of the text before buf[0]
+	depth int
+	held  int    // octets that may still be kept
+	path  []step // where in the text we are, for messages
+	text  []byte // the string or number read last
+	most  int    // of a string that goes into text
+	long  bool   // the string had more
+	utf   [utf8.UTFMax]byte
+	docs  *documents
+}
+
+// step is an index or, when that is negative, a key on the way to a value.
+type step struct {
+	key   string
+	index int
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+
+// readJSON binds the one JSON value of src to what v points to. An empty text
+// leaves v as it is and reports false: clients send no body where {} is meant.
+func readJSON(src io.Reader, v any, docs *documents) (present bool, err error) {
+	code, target := codeOf(v)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	r := &reader{src: src, buf: *buf, held: maxHeld, docs: docs}
+	if err := r.byteOrderMark(); err != nil {
+		return false, err
+	}
+	if _, err := r.token(); err != nil {
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		return false, err
+	}
+	if err := code(r, target); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = r.broken("ends too early")
+		}
+		return true, err
+	}
+	switch _, err := r.token(); {
+	case err == nil:
+		return true, r.broken("goes on after its value")
+	case !errors.Is(err, io.EOF):
+		return true, err
+	}
+	return true, nil
+}
+
+// fill reads more; the error is io.EOF at the end and otherwise the stream's own.
+func (r *reader) fill() error {
+	r.off += int64(r.w)
+	r.r, r.w = 0, 0
+	for range 100 {
+		n, err := r.src.Read(r.buf)
+		if n > 0 {
+			r.w = n // an error that came along is met again by the next read
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+func (r *reader) peek() (byte, error) {
+	if r.r == r.w {
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	return r.buf[r.r], nil
+}
+
+func (r *reader) next() (byte, error) {
+	c, err := r.peek()
+	if err == nil {
+		r.r++
+	}
+	return c, err
+}
+
+// token passes over white space and returns the octet after it, unread.
+func (r *reader) token() (byte, error) {
+	for {
+		c, err := r.peek()
+		if err != nil {
+			return 0, err
+		}
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c, nil
+		}
+		r.r++
+	}
+}
+
+func (r *reader) byteOrderMark() error {
+	if c, err := r.peek(); err != nil || c != 0xEF {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+	r.r++
+	err := r.literal("\xBB\xBF")
+	if errors.Is(err, io.EOF) {
+		return r.broken("ends too early")
+	}
+	return err
+}
+
+// literal reads exactly s.
+func (r *reader) literal(s string) error {
+	for i := range len(s) {
+		c, err := r.next()
+		if err != nil {
+			return err
+		}
+		if c != s[i] {
+			r.r--
+			return r.unexpected()
+		}
+	}
+	return nil
+}
+
+// broken is the fault of a text that is not JSON. It never quotes the text.
+func (r *reader) broken(what string) error {
+	return fault.Newf(fault.InvalidParameters, "the request body is not valid JSON: it %s (octet %d)", what, r.off+int64(r.r))
+}
+
+func (r *reader) unexpected() error { return r.broken("has an unexpected character") }
+
+// wrong is the fault of a value that is JSON but not what the interface has there.
+func (r *reader) wrong(must string) error {
+	return fault.Newf(fault.InvalidParameters, "%s must be %s", r.where(), must)
+}
+
+// where names the value being read, such as Signature.Parameters.Hash.
+func (r *reader) where() string {
+	if len(r.path) == 0 {
+		return "the request body"
+	}
+	var b strings.Builder
+	for _, s := range r.path {
+		switch {
+		case s.index >= 0:
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case b.Len() > 0:
+			b.WriteString("." + clip(s.key))
+		default:
+			b.WriteString(clip(s.key))
+		}
+	}
+	return b.String()
+}
+
+// clip keeps a client's key in a message short and printable.
+func clip(s string) string {
+	const most = 64
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7F {
+			return -1
+		}
+		return c
+	}, s)
+	if n := 0; len(s) > most {
+		for i := range s {
+			if i > most {
+				break
+			}
+			n = i
+		}
+		return s[:n] + "..."
+	}
+	return s
+}
+
+// keep takes n octets from what may be held in memory.
+func (r *reader) keep(n int) error {
+	if r.held -= n; r.held < 0 {
+		return fault.Newf(fault.TooLarge, "the request holds more than %d octets beside its documents", maxHeld)
+	}
+	return nil
+}
+
+// object calls member for every key of an object, with the reader before its
+// value. The name is valid until the reader goes on; it is cut at maxName, and
+// long tells so.
+func (r *reader) object(member func(name []byte, long bool) error) error {
+	if err := r.enter('{'); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c, err := r.token()
+		if err != nil {
+			return err
+		}
+		if c == '}' && first {
+			break
+		}
+		if !first {
+			if c == '}' {
+				break
+			}
+			if c != ',' {
+				return r.unexpected()
+			}
+			r.r++
+			if c, err = r.token(); err != nil {
+				return err
+			}
+		}
+		if c != '"' {
+			return r.unexpected()
+		}
+		r.r++
+		long, err := r.str(maxName)
+		if err != nil {
+			return err
+		}
+		if c, err = r.token(); err != nil {
+			return err
+		}
+		if c != ':' {
+			return r.unexpected()
+		}
+		r.r++
+		if _, err := r.token(); err != nil {
+			return err
+		}
+		if err := member(r.text, long); err != nil {
+			return err
+		}
+	}
+	r.r++
+	r.depth--
+	return nil
+}
+
+// array calls element for every element of an array, with the reader before it.
+func (r *reader) array(element func(i int) error) error {
+	if err := r.enter('['); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		c, err := r.token()
+		if err != nil {
+			return err
+		}
+		if c == ']' && i == 0 {
+			break
+		}
+		if i > 0 {
+			if c == ']' {
+				break
+			}
+			if c != ',' {
+				return r.unexpected()
+			}
+			r.r++
+			if _, err = r.token(); err != nil {
+				return err
+			}
+		}
+		if err := element(i); err != nil {
+			return err
+		}
+	}
+	r.r++
+	r.depth--
+	return nil
+}
+
+func (r *reader) enter(open byte) error {
+	if c, err := r.token(); err != nil {
+		return err
+	} else if c != open {
+		return r.unexpected()
+	}
+	r.r++
+	if r.depth++; r.depth > maxDepth {
+		return fault.Newf(fault.InvalidParameters, "the request body nests deeper than %d levels", maxDepth)
+	}
+	return nil
+}
+
+// skip reads one value of any kind and keeps nothing of it.
+func (r *reader) skip() error {
+	c, err := r.token()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c == '"':
+		r.r++
+		_, err := r.str(0)
+		return err
+	case c == '{':
+		return r.object(func([]byte, bool) error { return r.skip() })
+	case c == '[':
+		return r.array(func(int) error { return r.skip() })
+	case c == 't':
+		return r.literal("true")
+	case c == 'f':
+		return r.literal("false")
+	case c == 'n':
+		return r.literal("null")
+	}
+	return r.number(0)
+}
+
+// plain marks the octets of a string that stand for themselves.
+var plain = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return t
+}()
+
+// str reads a string, whose opening quote has been read, into r.text. What goes
+// beyond most octets is checked but not kept; long tells so.
+func (r *reader) str(most int) (long bool, err error) {
+	r.text, r.most, r.long = r.text[:0], most, false
+	for {
+		if r.r == r.w {
+			if err := r.fill(); err != nil {
+				return false, err
+			}
+		}
+		run := r.buf[r.r:r.w]
+		n := 0
+		for n < len(run) && plain[run[n]] {
+			n++
+		}
+		r.add(run[:n])
+		r.r += n
+		if n == len(run) {
+			continue
+		}
+		switch run[n] {
+		case '"':
+			r.r++
+			if !utf8.Valid(r.text) {
+				r.text = []byte(string([]rune(string(r.text))))
+			}
+			return r.long, nil
+		case '\\':
+			r.r++
+			if err := r.escape(r.add); err != nil {
+				return false, err
+			}
+		default:
+			return false, r.broken("has a control character in a string")
+		}
+	}
+}
+
+// add takes a piece of a string; it never fails.
+func (r *reader) add(p []byte) error {
+	if room := r.most - len(r.text); len(p) > room {
+		p, r.long = p[:room], true
+	}
+	r.text = append(r.text, p...)
+	return nil
+}
+
+// escape reads what follows a backslash and puts the character it means as
+// UTF-8. A high surrogate makes it read the next escape as well.
+func (r *reader) escape(put func([]byte) error) error {
+	c, err := r.next()
+	if err != nil {
+		return err
+	}
+	if c != 'u' {
+		c, ok := unescape(c)
+		if !ok {
+			r.r--
+			return r.broken("has an unknown escape in a string")
+		}
+		r.utf[0] = c
+		return put(r.utf[:1])
+	}
+	one, err := r.hex4()
+	if err != nil {
+		return err
+	}
+	for utf16.IsSurrogate(one) {
+		// Only a high half followed by a low one is a character; a lone half is
+		// replaced, and what follows it stands for itself.
+		c, err := r.peek()
+		if err != nil {
+			return err
+		}
+		if c != '\\' {
+			one = utf8.RuneError
+			break
+		}
+		r.r++
+		if c, err = r.peek(); err != nil {
+			return err
+		}
+		if c != 'u' {
+			if err := put(utf8.AppendRune(r.utf[:0], utf8.RuneError)); err != nil {
+				return err
+			}
+			return r.escape(put) // reads this one and no further
+		}
+		r.r++
+		two, err := r.hex4()
+		if err != nil {
+			return err
+		}
+		if both := utf16.DecodeRune(one, two); both != utf8.RuneError {
+			one = both
+			break
+		}
+		if err := put(utf8.AppendRune(r.utf[:0], utf8.RuneError)); err != nil {
+			return err
+		}
+		one = two
+	}
+	return put(utf8.AppendRune(r.utf[:0], one))
+}
+
+func unescape(c byte) (byte, bool) {
+	switch c {
+	case '"', '\\', '/':
+		return c, true
+	case 'b':
+		return '\b', true
+	case 'f':
+		return '\f', true
+	case 'n':
+		return '\n', true
+	case 'r':
+		return '\r', true
+	case 't':
+		return '\t', true
+	}
+	return 0, false
+}
+
+func (r *reader) hex4() (rune, error) {
+	var v rune
+	for range 4 {
+		c, err := r.next()
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			r.r--
+			return 0, r.broken("has an unknown escape in a string")
+		}
+		v = v<<4 | rune(c)
+	}
+	return v, nil
+}
+
+// number reads a number into r.text, most octets at the longest; 0 keeps nothing
+// and allows any length.
+func (r *reader) number(most int) error {
+	r.text = r.text[:0]
+	digits := func() error {
+		n := 0
+		for {
+			c, err := r.peek()
+			if err != nil && (n == 0 || !errors.Is(err, io.EOF)) {
+				return err
+			}
+			if err != nil || c < '0' || c > '9' {
+				break
+			}
+			if err := r.numeral(most); err != nil {
+				return err
+			}
+			n++
+		}
+		if n == 0 {
+			return r.unexpected()
+		}
+		return nil
+	}
+	optional := func(set string) (bool, error) {
+		c, err := r.peek()
+		if errors.Is(err, io.EOF) {
+			return false, nil // a number may end the text; the caller knows better
+		}
+		if err != nil || strings.IndexByte(set, c) < 0 {
+			return false, err
+		}
+		return true, r.numeral(most)
+	}
+
+	if _, err := optional("-"); err != nil {
+		return err
+	}
+	if zero, err := optional("0"); err != nil {
+		return err
+	} else if !zero {
+		if err := digits(); err != nil {
+			return err
+		}
+	}
+	if point, err := optional("."); err != nil {
+		return err
+	} else if point {
+		if err := digits(); err != nil {
+			return err
+		}
+	}
+	if e, err := optional("eE"); err != nil {
+		return err
+	} else if e {
+		if _, err := optional("+-"); err != nil {
+			return err
+		}
+		return digits()
+	}
+	return nil
+}
+
+// numeral takes one character of a number.
+func (r *reader) numeral(most int) error {
+	if most > 0 {
+		if len(r.text) == most {
+			return r.wrong("a number of at most " + strconv.Itoa(most) + " characters")
+		}
+		r.text = append(r.text, r.buf[r.r])
+	}
+	r.r++
+	return nil
+}

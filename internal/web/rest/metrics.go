@@ -1,0 +1,52 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics counts requests. Labels are names of routes, never addresses, so that
+// no client can make them grow.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	octets   *prometheus.CounterVec
+	inFlight prometheus.Gauge
+}
+
+// NewMetrics registers the metrics with reg; it panics when they are there already.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tamga_http_requests_total", Help: "Requests answered, by route and status.",
+		}, []string{"route", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tamga_http_request_duration_seconds", Help: "Time from the headers to the end of the answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"route"}),
+		octets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tamga_http_body_bytes_total", Help: "Octets of bodies, by route and direction (in, out).",
+		}, []string{"route", "direction"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tamga_http_requests_in_flight", Help: "Requests being served now.",
+		}),
+	}
+	reg.MustRegister(m.requests, m.duration, m.octets, m.inFlight)
+	return m
+}
+
+func (m *Metrics) done(route string, status int, took time.Duration, in, out int64) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.duration.WithLabelValues(route).Observe(took.Seconds())
+	m.octets.WithLabelValues(route, "in").Add(float64(in))
+	m.octets.WithLabelValues(route, "out").Add(float64(out))
+}
+
+// MetricsPage serves what is registered with reg to Prometheus.
+func MetricsPage(reg prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+}

@@ -1,0 +1,273 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Outcomes of our own beside those of package audit and the codes of faults.
+const (
+	outcomeInternal     = "internal_error" // not a fault: a fault of ours
+	outcomeNotDelivered = "not_delivered"  // done, and the client did not take the answer
+)
+
+// recording is how long the journal may take for an outcome, the client gone or not.
+const recording = 30 * time.Second
+
+// Limits of request bodies in octets.
+type Limits struct {
+	Ordinary int64 // 0 is DefaultOrdinary
+	Large    int64 // of routes that carry documents; 0 is DefaultLarge
+}
+
+// Defaults of Limits.
+const (
+	DefaultOrdinary int64 = 1 << 20
+	DefaultLarge    int64 = 2 << 30
+)
+
+func (l Limits) of(r Route) int64 {
+	switch {
+	case r.size == ownLimit:
+		return r.limit
+	case r.size == large && l.Large > 0:
+		return l.Large
+	case r.size == large:
+		return DefaultLarge
+	case l.Ordinary > 0:
+		return l.Ordinary
+	}
+	return DefaultOrdinary
+}
+
+// Gate is what the surfaces of the server differ in. Audit and Log are needed
+// always, the rest when a route calls for it.
+type Gate struct {
+	// Identify turns a bearer token into its owner. The fault is invalid_token.
+	Identify func(ctx context.Context, token string) (audit.Principal, error)
+	// Permit judges rights other than Anyone and SignedIn. value gives the parts
+	// of the path, such as the user an operator wants to act on.
+	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
+	// Document opens room for a document of the caller.
+	Document func(ctx context.Context, who audit.Principal) (Sink, error)
+	Audit    audit.Log
+	Limits   Limits
+	Log      *slog.Logger
+}
+
+// Mount puts routes on mux under prefix, each with and without a trailing slash.
+// It panics when a route says not who may call it, or says it in a way that the
+// gate cannot judge: such a program does not start.
+func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
+	if gate.Audit == nil || gate.Log == nil {
+		panic(fmt.Sprintf("rest: the gate of %s has no journal or no log", prefix))
+	}
+	names := map[string]bool{}
+	for _, r := range routes {
+		switch {
+		case r.call == nil || r.Name == "":
+			panic(fmt.Sprintf("rest: a route %s %s%s without a name or a function", r.Method, prefix, r.Path))
+		case r.Right == "":
+			panic(fmt.Sprintf("rest: route %s declares no right: say who may call it", r.Name))
+		case r.Right != Anyone && gate.Identify == nil:
+			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
+		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
+			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot judge", r.Name, r.Right))
+		case names[r.Name+r.Method+r.Path]:
+			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
+		}
+		names[r.Name+r.Method+r.Path] = true
+		h := &handler{Route: r, gate: gate, limit: gate.Limits.of(r)}
+		path := r.Method + " " + prefix + strings.TrimSuffix(r.Path, "/")
+		mux.Handle(path, h)
+		mux.Handle(path+"/{$}", h)
+	}
+}
+
+// MountAPI mounts routes under both addresses that versions of the interface
+// family use: base/api and base/rest/api.
+func MountAPI(mux *http.ServeMux, base string, gate *Gate, routes []Route) {
+	Mount(mux, base+"/api", gate, routes)
+	Mount(mux, base+"/rest/api", gate, routes)
+}
+
+type handler struct {
+	Route
+	gate  *Gate
+	limit int64
+}
+
+// ServeHTTP takes a request through the steps that all operations share: limit
+// the body, identify the caller, check the right, audit the attempt, bind, call,
+// audit the outcome, answer.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, call := callOf(r.Context())
+	r = r.WithContext(ctx)
+	call.route = h.Name
+	call.remote = remote(r)
+	call.started = time.Now()
+
+	if r.ContentLength > h.limit {
+		w.Header().Set("Connection", "close") // what comes is not read
+		h.refuse(ctx, w, call, tooLarge(h.limit))
+		return
+	}
+	if err := h.admit(r, call); err != nil {
+		h.refuse(ctx, w, call, err)
+		return
+	}
+
+	body := newBody(w, r, h.limit)
+	docs := &documents{}
+	if h.gate.Document != nil {
+		docs.open = func() (Sink, error) { return h.gate.Document(ctx, call.who) }
+	}
+	defer func() {
+		call.bodyOctets = body.n
+		if err := docs.close(); err != nil {
+			h.gate.Log.ErrorContext(ctx, "closing a document", "request_id", call.id, "error", err)
+		}
+	}()
+
+	value, err := h.perform(ctx, call, &input{http: r, body: body, docs: docs})
+	var answer answer
+	if err == nil {
+		answer, err = prepare(value)
+	}
+	outcome := outcomeOf(ctx, err)
+	if e := h.record(ctx, call, audit.Done, outcome); e != nil {
+		if err == nil {
+			// What was promised has to be durable before it is answered.
+			err = unrecorded(e)
+		} else {
+			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+		}
+	}
+	if err != nil {
+		if body.err != nil && fault.Is(body.err, fault.TooLarge) {
+			w.Header().Set("Connection", "close")
+		}
+		h.refuse(ctx, w, call, err)
+		return
+	}
+	call.outcome = outcome
+	if err := answer.send(w); err != nil {
+		call.outcome = outcomeNotDelivered
+		if e := h.record(ctx, call, audit.Done, outcomeNotDelivered); e != nil {
+			err = errors.Join(err, e)
+		}
+		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
+		panic(http.ErrAbortHandler) // so that half an answer cannot be taken for a whole one
+	}
+}
+
+// admit does all that comes before the body is read.
+func (h *handler) admit(r *http.Request, call *call) error {
+	ctx := r.Context()
+	if h.Right != Anyone {
+		token, ok := bearer(r.Header.Get("Authorization"))
+		if !ok {
+			return fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
+		}
+		who, err := h.gate.Identify(ctx, token)
+		if err != nil {
+			return err
+		}
+		call.who = who
+	}
+	if h.Right != Anyone && h.Right != SignedIn {
+		if err := h.gate.Permit(ctx, call.who, h.Right, r.PathValue); err != nil {
+			// We know who it was, so the refusal is written down. Callers without a
+			// valid token are in the log alone: they could fill the journal.
+			if e := h.record(ctx, call, audit.Done, outcomeOf(ctx, err)); e != nil {
+				return unrecorded(e)
+			}
+			return err
+		}
+	}
+	if err := h.record(ctx, call, audit.Attempt, ""); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+func unrecorded(err error) error {
+	return fault.New(fault.Unavailable, "the operation cannot be recorded now: try again later").With(err)
+}
+
+// perform binds and calls, and turns a panic into an error.
+func (h *handler) perform(ctx context.Context, call *call, in *input) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.gate.Log.ErrorContext(ctx, "panic", "request_id", call.id, "route", h.Name, "panic", p, "stack", string(debug.Stack()))
+			value, err = nil, errPanic
+		}
+	}()
+	return h.call(ctx, in)
+}
+
+var errPanic = errors.New("rest: the operation panicked")
+
+// record writes one line of the journal. A client that is gone does not stop it.
+func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
+	e := audit.Entry{
+		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
+		Object: call.object, Remote: call.remote, Principal: call.who,
+	}
+	if phase == audit.Done {
+		e.Duration = time.Since(call.started)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), recording)
+		defer cancel()
+	}
+	return h.gate.Audit.Record(ctx, e)
+}
+
+// outcomeOf names how an operation ended.
+func outcomeOf(ctx context.Context, err error) string {
+	var r Refusal
+	switch {
+	case err == nil:
+		return audit.OK
+	case canceled(ctx, err):
+		return audit.Canceled
+	case errors.As(err, &r):
+		return r.Outcome()
+	}
+	if f, ok := fault.As(err); ok {
+		return f.Code
+	}
+	return outcomeInternal
+}
+
+// canceled reports whether err comes of a client that is gone.
+func canceled(ctx context.Context, err error) bool {
+	var lost *errLost
+	return errors.As(err, &lost) || ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// bearer takes the token out of an Authorization header.
+func bearer(header string) (string, bool) {
+	scheme, token, _ := strings.Cut(header, " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// remote is the address of the peer without its port.
+func remote(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

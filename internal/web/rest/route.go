@@ -1,0 +1,220 @@
+package rest
+
+import (
+	"context"
+	"encoding"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/fault"
+)
+
+// Right says who may call a route. A surface may know more rights than these two;
+// its [Gate] judges them.
+type Right string
+
+const (
+	Anyone   Right = "anyone"    // the caller is not identified
+	SignedIn Right = "signed-in" // whoever has a valid bearer token
+)
+
+// Route is one operation as a value: what the server, the metrics, the audit and
+// the description of the interface know about it. Make one with [Handle].
+type Route struct {
+	Name     string // operation, unique on its surface; label of metrics and audit
+	Method   string
+	Path     string // below the prefix it is mounted at, without a trailing slash
+	Right    Right
+	Request  reflect.Type
+	Response reflect.Type
+
+	size  size
+	limit int64 // for size ownLimit
+	call  func(ctx context.Context, in *input) (any, error)
+}
+
+// size says which limit a body has.
+type size int
+
+const (
+	ordinary size = iota
+	large
+	ownLimit
+)
+
+// Large gives the route the limit of requests that carry documents.
+func (r Route) Large() Route {
+	r.size = large
+	return r
+}
+
+// AtMost gives the route a limit of its own, in octets of the body.
+func (r Route) AtMost(n int64) Route {
+	r.size, r.limit = ownLimit, n
+	return r
+}
+
+// input is what a request brings.
+type input struct {
+	http *http.Request
+	body io.Reader
+	docs *documents
+}
+
+// Handle makes a route of a function. The pattern is a method and a path of
+// [http.ServeMux], such as "GET /certificates/{id}".
+//
+// Req is a struct. Its fields say where they come from: `path:"id"`, `query:"x"`,
+// `header:"X"`, or the field is named Body and is the JSON value of the body (any
+// type; [Blob], [Text] and [Unread] are understood anywhere inside) or a [Form].
+// Resp is a JSON value, [None], [File] or [Stream]. Handle panics when Req cannot
+// be bound, since that is a fault of the program.
+func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
+	method, path, ok := strings.Cut(pattern, " ")
+	if !ok || method == "" || !strings.HasPrefix(path, "/") || len(path) > 1 && strings.HasSuffix(path, "/") {
+		panic(fmt.Sprintf("rest: route %s: pattern %q is not METHOD /path without a trailing slash", name, pattern))
+	}
+	bind := compileRequest(reflect.TypeFor[Req](), name, path)
+	return Route{
+		Name: name, Method: method, Path: path, Right: right,
+		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
+		call: func(ctx context.Context, in *input) (any, error) {
+			var req Req
+			if err := bind(in, reflect.ValueOf(&req).Elem()); err != nil {
+				return nil, err
+			}
+			return f(ctx, req)
+		},
+	}
+}
+
+// part fills one field of a request.
+type part func(in *input, v reflect.Value) error
+
+func compileRequest(t reflect.Type, route, path string) part {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("rest: route %s: the request is a %s, not a struct", route, t))
+	}
+	var parts []part
+	body := part(nil)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		p := compilePart(f, route, path)
+		indexed := func(in *input, v reflect.Value) error { return p(in, v.Field(i)) }
+		if f.Name == "Body" {
+			body = indexed
+		} else {
+			parts = append(parts, indexed)
+		}
+	}
+	if body != nil {
+		parts = append(parts, body) // what is cheap to refuse is refused first
+	}
+	return func(in *input, v reflect.Value) error {
+		for _, p := range parts {
+			if err := p(in, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func compilePart(f reflect.StructField, route, path string) part {
+	if !f.IsExported() {
+		panic(fmt.Sprintf("rest: route %s: field %s is not exported", route, f.Name))
+	}
+	if f.Name == "Body" {
+		if f.Type == reflect.TypeFor[Form]() {
+			return bindForm
+		}
+		binderOf(f.Type) // panics here rather than at the first request
+		return bindBody
+	}
+	for _, source := range []struct {
+		tag  string
+		read func(r *http.Request, name string) string
+	}{
+		{"path", (*http.Request).PathValue},
+		{"query", func(r *http.Request, name string) string { return parseForm(r.URL.RawQuery).Get(name) }},
+		{"header", func(r *http.Request, name string) string { return r.Header.Get(name) }},
+	} {
+		name, ok := f.Tag.Lookup(source.tag)
+		if !ok {
+			continue
+		}
+		if source.tag == "path" && !slices.Contains(strings.Split(path, "/"), "{"+name+"}") {
+			panic(fmt.Sprintf("rest: route %s: its path has no {%s}", route, name))
+		}
+		set := setter(f.Type, route, f.Name)
+		return func(in *input, v reflect.Value) error {
+			text := source.read(in.http, name)
+			if text == "" {
+				return nil
+			}
+			if err := set(v, text); err != nil {
+				return fault.Newf(fault.InvalidParameters, "%s in the %s is not valid", name, source.tag).With(err)
+			}
+			return nil
+		}
+	}
+	panic(fmt.Sprintf("rest: route %s: field %s says not where it comes from: path, query, header or Body", route, f.Name))
+}
+
+// setter sets a field from text.
+func setter(t reflect.Type, route, field string) func(v reflect.Value, s string) error {
+	if reflect.PointerTo(t).Implements(textual) {
+		return func(v reflect.Value, s string) error {
+			return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s))
+		}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return func(v reflect.Value, s string) error { v.SetString(s); return nil }
+	case reflect.Bool:
+		return func(v reflect.Value, s string) error {
+			b, err := strconv.ParseBool(strings.ToLower(s))
+			v.SetBool(b)
+			return err
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return func(v reflect.Value, s string) error {
+			n, err := strconv.ParseInt(s, 10, t.Bits())
+			v.SetInt(n)
+			return err
+		}
+	}
+	panic(fmt.Sprintf("rest: route %s: field %s cannot be a %s", route, field, t))
+}
+
+// bindBody reads the body as JSON. An empty body is an empty object where an
+// object is meant; anything else has to be there.
+func bindBody(in *input, v reflect.Value) error {
+	present, err := readJSON(in.body, v.Addr().Interface(), in.docs)
+	if err != nil || present {
+		return err
+	}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer, reflect.Interface:
+		return nil
+	}
+	return fault.New(fault.InvalidParameters, "the request body is missing: send a JSON value")
+}
+
+func bindForm(in *input, v reflect.Value) error {
+	if in.http.Method == http.MethodGet || in.http.Method == http.MethodHead {
+		v.Set(reflect.ValueOf(parseForm(in.http.URL.RawQuery)))
+		return nil
+	}
+	text, err := io.ReadAll(in.body)
+	if err != nil {
+		return err
+	}
+	v.Set(reflect.ValueOf(parseForm(string(text))))
+	return nil
+}

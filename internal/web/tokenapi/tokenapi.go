@@ -1,0 +1,164 @@
+// Package tokenapi owns the token endpoint (RFC 6749): it finds out which client
+// asks, hands the request to its grant, and answers in the shapes of OAuth.
+package tokenapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/web/rest"
+)
+
+// maxForm is the limit of a token request in octets: tokens that are exchanged
+// for others are the largest thing in it.
+const maxForm = 64 << 10
+
+// Identity issues tokens; see [auth.Service].
+type Identity interface {
+	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error)
+}
+
+// Clients knows the programs that may ask; see [auth.Clients].
+type Clients interface {
+	Authenticate(id, secret string) (auth.Client, error)
+}
+
+// API serves the token endpoint.
+type API struct {
+	identity Identity
+	clients  Clients
+}
+
+// New returns the API.
+func New(i Identity, c Clients) *API { return &API{i, c} }
+
+// grants by grant_type. A new grant is a file with its function and a row here.
+var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error){
+	"password": (*API).password,
+}
+
+// Routes are the operations of this door, below {idp_url}. One client asks by
+// GET with a query; the query is never logged.
+func (a *API) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
+		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
+	}
+}
+
+type request struct {
+	Authorization string `header:"Authorization"`
+	Body          rest.Form
+}
+
+// answer is a token (RFC 6749, 5.1).
+type answer struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int64  `json:"expires_in"` // seconds
+	RefreshToken string `json:"refresh_token,omitempty"`
+	Scope        string `json:"scope,omitempty"`
+}
+
+func (a *API) token(ctx context.Context, r request) (answer, error) {
+	for name, values := range r.Body {
+		if len(values) > 1 && slices.Contains(parameters, name) {
+			return answer{}, refuse(auth.InvalidRequest, name+" is given more than once")
+		}
+	}
+	client, err := a.client(r)
+	if err != nil {
+		return answer{}, refusal(err)
+	}
+	// The login is not written down before it proved to be one: people type
+	// passwords into the wrong field.
+	rest.Identified(ctx, audit.Principal{ClientID: client.ID})
+	kind := r.Body.Get("grant_type")
+	if kind == "" {
+		return answer{}, refuse(auth.InvalidRequest, "grant_type is missing")
+	}
+	grant, ok := grants[kind]
+	if !ok {
+		return answer{}, refuse("unsupported_grant_type", "this grant_type is not served here")
+	}
+	t, err := grant(a, ctx, client, r.Body)
+	if err != nil {
+		return answer{}, refusal(err)
+	}
+	return answer{
+		AccessToken:  t.AccessToken,
+		TokenType:    "Bearer",
+		ExpiresIn:    int64(t.ExpiresIn.Seconds()),
+		RefreshToken: t.RefreshToken,
+		Scope:        t.Scope,
+	}, nil
+}
+
+// parameters that may occur once (RFC 6749, 3.2); others are ignored.
+var parameters = []string{"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope"}
+
+// client finds out which program asks: by HTTP Basic or by client_id and
+// client_secret in the form, not by both unless they agree.
+func (a *API) client(r request) (auth.Client, error) {
+	id, secret := r.Body.Get("client_id"), r.Body.Get("client_secret")
+	scheme, _, _ := strings.Cut(r.Authorization, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		if id == "" {
+			return auth.Client{}, refuse(auth.InvalidClient, "client_id is missing: send it in the form or by HTTP Basic")
+		}
+		return a.clients.Authenticate(id, secret)
+	}
+	basicID, basicSecret, ok := (&http.Request{Header: http.Header{"Authorization": {r.Authorization}}}).BasicAuth()
+	if !ok {
+		return auth.Client{}, refuse(auth.InvalidClient, "the Authorization header is not valid HTTP Basic")
+	}
+	// RFC 6749 wants both form-encoded inside Basic; most clients send them plain.
+	client, err := a.clients.Authenticate(basicID, basicSecret)
+	if encodedID, encodedSecret := rest.DecodeForm(basicID), rest.DecodeForm(basicSecret); err != nil && (encodedID != basicID || encodedSecret != basicSecret) {
+		client, err = a.clients.Authenticate(encodedID, encodedSecret)
+	}
+	if err != nil {
+		return auth.Client{}, err
+	}
+	if secret != "" || id != "" && id != client.ID {
+		return auth.Client{}, refuse(auth.InvalidRequest, "the client proves itself in two ways: use HTTP Basic or the form")
+	}
+	return client, nil
+}
+
+// oauthError is a refusal in the shape of RFC 6749, 5.2.
+type oauthError struct{ *auth.GrantError }
+
+func refuse(code, description string) error {
+	return oauthError{&auth.GrantError{Code: code, Description: description}}
+}
+
+// refusal gives errors of the domain the shape of this door. Faults and internal
+// errors keep theirs, which has error and error_description as well.
+func refusal(err error) error {
+	var g *auth.GrantError
+	if errors.As(err, &g) {
+		return oauthError{g}
+	}
+	return err
+}
+
+func (e oauthError) Outcome() string { return e.Code }
+
+func (e oauthError) Answer() (int, http.Header, any) {
+	body := struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}{e.Code, e.Description}
+	header := http.Header{"Pragma": {"no-cache"}}
+	if e.Code == auth.InvalidClient {
+		header.Set("WWW-Authenticate", `Basic realm="tamga"`)
+		return http.StatusUnauthorized, header, body
+	}
+	return http.StatusBadRequest, header, body
+}

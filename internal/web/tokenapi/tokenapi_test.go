@@ -1,0 +1,182 @@
+package tokenapi
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// identity knows the user demo and says with the token what it was asked.
+type identity struct{}
+
+func (identity) PasswordGrant(_ context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error) {
+	switch {
+	case login == "down":
+		return auth.Token{}, fault.New(fault.Unavailable, "come back")
+	case login == "broken":
+		return auth.Token{}, fmt.Errorf("a text for the log")
+	case !client.PasswordGrant:
+		return auth.Token{}, &auth.GrantError{Code: auth.UnauthorizedClient, Description: "not you"}
+	case login != "demo" || password != "pass word+1":
+		return auth.Token{}, &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
+	}
+	return auth.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+}
+
+type journal []audit.Entry
+
+func (j *journal) Record(_ context.Context, e audit.Entry) error {
+	*j = append(*j, e)
+	return nil
+}
+
+func open(t *testing.T) (*httptest.Server, *journal) {
+	t.Helper()
+	clients, err := auth.NewClients([]auth.Client{
+		{ID: "public", Public: true, PasswordGrant: true},
+		{ID: "secret", Secret: auth.HashSecret("s:e%c+r"), PasswordGrant: true},
+		{ID: "other", Public: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &journal{}
+	mux := http.NewServeMux()
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients).Routes())
+	s := httptest.NewServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
+	t.Cleanup(s.Close)
+	return s, j
+}
+
+func TestRouteTable(t *testing.T) {
+	var got []string
+	for _, r := range New(nil, nil).Routes() {
+		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
+	}
+	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func basic(id, secret string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
+}
+
+func TestToken(t *testing.T) {
+	s, _ := open(t)
+	const user = "&username=demo&password=pass+word%2B1&resource=urn:cryptopro:dss:signserver:signserver"
+	const token = `{"access_token":"%s|urn:cryptopro:dss:signserver:signserver|%s","token_type":"Bearer","expires_in":300}`
+	public, confidential := fmt.Sprintf(token, "public", ""), fmt.Sprintf(token, "secret", "")
+	failure := func(code, description string) string {
+		return fmt.Sprintf(`{"error":%q,"error_description":%q}`, code, description)
+	}
+	const unproven = "the client is unknown or did not prove itself"
+	for _, c := range []struct {
+		name, method, path, kind, authorization, form string
+		status                                        int
+		want                                          string
+	}{
+		{"public", "POST", "", "application/x-www-form-urlencoded", "", "grant_type=password&client_id=public" + user, 200, public},
+		{"with a slash", "POST", "/", "application/x-www-form-urlencoded", "", "grant_type=password&client_id=public" + user, 200, public},
+		{"no type", "POST", "", "", "", "grant_type=password&client_id=public" + user, 200, public},
+		{"plain text", "POST", "", "text/plain; charset=utf-8", "", "grant_type=password&client_id=public" + user, 200, public},
+		{"encoded", "POST", "", "", "", "grant_type=password&client_id=public" + strings.ReplaceAll(user, ":", "%3a"), 200, public},
+		{"a line break at the end", "POST", "", "", "", "grant_type=password&client_id=public" + user + "\r\n", 200, public},
+		{"query", "GET", "?grant_type=password&client_id=public" + user, "", "", "", 200, public},
+		{"scope", "POST", "", "", "", "scope=dss+offline_access&grant_type=password&client_id=public" + user, 200, fmt.Sprintf(token, "public", "dss offline_access")},
+		{"secret in the form", "POST", "", "", "", "grant_type=password&client_id=secret&client_secret=s:e%25c%2Br" + user, 200, confidential},
+		{"basic", "POST", "", "", basic("secret", "s:e%c+r"), "grant_type=password" + user, 200, confidential},
+		{"basic, encoded", "POST", "", "", basic("secret", "s%3Ae%25c%2Br"), "grant_type=password" + user, 200, confidential},
+		{"basic and client_id", "POST", "", "", basic("secret", "s:e%c+r"), "client_id=secret&grant_type=password" + user, 200, confidential},
+		{"basic, public", "POST", "", "", basic("public", ""), "grant_type=password" + user, 200, public},
+		{"not basic", "POST", "", "", "Bearer x", "grant_type=password&client_id=public" + user, 200, public},
+
+		{"no grant", "POST", "", "", "", "client_id=public" + user, 400, failure("invalid_request", "grant_type is missing")},
+		{"unknown grant", "POST", "", "", "", "grant_type=magic&client_id=public" + user, 400, failure("unsupported_grant_type", "this grant_type is not served here")},
+		{"twice", "POST", "", "", "", "grant_type=password&client_id=public&client_id=secret" + user, 400, failure("invalid_request", "client_id is given more than once")},
+		{"no client", "POST", "", "", "", "grant_type=password" + user, 401, failure("invalid_client", "client_id is missing: send it in the form or by HTTP Basic")},
+		{"nothing", "POST", "", "", "", "", 401, failure("invalid_client", "client_id is missing: send it in the form or by HTTP Basic")},
+		{"unknown client", "POST", "", "", "", "grant_type=password&client_id=nobody" + user, 401, failure("invalid_client", unproven)},
+		{"no secret", "POST", "", "", "", "grant_type=password&client_id=secret" + user, 401, failure("invalid_client", unproven)},
+		{"wrong secret", "POST", "", "", basic("secret", "x"), "grant_type=password" + user, 401, failure("invalid_client", unproven)},
+		{"broken basic", "POST", "", "", "Basic ***", "grant_type=password" + user, 401, failure("invalid_client", "the Authorization header is not valid HTTP Basic")},
+		{"two proofs", "POST", "", "", basic("secret", "s:e%c+r"), "client_id=public&grant_type=password" + user, 400, failure("invalid_request", "the client proves itself in two ways: use HTTP Basic or the form")},
+		{"wrong password", "POST", "", "", "", "grant_type=password&client_id=public&username=demo&password=x&resource=r", 400, failure("invalid_grant", "wrong")},
+		{"a client without the grant", "POST", "", "", "", "grant_type=password&client_id=other" + user, 400, failure("unauthorized_client", "not you")},
+		{"unavailable", "POST", "", "", "", "grant_type=password&client_id=public&username=down", 503, `{"Message":"temporarily_unavailable","error":"temporarily_unavailable","error_description":"come back"}`},
+		{"internal", "POST", "", "", "", "grant_type=password&client_id=public&username=broken", 500, `{"Message":"An error has occurred","error":"internal_error","error_description":"An error has occurred"}`},
+		{"too large", "POST", "", "", "", "grant_type=password&client_id=public&x=" + strings.Repeat("x", maxForm), 413, `{"Message":"max_request_length_exceeded","error":"max_request_length_exceeded","error_description":"the request is larger than 65536 octets"}`},
+	} {
+		r, err := http.NewRequest(c.method, s.URL+"/STS/oauth/token"+c.path, strings.NewReader(c.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Content-Type": c.kind, "Authorization": c.authorization} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		resp, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != c.status {
+			t.Errorf("%s: got %d %s, %v", c.name, resp.StatusCode, body, err)
+		}
+		if d := cmp.Diff(c.want, string(body)); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+		if resp.Header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: headers %v", c.name, resp.Header)
+		}
+		if c.status == 401 != strings.HasPrefix(resp.Header.Get("WWW-Authenticate"), "Basic") {
+			t.Errorf("%s: WWW-Authenticate %q", c.name, resp.Header.Get("WWW-Authenticate"))
+		}
+	}
+}
+
+// The journal knows who got a token, and never what somebody typed in vain.
+func TestTokenJournal(t *testing.T) {
+	s, j := open(t)
+	for _, form := range []string{
+		"grant_type=password&client_id=public&username=demo&password=pass+word%2B1&resource=r",
+		"grant_type=password&client_id=public&username=my-password&password=x&resource=r",
+		"grant_type=password&client_id=my-secret",
+	} {
+		resp, err := s.Client().Post(s.URL+"/STS/oauth/token", "", strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	s.Close()
+	var got []string
+	for _, e := range *j {
+		got = append(got, fmt.Sprintf("%s %s %s user=%s login=%s client=%s", e.Operation, e.Phase, e.Outcome, e.Principal.UserID, e.Principal.Login, e.Principal.ClientID))
+	}
+	want := []string{
+		"Token attempt  user= login= client=", "Token done ok user=7 login=demo client=public",
+		"Token attempt  user= login= client=", "Token done invalid_grant user= login= client=public",
+		"Token attempt  user= login= client=", "Token done invalid_client user= login= client=",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
