@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// source is bytes to send: read once, never held.
+type source struct {
+	io.Reader
+	size int64 // octets, -1 when not known before the end
+}
+
+// signRequest is the body of POST /api/documents. The two long texts are
+// encoded while they are sent.
+type signRequest struct {
+	content     source
+	original    *source // the parameter OriginalDocument, nil when absent
+	kind        string  // Signature.Type
+	parameters  map[string]string
+	certificate string // a number, or the text of an identifier
+	pin         string
+}
+
+// body returns the JSON and its length, -1 when the length of a part is not
+// known. Content stands first: a server can hash it while it comes in.
+func (r *signRequest) body() (io.Reader, int64, error) {
+	signature := struct {
+		Type          string
+		CertificateID json.RawMessage `json:"CertificateId"`
+		PinCode       string
+		// The last field, so that OriginalDocument can be put in behind it.
+		Parameters map[string]string
+	}{r.kind, certificateID(r.certificate), r.pin, r.parameters}
+	if signature.Parameters == nil {
+		signature.Parameters = map[string]string{}
+	}
+	text, err := json.Marshal(signature)
+	if err != nil {
+		return nil, 0, err
+	}
+	parts := []source{
+		literal(`{"Content":"`), encoded(r.content), literal(`","Signature":`),
+	}
+	if r.original == nil {
+		parts = append(parts, literal(string(text)))
+	} else {
+		open := strings.TrimSuffix(string(text), "}}")
+		if len(r.parameters) > 0 {
+			open += ","
+		}
+		parts = append(parts, literal(open+`"OriginalDocument":"`), encoded(*r.original), literal(`"}}`))
+	}
+	parts = append(parts, literal("}"))
+
+	var size int64
+	readers := make([]io.Reader, len(parts))
+	for i, p := range parts {
+		readers[i] = p.Reader
+		if p.size < 0 {
+			size = -1
+		}
+		if size >= 0 {
+			size += p.size
+		}
+	}
+	return io.MultiReader(readers...), size, nil
+}
+
+// certificateID writes a number as a number, as the examples of the interface
+// do, and any other identifier as text.
+func certificateID(id string) json.RawMessage {
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+		return json.RawMessage(strconv.FormatInt(n, 10))
+	}
+	text, _ := json.Marshal(id) // a string always has a JSON form
+	return text
+}
+
+func literal(s string) source { return source{strings.NewReader(s), int64(len(s))} }
+
+// encoded is the Base64 of s.
+func encoded(s source) source {
+	size := int64(-1)
+	if s.size >= 0 {
+		size = (s.size + 2) / 3 * 4
+	}
+	return source{&base64Reader{src: s.Reader}, size}
+}
+
+// base64Reader encodes what it reads. (The standard library has this as a
+// writer only, which would take a pipe and a goroutine that can be left behind.)
+type base64Reader struct {
+	src  io.Reader
+	raw  [48 << 10]byte // a multiple of three: no padding before the end
+	text [64 << 10]byte
+	left []byte // of text, not handed out yet
+	err  error
+}
+
+func (r *base64Reader) Read(b []byte) (int, error) {
+	if len(r.left) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		n, err := io.ReadFull(r.src, r.raw[:])
+		if err == io.ErrUnexpectedEOF {
+			err = io.EOF
+		}
+		r.err = err
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		base64.StdEncoding.Encode(r.text[:], r.raw[:n])
+		r.left = r.text[:base64.StdEncoding.EncodedLen(n)]
+		if n == 0 {
+			return 0, r.err
+		}
+	}
+	n := copy(b, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// errAnswer says that a server answered 200 with something that is no signature.
+var errAnswer = errors.New("the answer of the server is not a complete JSON string of Base64")
+
+// copyAnswer decodes a JSON string of Base64 from src into dst while it arrives.
+// It returns an error unless the string and its Base64 are complete and nothing
+// follows; what was written to dst by then is of no use.
+func copyAnswer(dst io.Writer, src io.Reader) (int64, error) {
+	n, err := copyBase64(dst, &jsonStringReader{src: bufio.NewReaderSize(src, 64<<10)})
+	if errors.Is(err, errBase64) {
+		err = errAnswer
+	}
+	return n, err
+}
+
+var errBase64 = errors.New("the Base64 is broken or incomplete")
+
+// copyBase64 decodes src, which is Base64 and nothing else, into dst. Text that
+// ends early or goes on after its padding is errBase64.
+func copyBase64(dst io.Writer, src io.Reader) (int64, error) {
+	in, out := make([]byte, 64<<10), make([]byte, 48<<10)
+	var total int64
+	padded := false // only nothing may follow padding
+	for {
+		n, err := io.ReadFull(src, in)
+		// A reader that ends regularly while the buffer is half full.
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !last {
+			return total, err
+		}
+		m, decodeErr := base64.StdEncoding.Strict().Decode(out, in[:n])
+		if decodeErr != nil || padded && n > 0 {
+			return total, errBase64
+		}
+		padded = m != len(out)
+		k, err := dst.Write(out[:m])
+		total += int64(k)
+		if err != nil {
+			return total, err
+		}
+		if last {
+			return total, nil
+		}
+	}
+}
+
+// jsonStringReader reads the value of a JSON string that is alone in src.
+type jsonStringReader struct {
+	src   *bufio.Reader
+	begun bool
+	done  bool
+}
+
+func (r *jsonStringReader) Read(b []byte) (int, error) {
+	if r.done {
+		return 0, io.EOF
+	}
+	if !r.begun {
+		c, err := r.skipSpace()
+		if err != nil || c != '"' {
+			return 0, broken(err)
+		}
+		r.begun = true
+	}
+	n := 0
+	for n < len(b) {
+		if n > 0 && r.src.Buffered() == 0 {
+			return n, nil // what is here can be written while more arrives
+		}
+		if _, err := r.src.Peek(1); err != nil {
+			return n, broken(err)
+		}
+		here, _ := r.src.Peek(min(r.src.Buffered(), len(b)-n))
+		plain := 0
+		for plain < len(here) && here[plain] >= 0x20 && here[plain] < utf8.RuneSelf && here[plain] != '"' && here[plain] != '\\' {
+			plain++
+		}
+		n += copy(b[n:], here[:plain])
+		r.src.Discard(plain) // cannot fail: these octets are buffered
+		if plain == len(here) {
+			continue
+		}
+		switch c, _ := r.src.ReadByte(); c {
+		case '"':
+			if _, err := r.skipSpace(); err != io.EOF {
+				return n, broken(err)
+			}
+			r.done = true
+			return n, io.EOF
+		case '\\':
+			c, err := r.escape()
+			if err != nil {
+				return n, err
+			}
+			b[n] = c
+			n++
+		default: // a control character, or text that is not Base64
+			return n, errAnswer
+		}
+	}
+	return n, nil
+}
+
+// escape reads what follows a backslash. Servers write "\/" and "\u002B" inside
+// Base64; escapes that Base64 has no use for are refused.
+func (r *jsonStringReader) escape() (byte, error) {
+	c, err := r.src.ReadByte()
+	if err != nil {
+		return 0, broken(err)
+	}
+	switch c {
+	case '/':
+		return '/', nil
+	case 'u':
+		var digits [4]byte
+		if _, err := io.ReadFull(r.src, digits[:]); err != nil {
+			return 0, broken(err)
+		}
+		if v, err := strconv.ParseUint(string(digits[:]), 16, 16); err == nil && v < utf8.RuneSelf {
+			return byte(v), nil
+		}
+	}
+	return 0, errAnswer
+}
+
+func (r *jsonStringReader) skipSpace() (byte, error) {
+	for {
+		c, err := r.src.ReadByte()
+		if err != nil || c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c, err
+		}
+	}
+}
+
+// broken says that the string is not whole, keeping the error of the connection
+// where there is one.
+func broken(err error) error {
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errAnswer
+	}
+	return fmt.Errorf("the answer of the server broke off: %w", err)
+}

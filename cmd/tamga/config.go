@@ -1,0 +1,352 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is the whole configuration of a process, one YAML file. Its comments
+// are the manual; docs/config.md prints them. Secrets are paths of files, never
+// values: a file of secrets belongs to the service's user alone (mode 0600).
+// Relative paths are relative to the directory of the configuration file.
+type Config struct {
+	// Address the server listens on, HOST:PORT. Port 0 takes a free one.
+	Listen string `yaml:"listen"`
+	// Address people and certificates know the server by, without a trailing
+	// slash; links in issued certificates start with it. Default: http://LISTEN.
+	PublicURL string `yaml:"public_url"`
+	// Certificate chain and key (PEM) for TLS of Go's own suites. Both empty: plain
+	// HTTP, for loopback or behind a proxy.
+	TLS struct {
+		CertificateFile string `yaml:"certificate_file"`
+		KeyFile         string `yaml:"key_file"`
+	} `yaml:"tls"`
+	// Directory for documents under way. The program creates it, mode 0700. It
+	// must be on a disk with room for the largest requests at once.
+	SpoolDir string `yaml:"spool_dir"`
+	// Database: sqlite:PATH (created when absent) or postgres://USER@HOST:PORT/NAME.
+	Database string `yaml:"database"`
+	// File with the PostgreSQL password. Empty: the URL or the server needs none.
+	DatabasePasswordFile string `yaml:"database_password_file"`
+	// Master keys that seal private keys at rest: 32 octets each, in hexadecimal,
+	// one file per key. The active one seals; all of them open.
+	MasterKeys struct {
+		Active string            `yaml:"active"`
+		Files  map[string]string `yaml:"files"`
+	} `yaml:"master_keys"`
+	// First path element of each service, and the names clients know them by.
+	SignServer string `yaml:"sign_server"` // default /SignServer
+	IDP        string `yaml:"idp"`         // default /STS
+	// Resource the tokens are for, and other spellings clients use for it.
+	Resource        string   `yaml:"resource"`
+	ResourceAliases []string `yaml:"resource_aliases"`
+	// Applications that may ask for tokens.
+	Clients []ClientConfig `yaml:"clients"`
+	Tokens  struct {
+		// Life of an access token. Default 300s, what existing clients expect.
+		AccessLife time.Duration `yaml:"access_life"`
+	} `yaml:"tokens"`
+	Passwords struct {
+		// Wrong passwords in Window before the user is locked out for LockOut.
+		Attempts int           `yaml:"attempts"` // default 10
+		Window   time.Duration `yaml:"window"`   // default 15m
+		LockOut  time.Duration `yaml:"lock_out"` // default 15m
+	} `yaml:"passwords"`
+	PIN struct {
+		// Wrong PINs in a row before the key is blocked. Default 10.
+		Attempts int `yaml:"attempts"`
+	} `yaml:"pin"`
+	// Cost of one derivation from a password or a PIN (Argon2id), and how many run
+	// at a time; memory taken is their product.
+	Argon2 struct {
+		Memory   Size `yaml:"memory"`   // default 19MiB
+		Passes   int  `yaml:"passes"`   // default 2
+		Parallel int  `yaml:"parallel"` // derivations at a time, default 4
+	} `yaml:"argon2"`
+	Limits struct {
+		SigningRequest Size `yaml:"signing_request"` // body of a signing request, default 2GiB
+		OtherRequest   Size `yaml:"other_request"`   // any other body, default 1MiB
+	} `yaml:"limits"`
+	Policy struct {
+		// Values of Signature.Type that may be asked for. Empty: all there are.
+		AllowedSignatureTypes []string `yaml:"allowed_signature_types"`
+		// Whether a hash may be signed without its document. Default true.
+		AllowHashSigning bool `yaml:"allow_hash_signing"`
+	} `yaml:"policy"`
+	Log struct {
+		Level  string `yaml:"level"`  // debug, info, warn, error; default info
+		Format string `yaml:"format"` // text or json; default json
+	} `yaml:"log"`
+	// How long a stopping server waits for requests under way. Default 30s.
+	StopTime time.Duration `yaml:"stop_time"`
+
+	base string // directory that relative paths start from
+	dev  bool   // serve --dev: loopback only, text log
+}
+
+// ClientConfig is one application that may ask for tokens.
+type ClientConfig struct {
+	ID string `yaml:"id"`
+	// File with the secret. Empty: a public client, which proves nothing.
+	SecretFile string `yaml:"secret_file"`
+	// Whether it may send passwords of users. Default false.
+	PasswordGrant bool `yaml:"password_grant"`
+}
+
+// defaultConfig returns the configuration of an empty file.
+func defaultConfig() *Config {
+	c := &Config{
+		Listen:     "127.0.0.1:8080",
+		SpoolDir:   "spool",
+		Database:   "sqlite:tamga.db",
+		SignServer: "/SignServer",
+		IDP:        "/STS",
+		Resource:   "urn:cryptopro:dss:signserver:signserver",
+		StopTime:   30 * time.Second,
+	}
+	c.Tokens.AccessLife = 300 * time.Second
+	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
+	c.PIN.Attempts = 10
+	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
+	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
+	c.Policy.AllowHashSigning = true
+	c.Log.Level, c.Log.Format = "info", "json"
+	return c
+}
+
+// loadConfig reads a file, which may be "" for none, and then the settings
+// name=value of the command line over it.
+func loadConfig(file string, settings []string) (*Config, error) {
+	c := defaultConfig()
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if err := c.decode(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		c.base = filepath.Dir(file)
+	}
+	return c, c.apply(settings)
+}
+
+func (c *Config) decode(data []byte) error {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// apply sets each name=value, the name being a path of keys joined by dots.
+func (c *Config) apply(settings []string) error {
+	for _, s := range settings {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return fmt.Errorf("--set %s: want name=value, such as limits.signing_request=10MiB", s)
+		}
+		keys := strings.Split(name, ".")
+		var text strings.Builder
+		for i, k := range keys {
+			fmt.Fprintf(&text, "%s%q:\n", strings.Repeat(" ", i), k)
+		}
+		document := strings.TrimSuffix(text.String(), "\n") + " " + value + "\n"
+		if err := c.decode([]byte(document)); err != nil {
+			return fmt.Errorf("--set %s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// path resolves a path of the configuration.
+func (c *Config) path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.base, p)
+}
+
+// publicURL returns PublicURL or what the listening address makes of it.
+func (c *Config) publicURL() string {
+	if c.PublicURL != "" {
+		return strings.TrimSuffix(c.PublicURL, "/")
+	}
+	scheme := "http"
+	if c.TLS.CertificateFile != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + c.Listen
+}
+
+// databaseURL returns Database with its path resolved and its password put in.
+func (c *Config) databaseURL() (string, error) {
+	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
+		return "sqlite:" + c.path(file), nil
+	}
+	if c.DatabasePasswordFile == "" {
+		return c.Database, nil
+	}
+	password, err := ownSecret(c.path(c.DatabasePasswordFile), "database_password_file")
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(c.Database)
+	if err != nil {
+		return "", errors.New("database: not a URL")
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String(), nil
+}
+
+// Validate reports every fault of the configuration at once.
+func (c *Config) Validate() error {
+	host, _, hostErr := net.SplitHostPort(c.Listen)
+	isPath := func(p string) bool {
+		return len(p) > 1 && p[0] == '/' && !strings.ContainsAny(p[1:], "/{}?# ")
+	}
+	database, _ := url.Parse(c.Database)
+	postgres := database != nil && (database.Scheme == "postgres" || database.Scheme == "postgresql")
+	checks := []struct {
+		ok   bool
+		text string
+	}{
+		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
+		{!c.dev || isLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
+		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
+		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
+		{c.SpoolDir != "", "spool_dir: want a directory for documents under way"},
+		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},
+		{!postgres || !hasPassword(database), "database: a password does not belong into the URL; put it into a file and name that in database_password_file"},
+		{c.dev || c.MasterKeys.Active != "", "master_keys.active: want the name of the key that seals; make one with: openssl rand -hex 32 > master.key"},
+		{c.MasterKeys.Active == "" || c.MasterKeys.Files[c.MasterKeys.Active] != "", "master_keys.files: want a file for the active key"},
+		{isPath(c.SignServer), "sign_server: want one path element, such as /SignServer"},
+		{isPath(c.IDP), "idp: want one path element, such as /STS"},
+		{c.SignServer != c.IDP, "sign_server and idp: want different paths"},
+		{c.Resource != "", "resource: want the name tokens are for"},
+		{c.Tokens.AccessLife >= time.Second, "tokens.access_life: want at least 1s"},
+		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
+		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
+		{c.Argon2.Memory >= 8<<20 && c.Argon2.Memory <= 1<<30, "argon2.memory: want 8MiB to 1GiB"},
+		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
+		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
+		{c.Limits.SigningRequest > 0 && c.Limits.OtherRequest > 0, "limits: want sizes above 0"},
+		{isOneOf(c.Log.Level, "debug", "info", "warn", "error"), "log.level: want debug, info, warn or error"},
+		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
+		{c.StopTime >= 0, "stop_time: want 0s or more"},
+	}
+	var faults []error
+	for _, check := range checks {
+		if !check.ok {
+			faults = append(faults, errors.New(check.text))
+		}
+	}
+	seen := map[string]bool{}
+	for i, client := range c.Clients {
+		if client.ID == "" || seen[client.ID] {
+			faults = append(faults, fmt.Errorf("clients[%d].id: want a name of its own", i))
+		}
+		seen[client.ID] = true
+	}
+	return errors.Join(faults...)
+}
+
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func hasPassword(u *url.URL) bool {
+	_, set := u.User.Password()
+	return set || u.Query().Has("password")
+}
+
+func isOneOf(s string, names ...string) bool {
+	for _, n := range names {
+		if s == n {
+			return true
+		}
+	}
+	return false
+}
+
+// ownSecret reads a secret that only its owner may be able to read.
+func ownSecret(file, what string) (string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+	}
+	return readSecret(file, what)
+}
+
+// Size is a number of octets, written as 1048576, 1MiB or 2GiB.
+type Size int64
+
+var sizeUnits = []struct {
+	name string
+	size Size
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// UnmarshalText reads a size with or without a unit.
+func (s *Size) UnmarshalText(text []byte) error {
+	number, unit := string(text), Size(1)
+	for _, u := range sizeUnits {
+		if n, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(n), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || Size(n) > (1<<62)/unit {
+		return fmt.Errorf("%q is not a size: want octets or a number with KiB, MiB or GiB", text)
+	}
+	*s = Size(n) * unit
+	return nil
+}
+
+// MarshalText writes a size with the largest unit that keeps it whole.
+func (s Size) MarshalText() ([]byte, error) {
+	for _, u := range sizeUnits {
+		if s > 0 && s%u.size == 0 {
+			return fmt.Appendf(nil, "%d%s", int64(s/u.size), u.name), nil
+		}
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
+}
+
+type configCommand struct {
+	Check configCheckCommand `cmd:"" help:"Report every fault of a configuration, or print it with its defaults."`
+}
+
+type configCheckCommand struct {
+	Config string   `required:"" placeholder:"FILE" help:"Configuration file (YAML)."`
+	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the file; may be repeated."`
+}
+
+func (k configCheckCommand) Run(c *console) error {
+	config, err := loadConfig(k.Config, k.Set)
+	if err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	out := yaml.NewEncoder(c.stdout)
+	out.SetIndent(2)
+	return out.Encode(config)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+)
+
+// requestOf streams a signing request over a document of size octets, without
+// holding it: the Base64 text of a repeated pattern between a head and a tail.
+func requestOf(size int64, kind, params string, cert int64) io.Reader {
+	head := `{"Content":"`
+	tail := fmt.Sprintf(`","Signature":{"Type":%q,"Parameters":%s,"CertificateId":%d,"PinCode":""}}`, kind, params, cert)
+	pattern := make([]byte, 3<<18)
+	for i := range pattern {
+		pattern[i] = byte(i * 7)
+	}
+	text := []byte(base64.StdEncoding.EncodeToString(pattern))
+	whole, rest := size/int64(len(pattern)), size%int64(len(pattern))
+	parts := []io.Reader{bytes.NewReader([]byte(head))}
+	for range whole {
+		parts = append(parts, bytes.NewReader(text))
+	}
+	parts = append(parts, bytes.NewReader([]byte(base64.StdEncoding.EncodeToString(pattern[:rest])+tail)))
+	return io.MultiReader(parts...)
+}
+
+var memoryModes = []struct{ name, kind, params string }{
+	{"raw", "GOST3410", `{"Hash":"False"}`},
+	{"detached", "CAdES", `{"CADESType":"BES","IsDetached":"True"}`},
+	{"attached", "CAdES", `{"CADESType":"BES","IsDetached":"False"}`},
+}
+
+// signStreamed sends the request and throws the answer away as it comes; it
+// returns how long the answer was.
+func signStreamed(p *process, token string, body io.Reader) (int64, error) {
+	request, err := http.NewRequestWithContext(context.Background(), "POST", p.dev.BaseURL+"/api/documents", body)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 200 {
+		text, _ := io.ReadAll(response.Body)
+		return 0, fmt.Errorf("%d %s", response.StatusCode, text)
+	}
+	return io.Copy(io.Discard, response.Body)
+}
+
+// peakRise returns by how much the resident memory of the server rose at its
+// highest while work ran.
+func peakRise(p *process, work func()) int64 {
+	p.t.Helper()
+	p.resetPeak()
+	before := p.memory("VmRSS")
+	work()
+	return p.memory("VmHWM") - before
+}
+
+const (
+	oneRequestRise   = 64 << 20
+	manyRequestsRise = 512 << 20
+)
+
+// TestMemoryDoesNotGrowWithTheDocument is the short form of
+// BenchmarkMemory: the same limits over smaller documents.
+func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
+	server := startProgram(t, plainProgram(t), t.TempDir())
+	token := server.token()
+	cert := server.cert("gost2012-256", false).ID
+	const size = 160 << 20
+	for _, mode := range memoryModes {
+		t.Run(mode.name, func(t *testing.T) {
+			rise := peakRise(server, func() {
+				n, err := signStreamed(server, token, requestOf(size, mode.kind, mode.params, cert))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if mode.name == "attached" && n < size*4/3 {
+					t.Fatalf("the answer has %d octets: the document is not in it", n)
+				}
+			})
+			if rise > oneRequestRise {
+				t.Errorf("one request of %d MiB raised the resident memory by %d MiB; want at most %d", size>>20, rise>>20, oneRequestRise>>20)
+			}
+		})
+	}
+	t.Run("many at once", func(t *testing.T) {
+		rise := peakRise(server, func() { signAtOnce(t, server, token, cert, 50, 4<<20) })
+		if rise > manyRequestsRise/4 {
+			t.Errorf("50 requests of 4 MiB raised the resident memory by %d MiB; want at most %d", rise>>20, manyRequestsRise/4>>20)
+		}
+	})
+}
+
+func signAtOnce(t testing.TB, server *process, token string, cert int64, requests int, size int64) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range requests {
+		mode := memoryModes[i%len(memoryModes)]
+		all.Go(func() {
+			if _, err := signStreamed(server, token, requestOf(size, mode.kind, mode.params, cert)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkMemory prints by how much the resident memory of the server rises
+// at its peak: for one document of 1 GiB in each mode, and for 50 requests of
+// 100 MiB at once. Run it with
+//
+//	go test -run '^$' -bench Memory -benchtime 1x ./cmd/tamga
+func BenchmarkMemory(b *testing.B) {
+	server := startProgram(b, plainProgram(b), b.TempDir())
+	cert := server.cert("gost2012-256", false).ID
+	for _, mode := range memoryModes {
+		b.Run(mode.name+"-1GiB", func(b *testing.B) {
+			b.SetBytes(1 << 30)
+			for b.Loop() {
+				token := server.token()
+				rise := peakRise(server, func() {
+					if _, err := signStreamed(server, token, requestOf(1<<30, mode.kind, mode.params, cert)); err != nil {
+						b.Fatal(err)
+					}
+				})
+				b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
+				if rise > oneRequestRise {
+					b.Errorf("the resident memory rose by %d MiB; want at most %d", rise>>20, oneRequestRise>>20)
+				}
+			}
+		})
+	}
+	b.Run("50x100MiB", func(b *testing.B) {
+		b.SetBytes(50 * 100 << 20)
+		for b.Loop() {
+			token := server.token()
+			rise := peakRise(server, func() { signAtOnce(b, server, token, cert, 50, 100<<20) })
+			b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
+			if rise > manyRequestsRise {
+				b.Errorf("the resident memory rose by %d MiB; want at most %d", rise>>20, manyRequestsRise>>20)
+			}
+		}
+	})
+}

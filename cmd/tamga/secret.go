@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// maxSecret is the most a file with a password, PIN or token may hold, in
+// octets: enough for any bearer token, too little for a wrong file to hurt.
+const maxSecret = 16 << 10
+
+// readSecret reads a password, PIN or token from a file; one line end at its
+// end belongs to the editor, not to the secret. The text appears in no error.
+func readSecret(path, what string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	switch {
+	case len(b) > maxSecret:
+		return "", fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, path, maxSecret)
+	case bytes.ContainsAny(b, "\n\r\x00"):
+		return "", fmt.Errorf("%s: %s holds more than one line: it should hold the secret alone", what, path)
+	}
+	return string(b), nil
+}
+
+// terminalForSecrets opens the terminal the person sits at. Standard input does
+// not do: a document may come that way. Tests put another one in.
+var terminalForSecrets = func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+
+// askSecret asks for a secret without showing what is typed. instead names the
+// flags that give it without a terminal.
+func askSecret(ctx context.Context, prompt, instead string) (string, error) {
+	tty, err := terminalForSecrets()
+	if err != nil {
+		return "", fmt.Errorf("there is no terminal to ask on: give %s", instead)
+	}
+	fd := int(tty.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		tty.Close()
+		return "", fmt.Errorf("there is no terminal to ask on: give %s", instead)
+	}
+	fmt.Fprint(tty, prompt)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		fmt.Fprintln(tty)
+		tty.Close()
+		if errors.Is(a.err, io.EOF) {
+			return "", errors.New("nothing was typed")
+		}
+		return string(a.text), a.err
+	case <-ctx.Done():
+		// The read goes on until the program ends, so the terminal stays open, but
+		// it must not stay blind.
+		term.Restore(fd, before)
+		fmt.Fprintln(tty)
+		return "", ctx.Err()
+	}
+}

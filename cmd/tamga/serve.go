@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"tamga/internal/web/rest"
+)
+
+type serveCommand struct {
+	Config      string   `placeholder:"FILE" xor:"mode" help:"Configuration file (YAML); docs/config.md lists its keys."`
+	Dev         bool     `xor:"mode" help:"Serve with everything made on first start: keys, an authority, an operator and the user demo. Nothing to configure; for trying out, not for production."`
+	Data        string   `placeholder:"DIR" default:"tamga-data" help:"With --dev: directory for everything, made once and used again."`
+	Listen      string   `placeholder:"HOST:PORT" help:"Address to listen on, over the configuration."`
+	DevAnywhere bool     `help:"Let --dev listen on addresses other than loopback: whoever reaches them can sign."`
+	Set         []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the configuration; may be repeated."`
+}
+
+func (s *serveCommand) Run(c *console) error {
+	settings := s.Set
+	if s.Listen != "" {
+		settings = append(settings[:len(settings):len(settings)], "listen="+s.Listen)
+	}
+	var config *Config
+	var err error
+	switch {
+	case s.Dev:
+		config, err = devConfig(s.Data, settings, s.DevAnywhere)
+	case s.Config != "":
+		config, err = loadConfig(s.Config, settings)
+	default:
+		return errors.New("serve: want --config FILE, or --dev to try it out")
+	}
+	if err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
+		return fmt.Errorf("the configuration does not hold:\n%w", err)
+	}
+	log := newLogger(c.stderr, config)
+
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	defer listener.Close()
+	config.Listen = listener.Addr().String() // port 0 becomes the one taken
+
+	h, err := openHouse(c.ctx, config, log)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if s.Dev {
+		if err := h.db.Migrate(c.ctx); err != nil {
+			return err
+		}
+		d, err := furnish(c.ctx, h, s.Data)
+		if err != nil {
+			return fmt.Errorf("preparing %s: %w", s.Data, err)
+		}
+		d.explain(c.stdout, s.Data)
+	}
+	handler, err := h.handler(c.ctx)
+	if err != nil {
+		return err
+	}
+	log.Info("listening", "address", config.Listen, "url", config.publicURL())
+	return serve(c.ctx, listener, handler, config, log, h.work)
+}
+
+// serve answers on the listener until ctx ends, then waits for requests under
+// way, at most config.StopTime. The background work ends with it.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, config *Config, log *slog.Logger, background func(context.Context)) error {
+	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	server := rest.NewServer(handler, log)
+	server.BaseContext = func(net.Listener) context.Context { return requests }
+	working := make(chan struct{})
+	workCtx, stopWork := context.WithCancel(ctx)
+	defer stopWork()
+	go func() { defer close(working); background(workCtx) }()
+
+	failed := make(chan error, 1)
+	go func() {
+		if config.TLS.CertificateFile != "" {
+			failed <- server.ServeTLS(listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
+			return
+		}
+		failed <- server.Serve(listener)
+	}()
+	var err error
+	select {
+	case err = <-failed:
+		err = fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+		log.Info("stopping", "waiting", config.StopTime.String())
+		deadline, cancel := context.WithTimeout(requests, config.StopTime)
+		if stopErr := server.Shutdown(deadline); stopErr != nil {
+			log.Warn("requests were still under way when the time to stop was over", "error", stopErr)
+			abort()
+			server.Close()
+		}
+		cancel()
+	}
+	stopWork()
+	<-working
+	return err
+}
+
+// newLogger returns the one logger of the process.
+func newLogger(w io.Writer, config *Config) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(config.Log.Level)) // Validate has seen it
+	options := &slog.HandlerOptions{Level: level}
+	if config.Log.Format == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// configFrom is how the administrating commands find the installation.
+type configFrom struct {
+	Config string   `placeholder:"FILE" help:"Configuration file of the installation."`
+	Data   string   `placeholder:"DIR" help:"Directory of a server started with --dev (default tamga-data when there is one)."`
+	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the configuration; may be repeated."`
+	JSON   bool     `help:"Print JSON for programs instead of text for people."`
+}
+
+// open opens the installation beside a running server.
+func (f *configFrom) open(c *console) (*house, error) {
+	var config *Config
+	var err error
+	switch {
+	case f.Config != "" && f.Data != "":
+		return nil, errors.New("--config and --data name two installations: give one")
+	case f.Config != "":
+		config, err = loadConfig(f.Config, f.Set)
+	default:
+		dir := f.Data
+		if dir == "" {
+			dir = "tamga-data"
+		}
+		if _, statErr := os.Stat(filepath.Join(dir, devFile)); statErr != nil {
+			return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
+		}
+		config, err = devConfig(dir, f.Set, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("the configuration does not hold:\n%w", err)
+	}
+	return openHouse(c.ctx, config, newLogger(c.stderr, config))
+}

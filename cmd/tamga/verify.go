@@ -1,0 +1,339 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/raw"
+)
+
+// verifyCommand judges signatures without asking anybody: what it may trust and
+// what it may know of revocation is what the flags name.
+type verifyCommand struct {
+	File string `arg:"" help:"A CMS or CAdES message (DER, BER, PEM or Base64), or a bare signature value."`
+
+	Original      string   `placeholder:"FILE" help:"The document that a detached or bare signature was made over. Default for NAME.sig: NAME, when it is there."`
+	Hash          string   `placeholder:"HEX" help:"The hash of that document instead of the document."`
+	HashAlgorithm string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
+	Cert          string   `placeholder:"FILE" help:"Certificate of the signer: needed for a bare signature, and for a message that holds none."`
+	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER; may be repeated. Default: those of a server started with --dev in --data, if there is one."`
+	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates that may lead from the signer to a root; may be repeated."`
+	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER; may be repeated. Nothing is fetched."`
+	At            string   `placeholder:"TIME" help:"The moment that certificates are judged at: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
+	JSON          bool     `name:"json" help:"Print for programs."`
+	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
+}
+
+// Help is shown above the flags.
+func (verifyCommand) Help() string {
+	return `Ends with 0 when every signature is valid and its signer is trusted, with 1 when one is not, with 2 when that cannot be judged.`
+}
+
+// Exit codes of verify beside 0.
+const (
+	exitNotValid    = exitCode(1)
+	exitCannotJudge = exitCode(2)
+)
+
+// Run prints the judgement; its error is the exit code.
+func (v *verifyCommand) Run(c *console) error {
+	r, err := v.judge(c)
+	if err != nil {
+		if v.JSON {
+			writeJSON(c.stdout, unknownVerdict{File: v.File, Verdict: "unknown", Error: err.Error()})
+		} else {
+			fmt.Fprintln(c.stderr, "tamga:", err)
+		}
+		return exitCannotJudge
+	}
+	show := r.print
+	if v.JSON {
+		show = func(w io.Writer) error { return writeJSON(w, r) }
+	}
+	if err := show(c.stdout); err != nil {
+		fmt.Fprintln(c.stderr, "tamga:", err)
+		return exitCannotJudge
+	}
+	if r.Verdict != verdictValid {
+		return exitNotValid
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// judge collects the question, asks the format and words the answer.
+func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
+	if v.Original != "" && v.Hash != "" {
+		return nil, errors.New("--original and --hash say the same thing twice: give one")
+	}
+	if v.HashAlgorithm != "" && v.Hash == "" {
+		return nil, errors.New("--hash-algorithm says how --hash was made: it needs --hash")
+	}
+	at, err := parseTime(v.At)
+	if err != nil {
+		return nil, err
+	}
+	check := &sig.Check{At: at}
+	r := &verifyReport{File: v.File, JudgedAt: at.UTC()}
+	if err := v.trust(check, r); err != nil {
+		return nil, err
+	}
+	if v.Cert != "" {
+		certs, err := readCertificates(v.Cert)
+		if err != nil {
+			return nil, fmt.Errorf("--cert: %w", err)
+		}
+		if len(certs) != 1 {
+			return nil, fmt.Errorf("--cert: %s holds %d certificates; the signer's alone is needed (others go to --intermediate)", v.Cert, len(certs))
+		}
+		check.Certificate = certs[0]
+	}
+
+	bar := newProgress(c)
+	defer bar.clear()
+	in, err := openSigned(c.ctx, v.File, bar)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	check.Document = in.document
+	r.Format, r.Notes = in.format, append(r.Notes, in.notes...)
+	if in.message == nil && check.Certificate == nil {
+		return nil, fmt.Errorf("%s holds %d octets that are no CMS message: to check them as a bare signature, name the signer's certificate with --cert", v.File, in.document.Size())
+	}
+
+	original := v.Original
+	needed := in.message == nil || in.message.Detached
+	if original == "" && v.Hash == "" && needed {
+		var ok bool
+		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
+			return nil, fmt.Errorf("%s does not hold the document: name it with --original, or give its hash with --hash", v.File)
+		}
+		r.note("the document is taken from %s", original)
+	}
+	if original != "" {
+		d, err := openDocument(original, bar)
+		if err != nil {
+			return nil, fmt.Errorf("--original: %w", err)
+		}
+		defer d.Close()
+		check.Original, r.Original = d, original
+	}
+	if v.Hash != "" {
+		if check.Hash, err = v.digest(in, check.Certificate); err != nil {
+			return nil, err
+		}
+	}
+
+	var format sig.Verifier = cades.New()
+	if in.message == nil {
+		format = raw.New()
+	}
+	bar.stage("checking", -1)
+	report, err := format.Verify(c.ctx, check)
+	if err != nil {
+		return nil, explain(v.File, err)
+	}
+	r.fill(report)
+	return r, nil
+}
+
+// explain words the errors of formats for this command.
+func explain(file string, err error) error {
+	var params *sig.ErrParams
+	var document *sig.ErrDocument
+	switch {
+	case errors.As(err, &document):
+		return fmt.Errorf("%s: %w", file, err)
+	case errors.As(err, &params):
+		return fmt.Errorf("%s cannot be judged: %w", file, err)
+	}
+	return err
+}
+
+// digest reads --hash. Its algorithm is the one named, the one of the message's
+// signatures that has this length, or the one of the certificate.
+func (v *verifyCommand) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Digest, error) {
+	sum, err := hex.DecodeString(strings.TrimSpace(v.Hash))
+	if err != nil || len(sum) == 0 {
+		return nil, errors.New("--hash: hexadecimal digits expected, two per octet")
+	}
+	var candidates []*suite.Hash
+	switch {
+	case v.HashAlgorithm != "":
+		h, ok := suite.HashByName(v.HashAlgorithm)
+		if !ok {
+			return nil, fmt.Errorf("--hash-algorithm: %q is not known; for instance %q", v.HashAlgorithm, suite.Streebog256.Name)
+		}
+		candidates = append(candidates, h)
+	case in.message != nil:
+		for _, s := range in.message.Signers {
+			if h, err := s.Hash(); err == nil {
+				candidates = append(candidates, h)
+			}
+		}
+	case cert != nil && cert.Suite != nil:
+		candidates = append(candidates, cert.Suite.Hash)
+	}
+	for _, h := range candidates {
+		if h.Size == len(sum) {
+			return &suite.Digest{Hash: h, Sum: sum}, nil
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, errors.New("--hash: the signature does not say by which algorithm: name it with --hash-algorithm")
+	}
+	return nil, fmt.Errorf("--hash: %d octets given, but a %s hash has %d", len(sum), candidates[0].Name, candidates[0].Size)
+}
+
+// trust reads what the judgement of certificates rests on.
+func (v *verifyCommand) trust(check *sig.Check, r *verifyReport) error {
+	anchors := v.CA
+	if len(anchors) == 0 {
+		dev, err := readDev(v.Data)
+		switch {
+		case err == nil && dev.CAPEM != "":
+			anchors = []string{filepath.Join(v.Data, dev.CAPEM)}
+			r.note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
+		case err == nil || errors.Is(err, os.ErrNotExist):
+			r.note("no --ca is given: nobody is trusted, only the cryptography can hold")
+		default:
+			return err
+		}
+	}
+	for _, path := range anchors {
+		certs, err := readCertificates(path)
+		if err != nil {
+			return fmt.Errorf("--ca: %w", err)
+		}
+		roots, others := splitRoots(certs)
+		check.Roots = append(check.Roots, roots...)
+		check.Intermediates = append(check.Intermediates, others...)
+	}
+	for _, path := range v.Intermediate {
+		certs, err := readCertificates(path)
+		if err != nil {
+			return fmt.Errorf("--intermediate: %w", err)
+		}
+		check.Intermediates = append(check.Intermediates, certs...)
+	}
+	for _, path := range v.CRL {
+		lists, err := readRevocationLists(path)
+		if err != nil {
+			return fmt.Errorf("--crl: %w", err)
+		}
+		check.CRLs = append(check.CRLs, lists...)
+	}
+	return nil
+}
+
+// splitRoots takes the self-issued certificates of a file as what is trusted and
+// the others as help on the way, so that a bundle with both can be named. A file
+// without any self-issued one is trusted as it is.
+func splitRoots(certs []*x509gost.Certificate) (roots, others []*x509gost.Certificate) {
+	for _, c := range certs {
+		if c.Subject.Equal(c.Issuer) {
+			roots = append(roots, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	if len(roots) == 0 {
+		return others, nil
+	}
+	return roots, others
+}
+
+func readCertificates(path string) ([]*x509gost.Certificate, error) {
+	data, err := readBounded(path, x509gost.MaxBundle)
+	if err != nil {
+		return nil, err
+	}
+	certs, err := x509gost.ParseCertificates(data)
+	if err == nil && len(certs) == 0 {
+		err = errors.New("it holds no certificate")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return certs, nil
+}
+
+// readRevocationLists reads one DER list, or all lists of a PEM file.
+func readRevocationLists(path string) (lists []*x509gost.RevocationList, err error) {
+	// PEM is a third longer than what it holds.
+	data, err := readBounded(path, x509gost.MaxRevocationList/2*3)
+	if err != nil {
+		return nil, err
+	}
+	var ders [][]byte
+	if block, rest := pem.Decode(data); block == nil {
+		ders = append(ders, data)
+	} else {
+		for ; block != nil; block, rest = pem.Decode(rest) {
+			if block.Type == "X509 CRL" {
+				ders = append(ders, block.Bytes)
+			}
+		}
+	}
+	for _, der := range ders {
+		list, err := x509gost.ParseRevocationList(der)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		lists = append(lists, list)
+	}
+	if len(lists) == 0 {
+		return nil, fmt.Errorf("%s: it holds no revocation list", path)
+	}
+	return lists, nil
+}
+
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s is larger than %s", path, octets(most))
+	}
+	return data, err
+}
+
+// parseTime reads --at; empty text means now.
+func parseTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Now(), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--at: %q is no time; write 2006-01-02, \"2006-01-02 15:04:05\" or 2006-01-02T15:04:05+03:00", s)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

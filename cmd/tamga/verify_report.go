@@ -1,0 +1,311 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// verifyReport is what tamga verify --json prints. Names stay as they are once
+// released; new ones may be added. Times are RFC 3339 in UTC. What is not known
+// is left out.
+type verifyReport struct {
+	File     string `json:"file"`
+	Format   string `json:"format"`             // cms or raw
+	Original string `json:"original,omitempty"` // the document that was read beside FILE
+	// Verdict is valid, or not_valid when one signature or the file as a whole is
+	// not. The exit code says the same with 0 and 1.
+	Verdict    string            `json:"verdict"`
+	JudgedAt   time.Time         `json:"judged_at"` // the moment certificates were judged at
+	Notes      []string          `json:"notes,omitempty"`
+	Findings   []findingReport   `json:"findings,omitempty"` // about the file as a whole
+	Signatures []signatureReport `json:"signatures"`
+}
+
+// signatureReport is one signature.
+type signatureReport struct {
+	Index int `json:"index"` // in the order of the file, from 0
+	// Valid is SignatureHolds and Trusted together.
+	Valid bool `json:"valid"`
+	// SignatureHolds tells that the document is the one signed with the key of
+	// the signer's certificate, by all rules of the format.
+	SignatureHolds bool `json:"signature_holds"`
+	// Trusted tells that this certificate leads to a trusted root and that none on
+	// the way is refused.
+	Trusted        bool                `json:"trusted"`
+	Level          string              `json:"level"`           // raw, CMS or BES
+	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
+	Hash           string              `json:"hash,omitempty"`
+	Covers         string              `json:"covers,omitempty"`       // in words
+	SigningTime    *time.Time          `json:"signing_time,omitempty"` // claimed by the signer
+	Signer         *certificateReport  `json:"signer,omitempty"`
+	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
+	Findings       []findingReport     `json:"findings,omitempty"`
+	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // do not count in the verdict
+}
+
+// certificateReport is one certificate.
+type certificateReport struct {
+	Subject    string            `json:"subject"`
+	IDs        map[string]string `json:"identifiers,omitempty"` // INN, SNILS, OGRN, OGRNIP, INNLE of the subject
+	Issuer     string            `json:"issuer"`
+	Serial     string            `json:"serial"` // lower-case hexadecimal
+	NotBefore  time.Time         `json:"not_before"`
+	NotAfter   time.Time         `json:"not_after"`
+	Thumbprint string            `json:"thumbprint"` // SHA-1 of the certificate, upper-case hexadecimal
+}
+
+// findingReport is one thing noticed; a fatal one makes a signature not valid.
+type findingReport struct {
+	Code  string `json:"code"`
+	Text  string `json:"text"`
+	Fatal bool   `json:"fatal"`
+}
+
+// unknownVerdict is printed instead when nothing could be judged (exit code 2).
+type unknownVerdict struct {
+	File    string `json:"file"`
+	Verdict string `json:"verdict"` // unknown
+	Error   string `json:"error"`
+}
+
+// Verdicts of a verifyReport.
+const (
+	verdictValid    = "valid"
+	verdictNotValid = "not_valid"
+)
+
+func (r *verifyReport) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// fill takes over what the format found.
+func (r *verifyReport) fill(report *sig.Report) {
+	r.Findings = findingReports(report.Findings)
+	r.Signatures = signatureReports(report.Signatures)
+	r.Verdict = verdictNotValid
+	if report.Valid() && !slices.ContainsFunc(r.Signatures, func(s signatureReport) bool { return !s.Valid }) {
+		r.Verdict = verdictValid
+	}
+}
+
+func signatureReports(signatures []sig.Signature) []signatureReport {
+	out := make([]signatureReport, 0, len(signatures)) // [] in JSON, not null
+	for i := range signatures {
+		s := &signatures[i]
+		one := signatureReport{
+			Index: s.Index, Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
+		}
+		one.SignatureHolds, one.Trusted = judgements(s)
+		one.Valid = s.Valid() && one.SignatureHolds && one.Trusted
+		if s.Suite != nil {
+			one.Suite, one.Hash = s.Suite.Name, s.Suite.Hash.Name
+		}
+		if !s.SigningTime.IsZero() {
+			t := s.SigningTime.UTC()
+			one.SigningTime = &t
+		}
+		if s.Signer != nil {
+			c := certificateOf(s.Signer)
+			one.Signer = &c
+		}
+		for _, c := range s.Chain {
+			one.Chain = append(one.Chain, certificateOf(c))
+		}
+		if len(s.Countersigners) > 0 {
+			one.Countersigners = signatureReports(s.Countersigners)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// judgements parts what is wrong with the signature from what is wrong with
+// certificates, which is told by the beginning of the code. Nobody is trusted
+// without a path to a root, whatever was found.
+func judgements(s *sig.Signature) (holds, trusted bool) {
+	holds, trusted = s.Signer != nil, len(s.Chain) > 0
+	for _, f := range s.Findings {
+		switch {
+		case !f.Fatal:
+		case strings.HasPrefix(f.Code, "certificate-"):
+			trusted = false
+		default:
+			holds = false
+		}
+	}
+	return holds, trusted
+}
+
+func findingReports(findings []sig.Finding) (out []findingReport) {
+	for _, f := range findings {
+		out = append(out, findingReport(f))
+	}
+	return out
+}
+
+// identifiers are the numbers by which Russian registers know people and
+// organisations.
+var identifiers = []struct {
+	name string
+	oid  x509gost.OID
+}{
+	{"INN", x509gost.OIDINN}, {"SNILS", x509gost.OIDSNILS}, {"OGRN", x509gost.OIDOGRN},
+	{"OGRNIP", x509gost.OIDOGRNIP}, {"INNLE", x509gost.OIDINNLE},
+}
+
+func certificateOf(c *x509gost.Certificate) certificateReport {
+	out := certificateReport{
+		Subject: c.Subject.String(), Issuer: c.Issuer.String(), Serial: c.SerialHex(),
+		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Thumbprint: c.Thumbprint(),
+	}
+	for _, id := range identifiers {
+		if value, ok := c.Subject.Get(id.oid); ok {
+			if out.IDs == nil {
+				out.IDs = map[string]string{}
+			}
+			out.IDs[id.name] = value
+		}
+	}
+	return out
+}
+
+// print writes the report for people. Text from certificates is made harmless
+// for a terminal.
+func (r *verifyReport) print(w io.Writer) error {
+	p := &printer{}
+	kind := map[string]string{"cms": "signed message", "raw": "bare signature"}[r.Format]
+	p.line("%s: %s, %d %s", r.File, kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
+	for _, n := range r.Notes {
+		p.line("note: %s", n)
+	}
+	p.findings("", r.Findings)
+	for _, s := range r.Signatures {
+		p.line("")
+		p.signature(&s, "", "Signature", len(r.Signatures))
+	}
+	if len(r.Signatures) != 1 || len(r.Findings) > 0 {
+		p.line("")
+		p.line("%s: %s", r.File, words(r.Verdict == verdictValid))
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+type printer struct{ strings.Builder }
+
+// line prints one line; every text argument is made printable.
+func (p *printer) line(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = printable(s)
+		}
+	}
+	fmt.Fprintf(p, format+"\n", args...)
+}
+
+func (p *printer) field(indent, name, format string, args ...any) {
+	p.line(indent+"  "+fmt.Sprintf("%-9s", name)+format, args...)
+}
+
+func (p *printer) signature(s *signatureReport, indent, what string, of int) {
+	verdict := words(s.Valid)
+	if s.SignatureHolds && !s.Trusted {
+		verdict += ": the signature holds, but its signer is not trusted"
+	}
+	if of > 1 {
+		p.line(indent+"%s %d of %d: %s", what, s.Index+1, of, verdict)
+	} else {
+		p.line(indent+"%s: %s", what, verdict)
+	}
+	if c := s.Signer; c != nil {
+		p.field(indent, "signer", "%s", c.Subject)
+		var ids []string
+		for _, id := range identifiers {
+			if value, ok := c.IDs[id.name]; ok {
+				ids = append(ids, id.name+" "+value)
+			}
+		}
+		if ids != nil {
+			p.field(indent, "", "%s", strings.Join(ids, ", "))
+		}
+		p.field(indent, "serial", "%s", c.Serial)
+		p.field(indent, "issuer", "%s", c.Issuer)
+	} else {
+		p.field(indent, "signer", "not known")
+	}
+	if s.SigningTime != nil {
+		p.field(indent, "signed", "%s, as the signer says", moment(*s.SigningTime))
+	} else {
+		p.field(indent, "signed", "the signer does not say when")
+	}
+	if s.Suite != "" {
+		p.field(indent, "with", "%s, hash %s, level %s", algorithm(s.Suite), s.Hash, s.Level)
+	}
+	if s.Covers != "" {
+		p.field(indent, "covers", "%s", s.Covers)
+	}
+	for i, c := range s.Chain {
+		name, trusted := "", ""
+		if i == 0 {
+			name = "chain"
+		}
+		if i == len(s.Chain)-1 && s.Trusted {
+			trusted = ", trusted"
+		}
+		p.field(indent, name, "%d. %s, valid %s to %s%s", i+1, c.Subject, day(c.NotBefore), day(c.NotAfter), trusted)
+	}
+	p.findings(indent+"  ", s.Findings)
+	for i := range s.Countersigners {
+		p.signature(&s.Countersigners[i], indent+"  ", "Countersignature", len(s.Countersigners))
+	}
+}
+
+func (p *printer) findings(indent string, findings []findingReport) {
+	for _, f := range findings {
+		kind := "note"
+		if f.Fatal {
+			kind = "wrong"
+		}
+		p.line(indent+"%-9s%s", kind, f.Text)
+	}
+}
+
+func words(valid bool) string {
+	if valid {
+		return "valid"
+	}
+	return "NOT valid"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// algorithm names a suite as its standard does.
+func algorithm(name string) string {
+	names := map[string]string{
+		suite.GOST2001.Name: "GOST R 34.10-2001", suite.GOST2012x256.Name: "GOST R 34.10-2012 256 bit",
+		suite.GOST2012x512.Name: "GOST R 34.10-2012 512 bit", suite.RSASHA256.Name: "RSA", suite.ECDSAP256.Name: "ECDSA P-256",
+	}
+	if n, ok := names[name]; ok {
+		return n
+	}
+	return name
+}
+
+// moment shows a time where the reader is, and in UTC.
+func moment(t time.Time) string {
+	return t.Local().Format("2006-01-02 15:04:05 -07:00") + " (" + t.UTC().Format("2006-01-02 15:04:05") + " UTC)"
+}
+
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/raw"
+	"tamga/sig/sigtest"
+)
+
+// signedFiles is a directory with a document, signatures of it and what is
+// needed to judge them.
+type signedFiles struct {
+	root, signer *sigtest.Party
+	document     string
+	detached     []byte
+}
+
+func newSignedFiles(t *testing.T) *signedFiles {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	root := sigtest.Root(t, suite.GOST2012x256)
+	authority := root.Authority(t, "Issuing")
+	f := &signedFiles{root: root, signer: person(t, authority), document: "Договор\n"}
+	made := func(format sig.Format, params sig.Params) []byte {
+		return sigtest.Make(t, format, f.signer, &sig.Job{Document: sigtest.Document([]byte(f.document)), Params: params})
+	}
+	f.detached = made(cades.New(), sig.Params{"CADESType": "BES", "IsDetached": "True"})
+	attached := made(cades.New(), sig.Params{"CADESType": "BES", "IsDetached": "False"})
+	value := made(raw.New(), nil)
+	for name, text := range map[string][]byte{
+		"doc": []byte(f.document), "doc.sig": f.detached, "alone.p7s": f.detached, "attached": attached, "value": value,
+		"pem":       pem.EncodeToMemory(&pem.Block{Type: "CMS", Bytes: f.detached}),
+		"base64":    []byte("\xef\xbb\xbf\r\n" + wrap(base64.StdEncoding.EncodeToString(attached))),
+		"answer":    []byte(`"` + base64.StdEncoding.EncodeToString(attached) + `"`),
+		"value.b64": []byte(base64.StdEncoding.EncodeToString(value) + "\n"),
+		"other":     []byte("Договор!\n"),
+		"root.pem":  root.PEM(), "bundle.pem": append(authority.PEM(), root.PEM()...), "issuing.pem": authority.PEM(),
+		"signer.pem": f.signer.PEM(), "stranger.pem": sigtest.Root(t, suite.ECDSAP256).PEM(),
+		"revoked.crl": revoked(t, authority, f.signer), "clean.crl": revoked(t, root, f.signer),
+		"empty": nil, "text": []byte(strings.Repeat("Lorem ipsum. ", 1000)),
+		"pdf": []byte("%PDF-1.7\n"), "docx": []byte("PK\x03\x04..."), "xml": []byte(`<?xml version="1.0"?><a/>`),
+		"cut.pem": []byte("-----BEGIN CMS-----\nMIIB\n"), "cut": f.detached[:len(f.detached)/2],
+	} {
+		writeFile(t, filepath.Join(dir, name), string(text))
+	}
+	return f
+}
+
+func wrap(s string) string {
+	var b strings.Builder
+	for ; len(s) > 64; s = s[64:] {
+		b.WriteString(s[:64] + "\r\n")
+	}
+	return b.String() + s + "\r\n"
+}
+
+// person is a signer with the numbers of Russian registers, and a name that
+// tries to rewrite the terminal.
+func person(t *testing.T, authority *sigtest.Party) *sigtest.Party {
+	t.Helper()
+	name, err := x509gost.BuildName([]x509gost.Attribute{
+		{OID: x509gost.OIDCommonName, Value: "Иванов \u202eИван"},
+		{OID: x509gost.OIDINN, Value: "123456789012"},
+		{OID: x509gost.OIDSNILS, Value: "12345678901"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := suite.GOST2012x512
+	key, err := s.Generate(sigtest.Random(99))
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509gost.CreateCertificate(&x509gost.Template{
+		Subject: name, SerialNumber: []byte{0x0a, 0xbc}, NotBefore: sigtest.Time.AddDate(0, -1, 0), NotAfter: sigtest.Time.AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature,
+	}, authority.Certificate, key.Public(), s, authority.Suite, x509gost.SignWith(sigtest.Random(98), authority.Key, authority.Suite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509gost.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &sigtest.Party{Certificate: cert, Suite: s, Key: key, Chain: append([]*x509gost.Certificate{authority.Certificate}, authority.Chain...)}
+}
+
+// revoked is a list of an authority with the certificate's number on it.
+func revoked(t *testing.T, authority, p *sigtest.Party) []byte {
+	t.Helper()
+	der, err := x509gost.CreateRevocationList(&x509gost.CRLTemplate{
+		ThisUpdate: sigtest.Time.Add(-time.Hour), NextUpdate: sigtest.Time.Add(24 * time.Hour), Number: []byte{1},
+		Revoked: []x509gost.RevokedEntry{{SerialNumber: p.Certificate.SerialNumber, At: sigtest.Time.Add(-2 * time.Hour)}},
+	}, authority.Certificate, authority.Suite, x509gost.SignWith(sigtest.Random(97), authority.Key, authority.Suite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+const at = " --at 2025-03-14T09:30:00Z"
+
+func TestVerifyVerdicts(t *testing.T) {
+	f := newSignedFiles(t)
+	sum := func(h *suite.Hash) string { return hex.EncodeToString(h.Digest([]byte(f.document)).Sum) }
+	const trusted = " --ca root.pem" + at
+	for _, c := range []struct {
+		name string
+		args string
+		code int
+		want []string // in what is printed
+	}{
+		{"the document lies beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: valid\n"}},
+		{"document named", "alone.p7s --original doc" + trusted, 0, []string{"Signature: valid\n"}},
+		{"attached", "attached" + trusted, 0, []string{"Signature: valid\n", "the attached document, 15 octets"}},
+		{"attached, the same document", "attached --original doc" + trusted, 0, []string{"Signature: valid\n"}},
+		{"attached, another document", "attached --original other" + trusted, 1, []string{"attached: NOT valid\n"}},
+		{"hash", "alone.p7s --hash " + sum(suite.Streebog512) + trusted, 0, []string{"Signature: valid\n"}},
+		{"hash of another document", "alone.p7s --hash " + strings.Repeat("00", 64) + trusted, 1, []string{"Signature: NOT valid\n", "wrong"}},
+		{"PEM", "pem --original doc" + trusted, 0, []string{"note: pem is PEM text: it was decoded first", "Signature: valid\n"}},
+		{"Base64", "base64" + trusted, 0, []string{"Base64 text", "Signature: valid\n"}},
+		{"answer of the server", "answer" + trusted, 0, []string{"in quotes", "Signature: valid\n"}},
+		{"bare", "value --original doc --cert signer.pem --intermediate issuing.pem" + trusted, 0, []string{"value: bare signature", "Signature: valid\n"}},
+		{"bare, in Base64", "value.b64 --original doc --cert signer.pem --ca bundle.pem" + at, 0, []string{"Signature: valid\n"}},
+		{"bare, over a hash", "value --cert signer.pem --ca bundle.pem --hash " + sum(suite.Streebog512) + at, 0, []string{"Signature: valid\n"}},
+		{"bare, another document", "value --original other --cert signer.pem --ca bundle.pem" + at, 1, []string{"Signature: NOT valid\n"}},
+		{"another document", "doc.sig --original other" + trusted, 1, []string{"Signature: NOT valid\n", "wrong    the signed digest is"}},
+		{"nobody trusted", "doc.sig" + at, 1, []string{"only the cryptography can hold", "NOT valid: the signature holds, but its signer is not trusted"}},
+		{"a stranger trusted", "doc.sig --ca stranger.pem" + at, 1, []string{"NOT valid: the signature holds, but its signer is not trusted"}},
+		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: valid\n"}},
+		{"expired", "doc.sig --ca root.pem --at 2030-01-01", 1, []string{"NOT valid: the signature holds", "was valid until"}},
+		{"revoked", "doc.sig --crl revoked.crl" + trusted, 1, []string{"NOT valid: the signature holds", "revoked"}},
+		{"a list of another authority", "doc.sig --crl clean.crl" + trusted, 0, []string{"Signature: valid\n"}},
+		{"a date alone", "doc.sig --at 2025-03-14 --ca root.pem", 0, []string{"Signature: valid\n"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := runProgram(t.Context(), "", append([]string{"verify"}, strings.Fields(c.args)...)...)
+			if r.code != c.code || r.err != "" {
+				t.Errorf("exit code %d, want %d; %s", r.code, c.code, r.err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(r.out, want) {
+					t.Errorf("printed\n%s\nwithout %q", r.out, want)
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyCannotJudge covers exit code 2, whose reason goes to standard error
+// or into the JSON.
+func TestVerifyCannotJudge(t *testing.T) {
+	newSignedFiles(t)
+	for _, c := range []struct{ name, args, want string }{
+		{"no file", "nowhere", "no such file"},
+		{"directory", ".", "is not a file"},
+		{"empty", "empty", "is empty"},
+		{"text", "text", "of another kind"},
+		{"PDF", "pdf", "PDF"},
+		{"Office", "docx", "Office"},
+		{"XML", "xml", "XML"},
+		{"cut PEM", "cut.pem", "looks like PEM text, but cannot be decoded"},
+		{"cut", "cut", "cut:"},
+		{"no document", "alone.p7s", "--original"},
+		{"no certificate", "value --original doc", "--cert"},
+		{"document and hash", "doc.sig --original doc --hash 00", "give one"},
+		{"hash too short", "doc.sig --hash 00", "has 64"},
+		{"hash in letters", "doc.sig --hash x", "hexadecimal"},
+		{"unknown algorithm", "doc.sig --hash 00 --hash-algorithm ROT13", "not known"},
+		{"algorithm without a hash", "doc.sig --hash-algorithm SHA-256", "needs --hash"},
+		{"time", "doc.sig --at yesterday", "--at"},
+		{"no root", "doc.sig --ca doc", "--ca"},
+		{"no intermediate", "doc.sig --intermediate nowhere", "--intermediate"},
+		{"no list", "doc.sig --crl root.pem", "no revocation list"},
+		{"two signers", "value --original doc --cert bundle.pem", "2 certificates"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"verify"}, strings.Fields(c.args)...)
+			r := runProgram(t.Context(), "", args...)
+			if r.code != 2 || r.out != "" || !strings.Contains(r.err, c.want) {
+				t.Errorf("exit code %d, printed %q and %q, want 2 and %q", r.code, r.out, r.err, c.want)
+			}
+			r = runProgram(t.Context(), "", append(args, "--json")...)
+			var got unknownVerdict
+			if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+				t.Fatalf("%v: %s", err, r.out)
+			}
+			if r.code != 2 || got.Verdict != "unknown" || got.File != strings.Fields(c.args)[0] || !strings.Contains(got.Error, c.want) {
+				t.Errorf("exit code %d, %+v", r.code, got)
+			}
+		})
+	}
+}
+
+// TestVerifyPrintsForPeople pins what a person reads, names made harmless.
+func TestVerifyPrintsForPeople(t *testing.T) {
+	newSignedFiles(t)
+	defer func(z *time.Location) { time.Local = z }(time.Local)
+	time.Local = time.FixedZone("MSK", 3*60*60)
+	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root.pem"}, strings.Fields(at)...)...)
+	const want = `doc.sig: signed message, 1 signature
+note: the document is taken from doc
+
+Signature: valid
+  signer   SNILS=12345678901,INN=123456789012,CN=Иванов �Иван
+           INN 123456789012, SNILS 12345678901
+  serial   0abc
+  issuer   CN=Issuing,C=RU
+  signed   2025-03-14 12:26:53 +03:00 (2025-03-14 09:26:53 UTC), as the signer says
+  with     GOST R 34.10-2012 512 bit, hash GR 34.11-2012 512, level BES
+  covers   the detached document, 15 octets
+  chain    1. SNILS=12345678901,INN=123456789012,CN=Иванов �Иван, valid 2025-02-14 to 2026-03-14
+           2. CN=Issuing,C=RU, valid 2024-03-14 to 2035-03-14
+           3. CN=Test Root gost2012-256,C=RU, valid 2024-03-14 to 2035-03-14, trusted
+`
+	got, notes, _ := strings.Cut(r.out, "  note ")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// Without a list nothing is known of revocation, and that is said.
+	if !strings.Contains(notes, "revocation list") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+// TestVerifyPrintsForPrograms pins the shape that programs rely on.
+func TestVerifyPrintsForPrograms(t *testing.T) {
+	f := newSignedFiles(t)
+	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--json", "--original", "other", "--ca", "root.pem"}, strings.Fields(at)...)...)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	signature := got["signatures"].([]any)[0].(map[string]any)
+	var codes []string
+	for _, x := range signature["findings"].([]any) {
+		if x := x.(map[string]any); x["fatal"] == true {
+			codes = append(codes, x["code"].(string))
+		}
+	}
+	if diff := cmp.Diff(1, len(codes)); diff != "" {
+		t.Errorf("fatal findings %v", codes)
+	}
+	delete(signature, "findings")
+	if n := len(signature["chain"].([]any)); n != 3 {
+		t.Errorf("the chain has %d certificates", n)
+	}
+	delete(signature, "chain")
+	want := map[string]any{
+		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "not_valid", "judged_at": "2025-03-14T09:30:00Z",
+		"signatures": []any{map[string]any{
+			"index": 0.0, "valid": false, "signature_holds": false, "trusted": true, "level": "BES",
+			"suite": "gost2012-512", "hash": "GR 34.11-2012 512", "covers": "the detached document, 16 octets",
+			"signing_time": "2025-03-14T09:26:53Z",
+			"signer": map[string]any{
+				"subject": "SNILS=12345678901,INN=123456789012,CN=Иванов \u202eИван", "issuer": "CN=Issuing,C=RU",
+				"identifiers": map[string]any{"INN": "123456789012", "SNILS": "12345678901"}, "serial": "0abc",
+				"not_before": "2025-02-14T09:26:53Z", "not_after": "2026-03-14T09:26:53Z",
+				"thumbprint": f.signer.Certificate.Thumbprint(),
+			},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.code != 1 {
+		t.Errorf("exit code %d, -want +got:\n%s", r.code, diff)
+	}
+}
+
+// TestVerifyTrustsTheDevServerBeside: with dev.json in its place no --ca is
+// needed, and the output says whom it trusts.
+func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
+	f := newSignedFiles(t)
+	writeFile(t, "tamga-data/dev.json", `{"ca_pem":"ca.pem"}`)
+	writeFile(t, "tamga-data/ca.pem", string(f.root.PEM()))
+	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig"}, strings.Fields(at)...)...)
+	if r.code != 0 || !strings.Contains(r.out, "note: no --ca is given: the authority of the server in ./tamga-data is trusted") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	}
+	r = runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "stranger.pem"}, strings.Fields(at)...)...)
+	if r.code != 1 {
+		t.Errorf("with --ca that server must not count: exit code %d", r.code)
+	}
+}
+
+// TestVerifyDecodedTextLeavesNothing: the temporary file is gone afterwards.
+func TestVerifyDecodedTextLeavesNothing(t *testing.T) {
+	newSignedFiles(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for _, file := range []string{"base64", "cut.pem"} {
+		runProgram(t.Context(), "", "verify", file)
+		if left := listing(t, dir); len(left) > 0 {
+			t.Errorf("%s left %v", file, left)
+		}
+	}
+}
+
+// TestVerifyEverySuite signs with the algorithms of all certificates dev makes.
+func TestVerifyEverySuite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, s := range suite.All() {
+		root := sigtest.Root(t, s)
+		signer := root.Signer(t, s, "signer")
+		message := sigtest.Make(t, cades.New(), signer, &sig.Job{
+			Document: sigtest.Document([]byte("document")), Params: sig.Params{"IsDetached": "True"},
+		})
+		for name, text := range map[string][]byte{"doc": []byte("document"), "doc.sig": message, "root": root.PEM()} {
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root"}, strings.Fields(at)...)...)
+		if want := fmt.Sprintf("with     %s, hash %s, level BES", algorithm(s.Name), s.Hash.Name); r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("%s: exit code %d, %q not in\n%s%s", s.Name, r.code, want, r.out, r.err)
+		}
+	}
+}
+
+// FuzzVerifyInput gives verify files of all kinds: it must end with one of its
+// exit codes and never find a stranger's signature valid.
+func FuzzVerifyInput(f *testing.F) {
+	for _, s := range []string{"", "-----BEGIN CMS-----\nMIIB\n-----END CMS-----\n", `"MIIB"`, "\xef\xbb\xbfMIIB", "%PDF-", "<a/>",
+		"\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0\x80\x00\x00\x00\x00"} {
+		f.Add([]byte(s))
+	}
+	dir := f.TempDir()
+	file, document := filepath.Join(dir, "file"), filepath.Join(dir, "document")
+	if err := os.WriteFile(document, []byte("document"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if err := os.WriteFile(file, in, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := runProgram(t.Context(), "", "verify", file, "--original", document, "--data", dir)
+		if r.code != 1 && r.code != 2 {
+			t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+		}
+	})
+}

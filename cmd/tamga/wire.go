@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
+	"tamga/internal/web/pkiapi"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/signapi"
+	"tamga/internal/web/tokenapi"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/raw"
+)
+
+// house is everything a process is made of. Every choice of the program is a
+// line in this file.
+type house struct {
+	config    *Config
+	log       *slog.Logger
+	db        *store.DB
+	ring      *vault.Ring
+	passwords *auth.Passwords
+	users     *user.Service
+	policies  *policy.Service
+	authority *authority.Service
+	keys      *keys.Service
+	audit     audit.Log
+	identity  *auth.Service // once handler has opened it
+}
+
+// formats are the signature formats by Signature.Type.
+func formats() map[string]sig.Format {
+	cms := cades.New()
+	return map[string]sig.Format{
+		"GOST3410": raw.New(),
+		"CAdES":    cms,
+		"CMS":      cms,
+	}
+}
+
+// openHouse opens the database and puts the rooms together. It writes nothing:
+// a database without tables is found out by the first who needs one.
+func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, error) {
+	ring, err := openRing(config)
+	if err != nil {
+		return nil, err
+	}
+	address, err := config.databaseURL()
+	if err != nil {
+		return nil, err
+	}
+	h := &house{config: config, log: log, ring: ring}
+	holder, err := vault.NewSoftHolder(ring, rand.Reader, vault.SoftOptions{
+		MemoryKiB: uint32(config.Argon2.Memory >> 10),
+		Passes:    uint32(config.Argon2.Passes),
+		Parallel:  config.Argon2.Parallel,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.passwords, err = auth.NewPasswords(auth.PasswordCost{
+		MemoryKiB: uint32(config.Argon2.Memory >> 10),
+		Passes:    uint32(config.Argon2.Passes),
+		Lanes:     1,
+	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if h.db, err = store.Open(ctx, store.Options{URL: address}); err != nil {
+		return nil, err
+	}
+	h.audit = store.Audit{DB: h.db}
+	h.users = &user.Service{Store: store.Users{DB: h.db}, Sessions: sessions{h.db}, Now: time.Now, Rand: rand.Reader}
+	allowed := config.Policy.AllowedSignatureTypes
+	if len(allowed) == 0 {
+		for name := range formats() {
+			allowed = append(allowed, name)
+		}
+	}
+	h.policies = &policy.Service{Store: store.Policies{DB: h.db}, Rules: policy.Rules{
+		AllowedSignatureTypes: allowed,
+		AllowHashSigning:      config.Policy.AllowHashSigning,
+	}}
+	h.authority, err = authority.New(authority.Config{BaseURL: config.publicURL()}, store.Authority{DB: h.db}, holder, rand.Reader, time.Now)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	h.keys, err = keys.New(keys.Options{
+		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
+		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts,
+	})
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *house) close() {
+	if err := h.db.Close(); err != nil {
+		h.log.Error("closing the database", "error", err)
+	}
+}
+
+// openRing reads the master keys.
+func openRing(config *Config) (*vault.Ring, error) {
+	keys := map[string][]byte{}
+	for id, file := range config.MasterKeys.Files {
+		what := "master key " + id
+		text, err := ownSecret(config.path(file), what)
+		if err != nil {
+			return nil, err
+		}
+		if keys[id], err = hex.DecodeString(text); err != nil || len(keys[id]) != 32 {
+			return nil, fmt.Errorf("%s: want 64 hexadecimal digits; make one with: openssl rand -hex 32", what)
+		}
+	}
+	return vault.NewRing(config.MasterKeys.Active, keys, rand.Reader)
+}
+
+// sessions lets the room user end tokens, which belong to the room auth.
+type sessions struct{ db *store.DB }
+
+func (s sessions) EndAll(ctx context.Context, userID string) error {
+	return store.Tokens{DB: s.db}.RevokeTokens(ctx, userID)
+}
+
+// auth opens the room that proves identities. Its token signing key is in the
+// database, which has to have its tables.
+func (h *house) auth(ctx context.Context) (*auth.Service, error) {
+	tokens := store.Tokens{DB: h.db}
+	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.newTokenKey)
+	if err != nil {
+		return nil, fmt.Errorf("the token signing key: %w", err)
+	}
+	var opened []auth.TokenKey
+	for _, k := range sealed {
+		signer, err := h.openTokenKey(k)
+		if err != nil {
+			return nil, fmt.Errorf("the token signing key %s: %w", k.ID, err)
+		}
+		opened = append(opened, auth.TokenKey{ID: k.ID, Signer: signer})
+	}
+	settings := auth.DefaultSettings()
+	settings.Issuer = h.config.publicURL() + h.config.IDP
+	settings.Resource, settings.Aliases = h.config.Resource, h.config.ResourceAliases
+	settings.TokenLife = h.config.Tokens.AccessLife
+	settings.Failures = h.config.Passwords.Attempts
+	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
+	return auth.New(settings, auth.Deps{Store: tokens, Passwords: h.passwords, Keys: opened, Now: time.Now, Rand: rand.Reader})
+}
+
+func tokenKeyPlace(id string) vault.Place {
+	return vault.Place{Purpose: "token signing key", Table: "signing_keys", Row: id, Column: "sealed"}
+}
+
+func (h *house) newTokenKey() (auth.SealedKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return auth.SealedKey{}, err
+	}
+	plain, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return auth.SealedKey{}, err
+	}
+	defer clear(plain)
+	id := uuid.NewString()
+	sealed, err := h.ring.Seal(tokenKeyPlace(id), plain)
+	return auth.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
+}
+
+func (h *house) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
+	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	key, err := x509.ParsePKCS8PrivateKey(plain)
+	if err != nil {
+		return nil, errors.New("it is no PKCS #8 key")
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("it cannot sign")
+	}
+	return signer, nil
+}
+
+// clients returns the applications of the configuration.
+func (h *house) clients() (*auth.Clients, error) {
+	var list []auth.Client
+	for _, c := range h.config.Clients {
+		client := auth.Client{ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant}
+		if !client.Public {
+			secret, err := ownSecret(h.config.path(c.SecretFile), "secret of client "+c.ID)
+			if err != nil {
+				return nil, err
+			}
+			client.Secret = auth.HashSecret(secret)
+		}
+		list = append(list, client)
+	}
+	return auth.NewClients(list)
+}
+
+// handler puts all doors on one server.
+func (h *house) handler(ctx context.Context) (http.Handler, error) {
+	if err := h.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.authority.Bootstrap(ctx); err != nil {
+		return nil, fmt.Errorf("the built-in authority: %w", err)
+	}
+	if err := signing.Canary(rand.Reader); err != nil {
+		return nil, err
+	}
+	identity, err := h.auth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.identity = identity
+	clients, err := h.clients()
+	if err != nil {
+		return nil, err
+	}
+	spool, err := blob.NewSpool(h.config.path(h.config.SpoolDir))
+	if err != nil {
+		return nil, err
+	}
+	signer := &signing.Service{Formats: formats(), Keys: h.keys, Policy: h.policies, Spool: spool, Now: time.Now}
+
+	gate := &rest.Gate{
+		Identify: identity.Authenticate,
+		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return signer.NewIntake(ctx, who) },
+		Audit:    h.audit,
+		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest)},
+		Log:      h.log,
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	mux := http.NewServeMux()
+	rest.MountAPI(mux, h.config.SignServer, gate, signapi.New(signer, h.keys).Routes())
+	rest.Mount(mux, h.config.IDP, gate, tokenapi.New(identity, clients).Routes())
+	rest.Mount(mux, "", gate, pkiapi.New(h.authority).Routes())
+	rest.Health(mux, h.db.Ping, rest.MetricsPage(registry), h.log)
+	return rest.Front(mux, h.log, rest.NewMetrics(registry)), nil
+}
+
+// usable refuses a database of another schema; one that a later release
+// migrated is fine, since migrations only add.
+func (h *house) usable(ctx context.Context) error {
+	err := h.db.Migrated(ctx)
+	var schema *store.SchemaError
+	if errors.As(err, &schema) && schema.Newer() {
+		h.log.Warn("the database was migrated by a later release", "error", err)
+		return nil
+	}
+	return err
+}
+
+// work does what is due now and then beside the handler, until ctx ends.
+func (h *house) work(ctx context.Context) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := h.identity.Sweep(ctx); err != nil && ctx.Err() == nil {
+				h.log.Error("sweeping expired tokens", "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package tamga
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The plan of docs/architecture.md as a test. It knows three facts: the order of
+// the floors, the order of the domain rooms, and the standard packages that mean
+// "outside". A change to one of them is a design decision.
+
+// floors, from the ground up. The two outer walls share a floor and never meet.
+var floors = []struct {
+	prefix string
+	level  int
+}{
+	{"gost", 0},
+	{"pki", 1},
+	{"sig", 2},
+	{"internal/domain", 3},
+	{"internal/adapter", 4},
+	{"internal/web", 4},
+	{"cmd", 5},
+	// Judges and benchmarks stand beside the house: tests lean on them, nothing
+	// of the product does.
+	{"internal/judge", -1},
+}
+
+// rooms inside a floor, each may import those before it. A room of two levels
+// ("gost3410/internal/field") takes the place of its first.
+var rooms = map[string][]string{
+	"gost":             {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
+	"pki":              {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
+	"sig":              {"", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
+	"internal/domain":  {"fault", "vault", "audit", "policy", "notify", "contact", "user", "device", "auth", "authority", "keys", "document", "signing", "confirm"},
+	"internal/adapter": {"store", "blob", "evidence", "mail", "sms", "push", "webhook", "idp"},
+	"internal/web":     {"rest", "signapi", "umsapi", "tokenapi", "pkiapi", "svsapi", "deviceapi", "console"},
+}
+
+// downstairs says which rooms below its floor a domain room may see besides the
+// rooms to its left; a name without a slash is a whole floor.
+var downstairs = map[string][]string{
+	"vault":     {"pki", "gost"},
+	"authority": {"pki", "gost"},
+	"keys":      {"pki", "gost"},
+	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite"},
+	"auth":      {"gost/streebog", "pki/suite", "pki/x509gost"},
+	"device":    {"gost/streebog", "pki/suite", "pki/x509gost"},
+}
+
+// outside are the standard packages that reach out of the process. No floor
+// below the walls imports them.
+var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "database/sql", "log", "log/slog", "syscall", "io/ioutil", "path/filepath"}
+
+type place struct {
+	prefix, room string
+	level        int
+}
+
+func placeOf(dir string) (place, bool) {
+	for _, f := range floors {
+		if dir == f.prefix || strings.HasPrefix(dir, f.prefix+"/") {
+			room, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, f.prefix), "/"), "/")
+			return place{f.prefix, room, f.level}, true
+		}
+	}
+	return place{}, false
+}
+
+func TestFloors(t *testing.T) {
+	checked := 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (name == "bench" || name == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		dir := path.Dir(filepath.ToSlash(name))
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+		from, ok := placeOf(dir)
+		if !ok {
+			t.Errorf("%s stands outside the house: no floor of the plan has the folder %s", name, dir)
+			return nil
+		}
+		checked++
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if why := refuse(from, imported); why != "" {
+				t.Errorf("%s imports %s: %s", name, imported, why)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked < 20 {
+		t.Fatalf("only %d files were checked: the walk does not see the house", checked)
+	}
+}
+
+// isForTests says whether a room is there for tests: its name ends so, and
+// nothing of the product may import it.
+func isForTests(room string) bool { return strings.HasSuffix(room, "test") }
+
+// refuse says why a file in from may not import a package, or "".
+func refuse(from place, imported string) string {
+	local, ours := strings.CutPrefix(imported, "tamga/")
+	if !ours {
+		if from.level >= 0 && from.level < 4 && slices.Contains(outside, imported) && !isForTests(from.room) {
+			return "below the walls nothing reaches outside"
+		}
+		return ""
+	}
+	to, ok := placeOf(local)
+	switch {
+	case !ok:
+		return "it is on no floor of the plan"
+	case from.level < 0:
+		return ""
+	case strings.HasPrefix(local, from.prefix+"/"+from.room+"/"):
+		return "" // a room inside this one
+	case to.level < 0 || isForTests(to.room) && !isForTests(from.room):
+		return "it is for tests only"
+	case to.level > from.level:
+		return "nothing looks up"
+	case isForTests(from.room):
+		return ""
+	case to.prefix == from.prefix && to.room == from.room:
+		return ""
+	case to.prefix == from.prefix:
+		line := rooms[from.prefix]
+		i, j := slices.Index(line, from.room), slices.Index(line, to.room)
+		if i < 0 || j < 0 {
+			return "a room of this floor is missing from the plan"
+		}
+		if j > i {
+			return "a room imports those before it only"
+		}
+		if from.prefix == "internal/adapter" {
+			return "an adapter knows no other adapter"
+		}
+		if from.prefix == "internal/web" && to.room != "rest" {
+			return "doors share the kit and nothing else"
+		}
+		return ""
+	case from.prefix == "internal/web" && to.prefix == "internal/adapter", from.prefix == "internal/adapter" && to.prefix == "internal/web":
+		return "the outer walls never meet"
+	case from.prefix == "internal/web" && to.prefix != "internal/domain":
+		return "a door speaks to the domain only"
+	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit":
+		return "the kit knows fault and audit only"
+	case from.prefix == "internal/domain":
+		for _, allowed := range downstairs[from.room] {
+			if to.prefix == allowed || to.prefix+"/"+to.room == allowed {
+				return ""
+			}
+		}
+		return "this room may not look at that floor"
+	}
+	return ""
+}
