@@ -119,10 +119,3 @@ func retryable(err error) bool {
 	}
 	return sqliteRetryable(err)
 }
-
-// duplicate reports a violated unique constraint. Inside a PostgreSQL
-// transaction the error also ends the transaction, so where a duplicate is an
-// expected answer the statement says ON CONFLICT DO NOTHING and counts rows.
-func duplicate(err error) bool {
-	return postgresCode(err) == pgUniqueViolation || sqliteDuplicate(err)
-}

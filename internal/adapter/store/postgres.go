@@ -12,7 +12,6 @@ import (
 
 // SQLSTATE values (PostgreSQL manual, appendix A).
 const (
-	pgUniqueViolation      = "23505"
 	pgSerializationFailure = "40001"
 	pgDeadlockDetected     = "40P01"
 )

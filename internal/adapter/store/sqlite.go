@@ -13,13 +13,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Result codes of SQLite (https://www.sqlite.org/rescode.html). The low octet
-// is the primary code, the rest tells the variant.
+// Primary result codes of SQLite (https://www.sqlite.org/rescode.html): the low
+// octet of a code; the rest tells the variant.
 const (
-	sqliteBusy          = 5
-	sqliteLocked        = 6
-	sqliteConstraintKey = 1555 // SQLITE_CONSTRAINT_PRIMARYKEY
-	sqliteConstraintUnq = 2067 // SQLITE_CONSTRAINT_UNIQUE
+	sqliteBusy   = 5
+	sqliteLocked = 6
 )
 
 // sqliteWait is how long a statement waits for a lock held by another process.
@@ -86,11 +84,6 @@ func sqliteMigrationLock(ctx context.Context, path string) (unlock func() error,
 		return nil, errors.Join(fmt.Errorf("waiting for another migration to finish: %w", err), pool.Close())
 	}
 	return func() error { return errors.Join(tx.Rollback(), pool.Close()) }, nil
-}
-
-func sqliteDuplicate(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code() == sqliteConstraintUnq || e.Code() == sqliteConstraintKey)
 }
 
 func sqliteRetryable(err error) bool {

@@ -4,8 +4,9 @@
 //
 // There is one text of SQL for both engines: $1 parameters, BOOLEAN and BIGINT
 // columns, INSERT ... ON CONFLICT DO NOTHING where a duplicate is an answer and
-// not an accident. What differs (opening, error codes, a few words of the
-// migrations) lives in sqlite.go, postgres.go and migrate.go.
+// not an accident (a violated constraint would end a PostgreSQL transaction).
+// What differs (opening, error codes, a few words of the migrations) lives in
+// sqlite.go, postgres.go and migrate.go.
 //
 // Conventions of every table:
 //   - a time is a BIGINT, milliseconds since 1970 in UTC; 0 stands for the zero
