@@ -70,8 +70,7 @@ func TestKillDuringSigning(t *testing.T) {
 	senders.Wait()
 
 	// On the same address, since it is what tokens are issued by.
-	address, _, _ := strings.Cut(strings.TrimPrefix(server.dev.BaseURL, "http://"), "/")
-	again := startDev(t, dir, "--listen", address)
+	again := startDev(t, dir, "--listen", strings.TrimPrefix(server.url, "http://"))
 	if again.dev.User != server.dev.User || len(again.dev.Certificates) != len(server.dev.Certificates) {
 		t.Fatal("dev.json names another user or other certificates after the restart")
 	}

@@ -42,7 +42,8 @@ func (a asProgram) Run() int {
 type process struct {
 	t    testing.TB
 	cmd  *exec.Cmd
-	dir  string
+	url  string // scheme, host and port it listens on
+	dir  string // of --dev
 	dev  *devDescription
 	done chan struct{}
 }
@@ -73,7 +74,18 @@ func plainProgram(t testing.TB) string {
 
 func startProgram(t testing.TB, program, dir string, more ...string) *process {
 	t.Helper()
-	args := append([]string{"serve", "--dev", "--data", dir, "--listen", "127.0.0.1:0"}, more...)
+	p := startServer(t, program, append([]string{"serve", "--dev", "--data", dir, "--listen", "127.0.0.1:0"}, more...)...)
+	p.dir = dir
+	var err error
+	if p.dev, err = readDev(dir); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// startServer starts the program and waits until it says that it listens.
+func startServer(t testing.TB, program string, args ...string) *process {
+	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), asProgramVariable+"=1")
 	stderr, err := cmd.StderrPipe()
@@ -83,17 +95,16 @@ func startProgram(t testing.TB, program, dir string, more ...string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, cmd: cmd, dir: dir, done: make(chan struct{})}
-	listening := make(chan struct{})
+	p := &process{t: t, cmd: cmd, done: make(chan struct{})}
+	listening := make(chan string, 1)
 	go func() {
 		defer close(p.done)
 		lines := bufio.NewScanner(stderr)
 		lines.Buffer(nil, 1<<20)
-		said := false
 		for lines.Scan() {
-			if !said && strings.Contains(lines.Text(), "listening") {
-				said = true
-				close(listening)
+			if _, address, ok := strings.Cut(lines.Text(), "msg=listening address="); ok {
+				address, _, _ = strings.Cut(address, " ")
+				listening <- "http://" + address
 			}
 			if testing.Verbose() {
 				fmt.Fprintln(os.Stderr, "  server:", lines.Text())
@@ -102,14 +113,11 @@ func startProgram(t testing.TB, program, dir string, more ...string) *process {
 	}()
 	t.Cleanup(p.kill)
 	select {
-	case <-listening:
+	case p.url = <-listening:
 	case <-p.done:
 		t.Fatal("the server ended before it was ready")
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the server was not ready in two minutes")
-	}
-	if p.dev, err = readDev(dir); err != nil {
-		t.Fatal(err)
 	}
 	return p
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// configKeys lists the last parts of all keys of the configuration.
+func configKeys() []string {
+	var keys []string
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
+				keys = append(keys, key)
+			}
+			inner := f.Type
+			if inner.Kind() == reflect.Slice {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct && f.IsExported() {
+				walk(inner)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func TestSettings(t *testing.T) {
+	c, err := loadConfig("", []string{
+		"limits.signing_request=10MiB", "limits.other_request=512", "tokens.access_life=1m30s", "policy.allow_hash_signing=false",
+		"resource_aliases=[a, b]", "listen=127.0.0.1:1", "pin.attempts=3",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limits.SigningRequest != 10<<20 || c.Limits.OtherRequest != 512 || c.Tokens.AccessLife != 90*time.Second ||
+		c.Policy.AllowHashSigning || !slices.Equal(c.ResourceAliases, []string{"a", "b"}) || c.Listen != "127.0.0.1:1" || c.PIN.Attempts != 3 {
+		t.Errorf("got %+v", c)
+	}
+	if c.Argon2.Memory != 19<<20 {
+		t.Errorf("a setting changed its neighbour: argon2.memory is %d", c.Argon2.Memory)
+	}
+	for _, wrong := range []string{"listen", "nothing=1", "limits.signing_request=many", "limits.signing_request=-1", "limits=1", "limits.signing_request=9999999999999GiB"} {
+		if _, err := loadConfig("", []string{wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("--set %s: got %v", wrong, err)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tamga/internal/adapter/store/storetest"
+)
+
+// TestProduction sets an installation up as docs/config.md says, over
+// PostgreSQL: configuration, master key, migration, group, user, certificate, a
+// client with a secret, and two processes that are one service.
+func TestProduction(t *testing.T) {
+	database := storetest.PostgreSQL(t).Database(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("master.key", strings.Repeat("0123456789abcdef", 4)+"\n")
+	write("exchange.secret", "a secret of the exchange\n")
+	password := write("password", "correct horse battery staple\n")
+	config := write("tamga.yaml", fmt.Sprintf(`
+listen: 127.0.0.1:0
+public_url: http://sign.example.org
+database: %q
+master_keys: {active: "2026", files: {"2026": master.key}}
+clients:
+  - {id: exchange, secret_file: exchange.secret, password_grant: true}
+log: {format: text}
+`, database))
+	p := &process{t: t}
+	p.command("", "config", "check", "--config", config)
+	p.command("", "migrate", "--config", config)
+	p.command("", "migrate", "--config", config) // a second time changes nothing
+	p.command("", "group", "add", "Default", "--config", config)
+	p.command("", "user", "add", "petrov", "--group", "Default", "--password-file", password, "--config", config)
+	p.command("", "cert", "issue", "petrov", "--default", "--config", config)
+
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := startServer(t, program, "serve", "--config", config)
+	two := startServer(t, program, "serve", "--config", config)
+
+	grant := func(s *process, secret string) (int, []byte) {
+		t.Helper()
+		form := url.Values{"grant_type": {"password"}, "username": {"petrov"}, "password": {"correct horse battery staple"},
+			"resource": {"URN:cryptopro:dss:signserver:SignServer"}}
+		request, err := http.NewRequest("POST", s.url+"/STS/oauth/token", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth("exchange", secret)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return readAll(t, response)
+	}
+	if status, body := grant(one, "not the secret"); status != 401 || !strings.Contains(string(body), "invalid_client") {
+		t.Errorf("a wrong client secret is answered %d %s", status, body)
+	}
+	status, body := grant(one, "a secret of the exchange")
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal(body, &token); err != nil || status != 200 {
+		t.Fatalf("no token: %d %s", status, body)
+	}
+	for i, s := range []*process{one, two} {
+		status, body := s.do(t.Context(), "POST", s.url+"/SignServer/rest/api/documents/", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
+		if status != 200 {
+			t.Errorf("process %d answers the token of process 0 with %d %s", i, status, body)
+		}
+	}
+	p.command("", "user", "lock", "petrov", "--config", config)
+	for i, s := range []*process{one, two} {
+		status, body := s.do(t.Context(), "POST", s.url+"/SignServer/api/documents", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
+		if status != 401 {
+			t.Errorf("process %d answers a locked user with %d %s", i, status, body)
+		}
+	}
+	for i, s := range []*process{one, two} {
+		if err := s.stop(); err != nil {
+			t.Errorf("process %d ends with %v", i, err)
+		}
+	}
+}
+
+// TestServeRefuses: what could do harm or cannot work is said before anything is
+// served, all of it at once.
+func TestServeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "tamga.yaml")
+	for _, c := range []struct {
+		name, text string
+		says       []string
+	}{
+		{"unknown key", "listn: x", []string{"listn"}},
+		{"several faults", "listen: nowhere\ntokens: {access_life: 0s}\nlog: {level: loud}", []string{"listen:", "tokens.access_life:", "log.level:", "master_keys.active:"}},
+		{"password in the URL", "database: postgres://u:p@localhost/db", []string{"database_password_file"}},
+		{"a secret that others can read", "master_keys: {active: a, files: {a: open.key}}", []string{"chmod 600"}},
+		{"no tables", "master_keys: {active: a, files: {a: master.key}}", []string{"tamga migrate"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, mode := range map[string]os.FileMode{"open.key": 0o644, "master.key": 0o600} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Repeat("ab", 32)), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(config, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errs bytes.Buffer
+			err := run(t.Context(), []string{"serve", "--config", config, "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, &errs)
+			if c.name == "several faults" { // --listen would mend one of them
+				err = run(t.Context(), []string{"serve", "--config", config}, strings.NewReader(""), &out, &errs)
+			}
+			if err == nil {
+				t.Fatal("it serves")
+			}
+			for _, text := range c.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%v\ndoes not say %q", err, text)
+				}
+			}
+		})
+	}
+	t.Run("dev beyond loopback", func(t *testing.T) {
+		err := run(t.Context(), []string{"serve", "--dev", "--data", filepath.Join(dir, "dev"), "--listen", "0.0.0.0:0"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "loopback") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestConfigManual: docs/config.md names every key of the configuration.
+func TestConfigManual(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range configKeys() {
+		if !bytes.Contains(manual, []byte(key)) {
+			t.Errorf("docs/config.md does not mention %s", key)
+		}
+	}
+}

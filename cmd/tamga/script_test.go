@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the scripts of testdata, which read like a manual.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"waitready": waitReady,
+		},
+		Setup: func(env *testscript.Env) error {
+			// Secrets are files that their owner alone may read.
+			return os.Chmod(env.Getenv("WORK")+"/password", 0o600)
+		},
+	})
+}
+
+// waitReady DIR waits until the server started with --dev --data DIR is ready.
+func waitReady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitready DIR")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	// Nothing in a script tells that another process is ready but asking it.
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if d, err := readDev(ts.MkAbs(args[0])); err == nil && answers(ctx, d) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("the server was not ready in a minute")
+		}
+	}
+}
+
+func answers(ctx context.Context, d *devDescription) bool {
+	u, err := url.Parse(d.BaseURL)
+	if err != nil {
+		return false
+	}
+	request, err := http.NewRequestWithContext(ctx, "GET", u.Scheme+"://"+u.Host+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
