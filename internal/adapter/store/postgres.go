@@ -33,7 +33,7 @@ func (db *DB) openPostgres(address string, connections int) error {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db.engine, db.write, db.read = postgresEngine, pool, pool
+	db.engine, db.write, db.read, db.queries = postgresEngine, pool, pool, pool
 	return nil
 }
 

@@ -10,21 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// runner is what a transaction and a pool have in common.
-type runner interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+// querier is what a transaction, a pool and its prepared statements have in common.
+type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // row is a result row to scan.
 type row interface{ Scan(dest ...any) error }
 
-// runner gives the transaction of ctx, or the pool of readers.
-func (db *DB) runner(ctx context.Context) runner {
+// querier gives the transaction of ctx, or the pool of readers.
+func (db *DB) querier(ctx context.Context) querier {
 	if t := db.transaction(ctx); t != nil {
 		return t.tx
 	}
-	return db.read
+	return db.queries
 }
 
 // exec runs one changing statement and counts the rows it changed: in the
@@ -33,7 +32,7 @@ func (db *DB) runner(ctx context.Context) runner {
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := db.committer.Do(ctx, func(ctx context.Context) error {
-		res, err := db.runner(ctx).ExecContext(ctx, query, legible(args)...)
+		res, err := db.transaction(ctx).tx.ExecContext(ctx, query, legible(args)...)
 		if err != nil {
 			return err
 		}
@@ -57,7 +56,7 @@ func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query st
 
 // all reads every row of a query. Queries over tables that grow carry a LIMIT.
 func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
-	rows, err := db.runner(ctx).QueryContext(ctx, query, legible(args)...)
+	rows, err := db.querier(ctx).QueryContext(ctx, query, legible(args)...)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

@@ -54,6 +54,7 @@ type DB struct {
 	engine    engine
 	write     *sql.DB // transactions and changes; one connection on SQLite
 	read      *sql.DB // single statements that change nothing
+	queries   querier // read, with its statements kept prepared where the driver does not
 	now       func() time.Time
 	path      string // of the SQLite file
 	committer *Committer
