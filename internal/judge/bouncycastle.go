@@ -97,6 +97,19 @@ func (c *Castle) VerifyCMS(cms, content, caPEM []byte) error {
 	return c.ask("cms", c.fresh(cms), beside, c.fresh(caPEM))
 }
 
+// VerifyCAdES is VerifyCMS with every countersignature, nested ones included, and
+// every time stamp of the signatures and of their references, by imprints of its
+// own; counts is how many signers, countersignatures and time stamps there are.
+func (c *Castle) VerifyCAdES(cms, content, caPEM []byte, counts [3]int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	beside := "-"
+	if content != nil {
+		beside = c.fresh(content)
+	}
+	return c.ask("cades", c.fresh(cms), beside, c.fresh(caPEM), fmt.Sprintf("%d,%d,%d", counts[0], counts[1], counts[2]))
+}
+
 // VerifyRaw judges a bare signature over data by the key of a certificate.
 func (c *Castle) VerifyRaw(certDER, data, value []byte) error {
 	c.mu.Lock()

@@ -3,10 +3,25 @@
 // 5280, 6) and whether it was revoked. Everything it knows is handed to it; it
 // fetches nothing and asks no clock.
 //
+// # Revocation
+//
+// Revocation lists and OCSP answers count alike. One that names the certificate
+// as revoked counts whenever it was made: what was revoked stays so, and only
+// the date decides whether it was before the moment of the judgement. One that
+// clears it counts when it is in force at that moment, or was made later, as long
+// as the certificate had not expired by then (afterwards issuers may forget):
+// who was not revoked later was not revoked before.
+//
+// A CRL counts when the key that issued the certificate signed it; lists signed
+// by a separate key of the same name are not used. An OCSP answer counts when the
+// issuer signed it or whom the issuer certified for it; a responder chosen by
+// local configuration is not known here.
+//
+// # Limits
+//
 // Not processed are name constraints, policy constraints and mappings, indirect
 // and delta CRLs: where such an extension is critical, the certificate or the
-// list is refused. A CRL counts when the key that issued the certificate signed
-// it; lists signed by a separate key of the same name are not used.
+// list is refused.
 package chain
 
 import (
@@ -15,6 +30,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/pki/ocsp"
 	"tamga/pki/x509gost"
 )
 
@@ -38,12 +54,15 @@ type Options struct {
 	Intermediates []*x509gost.Certificate
 	// CRLs are lists of any issuers; those that do not apply are passed over.
 	CRLs []*x509gost.RevocationList
+	// OCSP are answers of any responders, passed over likewise.
+	OCSP []*ocsp.Basic
 	// At is the moment of the judgement.
 	At time.Time
 	// Usage are extended key usages of which the leaf must allow one; none: any.
 	Usage []x509gost.OID
-	// RequireRevocation refuses a path when a certificate below the anchor has
-	// no CRL in force. Otherwise that is a finding that is not fatal.
+	// RequireRevocation refuses a path when neither a CRL nor an OCSP answer
+	// clears a certificate below the anchor. Otherwise that is a finding that is
+	// not fatal.
 	RequireRevocation bool
 }
 
@@ -53,6 +72,18 @@ type Verdict struct {
 	// far as the search got.
 	Chain    []*x509gost.Certificate
 	Findings []Finding
+	// Evidence says for each certificate of Chain, by the same index, what decided
+	// whether it was revoked. It is empty in a refusal without a path.
+	Evidence []Proof
+}
+
+// Proof is an OCSP answer or a revocation list. It is neither for an anchor, for
+// a responder whose issuer wants it unchecked, and where nothing is known.
+type Proof struct {
+	OCSP       *ocsp.Basic
+	CRL        *x509gost.RevocationList
+	ThisUpdate time.Time             // when that was true; zero without either
+	Responder  *x509gost.Certificate // who signed OCSP; nil without
 }
 
 // Finding is one thing noticed. Fatal ones are reasons of a refusal.
@@ -80,6 +111,9 @@ const (
 	CodeRevocationUnknown = "revocation-unknown"
 	CodeListUnusable      = "crl-unusable"
 	CodeListStale         = "crl-stale"
+	CodeAnswerUnusable    = "ocsp-unusable"
+	CodeAnswerStale       = "ocsp-stale"
+	CodeAnswerUnknown     = "ocsp-unknown" // the responder does not know the certificate
 )
 
 // kinds says which error a fatal finding amounts to.

@@ -16,11 +16,14 @@ var processed = []x509gost.OID{
 	x509gost.OIDBasicConstraints, x509gost.OIDKeyUsage, x509gost.OIDExtKeyUsage,
 	x509gost.OIDSubjectKeyID, x509gost.OIDAuthorityKeyID, x509gost.OIDPrivateKeyUsage,
 	x509gost.OIDSubjectAltName, x509gost.OIDPolicies, x509gost.OIDCRLPoints, x509gost.OIDInfoAccess,
+	x509gost.OIDOCSPNoCheck,
 }
 
-// judge looks at every certificate of a complete path, leaf first.
-func (s *search) judge(path []*x509gost.Certificate) []Finding {
+// judge looks at every certificate of a complete path, leaf first, and says what
+// decided about each.
+func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 	var f findings
+	evidence := make([]Proof, len(path))
 	below := 0 // authorities under the one looked at, self-issued ones not counted
 	for i, c := range path {
 		anchor := i == len(path)-1
@@ -38,10 +41,10 @@ func (s *search) judge(path []*x509gost.Certificate) []Finding {
 			}
 		}
 		if !anchor {
-			s.revocation(&f, c, path[i+1])
+			evidence[i] = s.revocation(&f, c, path[i+1])
 		}
 	}
-	return f
+	return f, evidence
 }
 
 type findings []Finding

@@ -4,47 +4,94 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"tamga/pki/ocsp"
 	"tamga/pki/x509gost"
 )
 
-// revocation looks for c in the lists of its issuer. A list in force at the
-// moment of the judgement that does not name c clears it. An entry counts in
-// any list the issuer signed, in force or not: what was revoked stays so.
-func (s *search) revocation(f *findings, c, issuer *x509gost.Certificate) {
-	var known *x509gost.RevokedEntry
-	cleared, seen := false, 0
+// openAnswer is how long an OCSP answer without nextUpdate speaks for: such a
+// responder says that it always has a newer one (RFC 6960, 4.2.2.1).
+const openAnswer = 10 * time.Minute
+
+// status is what is known about one certificate of a path.
+type status struct {
+	revoked bool // somebody said so, whenever
+	at      time.Time
+	reason  int
+	by      Proof // who said so first, or who cleared it
+	cleared bool
+	seen    int // lists and answers about it, usable or not
+}
+
+// revoke notes a revocation; of several the earliest counts.
+func (st *status) revoke(at time.Time, reason int, by Proof) {
+	if !st.revoked || at.Before(st.at) {
+		st.revoked, st.at, st.reason, st.by = true, at, reason, by
+	}
+}
+
+// clear notes evidence that the certificate is not revoked. An OCSP answer, which
+// is asked first, stays before a list; of one kind the latest counts.
+func (st *status) clear(by Proof) {
+	if st.revoked {
+		return
+	}
+	if !st.cleared || st.by.OCSP == nil && by.OCSP != nil ||
+		(st.by.OCSP == nil) == (by.OCSP == nil) && by.ThisUpdate.After(st.by.ThisUpdate) {
+		st.cleared, st.by = true, by
+	}
+}
+
+// revocation finds out whether c, which issuer issued, was revoked at the moment
+// of the judgement, and returns what decided it.
+func (s *search) revocation(f *findings, c, issuer *x509gost.Certificate) Proof {
+	var st status
+	s.answers(f, &st, c, issuer)
+	s.lists(f, &st, c, issuer, s.At)
+	switch {
+	case st.revoked && !st.at.After(s.At):
+		f.add(CodeRevoked, true, c, "was revoked at %s (reason %d), judged at %s", stamp(st.at), st.reason, stamp(s.At))
+	case st.revoked:
+		f.add(CodeRevokedLater, false, c, "was revoked at %s (reason %d), after the moment of the judgement %s", stamp(st.at), st.reason, stamp(s.At))
+	case st.cleared:
+	case unchecked(c):
+	case st.seen == 0:
+		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has no revocation list of its issuer and no OCSP answer among the %d and %d at hand", len(s.CRLs), len(s.OCSP))
+	default:
+		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has neither a revocation list nor an OCSP answer in force among the %d about it", st.seen)
+	}
+	return st.by
+}
+
+// unchecked tells that a certificate is one of a responder and its issuer wants
+// nobody to look for its revocation.
+func unchecked(c *x509gost.Certificate) bool {
+	return ocsp.NoCheck(c) && slices.ContainsFunc(c.ExtKeyUsage, x509gost.UsageOCSPSigning.Equal)
+}
+
+// lists looks for c in the lists of its issuer, for a judgement at a time.
+func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate, at time.Time) {
 	for _, l := range s.CRLs {
 		if !l.Issuer.Equal(c.Issuer) {
 			continue
 		}
-		seen++
+		st.seen++
 		if err := s.usable(l, c, issuer); err != nil {
 			f.add(CodeListUnusable, false, c, "has a revocation list of %s that cannot be used: %v", stamp(l.ThisUpdate), err)
 			continue
 		}
+		by := Proof{CRL: l, ThisUpdate: l.ThisUpdate}
 		if entry, ok := l.Find(c.SerialNumber); ok {
-			if known == nil || entry.At.Before(known.At) {
-				known = &entry
-			}
+			st.revoke(entry.At, entry.Reason, by)
 			continue
 		}
-		if err := s.inForce(l); err != nil {
+		if err := inForce(c, at, l.ThisUpdate, l.NextUpdate); err != nil {
 			f.add(CodeListStale, false, c, "has a revocation list that is not in force: %v", err)
 			continue
 		}
-		cleared = true
-	}
-	switch {
-	case known != nil && !known.At.After(s.At):
-		f.add(CodeRevoked, true, c, "was revoked at %s (reason %d), judged at %s", stamp(known.At), known.Reason, stamp(s.At))
-	case known != nil:
-		f.add(CodeRevokedLater, false, c, "was revoked at %s (reason %d), after the moment of the judgement %s", stamp(known.At), known.Reason, stamp(s.At))
-	case cleared:
-	case seen == 0:
-		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has no revocation list of its issuer among the %d at hand", len(s.CRLs))
-	default:
-		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has no revocation list in force among the %d of its issuer", seen)
+		st.clear(by)
 	}
 }
 
@@ -63,15 +110,104 @@ func (s *search) usable(l *x509gost.RevocationList, c, issuer *x509gost.Certific
 	return s.checkSignature(l, issuer)
 }
 
-// inForce says whether At lies in the period of a list.
-func (s *search) inForce(l *x509gost.RevocationList) error {
+// inForce says why something issued at from does not clear c at a time.
+func inForce(c *x509gost.Certificate, at, from, until time.Time) error {
 	switch {
-	case s.At.Before(l.ThisUpdate):
-		return fmt.Errorf("it was issued at %s, after %s", stamp(l.ThisUpdate), stamp(s.At))
-	case l.NextUpdate.IsZero():
+	case from.After(at) && from.After(c.NotAfter):
+		return fmt.Errorf("it was issued at %s, when the certificate had expired and may have been forgotten", stamp(from))
+	case from.After(at):
+		return nil // who was not revoked later was not revoked before
+	case until.IsZero():
 		return errors.New("it does not say when the next one is due")
-	case !s.At.Before(l.NextUpdate):
-		return fmt.Errorf("the next one was due at %s, before %s", stamp(l.NextUpdate), stamp(s.At))
+	case !at.Before(until):
+		return fmt.Errorf("the next one was due at %s, not after %s", stamp(until), stamp(at))
 	}
 	return nil
+}
+
+// answers looks for OCSP answers about c.
+func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificate) {
+	for _, b := range s.OCSP {
+		single, ok := b.Find(c, issuer)
+		if !ok {
+			continue
+		}
+		st.seen++
+		responder, err := s.usableAnswer(b, single, c, issuer)
+		if err != nil {
+			f.add(CodeAnswerUnusable, false, c, "has an OCSP answer of %s that cannot be used: %v", stamp(b.ProducedAt), err)
+			continue
+		}
+		by := Proof{OCSP: b, ThisUpdate: single.ThisUpdate, Responder: responder}
+		until := single.NextUpdate
+		if until.IsZero() {
+			until = single.ThisUpdate.Add(openAnswer)
+		}
+		switch err := inForce(c, s.At, single.ThisUpdate, until); {
+		case single.Status == ocsp.Revoked:
+			st.revoke(single.RevokedAt, single.Reason, by)
+		case single.Status == ocsp.Unknown:
+			f.add(CodeAnswerUnknown, false, c, "is unknown to its OCSP responder, asked at %s", stamp(b.ProducedAt))
+		case err != nil:
+			f.add(CodeAnswerStale, false, c, "has an OCSP answer that is not in force: %v", err)
+		default:
+			st.clear(by)
+		}
+	}
+}
+
+// signedAnswer lets an answer take part in the counting of signatures.
+type signedAnswer struct{ *ocsp.Basic }
+
+// CheckSignatureFrom checks that issuer signed the answer, or one it certified.
+func (a signedAnswer) CheckSignatureFrom(issuer *x509gost.Certificate) error {
+	_, err := a.Responder(issuer)
+	return err
+}
+
+// usableAnswer says whether an answer proves anything, and returns who signed it.
+func (s *search) usableAnswer(b *ocsp.Basic, single ocsp.Single, c, issuer *x509gost.Certificate) (*x509gost.Certificate, error) {
+	if unknown := slices.Concat(b.UnknownCritical, single.UnknownCritical); len(unknown) > 0 {
+		return nil, fmt.Errorf("it has critical extensions that are not understood here: %v", unknown)
+	}
+	if err := s.checkSignature(signedAnswer{b}, issuer); err != nil {
+		return nil, err
+	}
+	responder := s.responders[link{signedAnswer{b}, issuer}]
+	if responder.Equal(issuer) {
+		return responder, nil
+	}
+	if responder.Equal(c) {
+		return nil, errors.New("the certificate answers for itself")
+	}
+	// The responder has to have been what it was when it answered, and still when
+	// its answer is relied on.
+	relied := b.ProducedAt
+	if s.At.After(relied) {
+		relied = s.At
+	}
+	for _, at := range []time.Time{b.ProducedAt, relied} {
+		var v findings
+		v.validity(responder, at)
+		v.extensions(responder)
+		for _, x := range v {
+			return nil, fmt.Errorf("its responder: %s", x.Text)
+		}
+	}
+	return responder, s.standing(responder, issuer, relied)
+}
+
+// standing says why a responder's certificate may have been revoked. Only lists
+// count: an answer by itself about itself, or by another who is in question as
+// well, would prove nothing.
+func (s *search) standing(responder, issuer *x509gost.Certificate, at time.Time) error {
+	var st status
+	s.lists(new(findings), &st, responder, issuer, at)
+	switch {
+	case st.revoked && !st.at.After(at):
+		return fmt.Errorf("its responder's certificate was revoked at %s", stamp(st.at))
+	case st.revoked || st.cleared || unchecked(responder) || !s.RequireRevocation:
+		return nil
+	}
+	return errors.New("no revocation list in force clears its responder's certificate, which is not marked as one that needs none (ocsp-nocheck)")
 }

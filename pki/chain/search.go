@@ -12,14 +12,15 @@ import (
 // many with one name, or issued crosswise, must not cost more than this.
 const (
 	maxDepth      = 10   // certificates of a path
-	maxSignatures = 100  // signatures of certificates and of lists that are checked
+	maxSignatures = 100  // signatures of certificates, lists and answers that are checked
 	maxSteps      = 1000 // certificates put onto a path
 )
 
 // search walks from the leaf upwards, depth first, and keeps the best path.
 type search struct {
 	Options
-	checked    map[link]error // signatures checked so far
+	checked    map[link]error                 // signatures checked so far
+	responders map[link]*x509gost.Certificate // who signed an OCSP answer
 	steps      int
 	exhausted  bool
 	best       *Verdict // complete path with the fewest fatal findings
@@ -28,20 +29,20 @@ type search struct {
 	mismatches []Finding               // signatures that did not match
 }
 
-// link is a certificate or a list and the certificate whose key is to have
-// signed it.
+// link is a certificate, a list or an OCSP answer, and the certificate whose key
+// is to have signed it (for an answer: who has to stand behind it).
 type link struct {
 	signed signedBy
 	issuer *x509gost.Certificate
 }
 
-// signedBy is what certificates and revocation lists have in common.
+// signedBy is what certificates, revocation lists and OCSP answers have in common.
 type signedBy interface {
 	CheckSignatureFrom(*x509gost.Certificate) error
 }
 
 func newSearch(o Options) *search {
-	return &search{Options: o, checked: make(map[link]error)}
+	return &search{Options: o, checked: make(map[link]error), responders: make(map[link]*x509gost.Certificate)}
 }
 
 // errBudget stands for a signature that was not checked any more.
@@ -57,7 +58,11 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 		s.exhausted = true
 		return errBudget
 	}
-	err = signed.CheckSignatureFrom(issuer)
+	if a, ok := signed.(signedAnswer); ok {
+		s.responders[l], err = a.Responder(issuer)
+	} else {
+		err = signed.CheckSignatureFrom(issuer)
+	}
 	s.checked[l] = err
 	return err
 }
@@ -93,7 +98,8 @@ func (s *search) extend(path []*x509gost.Certificate) (done bool) {
 // complete judges a path that ends at an anchor. The first faultless one ends
 // the search.
 func (s *search) complete(path []*x509gost.Certificate) (done bool) {
-	v := &Verdict{Chain: slices.Clone(path), Findings: s.judge(path)}
+	v := &Verdict{Chain: slices.Clone(path)}
+	v.Findings, v.Evidence = s.judge(path)
 	fatal := 0
 	for _, f := range v.Findings {
 		if f.Fatal {

@@ -17,7 +17,19 @@ import (
 
 // NewAttribute makes an attribute of values that are whole DER elements each.
 func NewAttribute(oid asn1.ObjectIdentifier, values ...[]byte) Attribute {
-	return Attribute{OID: oid, Raw: wrap(tagSequence, marshalOID(oid), wrap(tagSet, values...)), Values: values}
+	raw := wrap(tagSequence, marshalOID(oid), wrap(tagSet, values...))
+	return Attribute{OID: oid, Raw: raw, Encoded: raw, Values: values}
+}
+
+// Contents are the type and the set of values as they stand in the message: the
+// octets of Encoded without the header (and end mark) around them, which is what
+// time stamps over attributes cover.
+func (a Attribute) Contents() []byte {
+	parts, err := split(a.Encoded)
+	if err != nil {
+		return nil // not from Parse or NewAttribute
+	}
+	return bytes.Join(parts, nil)
 }
 
 // ContentType is the content-type attribute (RFC 5652, 11.1).

@@ -219,6 +219,9 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cms: %w", err)
 	}
+	if tag == 0 {
+		return nil, nil, errors.New("cms: an end mark where an element is expected")
+	}
 	identifier := b[:identifierLen(b)]
 	body := b[n:]
 	if length >= 0 {

@@ -24,7 +24,16 @@ var (
 	OIDCountersignature     = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 6}
 	OIDSigningCertificate   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 12}
 	OIDSignatureTimeStamp   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 14}
+	OIDCertificateRefs      = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 21} // complete-certificate-references
+	OIDRevocationRefs       = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 22} // complete-revocation-references
+	OIDCertificateValues    = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 23}
+	OIDRevocationValues     = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 24}
+	OIDEscTimeStamp         = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 25} // CAdES-C time stamp
+	OIDRefsTimeStamp        = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 26} // time stamp of the references alone
+	OIDArchiveTimeStamp     = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 27}
 	OIDSigningCertificateV2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 47}
+	OIDArchiveTimeStampV2   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 48}
+	OIDArchiveTimeStampV3   = asn1.ObjectIdentifier{0, 4, 0, 1733, 2, 4}
 )
 
 // Limits of Parse. They bound memory and time, not what people send: real
@@ -52,6 +61,8 @@ type Algorithm struct {
 	OID asn1.ObjectIdentifier
 	// Params is the parameters element as DER, nil when absent.
 	Params []byte
+	// Raw is the whole AlgorithmIdentifier as DER.
+	Raw []byte
 }
 
 // Attribute is one signed or unsigned attribute.
@@ -60,6 +71,9 @@ type Attribute struct {
 	OID asn1.ObjectIdentifier
 	// Raw is the whole Attribute as DER.
 	Raw []byte
+	// Encoded is the whole Attribute as it stands in the message: the same octets as
+	// Raw unless somebody wrote BER. Time stamps over attributes are over these.
+	Encoded []byte
 	// Values are the whole elements of its SET, in their order.
 	Values [][]byte
 }

@@ -52,8 +52,11 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 		tail = append(tail, wrap(tagContext1, crls...)...)
 	}
 	tail = append(tail, wrap(tagSet, infos...)...)
+	if len(tail) > maxHeld { // Parse would not read it again
+		return nil, nil, fmt.Errorf("cms: certificates, CRLs and signers would take %d octets; at most %d are read", len(tail), maxHeld)
+	}
 
-	version := wrap(tagInteger, []byte{version(contentType, certs, crls)})
+	version := wrap(tagInteger, []byte{version(contentType, certs, crls, false)})
 	digests, err := digestAlgorithms(signers)
 	if err != nil {
 		return nil, nil, err
@@ -71,18 +74,24 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 	}
 	encap = append(appendHeader(nil, tagSequence, encapLen), encap...)
 	dataLen := int64(len(version)+len(digests)+len(encap)+len(tail)) + max(contentSize, 0)
+	return slices.Concat(messageHeaders(dataLen), version, digests, encap), tail, nil
+}
+
+// messageHeaders are the headers around the fields of a SignedData, which take
+// dataLen octets.
+func messageHeaders(dataLen int64) []byte {
 	data := appendHeader(nil, tagSequence, dataLen)
 	explicit := appendHeader(nil, tagContext0, int64(len(data))+dataLen)
 	oid := marshalOID(OIDSignedData)
 	outer := appendHeader(nil, tagSequence, int64(len(oid)+len(explicit)+len(data))+dataLen)
-	return bytes.Join([][]byte{outer, oid, explicit, data, version, digests, encap}, nil), tail, nil
+	return slices.Concat(outer, oid, explicit, data)
 }
 
-// version follows RFC 5652, 5.1. Signers are named by issuer and serial number
-// here, so they are of version 1 all.
-func version(contentType asn1.ObjectIdentifier, certs, crls [][]byte) byte {
+// version follows RFC 5652, 5.1. byKey tells that a SignerInfo is of version 3:
+// its signer is named by key identifier.
+func version(contentType asn1.ObjectIdentifier, certs, crls [][]byte, byKey bool) byte {
 	v := byte(1)
-	if !contentType.Equal(OIDData) {
+	if byKey || !contentType.Equal(OIDData) {
 		v = 3
 	}
 	for _, c := range certs {

@@ -397,8 +397,12 @@ func readOID(s *cryptobyte.String) (asn1.ObjectIdentifier, bool) {
 
 // readAlgorithm reads an AlgorithmIdentifier.
 func readAlgorithm(s *cryptobyte.String) (a Algorithm, ok bool) {
-	var seq cryptobyte.String
-	if !s.ReadASN1(&seq, cbasn1.SEQUENCE) {
+	var raw, seq cryptobyte.String
+	if !s.ReadASN1Element(&raw, cbasn1.SEQUENCE) {
+		return a, false
+	}
+	a.Raw = raw
+	if !raw.ReadASN1(&seq, cbasn1.SEQUENCE) {
 		return a, false
 	}
 	if a.OID, ok = readOID(&seq); !ok {

@@ -293,5 +293,25 @@ func FuzzParse(f *testing.F) {
 			s.FindCertificate(certs)
 			s.Countersignatures()
 		}
+		// What could be read can be extended, and then be read again.
+		if len(m.Signers) == 0 || len(b) > 1<<20 {
+			return
+		}
+		raw, err := m.Signers[0].AppendUnsigned(NewAttribute(OIDData, []byte{tagNull, 0}))
+		if err != nil {
+			return // too many already
+		}
+		head, tail, err := m.Rewrite(Changes{Replaced: map[int][]byte{0: raw}, Added: [][]byte{m.Signers[0].Raw}})
+		if err != nil {
+			return // likewise
+		}
+		b = slices.Concat(head, b[e.Offset:e.Offset+e.Length], tail)
+		again, err := Parse(bytes.NewReader(b), int64(len(b)))
+		if err != nil || len(again.Signers) != len(m.Signers)+1 || again.ContentSize() != m.ContentSize() {
+			t.Fatalf("the extended message: %v", err)
+		}
+		if s := again.Signers[0]; !bytes.Equal(s.Signature, m.Signers[0].Signature) || len(s.UnsignedAttrs) != len(m.Signers[0].UnsignedAttrs)+1 {
+			t.Fatal("the extended signer is another")
+		}
 	})
 }

@@ -98,7 +98,31 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 	if !seq.Empty() {
 		return nil, errors.New("octets after the signer's fields")
 	}
+	if len(s.UnsignedAttrs) > 0 && !bytes.Equal(der, raw) {
+		if err := s.asTheyStand(); err != nil {
+			return nil, fmt.Errorf("unsignedAttrs: %w", err)
+		}
+	}
 	return s, nil
+}
+
+// asTheyStand finds the unsigned attributes of a SignerInfo that is not DER.
+func (s *SignerInfo) asTheyStand() error {
+	fields, err := split(s.Raw)
+	if err != nil {
+		return err
+	}
+	attrs, err := split(fields[len(fields)-1])
+	if err != nil {
+		return err
+	}
+	if len(attrs) != len(s.UnsignedAttrs) {
+		return errors.New("malformed")
+	}
+	for i, a := range attrs {
+		s.UnsignedAttrs[i].Encoded = a
+	}
+	return nil
 }
 
 func readAttributes(in cryptobyte.String) ([]Attribute, error) {
@@ -112,7 +136,7 @@ func readAttributes(in cryptobyte.String) ([]Attribute, error) {
 		if !in.ReadASN1Element(&raw, cbasn1.SEQUENCE) {
 			return nil, errors.New("an attribute is malformed")
 		}
-		a := Attribute{Raw: raw}
+		a := Attribute{Raw: raw, Encoded: raw}
 		var ok bool
 		copy := raw
 		if !copy.ReadASN1(&seq, cbasn1.SEQUENCE) {

@@ -1,23 +1,35 @@
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.FileReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.security.PublicKey;
 import java.security.Security;
 import java.security.Signature;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 
 import org.bouncycastle.asn1.ASN1Encodable;
+import org.bouncycastle.asn1.ASN1EncodableVector;
 import org.bouncycastle.asn1.ASN1ObjectIdentifier;
 import org.bouncycastle.asn1.ASN1Sequence;
 import org.bouncycastle.asn1.DERSequence;
+import org.bouncycastle.asn1.cms.Attribute;
+import org.bouncycastle.asn1.cms.AttributeTable;
+import org.bouncycastle.asn1.cms.ContentInfo;
+import org.bouncycastle.asn1.esf.CrlOcspRef;
+import org.bouncycastle.asn1.esf.RevocationValues;
+import org.bouncycastle.asn1.ess.OtherCertID;
+import org.bouncycastle.asn1.pkcs.PKCSObjectIdentifiers;
 import org.bouncycastle.asn1.rosstandart.RosstandartObjectIdentifiers;
 import org.bouncycastle.asn1.x509.AlgorithmIdentifier;
+import org.bouncycastle.asn1.x509.Certificate;
 import org.bouncycastle.asn1.x509.SubjectPublicKeyInfo;
 import org.bouncycastle.cert.X509CertificateHolder;
 import org.bouncycastle.cms.CMSProcessableByteArray;
@@ -29,12 +41,17 @@ import org.bouncycastle.openssl.PEMParser;
 import org.bouncycastle.openssl.jcajce.JcaPEMKeyConverter;
 import org.bouncycastle.operator.ContentVerifierProvider;
 import org.bouncycastle.operator.jcajce.JcaContentVerifierProviderBuilder;
+import org.bouncycastle.tsp.TSPUtil;
+import org.bouncycastle.tsp.TimeStampToken;
+import org.bouncycastle.tsp.TimeStampTokenInfo;
 
 /**
  * Judges signatures with Bouncy Castle. One question is a line of fields separated by tabs, every
  * field but the first a path ("-" for none); one answer is a line, "OK" or "FAIL reason".
  *
  * cms  MESSAGE  CONTENT  CA     a signed message, with its content when it is detached
+ * cades MESSAGE CONTENT CA COUNTS  the same with every countersignature and every time stamp of a
+ *                               signature; COUNTS is how many of each there are: "signers,counters,stamps"
  * raw  CERTIFICATE  DATA  VALUE a bare signature over data
  * cert CERTIFICATE  CA          a certificate (DER) with a path to a root among the authorities (PEM)
  */
@@ -59,6 +76,9 @@ public class Judge {
             case "cms":
                 cms(q[1], q[2], q[3]);
                 break;
+            case "cades":
+                cades(q[1], q[2], q[3], q[4]);
+                break;
             case "raw":
                 raw(q[1], q[2], q[3]);
                 break;
@@ -70,25 +90,131 @@ public class Judge {
         }
     }
 
-    static void cms(String message, String content, String ca) throws Exception {
+    static CMSSignedData signed(String message, String content) throws Exception {
         byte[] bytes = Files.readAllBytes(Path.of(message));
-        CMSSignedData signed = content.equals("-")
+        return content.equals("-")
             ? new CMSSignedData(bytes)
             : new CMSSignedData(new CMSProcessableByteArray(Files.readAllBytes(Path.of(content))), bytes);
+    }
+
+    static void cms(String message, String content, String ca) throws Exception {
+        CMSSignedData signed = signed(message, content);
         Collection<SignerInformation> signers = signed.getSignerInfos().getSigners();
         if (signers.isEmpty()) {
             throw new Exception("no signer");
         }
         for (SignerInformation signer : signers) {
-            Collection<?> found = signed.getCertificates().getMatches(signer.getSID());
-            if (found.isEmpty()) {
-                throw new Exception("the signer's certificate is not in the message");
+            verified(signer, signed, ca);
+        }
+    }
+
+    /** How many signatures of each kind were verified. */
+    static class Counts {
+        int signers, counters, stamps;
+
+        public String toString() {
+            return signers + "," + counters + "," + stamps;
+        }
+    }
+
+    static void cades(String message, String content, String ca, String expected) throws Exception {
+        CMSSignedData signed = signed(message, content);
+        Counts counts = new Counts();
+        for (SignerInformation signer : signed.getSignerInfos().getSigners()) {
+            counts.signers++;
+            signature(signer, signed, ca, counts);
+        }
+        if (!counts.toString().equals(expected)) {
+            throw new Exception("signers, countersignatures and time stamps are " + counts + ", not " + expected);
+        }
+    }
+
+    /** One signature with its time stamps, and the countersignatures on it. */
+    static void signature(SignerInformation signer, CMSSignedData signed, String ca, Counts counts) throws Exception {
+        verified(signer, signed, ca);
+        AttributeTable table = signer.getUnsignedAttributes();
+        if (table == null) {
+            return;
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_signatureTimeStampToken)) {
+            stamp((Attribute) one, signer.getSignature(), ca, counts);
+        }
+        // RFC 5126, 6.3.5: the value, then type and values of each attribute.
+        ByteArrayOutputStream covered = new ByteArrayOutputStream();
+        covered.write(signer.getSignature());
+        for (ASN1ObjectIdentifier type : new ASN1ObjectIdentifier[] {
+                PKCSObjectIdentifiers.id_aa_signatureTimeStampToken, PKCSObjectIdentifiers.id_aa_ets_certificateRefs,
+                PKCSObjectIdentifiers.id_aa_ets_revocationRefs}) {
+            for (ASN1Encodable one : list(table, type)) {
+                covered.write(((Attribute) one).getAttrType().getEncoded());
+                covered.write(((Attribute) one).getAttrValues().getEncoded());
             }
-            X509CertificateHolder certificate = (X509CertificateHolder) found.iterator().next();
-            if (!signer.verify(new JcaSimpleSignerInfoVerifierBuilder().setProvider("BC").build(key(certificate)))) {
-                throw new Exception("the signature does not verify");
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_ets_escTimeStamp)) {
+            stamp((Attribute) one, covered.toByteArray(), ca, counts);
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_ets_certValues)) {
+            for (ASN1Encodable c : ASN1Sequence.getInstance(((Attribute) one).getAttributeValues()[0])) {
+                Certificate.getInstance(c);
             }
-            issued(certificate, ca);
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_ets_revocationValues)) {
+            RevocationValues values = RevocationValues.getInstance(((Attribute) one).getAttributeValues()[0]);
+            if (values.getOcspVals().length + values.getCrlVals().length == 0) {
+                throw new Exception("revocation-values is empty");
+            }
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_ets_certificateRefs)) {
+            for (ASN1Encodable r : ASN1Sequence.getInstance(((Attribute) one).getAttributeValues()[0])) {
+                OtherCertID.getInstance(r);
+            }
+        }
+        for (ASN1Encodable one : list(table, PKCSObjectIdentifiers.id_aa_ets_revocationRefs)) {
+            for (ASN1Encodable r : ASN1Sequence.getInstance(((Attribute) one).getAttributeValues()[0])) {
+                CrlOcspRef.getInstance(r);
+            }
+        }
+        for (SignerInformation counter : signer.getCounterSignatures().getSigners()) {
+            counts.counters++;
+            signature(counter, signed, ca, counts);
+        }
+    }
+
+    static List<ASN1Encodable> list(AttributeTable table, ASN1ObjectIdentifier type) {
+        ASN1EncodableVector found = table.getAll(type);
+        List<ASN1Encodable> out = new ArrayList<>();
+        for (int i = 0; i < found.size(); i++) {
+            out.add(found.get(i));
+        }
+        return out;
+    }
+
+    /** The certificate of a signer, once its signature and its path are verified. */
+    static X509CertificateHolder verified(SignerInformation signer, CMSSignedData in, String ca) throws Exception {
+        Collection<?> found = in.getCertificates().getMatches(signer.getSID());
+        if (found.isEmpty()) {
+            throw new Exception("the signer's certificate is not in the message");
+        }
+        X509CertificateHolder certificate = (X509CertificateHolder) found.iterator().next();
+        if (!signer.verify(new JcaSimpleSignerInfoVerifierBuilder().setProvider("BC").build(key(certificate)))) {
+            throw new Exception("the signature does not verify");
+        }
+        issued(certificate, ca);
+        return certificate;
+    }
+
+    static void stamp(Attribute attribute, byte[] covered, String ca, Counts counts) throws Exception {
+        for (ASN1Encodable value : attribute.getAttributeValues()) {
+            counts.stamps++;
+            CMSSignedData data = new CMSSignedData(ContentInfo.getInstance(value));
+            TimeStampToken token = new TimeStampToken(data); // one signer, TSTInfo, signing-certificate
+            TimeStampTokenInfo info = token.getTimeStampInfo();
+            MessageDigest digest = MessageDigest.getInstance(info.getMessageImprintAlgOID().getId(), "BC");
+            if (!Arrays.equals(digest.digest(covered), info.getMessageImprintDigest())) {
+                throw new Exception("the imprint of a time stamp is another");
+            }
+            X509CertificateHolder certificate = verified(data.getSignerInfos().getSigners().iterator().next(), data, ca);
+            TSPUtil.validateCertificate(certificate);
         }
     }
 

@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Lint is xmllint of libxml2, with a directory of its own.
+type Lint struct {
+	t       testing.TB
+	program string
+	dir     string
+}
+
+// XMLLint finds the xmllint program.
+func XMLLint(t testing.TB) *Lint {
+	t.Helper()
+	program, err := exec.LookPath("xmllint")
+	if err != nil {
+		missing(t, "the xmllint program is not installed (Debian: libxml2-utils)")
+	}
+	return &Lint{t: t, program: program, dir: t.TempDir()}
+}
+
+// between is a document put between those judged: its canonical form shows
+// where the output for one of them ends.
+const between = "<between-the-documents></between-the-documents>"
+
+// Canonical returns the canonical forms of documents, by one run of xmllint
+// with the option: "--c14n", "--c14n11" or "--exc-c14n", all of which keep
+// comments. A document that it refuses is nil.
+func (l *Lint) Canonical(option string, documents ...[]byte) [][]byte {
+	l.t.Helper()
+	separator := l.write("between.xml", []byte(between))
+	args := []string{"--nonet", option}
+	for i, d := range documents {
+		args = append(args, l.write(fmt.Sprintf("%d.xml", i), d), separator)
+	}
+	stdout, _ := l.run(args...)
+	parts := bytes.Split(stdout, []byte(between))
+	if len(parts) != len(documents)+1 || len(parts[len(documents)]) != 0 {
+		l.t.Fatalf("judge: xmllint %s gave %d outputs for %d documents", option, len(parts)-1, len(documents))
+	}
+	parts = parts[:len(documents)]
+	for i, p := range parts {
+		if len(p) == 0 {
+			parts[i] = nil
+		}
+	}
+	return parts
+}
+
+// beyond are errors that libxml2 reports beyond what XML 1.0 and Namespaces in
+// XML 1.0 call an error.
+var beyond = []string{"is not a valid URI", "xml:id : attribute value"}
+
+// Accepts says of each document whether xmllint takes it for well-formed with
+// correct namespaces. What it only warns of is accepted.
+func (l *Lint) Accepts(documents ...[]byte) []bool {
+	l.t.Helper()
+	args := []string{"--nonet", "--noout"}
+	for i, d := range documents {
+		args = append(args, l.write(fmt.Sprintf("%d.xml", i), d))
+	}
+	_, stderr := l.run(args...)
+	accepts := make([]bool, len(documents))
+	for i := range documents {
+		accepts[i] = true
+		prefix := filepath.Join(l.dir, fmt.Sprintf("%d.xml", i)) + ":"
+		for line := range strings.SplitSeq(stderr, "\n") {
+			rest, ours := strings.CutPrefix(line, prefix)
+			if ours && strings.Contains(rest, " error : ") && !slices.ContainsFunc(beyond, func(s string) bool { return strings.Contains(rest, s) }) {
+				accepts[i] = false
+			}
+		}
+	}
+	return accepts
+}
+
+// run runs xmllint; that it refuses documents is an answer and no failure.
+func (l *Lint) run(args ...string) (stdout []byte, stderr string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, l.program, args...)
+	cmd.Dir = l.dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() < 0 {
+		l.t.Fatalf("judge: xmllint: %v: %s", err, errs.String())
+	}
+	return out.Bytes(), errs.String()
+}
+
+func (l *Lint) write(name string, data []byte) string {
+	l.t.Helper()
+	path := filepath.Join(l.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		l.t.Fatalf("judge: writing %s: %v", name, err)
+	}
+	return path
+}

@@ -1,0 +1,102 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// XMLTools are xmlsec1 and xmllint, which share libxml2 and know nothing of GOST,
+// with a directory of their own.
+type XMLTools struct {
+	// Dir is where the programs run and where relative paths in their arguments
+	// point. It disappears with the test.
+	Dir string
+
+	t            testing.TB
+	xmlsec, lint string
+}
+
+// XMLSec finds both programs and prepares a directory for them.
+func XMLSec(t testing.TB) *XMLTools {
+	t.Helper()
+	tools := &XMLTools{Dir: t.TempDir(), t: t}
+	for _, p := range []struct {
+		name string
+		path *string
+	}{{"xmlsec1", &tools.xmlsec}, {"xmllint", &tools.lint}} {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
+			missing(t, "the "+p.name+" program is not installed")
+		}
+		*p.path = path
+	}
+	return tools
+}
+
+// Verify judges the first signature of a document at a time by the authorities
+// (PEM). ids are names of elements, in any namespace, that are identified by their
+// attribute Id.
+func (x *XMLTools) Verify(document, rootPEM []byte, at time.Time, ids ...string) error {
+	x.t.Helper()
+	x.Write("root.pem", rootPEM)
+	args := []string{
+		"--verify", "--trusted-pem", "root.pem",
+		"--verification-gmt-time", at.UTC().Format(time.DateTime),
+		"--enabled-reference-uris", "empty,same-doc",
+	}
+	_, err := x.run(x.xmlsec, append(append(args, idArguments(ids)...), x.Write("signed.xml", document))...)
+	return err
+}
+
+func idArguments(ids []string) (args []string) {
+	for _, id := range ids {
+		args = append(args, "--id-attr:Id", id)
+	}
+	return args
+}
+
+// Sign fills the first template of a document with a key and its certificate
+// (both PEM) and returns the document. ids are as for Verify.
+func (x *XMLTools) Sign(template, keyPEM, certPEM []byte, ids ...string) ([]byte, error) {
+	x.t.Helper()
+	x.Write("key.pem", keyPEM)
+	x.Write("cert.pem", certPEM)
+	args := append([]string{"--sign", "--privkey-pem", "key.pem,cert.pem"}, idArguments(ids)...)
+	return x.run(x.xmlsec, append(args, x.Write("template.xml", template))...)
+}
+
+// Canonical returns the canonical form of a whole document, with its comments.
+// form is "--c14n", "--c14n11" or "--exc-c14n".
+func (x *XMLTools) Canonical(form string, document []byte) ([]byte, error) {
+	x.t.Helper()
+	return x.run(x.lint, form, x.Write("plain.xml", document))
+}
+
+func (x *XMLTools) run(program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = x.Dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("judge: %s: %w: %s", filepath.Base(program), err, errs.String())
+	}
+	return out.Bytes(), nil
+}
+
+// Write puts a file into Dir and returns its path.
+func (x *XMLTools) Write(name string, data []byte) string {
+	x.t.Helper()
+	path := filepath.Join(x.Dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		x.t.Fatalf("judge: writing %s: %v", name, err)
+	}
+	return path
+}

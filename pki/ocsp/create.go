@@ -1,0 +1,242 @@
+package ocsp
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+func newCertID(serial []byte, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
+	id := CertID{Hash: h, IssuerName: h.Digest(issuer.RawSubject).Sum, IssuerKey: issuer.KeyDigest(h), Serial: serial}
+	if id.IssuerKey == nil {
+		return id, errors.New("ocsp: the issuer's public key is not a BIT STRING that could be named")
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1ObjectIdentifier(h.OID)
+			if h.NullParams {
+				b.AddASN1NULL()
+			}
+		})
+		b.AddASN1OctetString(id.IssuerName)
+		b.AddASN1OctetString(id.IssuerKey)
+		b.AddASN1(cbasn1.INTEGER, func(b *cryptobyte.Builder) { b.AddBytes(serial) })
+	})
+	var err error
+	id.Raw, err = b.Bytes()
+	return id, err
+}
+
+// NonceExtension carries a nonce of 1 to MaxNonce octets as an OCTET STRING.
+func NonceExtension(nonce []byte) (x509gost.Extension, error) {
+	if len(nonce) == 0 || len(nonce) > MaxNonce {
+		return x509gost.Extension{}, fmt.Errorf("ocsp: the nonce has %d octets, 1 to %d are allowed", len(nonce), MaxNonce)
+	}
+	var b cryptobyte.Builder
+	b.AddASN1OctetString(nonce)
+	value, err := b.Bytes()
+	return x509gost.Extension{OID: OIDNonce, Value: value}, err
+}
+
+// CreateRequest asks about cert, which issuer issued, and names both by digests
+// of h: SHA-1 is the one every responder knows. A nil nonce sends none; 32 octets
+// are what RFC 9654 wants every responder to take.
+func CreateRequest(cert, issuer *x509gost.Certificate, h *suite.Hash, nonce []byte) ([]byte, error) {
+	id, err := NewCertID(cert, issuer, h)
+	if err != nil {
+		return nil, err
+	}
+	var extensions []x509gost.Extension
+	if nonce != nil {
+		e, err := NonceExtension(nonce)
+		if err != nil {
+			return nil, err
+		}
+		extensions = append(extensions, e)
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(id.Raw) })
+			})
+			addExtensions(b, tag2, extensions)
+		})
+	})
+	return b.Bytes()
+}
+
+func addExtensions(b *cryptobyte.Builder, tag cbasn1.Tag, list []x509gost.Extension) {
+	if len(list) > 0 {
+		b.AddASN1(tag, func(b *cryptobyte.Builder) { x509gost.AddExtensions(b, list) })
+	}
+}
+
+// CreateBasic builds and signs a BasicOCSPResponse. The responder, named by the
+// digest of its key, signs with s through sign; the signature is verified before
+// the answer is returned.
+func CreateBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
+	der, err := createBasic(t, responder, s, sign)
+	if err != nil {
+		return nil, fmt.Errorf("ocsp: creating an answer: %w", err)
+	}
+	return der, nil
+}
+
+func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
+	if responder.Suite == nil || responder.Suite != s {
+		return nil, errors.New("the responder's key is not of the suite it is to sign with")
+	}
+	key := responder.KeyDigest(suite.SHA1)
+	if key == nil {
+		return nil, errors.New("the responder's public key is not a BIT STRING that could be named")
+	}
+	singles, err := t.singles()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTime(t.ProducedAt); err != nil {
+		return nil, fmt.Errorf("producedAt: %w", err)
+	}
+	var tbs cryptobyte.Builder
+	tbs.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(tag2, func(b *cryptobyte.Builder) { b.AddASN1OctetString(key) })
+		x509gost.AddGeneralizedTime(b, t.ProducedAt)
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(singles) })
+		addExtensions(b, tag1, t.Extensions)
+	})
+	rawTBS, err := tbs.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	value, err := sign(s.Hash.Digest(rawTBS))
+	if err != nil {
+		return nil, err
+	}
+	// A key that does not belong to the certificate, or a computation gone wrong,
+	// must not leave this room.
+	if err := responder.CheckSigned(s.SignatureOID, rawTBS, value); err != nil {
+		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
+	}
+	var out cryptobyte.Builder
+	out.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddBytes(rawTBS)
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1ObjectIdentifier(s.SignatureOID)
+			if s.SignatureNull {
+				b.AddASN1NULL()
+			}
+		})
+		b.AddASN1BitString(value)
+		if len(t.Certificates) > 0 {
+			b.AddASN1(tag0, func(b *cryptobyte.Builder) {
+				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+					for _, c := range t.Certificates {
+						b.AddBytes(c.Raw)
+					}
+				})
+			})
+		}
+	})
+	return out.Bytes()
+}
+
+// singles encodes the answers.
+func (t *Template) singles() ([]byte, error) {
+	if len(t.Singles) == 0 || len(t.Singles) > MaxSingles {
+		return nil, fmt.Errorf("%d answers, 1 to %d are allowed", len(t.Singles), MaxSingles)
+	}
+	var b cryptobyte.Builder
+	for i := range t.Singles {
+		s := &t.Singles[i]
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("answer %d: %w", i+1, err)
+		}
+		b.AddASN1(cbasn1.SEQUENCE, s.add)
+	}
+	return b.Bytes()
+}
+
+func (s *Single) check() error {
+	switch {
+	case len(s.CertID.Raw) == 0:
+		return errors.New("it names no certificate")
+	case s.Status < Good || s.Status > Unknown:
+		return fmt.Errorf("there is no status %d", int(s.Status))
+	case !x509gost.ValidReason(s.Reason):
+		return fmt.Errorf("%d is not a CRLReason", s.Reason)
+	case !s.NextUpdate.IsZero() && !s.ThisUpdate.Before(s.NextUpdate):
+		return errors.New("nextUpdate has to come after thisUpdate")
+	}
+	times := []time.Time{s.ThisUpdate}
+	if !s.NextUpdate.IsZero() {
+		times = append(times, s.NextUpdate)
+	}
+	if s.Status == Revoked {
+		times = append(times, s.RevokedAt)
+	}
+	for _, at := range times {
+		if err := checkTime(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Single) add(b *cryptobyte.Builder) {
+	b.AddBytes(s.CertID.Raw)
+	switch s.Status {
+	case Good:
+		b.AddASN1(tagGood, func(*cryptobyte.Builder) {})
+	case Unknown:
+		b.AddASN1(tagUnknown, func(*cryptobyte.Builder) {})
+	case Revoked:
+		b.AddASN1(tag1, func(b *cryptobyte.Builder) {
+			x509gost.AddGeneralizedTime(b, s.RevokedAt)
+			if s.Reason != 0 { // unspecified is left out
+				b.AddASN1(tag0, func(b *cryptobyte.Builder) { b.AddASN1Enum(int64(s.Reason)) })
+			}
+		})
+	}
+	x509gost.AddGeneralizedTime(b, s.ThisUpdate)
+	if !s.NextUpdate.IsZero() {
+		b.AddASN1(tag0, func(b *cryptobyte.Builder) { x509gost.AddGeneralizedTime(b, s.NextUpdate) })
+	}
+}
+
+// checkTime refuses instants a GeneralizedTime cannot carry.
+func checkTime(t time.Time) error {
+	if y := t.UTC().Year(); t.IsZero() || y < 1950 || y > 9999 {
+		return fmt.Errorf("time %s lies outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// CreateResponse wraps a BasicOCSPResponse as an OCSPResponse that is successful.
+func CreateResponse(basic []byte) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1Enum(int64(Successful))
+		b.AddASN1(tag0, func(b *cryptobyte.Builder) {
+			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				b.AddASN1ObjectIdentifier(OIDBasic)
+				b.AddASN1OctetString(basic)
+			})
+		})
+	})
+	return b.BytesOrPanic() // octets around octets: there is nothing to refuse
+}
+
+// CreateError is an OCSPResponse that is not successful and answers nothing.
+func CreateError(status ResponseStatus) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Enum(int64(status)) })
+	return b.BytesOrPanic()
+}

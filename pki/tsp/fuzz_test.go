@@ -1,0 +1,61 @@
+package tsp_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+)
+
+func FuzzParseRequest(f *testing.F) {
+	for _, h := range hashes {
+		r := tsp.Request{Digest: h.Digest(nil), Policy: policy, Nonce: []byte{0x80}, CertReq: true}
+		der, err := r.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(der)
+	}
+	f.Fuzz(func(t *testing.T, der []byte) {
+		r, err := tsp.ParseRequest(der)
+		if err != nil || r.Digest.Hash == nil {
+			return
+		}
+		again, err := r.Marshal()
+		if err != nil {
+			return // a nonce of zero can be received and is not sent
+		}
+		if _, err := tsp.ParseRequest(again); err != nil {
+			t.Fatalf("what was read does not read again: %v", err)
+		}
+	})
+}
+
+func FuzzParseResponse(f *testing.F) {
+	repeatable(f)
+	ca, tsa := newAuthority(f, suite.GOST2012x256)
+	signed := parse(f, create(f, info(suite.Streebog256), tsa, tsa, ca))
+	f.Add(tsp.CreateResponse(signed.Raw))
+	f.Add(tsp.CreateRejection(tsp.Rejection, tsp.BadAlg, "text"))
+	f.Fuzz(func(t *testing.T, der []byte) {
+		token, err := tsp.ParseResponse(der)
+		if err != nil {
+			return
+		}
+		again, err := tsp.ParseToken(token.Raw)
+		if err != nil || !cmp.Equal(again.Info, token.Info, sameHash) {
+			t.Fatalf("the token does not read again: %v", err)
+		}
+		_ = token.Answers(&tsp.Request{Digest: suite.SHA256.Digest(nil)})
+		signer, err := token.CheckSignature(certs(tsa))
+		if err == nil && signer.Equal(tsa.cert) && !cmp.Equal(token.Info, signed.Info, sameHash) {
+			t.Fatal("a token nobody signed holds")
+		}
+		if err == nil && !bytes.Contains(der, token.Raw) {
+			t.Fatal("the token is not the bytes received")
+		}
+	})
+}

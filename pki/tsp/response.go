@@ -1,0 +1,123 @@
+package tsp
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+)
+
+const maxText = 1024 // octets of the authority's words that are kept
+
+// ParseResponse reads a TimeStampResp of at most MaxResponse octets, without
+// anything behind it. A response whose status is neither granted nor granted with
+// modifications is a *RejectedError.
+func ParseResponse(der []byte) (*Token, error) {
+	if len(der) > MaxResponse {
+		return nil, fmt.Errorf("tsp: response: %d octets are more than the %d allowed", len(der), MaxResponse)
+	}
+	in := cryptobyte.String(der)
+	var outer, info cryptobyte.String
+	if !in.ReadASN1(&outer, cbasn1.SEQUENCE) || !in.Empty() || !outer.ReadASN1(&info, cbasn1.SEQUENCE) {
+		return nil, errors.New("tsp: response: not a TimeStampResp")
+	}
+	rejected, err := readStatus(info)
+	if err != nil {
+		return nil, fmt.Errorf("tsp: response: %w", err)
+	}
+	if rejected.Status != Granted && rejected.Status != GrantedWithMods {
+		return nil, rejected
+	}
+	if outer.Empty() {
+		return nil, errors.New("tsp: response: the time stamp was granted and is not there")
+	}
+	// All that is left is the token; it may be BER, which cryptobyte does not read.
+	return ParseToken(outer)
+}
+
+// readStatus reads the content of PKIStatusInfo.
+func readStatus(in cryptobyte.String) (*RejectedError, error) {
+	e := &RejectedError{FailInfo: NoFailInfo}
+	var status int
+	if !in.ReadASN1Integer(&status) || status < 0 {
+		return nil, errors.New("the status is not a number")
+	}
+	e.Status = Status(status)
+	var texts, fail cryptobyte.String
+	if !in.ReadOptionalASN1(&texts, nil, cbasn1.SEQUENCE) {
+		return nil, errors.New("statusString is malformed")
+	}
+	var words []string
+	for size := 0; !texts.Empty(); {
+		var text cryptobyte.String
+		if !texts.ReadASN1(&text, cbasn1.UTF8String) {
+			return nil, errors.New("statusString is not a list of UTF8String")
+		}
+		if size += len(text); size <= maxText && utf8.Valid(text) {
+			words = append(words, string(text))
+		}
+	}
+	e.Text = strings.Join(words, "; ")
+	var present bool
+	if !in.ReadOptionalASN1(&fail, &present, cbasn1.BIT_STRING) || !in.Empty() {
+		return nil, errors.New("failInfo is malformed")
+	}
+	if present {
+		e.FailInfo = firstBit(fail)
+	}
+	return e, nil
+}
+
+// firstBit is the first bit set in the content of a BIT STRING: an authority
+// gives one reason.
+func firstBit(content []byte) FailInfo {
+	if len(content) == 0 {
+		return NoFailInfo
+	}
+	for i, octet := range content[1:] {
+		if octet != 0 && i < 8 {
+			return FailInfo(8*i + bits.LeadingZeros8(octet))
+		}
+	}
+	return NoFailInfo
+}
+
+// CreateResponse is a TimeStampResp that grants a token.
+func CreateResponse(token []byte) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Int64(int64(Granted)) })
+		b.AddBytes(token)
+	})
+	return b.BytesOrPanic() // octets beside octets: there is nothing to refuse
+}
+
+// CreateRejection is a TimeStampResp without a token. An empty text and
+// NoFailInfo are left out.
+func CreateRejection(status Status, fail FailInfo, text string) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1Int64(int64(status))
+			if text != "" {
+				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+					b.AddASN1(cbasn1.UTF8String, func(b *cryptobyte.Builder) { b.AddBytes([]byte(text)) })
+				})
+			}
+			if fail >= 0 {
+				// A named BIT STRING ends with its last bit that is set (X.690, 11.2.2).
+				octets := make([]byte, fail/8+1)
+				octets[fail/8] = 0x80 >> (fail % 8)
+				b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
+					b.AddUint8(uint8(7 - fail%8))
+					b.AddBytes(octets)
+				})
+			}
+		})
+	})
+	return b.BytesOrPanic()
+}

@@ -1,0 +1,360 @@
+package tsp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Reasons a token is refused; errors.Is finds them.
+var (
+	// ErrAnswer: the token is not one for the request.
+	ErrAnswer = errors.New("tsp: the token does not answer the request")
+	// ErrSignature: the token's signature is not one of a time-stamping authority.
+	ErrSignature = errors.New("tsp: the token's signature does not hold")
+)
+
+// ParseToken reads a token, a ContentInfo with SignedData, in DER or BER, of at
+// most MaxResponse octets. Nothing is checked but its form.
+func ParseToken(der []byte) (*Token, error) {
+	t, err := parseToken(der)
+	if err != nil {
+		return nil, fmt.Errorf("tsp: token: %w", err)
+	}
+	return t, nil
+}
+
+func parseToken(der []byte) (*Token, error) {
+	if len(der) > MaxResponse {
+		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxResponse)
+	}
+	m, err := cms.Parse(bytes.NewReader(der), int64(len(der)))
+	if err != nil {
+		return nil, err
+	}
+	if !m.ContentType.Equal(OIDInfo) {
+		return nil, fmt.Errorf("its content is of type %v, not TSTInfo (%v)", m.ContentType, OIDInfo)
+	}
+	if m.Detached {
+		return nil, errors.New("it is without TSTInfo")
+	}
+	if m.ContentSize() > MaxInfo {
+		return nil, fmt.Errorf("TSTInfo has more than %d octets", MaxInfo)
+	}
+	t := &Token{Raw: der, Message: m}
+	if t.rawInfo, err = io.ReadAll(m.ContentReader()); err != nil {
+		return nil, err
+	}
+	if err := t.Info.read(t.rawInfo); err != nil {
+		return nil, fmt.Errorf("TSTInfo: %w", err)
+	}
+	return t, nil
+}
+
+// read reads TSTInfo.
+func (i *Info) read(der []byte) (err error) {
+	in := cryptobyte.String(der)
+	var seq cryptobyte.String
+	var version int
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
+		return errors.New("not a SEQUENCE")
+	}
+	if !seq.ReadASN1Integer(&version) || version != 1 {
+		return errors.New("the version is not 1")
+	}
+	if i.Policy, err = x509gost.ReadOID(&seq); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	if i.Digest, err = readImprint(&seq); err != nil {
+		return err
+	}
+	if i.Digest.Hash == nil {
+		return errors.New("the digest algorithm of the imprint is not one known here")
+	}
+	if !x509gost.ReadInteger(&seq, &i.Serial) || len(i.Serial) > 64 {
+		return errors.New("serialNumber is not an INTEGER of at most 64 octets")
+	}
+	if i.Time, err = x509gost.ReadGeneralizedTime(&seq); err != nil {
+		return fmt.Errorf("genTime: %w", err)
+	}
+	if seq.PeekASN1Tag(cbasn1.SEQUENCE) {
+		if i.Accuracy, err = readAccuracy(&seq); err != nil {
+			return fmt.Errorf("accuracy: %w", err)
+		}
+	}
+	if seq.PeekASN1Tag(cbasn1.BOOLEAN) && !seq.ReadASN1Boolean(&i.Ordering) {
+		return errors.New("ordering is not a BOOLEAN")
+	}
+	if i.Nonce, err = readNonce(&seq); err != nil {
+		return err
+	}
+	var name, directory cryptobyte.String
+	if !seq.ReadOptionalASN1(&name, nil, tag0) {
+		return errors.New("tsa is malformed")
+	}
+	if name.PeekASN1Tag(tag4) && name.ReadASN1(&directory, tag4) {
+		i.Authority = directory
+	}
+	extensions, err := readExtensions(&seq, tag1)
+	if err != nil {
+		return err
+	}
+	for _, e := range extensions {
+		if e.Critical {
+			return fmt.Errorf("the critical extension %s is not understood here", e.OID)
+		}
+	}
+	if !seq.Empty() {
+		return errors.New("something unknown follows the extensions")
+	}
+	return nil
+}
+
+// tag4 is directoryName of GeneralName.
+var tag4 = cbasn1.Tag(4).Constructed().ContextSpecific()
+
+// readAccuracy reads seconds, and thousandths and millionths of one.
+func readAccuracy(in *cryptobyte.String) (time.Duration, error) {
+	var seq cryptobyte.String
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
+		return 0, errors.New("not a SEQUENCE")
+	}
+	const most = 1 << 30 // seconds, which a Duration holds
+	var seconds int64
+	if seq.PeekASN1Tag(cbasn1.INTEGER) && (!seq.ReadASN1Integer(&seconds) || seconds < 0 || seconds > most) {
+		return 0, errors.New("the seconds are not a number from 0 to 2^30")
+	}
+	total := time.Duration(seconds) * time.Second
+	for n, unit := range []time.Duration{time.Millisecond, time.Microsecond} {
+		tag := cbasn1.Tag(n).ContextSpecific()
+		if !seq.PeekASN1Tag(tag) {
+			continue
+		}
+		var part int64
+		if !seq.ReadASN1Int64WithTag(&part, tag) || part < 0 || part > 999 {
+			return 0, errors.New("a fraction is not a number from 0 to 999")
+		}
+		total += time.Duration(part) * unit
+	}
+	if !seq.Empty() {
+		return 0, errors.New("something unknown follows")
+	}
+	return total, nil
+}
+
+// Answers says whether the token is one for the request: the same imprint, the
+// same nonce, the policy that was asked for. An error wraps ErrAnswer.
+func (t *Token) Answers(r *Request) error {
+	if t.Info.Digest.Hash != r.Digest.Hash || !bytes.Equal(t.Info.Digest.Sum, r.Digest.Sum) {
+		return fmt.Errorf("%w: it stamps another digest", ErrAnswer)
+	}
+	nonce, err := positive(r.Nonce)
+	if err != nil {
+		return fmt.Errorf("%w: nonce of the request: %w", ErrAnswer, err)
+	}
+	switch {
+	case nonce != nil && t.Info.Nonce == nil:
+		return fmt.Errorf("%w: it does not repeat the nonce", ErrAnswer)
+	case nonce != nil && !bytes.Equal(nonce, x509gost.TrimInteger(t.Info.Nonce)):
+		return fmt.Errorf("%w: it repeats another nonce", ErrAnswer)
+	case r.Policy != nil && !r.Policy.Equal(t.Info.Policy):
+		return fmt.Errorf("%w: its policy is %s, %s was asked for", ErrAnswer, t.Info.Policy, r.Policy)
+	}
+	return nil
+}
+
+// CheckSignature checks what RFC 3161, 2.4.2 and RFC 5816 ask of a token by
+// itself, and returns the certificate that signed it: there is exactly one
+// signer, its certificate is named by signing-certificate or -v2, is for time
+// stamping and nothing else (2.3) and was valid at the token's time. The
+// certificate is looked for in the token and then in extra. Its path is left to
+// package chain. An error wraps ErrSignature.
+func (t *Token) CheckSignature(extra []*x509gost.Certificate) (*x509gost.Certificate, error) {
+	c, err := t.checkSignature(extra)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	return c, nil
+}
+
+func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certificate, error) {
+	if n := len(t.Message.Signers); n != 1 {
+		return nil, fmt.Errorf("it has %d signers instead of one", n)
+	}
+	s := t.Message.Signers[0]
+	inside, unreadable := t.Message.X509()
+	reason := error(nil)
+	// Several certificates may bear one name and number; only one fits the digest
+	// in signing-certificate.
+	tried := 0
+	for _, c := range slices.Concat(inside, extra) {
+		if !s.Names(c) {
+			continue
+		}
+		if tried++; tried > maxTried {
+			break
+		}
+		err := t.checkSigner(s, c)
+		if err == nil {
+			return c, nil
+		}
+		if reason == nil {
+			reason = err
+		}
+	}
+	if reason == nil {
+		reason = errors.New("the certificate of its signer is neither in it nor at hand")
+		if unreadable != nil {
+			reason = fmt.Errorf("%w (%w)", reason, unreadable)
+		}
+	}
+	return nil, reason
+}
+
+// maxTried bounds how many certificates are tried as the signer's.
+const maxTried = 4
+
+func (t *Token) checkSigner(s *cms.SignerInfo, c *x509gost.Certificate) error {
+	h, err := s.Hash()
+	if err != nil {
+		return err
+	}
+	findings := s.Check(c, t.Message.ContentType, h.Digest(t.rawInfo))
+	if err := findings.Err(); err != nil {
+		return err
+	}
+	_, v1, _ := s.SignedAttribute(cms.OIDSigningCertificate)
+	_, v2, _ := s.SignedAttribute(cms.OIDSigningCertificateV2)
+	if !v1 && !v2 {
+		return errors.New("it does not say by which certificate it was signed (signing-certificate)")
+	}
+	if err := forTimeStamping(c); err != nil {
+		return err
+	}
+	at := t.Info.Time
+	if at.Before(c.NotBefore) || !at.Before(c.NotAfter.Add(time.Second)) {
+		return fmt.Errorf("it is of %s, the certificate of its signer is valid from %s to %s",
+			at.Format(time.RFC3339), c.NotBefore.Format(time.RFC3339), c.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// forTimeStamping checks RFC 3161, 2.3: extended key usage is critical and holds
+// timeStamping alone.
+func forTimeStamping(c *x509gost.Certificate) error {
+	e, ok := c.Extension(x509gost.OIDExtKeyUsage)
+	switch {
+	case !ok || len(c.ExtKeyUsage) != 1 || !c.ExtKeyUsage[0].Equal(x509gost.UsageTimeStamping):
+		return errors.New("the certificate of its signer is not for time stamping alone (extKeyUsage)")
+	case !e.Critical:
+		return errors.New("the certificate of its signer does not mark its use as critical (extKeyUsage)")
+	}
+	return nil
+}
+
+// CreateToken signs a token. info needs Policy, Digest, Serial and Time, which is
+// written in whole seconds. The authority signer signs with s through sign. embed
+// are the certificates put into the token: the signer's and its path where the
+// request has CertReq, none otherwise. The signature is verified before the token
+// is returned.
+func CreateToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
+	der, err := createToken(info, signer, embed, s, sign)
+	if err != nil {
+		return nil, fmt.Errorf("tsp: creating a token: %w", err)
+	}
+	return der, nil
+}
+
+func createToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
+	if signer.Suite == nil || signer.Suite != s {
+		return nil, errors.New("the authority's key is not of the suite it is to sign with")
+	}
+	content, err := info.marshal()
+	if err != nil {
+		return nil, err
+	}
+	d := s.Hash.Digest(content)
+	attrs := cms.BuildSignedAttributes(cms.ContentType(OIDInfo), cms.MessageDigest(d), cms.SigningCertificateV2(signer, s.Hash))
+	attrsDigest := s.Hash.Digest(attrs)
+	value, err := sign(attrsDigest)
+	if err != nil {
+		return nil, err
+	}
+	if err := signer.Verify(attrsDigest, value); err != nil {
+		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
+	}
+	certs := make([][]byte, len(embed))
+	for i, c := range embed {
+		certs[i] = c.Raw
+	}
+	head, tail, err := cms.Encode(OIDInfo, int64(len(content)), certs, nil, []cms.Signer{{
+		Certificate: signer, Suite: s, SignedAttrs: attrs, Signature: value,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(head, content, tail), nil
+}
+
+func (i *Info) marshal() ([]byte, error) {
+	if err := checkDigest(i.Digest); err != nil {
+		return nil, err
+	}
+	switch y := i.Time.UTC().Year(); {
+	case len(i.Policy) == 0:
+		return nil, errors.New("a token has a policy")
+	case len(i.Serial) == 0 || len(i.Serial) > 20 || i.Serial[0]&0x80 != 0:
+		return nil, errors.New("a token has a positive serial number of at most 20 octets")
+	case y < 1950 || y > 9999:
+		return nil, fmt.Errorf("year %d lies outside 1950 to 9999", y)
+	case i.Accuracy < 0 || i.Accuracy%time.Microsecond != 0:
+		return nil, fmt.Errorf("accuracy %s: whole microseconds are wanted", i.Accuracy)
+	}
+	var b cryptobyte.Builder
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1Int64(1)
+		b.AddASN1ObjectIdentifier(i.Policy)
+		addImprint(b, i.Digest)
+		addInteger(b, i.Serial)
+		x509gost.AddGeneralizedTime(b, i.Time)
+		if i.Accuracy > 0 {
+			b.AddASN1(cbasn1.SEQUENCE, i.addAccuracy)
+		}
+		if i.Ordering {
+			b.AddASN1Boolean(true)
+		}
+		if i.Nonce != nil {
+			addInteger(b, i.Nonce)
+		}
+		if i.Authority != nil {
+			b.AddASN1(tag0, func(b *cryptobyte.Builder) {
+				b.AddASN1(tag4, func(b *cryptobyte.Builder) { b.AddBytes(i.Authority) })
+			})
+		}
+	})
+	return b.Bytes()
+}
+
+func (i *Info) addAccuracy(b *cryptobyte.Builder) {
+	if seconds := i.Accuracy / time.Second; seconds > 0 {
+		b.AddASN1Int64(int64(seconds))
+	}
+	for n, part := range []time.Duration{
+		i.Accuracy % time.Second / time.Millisecond,
+		i.Accuracy % time.Millisecond / time.Microsecond,
+	} {
+		if part > 0 {
+			b.AddASN1Int64WithTag(int64(part), cbasn1.Tag(n).ContextSpecific())
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package x509gost
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
+)
+
+// The fields below are shared with the structures beside certificates: OCSP
+// answers (RFC 6960) and time stamps (RFC 3161). They are read with the same
+// tolerance, only that faults which are tolerated are not listed.
+
+// ReadOID reads an OBJECT IDENTIFIER of at most 64 octets, with arcs up to 63 bits.
+func ReadOID(in *cryptobyte.String) (OID, error) { return readOID(in) }
+
+// ReadAlgorithm reads an AlgorithmIdentifier; parameters is the whole element,
+// empty when absent.
+func ReadAlgorithm(in *cryptobyte.String) (oid OID, parameters []byte, err error) {
+	return readAlgorithm(in)
+}
+
+// ReadInteger reads an INTEGER of any size as its content octets: big-endian
+// two's complement, one octet at least.
+func ReadInteger(in *cryptobyte.String, out *[]byte) bool { return readInteger(in, out) }
+
+// TrimInteger removes octets in front that a DER INTEGER does not need, so that
+// two encodings of one number compare equal.
+func TrimInteger(content []byte) []byte { return trimInteger(content) }
+
+// ReadGeneralizedTime reads a GeneralizedTime in the forms BER allows, with or
+// without a fraction, of at most 32 characters.
+func ReadGeneralizedTime(in *cryptobyte.String) (time.Time, error) {
+	if !in.PeekASN1Tag(cbasn1.GeneralizedTime) {
+		return time.Time{}, fmt.Errorf("not a GeneralizedTime")
+	}
+	return readTime(in, new(deviations))
+}
+
+// AddGeneralizedTime writes a time in UTC and whole seconds; the year has to lie
+// between 1 and 9999.
+func AddGeneralizedTime(b *cryptobyte.Builder, t time.Time) {
+	b.AddASN1(cbasn1.GeneralizedTime, func(b *cryptobyte.Builder) {
+		b.AddBytes([]byte(t.UTC().Format(generalizedTimeForms[0])))
+	})
+}
+
+// ReadExtensions reads Extensions, a SEQUENCE of at most 128, none of them twice.
+func ReadExtensions(in *cryptobyte.String) ([]Extension, error) {
+	return readExtensionList(in, new(deviations))
+}
+
+// AddExtensions writes Extensions.
+func AddExtensions(b *cryptobyte.Builder, list []Extension) { addExtensions(b, list) }
+
+// ReadBits reads a BIT STRING of whole octets.
+func ReadBits(in *cryptobyte.String, out *[]byte) bool { return readBits(in, out) }
+
+// ValidReason says whether a number is a CRLReason (RFC 5280, 5.3.1).
+func ValidReason(reason int) bool { return validReason(reason) }
+
+// CheckSigned checks that the certificate's key signed the octets, by the
+// algorithm of SignatureOID. The error wraps suite.ErrSignature when the value
+// does not match.
+func (c *Certificate) CheckSigned(algorithm OID, signed, value []byte) error {
+	return checkSigned(algorithm, signed, value, c.key())
+}
+
+// KeyDigest is the digest of the key as OCSP names it (RFC 6960, 4.1.1): over the
+// content of the BIT STRING in SubjectPublicKeyInfo, without its count of unused
+// bits. It is nil when the certificate's key is not such a BIT STRING.
+func (c *Certificate) KeyDigest(h *suite.Hash) []byte {
+	in := cryptobyte.String(c.RawSPKI)
+	var spki cryptobyte.String
+	var bits []byte
+	if !in.ReadASN1(&spki, cbasn1.SEQUENCE) || !spki.SkipASN1(cbasn1.SEQUENCE) || !readBits(&spki, &bits) {
+		return nil
+	}
+	return h.Digest(bits).Sum
+}
