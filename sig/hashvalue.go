@@ -22,15 +22,16 @@ func (r *ParamReader) CheckHashAlgorithm(s *suite.Suite) {
 	}
 }
 
-// HashValue reads the job's Document as a hash value by the suite's algorithm
-// (parameter Hash=True). One of another length is a fault.
-func HashValue(job *Job, r *ParamReader, s *suite.Suite) (suite.Digest, error) {
+// HashValue reads a document as a hash value by the suite's algorithm (parameter
+// Hash=True). One of another length is a fault; name is what the request calls
+// the document.
+func HashValue(doc Document, name string, r *ParamReader, s *suite.Suite) (suite.Digest, error) {
 	d := suite.Digest{Hash: s.Hash, Sum: make([]byte, s.Hash.Size)}
-	if n := job.Document.Size(); n != int64(s.Hash.Size) {
-		r.Fault("Hash", fmt.Sprintf("is True, so Content must be a %s hash value of %d octets; it has %d", s.Hash.Name, s.Hash.Size, n))
+	if n := doc.Size(); n != int64(s.Hash.Size) {
+		r.Fault("Hash", fmt.Sprintf("is True, so %s must be a %s hash value of %d octets; it has %d", name, s.Hash.Name, s.Hash.Size, n))
 		return d, nil
 	}
-	if n, err := job.Document.ReadAt(d.Sum, 0); n < len(d.Sum) {
+	if n, err := doc.ReadAt(d.Sum, 0); n < len(d.Sum) {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}

@@ -21,8 +21,12 @@ type Check struct {
 	// Roots are the trust anchors; Intermediates and CRLs help to reach them.
 	Roots, Intermediates []*x509gost.Certificate
 	CRLs                 []*x509gost.RevocationList
-	// At is the moment certificates are judged at.
+	// At is the moment certificates are judged at; a signature with a time stamp is
+	// judged at the time of that instead.
 	At time.Time
+	// Evidence is asked for what the document does not bring along; nil judges by
+	// that alone.
+	Evidence Evidence
 }
 
 // Report is the answer to a Check.
@@ -55,12 +59,19 @@ type Signature struct {
 	Signer *x509gost.Certificate
 	// Suite is the algorithms it was made with; nil when they are not known.
 	Suite *suite.Suite
-	// Level is "raw", "CMS" or "BES".
+	// Level is "raw", "CMS", "BES", "T", "C" (references alone), "X1" (a time stamp
+	// over them, without values that prove the path), "X-L" (values without that time
+	// stamp) or "XLT1": the highest one whose parts are there and hold.
 	Level string
 	// Covers says in words which bytes the signature speaks for.
 	Covers string
 	// SigningTime is the time the signer claims, zero when it claims none.
 	SigningTime time.Time
+	// BestTime is the moment the signature was judged at: that of the earliest time
+	// stamp that holds, by which it existed, else the moment of the check.
+	BestTime time.Time
+	// TimeStamps are the time stamps of the signature, in the order of its bytes.
+	TimeStamps []TimeStamp
 	// Chain leads from Signer to a trust anchor; empty when there is no path.
 	Chain []*x509gost.Certificate
 	// Findings are all rules it breaks and all that a reader should know.
@@ -72,6 +83,24 @@ type Signature struct {
 // Valid tells whether no finding is fatal. Countersigners are judged apart: a
 // bad one does not spoil the signature it was put on.
 func (s *Signature) Valid() bool { return !fatal(s.Findings) }
+
+// TimeStamp is what is known of one time stamp of a signature.
+type TimeStamp struct {
+	// Kind is "signature" (over the signature value), "CAdES-C" (over the value, its
+	// time stamps and the references), "references" (over the references) or "archive".
+	Kind string
+	// Time is what the service says; Signer is its certificate, nil when not found.
+	Time   time.Time
+	Signer *x509gost.Certificate
+	// Chain leads from Signer to a trust anchor; empty when there is no path.
+	Chain []*x509gost.Certificate
+	// Findings are all rules it breaks and all that a reader should know.
+	Findings []Finding
+}
+
+// Valid tells whether no finding is fatal. A time stamp that does not hold proves
+// no time; the findings of its signature say so.
+func (t *TimeStamp) Valid() bool { return !fatal(t.Findings) }
 
 // Finding is one thing a verifier noticed.
 type Finding struct {

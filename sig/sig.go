@@ -55,6 +55,9 @@ type Job struct {
 	// the signature is known; 0 asks for the format's own estimate. Formats whose
 	// result simply grows (raw, CMS) reserve nothing.
 	Room int
+	// Evidence is asked where a level needs time stamps and revocation data; nil
+	// where the caller has none, and then such a level is refused.
+	Evidence Evidence
 }
 
 // Prepared is what Prepare leaves behind.

@@ -9,29 +9,34 @@ import (
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
-	"tamga/pki/x509gost"
 	"tamga/sig"
 )
 
 // stateVersion is the form of state below. Finish knows every version that was
-// ever written.
-const stateVersion = 1
+// ever written: 1 was without the fields from Kind on, for plain signatures.
+const stateVersion = 2
 
 // state is all that Finish needs beside the job's document and certificates.
 type state struct {
 	Version     int    `json:"v"`
 	Attributes  []byte `json:"attributes"`  // signed attributes as they were digested, tag 0x31
-	Digest      []byte `json:"digest"`      // of the document, by the suite's hash
+	Digest      []byte `json:"digest"`      // of what is signed, by the suite's hash
 	Hash        bool   `json:"hash"`        // the document of the job is that digest itself
 	Size        int64  `json:"size"`        // octets of the job's document
 	Detached    bool   `json:"detached"`    // the message is without the document
 	Chain       bool   `json:"chain"`       // issuers' certificates are included
 	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
+
+	Kind     string   `json:"kind,omitempty"`     // kindSign when empty
+	Message  []byte   `json:"message,omitempty"`  // fingerprint of the message to extend
+	Position position `json:"position,omitempty"` // of the signature to countersign
+	Level    string   `json:"level,omitempty"`    // levelBES when empty
+	Address  string   `json:"address,omitempty"`  // of the time-stamp service
 }
 
 // Prepare implements sig.Format. It reads the parameters Hash, IsDetached,
-// CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain and
-// AuthenticatedAttributes.
+// CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain,
+// SignatureIndex and AuthenticatedAttributes.
 func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
@@ -39,40 +44,44 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 	}
 	r := job.Params.Reader()
 	p := read(job, r, s)
-	var d suite.Digest
-	if p.hash && p.kind == "Sign" {
-		if d, err = sig.HashValue(job, r, s); err != nil {
+	a := addition{contentType: cms.OIDData}
+	var message []byte
+	if p.kind == kindSign {
+		if a.digest, err = document(ctx, job, r, p.hash, s); err != nil {
 			return nil, err
 		}
-	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	if !p.hash {
-		if d, err = sig.DigestOf(ctx, job, s.Hash); err != nil {
+	} else {
+		m, err := parse(job.Document)
+		if err != nil {
+			if faults := r.Err(); faults != nil {
+				return nil, faults
+			}
 			return nil, err
 		}
+		if a, err = extend(ctx, job, r, m, &p, s); err != nil {
+			return nil, err
+		}
+		message = fingerprint(m)
 	}
-	claimed, err := cms.SigningTime(job.Time)
+	attrs, err := signedAttributes(job, &p, a, s)
 	if err != nil {
 		return nil, err
 	}
-	attrs := cms.BuildSignedAttributes(
-		cms.ContentType(cms.OIDData),
-		cms.MessageDigest(d),
-		claimed,
-		cms.SigningCertificateV2(job.Certificate, s.Hash),
-	)
 	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	st, err := json.Marshal(state{
 		Version:     stateVersion,
 		Attributes:  attrs,
-		Digest:      d.Sum,
-		Hash:        p.hash,
+		Digest:      a.digest.Sum,
+		Hash:        p.hash && p.kind == kindSign,
 		Size:        job.Document.Size(),
 		Detached:    p.detached,
 		Chain:       p.chain,
 		Certificate: thumbprint[:],
+		Kind:        p.kind,
+		Message:     message,
+		Position:    p.position,
+		Level:       p.level,
+		Address:     p.address,
 	})
 	if err != nil {
 		return nil, err
@@ -80,9 +89,40 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st}, nil
 }
 
+// document is the digest of the job's document, or the one that it is.
+func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool, s *suite.Suite) (d suite.Digest, err error) {
+	if isHash {
+		if d, err = sig.HashValue(job.Document, "Content", r, s); err != nil {
+			return d, err
+		}
+	}
+	if err := r.Err(); err != nil {
+		return d, err
+	}
+	if isHash {
+		return d, nil
+	}
+	return sig.DigestOf(ctx, job, s.Hash)
+}
+
+// signedAttributes are the octets to sign.
+func signedAttributes(job *sig.Job, p *params, a addition, s *suite.Suite) ([]byte, error) {
+	claimed, err := cms.SigningTime(job.Time)
+	if err != nil {
+		return nil, err
+	}
+	attrs := append(p.attrs, cms.MessageDigest(a.digest), claimed, cms.SigningCertificateV2(job.Certificate, s.Hash))
+	if a.contentType != nil {
+		attrs = append(attrs, cms.ContentType(a.contentType))
+	}
+	return cms.BuildSignedAttributes(attrs...), nil
+}
+
 // Finish implements sig.Format. The parameters are not read again: what they
-// said is in the state. A detached message can be finished without the document.
-func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+// said is in the state. A detached message can be finished without the document,
+// unless it is one that is extended. For a level above BES the value is verified
+// before anybody is asked for evidence.
+func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -95,16 +135,52 @@ func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byt
 	if err != nil {
 		return nil, err
 	}
+	signer := cms.Signer{Certificate: job.Certificate, Suite: s, SignedAttrs: st.Attributes, Signature: value}
+	if st.Kind == kindSign {
+		if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, nil); err != nil {
+			return nil, err
+		}
+		return attach(job, st, signer)
+	}
+	m, err := parse(job.Document)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(st.Message, fingerprint(m)) {
+		return nil, &sig.ErrState{Text: "made for another message"}
+	}
+	if signer.UnsignedAttrs, err = f.lifted(ctx, job, st, &signer, m); err != nil {
+		return nil, err
+	}
+	changes := cms.Changes{Certificates: certificates(job, st.Chain)}
+	raw := signer.Marshal()
+	if st.Kind == kindCosign {
+		changes.Added = [][]byte{raw}
+		return rewritten(job.Document, m, changes)
+	}
+	r := sig.Params(nil).Reader()
+	line := st.Position.find(m, r)
+	if r.Err() != nil || len(line) == 0 {
+		return nil, &sig.ErrState{Text: "damaged"}
+	}
+	// An attribute of its own leaves every octet of the others where it was.
+	if raw, err = line[len(line)-1].AppendUnsigned(cms.NewAttribute(cms.OIDCountersignature, raw)); err == nil {
+		raw, err = st.Position.replace(line, raw)
+	}
+	if err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be countersigned", Err: err}
+	}
+	changes.Replaced = map[int][]byte{st.Position[0]: raw}
+	return rewritten(job.Document, m, changes)
+}
+
+// attach makes a new message with one signature.
+func attach(job *sig.Job, st *state, signer cms.Signer) (sig.Result, error) {
 	size := st.Size
 	if st.Detached {
 		size = -1
 	}
-	head, tail, err := cms.Encode(cms.OIDData, size, certificates(job, st.Chain), nil, []cms.Signer{{
-		Certificate: job.Certificate,
-		Suite:       s,
-		SignedAttrs: st.Attributes,
-		Signature:   value,
-	}})
+	head, tail, err := cms.Encode(cms.OIDData, size, certificates(job, st.Chain), nil, []cms.Signer{signer})
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +196,12 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if err := json.Unmarshal(prepared, &st); err != nil {
 		return nil, &sig.ErrState{Text: "cannot be read"}
 	}
-	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; %d expected", st.Version, stateVersion)}
+	switch st.Version {
+	case stateVersion:
+	case 1:
+		st.Kind, st.Level = kindSign, levelBES
+	default:
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; 1 to %d expected", st.Version, stateVersion)}
 	}
 	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	if !bytes.Equal(st.Certificate, thumbprint[:]) {
@@ -131,20 +211,22 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}
 	if job.Document == nil {
-		if st.Detached {
+		if st.Detached && st.Kind == kindSign {
 			return &st, nil
 		}
-		return nil, &sig.ErrState{Text: "the document is needed to attach it"}
+		return nil, &sig.ErrState{Text: "the document is needed"}
 	}
 	if n := job.Document.Size(); n != st.Size {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
 	}
-	if st.Hash {
+	switch {
+	case st.Kind != kindSign: // the fingerprint tells
+	case st.Hash:
 		value := make([]byte, len(st.Digest))
 		if n, _ := job.Document.ReadAt(value, 0); n < len(value) || !bytes.Equal(value, st.Digest) {
 			return nil, &sig.ErrState{Text: "made for another hash value"}
 		}
-	} else {
+	default:
 		for _, d := range job.Digests {
 			if d.Hash == s.Hash && !bytes.Equal(d.Sum, st.Digest) {
 				return nil, &sig.ErrState{Text: "made for a document with another hash value"}
@@ -153,20 +235,3 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	}
 	return &st, nil
 }
-
-// certificates are those the message carries: the signer's, and with chain its
-// issuers' up to the root, which is left out.
-func certificates(job *sig.Job, chain bool) [][]byte {
-	certs := [][]byte{job.Certificate.Raw}
-	if !chain {
-		return certs
-	}
-	for _, c := range job.Chain {
-		if !selfIssued(c) && !c.Equal(job.Certificate) {
-			certs = append(certs, c.Raw)
-		}
-	}
-	return certs
-}
-
-func selfIssued(c *x509gost.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }

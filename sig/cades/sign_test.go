@@ -192,13 +192,11 @@ func TestParameters(t *testing.T) {
 		{"contradiction", sig.Params{"Hash": "True", "hash ": "False"}, hash, nil, []string{"hash"}, "twice"},
 		{"T without address", sig.Params{"CADESType": "T"}, text, nil, []string{"TSPAddress"}, "time-stamp"},
 		{"XLT1 without address", sig.Params{"CADESType": "1"}, text, nil, []string{"TSPAddress"}, "XLT1"},
-		{"T", sig.Params{"CADESType": "2", "TSPAddress": ""}, text, nil, []string{"CADESType"}, "T is not available in this release; available: BES"},
-		{"cosign", sig.Params{"CmsSignatureType": "cosign"}, text, nil, []string{"CmsSignatureType"}, "Cosign is not available"},
+		{"T", sig.Params{"CADESType": "2", "TSPAddress": ""}, text, nil, []string{"CADESType"}, "T needs time stamps"},
 		{"cosign of a hash", sig.Params{"CmsSignatureType": "Cosign", "Hash": "True"}, detached, hash, []string{"HashAlgorithm"}, "such as GR 34.11-2012 256"},
 		{"cosign detached by parameter", sig.Params{"CmsSignatureType": "Cosign", "IsDetached": "True"}, detached, nil, []string{"OriginalDocument"}, "detached"},
 		{"cosign detached by message", sig.Params{"CmsSignatureType": "Cosign"}, detached, nil, []string{"OriginalDocument"}, "detached"},
-		{"countersign", sig.Params{"CmsSignatureType": "counterSign"}, text, nil, []string{"CmsSignatureType"}, "Countersign is not available"},
-		{"attributes", sig.Params{"AuthenticatedAttributes": "e30="}, text, nil, []string{"AuthenticatedAttributes"}, "not available"},
+		{"unknown kind", sig.Params{"CmsSignatureType": "resign"}, text, nil, []string{"CmsSignatureType"}, "Sign, Cosign, Countersign"},
 		{"original with sign", nil, text, text, []string{"OriginalDocument"}, "Cosign"},
 	}
 	for _, test := range tests {
@@ -271,7 +269,7 @@ func TestState(t *testing.T) {
 	}{
 		{"empty", job(), nil},
 		{"no JSON", job(), []byte("{")},
-		{"version 2", job(), change("v", 2)},
+		{"version 3", job(), change("v", 3)},
 		{"no attributes", job(), change("attributes", nil)},
 		{"negative size", job(), change("size", -1)},
 		{"hash attached", job(), change("hash", true)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
@@ -20,13 +21,15 @@ const (
 	codeOriginal        = "original-mismatch"           // the given document is not the one attached
 	codeDigestUnlisted  = "digest-algorithm-not-listed" // digestAlgorithms lacks the signer's
 	codeUnreadable      = "certificate-unreadable"      // a certificate or CRL of the message cannot be read
-	codeTimeStamp       = "time-stamp-not-checked"      // a time stamp is there but not judged
 	codeCountersigner   = "countersignature-malformed"  // a countersignature cannot be read
 	codeHashUnavailable = "hash-algorithm-mismatch"     // only a hash by another algorithm is given
 	codeMany            = "too-many-signatures"         // more than are judged
 
-	maxSigners        = 128 // judged in one message: each may cost a hundred verifications
-	maxCountersigners = 64  // judged of one message, all levels together
+	// Judged of one message. Signatures that share certificates, as in a message
+	// with hundreds of them, cost a few verifications each; made to be slow, each may
+	// cost a hundred, which is what the caller's context is for.
+	maxSigners        = 1024
+	maxCountersigners = 256 // all levels together
 )
 
 // Verify implements sig.Verifier. A detached message needs the Original or its
@@ -48,7 +51,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	v := &verifier{
 		check: c, message: m, report: &sig.Report{},
-		counters: maxCountersigners, trusted: map[*x509gost.Certificate]trust{},
+		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
 	}
 	if err := v.digests(ctx); err != nil {
 		return nil, err
@@ -67,7 +70,10 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v.report.Signatures = append(v.report.Signatures, v.signature(i, s))
+		v.report.Signatures = append(v.report.Signatures, v.signature(ctx, i, s))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	return v.report, nil
 }
@@ -83,10 +89,12 @@ type verifier struct {
 
 	candidates []*x509gost.Certificate // where signers are looked for, the message's own first
 	counters   int                     // countersignatures still to be judged
+	stampsLeft int                     // time stamps still to be judged
 	trusted    map[*x509gost.Certificate]trust
 }
 
-// trust is the judgement of one certificate, the same for all it signed.
+// trust is the judgement of one certificate at the moment of the check by what the
+// message has for all, the same for all signatures without evidence of their own.
 type trust struct {
 	path  []*x509gost.Certificate
 	found []sig.Finding
@@ -174,13 +182,13 @@ func (v *verifier) evidence() {
 }
 
 // signature judges one signer of the message.
-func (v *verifier) signature(index int, s *cms.SignerInfo) sig.Signature {
-	out := v.describe(index, s)
+func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) sig.Signature {
+	out, l := v.describe(index, s)
 	out.Covers = v.covers
 	if !slices.ContainsFunc(v.message.DigestAlgorithms, func(a cms.Algorithm) bool { return a.OID.Equal(s.DigestAlgorithm.OID) }) {
 		out.Findings = append(out.Findings, sig.Finding{Code: codeDigestUnlisted, Text: "digestAlgorithms of the message does not list the algorithm of this signature"})
 	}
-	out.Countersigners = v.countersigners(s, &out, 0)
+	out.Countersigners = v.countersigners(ctx, s, &out, 0)
 	h, err := s.Hash()
 	if err != nil {
 		return fatal(out, cms.CodeAlgorithm, err.Error())
@@ -192,26 +200,24 @@ func (v *verifier) signature(index int, s *cms.SignerInfo) sig.Signature {
 	if out.Signer == nil {
 		return fatal(out, codeNoCertificate, "the signer's certificate is neither in the message nor given")
 	}
-	return v.judge(out, s.Check(out.Signer, v.message.ContentType, content))
+	return v.judge(ctx, out, s, l, s.Check(out.Signer, v.message.ContentType, content))
 }
 
 // describe says what a signer info claims, before anything is judged.
-func (v *verifier) describe(index int, s *cms.SignerInfo) sig.Signature {
-	out := sig.Signature{Index: index, Level: "CMS"}
+func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longTerm) {
+	out := sig.Signature{Index: index, Level: "CMS", BestTime: v.check.At}
 	out.Suite, _ = s.Suite() // an unknown one becomes a finding of Check
 	out.SigningTime, _ = s.SigningTime()
-	out.Signer = s.FindCertificate(v.candidates)
-	for _, a := range s.UnsignedAttrs {
-		if a.OID.Equal(cms.OIDSignatureTimeStamp) {
-			out.Findings = append(out.Findings, sig.Finding{Code: codeTimeStamp, Text: "the signature has a time stamp, which was not checked"})
-			break
-		}
+	l := readLongTerm(s)
+	if out.Signer = s.FindCertificate(v.candidates); out.Signer == nil {
+		out.Signer = s.FindCertificate(l.values.Certificates)
 	}
-	return out
+	return out, l
 }
 
-// judge adds what Check found and what the chain says, and sets the level.
-func (v *verifier) judge(out sig.Signature, found cms.Findings) sig.Signature {
+// judge adds what Check found, what the time stamps and the evidence say, and what
+// the chain says at the best time, and sets the level.
+func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerInfo, l *longTerm, found cms.Findings) sig.Signature {
 	protected := true
 	for _, f := range found {
 		out.Findings = append(out.Findings, sig.Finding(f))
@@ -220,22 +226,39 @@ func (v *verifier) judge(out sig.Signature, found cms.Findings) sig.Signature {
 			protected = false
 		}
 	}
+	l.resolve(sig.Found{Certificates: v.certs, CRLs: v.crls})
+	out.BestTime = time.Time{}
+	v.stamps(ctx, &out, s, l)
+	var chainFound []sig.Finding
+	out.Chain, chainFound = v.trust(ctx, &out, l)
 	if protected {
-		out.Level = "BES"
+		out.Level = v.level(&out, l)
+	}
+	out.Findings = slices.Concat(out.Findings, l.findings, chainFound)
+	return out
+}
+
+// trust judges the certificate of a signature at its best time.
+func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) ([]*x509gost.Certificate, []sig.Finding) {
+	found := sig.Found{
+		Certificates: slices.Concat(v.certs, l.values.Certificates),
+		CRLs:         slices.Concat(v.crls, l.values.CRLs),
+		OCSP:         l.values.OCSP,
+	}
+	if l.hasValues || !out.BestTime.Equal(v.check.At) {
+		return v.check.Trust(ctx, out.Signer, out.BestTime, found)
 	}
 	t, ok := v.trusted[out.Signer]
 	if !ok {
-		t.path, t.found = v.check.Trust(out.Signer, v.certs, v.crls)
+		t.path, t.found = v.check.Trust(ctx, out.Signer, out.BestTime, found)
 		v.trusted[out.Signer] = t
 	}
-	out.Chain = t.path
-	out.Findings = append(out.Findings, t.found...)
-	return out
+	return t.path, t.found
 }
 
 // countersigners judges the signatures over the value of target, and those over
 // theirs.
-func (v *verifier) countersigners(target *cms.SignerInfo, owner *sig.Signature, depth int) (out []sig.Signature) {
+func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, owner *sig.Signature, depth int) (out []sig.Signature) {
 	infos, err := target.Countersignatures()
 	if err != nil {
 		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error()})
@@ -246,14 +269,14 @@ func (v *verifier) countersigners(target *cms.SignerInfo, owner *sig.Signature, 
 			return out
 		}
 		v.counters--
-		c := v.describe(i, s)
+		c, l := v.describe(i, s)
 		c.Covers = "the value of the signature above"
 		if c.Signer == nil {
 			c = fatal(c, codeNoCertificate, "the countersigner's certificate is neither in the message nor given")
 		} else {
-			c = v.judge(c, s.CheckCountersignature(c.Signer, target))
+			c = v.judge(ctx, c, s, l, s.CheckCountersignature(c.Signer, target))
 		}
-		c.Countersigners = v.countersigners(s, &c, depth+1)
+		c.Countersigners = v.countersigners(ctx, s, &c, depth+1)
 		out = append(out, c)
 	}
 	return out

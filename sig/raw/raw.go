@@ -43,7 +43,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 	r.CheckHashAlgorithm(s)
 	var d suite.Digest
 	if isHash {
-		if d, err = sig.HashValue(job, r, s); err != nil {
+		if d, err = sig.HashValue(job.Document, "Content", r, s); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		return nil, fmt.Errorf("document: reading the signature: %w", err)
 	}
 
-	out := sig.Signature{Signer: c.Certificate, Level: "raw"}
+	out := sig.Signature{Signer: c.Certificate, Level: "raw", BestTime: c.At}
 	s, err := sig.SuiteOf(c.Certificate)
 	if err != nil {
 		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Fatal: true})
@@ -128,7 +128,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	if err := s.Verify(c.Certificate.PublicKey, d, value); err != nil {
 		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not belong to this document and this certificate: " + err.Error(), Fatal: true})
 	}
-	path, found := c.Trust(c.Certificate, nil, nil)
+	path, found := c.Trust(ctx, c.Certificate, c.At, sig.Found{})
 	out.Chain, out.Findings = path, append(out.Findings, found...)
 	return &sig.Report{Signatures: []sig.Signature{out}}, nil
 }

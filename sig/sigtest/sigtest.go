@@ -42,19 +42,25 @@ type Party struct {
 // Root makes a self-signed authority.
 func Root(t testing.TB, s *suite.Suite) *Party {
 	t.Helper()
-	return issue(t, nil, s, "Test Root "+s.Name, true)
+	return issue(t, nil, s, "Test Root "+s.Name, authority)
 }
 
 // Authority makes a subordinate authority with a key of the same suite.
 func (p *Party) Authority(t testing.TB, name string) *Party {
 	t.Helper()
-	return issue(t, p, p.Suite, name, true)
+	return issue(t, p, p.Suite, name, authority)
 }
 
 // Signer makes a signer with a key of the suite.
 func (p *Party) Signer(t testing.TB, s *suite.Suite, name string) *Party {
 	t.Helper()
-	return issue(t, p, s, name, false)
+	return issue(t, p, s, name, nil)
+}
+
+// Issue makes a party of any kind: change turns the template of a signer into it.
+func (p *Party) Issue(t testing.TB, s *suite.Suite, name string, change func(*x509gost.Template)) *Party {
+	t.Helper()
+	return issue(t, p, s, name, change)
 }
 
 // PEM is the party's certificate as text.
@@ -72,7 +78,14 @@ func (p *Party) Sign(t testing.TB, d suite.Digest) []byte {
 	return value
 }
 
-func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, authority bool) *Party {
+// authority makes what is issued an authority.
+func authority(template *x509gost.Template) {
+	template.IsCA, template.MaxPathLen = true, -1
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+}
+
+// issue makes a signer, or what change makes of its template.
+func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, change func(*x509gost.Template)) *Party {
 	t.Helper()
 	seed := byte(1)
 	if issuer != nil {
@@ -97,9 +110,8 @@ func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, authority b
 		NotAfter:     Time.AddDate(10, 0, 0),
 		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment,
 	}
-	if authority {
-		template.IsCA, template.MaxPathLen = true, -1
-		template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	if change != nil {
+		change(template)
 	}
 	out := &Party{Suite: s, Key: key}
 	by, signer := (*x509gost.Certificate)(nil), out

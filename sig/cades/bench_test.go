@@ -1,0 +1,112 @@
+package cades_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/sigtest"
+)
+
+// BenchmarkLevels signs 1 KiB at a level with services in the same process, whose
+// own signatures count: T makes two in all, XLT1 three and fetches revocation data
+// that the services sign anew.
+func BenchmarkLevels(b *testing.B) {
+	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
+		w := newWorld(b, s)
+		doc := sigtest.Document(make([]byte, 1<<10))
+		for _, level := range []string{"BES", "T", "XLT1"} {
+			b.Run(s.Name+"/"+level, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					w.make(b, w.signer, level, &sig.Job{Document: doc, Params: sig.Params{"IsDetached": "True"}})
+				}
+			})
+		}
+	}
+}
+
+// manySigners is a message with as many signatures; each new one is added to the
+// message without the others, and all are put together at the end.
+func manySigners(t testing.TB, w *world, n int) []byte {
+	t.Helper()
+	message := sign(t, w.signer, 0)
+	m := mustParse(t, message)
+	next := sigtest.Make(t, cades.New(), w.signer, add("Cosign", message, nil, nil))
+	one := mustParse(t, next).Signers[1].Raw
+	changes := cms.Changes{}
+	for range n - 1 {
+		changes.Added = append(changes.Added, one)
+	}
+	head, tail, err := m.Rewrite(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(append(head, section(message, m.EncapContentInfo)...), tail...)
+}
+
+// Raising every signature of a message takes time in proportion to their number.
+func TestEnhanceManyIsLinear(t *testing.T) {
+	w := newWorld(t, suite.ECDSAP256)
+	message := manySigners(t, w, 1000)
+	for level, want := range map[string]int{"T": 1000, "XLT1": 2000} {
+		before := w.services.Calls("stamp")
+		out, err := w.enhance(t, message, level, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.services.Calls("stamp") - before; got != want {
+			t.Errorf("%s: %d stamps, want %d", level, got, want)
+		}
+		got := levels(t, verify(t, out, nil, w.root))
+		if len(got) != 1000 || slices.ContainsFunc(got, func(l string) bool { return l != level }) {
+			t.Errorf("%d signers, not all at %s", len(got), level)
+		}
+	}
+	if n := w.services.Calls("revocation"); n != 4 {
+		t.Errorf("revocation data was asked for %d times", n)
+	}
+}
+
+func BenchmarkEnhance(b *testing.B) {
+	w := newWorld(b, suite.GOST2012x256)
+	for _, level := range []string{"T", "XLT1"} {
+		for _, n := range []int{10, 100, 1000} {
+			message := manySigners(b, w, n)
+			b.Run(fmt.Sprintf("%s/signers=%d", level, n), func(b *testing.B) {
+				start := time.Now()
+				for b.Loop() {
+					if _, err := w.enhance(b, message, level, nil, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(time.Since(start).Microseconds())/float64(b.N*n), "µs/signer")
+			})
+		}
+	}
+}
+
+// BenchmarkVerifyLevels judges a message with one signature by itself.
+func BenchmarkVerifyLevels(b *testing.B) {
+	w := newWorld(b, suite.GOST2012x256)
+	for _, level := range []string{"BES", "T", "XLT1"} {
+		message := w.make(b, w.signer, level, &sig.Job{Document: sigtest.Document(text)})
+		b.Run(level, func(b *testing.B) {
+			for b.Loop() {
+				r, err := cades.New().Verify(context.Background(), &sig.Check{
+					Document: sigtest.Document(message), Roots: []*x509gost.Certificate{w.root.Certificate}, At: sigtest.Time,
+				})
+				if err != nil || !r.Valid() {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

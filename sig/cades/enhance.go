@@ -1,0 +1,232 @@
+package cades
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Enhance implements sig.Enhancer. It reads the parameters CADESType, TSPAddress,
+// SignatureIndex and Hash (the original is a hash value). A signature is verified
+// before it is raised; of a detached one without its original, all but the
+// document. Signatures above the level asked for stay what they are beside others
+// that are raised; alone they are refused.
+func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+	r := job.Params.Reader()
+	p := params{hash: r.Bool("Hash", false), position: readPosition(r)}
+	readLevel(job, r, &p)
+	if p.level == levelBES {
+		r.Fault("CADESType", "is BES or absent; T or XLT1 expected: a signature is never taken down")
+	}
+	m, err := parse(job.Document)
+	if err != nil {
+		if faults := r.Err(); faults != nil {
+			return nil, faults
+		}
+		return nil, err
+	}
+	e := &enhancement{job: job, message: m}
+	if err := e.choose(p.position, r); err != nil {
+		return nil, err
+	}
+	if err := e.digests(ctx, r, p.hash); err != nil {
+		return nil, err
+	}
+	targets, err := e.targets(p.level)
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) == 0 {
+		return sig.Parts(sig.Section(job.Document, 0, job.Document.Size())), nil
+	}
+	c := newCollector(ctx, f, job.Evidence, e.known)
+	if err := c.raise(targets, p.level, p.address); err != nil {
+		return nil, err
+	}
+	replaced := make(map[int][]byte, len(targets))
+	for _, t := range targets {
+		line := e.lines[t.info]
+		raw, err := t.info.AppendUnsigned(t.attrs...)
+		if err == nil {
+			raw, err = line.position.replace(line.infos, raw)
+		}
+		if err != nil {
+			return nil, &sig.ErrDocument{What: "Document", Text: "cannot be enhanced", Err: err}
+		}
+		replaced[line.position[0]] = raw
+	}
+	return rewritten(job.Document, m, cms.Changes{Replaced: replaced})
+}
+
+// enhancement is one message whose signatures are raised.
+type enhancement struct {
+	job     *sig.Job
+	message *cms.Message
+	known   []*x509gost.Certificate
+	content []suite.Digest // empty when the document is not at hand
+	chosen  []*cms.SignerInfo
+	lines   map[*cms.SignerInfo]line
+}
+
+// line leads from a signature of the message to the one at the position.
+type line struct {
+	position position
+	infos    []*cms.SignerInfo
+}
+
+// choose finds the signatures meant: that at the position, or all of the message.
+func (e *enhancement) choose(p position, r *sig.ParamReader) error {
+	e.lines = map[*cms.SignerInfo]line{}
+	if p != nil {
+		if infos := p.find(e.message, r); infos != nil {
+			last := infos[len(infos)-1]
+			e.chosen, e.lines[last] = []*cms.SignerInfo{last}, line{p, infos}
+		}
+		return r.Err()
+	}
+	for i, s := range e.message.Signers {
+		e.chosen = append(e.chosen, s)
+		e.lines[s] = line{position{i}, []*cms.SignerInfo{s}}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if len(e.chosen) == 0 {
+		return &sig.ErrDocument{What: "Document", Text: "has no signature to enhance"}
+	}
+	return nil
+}
+
+// digests reads the document, where there is one, and the certificates.
+func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bool) (err error) {
+	e.known, _ = e.message.X509() // those that cannot be read are missed when needed
+	if e.job.Certificate != nil {
+		e.known = append(e.known, e.job.Certificate)
+	}
+	e.known = append(e.known, e.job.Chain...)
+	// The hash of the first signature stands for the suite where a hash value is given.
+	s := suite.GOST2012x256
+	if st, err := e.chosen[0].Suite(); err == nil {
+		s = st
+	}
+	if e.content, err = originals(ctx, e.job, r, e.message, isHash, s); err != nil {
+		return err
+	}
+	return sameOriginal(e.message, e.content, given(e.job.Original))
+}
+
+// targets verifies the chosen signatures and returns those below the level.
+func (e *enhancement) targets(level string) ([]*target, error) {
+	var targets []*target
+	above := 0
+	for _, s := range e.chosen {
+		line := e.lines[s]
+		t, err := e.target(line)
+		if err != nil {
+			return nil, err
+		}
+		has, err := e.has(line, t)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case has == level:
+		case has == levelXLT1: // T is asked for
+			above++
+		default:
+			if err := checkFrozen(line.position, line.infos); err != nil {
+				return nil, err
+			}
+			targets = append(targets, t)
+		}
+	}
+	if above == len(e.chosen) {
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{
+			Key: "CADESType", Text: "is T, but the signatures chosen are XLT1 already; a signature is never taken down",
+		}}}
+	}
+	return targets, nil
+}
+
+// target verifies one signature by the certificates and the document at hand.
+func (e *enhancement) target(l line) (*target, error) {
+	s := l.infos[len(l.infos)-1]
+	refuse := func(format string, args ...any) (*target, error) {
+		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s ", l.position) + fmt.Sprintf(format, args...)}
+	}
+	c := s.FindCertificate(e.known)
+	if c == nil {
+		return refuse("cannot be enhanced: its certificate is neither in the message nor given")
+	}
+	h, err := s.Hash()
+	if err != nil || c.Suite == nil {
+		return refuse("cannot be enhanced: it is by algorithms that are not known here")
+	}
+	var found cms.Findings
+	if len(l.infos) > 1 {
+		found = s.CheckCountersignature(c, l.infos[len(l.infos)-2])
+	} else {
+		content, ok := find(e.content, h)
+		if !ok {
+			if s.RawSignedAttrs == nil {
+				return nil, &sig.ErrParams{Faults: []sig.Fault{{
+					Key: "OriginalDocument", Text: fmt.Sprintf("is needed: signature %s is over the document itself", l.position),
+				}}}
+			}
+			// The document is not at hand: what was signed of it is taken as it stands.
+			value, _, _ := s.SignedAttribute(cms.OIDMessageDigest)
+			content = suite.Digest{Hash: h, Sum: value[min(2, len(value)):]}
+		}
+		found = s.Check(c, e.message.ContentType, content)
+	}
+	if err := found.Err(); err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold and is not enhanced", l.position), Err: err}
+	}
+	if slices.ContainsFunc(found, func(f cms.Finding) bool { return f.Code == cms.CodeNoSigningCert }) {
+		return refuse("is not CAdES-BES: it does not say by which certificate it was made (signing-certificate-v2), and is not enhanced")
+	}
+	return &target{info: s, signer: c, hash: c.Suite.Hash, carried: e.message.Certificates}, nil
+}
+
+// has says at which level a signature is, and reads the time stamps it is built
+// on. Something in between is neither raised nor passed over.
+func (e *enhancement) has(l line, t *target) (string, error) {
+	present := map[string]int{}
+	for _, a := range t.info.UnsignedAttrs {
+		present[a.OID.String()]++
+		if !a.OID.Equal(cms.OIDSignatureTimeStamp) {
+			continue
+		}
+		for _, v := range a.Values {
+			s, err := readStamp(v, e.known, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) })
+			if err != nil {
+				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s does not hold", l.position), Err: err}
+			}
+			if len(t.stamps) == 0 || s.token.Info.Time.Before(t.stamped) {
+				t.stamped = s.token.Info.Time
+			}
+			t.stamps = append(t.stamps, s)
+		}
+	}
+	parts := 0
+	for _, oid := range []x509gost.OID{cms.OIDCertificateRefs, cms.OIDRevocationRefs, cms.OIDEscTimeStamp, cms.OIDCertificateValues, cms.OIDRevocationValues} {
+		if present[oid.String()] > 0 {
+			parts++
+		}
+	}
+	switch {
+	case parts == 5 && len(t.stamps) > 0:
+		return levelXLT1, nil
+	case parts > 0:
+		return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
+			"signature %s has some of the attributes of XLT1 and not all; only BES and T are enhanced", l.position)}
+	case len(t.stamps) > 0:
+		return levelT, nil
+	}
+	return levelBES, nil
+}

@@ -1,0 +1,217 @@
+package cades
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/asn1"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// parse reads the signed message of a job.
+func parse(d sig.Document) (*cms.Message, error) {
+	m, err := cms.Parse(d, d.Size())
+	if err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err}
+	}
+	return m, nil
+}
+
+// addition is what a signature added to a message is over.
+type addition struct {
+	digest      suite.Digest
+	contentType asn1.ObjectIdentifier // nil for a countersignature, which has none
+}
+
+// extend judges the message a signature is to be added to: that the original is
+// the one the earlier signatures were made over, that the target of a
+// countersignature is there and holds. It may change p: what is not said is as in
+// the message.
+func extend(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, p *params, s *suite.Suite) (a addition, err error) {
+	if p.kind == kindCosign && r.Given("IsDetached") && p.detached != m.Detached {
+		is := map[bool]string{true: "detached: it has no document inside", false: "attached: it has its document inside"}[m.Detached]
+		r.Fault("IsDetached", fmt.Sprintf("is %s, but the message to add to is %s; leave it out", r.String("IsDetached"), is))
+	}
+	p.detached = m.Detached
+	if p.kind == kindCosign && m.Detached && !given(job.Original) {
+		r.Fault("OriginalDocument", "is needed to cosign a detached signature")
+	}
+	var line []*cms.SignerInfo
+	if p.kind == kindCountersign {
+		if p.position == nil {
+			p.position = position{0}
+		}
+		line = p.position.find(m, r)
+	} else if m.ContentType == nil {
+		return a, &sig.ErrDocument{What: "Document", Text: "the type of its content is unknown"}
+	}
+	if err := r.Err(); err != nil {
+		return a, err
+	}
+	digests, err := originals(ctx, job, r, m, p.hash, s)
+	if err != nil {
+		return a, err
+	}
+	if err := sameOriginal(m, digests, given(job.Original)); err != nil {
+		return a, err
+	}
+	if p.kind == kindCountersign {
+		target := line[len(line)-1]
+		if err := checkFrozen(p.position, line); err != nil {
+			return a, err
+		}
+		if len(line) > cms.MaxCountersignatures {
+			return a, &sig.ErrDocument{What: "Document", Text: "its countersignatures are nested too deep for one more"}
+		}
+		if err := holds(p.position, target, m); err != nil {
+			return a, err
+		}
+		return addition{digest: s.Hash.Digest(target.Signature)}, nil
+	}
+	d, _ := find(digests, s.Hash) // always among them
+	return addition{d, m.ContentType}, nil
+}
+
+// originals returns the digests of what the message was made over, by the hash of
+// the suite and of every earlier signature, as far as they can be known. An
+// original beside an attached document must be that document.
+func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, isHash bool, s *suite.Suite) ([]suite.Digest, error) {
+	var beside []suite.Digest
+	hashes := []*suite.Hash{s.Hash}
+	for _, si := range m.Signers {
+		if h, err := si.Hash(); err == nil && !slices.Contains(hashes, h) {
+			hashes = append(hashes, h)
+		}
+	}
+	if given(job.Original) {
+		if isHash {
+			d, err := sig.HashValue(job.Original, "OriginalDocument", r, s)
+			if err != nil {
+				return nil, err
+			}
+			if err := r.Err(); err != nil {
+				return nil, err
+			}
+			beside = []suite.Digest{d}
+		} else {
+			var err error
+			if beside, err = digestDocument(ctx, job.Original, hashes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if m.Detached {
+		return beside, nil
+	}
+	inside, err := sig.DigestAll(ctx, m.ContentReader(), m.ContentSize(), hashes...)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range beside {
+		if x, _ := find(inside, d.Hash); !bytes.Equal(x.Sum, d.Sum) {
+			return nil, &sig.ErrDocument{What: "OriginalDocument", Text: "is not the document inside the message; leave it out or give that one"}
+		}
+	}
+	return inside, nil
+}
+
+// sameOriginal refuses digests that are not those the signatures of the message
+// were made over. A signature by an algorithm that is not among the digests cannot
+// be compared: with a hash value only that of its own algorithm is known. beside
+// tells that there is an original to blame.
+func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
+	certs, _ := m.X509() // one that cannot be read checks nothing
+	for i, s := range m.Signers {
+		h, err := s.Hash()
+		if err != nil {
+			continue
+		}
+		d, ok := find(digests, h)
+		if !ok {
+			continue
+		}
+		same := true
+		if s.RawSignedAttrs != nil {
+			value, ok, err := s.SignedAttribute(cms.OIDMessageDigest)
+			if err != nil || !ok {
+				return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d is damaged: one message-digest expected", i)}
+			}
+			same = bytes.Equal(value, cms.MessageDigest(d).Values[0])
+		} else if c := s.FindCertificate(certs); c != nil && c.Suite != nil {
+			same = c.Verify(d, s.Signature) == nil
+		}
+		switch {
+		case same:
+		case beside && m.Detached:
+			return &sig.ErrDocument{What: "OriginalDocument", Text: fmt.Sprintf("is not what signature %d of the message was made over", i)}
+		default:
+			return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d of the message was not made over the document inside", i)}
+		}
+	}
+	return nil
+}
+
+// holds refuses a target whose value does not verify, as far as that can be known
+// without its certificate and, where there are no signed attributes, its document.
+func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
+	certs, _ := m.X509()
+	c := target.FindCertificate(certs)
+	if c == nil || c.Suite == nil || target.RawSignedAttrs == nil {
+		return nil
+	}
+	if err := c.Verify(c.Suite.Hash.Digest(target.RawSignedAttrs), target.Signature); err != nil {
+		return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold", p), Err: err}
+	}
+	return nil
+}
+
+// fingerprint is a digest of everything in the message but its content, so that
+// Finish knows the message that was prepared.
+func fingerprint(m *cms.Message) []byte {
+	h := sha256.New()
+	add := func(n int64) { binary.Write(h, binary.BigEndian, n) }
+	add(m.EncapContentInfo.Offset)
+	add(m.EncapContentInfo.Length)
+	raws := [][][]byte{m.Certificates, m.CRLs, nil}
+	for _, s := range m.Signers {
+		raws[2] = append(raws[2], s.Raw)
+	}
+	for _, list := range raws {
+		add(int64(len(list)))
+		for _, raw := range list {
+			add(int64(len(raw)))
+			h.Write(raw)
+		}
+	}
+	return h.Sum(nil)
+}
+
+// rewritten is the message with the changes, around its content as it stands.
+func rewritten(d sig.Document, m *cms.Message, c cms.Changes) (sig.Result, error) {
+	head, tail, err := m.Rewrite(c)
+	if err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be extended", Err: err}
+	}
+	return sig.Parts(sig.Bytes(head), sig.Section(d, m.EncapContentInfo.Offset, m.EncapContentInfo.Length), sig.Bytes(tail)), nil
+}
+
+// certificates are those a new signature brings: the signer's, and with chain its
+// issuers' up to the root, which is left out.
+func certificates(job *sig.Job, chain bool) [][]byte {
+	certs := [][]byte{job.Certificate.Raw}
+	if !chain {
+		return certs
+	}
+	for _, c := range job.Chain {
+		if !selfIssued(c) && !c.Equal(job.Certificate) {
+			certs = append(certs, c.Raw)
+		}
+	}
+	return certs
+}

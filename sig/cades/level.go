@@ -1,0 +1,173 @@
+package cades
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// target is one signature on its way up: attributes are appended to those it has.
+type target struct {
+	info   *cms.SignerInfo
+	signer *x509gost.Certificate
+	hash   *suite.Hash // of the signer's suite, for imprints and references
+	// carried are the certificates of the message, which need no second copy.
+	carried [][]byte
+
+	attrs   []cms.Attribute // to append
+	stamped time.Time       // by the earliest signature time stamp
+	stamps  []stamp         // all of its signature, then that of its references
+}
+
+// stamp is a time stamp whose signature holds.
+type stamp struct {
+	token     *tsp.Token
+	authority *x509gost.Certificate
+}
+
+// lifted returns the unsigned attributes of a new signature at the level of the
+// state.
+func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Signer, m *cms.Message) ([]cms.Attribute, error) {
+	if st.Level == levelBES {
+		return nil, nil
+	}
+	if err := s.Suite.Verify(job.Certificate.PublicKey, s.Suite.Hash.Digest(st.Attributes), s.Signature); err != nil {
+		return nil, fmt.Errorf("signature value: %w", err)
+	}
+	if job.Evidence == nil {
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for it is configured here"}
+	}
+	info, err := cms.ParseSignerInfo(s.Marshal())
+	if err != nil {
+		return nil, err
+	}
+	t := &target{info: info, signer: job.Certificate, hash: s.Suite.Hash, carried: certificates(job, st.Chain)}
+	known := append([]*x509gost.Certificate{job.Certificate}, job.Chain...)
+	if m != nil {
+		t.carried = append(t.carried, m.Certificates...)
+		inside, _ := m.X509() // those that cannot be read are nobody's issuers
+		known = append(known, inside...)
+	}
+	c := newCollector(ctx, f, job.Evidence, known)
+	if err := c.raise([]*target{t}, st.Level, st.Address); err != nil {
+		return nil, err
+	}
+	return t.attrs, nil
+}
+
+// raise appends what lacks to the level. All signatures are stamped before
+// anything is fetched about their certificates, so that one answer serves all.
+func (c *collector) raise(targets []*target, level, address string) error {
+	for _, t := range targets {
+		if len(t.stamps) > 0 {
+			continue
+		}
+		a, s, err := c.stamp(address, cms.OIDSignatureTimeStamp, t.hash, t.info.Signature)
+		if err != nil {
+			return err
+		}
+		t.attrs, t.stamps, t.stamped = append(t.attrs, a), []stamp{s}, s.token.Info.Time
+	}
+	if level == levelT {
+		return nil
+	}
+	var latest time.Time // data not older than any of the stamps
+	for _, t := range targets {
+		if t.stamped.After(latest) {
+			latest = t.stamped
+		}
+	}
+	for _, t := range targets {
+		if err := c.complete(t, address, latest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stamp asks for a time stamp over data and returns it as an attribute.
+func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s stamp, err error) {
+	if err := c.ctx.Err(); err != nil {
+		return a, s, err
+	}
+	d := h.Digest(data)
+	raw, err := c.evidence.TimeStamp(c.ctx, address, d)
+	if err != nil {
+		return a, s, err
+	}
+	if s, err = readStamp(raw, c.known, func(*suite.Hash) suite.Digest { return d }); err != nil {
+		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
+	}
+	return cms.NewAttribute(oid, raw), s, nil
+}
+
+// readStamp reads a token and checks that it is over the digest, and its signature.
+func readStamp(raw []byte, known []*x509gost.Certificate, digest func(*suite.Hash) suite.Digest) (s stamp, err error) {
+	if s.token, err = tsp.ParseToken(raw); err != nil {
+		return s, err
+	}
+	if err = s.token.Answers(&tsp.Request{Digest: digest(s.token.Info.Digest.Hash)}); err != nil {
+		return s, err
+	}
+	s.authority, err = s.token.CheckSignature(known)
+	return s, err
+}
+
+// complete appends references, their time stamp, and values. Nothing that the
+// time stamp covers changes afterwards; the values are not among that.
+func (c *collector) complete(t *target, address string, notBefore time.Time) error {
+	path, err := c.path(t.signer, nil)
+	if err != nil {
+		return err
+	}
+	b := &bag{seen: map[string]bool{}}
+	proofs, err := c.fill(b, path, notBefore)
+	if err != nil {
+		return err
+	}
+	certRefs, revRefs := certificateRefs(path, t.hash), revocationRefs(proofs, t.hash)
+	covered := escCovers(t.info.Signature, slices.Concat(t.info.UnsignedAttrs, t.attrs, []cms.Attribute{certRefs, revRefs}))
+	esc, s, err := c.stamp(address, cms.OIDEscTimeStamp, t.hash, covered)
+	if err != nil {
+		return err
+	}
+	t.stamps = append(t.stamps, s)
+	if !slices.ContainsFunc(t.carried, func(raw []byte) bool { return string(raw) == string(t.signer.Raw) }) {
+		b.put(&b.certs, t.signer.Raw)
+	}
+	for _, s := range t.stamps {
+		inside, _ := s.token.Message.X509() // those that cannot be read are nobody's issuers
+		path, err := c.path(s.authority, inside)
+		if err != nil {
+			return err
+		}
+		b.put(&b.certs, s.authority.Raw)
+		if _, err := c.fill(b, path, notBefore); err != nil {
+			return err
+		}
+	}
+	t.attrs = append(t.attrs, certRefs, revRefs, esc, certificateValues(b.certs), revocationValues(b.crls, b.answers))
+	return nil
+}
+
+// escCovers are the octets a CAdES-C time stamp is over (RFC 5126, 6.3.5): the
+// signature value, then of the attributes the time stamps of the signature, the
+// certificate references and the revocation references, each without its header.
+func escCovers(value []byte, attrs []cms.Attribute) []byte {
+	out := slices.Clone(value)
+	for _, oid := range []x509gost.OID{cms.OIDSignatureTimeStamp, cms.OIDCertificateRefs, cms.OIDRevocationRefs} {
+		for _, a := range attrs {
+			if a.OID.Equal(oid) {
+				out = append(out, a.Contents()...)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,434 @@
+package cades
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tamga/pki/chain"
+	"tamga/pki/cms"
+	"tamga/pki/ocsp"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Codes of findings about the attributes of the levels above BES.
+const (
+	codeTimeStamp          = "time-stamp-not-checked"         // it is there and not judged
+	codeTimeStampInvalid   = "time-stamp-invalid"             // it is not over what it stands on, or not signed
+	codeTimeStampUntrusted = "time-stamp-untrusted"           // nobody trusted made it: it proves no time
+	codeTimeStampOrder     = "time-stamps-out-of-order"       // over the references before over the signature
+	codeAttribute          = "unsigned-attribute-malformed"   // it cannot be read, or stands more than once
+	codeReference          = "reference-without-value"        // nothing in the message has the digest
+	codeReferenceCount     = "references-out-of-step"         // not one revocation reference per certificate
+	codeReferenceUnknown   = "reference-not-checked"          // by an unknown digest algorithm
+	codeReferenceMissing   = "reference-missing"              // a certificate of the path is not referenced
+	codeIncomplete         = "long-term-evidence-incomplete"  // the values do not prove the path by themselves
+	codeOldEvidence        = "evidence-older-than-time-stamp" // and proves nothing about that moment
+
+	maxStamps = 4096 // judged of one message
+)
+
+// kinds of time stamps in a report.
+var stampKinds = []struct {
+	oid  x509gost.OID
+	kind string
+}{
+	{cms.OIDSignatureTimeStamp, "signature"},
+	{cms.OIDEscTimeStamp, "CAdES-C"},
+	{cms.OIDRefsTimeStamp, "references"},
+	{cms.OIDArchiveTimeStamp, "archive"},
+	{cms.OIDArchiveTimeStampV2, "archive"},
+	{cms.OIDArchiveTimeStampV3, "archive"},
+}
+
+// longTerm is what one signature has beyond BES.
+type longTerm struct {
+	certRefs []reference
+	revRefs  []revocationRef
+	// which of the attributes are there
+	hasRefs, hasValues bool
+	// values are what the message brings along for this signature.
+	values       sig.Found
+	findings     []sig.Finding
+	broken       bool // a finding is fatal
+	unresolved   bool // a reference cannot be compared
+	signatureTS  bool // a time stamp of the signature holds
+	referencesTS bool // a CAdES-C time stamp holds
+}
+
+func (l *longTerm) note(code, format string, args ...any) {
+	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+func (l *longTerm) fatal(code, format string, args ...any) {
+	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: true})
+	l.broken = true
+}
+
+// single returns the value of an unsigned attribute that may stand once with one
+// value.
+func (l *longTerm) single(s *cms.SignerInfo, oid x509gost.OID) (value []byte, ok bool) {
+	for _, a := range s.UnsignedAttrs {
+		if !a.OID.Equal(oid) {
+			continue
+		}
+		if ok || len(a.Values) != 1 {
+			l.fatal(codeAttribute, "the unsigned attribute %v stands more than once, or without one value", oid)
+			return nil, false
+		}
+		value, ok = a.Values[0], true
+	}
+	return value, ok
+}
+
+// readLongTerm reads references and values.
+func readLongTerm(s *cms.SignerInfo) *longTerm {
+	l := &longTerm{}
+	var err error
+	malformed := func(what string) {
+		if err != nil {
+			l.fatal(codeAttribute, "%s %v", what, err)
+		}
+	}
+	certRefs, has1 := l.single(s, cms.OIDCertificateRefs)
+	revRefs, has2 := l.single(s, cms.OIDRevocationRefs)
+	certVals, has3 := l.single(s, cms.OIDCertificateValues)
+	revVals, has4 := l.single(s, cms.OIDRevocationValues)
+	l.hasRefs, l.hasValues = has1 && has2, has3 && has4
+	if has1 {
+		l.certRefs, err = readCertificateRefs(certRefs)
+		malformed("complete-certificate-references")
+	}
+	if has2 {
+		l.revRefs, err = readRevocationRefs(revRefs)
+		malformed("complete-revocation-references")
+	}
+	var certs, crls, answers [][]byte
+	if has3 {
+		certs, err = readElements(certVals)
+		malformed("certificate-values")
+	}
+	if has4 {
+		crls, answers, err = readRevocationValues(revVals)
+		malformed("revocation-values")
+	}
+	l.values.Certificates = parsed(l, "certificate-values", certs, x509gost.ParseCertificate)
+	l.values.CRLs = parsed(l, "revocation-values", crls, x509gost.ParseRevocationList)
+	l.values.OCSP = parsed(l, "revocation-values", answers, ocsp.ParseBasic)
+	return l
+}
+
+// parsed are the elements that can be parsed; the others are noted.
+func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (T, error)) (list []T) {
+	for _, raw := range raws {
+		if v, err := parse(raw); err != nil {
+			l.note(codeUnreadable, "%s: %v", what, err)
+		} else {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// resolve looks for what each reference stands for, among the values and what the
+// message has besides.
+func (l *longTerm) resolve(more sig.Found) {
+	if !l.hasRefs {
+		return
+	}
+	if len(l.revRefs) != len(l.certRefs)+1 {
+		l.note(codeReferenceCount, "there are %d revocation references for the signer and %d certificates", len(l.revRefs), len(l.certRefs))
+	}
+	if !l.hasValues {
+		return // level C: what they stand for is elsewhere
+	}
+	certs := index(slices.Concat(l.values.Certificates, more.Certificates), func(c *x509gost.Certificate) []byte { return c.Raw })
+	lists := index(slices.Concat(l.values.CRLs, more.CRLs), func(c *x509gost.RevocationList) []byte { return c.Raw })
+	answers := index(l.values.OCSP, func(b *ocsp.Basic) []byte { return b.Raw })
+	for _, r := range l.certRefs {
+		if l.unknown(&r) {
+			continue
+		}
+		if c := certs.find(&r); c == nil {
+			l.fatal(codeReference, "no certificate has the digest of %s", &r)
+		} else if r.serial != nil && !(bytes.Equal((*c).RawIssuer, r.issuer) && bytes.Equal((*c).SerialNumber, r.serial)) {
+			l.fatal(codeReference, "%s names another issuer and serial number than the certificate with that digest", &r)
+		}
+	}
+	for _, entry := range l.revRefs {
+		for _, r := range entry.crls {
+			if l.unknown(&r) {
+				continue
+			}
+			if c := lists.find(&r); c == nil {
+				l.fatal(codeReference, "no revocation list has the digest of %s", &r)
+			} else if r.issuer != nil && !(bytes.Equal((*c).RawIssuer, r.issuer) && (*c).ThisUpdate.Equal(r.at)) {
+				l.fatal(codeReference, "%s names another issuer or time than the list with that digest", &r)
+			}
+		}
+		for _, r := range entry.answers {
+			if !l.unknown(&r) && !hasAnswer(answers, &r) {
+				l.fatal(codeReference, "no OCSP answer has the responder, the time and the digest of %s", &r)
+			}
+		}
+	}
+}
+
+// unknown tells whether a reference is by a digest algorithm that is not one of
+// ours: it says nothing then, neither for nor against.
+func (l *longTerm) unknown(r *reference) bool {
+	if r.sum == nil || r.hash != nil {
+		return false
+	}
+	l.unresolved = true
+	l.note(codeReferenceUnknown, "a reference is by a digest algorithm that is not known here")
+	return true
+}
+
+// hasAnswer looks for an answer by digest, or by responder and time where the
+// reference has no digest.
+func hasAnswer(answers *digestIndex[*ocsp.Basic], r *reference) bool {
+	same := func(b *ocsp.Basic) bool {
+		return bytes.Equal(b.RawResponderID, r.responder) && bytes.Equal(b.RawProducedAt, r.produced)
+	}
+	if r.sum == nil {
+		return slices.ContainsFunc(answers.list, same)
+	}
+	b := answers.find(r)
+	return b != nil && same(*b)
+}
+
+// digestIndex finds values by digest; each is digested once by each algorithm.
+type digestIndex[T any] struct {
+	list   []T
+	raw    func(T) []byte
+	tables map[*suite.Hash]map[string]int
+}
+
+func index[T any](list []T, raw func(T) []byte) *digestIndex[T] {
+	return &digestIndex[T]{list, raw, map[*suite.Hash]map[string]int{}}
+}
+
+// find returns what a reference by a known algorithm stands for, nil when it is
+// not there.
+func (x *digestIndex[T]) find(r *reference) *T {
+	table, ok := x.tables[r.hash]
+	if !ok {
+		table = make(map[string]int, len(x.list))
+		for i, v := range x.list {
+			table[string(r.hash.Digest(x.raw(v)).Sum)] = i
+		}
+		x.tables[r.hash] = table
+	}
+	i, ok := table[string(r.sum)]
+	if !ok {
+		return nil
+	}
+	return &x.list[i]
+}
+
+// stamps judges the time stamps of a signature and sets its best time.
+func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.SignerInfo, l *longTerm) {
+	var first time.Time
+	imprints := &imprints{signer: s}
+	for _, a := range s.UnsignedAttrs {
+		kind := stampKind(a.OID)
+		switch kind {
+		case "":
+			continue
+		case "archive":
+			l.note(codeTimeStamp, "the signature has an archive time stamp, which was not checked")
+			continue
+		}
+		if len(a.Values) == 0 {
+			l.fatal(codeAttribute, "a time stamp attribute has no value")
+		}
+		for _, value := range a.Values {
+			if v.stampsLeft == 0 {
+				l.fatal(codeMany, "the message has more than %d time stamps", maxStamps)
+				return
+			}
+			if v.stampsLeft--; ctx.Err() != nil {
+				return // Verify says so
+			}
+			ts := v.stamp(ctx, kind, value, imprints, l)
+			out.TimeStamps = append(out.TimeStamps, ts)
+			switch {
+			case !ts.Valid():
+			case kind == "signature":
+				l.signatureTS = true
+				if out.BestTime.IsZero() || ts.Time.Before(out.BestTime) {
+					out.BestTime = ts.Time
+				}
+			default:
+				l.referencesTS = l.referencesTS || kind == "CAdES-C"
+				if first.IsZero() || ts.Time.Before(first) {
+					first = ts.Time
+				}
+			}
+		}
+	}
+	if !first.IsZero() && first.Before(out.BestTime) {
+		l.note(codeTimeStampOrder, "the time stamp over the references is of %s, before that of the signature (%s)", at(first), at(out.BestTime))
+	}
+	if out.BestTime.IsZero() {
+		out.BestTime = v.check.At
+	}
+}
+
+// stampKind is the kind of time stamp an attribute is, empty for none.
+func stampKind(oid x509gost.OID) string {
+	for _, k := range stampKinds {
+		if k.oid.Equal(oid) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
+// imprints are the digests that the time stamps of one signature are over, each
+// computed once: what they cover may be large, and the stamps many.
+type imprints struct {
+	signer *cms.SignerInfo
+	sums   map[imprintKey][]byte
+}
+
+type imprintKey struct {
+	kind string
+	hash *suite.Hash
+}
+
+func (m *imprints) digest(kind string, h *suite.Hash) suite.Digest {
+	key := imprintKey{kind, h}
+	if _, ok := m.sums[key]; !ok {
+		if m.sums == nil {
+			m.sums = map[imprintKey][]byte{}
+		}
+		m.sums[key] = h.Digest(covered(kind, m.signer)).Sum
+	}
+	return suite.Digest{Hash: h, Sum: m.sums[key]}
+}
+
+// covered are the octets a time stamp of a kind is over.
+func covered(kind string, s *cms.SignerInfo) []byte {
+	switch kind {
+	case "signature":
+		return s.Signature
+	case "CAdES-C":
+		return escCovers(s.Signature, s.UnsignedAttrs)
+	}
+	// Over the references alone (RFC 5126, 6.3.6).
+	return escCovers(nil, slices.DeleteFunc(slices.Clone(s.UnsignedAttrs), func(a cms.Attribute) bool {
+		return a.OID.Equal(cms.OIDSignatureTimeStamp)
+	}))
+}
+
+// stamp judges one time stamp. That it does not belong to the signature is fatal
+// for the signature too; that nobody trusted made it only means that it proves
+// nothing.
+func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprints *imprints, l *longTerm) (ts sig.TimeStamp) {
+	ts.Kind = kind
+	invalid := func(err error) sig.TimeStamp {
+		text := fmt.Sprintf("the time stamp (%s) does not hold: %v", kind, err)
+		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Fatal: true})
+		l.fatal(codeTimeStampInvalid, "%s", text)
+		return ts
+	}
+	token, err := tsp.ParseToken(value)
+	if err != nil {
+		return invalid(err)
+	}
+	ts.Time = token.Info.Time
+	if err := token.Answers(&tsp.Request{Digest: imprints.digest(kind, token.Info.Digest.Hash)}); err != nil {
+		return invalid(err)
+	}
+	found := v.tokenFound(token, l)
+	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {
+		return invalid(err)
+	}
+	var findings []sig.Finding
+	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, ts.Time, found)
+	ts.Findings = append(ts.Findings, findings...)
+	if !ts.Valid() {
+		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s is not by a trusted service and proves no time", kind, at(ts.Time))
+	}
+	return ts
+}
+
+// tokenFound is all that may help to judge a token: what it holds itself, also
+// among its unsigned attributes, and what the signature has.
+func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
+	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	lists, _ := token.Message.RevocationLists()
+	found := sig.Found{
+		Certificates: slices.Concat(inside, l.values.Certificates, v.certs),
+		CRLs:         slices.Concat(lists, l.values.CRLs, v.crls),
+		OCSP:         l.values.OCSP,
+	}
+	for _, s := range token.Message.Signers {
+		own := readLongTerm(s)
+		found.Certificates = append(found.Certificates, own.values.Certificates...)
+		found.CRLs = append(found.CRLs, own.values.CRLs...)
+		found.OCSP = slices.Concat(found.OCSP, own.values.OCSP)
+	}
+	return found
+}
+
+// level is the highest level whose attributes are there and hold.
+func (v *verifier) level(out *sig.Signature, l *longTerm) string {
+	switch {
+	case l.broken || !l.signatureTS:
+		return "BES"
+	case !l.hasRefs:
+		return "T"
+	}
+	path := out.Chain
+	for i := 1; i < len(path); i++ {
+		if !slices.ContainsFunc(l.certRefs, func(r reference) bool { return r.matches(path[i].Raw) }) {
+			l.note(codeReferenceMissing, "%s is on the path of the signer and not among the references", name(path[i]))
+		}
+	}
+	complete := l.hasValues && !l.unresolved && v.selfContained(out, l)
+	switch {
+	case complete && l.referencesTS:
+		return "XLT1"
+	case complete:
+		return "X-L"
+	case l.referencesTS:
+		return "X1"
+	}
+	return "C"
+}
+
+// selfContained tells whether the message alone proves that nothing on the
+// signer's path was revoked at the best time.
+func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
+	verdict, err := chain.Build(out.Signer, chain.Options{
+		Roots:             v.check.Roots,
+		Intermediates:     slices.Concat(l.values.Certificates, v.certs),
+		CRLs:              slices.Concat(l.values.CRLs, v.crls),
+		OCSP:              l.values.OCSP,
+		At:                out.BestTime,
+		RequireRevocation: true,
+	})
+	if err != nil {
+		l.note(codeIncomplete, "the evidence in the message does not prove the path of the signer: %v", err)
+		return false
+	}
+	complete := true
+	for i, p := range verdict.Evidence {
+		if p.ThisUpdate.IsZero() || !p.ThisUpdate.Before(out.BestTime.Truncate(time.Second)) {
+			continue
+		}
+		l.note(codeOldEvidence, "what the message says about %s is of %s, before the time stamp of %s", name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
+		if i == 0 { // lists of authorities are made every few months
+			complete = false
+		}
+	}
+	return complete
+}

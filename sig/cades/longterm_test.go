@@ -1,0 +1,208 @@
+package cades_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"tamga/pki/chain"
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/sigtest"
+)
+
+// Verification: one broken rule at a time.
+func TestLongTermRules(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
+	stamp := func(p *sigtest.Party, d suite.Digest) []byte {
+		der, err := tsp.CreateToken(&tsp.Info{Policy: x509gost.OID{1, 2, 3}, Digest: d, Serial: []byte{9}, Time: sigtest.Time},
+			p.Certificate, []*x509gost.Certificate{p.Certificate}, p.Suite, x509gost.SignWith(sigtest.Random(3), p.Key, p.Suite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	value := mustParse(t, message).Signers[0].Signature
+	imprint := w.signer.Suite.Hash.Digest(value)
+	stranger := sigtest.Root(t, suite.GOST2001).TimeStamper(t, "Stranger")
+	set := func(oid x509gost.OID, values ...[]byte) func([]cms.Attribute) []cms.Attribute {
+		return func(attrs []cms.Attribute) (out []cms.Attribute) {
+			for _, a := range attrs {
+				if a.OID.Equal(oid) {
+					if values == nil {
+						continue
+					}
+					a = cms.NewAttribute(oid, values...)
+				}
+				out = append(out, a)
+			}
+			return out
+		}
+	}
+	edit := func(oid x509gost.OID, change func([]byte) []byte) func([]cms.Attribute) []cms.Attribute {
+		return func(attrs []cms.Attribute) []cms.Attribute {
+			out := slices.Clone(attrs)
+			for i, a := range out {
+				if a.OID.Equal(oid) {
+					out[i] = cms.NewAttribute(oid, change(bytes.Clone(a.Values[0])))
+				}
+			}
+			return out
+		}
+	}
+	flipLast := func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
+	without := func(part []byte) func([]byte) []byte {
+		return func(b []byte) []byte { // an element out of the innermost SEQUENCE OF
+			i := bytes.Index(b, part)
+			if i < 0 {
+				t.Fatal("the element is not there")
+			}
+			return element(0x30, b[headerOf(b):i], b[i+len(part):])
+		}
+	}
+	none := []string(nil)
+	tests := []struct {
+		name   string
+		edit   func([]cms.Attribute) []cms.Attribute
+		fatal  []string
+		level  string
+		note   string // a finding beside
+		intact bool   // the stamp of the signature still says when
+	}{
+		{"nothing", func(a []cms.Attribute) []cms.Attribute { return a }, none, "XLT1", "", true},
+		{"no time stamp", set(cms.OIDSignatureTimeStamp), []string{"time-stamp-invalid"}, "BES", "", false},
+		{"time stamp of something else", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, w.signer.Suite.Hash.Digest(text))), []string{"time-stamp-invalid", "time-stamp-invalid"}, "BES", "", false},
+		{"time stamp by a stranger", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, stamp(stranger, imprint))}
+		}, none, "BES", "time-stamp-untrusted", false},
+		{"time stamp by one who is no service", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, forgedToken(t, w, imprint))}
+		}, []string{"time-stamp-invalid"}, "BES", "", false},
+		{"time stamp that is no token", set(cms.OIDSignatureTimeStamp, []byte{5, 0}), []string{"time-stamp-invalid", "time-stamp-invalid"}, "BES", "", false},
+		{"time stamp without a value", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp)}
+		}, []string{"unsigned-attribute-malformed"}, "BES", "", false},
+		{"no CAdES-C time stamp", set(cms.OIDEscTimeStamp), none, "X-L", "", true},
+		{"CAdES-C time stamp of the value alone", set(cms.OIDEscTimeStamp, stamp(w.services.TSA, imprint)), []string{"time-stamp-invalid"}, "BES", "", true},
+		{"no values", func(a []cms.Attribute) []cms.Attribute {
+			return set(cms.OIDRevocationValues)(set(cms.OIDCertificateValues)(a))
+		}, none, "X1", "", true},
+		{"neither values nor CAdES-C time stamp", func(a []cms.Attribute) []cms.Attribute { return a[:3] }, none, "C", "", true},
+		{"certificate references changed", edit(cms.OIDCertificateRefs, flipLast), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
+		{"revocation references changed", edit(cms.OIDRevocationRefs, func(b []byte) []byte { b[bytes.Index(b, []byte{4, 32})+2] ^= 1; return b }), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
+		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
+		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
+		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "XLT1", "", true}, // the last is one of the service
+		{"referenced certificate missing", edit(cms.OIDCertificateValues, without(w.root.Certificate.Raw)), []string{"reference-without-value"}, "BES", "", true},
+		{"revocation values malformed", set(cms.OIDRevocationValues, []byte{4, 0}), []string{"unsigned-attribute-malformed", "reference-without-value", "reference-without-value"}, "BES", "", true},
+		{"revocation values empty", set(cms.OIDRevocationValues, []byte{0x30, 0}), []string{"reference-without-value", "reference-without-value"}, "BES", "", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := verify(t, unsigned(t, message, 0, test.edit), nil, w.root)
+			got := r.Signatures[0]
+			if codes := sigtest.Codes(r); !slices.Equal(codes, test.fatal) {
+				t.Errorf("%v, want %v: %+v", codes, test.fatal, got.Findings)
+			}
+			if got.Level != test.level {
+				t.Errorf("level %s, want %s: %+v", got.Level, test.level, got.Findings)
+			}
+			if test.note != "" && !slices.ContainsFunc(got.Findings, func(f sig.Finding) bool { return f.Code == test.note }) {
+				t.Errorf("no finding %s: %+v", test.note, got.Findings)
+			}
+			if intact := len(got.TimeStamps) > 0 && got.TimeStamps[0].Kind == "signature" && got.TimeStamps[0].Valid(); intact != test.intact {
+				t.Errorf("time stamp of the signature: %+v", got.TimeStamps)
+			}
+		})
+	}
+}
+
+// forgedToken is a token signed by the signer, whose certificate is not for that.
+func forgedToken(t testing.TB, w *world, d suite.Digest) []byte {
+	t.Helper()
+	der, err := tsp.CreateToken(&tsp.Info{Policy: x509gost.OID{1, 2, 3}, Digest: d, Serial: []byte{9}, Time: sigtest.Time},
+		w.signer.Certificate, []*x509gost.Certificate{w.signer.Certificate}, w.signer.Suite, x509gost.SignWith(sigtest.Random(3), w.signer.Key, w.signer.Suite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// Data that is older than the time stamp proves nothing about that moment, and a
+// later revocation does not reach back before it.
+func TestJudgedAtBestTime(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
+	old := &cades.Format{Allowance: time.Hour}
+	w.services.AnswerAge = time.Minute
+	aged, err := sigtest.Try(t, old, w.signer, &sig.Job{Document: sigtest.Document(text), Evidence: w.services,
+		Params: sig.Params{"CADESType": "XLT1", "TSPAddress": ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := verify(t, aged, nil, w.root)
+	if s := r.Signatures[0]; s.Level != "X1" || !slices.ContainsFunc(s.Findings, func(f sig.Finding) bool { return f.Code == "evidence-older-than-time-stamp" }) {
+		t.Errorf("level %s: %+v", s.Level, s.Findings)
+	}
+	check := func(revoked time.Time) *sig.Report {
+		w.services.Revoked[w.signer.Certificate] = revoked
+		w.services.By[w.signer.Certificate], w.services.Obedient = sigtest.ByList, false
+		w.services.Now = sigtest.Time.AddDate(1, 0, 0)
+		p, err := w.services.Revocation(context.Background(), w.signer.Certificate, w.sub.Certificate, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := x509gost.ParseRevocationList(p.CRL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message),
+			Roots: []*x509gost.Certificate{w.root.Certificate}, CRLs: []*x509gost.RevocationList{l}, At: sigtest.Time.AddDate(1, 0, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := check(sigtest.Time.AddDate(0, 1, 0)); !r.Valid() || r.Signatures[0].Level != "XLT1" {
+		t.Errorf("revoked later: %v", sigtest.Codes(r))
+	}
+	if r := check(sigtest.Time.AddDate(0, -1, 0)); r.Valid() {
+		t.Error("revoked before the time stamp, and valid")
+	}
+}
+
+// With somebody to ask, a check fetches what the message lacks.
+func TestVerifyOnline(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := sigtest.Make(t, cades.New(), w.signer, &sig.Job{Document: sigtest.Document(text), Params: sig.Params{"IncludeCertChain": "False"}})
+	ask := func(e sig.Evidence) *sig.Report {
+		r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message), Evidence: e,
+			Roots: []*x509gost.Certificate{w.root.Certificate}, At: sigtest.Time})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := ask(nil); r.Valid() {
+		t.Error("valid without the authority's certificate")
+	}
+	if r := ask(w.services); !r.Valid() || len(r.Signatures[0].Findings) != 0 {
+		t.Errorf("%+v", r.Signatures[0].Findings)
+	}
+	w.services.Err["revocation"] = &sig.ErrEvidence{What: "revocation", Text: "down"}
+	if r := ask(w.services); !r.Valid() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == "certificate-evidence-unavailable" }) {
+		t.Errorf("%+v", r.Signatures[0].Findings)
+	}
+	delete(w.services.Err, "revocation")
+	w.services.Revoked[w.signer.Certificate] = sigtest.Time.AddDate(0, 0, -1)
+	if r := ask(w.services); r.Valid() || !slices.Contains(sigtest.Codes(r), "certificate-"+chain.CodeRevoked) {
+		t.Errorf("%v", sigtest.Codes(r))
+	}
+}

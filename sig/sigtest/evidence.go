@@ -1,0 +1,242 @@
+package sigtest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/pki/ocsp"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Authority marks what Services do about one certificate.
+type Authority int
+
+// By what Services say that a certificate is good.
+const (
+	ByResponder Authority = iota // an OCSP answer of a responder certified by the issuer
+	ByIssuer                     // an OCSP answer the issuer signs itself
+	ByList                       // a revocation list
+)
+
+// Services are a time-stamp service, OCSP responders and lists without a network:
+// a sig.Evidence whose clock the test holds. The zero value of every field that is
+// exported is the service as it should be.
+type Services struct {
+	// Now is the time of the services. Each stamp moves it on by Step.
+	Now  time.Time
+	Step time.Duration
+	// TSA stamps. Its certificate is put into the token, with its path unless Bare.
+	TSA  *Party
+	Bare bool
+	// By says by what the status of a certificate is told; ByResponder when absent.
+	By map[*x509gost.Certificate]Authority
+	// ListAge is how old revocation lists are; a new one is due after twice that, or
+	// after a day.
+	ListAge time.Duration
+	// AnswerAge is how old OCSP answers are.
+	AnswerAge time.Duration
+	// Revoked are the certificates that are not good, with the time.
+	Revoked map[*x509gost.Certificate]time.Time
+	// ResponderChecked makes responders whose issuer wants them checked: they are
+	// without nocheck, and a list speaks of them.
+	ResponderChecked bool
+	// Responders are the responders of authorities; those that lack are made.
+	Responders map[*Party]*Party
+	// Obedient is whether the services refuse what is older than asked for, as a
+	// source of evidence should.
+	Obedient bool
+	// Spoil changes what goes out: kind is "stamp", "ocsp" or "crl".
+	Spoil func(kind string, der []byte) []byte
+	// Err, when set for "stamp", "revocation" or "issuer", is the answer.
+	Err map[string]error
+
+	t       testing.TB
+	mu      sync.Mutex
+	parties []*Party // authorities
+	serial  uint64
+	calls   map[string]int
+	asked   []time.Time
+}
+
+// NewServices makes a time-stamp service with a key of the root's suite, certified
+// by an authority under the root, and responders for the authorities given and
+// that one.
+func NewServices(t testing.TB, root *Party, authorities ...*Party) *Services {
+	t.Helper()
+	sub := root.Authority(t, "Time Authority")
+	return &Services{
+		Now: Time, Step: time.Second, t: t, Obedient: true,
+		TSA:        sub.TimeStamper(t, "Time Stamper"),
+		By:         map[*x509gost.Certificate]Authority{},
+		Revoked:    map[*x509gost.Certificate]time.Time{},
+		Err:        map[string]error{},
+		parties:    append([]*Party{root, sub}, authorities...),
+		Responders: map[*Party]*Party{},
+		calls:      map[string]int{},
+	}
+}
+
+// TimeStamper makes a time-stamp service with a key of the same suite.
+func (p *Party) TimeStamper(t testing.TB, name string) *Party {
+	t.Helper()
+	return issue(t, p, p.Suite, name, func(template *x509gost.Template) {
+		// SEQUENCE { id-kp-timeStamping }
+		template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDExtKeyUsage, Critical: true,
+			Value: []byte{0x30, 10, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 8}}}
+	})
+}
+
+// Responder makes an OCSP responder with a key of the same suite.
+func (p *Party) Responder(t testing.TB, name string, checked bool) *Party {
+	t.Helper()
+	return issue(t, p, p.Suite, name, func(template *x509gost.Template) {
+		template.ExtKeyUsage = []x509gost.OID{x509gost.UsageOCSPSigning}
+		if !checked {
+			template.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDOCSPNoCheck, Value: []byte{5, 0}}}
+		}
+	})
+}
+
+// Calls is how often a kind was asked for: "stamp", "revocation", "issuer".
+func (s *Services) Calls(kind string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[kind]
+}
+
+// Asked are the times revocation data had to be not before, in the order asked.
+func (s *Services) Asked() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+func (s *Services) spoiled(kind string, der []byte) []byte {
+	if s.Spoil == nil {
+		return der
+	}
+	return s.Spoil(kind, der)
+}
+
+// TimeStamp implements sig.Evidence.
+func (s *Services) TimeStamp(_ context.Context, _ string, d suite.Digest) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls["stamp"]++
+	if err := s.Err["stamp"]; err != nil {
+		return nil, err
+	}
+	s.serial++
+	embed := append([]*x509gost.Certificate{s.TSA.Certificate}, s.TSA.Chain...)
+	if s.Bare {
+		embed = embed[:1]
+	}
+	token, err := tsp.CreateToken(&tsp.Info{
+		Policy: x509gost.OID{1, 2, 643, 2, 2}, Digest: d, Time: s.Now,
+		Serial: binary.BigEndian.AppendUint64([]byte{1}, s.serial),
+	}, s.TSA.Certificate, embed, s.TSA.Suite, x509gost.SignWith(Random(3), s.TSA.Key, s.TSA.Suite))
+	if err != nil {
+		return nil, err
+	}
+	s.Now = s.Now.Add(s.Step)
+	return s.spoiled("stamp", token), nil
+}
+
+// Revocation implements sig.Evidence.
+func (s *Services) Revocation(_ context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time) (sig.Proof, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls["revocation"]++
+	s.asked = append(s.asked, notBefore)
+	if err := s.Err["revocation"]; err != nil {
+		return sig.Proof{}, err
+	}
+	i := slices.IndexFunc(s.parties, func(p *Party) bool { return p.Certificate.Equal(issuer) })
+	if i < 0 {
+		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the issuer is not known to the test"}
+	}
+	by, ok := lookUp(s.By, cert)
+	if !ok && slices.ContainsFunc(cert.ExtKeyUsage, x509gost.UsageOCSPSigning.Equal) {
+		by = ByList
+	}
+	if by == ByList {
+		return s.list(s.parties[i], notBefore)
+	}
+	return s.answer(cert, s.parties[i], by == ByIssuer, notBefore)
+}
+
+// lookUp finds a certificate by its octets: a message holds copies.
+func lookUp[V any](m map[*x509gost.Certificate]V, cert *x509gost.Certificate) (v V, ok bool) {
+	for c, v := range m {
+		if c.Equal(cert) {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+func (s *Services) answer(cert *x509gost.Certificate, issuer *Party, direct bool, notBefore time.Time) (sig.Proof, error) {
+	made := s.Now.Add(-s.AnswerAge)
+	if s.Obedient && made.Before(notBefore) {
+		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "no fresh answer"}
+	}
+	id, err := ocsp.NewCertID(cert, issuer.Certificate, suite.SHA1)
+	if err != nil {
+		return sig.Proof{}, err
+	}
+	single := ocsp.Single{CertID: id, ThisUpdate: made, NextUpdate: made.Add(time.Hour)}
+	if at, ok := lookUp(s.Revoked, cert); ok {
+		single.Status, single.RevokedAt, single.Reason = ocsp.Revoked, at, 1
+	}
+	template := &ocsp.Template{ProducedAt: made, Singles: []ocsp.Single{single}}
+	by := issuer
+	if !direct {
+		if by = s.Responders[issuer]; by == nil {
+			by = issuer.Responder(s.t, fmt.Sprintf("Responder %d", len(s.Responders)), s.ResponderChecked)
+			s.Responders[issuer] = by
+		}
+		template.Certificates = []*x509gost.Certificate{by.Certificate}
+	}
+	der, err := ocsp.CreateBasic(template, by.Certificate, by.Suite, x509gost.SignWith(Random(4), by.Key, by.Suite))
+	return sig.Proof{OCSP: s.spoiled("ocsp", der)}, err
+}
+
+func (s *Services) list(issuer *Party, notBefore time.Time) (sig.Proof, error) {
+	made := s.Now.Add(-s.ListAge)
+	next := made.Add(max(2*s.ListAge, 24*time.Hour))
+	if s.Obedient && made.Before(notBefore) {
+		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the list is old; the next one is due at " + next.Format(time.RFC3339)}
+	}
+	template := &x509gost.CRLTemplate{ThisUpdate: made, NextUpdate: next, Number: []byte{7}}
+	for cert, at := range s.Revoked {
+		if cert.Issuer.Equal(issuer.Certificate.Subject) {
+			template.Revoked = append(template.Revoked, x509gost.RevokedEntry{SerialNumber: cert.SerialNumber, At: at, Reason: 1})
+		}
+	}
+	der, err := x509gost.CreateRevocationList(template, issuer.Certificate, issuer.Suite, x509gost.SignWith(Random(5), issuer.Key, issuer.Suite))
+	return sig.Proof{CRL: s.spoiled("crl", der)}, err
+}
+
+// Issuer implements sig.Evidence.
+func (s *Services) Issuer(_ context.Context, cert *x509gost.Certificate) (*x509gost.Certificate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls["issuer"]++
+	if err := s.Err["issuer"]; err != nil {
+		return nil, err
+	}
+	for _, p := range s.parties {
+		if cert.CheckSignatureFrom(p.Certificate) == nil {
+			return p.Certificate, nil
+		}
+	}
+	return nil, &sig.ErrEvidence{What: "issuer", Text: "not known to the test"}
+}
