@@ -35,6 +35,9 @@ type Config struct {
 	// Directory for documents under way. The program creates it, mode 0700. It
 	// must be on a disk with room for the largest requests at once.
 	SpoolDir string `yaml:"spool_dir"`
+	// Directory for documents prepared for signing in two steps. The program creates
+	// it, mode 0700. Processes over one database share it.
+	BlobDir string `yaml:"blob_dir"`
 	// Database: sqlite:PATH (created when absent) or postgres://USER@HOST:PORT/NAME.
 	Database string `yaml:"database"`
 	// File with the PostgreSQL password. Empty: the URL or the server needs none.
@@ -83,7 +86,40 @@ type Config struct {
 		AllowedSignatureTypes []string `yaml:"allowed_signature_types"`
 		// Whether a hash may be signed without its document. Default true.
 		AllowHashSigning bool `yaml:"allow_hash_signing"`
+		// Whether time-stamp services that are not registered may be used. Default
+		// false.
+		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
+	TwoStep struct {
+		// Whether presign, postsign and enhance ask for no token, as existing clients
+		// of two steps send none. Then whoever reaches the address may have documents
+		// kept and time stamps made, within the bounds below. Default false.
+		Anonymous bool `yaml:"anonymous"`
+		// Calls without a token an address may make: a second in the long run, and at
+		// once; and the largest body of one. Defaults 20, 200, 64MiB.
+		CallsPerSecond float64 `yaml:"calls_per_second"`
+		CallsAtOnce    int     `yaml:"calls_at_once"`
+		Request        Size    `yaml:"request"`
+		// Time between presign and postsign. Default 15m.
+		Life time.Duration `yaml:"life"`
+		// What may be prepared and not completed: of the installation, and of one
+		// caller. Defaults 100000 and 16GiB, 10000 and 4GiB.
+		Objects       int64 `yaml:"objects"`
+		Octets        Size  `yaml:"octets"`
+		CallerObjects int64 `yaml:"caller_objects"`
+		CallerOctets  Size  `yaml:"caller_octets"`
+	} `yaml:"two_step"`
+	// Documents of one batch. Default 10000.
+	BatchItems int            `yaml:"batch_items"`
+	Evidence   EvidenceConfig `yaml:"evidence"`
+	LongTerm   struct {
+		// How much older than the signature time stamp revocation data may be that
+		// goes into a signature X Long Type 1. Default 0s.
+		RevocationAllowance time.Duration `yaml:"revocation_allowance"`
+		// Whether older data may stand for certificates of authorities, whose lists
+		// are made every few months. Default false.
+		OldListsForAuthorities bool `yaml:"old_lists_for_authorities"`
+	} `yaml:"long_term"`
 	Log struct {
 		Level  string `yaml:"level"`  // debug, info, warn, error; default info
 		Format string `yaml:"format"` // text or json; default json
@@ -109,6 +145,9 @@ func defaultConfig() *Config {
 	c := &Config{
 		Listen:     "127.0.0.1:8080",
 		SpoolDir:   "spool",
+		BlobDir:    "blobs",
+		BatchItems: 10_000,
+		Evidence:   defaultEvidence(),
 		Database:   "sqlite:tamga.db",
 		SignServer: "/SignServer",
 		IDP:        "/STS",
@@ -121,6 +160,10 @@ func defaultConfig() *Config {
 	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
 	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
 	c.Policy.AllowHashSigning = true
+	c.TwoStep.CallsPerSecond, c.TwoStep.CallsAtOnce, c.TwoStep.Request = 20, 200, 64<<20
+	c.TwoStep.Life = 15 * time.Minute
+	c.TwoStep.Objects, c.TwoStep.Octets = 100_000, 16<<30
+	c.TwoStep.CallerObjects, c.TwoStep.CallerOctets = 10_000, 4<<30
 	c.Log.Level, c.Log.Format = "info", "json"
 	return c
 }
@@ -228,6 +271,7 @@ func (c *Config) Validate() error {
 		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{c.SpoolDir != "", "spool_dir: want a directory for documents under way"},
+		{c.BlobDir != "" && c.path(c.BlobDir) != c.path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
 		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},
 		{!postgres || !hasPassword(database), "database: a password does not belong into the URL; put it into a file and name that in database_password_file"},
 		{c.dev || c.MasterKeys.Active != "", "master_keys.active: want the name of the key that seals; make one with: openssl rand -hex 32 > master.key"},
@@ -243,6 +287,12 @@ func (c *Config) Validate() error {
 		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
 		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
 		{c.Limits.SigningRequest > 0 && c.Limits.OtherRequest > 0, "limits: want sizes above 0"},
+		{c.TwoStep.CallsPerSecond > 0 && c.TwoStep.CallsAtOnce > 0, "two_step: calls_per_second and calls_at_once: want more than 0"},
+		{c.TwoStep.Request > 0 && c.TwoStep.Octets > 0 && c.TwoStep.CallerOctets > 0, "two_step: request, octets and caller_octets: want sizes above 0"},
+		{c.TwoStep.Life >= time.Second, "two_step.life: want at least 1s"},
+		{c.TwoStep.Objects > 0 && c.TwoStep.CallerObjects > 0, "two_step: objects and caller_objects: want more than 0"},
+		{c.BatchItems > 0, "batch_items: want more than 0"},
+		{c.LongTerm.RevocationAllowance >= 0, "long_term.revocation_allowance: want 0s or more"},
 		{isOneOf(c.Log.Level, "debug", "info", "warn", "error"), "log.level: want debug, info, warn or error"},
 		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
 		{c.StopTime >= 0, "stop_time: want 0s or more"},
@@ -260,6 +310,7 @@ func (c *Config) Validate() error {
 		}
 		seen[client.ID] = true
 	}
+	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
 }
 

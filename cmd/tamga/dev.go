@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
@@ -41,6 +42,7 @@ func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
 	c.MasterKeys.Active = "dev"
 	c.MasterKeys.Files = map[string]string{"dev": devMasterKey}
 	c.Log.Format = "text"
+	c.TwoStep.Anonymous = true
 	if err := c.apply(settings); err != nil {
 		return nil, err
 	}
@@ -72,6 +74,8 @@ type devDescription struct {
 	BaseURL      string           `json:"base_url"`
 	IDPURL       string           `json:"idp_url"`
 	TokenURL     string           `json:"token_url"`
+	TSPURL       string           `json:"tsp_url"`
+	OCSPURL      string           `json:"ocsp_url"`
 	CRLURL       string           `json:"crl_url"`
 	Resource     string           `json:"resource"`
 	ClientID     string           `json:"client_id"`
@@ -138,7 +142,9 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 		BaseURL:      base + h.config.SignServer,
 		IDPURL:       base + h.config.IDP,
 		TokenURL:     base + h.config.IDP + "/oauth/token",
-		CRLURL:       base + "/pki/gost.crl",
+		TSPURL:       base + authority.TSPPath(),
+		OCSPURL:      base + authority.OCSPPath(),
+		CRLURL:       base + authority.CRLPath("gost"),
 		Resource:     h.config.Resource,
 		ClientID:     devClient,
 		CAPEM:        "ca.pem",

@@ -26,6 +26,7 @@ type commands struct {
 	Group    groupCommand    `cmd:"" help:"Add and list groups of users."`
 	Operator operatorCommand `cmd:"" help:"Add and list operators."`
 	Cert     certCommand     `cmd:"" help:"Issue, list and revoke certificates of users."`
+	TSP      tspCommand      `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
 	Config   configCommand   `cmd:"" help:"Check a configuration and print it with its defaults."`
 	Version  versionCommand  `cmd:"" help:"Print the version of this program."`
 }

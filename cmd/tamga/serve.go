@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/url"
 
 	"tamga/internal/web/rest"
 )
@@ -134,6 +135,23 @@ type configFrom struct {
 	JSON   bool     `help:"Print JSON for programs instead of text for people."`
 }
 
+// openDev is the configuration of a directory of serve --dev. Its server may have
+// taken any port, and what is issued now names that server.
+func (f *configFrom) openDev(dir string) (*Config, error) {
+	d, err := readDev(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings := f.Set
+	if u, err := url.Parse(d.BaseURL); err == nil && u.Host != "" {
+		settings = append([]string{"listen=" + u.Host}, settings...)
+	}
+	return devConfig(dir, settings, true)
+}
+
 // open opens the installation beside a running server.
 func (f *configFrom) open(c *console) (*house, error) {
 	var config *Config
@@ -144,14 +162,7 @@ func (f *configFrom) open(c *console) (*house, error) {
 	case f.Config != "":
 		config, err = loadConfig(f.Config, f.Set)
 	default:
-		dir := f.Data
-		if dir == "" {
-			dir = "tamga-data"
-		}
-		if _, statErr := os.Stat(filepath.Join(dir, devFile)); statErr != nil {
-			return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
-		}
-		config, err = devConfig(dir, f.Set, true)
+		config, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -30,8 +31,11 @@ import (
 	"tamga/internal/domain/vault"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/tokenapi"
+	"tamga/pki/cms"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
@@ -50,12 +54,21 @@ type house struct {
 	authority *authority.Service
 	keys      *keys.Service
 	audit     audit.Log
-	identity  *auth.Service // once handler has opened it
+	tasks     []task // due now and then beside the handler, which adds them
+}
+
+// task is work that is due now and then.
+type task struct {
+	name string
+	do   func(context.Context) error
 }
 
 // formats are the signature formats by Signature.Type.
-func formats() map[string]sig.Format {
-	cms := cades.New()
+func formats(config *Config) map[string]sig.Format {
+	cms := &cades.Format{
+		Allowance:              config.LongTerm.RevocationAllowance,
+		OldListsForAuthorities: config.LongTerm.OldListsForAuthorities,
+	}
 	return map[string]sig.Format{
 		"GOST3410": raw.New(),
 		"CAdES":    cms,
@@ -98,13 +111,18 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 	h.users = &user.Service{Store: store.Users{DB: h.db}, Sessions: sessions{h.db}, Now: time.Now, Rand: rand.Reader}
 	allowed := config.Policy.AllowedSignatureTypes
 	if len(allowed) == 0 {
-		for name := range formats() {
+		for name := range formats(config) {
 			allowed = append(allowed, name)
 		}
 	}
 	h.policies = &policy.Service{Store: store.Policies{DB: h.db}, Rules: policy.Rules{
 		AllowedSignatureTypes: allowed,
 		AllowHashSigning:      config.Policy.AllowHashSigning,
+		AllowThirdPartyTSP:    config.Policy.AllowThirdPartyTSP,
+		// Our own service stands last: it is the default one where no other is named.
+		TSPServices: append(config.Evidence.services(), policy.TSPService{
+			Name: "builtin", Title: "Tamga", URL: config.publicURL() + authority.TSPPath(),
+		}),
 	}}
 	h.authority, err = authority.New(authority.Config{BaseURL: config.publicURL()}, store.Authority{DB: h.db}, holder, rand.Reader, time.Now)
 	if err != nil {
@@ -244,7 +262,6 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.identity = identity
 	clients, err := h.clients()
 	if err != nil {
 		return nil, err
@@ -253,24 +270,72 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer := &signing.Service{Formats: formats(), Keys: h.keys, Policy: h.policies, Spool: spool, Now: time.Now}
+	blobs, err := blob.NewDir(h.config.path(h.config.BlobDir))
+	if err != nil {
+		return nil, err
+	}
+	network, err := h.openEvidence(h.config.Evidence, nil)
+	if err != nil {
+		return nil, err
+	}
+	two := &h.config.TwoStep
+	signer := &signing.Service{
+		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Evidence: network, BatchItems: h.config.BatchItems,
+		Prepared: store.Prepared{DB: h.db}, Blobs: blobs, Container: containerCertificates,
+		TwoStep: signing.TwoStep{
+			Life:   two.Life,
+			All:    signing.Quota{Objects: two.Objects, Octets: int64(two.Octets)},
+			Caller: signing.Quota{Objects: two.CallerObjects, Octets: int64(two.CallerOctets)},
+		},
+	}
+	signatures := signapi.New(signer, h.keys)
+	if two.Anonymous {
+		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
+		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
+	}
+	h.tasks = []task{
+		{"sweeping expired tokens", identity.Sweep},
+		{"sweeping prepared documents", signer.Sweep},
+		{"renewing what the authority has published", h.authority.Maintain},
+	}
 
 	gate := &rest.Gate{
 		Identify: identity.Authenticate,
 		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return signer.NewIntake(ctx, who) },
 		Audit:    h.audit,
-		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest)},
+		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	mux := http.NewServeMux()
-	rest.MountAPI(mux, h.config.SignServer, gate, signapi.New(signer, h.keys).Routes())
+	rest.MountAPI(mux, h.config.SignServer, gate, signatures.Routes())
 	rest.Mount(mux, h.config.IDP, gate, tokenapi.New(identity, clients).Routes())
 	rest.Mount(mux, "", gate, pkiapi.New(h.authority).Routes())
 	rest.Health(mux, h.db.Ping, rest.MetricsPage(registry), h.log)
 	return rest.Front(mux, h.log, rest.NewMetrics(registry)), nil
+}
+
+// containerCertificates reads the certificates of a PKCS #7 container.
+func containerCertificates(message []byte) ([]*x509gost.Certificate, error) {
+	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	if err != nil {
+		return nil, err
+	}
+	var list []*x509gost.Certificate
+	for _, raw := range m.Certificates {
+		if raw[0] != 0x30 { // an attribute certificate or another kind of long ago
+			continue
+		}
+		c, err := x509gost.ParseCertificate(raw)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // usable refuses a database of another schema; one that a later release
@@ -285,7 +350,7 @@ func (h *house) usable(ctx context.Context) error {
 	return err
 }
 
-// work does what is due now and then beside the handler, until ctx ends.
+// work does what is due now and then, until ctx ends.
 func (h *house) work(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -294,8 +359,10 @@ func (h *house) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := h.identity.Sweep(ctx); err != nil && ctx.Err() == nil {
-				h.log.Error("sweeping expired tokens", "error", err)
+			for _, t := range h.tasks {
+				if err := t.do(ctx); err != nil && ctx.Err() == nil {
+					h.log.Error(t.name, "error", err)
+				}
 			}
 		}
 	}

@@ -1,5 +1,6 @@
-// Package blob owns document bytes outside memory. Now that is the spool: files
-// of requests under way. It implements [signing.Spool].
+// Package blob owns document bytes outside memory: the spool, with the files of
+// requests under way, and the directory of documents kept between requests. It
+// implements [signing.Spool] and [signing.Blobs].
 package blob
 
 import (

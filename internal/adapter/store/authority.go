@@ -7,7 +7,7 @@ import (
 	"tamga/internal/domain/authority"
 )
 
-// Authority keeps the certificate authorities: authority.Store.
+// Authority keeps the certificate authorities and their delegates: authority.Store.
 type Authority struct{ *DB }
 
 var _ authority.Store = Authority{}
@@ -81,4 +81,22 @@ func (s Authority) MarkRevoked(ctx context.Context, serial []byte, reason int, a
 func (s Authority) Revoked(ctx context.Context, name string) ([]authority.Issued, error) {
 	return all(ctx, s.DB, scanIssued, `SELECT `+issuedColumns+` FROM issued_certificates
 		WHERE authority = $1 AND revoked_at <> 0 ORDER BY serial`, name)
+}
+
+// Delegate reads the delegate of a name with the highest generation.
+func (s Authority) Delegate(ctx context.Context, name string) (authority.DelegateRecord, bool, error) {
+	return one(ctx, s.DB, func(r row) (d authority.DelegateRecord, err error) {
+		err = r.Scan(&d.Name, &d.Generation, &d.Authority, &d.Suite, &d.Sealed, &d.Certificate, (*timeField)(&d.CreatedAt))
+		return d, err
+	}, `SELECT name, generation, authority, suite, sealed, certificate, created_at
+		FROM authority_delegates WHERE name = $1 ORDER BY generation DESC LIMIT 1`, name)
+}
+
+// AddDelegate adds a delegate unless its name has this generation already.
+func (s Authority) AddDelegate(ctx context.Context, d authority.DelegateRecord) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO authority_delegates
+			(name, generation, authority, suite, sealed, certificate, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		d.Name, d.Generation, d.Authority, d.Suite, d.Sealed, d.Certificate, millis(d.CreatedAt))
+	return n == 1, err
 }

@@ -1,6 +1,6 @@
 // Package authority owns the built-in certificate authority: two hierarchies of
 // a root and an issuing authority, the certificates they issue, revocation and
-// revocation lists.
+// revocation lists, OCSP answers and time stamps.
 //
 // The GOST hierarchy certifies keys of the three GOST suites. Keys of ECDSA and
 // RSA get certificates of a second hierarchy on P-256, so that a program without
@@ -61,6 +61,11 @@ type Store interface {
 	MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error)
 	// Revoked reads all revocations of one authority, ordered by serial number.
 	Revoked(ctx context.Context, authority string) ([]Issued, error)
+
+	// Delegate reads the delegate of a name with the highest generation.
+	Delegate(ctx context.Context, name string) (DelegateRecord, bool, error)
+	// AddDelegate adds one, unless its name has this generation already.
+	AddDelegate(ctx context.Context, r DelegateRecord) (added bool, err error)
 }
 
 // Record is an authority as stored.
@@ -93,8 +98,8 @@ type Issued struct {
 // Config says how the authority presents itself.
 type Config struct {
 	// BaseURL is the address of the service, without a trailing slash; revocation
-	// lists and certificates are offered under it at CRLPath and
-	// CertificatePath. Empty: certificates name no addresses.
+	// lists, certificates and OCSP answers are offered under it at CRLPath,
+	// CertificatePath and OCSPPath. Empty: certificates name no addresses.
 	BaseURL string
 	// Name begins the names of the authorities. Default "Tamga".
 	Name string
@@ -107,6 +112,19 @@ type Config struct {
 	// Russian profile names classes of protection here (1.2.643.100.113.1 and
 	// so on); claiming one takes certified means, so the default is none.
 	Policies []x509gost.OID
+	// OCSPLife is the time from an OCSP answer to its nextUpdate: how long others
+	// may go on without asking again. Default 10 minutes.
+	OCSPLife time.Duration
+	// TSAPolicy is the policy of time stamps. The default, 2.25.1846093372,
+	// promises nothing beyond what is in the token.
+	TSAPolicy x509gost.OID
+	// ClockJump is how far the clock may jump before no time stamps are given any
+	// more. Default 1 second, which is the accuracy a token promises.
+	ClockJump time.Duration
+	// Elapsed is a clock that only runs forward, from any moment on, to hold the
+	// clock of the day against. Default: the monotonic reading that the times of
+	// the service's clock carry, as those of time.Now do.
+	Elapsed func() time.Duration
 }
 
 // Lives. NotBefore and thisUpdate lie skew in the past, for readers whose
@@ -116,6 +134,8 @@ const (
 	issuingYears   = 15
 	defaultLife    = 456 * 24 * time.Hour // 15 months
 	defaultCRLLife = 7 * 24 * time.Hour
+	defaultOCSP    = 10 * time.Minute
+	defaultJump    = time.Second
 	skew           = 5 * time.Minute
 )
 
@@ -130,10 +150,12 @@ var hierarchies = []hierarchy{
 	{
 		root: "gost-root", issuing: "gost", title: "GOST", suite: suite.GOST2012x256,
 		certifies: []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512},
+		stamps:    stampsGOST,
 	},
 	{
 		root: "ecdsa-root", issuing: "ecdsa", title: "ECDSA", suite: suite.ECDSAP256,
 		certifies: []*suite.Suite{suite.ECDSAP256, suite.RSASHA256},
+		stamps:    stampsSHA2,
 	},
 }
 
@@ -142,6 +164,7 @@ type hierarchy struct {
 	title         string
 	suite         *suite.Suite
 	certifies     []*suite.Suite
+	stamps        []*suite.Hash // digests its time-stamping service takes
 }
 
 // Service is the built-in authority. It is safe for concurrent use.
@@ -151,10 +174,13 @@ type Service struct {
 	holder vault.Holder
 	rand   io.Reader
 	now    func() time.Time
+	clock  *clockWatch
 
 	mu          sync.Mutex
 	authorities map[string]*authority // by name; an entry never changes
+	delegates   map[string]*authority // by name: the last one seen
 	crls        map[string]parsedCRL  // by name: the last one seen
+	tried       map[string]time.Time  // by name: when a list could not be renewed
 }
 
 // authority is a stored authority ready for use.
@@ -191,13 +217,28 @@ func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time
 	if c.CRLLife == 0 {
 		c.CRLLife = defaultCRLLife
 	}
+	if c.OCSPLife == 0 {
+		c.OCSPLife = defaultOCSP
+	}
+	if c.TSAPolicy == nil {
+		c.TSAPolicy = defaultTSAPolicy
+	}
+	if c.ClockJump == 0 {
+		c.ClockJump = defaultJump
+	}
 	if c.Life < 0 || c.CRLLife < time.Minute {
 		return nil, errors.New("authority: Life and CRLLife: want a positive life, and a minute at least for a revocation list")
 	}
+	if c.OCSPLife < time.Second || c.ClockJump < 0 {
+		return nil, errors.New("authority: OCSPLife and ClockJump: want a second at least for an OCSP answer, and a jump that is not negative")
+	}
 	return &Service{
 		config: c, store: s, holder: h, rand: rand, now: now,
+		clock:       newClockWatch(now, c.Elapsed, c.ClockJump),
 		authorities: map[string]*authority{},
+		delegates:   map[string]*authority{},
 		crls:        map[string]parsedCRL{},
+		tried:       map[string]time.Time{},
 	}, nil
 }
 

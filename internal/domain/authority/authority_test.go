@@ -69,6 +69,20 @@ func newService(t testing.TB, db *store.DB, c *clock, seed byte) *authority.Serv
 
 func newServiceWith(t testing.TB, config authority.Config, db *store.DB, c *clock, seed byte) *authority.Service {
 	t.Helper()
+	return newServiceOver(t, config, store.Authority{DB: db}, newHolder(t, seed), c, seed)
+}
+
+func newServiceOver(t testing.TB, config authority.Config, s authority.Store, h vault.Holder, c *clock, seed byte) *authority.Service {
+	t.Helper()
+	service, err := authority.New(config, s, h, newReader(seed+200), c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+func newHolder(t testing.TB, seed byte) vault.Holder {
+	t.Helper()
 	ring, err := vault.NewRing("a", map[string][]byte{"a": bytes.Repeat([]byte{7}, vault.MasterKeySize)}, newReader(seed))
 	if err != nil {
 		t.Fatal(err)
@@ -77,11 +91,7 @@ func newServiceWith(t testing.TB, config authority.Config, db *store.DB, c *cloc
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := authority.New(config, store.Authority{DB: db}, holder, newReader(seed+200), c.now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return holder
 }
 
 func bootstrapped(t testing.TB) (*authority.Service, *store.DB, *clock) {
@@ -266,6 +276,9 @@ func TestIssue(t *testing.T) {
 			if d := cmp.Diff([]string{"http://127.0.0.1:8080/pki/" + name + ".crt"}, got.IssuingURLs); d != "" {
 				t.Error(d)
 			}
+			if d := cmp.Diff([]string{"http://127.0.0.1:8080/pki/ocsp"}, got.OCSPServers); d != "" {
+				t.Error(d)
+			}
 			if cn, _ := got.Subject.Get(x509gost.OIDCommonName); cn != "Пётр Иванов" {
 				t.Errorf("subject %s", got.Subject)
 			}
@@ -358,7 +371,7 @@ func TestIssueRefuses(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []authority.Config{
 		{BaseURL: "example.org"}, {BaseURL: "ftp://example.org"}, {BaseURL: "http://"}, {BaseURL: "http://example.org/"},
-		{Life: -1}, {CRLLife: time.Second},
+		{Life: -1}, {CRLLife: time.Second}, {OCSPLife: time.Millisecond}, {ClockJump: -1},
 	} {
 		if _, err := authority.New(c, nil, nil, nil, nil); err == nil {
 			t.Errorf("%+v was accepted", c)

@@ -88,11 +88,38 @@ func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) 
 	return lists, nil
 }
 
-// current gives the list of a standing that was just read.
+// patience is how long a list that could not be renewed is left alone by those
+// who only want to read it.
+const patience = time.Minute
+
+// current gives the list of a standing that was just read. One past half of its
+// life is renewed on the way; where that fails, it serves as long as it is valid:
+// what cannot write must not keep others from judging.
 func (s *Service) current(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
-	if s.now().Sub(st.CRLAt) >= s.config.CRLLife/2 {
-		return s.renewOld(ctx, st.Name)
+	now := s.now()
+	age := now.Sub(st.CRLAt)
+	s.mu.Lock()
+	tried := s.tried[st.Name]
+	s.mu.Unlock()
+	if age < s.config.CRLLife/2 || age < s.config.CRLLife && now.Sub(tried) < patience {
+		return s.stored(ctx, st)
 	}
+	list, err := s.renewOld(ctx, st.Name)
+	if err == nil || ctx.Err() != nil {
+		return list, err
+	}
+	s.mu.Lock()
+	s.tried[st.Name] = now
+	s.mu.Unlock()
+	old, readErr := s.stored(ctx, st)
+	if readErr != nil || !now.Before(old.NextUpdate) {
+		return nil, err
+	}
+	return old, nil
+}
+
+// stored gives the list of a standing as it is.
+func (s *Service) stored(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
 	s.mu.Lock()
 	kept := s.crls[st.Name]
 	s.mu.Unlock()

@@ -35,10 +35,25 @@ type Request struct {
 	Life time.Duration
 }
 
-// Bootstrap creates the authorities that do not exist yet. It may run at any
-// time and in many processes at once: the first to commit a name decides, the
-// others go on with what it made.
+// Bootstrap creates the authorities and delegates that do not exist yet, also in
+// an installation of a release that knew fewer of them. It may run at any time
+// and in many processes at once: the first to commit a name decides, the others go
+// on with what it made.
 func (s *Service) Bootstrap(ctx context.Context) error {
+	if err := s.bootstrapAuthorities(ctx); err != nil {
+		return err
+	}
+	for _, h := range hierarchies {
+		for _, d := range h.delegates() {
+			if a, err := s.ensureDelegate(ctx, d); a == nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) bootstrapAuthorities(ctx context.Context) error {
 	for _, h := range hierarchies {
 		if _, found, err := s.store.Authority(ctx, h.issuing); err != nil || found {
 			if err != nil {
@@ -96,7 +111,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 		signer = issuer
 		t.NotAfter = earlier(notBefore.AddDate(issuingYears, 0, 0), issuer.certificate.NotAfter)
 		t.MaxPathLen = 0
-		t.CRLDistributionPoints, t.IssuingURLs = s.addresses(issuer.name)
+		s.nameAddresses(t, issuer.name)
 	}
 	der, err := x509gost.CreateCertificate(t, signer.certificate, public, su, signer.key.Suite, s.sign(ctx, signer.key))
 	if err != nil {
@@ -179,7 +194,7 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 		ExtKeyUsage: userUsage,
 		Policies:    s.config.Policies,
 	}
-	t.CRLDistributionPoints, t.IssuingURLs = s.addresses(issuer.name)
+	s.nameAddresses(t, issuer.name)
 	if !t.NotBefore.Before(t.NotAfter) {
 		return nil, fmt.Errorf("authority: %s has expired and cannot issue", issuer.name)
 	}
@@ -207,12 +222,16 @@ func (s *Service) note(ctx context.Context, i Issued) error {
 	return err
 }
 
-// addresses are the CRL distribution points and caIssuers of what an authority issues.
-func (s *Service) addresses(issuer string) (crl, certificate []string) {
-	if s.config.BaseURL == "" {
-		return nil, nil
+// nameAddresses writes where the issuer's revocation list, its certificate and its
+// OCSP answers are found into what it issues.
+func (s *Service) nameAddresses(t *x509gost.Template, issuer string) {
+	base := s.config.BaseURL
+	if base == "" {
+		return
 	}
-	return []string{s.config.BaseURL + CRLPath(issuer)}, []string{s.config.BaseURL + CertificatePath(issuer)}
+	t.CRLDistributionPoints = []string{base + CRLPath(issuer)}
+	t.IssuingURLs = []string{base + CertificatePath(issuer)}
+	t.OCSPServers = []string{base + OCSPPath()}
 }
 
 // newSerial draws a serial number. Its first octet, 0x40 to 0x7f, makes it

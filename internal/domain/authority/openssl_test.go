@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/pki/ocsp"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 )
 
 // TestOpenSSLVerifies has OpenSSL with gost-engine build and check the paths.
@@ -54,6 +56,53 @@ func TestOpenSSLVerifies(t *testing.T) {
 			}
 			if err := verify("smimesign"); err == nil || !strings.Contains(err.Error(), "revoked") {
 				t.Errorf("after the revocation: %v", err)
+			}
+		})
+	}
+}
+
+// TestOpenSSLStampsAndAnswers has OpenSSL ask for a time stamp and for the status
+// of the stamper's certificate, and judge both answers up to the root.
+func TestOpenSSLStampsAndAnswers(t *testing.T) {
+	tool := judge.OpenSSL(t)
+	s, _, c := bootstrapped(t)
+	ctx := t.Context()
+	write := func(file string, der []byte) {
+		tool.Write(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	tool.Write("document", []byte("document"))
+	at := fmt.Sprint(c.now().Unix())
+	for _, x := range []struct{ name, digest string }{{"gost", "md_gost12_256"}, {"gost", "md_gost12_512"}, {"ecdsa", "sha256"}, {"ecdsa", "sha512"}} {
+		t.Run(x.digest, func(t *testing.T) {
+			write("root.pem", must[[]byte](t)(s.Certificate(ctx, x.name+"-root")))
+			write("ca.pem", must[[]byte](t)(s.Certificate(ctx, x.name)))
+			for _, args := range []string{"-cert", "-no_nonce -cert", "-cert -tspolicy 2.25.1846093372"} {
+				query := append([]string{"ts", "-query", "-data", "document", "-" + x.digest, "-out", "req.tsq"}, strings.Fields(args)...)
+				must[string](t)(tool.Run(query...))
+				answer := must[[]byte](t)(s.TimeStamp(ctx, tool.Read("req.tsq")))
+				tool.Write("resp.tsr", answer)
+				if _, err := tool.Run("ts", "-verify", "-queryfile", "req.tsq", "-in", "resp.tsr", "-CAfile", "root.pem", "-untrusted", "ca.pem", "-attime", at); err != nil {
+					t.Errorf("%s: %v", args, err)
+				}
+			}
+			signer := must[*tsp.Token](t)(tsp.ParseResponse(tool.Read("resp.tsr"))).Message.Certificates[0]
+			write("tsa.pem", signer)
+			must[string](t)(tool.Run("ocsp", "-issuer", "ca.pem", "-cert", "tsa.pem", "-reqout", "req.der"))
+			answer := must[[]byte](t)(s.OCSP(ctx, tool.Read("req.der")))
+			tool.Write("resp.der", answer)
+			// OpenSSL holds the answer's period against the clock of the machine and
+			// warns; the verdict does not depend on it.
+			out, err := tool.Run("ocsp", "-no_nonce", "-issuer", "ca.pem", "-cert", "tsa.pem", "-CAfile", "root.pem", "-verify_other", "ca.pem",
+				"-reqin", "req.der", "-respin", "resp.der", "-attime", at)
+			if err != nil || !strings.Contains(out, "good\n\tThis Update") {
+				t.Errorf("%q, %v", out, err)
+			}
+			bad := must[*ocsp.Response](t)(ocsp.Parse(answer)).Basic.Raw
+			answer[len(answer)-len(bad)+20] ^= 1
+			tool.Write("resp.der", answer)
+			if out, err := tool.Run("ocsp", "-no_nonce", "-issuer", "ca.pem", "-cert", "tsa.pem", "-CAfile", "root.pem", "-verify_other", "ca.pem",
+				"-reqin", "req.der", "-respin", "resp.der", "-attime", at); err == nil {
+				t.Errorf("a changed answer: %q", out)
 			}
 		})
 	}

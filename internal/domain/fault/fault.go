@@ -22,6 +22,7 @@ const (
 	UserNotFound           = "user_not_found"
 	InvalidObjectState     = "invalid_object_state"
 	WrongOperation         = "wrong_operation"
+	Failed                 = "An error has occurred" // 500: no fault of the client, such as another service's outage
 
 	Unauthorized    = "invalid_token"               // 401
 	AccessDenied    = "access_denied"               // 403

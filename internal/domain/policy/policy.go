@@ -5,25 +5,26 @@ package policy
 
 import (
 	"context"
-	"net/url"
 	"strings"
 
 	"tamga/internal/domain/fault"
 )
 
-// Store keeps the access policies of users.
+// Store keeps the access policies of users and the time-stamp services that
+// were registered while the service ran.
 type Store interface {
 	// DeniedActions is the set the user may not perform; 0 when none was set.
 	DeniedActions(ctx context.Context, userID string) (Action, error)
 	// SetDeniedActions replaces the set. The fault is user_not_found.
 	SetDeniedActions(ctx context.Context, userID string, denied Action) error
-}
 
-// TSPService is a time-stamp service registered by the installation.
-type TSPService struct {
-	Name  string // short, unique
-	Title string // for people
-	URL   string // http or https
+	// TSPServices reads the registered services in the order they were added.
+	TSPServices(ctx context.Context) ([]TSPService, error)
+	// AddTSPService adds one. It reports false when the name or the address is
+	// taken; normal is the address as NormalAddress writes it.
+	AddTSPService(ctx context.Context, t TSPService, normal string) (added bool, err error)
+	// RemoveTSPService removes one by name. It reports false when there is none.
+	RemoveTSPService(ctx context.Context, name string) (removed bool, err error)
 }
 
 // Rules are the policy of the installation. The zero value allows no signature
@@ -31,8 +32,8 @@ type TSPService struct {
 type Rules struct {
 	AllowedSignatureTypes []string     // names of the interface: XMLDSig, GOST3410, CAdES, PDF, MSOffice, CMS
 	AllowHashSigning      bool         // sign a hash sent by the client, without its document
-	AllowThirdPartyTSP    bool         // use a time-stamp service that is not in TSPServices
-	TSPServices           []TSPService // the first one is the default
+	AllowThirdPartyTSP    bool         // use a time-stamp service that is not registered
+	TSPServices           []TSPService // registered by the configuration, before those of the Store
 }
 
 // Service decides.
@@ -77,54 +78,4 @@ func (s *Service) PermitType(name string, hash bool) error {
 		return fault.New(fault.AccessDenied, "signing a hash is not allowed here, send the document")
 	}
 	return nil
-}
-
-// TSPAddress turns the TSPAddress parameter of a request into the address to
-// use: present and empty means the first registered service; absent is
-// invalid_signature_params, since only levels that need a time stamp ask; an
-// address that is not registered is access_denied unless third parties are
-// allowed.
-func (s *Service) TSPAddress(requested string, present bool) (string, error) {
-	if !present {
-		return "", fault.New(fault.InvalidSignatureParams,
-			"TSPAddress: missing; give the address of a time-stamp service, or an empty value for the default one")
-	}
-	if requested == "" {
-		if len(s.Rules.TSPServices) == 0 {
-			return "", fault.New(fault.InvalidSignatureParams,
-				"TSPAddress: empty, but no time-stamp service is registered; give an address")
-		}
-		return s.Rules.TSPServices[0].URL, nil
-	}
-	want, ok := normalURL(requested)
-	if !ok {
-		return "", fault.New(fault.InvalidSignatureParams,
-			"TSPAddress: want an http or https address without user name and fragment, at most 2048 characters")
-	}
-	for _, t := range s.Rules.TSPServices {
-		if have, ok := normalURL(t.URL); ok && have == want {
-			return t.URL, nil
-		}
-	}
-	if !s.Rules.AllowThirdPartyTSP {
-		return "", fault.New(fault.AccessDenied, "TSPAddress: only registered time-stamp services are allowed here")
-	}
-	return requested, nil
-}
-
-// normalURL is the form in which addresses are compared: scheme and host in
-// lower case, without a default port and without a final slash.
-func normalURL(text string) (string, bool) {
-	u, err := url.Parse(text)
-	if err != nil || len(text) > 2048 || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return "", false
-	}
-	defaultPort := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
-	if defaultPort == "" {
-		return "", false
-	}
-	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), defaultPort)
-	u.Path = strings.TrimSuffix(u.Path, "/")
-	u.RawPath = strings.TrimSuffix(u.RawPath, "/")
-	return u.String(), true
 }

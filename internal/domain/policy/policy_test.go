@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,10 +43,29 @@ func TestActionNames(t *testing.T) {
 	}
 }
 
-// denials is a Store of one user.
+// denials is a Store of one user and of time-stamp services.
 type denials struct {
-	denied policy.Action
-	err    error
+	denied   policy.Action
+	services []policy.TSPService
+	err      error
+}
+
+func (d *denials) TSPServices(context.Context) ([]policy.TSPService, error) {
+	return d.services, d.err
+}
+
+func (d *denials) AddTSPService(_ context.Context, t policy.TSPService, normal string) (bool, error) {
+	if have, _ := policy.NormalAddress(t.URL); have != normal {
+		return false, errors.New("the normal address is another one")
+	}
+	d.services = append(d.services, t)
+	return true, d.err
+}
+
+func (d *denials) RemoveTSPService(_ context.Context, name string) (bool, error) {
+	before := len(d.services)
+	d.services = slices.DeleteFunc(d.services, func(t policy.TSPService) bool { return t.Name == name })
+	return len(d.services) < before, d.err
 }
 
 func (d *denials) DeniedActions(context.Context, string) (policy.Action, error) {
@@ -108,53 +128,6 @@ func TestPermitType(t *testing.T) {
 		err := c.service.PermitType(c.name, c.hash)
 		if (err == nil) != c.allowed || err != nil && !fault.Is(err, fault.AccessDenied) {
 			t.Errorf("%q, hash %v: %v, want allowed %v", c.name, c.hash, err, c.allowed)
-		}
-	}
-}
-
-func TestTSPAddress(t *testing.T) {
-	const first, second = "http://tsp.example/tsp.srf", "https://other.example:8443/tsp/"
-	registered := policy.Rules{TSPServices: []policy.TSPService{{URL: first}, {URL: second}}}
-	open := registered
-	open.AllowThirdPartyTSP = true
-	for _, c := range []struct {
-		rules     policy.Rules
-		requested string
-		absent    bool
-		want      string // the address, or the code of a fault
-	}{
-		{registered, "", true, fault.InvalidSignatureParams},
-		{registered, "", false, first},
-		{policy.Rules{}, "", false, fault.InvalidSignatureParams},
-		{registered, second, false, second},
-		{registered, "https://OTHER.example:8443/tsp", false, second},
-		{registered, "http://tsp.example:80/tsp.srf", false, first},
-		{registered, "https://tsp.example/tsp.srf", false, fault.AccessDenied},
-		{registered, "http://tsp.example/TSP.srf", false, fault.AccessDenied},
-		{registered, "http://third.example/", false, fault.AccessDenied},
-		{open, "http://third.example/", false, "http://third.example/"},
-		{open, first, false, first},
-		{open, "ftp://third.example/", false, fault.InvalidSignatureParams},
-		{open, "file:///etc/passwd", false, fault.InvalidSignatureParams},
-		{open, "//third.example/", false, fault.InvalidSignatureParams},
-		{open, "http:third.example", false, fault.InvalidSignatureParams},
-		{open, "http://", false, fault.InvalidSignatureParams},
-		{open, "http://:80/", false, fault.InvalidSignatureParams},
-		{open, "http://user:word@third.example/", false, fault.InvalidSignatureParams},
-		{open, "http://tsp.example@third.example/", false, fault.InvalidSignatureParams},
-		{open, "http://third.example/#x", false, fault.InvalidSignatureParams},
-		{open, "http://third.example/\x00", false, fault.InvalidSignatureParams},
-		{open, "http://third.example/" + strings.Repeat("a", 2048), false, fault.InvalidSignatureParams},
-	} {
-		s := policy.Service{Rules: c.rules}
-		got, err := s.TSPAddress(c.requested, !c.absent)
-		if e, ok := fault.As(err); ok {
-			got = e.Code
-		} else if err != nil {
-			t.Error(err)
-		}
-		if got != c.want {
-			t.Errorf("%q: %q, want %q", c.requested, got, c.want)
 		}
 	}
 }

@@ -23,13 +23,29 @@ type SpoolFile interface {
 	io.Closer
 }
 
-// memoryLimit is how many octets of a document an Intake keeps in memory before
-// it turns to the spool. It is paid once per document under way, so fifty large
-// requests at a time cost 12.5 MiB, and almost every real document stays below it.
-const memoryLimit = 256 << 10
+// What documents keep in memory before they turn to the spool. The first bound
+// is paid once per document under way, so fifty large requests at a time cost
+// 12.5 MiB, and almost every real document stays below it. The second is for a
+// request with thousands of them.
+const (
+	memoryLimit = 256 << 10 // octets of one document
+	roomLimit   = 4 << 20   // octets of all documents of a request together
+)
 
 // errIntakeState is a fault of the caller's code, never of the client's bytes.
-var errIntakeState = errors.New("signing: an intake is written, then finished, then read")
+var errIntakeState = errors.New("signing: an intake is written, then finished, then read, and one of a request is written at a time")
+
+// room is what the documents of one request share: what they may keep in memory
+// and one file for all that goes beyond, since a file for each of ten thousand
+// documents would be more than a process may open.
+type room struct {
+	spool  Spool
+	hash   *suite.Hash // what documents are digested with on the way; nil is nothing
+	memory int64       // octets that may still be kept in memory
+	file   SpoolFile   // nil until it is needed
+	end    int64       // octets in file
+	users  int         // intakes with octets in file
+}
 
 // Intake takes one document in: octets are written to it in order, it keeps them
 // in memory while they are few and in the spool when they are many, and digests
@@ -37,9 +53,10 @@ var errIntakeState = errors.New("signing: an intake is written, then finished, t
 // several goroutines at once. The zero value is not valid; use
 // [Service.NewIntake]. Close frees everything and may be called at any time.
 type Intake struct {
-	spool    Spool
+	room     *room
 	memory   []byte
-	file     SpoolFile
+	spooled  bool
+	base     int64 // where the document begins in the room's file
 	size     int64
 	running  hash.Hash
 	digest   suite.Digest
@@ -50,31 +67,42 @@ type Intake struct {
 // newIntake returns an empty intake that digests with h, or with nothing when h
 // is nil.
 func newIntake(spool Spool, h *suite.Hash) *Intake {
-	in := &Intake{spool: spool}
-	if h != nil {
-		in.running, in.digest = h.New(), suite.Digest{Hash: h}
+	return (&room{spool: spool, hash: h, memory: roomLimit}).intake()
+}
+
+func (r *room) intake() *Intake {
+	in := &Intake{room: r}
+	if r.hash != nil {
+		in.running, in.digest = r.hash.New(), suite.Digest{Hash: r.hash}
 	}
 	return in
 }
+
+// Sibling opens room for another document of the same request. Siblings share
+// their memory and their place in the spool, so one is written after the other;
+// all are *Intake.
+func (in *Intake) Sibling() (io.WriteCloser, error) { return in.room.intake(), nil }
 
 // Write appends p to the document. The error is the spool's: there is no room.
 func (in *Intake) Write(p []byte) (int, error) {
 	if in.finished || in.closed {
 		return 0, errIntakeState
 	}
-	if in.file == nil && in.size+int64(len(p)) > memoryLimit {
+	n := int64(len(p))
+	if !in.spooled && (in.size+n > memoryLimit || n > in.room.memory) {
 		if err := in.turnToSpool(); err != nil {
 			return 0, err
 		}
 	}
-	if in.file != nil {
-		if n, err := in.file.Write(p); err != nil {
-			return n, fmt.Errorf("signing: spooling the document: %w", err)
+	if in.spooled {
+		if err := in.room.append(in, p); err != nil {
+			return 0, err
 		}
 	} else {
 		in.memory = append(in.memory, p...)
+		in.room.memory -= n
 	}
-	in.size += int64(len(p))
+	in.size += n
 	if in.running != nil {
 		in.running.Write(p)
 	}
@@ -82,16 +110,48 @@ func (in *Intake) Write(p []byte) (int, error) {
 }
 
 func (in *Intake) turnToSpool() error {
-	f, err := in.spool.Create()
-	if err != nil {
-		return fmt.Errorf("signing: opening the spool: %w", err)
+	r := in.room
+	if r.file == nil {
+		f, err := r.spool.Create()
+		if err != nil {
+			return fmt.Errorf("signing: opening the spool: %w", err)
+		}
+		r.file, r.end = f, 0
 	}
-	if _, err := f.Write(in.memory); err != nil {
-		f.Close()
+	r.users++
+	in.spooled, in.base = true, r.end
+	kept := in.memory
+	in.memory = nil
+	r.memory += int64(len(kept))
+	in.size = 0
+	if err := r.append(in, kept); err != nil {
+		return err
+	}
+	in.size = int64(len(kept))
+	return nil
+}
+
+// append puts p behind what in has in the file.
+func (r *room) append(in *Intake, p []byte) error {
+	if in.base+in.size != r.end {
+		return errIntakeState
+	}
+	n, err := r.file.Write(p)
+	r.end += int64(n)
+	if err != nil {
 		return fmt.Errorf("signing: spooling the document: %w", err)
 	}
-	in.file, in.memory = f, nil
 	return nil
+}
+
+// leave frees the file with the last document in it.
+func (r *room) leave() error {
+	if r.users--; r.users > 0 {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return f.Close()
 }
 
 // Finish ends writing and settles the digest.
@@ -113,9 +173,10 @@ func (in *Intake) Close() error {
 		return nil
 	}
 	in.closed = true
+	in.room.memory += int64(len(in.memory))
 	in.memory, in.running = nil, nil
-	if in.file != nil {
-		return in.file.Close()
+	if in.spooled {
+		return in.room.leave()
 	}
 	return nil
 }
@@ -127,16 +188,32 @@ func (in *Intake) ReadAt(p []byte, off int64) (int, error) {
 		return 0, errIntakeState
 	case off < 0:
 		return 0, errors.New("signing: negative offset in a document")
-	case in.file != nil:
-		return in.file.ReadAt(p, off)
 	case off >= in.size:
 		return 0, io.EOF
+	case in.spooled:
+		return in.readSpooled(p, off)
 	}
 	n := copy(p, in.memory[off:])
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// readSpooled stays inside the document: others may follow in the file.
+func (in *Intake) readSpooled(p []byte, off int64) (int, error) {
+	cut := int64(len(p)) > in.size-off
+	if cut {
+		p = p[:in.size-off]
+	}
+	n, err := in.room.file.ReadAt(p, in.base+off)
+	if n == len(p) {
+		err = nil
+		if cut {
+			err = io.EOF
+		}
+	}
+	return n, err
 }
 
 // Size returns the length of the document in octets.
@@ -149,3 +226,6 @@ func (in *Intake) digests() []suite.Digest {
 	}
 	return []suite.Digest{in.digest}
 }
+
+// isEmpty tells that there is no document.
+func (in *Intake) isEmpty() bool { return in == nil || in.size == 0 }

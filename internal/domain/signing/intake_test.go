@@ -126,3 +126,100 @@ func TestIntakeOrder(t *testing.T) {
 		t.Errorf("reading after Close: %v", err)
 	}
 }
+
+// TestSiblings: the documents of one request share their memory and one file,
+// stay apart in it, and free it with the last of them.
+func TestSiblings(t *testing.T) {
+	h := &heap{room: 1 << 30}
+	first := newIntake(h, suite.Streebog256)
+	const n, size = 100, 100_000 // ten megabytes, each below what one may keep
+	docs := []*Intake{first}
+	for len(docs) < n {
+		w, err := first.Sibling()
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, w.(*Intake))
+	}
+	text := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 1)}, size/2) }
+	held := 0
+	for i, in := range docs {
+		for rest := text(i); len(rest) > 0; {
+			k := min(33_333, len(rest))
+			if _, err := in.Write(rest[:k]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[k:]
+		}
+		if err := in.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		held += len(in.memory)
+	}
+	if h.open != 1 || held > roomLimit || held < roomLimit-size {
+		t.Errorf("%d files, %d octets in memory", h.open, held)
+	}
+	for i, in := range docs {
+		got, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()+10))
+		if err != nil || !bytes.Equal(got, text(i)) {
+			t.Fatalf("document %d: read %d octets, %v", i, len(got), err)
+		}
+		sum := suite.Streebog256.New()
+		sum.Write(text(i))
+		if d := in.digests(); !bytes.Equal(d[0].Sum, sum.Sum(nil)) {
+			t.Errorf("document %d: wrong digest", i)
+		}
+		// Across its end, and behind it.
+		piece := make([]byte, 10)
+		if k, err := in.ReadAt(piece, size-3); k != 3 || err != io.EOF {
+			t.Errorf("document %d: across its end %d, %v", i, k, err)
+		}
+		if k, err := in.ReadAt(piece, size); k != 0 || err != io.EOF {
+			t.Errorf("document %d: behind its end %d, %v", i, k, err)
+		}
+	}
+	for i, in := range docs {
+		if h.open != 1 {
+			t.Fatalf("the file is closed before document %d", i)
+		}
+		if err := in.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h.open != 0 || first.room.memory != roomLimit {
+		t.Errorf("%d files are open, %d octets of memory are free", h.open, first.room.memory)
+	}
+	// A request goes on after all of its documents were closed.
+	w, err := first.Sibling()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := w.(*Intake)
+	if _, err := last.Write(make([]byte, memoryLimit+1)); err != nil || h.open != 1 {
+		t.Errorf("%d files, %v", h.open, err)
+	}
+	last.Close()
+}
+
+// TestSiblingsTakeTurns: two that are written at the same time would mix in the file.
+func TestSiblingsTakeTurns(t *testing.T) {
+	one := newIntake(&heap{room: 1 << 30}, nil)
+	w, err := one.Sibling()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := w.(*Intake)
+	for _, in := range []*Intake{one, other} {
+		if _, err := in.Write(make([]byte, memoryLimit+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := one.Write([]byte("x")); !errors.Is(err, errIntakeState) {
+		t.Errorf("the first goes on after the second: %v", err)
+	}
+	if _, err := other.Write([]byte("x")); err != nil {
+		t.Errorf("the second goes on: %v", err)
+	}
+	one.Close()
+	other.Close()
+}

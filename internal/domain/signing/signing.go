@@ -6,16 +6,15 @@
 // The order of one signature (docs/architecture.md, "Two requests on their way
 // through"): policy, certificate and its standing, what to sign, the key, the
 // check of the value, the document. Everything a client can get wrong is looked
-// at before its PIN costs an attempt.
+// at before its PIN costs an attempt. A batch takes each step for all its
+// documents before the next one. Two steps (presign, postsign) are the same with
+// a client's own key: what Prepare left behind is kept durably in between.
 package signing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -24,6 +23,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 )
 
@@ -52,6 +52,7 @@ type Keys interface {
 type Policy interface {
 	Permit(ctx context.Context, userID string, a policy.Action) error
 	PermitType(signatureType string, overHash bool) error
+	TSPAddress(ctx context.Context, requested string, present bool) (string, error)
 }
 
 // Service makes signatures. All fields are set before first use and not changed
@@ -62,12 +63,33 @@ type Service struct {
 	Policy  Policy
 	Spool   Spool
 	Now     func() time.Time
+
+	// Evidence is what time stamps and revocation data come from; nil: the levels
+	// that need them are refused by their format.
+	Evidence sig.Evidence
+	// BatchItems bounds the documents of a batch; 0 is 10 000.
+	BatchItems int
+
+	// What the two steps need besides.
+	Prepared  PreparedStore
+	Blobs     Blobs
+	Container Container
+	Rand      io.Reader
+	TwoStep   TwoStep
 }
+
+// anonymousHash is what a document of a caller without a token is digested with
+// on the way in: its certificate comes later in the request and belongs most
+// likely to a key of this hash.
+var anonymousHash = suite.Streebog256
 
 // NewIntake opens room for a document of who. It digests on the way in for the
 // default certificate of who, the one most requests name; when the order turns
 // out to name another kind of key, the document is read again.
 func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, error) {
+	if who.UserID == "" {
+		return newIntake(s.Spool, anonymousHash), nil
+	}
 	c, err := s.Keys.Resolve(ctx, who.UserID, "")
 	switch {
 	case err == nil:
@@ -79,30 +101,54 @@ func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, 
 }
 
 // Sign makes one signature. Faults: content_required, invalid_signature_params,
-// invalid_certificate, invalid_pin, access_denied. When it returns a Result, all
-// that can still fail is writing it.
+// invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed
+// when other people's services did not deliver the evidence a level needs. When
+// it returns a Result, all that can still fail is writing it.
 func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Result, error) {
-	if o.Content == nil || o.Content.Size() == 0 {
+	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	}
-	name, format, err := s.format(o.Type)
+	t, err := s.terms(ctx, o.Type, o.Params)
 	if err != nil {
-		return nil, err
-	}
-	params := sig.Params(o.Params)
-	overHash, err := isOverHash(params)
-	if err != nil {
-		return nil, translate(err)
-	}
-	if err := s.Policy.PermitType(name, overHash); err != nil {
 		return nil, err
 	}
 	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
 		return nil, err
 	}
+	by, err := s.signer(ctx, who, o.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	job := s.job(t, by, o.Content, o.Original)
+	prepared, err := t.format.Prepare(ctx, job)
+	if err != nil {
+		return nil, translate(err)
+	}
+	values, err := s.Keys.Sign(ctx, by.certificate, o.PIN, []suite.Digest{prepared.Digest})
+	if err != nil {
+		return nil, err
+	}
+	if err := by.check(prepared.Digest, values[0]); err != nil {
+		return nil, err
+	}
+	result, err := t.format.Finish(ctx, job, prepared.State, values[0])
+	if err != nil {
+		return nil, translate(err)
+	}
+	return result, nil
+}
 
+// signer is a certificate whose key we hold, found good at a time.
+type signer struct {
+	certificate *keys.Certificate
+	chain       []*x509gost.Certificate // its issuers
+	at          time.Time
+}
+
+// signer finds and judges the certificate a caller names.
+func (s *Service) signer(ctx context.Context, who audit.Principal, identifier string) (*signer, error) {
 	now := s.Now()
-	cert, err := s.Keys.Resolve(ctx, who.UserID, o.Certificate)
+	cert, err := s.Keys.Resolve(ctx, who.UserID, identifier)
 	if err != nil {
 		return nil, err
 	}
@@ -110,96 +156,35 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	if err != nil {
 		return nil, err
 	}
+	return &signer{cert, verdict.Chain[1:], now}, nil
+}
 
+// check is the only full verification on the way: it catches a computation gone
+// wrong, which would otherwise publish what the key can be computed from, and a
+// key that does not belong to the certificate.
+func (by *signer) check(d suite.Digest, value []byte) error {
+	c := by.certificate
+	if err := c.X509.Suite.Verify(c.X509.PublicKey, d, value); err != nil {
+		return fmt.Errorf("signing: the value made with the key of certificate %d does not verify against it: %w", c.ID, err)
+	}
+	return nil
+}
+
+// job is one signature of a signer of ours.
+func (s *Service) job(t *terms, by *signer, content, original *Intake) *sig.Job {
 	job := &sig.Job{
-		Document:    o.Content,
-		Digests:     o.Content.digests(),
-		Certificate: cert.X509,
-		Chain:       verdict.Chain[1:],
-		Params:      params,
-		Time:        now,
+		Document:    content,
+		Digests:     content.digests(),
+		Certificate: by.certificate.X509,
+		Chain:       by.chain,
+		Params:      t.params,
+		Time:        by.at,
+		Evidence:    s.Evidence,
 	}
-	if o.Original != nil {
-		job.Original = o.Original
+	if original != nil {
+		job.Original = original
 	}
-	prepared, err := format.Prepare(ctx, job)
-	if err != nil {
-		return nil, translate(err)
-	}
-	values, err := s.Keys.Sign(ctx, cert, o.PIN, []suite.Digest{prepared.Digest})
-	if err != nil {
-		return nil, err
-	}
-	// The only full verification on the way: it catches a computation gone wrong,
-	// which would otherwise publish what the key can be computed from, and a key
-	// that does not belong to the certificate.
-	if err := cert.X509.Suite.Verify(cert.X509.PublicKey, prepared.Digest, values[0]); err != nil {
-		return nil, fmt.Errorf("signing: the value made with the key of certificate %d does not verify against it: %w", cert.ID, err)
-	}
-	result, err := format.Finish(ctx, job, prepared.State, values[0])
-	if err != nil {
-		return nil, translate(err)
-	}
-	return result, nil
-}
-
-// needs are the types of the interface that this service may lack, with the
-// parameter each cannot do without: a client that sent neither learns both.
-var needs = []struct{ name, parameter string }{
-	{"XMLDSig", "XMLDsigType"},
-	{"PDF", "PDFFormat"},
-}
-
-// format finds the format for a Signature.Type, letter case ignored.
-func (s *Service) format(signatureType string) (string, sig.Format, error) {
-	for name, f := range s.Formats {
-		if strings.EqualFold(name, signatureType) {
-			return name, f, nil
-		}
-	}
-	names := make([]string, 0, len(s.Formats))
-	for name := range s.Formats {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, later := range needs {
-		if strings.EqualFold(later.name, signatureType) {
-			return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %s, which also needs the parameter %s, is not served by this release: use one of %s",
-				later.name, later.parameter, strings.Join(names, ", "))
-		}
-	}
-	return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %q is not served here: use one of %s",
-		abbreviate(signatureType), strings.Join(names, ", "))
-}
-
-// isOverHash reads the one parameter that policy needs before a format reads them all.
-func isOverHash(p sig.Params) (bool, error) {
-	r := p.Reader()
-	over := r.Bool("Hash", false)
-	return over, r.Err()
-}
-
-// translate turns the sentinels of the signature formats into faults. It is the
-// only place that does.
-func translate(err error) error {
-	var params *sig.ErrParams
-	var document *sig.ErrDocument
-	switch {
-	case errors.As(err, &params):
-		return fault.New(fault.InvalidSignatureParams, params.Error()).With(err)
-	case errors.As(err, &document):
-		return fault.New(fault.InvalidContent, document.Error()).With(err)
-	}
-	return err
-}
-
-// abbreviate keeps a client's text in an error message short.
-func abbreviate(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return s
+	return job
 }
 
 // Canary makes and checks a signature with a fresh key of every suite and

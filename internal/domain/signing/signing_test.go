@@ -59,6 +59,19 @@ type fakePolicy struct{ err, typeErr error }
 func (f fakePolicy) Permit(context.Context, string, policy.Action) error { return f.err }
 func (f fakePolicy) PermitType(string, bool) error                       { return f.typeErr }
 
+// TSPAddress allows one address, which is also the default.
+func (f fakePolicy) TSPAddress(_ context.Context, requested string, present bool) (string, error) {
+	switch {
+	case !present:
+		return "", fault.New(fault.InvalidSignatureParams, "TSPAddress: missing")
+	case requested == "" || requested == stampHere:
+		return stampHere, nil
+	}
+	return "", fault.New(fault.AccessDenied, "TSPAddress: not registered")
+}
+
+const stampHere = "http://tsp.example/"
+
 func newService(t *testing.T, su *suite.Suite) (*Service, *fakeKeys) {
 	root := sigtest.Root(t, su)
 	k := &fakeKeys{t: t, signer: root.Signer(t, su, "signer")}

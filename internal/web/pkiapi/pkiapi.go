@@ -1,16 +1,25 @@
 // Package pkiapi owns the public door of the built-in authority: its
 // certificates and revocation lists, at the addresses that issued certificates
-// name (CRL distribution point and caIssuers, RFC 5280, 4.2.1.13 and 4.2.2.1).
+// name (CRL distribution point and caIssuers, RFC 5280, 4.2.1.13 and 4.2.2.1), OCSP
+// over HTTP (RFC 6960, appendix A) and time stamps over HTTP (RFC 3161, 3.4).
+//
+// Content types of requests are not looked at, and those of answers are the
+// standards'. Requests the authority refuses are answered with 200 and a refusal
+// in the protocol's own words, as both standards want.
 package pkiapi
 
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"strings"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
+
+// maxRequest bounds requests for time stamps and OCSP answers, in octets.
+const maxRequest = 64 << 10
 
 // Authority is what the door offers.
 type Authority interface {
@@ -19,6 +28,10 @@ type Authority interface {
 	CRL(ctx context.Context, name string) ([]byte, error)
 	// Certificate returns the certificate of an authority (DER), or the same fault.
 	Certificate(ctx context.Context, name string) ([]byte, error)
+	// OCSP answers an OCSPRequest with an OCSPResponse, both DER.
+	OCSP(ctx context.Context, request []byte) ([]byte, error)
+	// TimeStamp answers a TimeStampReq with a TimeStampResp, both DER.
+	TimeStamp(ctx context.Context, request []byte) ([]byte, error)
 }
 
 // API serves an authority.
@@ -27,10 +40,14 @@ type API struct{ authority Authority }
 // New returns the API of an authority.
 func New(a Authority) *API { return &API{authority: a} }
 
-// Routes are the operations of this door.
+// Routes are the operations of this door. Time stamps are in the journal, since
+// the service makes a promise with each; what is public and only read is not.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file),
+		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unjournaled(),
+		rest.Handle("POST /pki/ocsp", "PostOCSP", rest.Anyone, a.postOCSP).AtMost(maxRequest).Unjournaled(),
+		rest.Handle("GET /pki/ocsp/{request...}", "GetOCSP", rest.Anyone, a.getOCSP).Unjournaled(),
+		rest.Handle("POST /pki/tsp", "TimeStamp", rest.Anyone, a.timeStamp).AtMost(maxRequest),
 	}
 }
 
@@ -58,4 +75,42 @@ func (a *API) file(ctx context.Context, r struct {
 		return rest.File{Content: bytes.NewReader(der), Name: r.File, Type: k.mediaType}, nil
 	}
 	return rest.File{}, fault.New(fault.NotFound, "there is no such file: want the name of an authority with .crl or .crt")
+}
+
+// message is a body in DER.
+type message struct{ Body rest.Octets }
+
+func (a *API) postOCSP(ctx context.Context, r message) (rest.File, error) {
+	return a.ocsp(ctx, r.Body)
+}
+
+// getOCSP takes the request from the path, in Base64 whose slashes and plus signs
+// may be encoded or not.
+func (a *API) getOCSP(ctx context.Context, r struct {
+	Request string `path:"request"`
+}) (rest.File, error) {
+	der, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(unURL.Replace(r.Request), "="))
+	if err != nil {
+		return rest.File{}, fault.New(fault.InvalidParameters, "want an OCSP request in Base64 behind /pki/ocsp/").With(err)
+	}
+	return a.ocsp(ctx, der)
+}
+
+// unURL undoes what programs do to Base64 so that it goes into an address.
+var unURL = strings.NewReplacer("-", "+", "_", "/", " ", "+")
+
+func (a *API) ocsp(ctx context.Context, request []byte) (rest.File, error) {
+	der, err := a.authority.OCSP(ctx, request)
+	if err != nil {
+		return rest.File{}, err
+	}
+	return rest.File{Content: bytes.NewReader(der), Type: "application/ocsp-response"}, nil
+}
+
+func (a *API) timeStamp(ctx context.Context, r message) (rest.File, error) {
+	der, err := a.authority.TimeStamp(ctx, r.Body)
+	if err != nil {
+		return rest.File{}, err
+	}
+	return rest.File{Content: bytes.NewReader(der), Type: "application/timestamp-reply"}, nil
 }

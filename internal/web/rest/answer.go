@@ -28,6 +28,9 @@ type Content interface {
 // written.
 type Stream struct{ Content }
 
+// JSON answers Content that writes JSON text of its own.
+type JSON struct{ Content }
+
 // File answers Content as it is.
 type File struct {
 	Content
@@ -53,6 +56,14 @@ func prepare(value any) (answer, error) {
 			return answer{}, fmt.Errorf("rest: an answer without content")
 		}
 		return answer{kind: jsonType, size: 2 + encodedLen(v.Size()), to: v.encode}, nil
+	case JSON:
+		if v.Content == nil {
+			return answer{}, fmt.Errorf("rest: an answer without content")
+		}
+		return answer{kind: jsonType, size: v.Size(), to: func(w io.Writer) error {
+			_, err := v.WriteTo(w)
+			return err
+		}}, nil
 	case File:
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")

@@ -38,6 +38,7 @@ var (
 	binders   sync.Map // reflect.Type -> binder
 	textType  = reflect.TypeFor[Text]()
 	blobType  = reflect.TypeFor[Blob]()
+	docType   = reflect.TypeFor[Document]()
 	unread    = reflect.TypeFor[Unread]()
 	bytesType = reflect.TypeFor[[]byte]()
 	numType   = reflect.TypeFor[json.Number]()
@@ -85,6 +86,8 @@ func (c compiler) compile(t reflect.Type) binder {
 		return bindText
 	case blobType:
 		return bindBlob
+	case docType:
+		return bindDocument
 	case unread:
 		return bindUnread
 	case bytesType:
@@ -166,7 +169,7 @@ func (c compiler) structure(t reflect.Type) binder {
 		if !f.IsExported() || f.Anonymous {
 			panic(fmt.Sprintf("rest: %s.%s cannot be read from a request: use an exported, named field", t, f.Name))
 		}
-		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Type == blobType})
+		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Type == blobType || f.Type == docType})
 	}
 	find := func(name []byte) int {
 		for i := range fields {

@@ -16,9 +16,9 @@ import (
 // while it is read.
 const ShortBlob = 64 << 10
 
-// maxSinks is how many documents one request may open, so that many values just
-// above ShortBlob do not become as many files.
-const maxSinks = 16
+// documentCost is what one document may cost beside its octets, given back to
+// the budget of a request by each: their number has a limit of its own.
+const documentCost = 4 * entrySize
 
 // Sink takes the octets of one document. It is written, finished, read by who
 // asked for it, and closed by the request once the answer is out, whatever
@@ -29,9 +29,17 @@ type Sink interface {
 	Close() error
 }
 
+// sibling is a Sink that opens room for further documents of the same request,
+// which may then share what one has of it, such as a file. What it returns is a
+// Sink; the type is one that rooms without a look at this package can name.
+type sibling interface {
+	Sibling() (io.WriteCloser, error)
+}
+
 // documents owns the sinks of one request.
 type documents struct {
 	open  func() (Sink, error) // nil on a surface that takes no documents
+	most  int                  // how many
 	sinks []Sink
 }
 
@@ -39,14 +47,31 @@ func (d *documents) create() (Sink, error) {
 	if d == nil || d.open == nil {
 		return nil, errors.New("rest: this surface has no room for documents")
 	}
-	if len(d.sinks) == maxSinks {
-		return nil, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", maxSinks)
+	if len(d.sinks) >= d.most {
+		return nil, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", d.most)
 	}
-	s, err := d.open()
+	s, err := d.next()
 	if err == nil {
 		d.sinks = append(d.sinks, s)
 	}
 	return s, err
+}
+
+// next opens a sink, the first one of the surface and others beside it.
+func (d *documents) next() (Sink, error) {
+	if len(d.sinks) > 0 {
+		if first, ok := d.sinks[0].(sibling); ok {
+			w, err := first.Sibling()
+			if err != nil {
+				return nil, err
+			}
+			if s, ok := w.(Sink); ok {
+				return s, nil
+			}
+			return nil, fmt.Errorf("rest: %T is no room for a document", w)
+		}
+	}
+	return d.open()
 }
 
 // close frees every sink; the error is for the log.
@@ -58,6 +83,17 @@ func (d *documents) close() error {
 	d.sinks = nil
 	return errors.Join(errs...)
 }
+
+// Document is a Blob that is a document whatever its length: it is decoded into a
+// [Sink] while it is read and never kept as text, so that a request may hold
+// thousands of them. It has no Text.
+type Document struct{ blob Blob }
+
+// Empty reports whether the value is absent, null or "".
+func (d Document) Empty() bool { return d.blob.Empty() }
+
+// Open is that of [Blob.Open].
+func (d Document) Open() (Sink, error) { return d.blob.Open() }
 
 // Blob is a string of JSON that may be a document: up to ShortBlob characters it
 // is kept as text, beyond that it is decoded from Base64 (standard alphabet,
@@ -72,6 +108,7 @@ type blobValue struct {
 	docs     *documents
 	quoted   bool   // it was a string
 	text     []byte // a short one
+	object   []byte // JSON text of an object
 	sink     Sink   // a long one, or a short one that was opened
 	finished bool
 	err      error // why it cannot be opened
@@ -94,6 +131,15 @@ func (b Blob) Text() (string, error) {
 		return "", nil
 	}
 	return string(b.value.text), b.value.plain
+}
+
+// Object returns the JSON text of a value that was an object, of at most ShortBlob
+// octets, without what white space was in it. It reports false for all others.
+func (b Blob) Object() (string, bool) {
+	if b.value == nil || b.value.object == nil {
+		return "", false
+	}
+	return string(b.value.object), true
 }
 
 // Open returns the decoded value, finished, as the Sink that the surface was
@@ -149,6 +195,21 @@ func bindBlob(r *reader, v reflect.Value) error {
 	}
 	b := &blobValue{name: r.where(), docs: r.docs}
 	v.Set(reflect.ValueOf(Blob{b}))
+	return r.bindBlob(b, ShortBlob)
+}
+
+func bindDocument(r *reader, v reflect.Value) error {
+	if err := r.keep(2 * entrySize); err != nil {
+		return err
+	}
+	b := &blobValue{name: r.where(), docs: r.docs}
+	v.Set(reflect.ValueOf(Document{Blob{b}}))
+	return r.bindBlob(b, 0)
+}
+
+// bindBlob reads a value into b; a string of more than short characters becomes a
+// document at once.
+func (r *reader) bindBlob(b *blobValue, short int) error {
 	c, err := r.token()
 	switch {
 	case err != nil:
@@ -156,12 +217,16 @@ func bindBlob(r *reader, v reflect.Value) error {
 	case c == '"':
 		b.quoted = true
 		r.r++
-		return r.blob(b)
+		return r.blob(b, short)
 	case c == '{' || c == '[':
 		// Whoever asks for it says what is wrong; it has the better code.
 		b.err = fault.Newf(fault.InvalidContent, "%s must be a string with Base64", b.name)
 		b.plain = r.wrong("a string, a number, true or false")
-		return r.skip()
+		if c == '[' || short == 0 {
+			return r.skip()
+		}
+		b.object, err = r.copyObject()
+		return err
 	}
 	if err := r.scalar("a string, a number, true or false"); err != nil {
 		return err
@@ -171,7 +236,7 @@ func bindBlob(r *reader, v reflect.Value) error {
 }
 
 // blob reads a string, whose opening quote has been read, into b.
-func (r *reader) blob(b *blobValue) error {
+func (r *reader) blob(b *blobValue, short int) error {
 	var d *decoder // once the string is long
 	defer func() {
 		if d != nil {
@@ -181,7 +246,7 @@ func (r *reader) blob(b *blobValue) error {
 	r.text = r.text[:0]
 	put := func(p []byte) error {
 		if d == nil {
-			if len(r.text)+len(p) <= ShortBlob {
+			if len(r.text)+len(p) <= short {
 				r.text = append(r.text, p...)
 				return nil
 			}
@@ -190,6 +255,7 @@ func (r *reader) blob(b *blobValue) error {
 				return err
 			}
 			b.sink, d = s, newDecoder(s)
+			r.held += documentCost
 			if err := d.feed(r.text); err != nil {
 				return err
 			}

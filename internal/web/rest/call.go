@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -20,6 +22,7 @@ type call struct {
 	started    time.Time
 	bodyOctets int64
 	quiet      bool // not worth a line in the log
+	after      []io.Closer
 }
 
 type callKey struct{}
@@ -47,6 +50,31 @@ func Caller(ctx context.Context) audit.Principal {
 		return c.who
 	}
 	return audit.Principal{}
+}
+
+// Remote is the address of the peer that sends the request in ctx, without port.
+func Remote(ctx context.Context) string {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.remote
+	}
+	return ""
+}
+
+// Afterwards closes c once the answer of the request in ctx is out or has failed.
+func Afterwards(ctx context.Context, c io.Closer) {
+	if call, ok := ctx.Value(callKey{}).(*call); ok {
+		call.after = append(call.after, c)
+	}
+}
+
+// finish closes what Afterwards was given.
+func (c *call) finish() error {
+	var errs []error
+	for _, closer := range c.after {
+		errs = append(errs, closer.Close())
+	}
+	c.after = nil
+	return errors.Join(errs...)
 }
 
 // Identified names the caller of a request that brings no token but its own

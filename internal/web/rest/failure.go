@@ -18,6 +18,7 @@ var statuses = map[string]int{
 	fault.TooLarge:        http.StatusRequestEntityTooLarge,
 	fault.TooManyRequests: http.StatusTooManyRequests,
 	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Failed:          http.StatusInternalServerError,
 }
 
 // clientGone is the status in log and metrics of a request nobody waits for.

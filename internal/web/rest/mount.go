@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +25,20 @@ const (
 // recording is how long the journal may take for an outcome, the client gone or not.
 const recording = 30 * time.Second
 
-// Limits of request bodies in octets.
+// Limits of request bodies, in octets where not said otherwise.
 type Limits struct {
 	Ordinary int64 // 0 is DefaultOrdinary
 	Large    int64 // of routes that carry documents; 0 is DefaultLarge
+	// Documents is how many documents one request may bring; 0 is DefaultDocuments.
+	Documents int
 }
 
 // Defaults of Limits.
 const (
 	DefaultOrdinary int64 = 1 << 20
 	DefaultLarge    int64 = 2 << 30
+	// DefaultDocuments is two for each item of a batch of 10 000.
+	DefaultDocuments = 20_000
 )
 
 func (l Limits) of(r Route) int64 {
@@ -65,7 +70,8 @@ type Gate struct {
 	Log      *slog.Logger
 }
 
-// Mount puts routes on mux under prefix, each with and without a trailing slash.
+// Mount puts routes on mux under prefix, each with and without a trailing slash
+// unless it is exact.
 // It panics when a route says not who may call it, or says it in a way that the
 // gate cannot judge: such a program does not start.
 func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
@@ -83,6 +89,8 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
 		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
 			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot judge", r.Name, r.Right))
+		case r.unjournaled && r.Right != Anyone:
+			panic(fmt.Sprintf("rest: route %s has a caller, whose doings belong into the journal", r.Name))
 		case names[r.Name+r.Method+r.Path]:
 			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
 		}
@@ -90,7 +98,9 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 		h := &handler{Route: r, gate: gate, limit: gate.Limits.of(r)}
 		path := r.Method + " " + prefix + strings.TrimSuffix(r.Path, "/")
 		mux.Handle(path, h)
-		mux.Handle(path+"/{$}", h)
+		if !r.exact && !strings.HasSuffix(path, "...}") { // such a path takes the slash itself
+			mux.Handle(path+"/{$}", h)
+		}
 	}
 }
 
@@ -128,13 +138,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	body := newBody(w, r, h.limit)
-	docs := &documents{}
+	docs := &documents{most: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	if h.gate.Document != nil {
 		docs.open = func() (Sink, error) { return h.gate.Document(ctx, call.who) }
 	}
 	defer func() {
 		call.bodyOctets = body.n
-		if err := docs.close(); err != nil {
+		if err := errors.Join(docs.close(), call.finish()); err != nil {
 			h.gate.Log.ErrorContext(ctx, "closing a document", "request_id", call.id, "error", err)
 		}
 	}()
@@ -174,6 +184,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admit does all that comes before the body is read.
 func (h *handler) admit(r *http.Request, call *call) error {
 	ctx := r.Context()
+	if h.guard != nil {
+		if err := h.guard(call.remote); err != nil {
+			return err
+		}
+	}
 	if h.Right != Anyone {
 		token, ok := bearer(r.Header.Get("Authorization"))
 		if !ok {
@@ -220,6 +235,9 @@ var errPanic = errors.New("rest: the operation panicked")
 
 // record writes one line of the journal. A client that is gone does not stop it.
 func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
+	if h.unjournaled {
+		return nil
+	}
 	e := audit.Entry{
 		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
 		Object: call.object, Remote: call.remote, Principal: call.who,

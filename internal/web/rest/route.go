@@ -35,7 +35,10 @@ type Route struct {
 
 	size  size
 	limit int64 // for size ownLimit
-	call  func(ctx context.Context, in *input) (any, error)
+
+	unjournaled, exact bool
+	guard              func(remote string) error
+	call               func(ctx context.Context, in *input) (any, error)
 }
 
 // size says which limit a body has.
@@ -59,6 +62,30 @@ func (r Route) AtMost(n int64) Route {
 	return r
 }
 
+// Guarded gives the route a guard, which may refuse a request by the address of
+// its sender before anything of the body is read or written down.
+func (r Route) Guarded(guard func(remote string) error) Route {
+	r.guard = guard
+	return r
+}
+
+// Unjournaled keeps a route out of the journal. It is for public data that
+// anybody may read as often as they like (certificates, revocation lists, OCSP
+// answers): a line for each read would let strangers fill the journal and says
+// nothing about anyone. The log and the metrics still have them. Only a route for
+// Anyone that changes nothing may do without.
+func (r Route) Unjournaled() Route {
+	r.unjournaled = true
+	return r
+}
+
+// Exact serves the path as it is, not with a trailing slash as well: for files,
+// whose addresses people do not type.
+func (r Route) Exact() Route {
+	r.exact = true
+	return r
+}
+
 // input is what a request brings.
 type input struct {
 	http *http.Request
@@ -71,9 +98,10 @@ type input struct {
 //
 // Req is a struct. Its fields say where they come from: `path:"id"`, `query:"x"`,
 // `header:"X"`, or the field is named Body and is the JSON value of the body (any
-// type; [Blob], [Text] and [Unread] are understood anywhere inside) or a [Form].
-// Resp is a JSON value, [None], [File] or [Stream]. Handle panics when Req cannot
-// be bound, since that is a fault of the program.
+// type; [Blob], [Document], [Text] and [Unread] are understood anywhere inside), a
+// [Form] or [Octets]. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
+// an interface where an operation answers in more than one way. Handle panics
+// when Req cannot be bound, since that is a fault of the program.
 func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
 	method, path, ok := strings.Cut(pattern, " ")
 	if !ok || method == "" || !strings.HasPrefix(path, "/") || len(path) > 1 && strings.HasSuffix(path, "/") {
@@ -133,6 +161,9 @@ func compilePart(f reflect.StructField, route, path string) part {
 		if f.Type == reflect.TypeFor[Form]() {
 			return bindForm
 		}
+		if f.Type == reflect.TypeFor[Octets]() {
+			return bindOctets
+		}
 		binderOf(f.Type) // panics here rather than at the first request
 		return bindBody
 	}
@@ -148,7 +179,8 @@ func compilePart(f reflect.StructField, route, path string) part {
 		if !ok {
 			continue
 		}
-		if source.tag == "path" && !slices.Contains(strings.Split(path, "/"), "{"+name+"}") {
+		if segments := strings.Split(path, "/"); source.tag == "path" &&
+			!slices.Contains(segments, "{"+name+"}") && segments[len(segments)-1] != "{"+name+"...}" {
 			panic(fmt.Sprintf("rest: route %s: its path has no {%s}", route, name))
 		}
 		set := setter(f.Type, route, f.Name)

@@ -12,14 +12,22 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// signRequest is the signing request of the specification.
+// signRequest is the signing request of the specification, of one document or of
+// many. Documents that are there and empty mean nothing.
 type signRequest struct {
 	Body struct {
 		Content   rest.Blob
 		Name      rest.Unread // allowed and ignored
-		Documents rest.Unread // the batch form
+		Documents []document
 		Signature *signature
 	}
+}
+
+// document is one item of a batch.
+type document struct {
+	Content         rest.Document
+	Name            rest.Unread // allowed and ignored
+	OriginalContent rest.Document
 }
 
 type signature struct {
@@ -43,42 +51,59 @@ var types = map[rest.Text]string{
 // original is the one parameter that is a document.
 const original = "OriginalDocument"
 
-func (a *API) sign(ctx context.Context, r signRequest) (rest.Stream, error) {
+// attributes is the one parameter that may be an object; as text it is the Base64
+// of that object.
+const attributes = "AuthenticatedAttributes"
+
+// sign answers one document as a JSON string and a batch as an object.
+func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
 	body := &r.Body
+	many := len(body.Documents) > 0
 	switch {
-	case body.Documents.Present && !body.Documents.Empty:
-		return rest.Stream{}, fault.New(fault.InvalidParameters, "Documents: batches are not supported by this release: send each document as Content of a request of its own")
-	case body.Content.Empty():
-		return rest.Stream{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
+	case many && !body.Content.Empty():
+		return nil, fault.New(fault.InvalidParameters, "Content and Documents are both given: send one document as Content, or many as Documents")
+	case !many && body.Content.Empty():
+		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	case body.Signature == nil:
-		return rest.Stream{}, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
+		return nil, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
 	}
-	s := body.Signature
+	rest.Concerning(ctx, certificateObject(string(body.Signature.CertificateID)))
+	if many {
+		return a.signMany(ctx, body.Documents, body.Signature)
+	}
+	return a.signOne(ctx, body.Content, body.Signature)
+}
+
+func (a *API) signOne(ctx context.Context, content rest.Blob, s *signature) (any, error) {
 	order := &signing.Order{
-		Type:        string(s.Type),
+		Type:        typeName(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
 	}
-	if name, ok := types[s.Type]; ok {
-		order.Type = name
-	}
-	rest.Concerning(ctx, certificateObject(order.Certificate))
 	var err error
-	if order.Content, err = intake(body.Content); err != nil {
-		return rest.Stream{}, err
+	if order.Content, err = intake(content); err != nil {
+		return nil, err
 	}
-	if err := readParameters(order, s.Parameters); err != nil {
-		return rest.Stream{}, err
+	if order.Params, order.Original, err = readParameters("Signature.Parameters", s.Parameters); err != nil {
+		return nil, err
 	}
 	result, err := a.signer.Sign(ctx, rest.Caller(ctx), order)
 	if err != nil {
-		return rest.Stream{}, err
+		return nil, err
 	}
 	return rest.Stream{Content: result}, nil
 }
 
+// typeName is the name of a type that may have come as a number.
+func typeName(t rest.Text) string {
+	if name, ok := types[t]; ok {
+		return name
+	}
+	return string(t)
+}
+
 // intake opens a document of the request as what the surface gives room in.
-func intake(b rest.Blob) (*signing.Intake, error) {
+func intake(b interface{ Open() (rest.Sink, error) }) (*signing.Intake, error) {
 	sink, err := b.Open()
 	if err != nil {
 		return nil, err
@@ -90,11 +115,12 @@ func intake(b rest.Blob) (*signing.Intake, error) {
 	return in, nil
 }
 
-// readParameters takes Signature.Parameters apart. Clients write keys in several
-// letter cases and one with a space behind it, so a key may not occur twice up to
-// these differences: which of the two would count?
-func readParameters(order *signing.Order, parameters map[string]rest.Blob) error {
-	order.Params = make(map[string]string, len(parameters))
+// readParameters takes the parameters of a signature apart: texts, and the
+// original document when there is one. where names them for messages. Clients
+// write keys in several letter cases and one with a space behind it, so a key may
+// not occur twice up to these differences: which of the two would count?
+func readParameters(where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
+	texts = make(map[string]string, len(parameters))
 	seen := make(map[string]bool, len(parameters))
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		value := parameters[key]
@@ -103,7 +129,7 @@ func readParameters(order *signing.Order, parameters map[string]rest.Blob) error
 		}
 		name := strings.TrimSpace(key)
 		if folded := strings.ToLower(name); seen[folded] {
-			return fault.Newf(fault.InvalidSignatureParams, "Signature.Parameters: %.64q is given twice, in different spellings", name)
+			return nil, nil, fault.Newf(fault.InvalidSignatureParams, "%s: %.64q is given twice, in different spellings", where, name)
 		} else {
 			seen[folded] = true
 		}
@@ -112,23 +138,28 @@ func readParameters(order *signing.Order, parameters map[string]rest.Blob) error
 			if value.Empty() {
 				continue
 			}
-			in, err := intake(value)
-			if err != nil {
-				return err
+			if document, err = intake(value); err != nil {
+				return nil, nil, err
 			}
-			order.Original = in
 			continue
 		}
-		text, err := value.Text()
-		if err != nil {
-			if f, ok := fault.As(err); ok {
-				return fault.New(fault.InvalidSignatureParams, f.Message)
-			}
-			return err
+		if text, ok := value.Object(); ok && strings.EqualFold(name, attributes) {
+			texts[name] = text
+			continue
 		}
-		order.Params[name] = text
+		if texts[name], err = value.Text(); err != nil {
+			return nil, nil, recoded(err, fault.InvalidSignatureParams)
+		}
 	}
-	return nil
+	return texts, document, nil
+}
+
+// recoded gives a fault of the kit the code that the specification has for its place.
+func recoded(err error, code string) error {
+	if f, ok := fault.As(err); ok {
+		return fault.New(code, f.Message)
+	}
+	return err
 }
 
 // certificateObject is the certificate as the journal names it. A client may

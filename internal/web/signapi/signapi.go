@@ -4,6 +4,7 @@
 package signapi
 
 import (
+	"cmp"
 	"context"
 
 	"tamga/internal/domain/audit"
@@ -15,6 +16,10 @@ import (
 // Signer makes signatures; see [signing.Service].
 type Signer interface {
 	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
+	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
+	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
+	Complete(ctx context.Context, o *signing.CompleteOrder) (*signing.Completed, error)
+	Enhance(ctx context.Context, who audit.Principal, o *signing.EnhanceOrder) (signing.Result, error)
 }
 
 // Certificates finds the certificates of a user; see [keys.Service].
@@ -27,17 +32,54 @@ type Certificates interface {
 type API struct {
 	signer       Signer
 	certificates Certificates
+	anonymous    *Anonymous
 }
+
+// Anonymous opens the routes that use no key of ours (two steps and enhancing) to
+// callers without a token, as existing clients of two steps expect. Whoever
+// reaches the address may then fill the quota of prepared objects and have time
+// stamps made.
+type Anonymous struct {
+	// Admit refuses the address of a caller that comes too often, with the fault
+	// too_many_requests; nil admits all.
+	Admit func(remote string) error
+	// Limit bounds a request, in octets of its body; 0 is 64 MiB.
+	Limit int64
+}
+
+const anonymousLimit = 64 << 20
 
 // New returns the API. The surface it is mounted on gives room for documents as
 // *signing.Intake, see [signing.Service.NewIntake].
-func New(s Signer, c Certificates) *API { return &API{s, c} }
+func New(s Signer, c Certificates) *API { return &API{signer: s, certificates: c} }
+
+// Anonymous returns the API with its routes opened as said there.
+func (a *API) Anonymous(rules Anonymous) *API {
+	open := *a
+	open.anonymous = &rules
+	return &open
+}
 
 // Routes are the operations of this door, below {base_url}/api.
 func (a *API) Routes() []rest.Route {
+	right, own := rest.SignedIn, rest.Route.Large
+	if a.anonymous != nil {
+		right, own = rest.Anyone, func(r rest.Route) rest.Route {
+			if a.anonymous.Admit != nil {
+				r = r.Guarded(a.anonymous.Admit)
+			}
+			return r.AtMost(cmp.Or(a.anonymous.Limit, anonymousLimit))
+		}
+	}
 	return []rest.Route{
 		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large(),
+		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
+		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)),
+		own(rest.Handle("POST /signatures/postsign", "PostSignDocument", right, a.postSign)),
+		own(rest.Handle("POST /signatures/enhance", "EnhanceSignature", right, a.enhance)),
+		own(rest.Handle("PATCH /signatures/postsign", "EnhanceSignature", right, a.enhance)),
+		own(rest.Handle("POST /documents/enhancesignature", "EnhanceSignature", right, a.enhanceSignature)),
 	}
 }

@@ -205,11 +205,24 @@ func TestRouteTable(t *testing.T) {
 	}
 	want := []string{
 		"POST /documents SignDocument signed-in",
+		"POST /documents/packagesignature SignPackage signed-in",
 		"GET /certificates GetCertificates signed-in",
 		"GET /certificates/{id} GetCertificate signed-in",
+		"POST /signatures/presign PreSignDocument signed-in",
+		"POST /signatures/postsign PostSignDocument signed-in",
+		"POST /signatures/enhance EnhanceSignature signed-in",
+		"PATCH /signatures/postsign EnhanceSignature signed-in",
+		"POST /documents/enhancesignature EnhanceSignature signed-in",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	// Opened to callers without a token are the routes without a key of ours, and
+	// no other.
+	for i, r := range New(nil, nil).Anonymous(Anonymous{Limit: 1 << 20}).Routes() {
+		if open := i > 3; open != (r.Right == rest.Anyone) {
+			t.Errorf("%s %s: %s", r.Method, r.Path, r.Right)
+		}
 	}
 }
 
@@ -238,6 +251,10 @@ func TestSign(t *testing.T) {
 		{"a space behind a key", `{` + content + `,"Signature":{"Type":1,"Parameters":{"PdfSignatureTemplateId ":"1"}}}`,
 			with(func(s *seen) { s.Params = map[string]string{"PdfSignatureTemplateId": "1"} })},
 		{"an original", `{` + content + `,"Signature":{"Type":1,"Parameters":{"originaldocument":"T1JH"}}}`, with(func(s *seen) { s.Original = "ORG" })},
+		{"attributes as an object", `{` + content + `,"Signature":{"Type":1,"Parameters":{"authenticatedAttributes":{"1.2.3" : "QQ==", "1.2.3":"Qg==", "x":["\u00e9\n",{"y":null}, -1.5e3,true,false]}}}}`,
+			with(func(s *seen) {
+				s.Params = map[string]string{"authenticatedAttributes": `{"1.2.3":"QQ==","1.2.3":"Qg==","x":["é\n",{"y":null},-1.5e3,true,false]}`}
+			})},
 		{"an empty original", `{` + content + `,"Signature":{"Type":1,"Parameters":{"OriginalDocument":""}}}`, simple},
 		{"a large original before a large content", `{"Signature":{"Parameters":{"OriginalDocument":"` + large64 + `"},"Type":1},"Content":"` + large64 + `"}`,
 			with(func(s *seen) { s.Original, s.Content = large, large })},
@@ -286,7 +303,11 @@ func TestSignBadInput(t *testing.T) {
 		{"not an object", `[]`, fault.InvalidParameters, "must be an object"},
 		{"content twice", `{"Content":"RE9D","content":"RE9D",` + signature + `}`, fault.InvalidParameters, "Content is given twice"},
 		{"signature a text", `{` + content + `,"Signature":"x"}`, fault.InvalidParameters, "Signature must be an object"},
-		{"a batch", `{"Documents":[{"Content":"` + long + `","Name":"a","OriginalContent":"QQ=="}],` + signature + `}`, fault.InvalidParameters, "batches"},
+		{"a batch beside a document", `{"Documents":[{"Content":"` + long + `","Name":"a","OriginalContent":"QQ=="}],` + content + `,` + signature + `}`, fault.InvalidParameters, "both given"},
+		{"a batch that is no list", `{"Documents":{},` + content + `,` + signature + `}`, fault.InvalidParameters, "Documents must be an array"},
+		{"a batch of texts", `{"Documents":["QQ=="],` + signature + `}`, fault.InvalidParameters, "Documents[0] must be an object"},
+		{"a batch without a signature", `{"Documents":[{"Content":"QQ=="}]}`, fault.InvalidSignatureParams, "Signature is missing"},
+		{"attributes without end", params(`"AuthenticatedAttributes":{"1.2":"` + long + `"}`), fault.InvalidParameters, "AuthenticatedAttributes must be an object of at most"},
 		{"no signature", `{` + content + `}`, fault.InvalidSignatureParams, "Signature"},
 		{"parameters a list", `{` + content + `,"Signature":{"Type":1,"Parameters":[]}}`, fault.InvalidParameters, "Signature.Parameters must be an object"},
 		{"parameter an object", params(`"Hash":{}`), fault.InvalidSignatureParams, "Signature.Parameters.Hash must be"},

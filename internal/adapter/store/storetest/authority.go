@@ -187,5 +187,44 @@ func testAuthority(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%d revocations of one certificate", count)
 			}
 		}},
+		{"Delegates", func(t *testing.T, db *store.DB) {
+			s := store.Authority{DB: db}
+			_, err := s.AddAuthority(t.Context(), authorityRecord("gost"))
+			must(t, err)
+			_, found, err := s.Delegate(t.Context(), "gost-tsa")
+			must(t, err)
+			if found {
+				t.Error("a delegate in an empty database")
+			}
+			delegate := func(name string, generation int64) authority.DelegateRecord {
+				return authority.DelegateRecord{
+					Name: name, Generation: generation, Authority: "gost", Suite: "gost2012-256",
+					Sealed: []byte{0, 0xff}, Certificate: fmt.Append(nil, name, generation), CreatedAt: start,
+				}
+			}
+			for _, c := range []struct {
+				name       string
+				generation int64
+				want       bool
+			}{{"gost-tsa", 1, true}, {"gost-tsa", 1, false}, {"gost-tsa", 10, true}, {"gost-tsa", 9, true}, {"gost-ocsp", 1, true}} {
+				added, err := s.AddDelegate(t.Context(), delegate(c.name, c.generation))
+				must(t, err)
+				if added != c.want {
+					t.Errorf("generation %d of %s added: %t, want %t", c.generation, c.name, added, c.want)
+				}
+			}
+			for name, generation := range map[string]int64{"gost-tsa": 10, "gost-ocsp": 1} {
+				got, found, err := s.Delegate(t.Context(), name)
+				must(t, err)
+				if d := cmp.Diff(delegate(name, generation), got); d != "" || !found {
+					t.Errorf("found %t: %s", found, d)
+				}
+			}
+			orphan := delegate("gost-tsa", 11)
+			orphan.Authority = "unknown"
+			if _, err := s.AddDelegate(t.Context(), orphan); err == nil {
+				t.Error("a delegate of an authority that does not exist")
+			}
+		}},
 	}.run(t, open)
 }

@@ -27,9 +27,11 @@ var suite = []struct {
 	{"Users", testUsers},
 	{"Tokens", testTokens},
 	{"Policies", testPolicies},
+	{"TSPServices", testTSPServices},
 	{"Audit", testAudit},
 	{"Authority", testAuthority},
 	{"Keys", testKeys},
+	{"Prepared", testPrepared},
 }
 
 // Run tests the behaviour. open returns an empty, migrated database each time.

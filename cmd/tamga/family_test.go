@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/judge"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// call posts a value as JSON and returns the answer.
+func (p *process) call(method, path, token string, body any) (int, []byte) {
+	p.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.do(p.t.Context(), method, p.dev.BaseURL+path, token, bytes.NewReader(data))
+}
+
+// signed posts a request that has to succeed and returns the octets of its answer.
+func (p *process) signed(method, path, token string, body any) []byte {
+	p.t.Helper()
+	status, answer := p.call(method, path, token, body)
+	var octets []byte
+	if err := json.Unmarshal(answer, &octets); err != nil || status != 200 {
+		p.t.Fatalf("%s %s: %d %.400s", method, path, status, answer)
+	}
+	return octets
+}
+
+type parameters = map[string]any
+
+func request(content []byte, kind string, cert int64, p parameters) map[string]any {
+	return map[string]any{"Content": content, "Signature": map[string]any{"Type": kind, "Parameters": p, "CertificateId": cert, "PinCode": ""}}
+}
+
+// verified runs tamga verify and returns its report.
+func verified(t *testing.T, file string, args ...string) (verifyReport, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := run(t.Context(), append([]string{"verify", file, "--json"}, args...), strings.NewReader(""), &out, &errs)
+	var r verifyReport
+	if e := json.Unmarshal(out.Bytes(), &r); e != nil {
+		t.Fatalf("tamga verify: %v\n%s%s", err, out.String(), errs.String())
+	}
+	return r, err
+}
+
+// TestFamily makes every member of the CMS family on a running server, against
+// its own time stamps and revocation data over HTTP, and lets OpenSSL and tamga
+// verify judge.
+func TestFamily(t *testing.T) {
+	openssl := judge.OpenSSL(t)
+	bouncy := judge.BouncyCastle(t)
+	server := startDev(t, t.TempDir())
+	token := server.token()
+	ca := server.path(server.dev.CAPEM)
+	caPEM, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := []byte("Акт сверки\n" + strings.Repeat("строка\n", 3000))
+	documentFile := openssl.Write("document", document)
+	// agree lets all judges look at a message; levels are those of its signatures.
+	agree := func(t *testing.T, message []byte, detached bool, levels ...string) {
+		t.Helper()
+		file := openssl.Write("message", message)
+		args := []string{"cms", "-verify", "-binary", "-cades", "-inform", "DER", "-in", file, "-CAfile", ca, "-out", "out"}
+		var content []byte
+		more := []string{"--ca", ca}
+		if detached {
+			args, content, more = append(args, "-content", documentFile), document, append(more, "--original", documentFile)
+		}
+		if _, err := openssl.Run(args...); err != nil {
+			t.Errorf("openssl cms refuses it: %v", err)
+		}
+		if err := bouncy.VerifyCMS(message, content, caPEM); err != nil {
+			t.Errorf("Bouncy Castle refuses it: %v", err)
+		}
+		r, err := verified(t, file, more...)
+		var got []string
+		for _, s := range r.Signatures {
+			got = append(got, s.Level)
+		}
+		if err != nil || r.Verdict != "valid" || !slices.Equal(got, levels) {
+			t.Errorf("tamga verify says %s, levels %v, want %v: %+v", r.Verdict, got, levels, r)
+		}
+	}
+
+	for _, su := range suites {
+		t.Run(su.name, func(t *testing.T) {
+			cert := server.cert(su.name, false).ID
+			for _, level := range []string{"T", "XLT1"} {
+				for _, detached := range []bool{true, false} {
+					agree(t, server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{
+						"CADESType": level, "IsDetached": detached, "TSPAddress": server.dev.TSPURL,
+					})), detached, level)
+				}
+			}
+			// Raised step by step and at once; the level that is there changes nothing.
+			bes := server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{"IsDetached": "True"}))
+			raise := func(message []byte, level string) []byte {
+				return server.signed("POST", "/api/signatures/enhance", "", map[string]any{
+					"Signature": message, "SignatureType": "CAdES",
+					"SignatureParams": parameters{"CADESType": level, "TSPAddress": "", "IsDetached": "true", "OriginalDocument": document},
+				})
+			}
+			stamped := raise(bes, "T")
+			agree(t, stamped, true, "T")
+			whole := raise(stamped, "XLT1")
+			agree(t, whole, true, "XLT1")
+			agree(t, raise(bes, "XLT1"), true, "XLT1")
+			if again := raise(whole, "XLT1"); !bytes.Equal(again, whole) {
+				t.Error("raising to the level that is there changes the message")
+			}
+			if status, answer := server.call("PATCH", "/api/signatures/postsign", "", map[string]any{
+				"Signature": whole, "SignatureType": "CAdES", "SignatureParams": parameters{"CADESType": "BES"},
+			}); status != 400 {
+				t.Errorf("lowering a level is answered %d %s", status, answer)
+			}
+
+			// Cosigned and countersigned.
+			first := server.signed("POST", "/api/documents", token, request(document, "CAdES", server.cert("gost2012-256", false).ID, parameters{"IsDetached": "True"}))
+			both := server.signed("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{
+				"CmsSignatureType": "Cosign", "OriginalDocument": document, "CADESType": "T", "TSPAddress": "",
+			}))
+			agree(t, both, true, "BES", "T")
+			if status, answer := server.call("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{
+				"CmsSignatureType": "Cosign", "OriginalDocument": []byte("another document"),
+			})); status != 400 {
+				t.Errorf("a cosignature over another document is answered %d %s", status, answer)
+			}
+			counter := server.signed("POST", "/api/documents", token, request(both, "CAdES", cert, parameters{
+				"CmsSignatureType": "Countersign", "SignatureIndex": "1",
+			}))
+			r, err := verified(t, openssl.Write("counter", counter), "--ca", ca, "--original", documentFile)
+			if err != nil || len(r.Signatures) != 2 || len(r.Signatures[1].Countersigners) != 1 || !r.Signatures[1].Countersigners[0].Valid {
+				t.Errorf("countersigned: %v %+v", err, r)
+			}
+
+			twoSteps(t, server, su.name, document, func(message []byte, root string) {
+				file := openssl.Write("two", message)
+				args := []string{"cms", "-verify", "-binary", "-cades", "-inform", "DER", "-in", file, "-content", documentFile, "-CAfile", openssl.Write("root.pem", []byte(root)), "-out", "out"}
+				if _, err := openssl.Run(args...); err != nil {
+					t.Errorf("openssl cms refuses what was signed in two steps: %v", err)
+				}
+			})
+		})
+	}
+
+	t.Run("batch", func(t *testing.T) {
+		cert := server.cert("gost2012-256", true)
+		var documents []map[string]any
+		for i := range 20 {
+			content := append([]byte{byte('a' + i)}, document...)
+			message := server.signed("POST", "/api/documents", token, request(content, "CAdES", server.cert("gost2012-512", false).ID, parameters{"IsDetached": "True"}))
+			if i == 7 {
+				message = []byte("no message at all")
+			}
+			documents = append(documents, map[string]any{"Name": "n", "Content": message, "OriginalContent": content})
+		}
+		for _, path := range []string{"/api/documents", "/rest/api/documents/packagesignature"} {
+			status, answer := server.call("POST", path, token, map[string]any{
+				"Documents": documents,
+				"Signature": map[string]any{"Type": "CAdES", "Parameters": parameters{"CmsSignatureType": "Cosign"}, "CertificateId": cert.ID, "PinCode": cert.PIN},
+			})
+			var batch struct {
+				Results []*string
+				Errors  []*struct{ Message string }
+			}
+			if err := json.Unmarshal(answer, &batch); err != nil || status != 200 || len(batch.Results) != 20 || len(batch.Errors) != 20 {
+				t.Fatalf("%s: %d %.300s", path, status, answer)
+			}
+			for i := range batch.Results {
+				if failed := i == 7; (batch.Results[i] == nil) != failed || (batch.Errors[i] != nil) != failed {
+					t.Errorf("%s: document %d: result %t, error %+v", path, i, batch.Results[i] != nil, batch.Errors[i])
+				}
+			}
+		}
+	})
+
+	t.Run("bad input", func(t *testing.T) {
+		cert := server.cert("gost2012-256", false).ID
+		message := server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{"IsDetached": "False"}))
+		for _, c := range []struct {
+			name string
+			body any
+			says string
+		}{
+			{"index out of range", request(message, "CAdES", cert, parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "5"}), "SignatureIndex"},
+			{"a time-stamp service that is not registered", request(document, "CAdES", cert, parameters{"CADESType": "T", "TSPAddress": "http://192.0.2.1/tsp"}), "TSPAddress"},
+			{"no message", request(document, "CAdES", cert, parameters{"CmsSignatureType": "Cosign"}), ""},
+			{"a message in PEM", request([]byte("-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n"), "CAdES", cert, parameters{"CmsSignatureType": "Cosign"}), "PEM"},
+			{"Base64 of Base64", request([]byte(base64.StdEncoding.EncodeToString(message)), "CAdES", cert, parameters{"CmsSignatureType": "Cosign"}), "Base64"},
+			{"a reserved attribute", request(document, "CAdES", cert, parameters{"AuthenticatedAttributes": map[string]string{"1.2.840.113549.1.9.3": "BAA="}}), "1.2.840.113549.1.9.3"},
+		} {
+			status, answer := server.call("POST", "/api/documents", token, c.body)
+			if status < 400 || status >= 500 || !strings.Contains(string(answer), c.says) {
+				t.Errorf("%s: %d %s, want a refusal with %q", c.name, status, answer, c.says)
+			}
+		}
+	})
+}
+
+// twoSteps signs with a key of the client's own: presign, the key, postsign.
+func twoSteps(t *testing.T, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
+	t.Helper()
+	su, _ := suite.ByName(suiteName)
+	key, err := su.Generate(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(d suite.Digest) ([]byte, error) { return su.Sign(rand.Reader, key, d) }
+	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "A client"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509gost.CreateCertificate(&x509gost.Template{
+		Subject: name, SerialNumber: []byte{1}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}, nil, key.Public(), su, su, sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509gost.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := parameters{"IsDetached": "true", "CADESType": "BES"}
+	status, answer := server.call("POST", "/rest/api/signatures/presign", "", map[string]any{
+		"Document": document, "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": params,
+	})
+	var prepared struct {
+		HashValue []byte
+		Latin     string `json:"CacheObjectId"`
+		Cyrillic  string `json:"\u0421acheObjectId"`
+	}
+	if err := json.Unmarshal(answer, &prepared); err != nil || status != 200 || prepared.Latin == "" || prepared.Latin != prepared.Cyrillic {
+		t.Fatalf("presign: %d %s", status, answer)
+	}
+	value, err := sign(suite.Digest{Hash: su.Hash, Sum: prepared.HashValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(value []byte) map[string]any {
+		return map[string]any{"CacheObjectId": prepared.Latin, "SignatureType": "CAdES", "SignatureValue": value, "SignedHashValue": prepared.HashValue, "SignatureParams": params}
+	}
+	wrong := bytes.Clone(value)
+	wrong[len(wrong)/2] ^= 1
+	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(wrong)); status != 400 || !strings.Contains(string(answer), "invalid_signature_params") {
+		t.Errorf("a wrong value is answered %d %s", status, answer)
+	}
+	if strings.HasPrefix(suiteName, "gost") { // as a cryptographic service provider returns it
+		value = bytes.Clone(value)
+		slices.Reverse(value)
+	}
+	message := server.signed("POST", "/api/signatures/postsign", "", post(value))
+	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
+		t.Errorf("an object that is spent is answered %d %s", status, answer)
+	}
+	judge(message, string(pemOf(parsed)))
+}

@@ -1,0 +1,177 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func newDir(t *testing.T) (*Dir, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "objects")
+	d, err := NewDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, path
+}
+
+func TestDirKeeps(t *testing.T) {
+	d, path := newDir(t)
+	for _, size := range []int{0, 1, 128 << 10, 128<<10 + 1, 1 << 20} {
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(i ^ i>>9)
+		}
+		name, err := d.KeepBlob(t.Context(), bytes.NewReader(want), noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Another process opens the directory and finds it there.
+		other, err := NewDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := other.OpenBlob(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d octets: read %d, %v", size, len(got), err)
+		}
+		// What is open stays readable when it is removed.
+		if err := errors.Join(d.RemoveBlob(t.Context(), name), d.RemoveBlob(t.Context(), name)); err != nil {
+			t.Error(err)
+		}
+		if size > 0 {
+			if _, err := b.ReadAt(make([]byte, 1), 0); err != nil {
+				t.Errorf("reading what was removed: %v", err)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := d.OpenBlob(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("opening what was removed: %v", err)
+		}
+	}
+	if left, _ := os.ReadDir(path); len(left) != 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+func TestDirIsPrivate(t *testing.T) {
+	d, path := newDir(t)
+	name, err := d.KeepBlob(t.Context(), bytes.NewReader([]byte("document")), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]os.FileMode{path: 0o700, filepath.Join(path, name): 0o600} {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, want %v", filepath.Base(file), info.Mode().Perm(), want)
+		}
+	}
+}
+
+// short is a document that ends before its size.
+type short struct{}
+
+func (short) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+func (short) Size() int64                       { return 10 }
+
+func TestDirKeepsAllOrNothing(t *testing.T) {
+	d, path := newDir(t)
+	if _, err := d.KeepBlob(t.Context(), short{}, noon); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("half a document: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.KeepBlob(ctx, bytes.NewReader([]byte("document")), noon); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that is gone: %v", err)
+	}
+	if left, _ := os.ReadDir(path); len(left) != 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+func TestDirRefusesOtherNames(t *testing.T) {
+	d, path := newDir(t)
+	if err := os.WriteFile(filepath.Join(path, "note.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", ".", "..", "note.txt", "../secret", "1-A.part", "1-.blob", "1-a/b.blob", "1-../X.blob", "x-ABC.blob", "-ABC.blob", "/etc/passwd"} {
+		if b, err := d.OpenBlob(t.Context(), name); err == nil {
+			b.Close()
+			t.Errorf("%q is opened", name)
+		}
+		if err := d.RemoveBlob(t.Context(), name); err == nil {
+			t.Errorf("%q is removed", name)
+		}
+	}
+}
+
+// TestDirSweep: what has expired goes, finished or not; the rest stays, and so do
+// files of other people.
+func TestDirSweep(t *testing.T) {
+	d, path := newDir(t)
+	expired, err := d.KeepBlob(t.Context(), bytes.NewReader([]byte("a")), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, err := d.KeepBlob(t.Context(), bytes.NewReader([]byte("b")), noon.Add(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := expired[:len(expired)-len(finished)-1] + "A" + unfinished
+	for _, name := range []string{killed, "note.txt", "1.blob"} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		at   time.Time
+		gone []string
+	}{
+		{noon.Add(-time.Second), nil},
+		{noon, []string{expired, killed}},
+		{noon.Add(time.Second), []string{expired, killed, needed}},
+	} {
+		if err := d.SweepBlobs(t.Context(), step.at); err != nil {
+			t.Fatal(err)
+		}
+		gone := map[string]bool{}
+		for _, name := range step.gone {
+			gone[name] = true
+		}
+		for _, name := range []string{expired, needed, killed, "note.txt", "1.blob"} {
+			if _, err := os.Stat(filepath.Join(path, name)); (err != nil) != gone[name] {
+				t.Errorf("at %v: %s: %v", step.at, name, err)
+			}
+		}
+	}
+}
+
+func BenchmarkKeepBlob(b *testing.B) {
+	d, err := NewDir(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	document := bytes.NewReader(make([]byte, 1024))
+	for b.Loop() {
+		if _, err := d.KeepBlob(b.Context(), document, noon); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Addresses come from requests, certificates and answers, so they are whatever
+// an attacker wants them to be. The rules:
+//
+//   - http and https only, no user name in the address;
+//   - port 80, 443 or one above 1023: below lie mail, name and file services that
+//     a request from here has no business with;
+//   - the addresses a name resolves to are checked, and the connection goes to
+//     the one that was checked, so a name that answers differently the next time
+//     gains nothing;
+//   - only global unicast addresses, without those that carry an IPv4 address
+//     inside (6to4, Teredo, NAT64), which could lead anywhere.
+//
+// Exceptions lift the last rule, and with a port the second, for networks and
+// hosts the installation names.
+
+// Exception is a network or a host that may be reached although it is not on the
+// public internet.
+type Exception struct {
+	Network netip.Prefix // or
+	Host    string       // a name in lower case, whatever it resolves to
+	Port    uint16       // 0: every port
+}
+
+// ParseException reads "10.1.0.0/16", "10.1.2.3", "127.0.0.1:8080",
+// "[fd00::1]:318", "tsp.example.org" or "tsp.example.org:318".
+func ParseException(text string) (Exception, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return Exception{Network: p.Masked()}, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return Exception{Network: netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())}, nil
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil && ap.Port() != 0 && ap.Addr().Zone() == "" {
+		a := ap.Addr().Unmap()
+		return Exception{Network: netip.PrefixFrom(a, a.BitLen()), Port: ap.Port()}, nil
+	}
+	host, portText, hasPort := strings.Cut(strings.ToLower(text), ":")
+	port, err := uint64(0), error(nil)
+	if hasPort {
+		port, err = strconv.ParseUint(portText, 10, 16)
+	}
+	if err == nil && (port != 0 || !hasPort) && isHostName(host) {
+		return Exception{Host: host, Port: uint16(port)}, nil
+	}
+	return Exception{}, fmt.Errorf("evidence: exception %q: want a network such as 10.1.0.0/16, an address or a host name, the last two with a port or without", text)
+}
+
+// isHostName tells a name from a number that was misspelled: its last part begins
+// with a letter.
+func isHostName(s string) bool {
+	last := s[strings.LastIndexByte(s, '.')+1:]
+	return len(s) <= 253 && last != "" && last[0] >= 'a' && last[0] <= 'z' && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("-._", r))
+	})
+}
+
+// allows tells that the exception covers an address.
+func (e Exception) allows(a netip.AddrPort) bool {
+	return e.Host == "" && (e.Port == 0 || e.Port == a.Port()) && e.Network.Contains(a.Addr())
+}
+
+// names tells that the exception covers a host by its name.
+func (e Exception) names(host string, port uint16) bool {
+	return e.Host != "" && (e.Port == 0 || e.Port == port) && strings.EqualFold(e.Host, host)
+}
+
+// Resolver turns a name into addresses; *net.Resolver is one. network is "ip".
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// special are networks that are not the public internet, or that carry another
+// address inside: the registries of special purpose addresses (RFC 6890) of IANA.
+// What is outside 2000::/3 is no global unicast address of IPv6 at all.
+var special = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+	"198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+)
+
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
+func prefixes(texts ...string) (list []netip.Prefix) {
+	for _, t := range texts {
+		list = append(list, netip.MustParsePrefix(t))
+	}
+	return list
+}
+
+// isPublic tells an address of the public internet. a is not an IPv4 address in
+// the clothes of IPv6.
+func isPublic(a netip.Addr) bool {
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return a.Is4() || globalUnicast.Contains(a) && a.Zone() == ""
+}
+
+// guard decides which addresses may be reached, and connects to them.
+type guard struct {
+	exceptions []Exception
+	resolver   Resolver
+	proxy      string // HOST:PORT of the proxy, which the installation chose
+
+	// connect goes to a checked address; trusted to one the installation named,
+	// wherever it is.
+	connect, trusted func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// connectTimeout bounds one connection; a name with many dead addresses is not
+// to eat the time of the whole request.
+const connectTimeout = 3 * time.Second
+
+// maxAddresses bounds how many addresses of one name are tried.
+const maxAddresses = 4
+
+func newGuard(c Config) *guard {
+	g := &guard{exceptions: c.Exceptions, resolver: c.Resolver}
+	if g.resolver == nil {
+		g.resolver = net.DefaultResolver
+	}
+	if c.Proxy != nil {
+		g.proxy = net.JoinHostPort(strings.ToLower(c.Proxy.Hostname()), portOf(c.Proxy))
+	}
+	plain := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
+	careful := plain
+	// The kernel is about to connect to this very address: the last look.
+	careful.Control = func(_, address string, _ syscall.RawConn) error {
+		a, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return &refusedAddress{text: "the address to connect to is not a number"}
+		}
+		return g.check(a)
+	}
+	g.connect, g.trusted = careful.DialContext, plain.DialContext
+	return g
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// check refuses an address of the network that may not be reached.
+func (g *guard) check(a netip.AddrPort) error {
+	a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+	if g.excepted(a) || isPublic(a.Addr()) {
+		return nil
+	}
+	return &refusedAddress{
+		text:   "it is not an address of the public internet, and no exception is configured for it",
+		detail: a.String(),
+	}
+}
+
+func (g *guard) excepted(a netip.AddrPort) bool {
+	for _, e := range g.exceptions {
+		if e.allows(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *guard) named(host string, port uint16) bool {
+	for _, e := range g.exceptions {
+		if e.names(host, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// parse reads an address of a service and refuses what can be refused by its
+// looks. registered lifts the rule of ports: somebody here chose the port.
+func (g *guard) parse(text string, registered bool) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || len(text) > 2048 || u.Opaque != "" || u.Hostname() == "":
+		return nil, &refusedAddress{text: "the address is malformed"}
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, &refusedAddress{text: fmt.Sprintf("the address is of the kind %.20q: want http or https", u.Scheme)}
+	case u.User != nil:
+		return nil, &refusedAddress{text: "the address holds a user name"}
+	}
+	u.Fragment, u.RawFragment = "", ""
+	port, err := strconv.ParseUint(portOf(u), 10, 16)
+	if err != nil || port == 0 {
+		return nil, &refusedAddress{text: "the port is no number from 1 to 65535"}
+	}
+	literal, err := netip.ParseAddr(u.Hostname())
+	numeric := err == nil
+	at := netip.AddrPortFrom(literal.Unmap(), uint16(port))
+	if numeric {
+		if err := g.check(at); err != nil {
+			return nil, err
+		}
+	}
+	if port < 1024 && port != 80 && port != 443 && !registered && !(numeric && g.excepted(at)) && !g.named(u.Hostname(), uint16(port)) {
+		return nil, &refusedAddress{text: fmt.Sprintf("port %d: want 80, 443 or one above 1023", port)}
+	}
+	return u, nil
+}
+
+// dial resolves HOST:PORT, and connects to the first checked address that answers.
+func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	if g.proxy != "" && strings.EqualFold(hostPort, g.proxy) {
+		return g.trusted(ctx, network, g.proxy)
+	}
+	host, portText, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	var addrs []netip.Addr
+	if a, err := netip.ParseAddr(host); err == nil {
+		addrs = []netip.Addr{a}
+	} else if addrs, err = g.resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, err
+	}
+	if len(addrs) > maxAddresses {
+		addrs = addrs[:maxAddresses]
+	}
+	connect, trusted := g.connect, g.named(host, uint16(port))
+	if trusted {
+		connect = g.trusted
+	}
+	var refused, failed error
+	for _, a := range addrs {
+		at := netip.AddrPortFrom(a.Unmap(), uint16(port))
+		if err := g.check(at); err != nil && !trusted {
+			refused = err
+			continue
+		}
+		conn, err := connect(ctx, "tcp", at.String())
+		if err == nil {
+			return conn, nil
+		}
+		if failed = err; ctx.Err() != nil {
+			break
+		}
+	}
+	switch {
+	case failed != nil:
+		return nil, failed
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, errors.New("the name has no address")
+}

@@ -1,0 +1,129 @@
+package evidence
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"tamga/sig"
+)
+
+// Two people read why there is no evidence. The client of the service reads the
+// text: which service, and what was wrong with it, in words that say nothing of
+// the network we stand in. The log reads the details too: addresses that names
+// resolved to, and what the system said.
+
+// outage is a failure that may be over the next time: no connection, no answer
+// in time, a service that says it is in trouble.
+type outage struct{ err error }
+
+func (e *outage) Error() string { return e.err.Error() }
+func (e *outage) Unwrap() error { return e.err }
+
+func isOutage(err error) bool {
+	var o *outage
+	return errors.As(err, &o)
+}
+
+func outagef(format string, args ...any) error { return &outage{fmt.Errorf(format, args...)} }
+
+// detailed is a text for everybody with a detail for the log.
+type detailed struct {
+	text   string
+	detail error
+}
+
+func (e *detailed) Error() string { return e.text }
+func (e *detailed) Unwrap() error { return e.detail }
+
+// refusedAddress is an address that may not be reached. It is not an outage, so
+// nobody tries again.
+type refusedAddress struct {
+	text   string
+	detail string // for the log; may be empty
+}
+
+func (e *refusedAddress) Error() string { return e.text }
+
+// transportError says why there was no answer.
+func transportError(err error) error {
+	var refused *refusedAddress
+	if errors.As(err, &refused) {
+		return refused
+	}
+	err = bare(err)
+	text := "it cannot be reached"
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		text = "its name is not known"
+	case errors.As(err, &name):
+		text = "its name could not be resolved"
+	case errors.As(err, &certificate):
+		text = "its TLS certificate is not trusted"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		text = "it refuses the connection"
+	case errors.Is(err, syscall.ECONNRESET):
+		text = "it closed the connection"
+	}
+	return &outage{&detailed{text, err}}
+}
+
+// bare takes off the request line that net/http puts in front: the caller says
+// the address itself.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// unavailable is what the caller learns when nobody had the evidence: the text
+// and why each one failed, the details in Err.
+func unavailable(what, text string, failed []error) error {
+	e := &sig.ErrEvidence{What: what, Text: text}
+	var texts, details []string
+	for _, err := range failed {
+		// Tries of one service that failed alike are told once.
+		if t := err.Error(); len(texts) == 0 || texts[len(texts)-1] != t {
+			texts = append(texts, t)
+		}
+		if d := detailOf(err); d != "" && (len(details) == 0 || details[len(details)-1] != d) {
+			details = append(details, d)
+		}
+	}
+	if len(texts) > 0 {
+		e.Text += ": " + strings.Join(texts, "; ")
+	}
+	if len(details) > 0 {
+		e.Err = errors.New(strings.Join(details, "; "))
+	}
+	return e
+}
+
+func detailOf(err error) string {
+	var refused *refusedAddress
+	var d *detailed
+	switch {
+	case errors.As(err, &refused):
+		return refused.detail
+	case errors.As(err, &d) && d.detail != nil:
+		return d.detail.Error()
+	}
+	return ""
+}
+
+// ended is the error of a context that is over, or nil.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// kind is a kind of request with the bounds of its answers. Memory taken by
+// answers under way is at most the sum of size times atOnce.
+type kind struct {
+	name   string // of events
+	accept string // media type that is asked for
+	send   string // media type of the body; empty: a GET
+	size   int64  // octets of an answer
+	atOnce int    // requests under way, the rest waits
+}
+
+var (
+	stampKind  = &kind{"tsp", "application/timestamp-reply", "application/timestamp-query", 64 << 10, 512}
+	statusKind = &kind{"ocsp", "application/ocsp-response", "application/ocsp-request", 1 << 20, 64}
+	listKind   = &kind{"crl", "application/pkix-crl", "", 64 << 20, 4}
+	issuerKind = &kind{"issuer", "application/pkix-cert, application/pkcs7-mime", "", 1 << 20, 16}
+
+	kinds = []*kind{stampKind, statusKind, listKind, issuerKind}
+)
+
+// Bounds of the connection pool.
+const (
+	maxConnsPerHost = 64
+	maxIdlePerHost  = 16
+	maxIdle         = 64
+	idleTimeout     = 30 * time.Second
+	maxHeader       = 32 << 10
+)
+
+// newClient returns a client that goes where the guard lets it, follows no
+// redirects and keeps no cookies. It speaks HTTP/1.1: one request and one answer
+// are all that these protocols need.
+func newClient(c Config, g *guard) *http.Client {
+	t := &http.Transport{
+		DialContext:            g.dial,
+		TLSHandshakeTimeout:    connectTimeout,
+		MaxConnsPerHost:        maxConnsPerHost,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		MaxIdleConns:           maxIdle,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // an answer is as large as it says
+	}
+	if c.TLS != nil {
+		t.TLSClientConfig = c.TLS.Clone()
+	}
+	if c.Proxy != nil {
+		t.Proxy = http.ProxyURL(c.Proxy)
+	}
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// order is one request.
+type order struct {
+	kind    *kind
+	url     *url.URL
+	body    []byte
+	timeout time.Duration
+	limit   int64 // of the answer; 0 means that of the kind
+	hedged  bool
+}
+
+// fetch sends one request and reads its whole answer.
+func (s *Source) fetch(ctx context.Context, o order) (answer []byte, err error) {
+	slot := s.slots[o.kind]
+	select {
+	case slot <- struct{}{}:
+		defer func() { <-slot }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waited for other requests: %w", ctx.Err())
+	}
+	start := s.Now()
+	defer func() {
+		outcome := "ok"
+		switch {
+		case err != nil && ctx.Err() != nil:
+			outcome = "canceled"
+		case err != nil:
+			outcome = "failed"
+		}
+		s.observe(Event{Kind: o.kind.name, Host: o.url.Host, Outcome: outcome, Hedged: o.hedged, Duration: s.Now().Sub(start)})
+	}()
+	limited, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	answer, err = s.exchange(limited, o)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = outagef("no whole answer within %s", o.timeout)
+	}
+	return answer, err
+}
+
+func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if o.kind.send != "" {
+		method, body = http.MethodPost, bytes.NewReader(o.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, o.url.String(), body)
+	if err != nil {
+		return nil, &refusedAddress{text: "the address is malformed"}
+	}
+	req.Header.Set("Accept", o.kind.accept)
+	req.Header.Set("User-Agent", "tamga")
+	if o.kind.send != "" {
+		req.Header.Set("Content-Type", o.kind.send)
+		// What is asked changes nothing over there, so a connection that the other
+		// side closed while it was idle is no failure: ask on a new one.
+		req.Header["Idempotency-Key"] = nil
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, transportError(err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return nil, fmt.Errorf("it answers with a redirect (HTTP %d), which is not followed", resp.StatusCode)
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+		return nil, outagef("it answers with HTTP %d", resp.StatusCode)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("it answers with HTTP %d", resp.StatusCode)
+	}
+	limit := o.limit
+	if limit == 0 {
+		limit = o.kind.size
+	}
+	if resp.ContentLength > limit {
+		return nil, fmt.Errorf("the answer has %d octets, more than the %d allowed", resp.ContentLength, limit)
+	}
+	var answer bytes.Buffer
+	if resp.ContentLength > 0 {
+		answer.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead) // what is only announced gets no room
+	}
+	if _, err := answer.ReadFrom(io.LimitReader(resp.Body, limit+1)); err != nil {
+		return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d octets", answer.Len()), err}}
+	}
+	if int64(answer.Len()) > limit {
+		return nil, fmt.Errorf("the answer has more than the %d octets allowed", limit)
+	}
+	return answer.Bytes(), nil
+}

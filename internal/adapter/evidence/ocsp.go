@@ -1,0 +1,137 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tamga/pki/ocsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// ocspNonceSize is the length of a nonce in octets: what RFC 9654, 2.1, asks of
+// requests.
+const ocspNonceSize = 32
+
+// maxWaits bounds how often an answer that is a moment too old is asked for anew.
+const maxWaits = 2
+
+// askResponder asks an OCSP responder, together with everybody who asks about the
+// same certificate. When the answer is a moment older than notBefore it waits
+// for a newer one: times in answers are whole seconds, so one made right after a
+// time stamp may say that it is older.
+func (s *Source) askResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error) {
+	key := statusKey(cert, issuer)
+	for waits := 0; ; waits++ {
+		v, err := s.once(ctx, key+address, 2*s.StatusTimeout+s.Pause, func(ctx context.Context) (any, error) {
+			var a *standing
+			err := s.twice(ctx, address, func() (err error) {
+				a, err = s.queryResponder(ctx, address, cert, issuer)
+				return err
+			})
+			if err == nil && a.status != ocsp.Unknown {
+				s.answers.put(key, a, int64(len(a.proof.OCSP)))
+			}
+			return a, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		a := v.(*standing)
+		if !a.thisUpdate.Before(notBefore) {
+			return a, nil
+		}
+		wait := ceilSecond(notBefore).Sub(a.thisUpdate)
+		if waits == maxWaits || wait > s.FreshWait {
+			return nil, older("its answer", a.thisUpdate, a.nextUpdate, notBefore)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		// Somebody who waited too may have the answer already.
+		if a, ok := s.answers.get(key).(*standing); ok && a.serves(s.Now(), notBefore) {
+			return a, nil
+		}
+	}
+}
+
+func ceilSecond(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); !whole.Equal(t) {
+		return whole.Add(time.Second)
+	}
+	return t
+}
+
+// queryResponder sends one OCSP request and checks the answer.
+func (s *Source) queryResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate) (*standing, error) {
+	u, err := s.guard.parse(address, false)
+	if err != nil {
+		return nil, err
+	}
+	nonce, err := s.random(ocspNonceSize)
+	if err != nil {
+		return nil, err
+	}
+	body, err := ocsp.CreateRequest(cert, issuer, s.OCSPHash, nonce)
+	if err != nil {
+		return nil, err
+	}
+	der, err := s.fetch(ctx, order{kind: statusKind, url: u, body: body, timeout: s.StatusTimeout})
+	if err != nil {
+		return nil, err
+	}
+	response, err := ocsp.Parse(der)
+	if err != nil {
+		return nil, err
+	}
+	switch response.Status {
+	case ocsp.Successful:
+		return s.readStatus(response.Basic, cert, issuer, nonce)
+	case ocsp.TryLater, ocsp.InternalError:
+		return nil, outagef("it is in trouble (OCSP status %d)", response.Status)
+	}
+	return nil, fmt.Errorf("it refuses to answer (OCSP status %d)", response.Status)
+}
+
+// readStatus checks an answer and takes what it says about cert.
+func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, nonce []byte) (*standing, error) {
+	now := s.Now()
+	latest := now.Add(s.ClockTolerance)
+	single, found := b.Find(cert, issuer)
+	switch {
+	case b.Nonce != nil && !bytes.Equal(b.Nonce, nonce):
+		return nil, errors.New("the answer is to another request: its nonce is not ours")
+	case b.Nonce == nil && s.RequireOCSPNonce:
+		return nil, errors.New("the answer has no nonce, which this installation asks for")
+	case len(b.UnknownCritical) > 0 || len(single.UnknownCritical) > 0:
+		return nil, errors.New("the answer has critical extensions that are not understood here")
+	case !found:
+		return nil, errors.New("the answer does not speak of the certificate")
+	case b.ProducedAt.After(latest) || single.ThisUpdate.After(latest):
+		return nil, fmt.Errorf("the answer is of %s, which lies in the future", instant(single.ThisUpdate))
+	case !single.NextUpdate.IsZero() && !now.Before(single.NextUpdate):
+		return nil, fmt.Errorf("the answer is out of date: a newer one was due at %s", instant(single.NextUpdate))
+	}
+	if b.Nonce == nil && single.NextUpdate.IsZero() && now.Sub(single.ThisUpdate) > s.ClockTolerance {
+		// Neither bound to this request nor to a period: anybody may have kept it.
+		return nil, fmt.Errorf("the answer is of %s, and neither our nonce nor a nextUpdate shows that it is still good", instant(single.ThisUpdate))
+	}
+	responder, err := b.Responder(issuer)
+	if err != nil {
+		return nil, err
+	}
+	if now.Before(responder.NotBefore) || now.After(responder.NotAfter) {
+		return nil, fmt.Errorf("the responder's %s is not valid now", describe(responder))
+	}
+	return &standing{
+		proof:      sig.Proof{OCSP: bytes.Clone(b.Raw)}, // without the request's buffer behind it
+		status:     single.Status,
+		revokedAt:  single.RevokedAt,
+		reason:     single.Reason,
+		thisUpdate: single.ThisUpdate,
+		nextUpdate: single.NextUpdate,
+	}, nil
+}

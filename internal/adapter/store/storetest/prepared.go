@@ -1,0 +1,266 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/signing"
+)
+
+// wide is a quota that is not reached.
+var wide = signing.Quota{Objects: 1000, Octets: 1 << 40}
+
+// preparedOf is prepared object n, which lives for fifteen minutes.
+func preparedOf(n int) *signing.PreparedRecord {
+	return &signing.PreparedRecord{
+		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Caller: "address:192.0.2.1", Type: "CAdES",
+		Job: []byte{0, byte(n), 0xff}, Document: "document", Original: "original", Octets: 100,
+		CreatedAt: start, ExpiresAt: start.Add(15 * time.Minute),
+	}
+}
+
+// addPrepared adds an object, which has to fit.
+func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
+	t.Helper()
+	added, err := s.AddPrepared(t.Context(), p, wide, wide)
+	must(t, err)
+	if !added {
+		t.Fatal("a wide quota has no room")
+	}
+}
+
+func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
+	const wrong = 3
+	later := start.Add(time.Minute)
+	cases{
+		{"Kept", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			if _, found, err := s.FindPrepared(t.Context(), p.ID); found || err != nil {
+				t.Errorf("before: found %v, %v", found, err)
+			}
+			addPrepared(t, s, p)
+			got, found, err := s.FindPrepared(t.Context(), p.ID)
+			must(t, err)
+			if d := cmp.Diff(p, got); !found || d != "" {
+				t.Error(d)
+			}
+			if _, found, err := s.FindPrepared(t.Context(), "a\x00\xff"); found || err != nil {
+				t.Errorf("hostile name: found %v, %v", found, err)
+			}
+			if _, err := s.AddPrepared(t.Context(), p, wide, wide); err == nil {
+				t.Error("the same name twice is no error")
+			}
+			nobody := preparedOf(2)
+			nobody.Caller = ""
+			if _, err := s.AddPrepared(t.Context(), nobody, wide, wide); err == nil {
+				t.Error("an object of nobody is kept")
+			}
+		}},
+		{"Leases", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			addPrepared(t, s, p)
+			until := later.Add(time.Minute)
+			for i, c := range []struct {
+				lease string
+				at    time.Time
+				want  bool
+			}{
+				{"a", later, true},
+				{"b", later, false},
+				{"a", later, false}, // not twice either
+				{"b", until.Add(-time.Millisecond), false},
+				{"b", until, true}, // the first one took too long
+			} {
+				got, err := s.LeasePrepared(t.Context(), p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
+				must(t, err)
+				if got != c.want {
+					t.Errorf("row %d: %v, want %v", i, got, c.want)
+				}
+			}
+			// Who lost its lease can neither end nor spend that of another.
+			must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until); got || err != nil {
+				t.Errorf("a lost lease spends: %v, %v", got, err)
+			}
+			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
+				t.Errorf("a lost lease ends another: %v, %v", got, err)
+			}
+			must(t, s.ReleasePrepared(t.Context(), p.ID, "b"))
+			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", later, until, wrong); !got || err != nil {
+				t.Errorf("after the release: %v, %v", got, err)
+			}
+			if got, err := s.LeasePrepared(t.Context(), "unknown", "c", later, until, wrong); got || err != nil {
+				t.Errorf("unknown: %v, %v", got, err)
+			}
+			addPrepared(t, s, preparedOf(2))
+			if got, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "a", p.ExpiresAt, p.ExpiresAt.Add(time.Minute), wrong); got || err != nil {
+				t.Errorf("expired: %v, %v", got, err)
+			}
+		}},
+		{"SpentOnce", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			addPrepared(t, s, p)
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later); got || err != nil {
+				t.Errorf("without a lease: %v, %v", got, err)
+			}
+			_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+			must(t, err)
+			for i, want := range []bool{true, false} {
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later); got != want || err != nil {
+					t.Errorf("spending %d: %v, %v", i, got, err)
+				}
+			}
+			if got, err := s.LeasePrepared(t.Context(), p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
+				t.Errorf("leasing what is spent: %v, %v", got, err)
+			}
+			got, _, err := s.FindPrepared(t.Context(), p.ID)
+			must(t, err)
+			if !got.SpentAt.Equal(later) || len(got.Job) != 0 {
+				t.Errorf("spent at %v with a job of %d octets", got.SpentAt, len(got.Job))
+			}
+		}},
+		{"OneOfManyAtOnce", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			addPrepared(t, s, p)
+			won := make([]bool, 50)
+			for _, err := range together(len(won), func(i int) (err error) {
+				lease := fmt.Sprint(i)
+				if won[i], err = s.LeasePrepared(t.Context(), p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
+					return err
+				}
+				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later)
+				return err
+			}) {
+				must(t, err)
+			}
+			n := 0
+			for _, w := range won {
+				if w {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d of %d spent the object", n, len(won))
+			}
+		}},
+		{"WrongValues", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			p := preparedOf(1)
+			addPrepared(t, s, p)
+			for want := 1; want <= wrong; want++ {
+				if ok, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong); !ok || err != nil {
+					t.Fatalf("after %d: %v, %v", want-1, ok, err)
+				}
+				must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
+				if n, err := s.FailPrepared(t.Context(), p.ID); n != want || err != nil {
+					t.Errorf("failure %d counts as %d, %v", want, n, err)
+				}
+			}
+			if ok, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong); ok || err != nil {
+				t.Errorf("after all: %v, %v", ok, err)
+			}
+			got, _, err := s.FindPrepared(t.Context(), p.ID)
+			must(t, err)
+			if got.Failures != wrong {
+				t.Errorf("%d failures are kept", got.Failures)
+			}
+			if n, err := s.FailPrepared(t.Context(), "unknown"); n != 0 || err != nil {
+				t.Errorf("unknown: %d, %v", n, err)
+			}
+		}},
+		{"Quotas", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			all, own := signing.Quota{Objects: 3, Octets: 350}, signing.Quota{Objects: 2, Octets: 250}
+			add := func(n int, caller string, octets int64, want bool) {
+				t.Helper()
+				p := preparedOf(n)
+				p.Caller, p.Octets = caller, octets
+				got, err := s.AddPrepared(t.Context(), p, all, own)
+				must(t, err)
+				if got != want {
+					t.Errorf("object %d of %s: %v, want %v", n, caller, got, want)
+				}
+				if _, found, err := s.FindPrepared(t.Context(), p.ID); found != want || err != nil {
+					t.Errorf("object %d: found %v, %v", n, found, err)
+				}
+			}
+			add(1, "a", 251, false) // a first one too
+			add(1, "a", 100, true)
+			add(2, "a", 151, false) // octets of the caller
+			add(2, "a", 150, true)
+			add(3, "a", 0, false)   // objects of the caller
+			add(3, "b", 101, false) // octets of all
+			add(3, "b", 100, true)
+			add(4, "c", 0, false) // objects of all
+			_, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
+			must(t, err)
+			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later)
+			must(t, err)
+			add(4, "c", 151, false)
+			add(4, "c", 150, true) // what was spent is free again
+			must(t, s.SweepPrepared(t.Context(), start.Add(15*time.Minute)))
+			for n := 1; n <= 4; n++ {
+				if _, found, err := s.FindPrepared(t.Context(), preparedOf(n).ID); found || err != nil {
+					t.Errorf("object %d after its time: found %v, %v", n, found, err)
+				}
+			}
+			add(5, "a", 250, true) // and what has expired
+			add(6, "b", 100, true)
+			add(7, "b", 1, false)
+		}},
+		{"QuotaAtOnce", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			added := make([]bool, 40)
+			for _, err := range together(len(added), func(i int) (err error) {
+				added[i], err = s.AddPrepared(t.Context(), preparedOf(i), signing.Quota{Objects: 7, Octets: 1 << 20}, wide)
+				return err
+			}) {
+				must(t, err)
+			}
+			n := 0
+			for _, a := range added {
+				if a {
+					n++
+				}
+			}
+			if n != 7 {
+				t.Errorf("%d objects in a quota of 7", n)
+			}
+		}},
+		{"Sweep", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			old, leased, young := preparedOf(1), preparedOf(2), preparedOf(3)
+			young.ExpiresAt = start.Add(time.Hour)
+			for _, p := range []*signing.PreparedRecord{old, leased, young} {
+				addPrepared(t, s, p)
+			}
+			end := old.ExpiresAt
+			_, err := s.LeasePrepared(t.Context(), leased.ID, "x", later, end.Add(time.Minute), wrong)
+			must(t, err)
+			for _, step := range []struct {
+				at   time.Time
+				left []bool // old, leased, young
+			}{
+				{end.Add(-time.Millisecond), []bool{true, true, true}},
+				{end, []bool{false, true, true}},
+				{end.Add(time.Minute), []bool{false, false, true}},
+				{young.ExpiresAt, []bool{false, false, false}},
+			} {
+				must(t, s.SweepPrepared(t.Context(), step.at))
+				for i, p := range []*signing.PreparedRecord{old, leased, young} {
+					if _, found, err := s.FindPrepared(t.Context(), p.ID); found != step.left[i] || err != nil {
+						t.Errorf("%v: object %d found %v, %v", step.at, i+1, found, err)
+					}
+				}
+			}
+		}},
+	}.run(t, open)
+}

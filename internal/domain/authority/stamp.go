@@ -1,0 +1,84 @@
+package authority
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+)
+
+// TSPPath is where time stamps are given under BaseURL.
+func TSPPath() string { return "/pki/tsp" }
+
+// defaultTSAPolicy stands under the arc that needs no registration (ITU-T X.667)
+// and promises nothing beyond what is in the token. Whoever has a written policy
+// names it in Config.
+var defaultTSAPolicy = x509gost.OID{2, 25, 1846093372}
+
+// accuracy is how far the time of a token may be off: it is cut to the second, so
+// that revocation data made within the same second never looks older.
+const accuracy = time.Second
+
+// TimeStamp answers a TimeStampReq with a TimeStampResp (RFC 3161). A request that
+// cannot be granted is answered with a rejection; the error is for what went wrong
+// on this side.
+//
+// Digests by a GOST algorithm are stamped by the GOST hierarchy, those of the
+// SHA-2 family by the other. Serial numbers are of 134 random bits, so no two
+// tokens of an installation ever have the same.
+func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error) {
+	refuse := func(fail tsp.FailInfo, text string) ([]byte, error) {
+		return tsp.CreateRejection(tsp.Rejection, fail, text), nil
+	}
+	r, err := tsp.ParseRequest(request)
+	if err != nil {
+		return refuse(tsp.BadDataFormat, err.Error())
+	}
+	i := slices.IndexFunc(hierarchies, func(h hierarchy) bool { return slices.Contains(h.stamps, r.Digest.Hash) })
+	switch {
+	case i < 0:
+		return refuse(tsp.BadAlg, "want a digest by GOST R 34.11 or of the SHA-2 family")
+	case r.Policy != nil && !r.Policy.Equal(s.config.TSAPolicy):
+		return refuse(tsp.UnacceptedPolicy, "time stamps are given under policy "+s.config.TSAPolicy.String())
+	case len(r.Extensions) > 0:
+		return refuse(tsp.UnacceptedExtension, "no extensions are known")
+	}
+	if err := s.clock.check(); err != nil {
+		return refuse(tsp.TimeNotAvailable, "the clock of the service jumped and awaits its operator")
+	}
+	stamper, err := s.serving(ctx, hierarchies[i].stamper())
+	if err != nil {
+		return nil, err
+	}
+	var embed []*x509gost.Certificate
+	if r.CertReq {
+		issuer, err := s.authority(ctx, hierarchies[i].issuing)
+		if err != nil {
+			return nil, err
+		}
+		embed = []*x509gost.Certificate{stamper.certificate, issuer.certificate}
+	}
+	serial, err := s.newSerial()
+	if err != nil {
+		return nil, err
+	}
+	token, err := tsp.CreateToken(&tsp.Info{
+		Policy: s.config.TSAPolicy, Digest: r.Digest, Serial: serial,
+		Time: s.now().UTC().Truncate(time.Second), Accuracy: accuracy,
+		Nonce: r.Nonce, Authority: stamper.certificate.RawSubject,
+	}, stamper.certificate, embed, stamper.key.Suite, s.sign(ctx, stamper.key))
+	if err != nil {
+		return nil, err
+	}
+	return tsp.CreateResponse(token), nil
+}
+
+// Digests that are stamped, by hierarchy. SHA-1 is not among them: a stamp on a
+// digest that can be forged proves nothing.
+var (
+	stampsGOST = []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512}
+	stampsSHA2 = []*suite.Hash{suite.SHA256, suite.SHA384, suite.SHA512}
+)

@@ -1,0 +1,98 @@
+package authority
+
+import (
+	"context"
+	"time"
+
+	"tamga/pki/ocsp"
+	"tamga/pki/x509gost"
+)
+
+// OCSPPath is where the status of certificates is told under BaseURL.
+func OCSPPath() string { return "/pki/ocsp" }
+
+// maxAsked is how many certificates one request may ask about: each is looked up
+// in the database.
+const maxAsked = 32
+
+// OCSP answers an OCSPRequest with an OCSPResponse (RFC 6960). A request that
+// cannot be answered gets a status that says so; the error is for what went wrong
+// on this side.
+//
+// What is answered stands in the database at that moment, so every process says
+// the same, and a revocation counts from the next answer on. Serial numbers that
+// were not issued here are unknown.
+func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
+	r, err := ocsp.ParseRequest(request)
+	if err != nil || len(r.CertIDs) > maxAsked {
+		return ocsp.CreateError(ocsp.MalformedRequest), nil
+	}
+	issuer, d, err := s.asked(ctx, &r.CertIDs[0])
+	if err != nil {
+		return nil, err
+	}
+	if issuer == nil {
+		return ocsp.CreateError(ocsp.Unauthorized), nil
+	}
+	responder, err := s.serving(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now().UTC().Truncate(time.Second)
+	t := &ocsp.Template{ProducedAt: now, Certificates: []*x509gost.Certificate{responder.certificate}}
+	for i := range r.CertIDs {
+		one, err := s.status(ctx, &r.CertIDs[i], issuer)
+		if err != nil {
+			return nil, err
+		}
+		one.ThisUpdate, one.NextUpdate = now, now.Add(s.config.OCSPLife)
+		t.Singles = append(t.Singles, one)
+	}
+	for _, e := range r.Extensions {
+		if e.OID.Equal(ocsp.OIDNonce) { // as it came, whatever form it has
+			t.Extensions = []x509gost.Extension{e}
+		}
+	}
+	basic, err := ocsp.CreateBasic(t, responder.certificate, responder.key.Suite, s.sign(ctx, responder.key))
+	if err != nil {
+		return nil, err
+	}
+	return ocsp.CreateResponse(basic), nil
+}
+
+// asked finds the authority that an identifier names as the issuer, and who
+// answers for it; a nil authority when it is none of ours.
+func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, delegate, error) {
+	for _, h := range hierarchies {
+		for _, name := range []string{h.issuing, h.root} {
+			a, err := s.authority(ctx, name)
+			if err != nil {
+				return nil, delegate{}, err
+			}
+			if id.IssuedBy(a.certificate) {
+				return a, h.responder(name), nil
+			}
+		}
+	}
+	return nil, delegate{}, nil
+}
+
+// status looks one certificate up. One of another issuer in the same request is
+// unknown: the responder cannot speak for that issuer.
+func (s *Service) status(ctx context.Context, id *ocsp.CertID, issuer *authority) (ocsp.Single, error) {
+	one := ocsp.Single{CertID: *id, Status: ocsp.Unknown}
+	if !id.IssuedBy(issuer.certificate) {
+		return one, nil
+	}
+	issued, found, err := s.store.Issued(ctx, x509gost.TrimInteger(id.Serial))
+	switch {
+	case err != nil:
+		return one, err
+	case !found || issued.Authority != issuer.name:
+	case issued.RevokedAt.IsZero():
+		one.Status = ocsp.Good
+	default:
+		one.Status, one.RevokedAt, one.Reason = ocsp.Revoked, issued.RevokedAt.UTC().Truncate(time.Second), issued.Reason
+	}
+	return one, nil
+}

@@ -1,0 +1,161 @@
+package signing
+
+import (
+	"cmp"
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/pki/suite"
+)
+
+// BatchOrder asks for one signature over each of many documents, all by one key.
+type BatchOrder struct {
+	Type        string
+	Params      map[string]string
+	Certificate string // as in Order
+	PIN         string
+	Items       []Item
+}
+
+// Item is one document of a batch. What it holds stays the caller's.
+type Item struct {
+	Content  *Intake
+	Original *Intake // nil when absent
+	Err      error   // a fault in the item itself: it is its outcome, the rest goes on
+}
+
+// Outcome is what became of one item: a Result or a fault.
+type Outcome struct {
+	Result Result
+	Err    *fault.Error
+}
+
+// defaultBatchItems is how many documents a batch may have unless set otherwise.
+const defaultBatchItems = 10_000
+
+// parallel bounds how many items of a batch are worked on at a time. It is more
+// than processors are likely to be, since higher levels wait for other services.
+const parallel = 8
+
+// SignMany signs the items of a batch in their order. What is wrong with one item
+// is its outcome and leaves the others alone; what is wrong with the order as a
+// whole (type, certificate, PIN, policy), a client that hung up, and faults of
+// ours end it all. The key is asked once for all items, so that a batch costs one
+// attempt of a PIN.
+func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrder) ([]Outcome, error) {
+	if len(o.Items) == 0 {
+		return nil, fault.New(fault.ContentRequired, "Documents is empty: send the documents to sign")
+	}
+	if most := cmp.Or(s.BatchItems, defaultBatchItems); len(o.Items) > most {
+		return nil, fault.Newf(fault.InvalidParameters, "Documents holds %d documents: send at most %d in one request", len(o.Items), most)
+	}
+	t, err := s.terms(ctx, o.Type, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocuments); err != nil {
+		return nil, err
+	}
+	by, err := s.signer(ctx, who, o.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, len(o.Items))
+	works, err := s.prepareMany(ctx, t, by, o.Items, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	var signed []int // the items that came so far
+	var digests []suite.Digest
+	for i := range works {
+		if outcomes[i].Err == nil {
+			signed, digests = append(signed, i), append(digests, works[i].digest)
+		}
+	}
+	if len(signed) == 0 {
+		return outcomes, nil
+	}
+	values, err := s.Keys.Sign(ctx, by.certificate, o.PIN, digests)
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, len(signed), func(ctx context.Context, n int) error {
+		i := signed[n]
+		w := &works[i]
+		if err := by.check(w.digest, values[n]); err != nil {
+			return err
+		}
+		result, err := t.format.Finish(ctx, s.job(t, by, o.Items[i].Content, w.original), w.state, values[n])
+		w.state = nil
+		if err != nil {
+			return outcomes[i].fail(ctx, translate(err))
+		}
+		outcomes[i].Result = result
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// work is an item on its way.
+type work struct {
+	original *Intake
+	digest   suite.Digest
+	state    []byte
+}
+
+// prepareMany prepares each item that is in order.
+func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
+	works := make([]work, len(items))
+	err := each(ctx, len(items), func(ctx context.Context, i int) error {
+		item, w := &items[i], &works[i]
+		switch {
+		case item.Err != nil:
+			return outcomes[i].fail(ctx, item.Err)
+		case item.Content.isEmpty():
+			return outcomes[i].fail(ctx, fault.Newf(fault.ContentRequired, "Documents[%d].Content is missing or empty", i))
+		}
+		if !item.Original.isEmpty() {
+			w.original = item.Original
+		}
+		prepared, err := t.format.Prepare(ctx, s.job(t, by, item.Content, w.original))
+		if err != nil {
+			return outcomes[i].fail(ctx, translate(err))
+		}
+		w.digest, w.state = prepared.Digest, prepared.State
+		return nil
+	})
+	return works, err
+}
+
+// fail makes a fault the outcome of an item; anything else ends the batch.
+func (o *Outcome) fail(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f, ok := fault.As(err)
+	if !ok {
+		return err
+	}
+	o.Err = f
+	return nil
+}
+
+// each calls do for 0 to n-1, several at a time, until one fails or ctx ends.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i := 0; i < n && inner.Err() == nil; i++ {
+		g.Go(func() error { return do(inner, i) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err() // an end that no call noticed left calls out
+}

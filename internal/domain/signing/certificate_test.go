@@ -1,0 +1,93 @@
+package signing
+
+import (
+	"bytes"
+	"encoding/pem"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig/sigtest"
+)
+
+// TestReadCertificateChain: the signer's certificate is found in any order, and
+// what leads up from it comes along.
+func TestReadCertificateChain(t *testing.T) {
+	su := suite.GOST2012x256
+	root := sigtest.Root(t, su)
+	authority := root.Authority(t, "authority")
+	signer, other := authority.Signer(t, su, "signer"), sigtest.Root(t, suite.GOST2012x512)
+	all := func(list ...*sigtest.Party) []byte {
+		var text []byte
+		for _, p := range list {
+			text = append(text, p.PEM()...)
+		}
+		return text
+	}
+	s := &Service{}
+	for _, c := range []struct {
+		name  string
+		raw   []byte
+		chain []*x509gost.Certificate // nil is refused
+	}{
+		{"alone", all(signer), []*x509gost.Certificate{}},
+		{"in order", all(signer, authority, root), []*x509gost.Certificate{authority.Certificate, root.Certificate}},
+		{"in no order", all(authority, root, signer), []*x509gost.Certificate{authority.Certificate, root.Certificate}},
+		{"with a gap", all(root, signer), []*x509gost.Certificate{}},
+		{"two of one authority", all(authority, signer, authority.Signer(t, su, "another")), nil},
+		{"with a stranger", all(signer, other.Signer(t, suite.GOST2012x512, "stranger")), nil},
+		{"with a strange authority", all(other, signer), []*x509gost.Certificate{}},
+		{"not for signatures", all(root), nil},
+		{"nothing", []byte(" \r\n"), nil},
+		{"a key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{0x30, 0}}), nil},
+		{"too many", bytes.Repeat(signer.PEM(), maxCertificates+1), nil},
+	} {
+		cert, chain, err := s.readCertificate(c.raw, sigtest.Time)
+		if c.chain == nil {
+			if !fault.Is(err, fault.InvalidCertificate) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil || len(chain) != len(c.chain) {
+			t.Errorf("%s: %d issuers, %v", c.name, len(chain), err)
+			continue
+		}
+		for i := range chain {
+			if !chain[i].Equal(c.chain[i]) {
+				t.Errorf("%s: issuer %d is another", c.name, i)
+			}
+		}
+		if !cert.Equal(signer.Certificate) {
+			t.Errorf("%s: the signer is %s", c.name, cert.Subject)
+		}
+	}
+	// Valid from its first second to its last.
+	cert := signer.Certificate
+	for at, want := range map[time.Time]bool{
+		cert.NotBefore: true, cert.NotBefore.Add(-time.Second): false,
+		cert.NotAfter: true, cert.NotAfter.Add(time.Second): false,
+	} {
+		if _, _, err := s.readCertificate(cert.Raw, at); (err == nil) != want {
+			t.Errorf("at %v: %v", at, err)
+		}
+	}
+}
+
+// FuzzReadCertificate: no octets of a client do harm.
+func FuzzReadCertificate(f *testing.F) {
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"))
+	f.Add([]byte{0x30, 0x80, 0, 0})
+	s := &Service{}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		cert, _, err := s.readCertificate(raw, sigtest.Time)
+		if err == nil && cert == nil {
+			t.Error("neither a certificate nor an error")
+		}
+		if err != nil && !fault.Is(err, fault.InvalidCertificate) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,284 @@
+package signing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// CompleteOrder is the second of two steps. What repeats the first one may be
+// left out; what is given has to agree with it.
+type CompleteOrder struct {
+	ID       string
+	Value    []byte            // the signature over Prepared.Hash
+	Type     string            // repeated; "" is left out
+	Params   map[string]string // repeated; empty values are left out
+	Hash     []byte            // Prepared.Hash repeated; nil is left out
+	Original *Intake           // OriginalDocument repeated; nil is left out
+}
+
+// Completed is a signed document made in two steps. It is written out, and then
+// closed, which frees what was kept for it.
+type Completed struct {
+	Result
+	close func() error
+}
+
+// Close may be called once.
+func (c *Completed) Close() error { return c.close() }
+
+// Complete puts a client's signature value into what Prepare left behind.
+//
+// Only a value that verifies spends the object, and only together with a
+// document that was made of it: whatever fails before leaves it as it was, except
+// that the fifth wrong value discards it. An object that is spent stays spent:
+// who did not get the answer prepares again.
+//
+// Faults: invalid_object_state for an object that is unknown, expired, spent,
+// discarded or being completed; invalid_signature_params for a wrong value and
+// for what does not agree with the first step; those of Sign.
+func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, error) {
+	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
+		return nil, errNoTwoSteps
+	}
+	record, err := s.usable(ctx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	stored, job, err := readJob(record.Job)
+	if err != nil {
+		return nil, err
+	}
+	if err := agrees(o, record, stored); err != nil {
+		return nil, err
+	}
+	format, ok := s.Formats[record.Type]
+	if !ok {
+		return nil, fmt.Errorf("signing: a prepared object of type %q, which this release does not serve", record.Type)
+	}
+	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
+	if !ok {
+		return nil, s.wrongValue(ctx, record)
+	}
+	job.Evidence = s.Evidence
+
+	lease, err := newID(s.Rand)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, lease, now, now.Add(leaseTime), wrongValues)
+	if err != nil {
+		return nil, err
+	}
+	if !leased {
+		// Something happened since we looked: another completion, most likely.
+		if _, err := s.usable(ctx, o.ID); err != nil {
+			return nil, err
+		}
+		return nil, objectState("is being completed by another request")
+	}
+	completed, err := s.completeLeased(ctx, o, record, job, format, stored.State, value, lease)
+	if err != nil {
+		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, lease))
+	}
+	return completed, nil
+}
+
+// completeLeased makes the document and spends the object.
+func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, lease string) (_ *Completed, err error) {
+	var open []io.Closer
+	closeAll := func() error {
+		var errs []error
+		for _, c := range open {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll())
+		}
+	}()
+	for _, d := range []struct {
+		name string
+		to   *sig.Document
+	}{{record.Document, &job.Document}, {record.Original, &job.Original}} {
+		if d.name == "" {
+			continue
+		}
+		b, err := s.Blobs.OpenBlob(ctx, d.name)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, b)
+		*d.to = b
+	}
+	if err := sameOriginal(ctx, o.Original, job.Original); err != nil {
+		return nil, err
+	}
+	result, err := format.Finish(ctx, job, state, value)
+	if err != nil {
+		return nil, translate(err)
+	}
+	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, lease, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	if !spent {
+		return nil, objectState("took too long to complete and may have been completed by another request")
+	}
+	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
+}
+
+// usable finds an object that may be completed.
+func (s *Service) usable(ctx context.Context, id string) (*PreparedRecord, error) {
+	record, found, err := s.Prepared.FindPrepared(ctx, strings.TrimSpace(id))
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, objectState("is not known here, or its time is over")
+	case !record.SpentAt.IsZero():
+		return nil, objectState("was used already: it can be used once")
+	case !s.Now().Before(record.ExpiresAt):
+		return nil, objectState("has expired")
+	case record.Failures >= wrongValues:
+		return nil, objectState("was discarded after wrong signature values")
+	}
+	return record, nil
+}
+
+func objectState(what string) error {
+	return fault.New(fault.InvalidObjectState, "CacheObjectId: the prepared object "+what+"; presign again")
+}
+
+// wrongValue counts a value that does not verify.
+func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord) error {
+	n, err := s.Prepared.FailPrepared(ctx, record.ID)
+	if err != nil {
+		return err
+	}
+	const what = "SignatureValue is no signature over HashValue by the key of RawCertificate"
+	if n < wrongValues {
+		return fault.Newf(fault.InvalidSignatureParams, "%s; after %d more wrong ones the prepared object is discarded", what, wrongValues-n)
+	}
+	err = fault.New(fault.InvalidSignatureParams, what+"; the prepared object is discarded: presign again")
+	return errors.Join(err, s.forget(ctx, record))
+}
+
+// acceptable returns the value in the form in which it verifies: as it came, or
+// with its octets in reverse, as programs built on the CryptoAPI of Windows
+// return values of GOST keys.
+func acceptable(cert *x509gost.Certificate, digest, value []byte) ([]byte, bool) {
+	d := suite.Digest{Hash: cert.Suite.Hash, Sum: digest}
+	if cert.Suite.Verify(cert.PublicKey, d, value) == nil {
+		return value, true
+	}
+	reversed := slices.Clone(value)
+	slices.Reverse(reversed)
+	if cert.Suite.Verify(cert.PublicKey, d, reversed) == nil {
+		return reversed, true
+	}
+	return nil, false
+}
+
+// agrees compares what the second step repeats of the first one. It costs no
+// attempt: the value was not looked at yet.
+func agrees(o *CompleteOrder, record *PreparedRecord, stored *storedJob) error {
+	if o.Type != "" && !strings.EqualFold(o.Type, record.Type) {
+		return contradiction("SignatureType", "is %q, but the object was prepared for %s", abbreviate(o.Type), record.Type)
+	}
+	if o.Hash != nil && !bytes.Equal(o.Hash, stored.Digest) {
+		return contradiction("SignedHashValue", "is not the HashValue that was given for this object")
+	}
+	given := sig.Params(stored.Params).Reader()
+	keys := make([]string, 0, len(o.Params))
+	for key := range o.Params {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		again := strings.TrimSpace(o.Params[key])
+		if again == "" || equalParameter(again, given.String(key)) {
+			continue
+		}
+		name := abbreviate(strings.TrimSpace(key))
+		if !given.Given(key) {
+			return contradiction(name, "was not given when the object was prepared: give it to presign")
+		}
+		return contradiction(name, "differs from what was given when the object was prepared")
+	}
+	return nil
+}
+
+// equalParameter compares two values of a parameter. Letter case means nothing in
+// the names of enumerations and in booleans, and a boolean may be a number; in
+// what may be a text or Base64 it counts.
+func equalParameter(a, b string) bool {
+	if a == b {
+		return true
+	}
+	word := func(s string) string {
+		switch s = strings.ToLower(s); s {
+		case "true":
+			return "1"
+		case "false":
+			return "0"
+		}
+		return s
+	}
+	const longest = 16 // of the names of enumerations
+	return len(a) <= longest && len(b) <= longest && word(a) == word(b)
+}
+
+func contradiction(key, format string, args ...any) error {
+	return fault.Newf(fault.InvalidSignatureParams, key+": "+format, args...)
+}
+
+// sameOriginal compares an OriginalDocument that is repeated with the kept one.
+func sameOriginal(ctx context.Context, again *Intake, kept sig.Document) error {
+	if again.isEmpty() {
+		return nil
+	}
+	differs := contradiction("OriginalDocument", "differs from what was given when the object was prepared")
+	if kept == nil || kept.Size() != again.Size() {
+		return differs
+	}
+	const piece = 64 << 10
+	one, other := make([]byte, piece), make([]byte, piece)
+	for at := int64(0); at < kept.Size(); at += piece {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(piece, kept.Size()-at)
+		if err := errors.Join(readFull(again, one[:n], at), readFull(kept, other[:n], at)); err != nil {
+			return err
+		}
+		if !bytes.Equal(one[:n], other[:n]) {
+			return differs
+		}
+	}
+	return nil
+}
+
+// readFull reads exactly len(p) octets.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("signing: reading a document: %w", err)
+}

@@ -1,0 +1,52 @@
+package signing
+
+import (
+	"context"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/sig"
+)
+
+// EnhanceOrder asks for a higher level of signatures made before. Document and
+// Original stay the caller's.
+type EnhanceOrder struct {
+	Type     string
+	Params   map[string]string // without OriginalDocument
+	Document *Intake           // the signed message
+	Original *Intake           // OriginalDocument; nil when absent
+}
+
+// Enhance raises signatures to the level that the parameters name; which of them
+// and what stays as it is, the format says. No key is used. Faults as of Sign.
+func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOrder) (Result, error) {
+	if o.Document.isEmpty() {
+		return nil, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
+	}
+	t, err := s.terms(ctx, o.Type, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	enhancer, ok := t.format.(sig.Enhancer)
+	if !ok {
+		return nil, fault.Newf(fault.InvalidSignatureParams, "SignatureType: a signature of type %s has no levels to be raised to", t.name)
+	}
+	if who.UserID != "" {
+		if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
+			return nil, err
+		}
+	}
+	job := &sig.Job{
+		Document: o.Document, Digests: o.Document.digests(),
+		Params: t.params, Time: s.Now(), Evidence: s.Evidence,
+	}
+	if !o.Original.isEmpty() {
+		job.Original = o.Original
+	}
+	result, err := enhancer.Enhance(ctx, job)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return result, nil
+}

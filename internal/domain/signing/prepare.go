@@ -1,0 +1,146 @@
+package signing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/sig"
+)
+
+// PrepareOrder is the first of two steps. Document and Original stay the caller's.
+type PrepareOrder struct {
+	Type        string
+	Params      map[string]string // without OriginalDocument
+	Document    *Intake
+	Original    *Intake // OriginalDocument; nil when absent
+	Certificate []byte  // the signer's: DER, PEM, or a PKCS #7 container that holds it
+	From        string  // address of a caller without a token: its quota goes by it
+}
+
+// Prepared is what the client needs for the step in its own hands.
+type Prepared struct {
+	ID   string // for Complete
+	Hash []byte // to be signed with the key of the certificate
+}
+
+// errNoTwoSteps is a fault of whoever put the program together.
+var errNoTwoSteps = errors.New("signing: two steps were not wired")
+
+// Prepare says what a client has to sign with its own key and keeps all that
+// Complete needs, durably and for every process of the service. The certificate
+// may be anyone's: nothing here vouches for it, the signature only proves that
+// the client holds its key. Faults as of Sign, and too_many_requests when the
+// quotas of prepared objects are used up.
+func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOrder) (*Prepared, error) {
+	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
+		return nil, errNoTwoSteps
+	}
+	if o.Document.isEmpty() {
+		return nil, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
+	}
+	t, err := s.terms(ctx, o.Type, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	caller := "address:" + o.From
+	if who.UserID != "" {
+		caller = "user:" + who.UserID
+		if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
+			return nil, err
+		}
+	}
+	now := s.Now()
+	cert, chain, err := s.readCertificate(o.Certificate, now)
+	if err != nil {
+		return nil, err
+	}
+	job := &sig.Job{
+		Document: o.Document, Digests: o.Document.digests(),
+		Certificate: cert, Chain: chain,
+		Params: t.params, Time: now, Evidence: s.Evidence,
+	}
+	if !o.Original.isEmpty() {
+		job.Original = o.Original
+	}
+	prepared, err := t.format.Prepare(ctx, job)
+	if err != nil {
+		return nil, translate(err)
+	}
+	id, err := s.keep(ctx, caller, t, o.Params, job, prepared)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{ID: id, Hash: prepared.Digest.Sum}, nil
+}
+
+// keep makes a prepared object durable: first the documents, then the row that
+// names them, so that a row never names what is not there. Documents without a
+// row are swept when their time is over.
+func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
+	rules := s.TwoStep.withDefaults()
+	record := &PreparedRecord{
+		Caller: caller, Type: t.name, Octets: job.Document.Size(),
+		CreatedAt: job.Time, ExpiresAt: job.Time.Add(rules.Life),
+	}
+	if record.ID, err = newID(s.Rand); err != nil {
+		return "", err
+	}
+	if record.Job, err = storeJob(job, t, params, prepared); err != nil {
+		return "", err
+	}
+	record.Octets += int64(len(record.Job))
+
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.forget(ctx, record))
+		}
+	}()
+	// A completion may begin in the last moment, and clocks differ a little.
+	needed := record.ExpiresAt.Add(leaseTime + time.Minute)
+	if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
+		return "", err
+	}
+	if job.Original != nil {
+		record.Octets += job.Original.Size()
+		if record.Original, err = s.Blobs.KeepBlob(ctx, job.Original, needed); err != nil {
+			return "", err
+		}
+	}
+	added, err := s.Prepared.AddPrepared(ctx, record, rules.All, rules.Caller)
+	if err != nil {
+		return "", err
+	}
+	if !added {
+		return "", fault.New(fault.TooManyRequests, "too many objects or too many octets are prepared already: complete them, or wait until they expire")
+	}
+	return record.ID, nil
+}
+
+// forget removes the documents of an object, even for a client that is gone.
+func (s *Service) forget(ctx context.Context, p *PreparedRecord) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, name := range []string{p.Document, p.Original} {
+		if name != "" {
+			errs = append(errs, s.Blobs.RemoveBlob(ctx, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newID draws a name that cannot be guessed: 122 random bits.
+func newID(rand io.Reader) (string, error) {
+	id, err := uuid.NewRandomFromReader(rand)
+	if err != nil {
+		return "", fmt.Errorf("signing: naming a prepared object: %w", err)
+	}
+	return id.String(), nil
+}

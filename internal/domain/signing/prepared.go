@@ -1,0 +1,191 @@
+package signing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// TwoStep are the rules of prepared objects. A zero field means its default.
+type TwoStep struct {
+	Life   time.Duration // between presign and postsign; default 900 s
+	All    Quota         // of the installation; default 100 000 objects, 16 GiB
+	Caller Quota         // of one caller; default 10 000 objects, 4 GiB
+}
+
+// Quota bounds what is prepared and not yet completed or expired.
+type Quota struct {
+	Objects int64
+	Octets  int64 // documents and states together
+}
+
+func (r TwoStep) withDefaults() TwoStep {
+	set := func(v *int64, value int64) {
+		if *v == 0 {
+			*v = value
+		}
+	}
+	if r.Life == 0 {
+		r.Life = 900 * time.Second
+	}
+	set(&r.All.Objects, 100_000)
+	set(&r.All.Octets, 16<<30)
+	set(&r.Caller.Objects, 10_000)
+	set(&r.Caller.Octets, 4<<30)
+	return r
+}
+
+const (
+	// wrongValues is how many wrong values discard a prepared object.
+	wrongValues = 5
+	// leaseTime is how long one completion may take before another may try. It
+	// covers the time stamps and revocation data of the highest level.
+	leaseTime = 3 * time.Minute
+)
+
+// PreparedRecord is a prepared object as it is stored.
+type PreparedRecord struct {
+	ID        string // GUID; what clients know as CacheObjectId
+	Caller    string // whose quota it counts in; never empty
+	Type      string // name of the format
+	Job       []byte // what Complete goes on from; the service's own form
+	Document  string // name in Blobs
+	Original  string // name in Blobs; "" is none
+	Octets    int64  // what it counts in the quotas
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	Failures  int       // wrong values so far
+	SpentAt   time.Time // zero until it was completed
+}
+
+// PreparedStore keeps prepared objects. Each method is one atomic step, whatever
+// other processes do at the same time.
+type PreparedStore interface {
+	// AddPrepared keeps p when it fits into both quotas, of the installation and
+	// of the caller; otherwise it reports false and keeps nothing.
+	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota) (added bool, err error)
+	// FindPrepared reads an object, spent and expired ones too. It reports false
+	// when there is none of this name.
+	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)
+	// FailPrepared counts a wrong value and returns how many there were.
+	FailPrepared(ctx context.Context, id string) (failures int, err error)
+	// LeasePrepared gives the object to one completion until a time. It reports
+	// false when another has it, or it is spent, expired, or had wrong values too
+	// many.
+	LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (leased bool, err error)
+	// ReleasePrepared ends a lease without having spent the object.
+	ReleasePrepared(ctx context.Context, id, lease string) error
+	// SpendPrepared marks the object as completed by the holder of the lease,
+	// forgets its job and takes it out of the quotas. It reports false when the
+	// lease is not the holder's any more.
+	SpendPrepared(ctx context.Context, id, lease string, now time.Time) (spent bool, err error)
+	// SweepPrepared deletes what has expired.
+	SweepPrepared(ctx context.Context, now time.Time) error
+}
+
+// Blobs keep documents durably under names that every process of the service
+// understands.
+type Blobs interface {
+	// KeepBlob copies a document. When it returns, the copy survives a power cut.
+	// Nobody needs it after expires.
+	KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (name string, err error)
+	// OpenBlob opens a kept document for reading.
+	OpenBlob(ctx context.Context, name string) (Blob, error)
+	// RemoveBlob deletes one; that it is gone already is no error.
+	RemoveBlob(ctx context.Context, name string) error
+	// SweepBlobs deletes what nobody needs any more.
+	SweepBlobs(ctx context.Context, now time.Time) error
+}
+
+// Blob is a kept document, open for reading.
+type Blob interface {
+	sig.Document
+	io.Closer
+}
+
+// Sweep deletes prepared objects and documents whose time is over.
+func (s *Service) Sweep(ctx context.Context) error {
+	if s.Prepared == nil || s.Blobs == nil {
+		return nil
+	}
+	now := s.Now()
+	return errors.Join(s.Prepared.SweepPrepared(ctx, now), s.Blobs.SweepBlobs(ctx, now))
+}
+
+// jobVersion is the form of storedJob. Complete knows every version that was ever
+// written: another release may have prepared the object.
+const jobVersion = 1
+
+// storedJob is PreparedRecord.Job.
+type storedJob struct {
+	Version     int               `json:"v"`
+	Params      map[string]string `json:"params"`  // as the client gave them
+	Address     string            `json:"address"` // of the time-stamp service to use; "" where none is needed
+	Certificate []byte            `json:"certificate"`
+	Chain       [][]byte          `json:"chain"`
+	Digest      []byte            `json:"digest"`    // what the client signs
+	Documents   []storedDigest    `json:"documents"` // of the document, as they came in
+	State       []byte            `json:"state"`
+	Time        time.Time         `json:"time"`
+}
+
+type storedDigest struct {
+	Hash string `json:"hash"` // suite.Hash.Name
+	Sum  []byte `json:"sum"`
+}
+
+// storeJob writes a job down; params are those the client gave.
+func storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
+	j := storedJob{
+		Version: jobVersion, Params: params, Address: t.address,
+		Certificate: job.Certificate.Raw, Digest: prepared.Digest.Sum, State: prepared.State, Time: job.Time,
+	}
+	for _, c := range job.Chain {
+		j.Chain = append(j.Chain, c.Raw)
+	}
+	for _, d := range job.Digests {
+		j.Documents = append(j.Documents, storedDigest{d.Hash.Name, d.Sum})
+	}
+	return json.Marshal(j)
+}
+
+// readJob is the inverse, without what Blobs keep. The params of the job are
+// complete; those of the answer are the client's.
+func readJob(text []byte) (*storedJob, *sig.Job, error) {
+	var j storedJob
+	if err := json.Unmarshal(text, &j); err != nil {
+		return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
+	}
+	if j.Version != jobVersion {
+		return nil, nil, fmt.Errorf("signing: a prepared object of version %d, this release knows %d", j.Version, jobVersion)
+	}
+	t := &terms{params: j.Params}
+	if j.Address != "" {
+		t.stampBy(j.Address)
+	}
+	job := &sig.Job{Params: t.params, Time: j.Time}
+	var err error
+	if job.Certificate, err = x509gost.ParseCertificate(j.Certificate); err != nil {
+		return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
+	}
+	for _, der := range j.Chain {
+		c, err := x509gost.ParseCertificate(der)
+		if err != nil {
+			return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
+		}
+		job.Chain = append(job.Chain, c)
+	}
+	for _, d := range j.Documents {
+		if h, ok := suite.HashByName(d.Hash); ok {
+			job.Digests = append(job.Digests, suite.Digest{Hash: h, Sum: d.Sum})
+		}
+	}
+	return &j, job, nil
+}

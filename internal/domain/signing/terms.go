@@ -1,0 +1,151 @@
+package signing
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/sig"
+)
+
+// terms are the type and the parameters of an order once the policy of the
+// installation has looked at them.
+type terms struct {
+	name    string // of the type, as the specification writes it
+	format  sig.Format
+	params  sig.Params
+	address string // TSPAddress in params, where the policy decided it; else ""
+}
+
+// tspAddress is the parameter with the address of a time-stamp service.
+const tspAddress = "TSPAddress"
+
+// terms finds the format of a type and asks the policy about type and parameters.
+// The parameters it returns hold the address of the time-stamp service to use.
+func (s *Service) terms(ctx context.Context, signatureType string, params map[string]string) (*terms, error) {
+	name, format, err := s.format(signatureType)
+	if err != nil {
+		return nil, err
+	}
+	t := &terms{name: name, format: format, params: params}
+	overHash, err := isOverHash(t.params)
+	if err != nil {
+		return nil, translate(err)
+	}
+	if err := s.Policy.PermitType(name, overHash); err != nil {
+		return nil, err
+	}
+	if needsTimeStamp(t.params) {
+		r := t.params.Reader()
+		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
+		if err != nil {
+			return nil, wrongAddress(err)
+		}
+		t.stampBy(address)
+	}
+	return t, nil
+}
+
+// stampBy puts the address to use in the place of the one that was asked for.
+func (t *terms) stampBy(address string) {
+	t.params = maps.Clone(t.params)
+	for key := range t.params {
+		if strings.EqualFold(strings.TrimSpace(key), tspAddress) {
+			delete(t.params, key)
+		}
+	}
+	t.params[tspAddress], t.address = address, address
+}
+
+// wrongAddress makes every refusal of an address a wrong parameter: the
+// specification knows no other code for it.
+func wrongAddress(err error) error {
+	if f, ok := fault.As(err); ok {
+		return fault.New(fault.InvalidSignatureParams, f.Message).With(err)
+	}
+	return err
+}
+
+// needs are the types of the interface that this service may lack, with the
+// parameter each cannot do without: a client that sent neither learns both.
+var needs = []struct{ name, parameter string }{
+	{"XMLDSig", "XMLDsigType"},
+	{"PDF", "PDFFormat"},
+}
+
+// format finds the format for a Signature.Type, letter case ignored.
+func (s *Service) format(signatureType string) (string, sig.Format, error) {
+	for name, f := range s.Formats {
+		if strings.EqualFold(name, signatureType) {
+			return name, f, nil
+		}
+	}
+	names := make([]string, 0, len(s.Formats))
+	for name := range s.Formats {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, later := range needs {
+		if strings.EqualFold(later.name, signatureType) {
+			return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %s, which also needs the parameter %s, is not served by this release: use one of %s",
+				later.name, later.parameter, strings.Join(names, ", "))
+		}
+	}
+	return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %q is not served here: use one of %s",
+		abbreviate(signatureType), strings.Join(names, ", "))
+}
+
+// isOverHash reads the parameter that policy needs before a format reads them all.
+func isOverHash(p sig.Params) (bool, error) {
+	r := p.Reader()
+	over := r.Bool("Hash", false)
+	return over, r.Err()
+}
+
+// stamped are the values of parameters that ask for a time stamp, by name and by
+// number. Their formats know more of them; this much has to be known before one
+// of them opens a connection.
+var stamped = map[string][]string{
+	"CADESType": {"T", "2", "XLT1", "1"},
+}
+
+func needsTimeStamp(p sig.Params) bool {
+	r := p.Reader()
+	for key, values := range stamped {
+		asked := r.String(key)
+		if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, asked) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// translate turns the sentinels of the signature formats into faults. It is the
+// only place that does.
+func translate(err error) error {
+	var params *sig.ErrParams
+	var document *sig.ErrDocument
+	var evidence *sig.ErrEvidence
+	switch {
+	case errors.As(err, &params):
+		return fault.New(fault.InvalidSignatureParams, params.Error()).With(err)
+	case errors.As(err, &document):
+		return fault.New(fault.InvalidContent, document.Error()).With(err)
+	case errors.As(err, &evidence):
+		// The specification has one code for what is no fault of the client.
+		return fault.New(fault.Failed, evidence.What+": "+evidence.Text).With(err)
+	}
+	return err
+}
+
+// abbreviate keeps a client's text in an error message short.
+func abbreviate(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+// Package limit owns how often callers that are not identified may call, by
+// their address.
+package limit
+
+import (
+	"container/list"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"tamga/internal/domain/fault"
+)
+
+// Limiter counts the calls of each address. It is safe for concurrent use and
+// belongs to one process: behind several, each admits as much.
+type Limiter struct {
+	every rate.Limit
+	burst int
+	most  int
+	now   func() time.Time
+
+	mu     sync.Mutex
+	recent *list.List // of *caller, the latest first
+	known  map[string]*list.Element
+}
+
+// caller is one address, or one network of IPv6.
+type caller struct {
+	key    string
+	bucket *rate.Limiter
+}
+
+// New returns a limiter that lets each address call perSecond times a second in
+// the long run and burst times at once. It remembers the most addresses that
+// called last; one that was forgotten begins anew, so most should be more than a
+// stranger has.
+func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
+	return &Limiter{
+		every: rate.Limit(perSecond), burst: burst, most: most, now: now,
+		recent: list.New(), known: map[string]*list.Element{},
+	}
+}
+
+// Admit counts a call. The fault is too_many_requests.
+func (l *Limiter) Admit(remote string) error {
+	key := network(remote)
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.known[key]
+	if ok {
+		l.recent.MoveToFront(e)
+	} else {
+		e = l.recent.PushFront(&caller{key, rate.NewLimiter(l.every, l.burst)})
+		l.known[key] = e
+		for l.recent.Len() > l.most {
+			last := l.recent.Back()
+			delete(l.known, l.recent.Remove(last).(*caller).key)
+		}
+	}
+	if !e.Value.(*caller).bucket.AllowN(now, 1) {
+		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again")
+	}
+	return nil
+}
+
+// network is what counts as one caller: an IPv4 address, or the /64 of an IPv6
+// address, since whoever has one of its addresses has them all.
+func network(remote string) string {
+	a, err := netip.ParseAddr(remote)
+	if err != nil {
+		return remote
+	}
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

@@ -1,0 +1,70 @@
+package limit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+func TestAdmit(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	l := New(2, 3, 100, func() time.Time { return now })
+	for i, c := range []struct {
+		after  time.Duration
+		remote string
+		want   bool
+	}{
+		{0, "192.0.2.1", true},
+		{0, "192.0.2.1", true},
+		{0, "::ffff:192.0.2.1", true}, // the same in IPv6
+		{0, "192.0.2.1", false},
+		{0, "192.0.2.2", true}, // another has its own count
+		{499 * time.Millisecond, "192.0.2.1", false},
+		{time.Millisecond, "192.0.2.1", true},
+		{0, "192.0.2.1", false},
+		{time.Hour, "192.0.2.1", true}, // an hour saves up no more than a burst
+		{0, "192.0.2.1", true},
+		{0, "192.0.2.1", true},
+		{0, "192.0.2.1", false},
+		{0, "2001:db8::1", true},
+		{0, "2001:db8::2", true},
+		{0, "2001:db8:0:0:ffff::", true},
+		{0, "2001:db8::3", false}, // one network
+		{0, "2001:db8:0:1::3", true},
+		{0, "@", true}, // a socket without an address is one caller
+		{0, "@", true},
+		{0, "@", true},
+		{0, "@", false},
+	} {
+		now = now.Add(c.after)
+		err := l.Admit(c.remote)
+		if (err == nil) != c.want || err != nil && !fault.Is(err, fault.TooManyRequests) {
+			t.Errorf("row %d, %s: %v, want admitted %v", i, c.remote, err, c.want)
+		}
+	}
+}
+
+// The table does not grow, and who called last is not forgotten.
+func TestTableIsBounded(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	l := New(1, 1, 10, func() time.Time { return now })
+	if err := l.Admit("192.0.2.1"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if err := l.Admit(fmt.Sprintf("198.51.100.%d", i%5)); i < 5 && err != nil {
+			t.Error(err)
+		}
+		if err := l.Admit(fmt.Sprintf("10.0.%d.%d", i/256, i%256)); err != nil {
+			t.Error(err)
+		}
+		if err := l.Admit("192.0.2.1"); err == nil {
+			t.Fatalf("after %d others the address is forgotten", i)
+		}
+		if len(l.known) > 10 || l.recent.Len() != len(l.known) {
+			t.Fatalf("%d and %d addresses are kept", len(l.known), l.recent.Len())
+		}
+	}
+}

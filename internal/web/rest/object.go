@@ -1,0 +1,122 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tamga/internal/domain/fault"
+)
+
+// copier writes values down again as JSON text, key by key as they came and
+// without white space between them.
+type copier struct {
+	r   *reader
+	out []byte
+}
+
+// copyObject reads the object before which the reader stands and returns its
+// text. One of more than ShortBlob octets is a fault.
+func (r *reader) copyObject() ([]byte, error) {
+	c := &copier{r: r}
+	err := c.value()
+	return c.out, err
+}
+
+func (c *copier) put(p ...byte) error {
+	if len(c.out)+len(p) > ShortBlob {
+		return c.r.wrong(fmt.Sprintf("an object of at most %d octets", ShortBlob))
+	}
+	c.out = append(c.out, p...)
+	return c.r.keep(len(p))
+}
+
+// quote puts what the reader read last as a string.
+func (c *copier) quote() error {
+	text, err := json.Marshal(string(c.r.text))
+	if err != nil {
+		return err
+	}
+	return c.put(text...)
+}
+
+// comma separates what is not the first.
+func (c *copier) comma(first bool) error {
+	if first {
+		return nil
+	}
+	return c.put(',')
+}
+
+func (c *copier) value() error {
+	r := c.r
+	kind, err := r.token()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case '"':
+		r.r++
+		// One octet more than fits makes put refuse it.
+		if _, err := r.str(ShortBlob + 1); err != nil {
+			return err
+		}
+		return c.quote()
+	case '{':
+		return c.object()
+	case '[':
+		return c.array()
+	case 't', 'f', 'n':
+		word := map[byte]string{'t': "true", 'f': "false", 'n': "null"}[kind]
+		if err := r.literal(word); err != nil {
+			return err
+		}
+		return c.put([]byte(word)...)
+	}
+	if err := r.number(maxNumber); err != nil {
+		return err
+	}
+	return c.put(r.text...)
+}
+
+func (c *copier) object() error {
+	if err := c.put('{'); err != nil {
+		return err
+	}
+	first := true
+	err := c.r.object(func(_ []byte, long bool) error {
+		if long {
+			return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", c.r.where(), maxName)
+		}
+		if err := c.comma(first); err != nil {
+			return err
+		}
+		first = false
+		if err := c.quote(); err != nil {
+			return err
+		}
+		if err := c.put(':'); err != nil {
+			return err
+		}
+		return c.value()
+	})
+	if err != nil {
+		return err
+	}
+	return c.put('}')
+}
+
+func (c *copier) array() error {
+	if err := c.put('['); err != nil {
+		return err
+	}
+	err := c.r.array(func(i int) error {
+		if err := c.comma(i == 0); err != nil {
+			return err
+		}
+		return c.value()
+	})
+	if err != nil {
+		return err
+	}
+	return c.put(']')
+}

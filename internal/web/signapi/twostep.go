@@ -1,0 +1,194 @@
+package signapi
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// preSignRequest is PreSignArgs of the specification.
+type preSignRequest struct {
+	Body struct {
+		Document        rest.Blob
+		RawCertificate  rest.Blob
+		SignatureType   rest.Text
+		SignatureParams map[string]rest.Blob
+	}
+}
+
+// preSignResponse is DSSPreSignResponse. Of existing clients one reads the name of
+// the object only as a server of the family once wrote it, with the Cyrillic
+// letter U+0421 in front.
+type preSignResponse struct {
+	HashValue             []byte
+	CacheObjectID         string `json:"CacheObjectId"`
+	CacheObjectIDCyrillic string `json:"\u0421acheObjectId"`
+}
+
+func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, error) {
+	body := &r.Body
+	var none preSignResponse
+	if body.Document.Empty() {
+		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
+	}
+	order := &signing.PrepareOrder{Type: typeName(body.SignatureType), From: rest.Remote(ctx)}
+	var err error
+	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
+		return none, err
+	}
+	if order.Document, err = intake(body.Document); err != nil {
+		return none, err
+	}
+	if order.Params, order.Original, err = readParameters("SignatureParams", body.SignatureParams); err != nil {
+		return none, err
+	}
+	prepared, err := a.signer.Prepare(ctx, rest.Caller(ctx), order)
+	if err != nil {
+		return none, err
+	}
+	rest.Concerning(ctx, preparedObject(prepared.ID))
+	return preSignResponse{prepared.Hash, prepared.ID, prepared.ID}, nil
+}
+
+// postSignRequest is PostSignArgs with what existing clients repeat of the first step.
+type postSignRequest struct {
+	Body struct {
+		CacheObjectID         rest.Text `json:"CacheObjectId"`
+		CacheObjectIDCyrillic rest.Text `json:"\u0421acheObjectId"`
+		SignatureType         rest.Text
+		SignatureValue        rest.Blob
+		SignedHashValue       rest.Blob
+		SignatureParams       map[string]rest.Blob
+	}
+}
+
+func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, error) {
+	body := &r.Body
+	id := string(body.CacheObjectID)
+	switch other := string(body.CacheObjectIDCyrillic); {
+	case id == "":
+		id = other
+	case other != "" && other != id:
+		return rest.Stream{}, fault.New(fault.InvalidParameters, "CacheObjectId is given twice, with different values")
+	}
+	rest.Concerning(ctx, preparedObject(id))
+	switch {
+	case id == "":
+		return rest.Stream{}, fault.New(fault.InvalidObjectState, "CacheObjectId is missing or empty: send what presign answered")
+	case body.SignatureValue.Empty():
+		return rest.Stream{}, fault.New(fault.InvalidSignatureParams, "SignatureValue is missing or empty: send the signature over HashValue as Base64")
+	}
+	order := &signing.CompleteOrder{ID: id, Type: typeName(body.SignatureType)}
+	var err error
+	if order.Value, err = octets("SignatureValue", body.SignatureValue, fault.InvalidSignatureParams); err != nil {
+		return rest.Stream{}, err
+	}
+	if !body.SignedHashValue.Empty() {
+		if order.Hash, err = octets("SignedHashValue", body.SignedHashValue, fault.InvalidSignatureParams); err != nil {
+			return rest.Stream{}, err
+		}
+	}
+	if order.Params, order.Original, err = readParameters("SignatureParams", body.SignatureParams); err != nil {
+		return rest.Stream{}, err
+	}
+	completed, err := a.signer.Complete(ctx, order)
+	if err != nil {
+		return rest.Stream{}, err
+	}
+	rest.Afterwards(ctx, completed)
+	return rest.Stream{Content: completed}, nil
+}
+
+// rawCertificate reads a certificate, which is Base64 or, from some clients, PEM.
+func rawCertificate(b rest.Blob) ([]byte, error) {
+	if text, err := b.Text(); err == nil && strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") {
+		return []byte(text), nil
+	}
+	return octets("RawCertificate", b, fault.InvalidCertificate)
+}
+
+// octets reads a short value that is Base64, in lines or not.
+func octets(name string, b rest.Blob, code string) ([]byte, error) {
+	text, err := b.Text()
+	if err != nil {
+		return nil, recoded(err, code)
+	}
+	value, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return nil, fault.Newf(code, "%s is not Base64", name)
+	}
+	return value, nil
+}
+
+// preparedObject is a prepared object as the journal names it. A client may send
+// any text; only what can be a name is written down.
+func preparedObject(id string) string {
+	if len(id) != 36 || strings.Trim(id, "0123456789abcdef-") != "" {
+		return ""
+	}
+	return "prepared object " + id
+}
+
+// enhanceRequest is EnhanceSignatureArgs. The specification does not show the name
+// of the field with the signature: the first of six that is not empty counts.
+type enhanceRequest struct {
+	Body struct {
+		Signature       rest.Blob
+		SignatureValue  rest.Blob
+		SignedDocument  rest.Blob
+		SignedMessage   rest.Blob
+		Document        rest.Blob
+		Content         rest.Blob
+		SignatureType   rest.Text
+		SignatureParams map[string]rest.Blob
+	}
+}
+
+func (a *API) enhance(ctx context.Context, r enhanceRequest) (rest.Stream, error) {
+	b := &r.Body
+	for _, message := range []rest.Blob{b.Signature, b.SignatureValue, b.SignedDocument, b.SignedMessage, b.Document, b.Content} {
+		if !message.Empty() {
+			return a.enhanceOne(ctx, message, b.SignatureType, "SignatureParams", b.SignatureParams)
+		}
+	}
+	return rest.Stream{}, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
+}
+
+// enhanceSignatureRequest is the same in the shape of a signing request.
+type enhanceSignatureRequest struct {
+	Body struct {
+		Content   rest.Blob
+		Signature *signature
+	}
+}
+
+func (a *API) enhanceSignature(ctx context.Context, r enhanceSignatureRequest) (rest.Stream, error) {
+	switch {
+	case r.Body.Content.Empty():
+		return rest.Stream{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the signed message as Base64")
+	case r.Body.Signature == nil:
+		return rest.Stream{}, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
+	}
+	s := r.Body.Signature
+	return a.enhanceOne(ctx, r.Body.Content, s.Type, "Signature.Parameters", s.Parameters)
+}
+
+func (a *API) enhanceOne(ctx context.Context, message rest.Blob, signatureType rest.Text, where string, parameters map[string]rest.Blob) (rest.Stream, error) {
+	order := &signing.EnhanceOrder{Type: typeName(signatureType)}
+	var err error
+	if order.Document, err = intake(message); err != nil {
+		return rest.Stream{}, err
+	}
+	if order.Params, order.Original, err = readParameters(where, parameters); err != nil {
+		return rest.Stream{}, err
+	}
+	result, err := a.signer.Enhance(ctx, rest.Caller(ctx), order)
+	if err != nil {
+		return rest.Stream{}, err
+	}
+	return rest.Stream{Content: result}, nil
+}
