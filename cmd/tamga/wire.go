@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
@@ -54,7 +55,8 @@ type house struct {
 	authority *authority.Service
 	keys      *keys.Service
 	audit     audit.Log
-	tasks     []task // due now and then beside the handler, which adds them
+	network   *evidence.Source // once handler has opened it
+	tasks     []task           // due now and then beside the handler, which adds them
 }
 
 // task is work that is due now and then.
@@ -141,6 +143,9 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 }
 
 func (h *house) close() {
+	if h.network != nil {
+		h.network.Close()
+	}
 	if err := h.db.Close(); err != nil {
 		h.log.Error("closing the database", "error", err)
 	}
@@ -274,14 +279,15 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	network, err := h.openEvidence(h.config.Evidence, nil)
-	if err != nil {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if h.network, err = h.openEvidence(h.config.Evidence, countEvidence(registry)); err != nil {
 		return nil, err
 	}
 	two := &h.config.TwoStep
 	signer := &signing.Service{
 		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Spool: spool, Now: time.Now, Rand: rand.Reader,
-		Evidence: network, BatchItems: h.config.BatchItems,
+		Evidence: h.network, BatchItems: h.config.BatchItems,
 		Prepared: store.Prepared{DB: h.db}, Blobs: blobs, Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
@@ -307,15 +313,31 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-
 	mux := http.NewServeMux()
 	rest.MountAPI(mux, h.config.SignServer, gate, signatures.Routes())
 	rest.Mount(mux, h.config.IDP, gate, tokenapi.New(identity, clients).Routes())
 	rest.Mount(mux, "", gate, pkiapi.New(h.authority).Routes())
 	rest.Health(mux, h.db.Ping, rest.MetricsPage(registry), h.log)
 	return rest.Front(mux, h.log, rest.NewMetrics(registry)), nil
+}
+
+// countEvidence counts what is asked of other people's services.
+func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tamga_evidence_requests_total",
+		Help: "Time stamps, OCSP answers, CRLs and issuers asked for, by kind and outcome.",
+	}, []string{"kind", "outcome"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tamga_evidence_request_seconds",
+		Help: "How long the services of others took, by kind.",
+	}, []string{"kind"})
+	registry.MustRegister(requests, seconds)
+	return func(e evidence.Event) {
+		requests.WithLabelValues(e.Kind, e.Outcome).Inc()
+		if e.Host != "" {
+			seconds.WithLabelValues(e.Kind).Observe(e.Duration.Seconds())
+		}
+	}
 }
 
 // containerCertificates reads the certificates of a PKCS #7 container.

@@ -246,13 +246,12 @@ func services(list ...policy.TSPService) func(*Config) {
 
 // stamper is a time-stamp service; its fields spoil the answer.
 type stamper struct {
-	t       testing.TB
-	signer  party
-	before  func(w http.ResponseWriter, r *http.Request) (answered bool)
-	request func(*tsp.Request)
-	info    func(*tsp.Info)
-	answer  func([]byte) []byte
-	calls   atomic.Int32
+	t      testing.TB
+	signer party
+	before func(w http.ResponseWriter, r *http.Request) (answered bool)
+	info   func(*tsp.Info)
+	answer func([]byte) []byte
+	calls  atomic.Int32
 }
 
 func newStamper(t testing.TB) *stamper { return &stamper{t: t, signer: everybody().stamper} }

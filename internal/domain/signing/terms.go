@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/pki/chain"
 	"tamga/sig"
 )
 
@@ -137,6 +138,8 @@ func translate(err error) error {
 	case errors.As(err, &evidence):
 		// The specification has one code for what is no fault of the client.
 		return fault.New(fault.Failed, evidence.What+": "+evidence.Text).With(err)
+	case errors.Is(err, chain.ErrRevoked):
+		return fault.New(fault.InvalidCertificate, err.Error()).With(err)
 	}
 	return err
 }
