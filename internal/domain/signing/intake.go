@@ -58,7 +58,8 @@ type Intake struct {
 	spooled  bool
 	base     int64 // where the document begins in the room's file
 	size     int64
-	running  hash.Hash
+	running  hash.Hash // of a document in memory
+	beside   *digester // of a spooled one
 	digest   suite.Digest
 	finished bool
 	closed   bool
@@ -103,7 +104,10 @@ func (in *Intake) Write(p []byte) (int, error) {
 		in.room.memory -= n
 	}
 	in.size += n
-	if in.running != nil {
+	switch {
+	case in.beside != nil:
+		in.beside.write(p)
+	case in.running != nil:
 		in.running.Write(p)
 	}
 	return len(p), nil
@@ -128,6 +132,9 @@ func (in *Intake) turnToSpool() error {
 		return err
 	}
 	in.size = int64(len(kept))
+	if in.running != nil {
+		in.beside, in.running = newDigester(in.running), nil
+	}
 	return nil
 }
 
@@ -160,10 +167,13 @@ func (in *Intake) Finish() error {
 		return errIntakeState
 	}
 	in.finished = true
-	if in.running != nil {
+	switch {
+	case in.beside != nil:
+		in.digest.Sum = in.beside.finish()
+	case in.running != nil:
 		in.digest.Sum = in.running.Sum(nil)
-		in.running = nil
 	}
+	in.beside, in.running = nil, nil
 	return nil
 }
 
@@ -174,7 +184,10 @@ func (in *Intake) Close() error {
 	}
 	in.closed = true
 	in.room.memory += int64(len(in.memory))
-	in.memory, in.running = nil, nil
+	if in.beside != nil {
+		in.beside.abandon()
+	}
+	in.memory, in.running, in.beside = nil, nil, nil
 	if in.spooled {
 		return in.room.leave()
 	}
