@@ -129,6 +129,21 @@ func works() ([]work, error) {
 			})
 		}
 	}
+	for _, size := range []int{1 << 10, 64 << 10} {
+		two := [][]byte{make([]byte, size), make([]byte, size)}
+		rand.Read(two[0])
+		rand.Read(two[1])
+		all = append(all, work{
+			name: fmt.Sprintf("Streebog-256, two messages of %d octets", size), bytes: 2 * size,
+			ours: func(n int) error {
+				for range n {
+					streebog.SumMany256(two)
+				}
+				return nil
+			},
+			theirs: func(n int) error { _, err := engine.Digest("md_gost12_256", two[0], 2*n); return err },
+		})
+	}
 	for _, s := range []struct {
 		name string
 		set  *gost3410.Set

@@ -37,17 +37,19 @@ func TestConformance(t *testing.T) {
 	t.Run("test", func(t *testing.T) { gosttest.Hash(t, NewTest) })
 }
 
-// TestPsi4 compares the fourfold map with the map itself.
-func TestPsi4(t *testing.T) {
+// TestPsi compares the shorter ways with the map itself, many times.
+func TestPsi(t *testing.T) {
 	x := [4]uint64{0x0123456789abcdef, 0xfedcba9876543210, 0x0f1e2d3c4b5a6978, 0x8796a5b4c3d2e1f0}
 	for range 100 {
 		want := x
-		for range 4 {
-			psi(&want)
+		for i := range 61 {
+			want[0], want[1], want[2], want[3] = psi(want[0], want[1], want[2], want[3])
+			if got := four(x[0], x[1], x[3]); i == 3 && got != want[3] {
+				t.Fatalf("four times: %x, want %x", got, want[3])
+			}
 		}
-		psi4(&x)
-		if x != want {
-			t.Fatalf("%x, want %x", x, want)
+		if x = psi61(x[0], x[1], x[2], x[3]); x != want {
+			t.Fatalf("61 times: %x, want %x", x, want)
 		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 //go:embed testdata/*.txt
 var testdata embed.FS
 
-func TestKnownAnswers(t *testing.T) {
+func TestKnownAnswers(t *testing.T) { eachTwin(t, testKnownAnswers) }
+
+func testKnownAnswers(t *testing.T) {
 	for _, v := range gosttest.Vectors(t, testdata, "testdata/rfc7801.txt") {
 		c, err := NewCipher(v.Bytes(t, "Key"))
 		if err != nil {
@@ -35,18 +37,20 @@ func TestKnownAnswers(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	gosttest.Block(t, NewCipher, KeySize)
+	eachTwin(t, func(t *testing.T) { gosttest.Block(t, NewCipher, KeySize) })
 }
 
-// TestEncryptBlocks compares every number of blocks up to three groups, in place
-// and not, with the blocks one by one.
-func TestEncryptBlocks(t *testing.T) {
+// TestEncryptBlocks compares every number of blocks up to nine groups, in place and
+// not, with the blocks one by one.
+func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
+
+func testEncryptBlocks(t *testing.T) {
 	c, err := NewCipher([]byte("0123456789abcdef0123456789ABCDEF"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	many := c.(*block)
-	for n := range 13 {
+	for n := range 37 {
 		src := make([]byte, n*BlockSize)
 		for i := range src {
 			src[i] = byte(i * 7)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// blocksGeneric is blocks for every platform.
+// blocksGeneric is blocks for every platform, in any number.
 func blocksGeneric(s *state, p []byte) {
 	var m, k, x [8]uint64
 	for len(p) >= BlockSize {

@@ -5,10 +5,12 @@
 // significant of the first block, and a result is the octet string that
 // signatures and CMS carry. The RFC prints numbers the other way round.
 //
-// The implementation looks octets of the state up in tables, so its timing shows
-// through the cache which octets they were. It is for public data: documents,
-// attributes, certificates. Passwords, keys and shared secrets do not belong here
-// where an attacker shares the processor's cache.
+// On processors of the amd64 family with AVX-512 (F, BW, VL, VBMI) and GFNI the
+// implementation runs in constant time, for a given length, in vector registers.
+// Elsewhere, and under the build tag purego, it looks octets of the state up in
+// tables, so its timing shows through the cache which octets they were. There it is
+// for public data: documents, attributes, certificates; passwords, keys and shared
+// secrets do not belong here where an attacker shares the processor's cache.
 package streebog
 
 import (
@@ -125,25 +127,55 @@ func (d *digest) Sum(b []byte) []byte {
 	return append(b, sum[Size512-d.size:]...)
 }
 
-// sum is stage 3 of RFC 6986, section 8, on a copy of the state. The two last
-// compressions count no bits, which a state with a fresh counter expresses, so
-// that blocks is the only door to the compression function.
-func (d *digest) sum() (out [Size512]byte) {
-	s := d.state
-	var last [BlockSize]byte
-	copy(last[:], d.buf[:d.used])
-	last[d.used] = 1
-	n := s.n
-	blocks(&s, last[:])
-	addWord(&n, uint64(d.used)*8)
-
-	for _, word := range []*[8]uint64{&n, &s.sigma} {
-		final := state{h: s.h}
-		putWords(&last, word)
-		blocks(&final, last[:])
-		s.h = final.h
+// sum is stage 3 of RFC 6986, section 8, on a copy of the state.
+func (d *digest) sum() [Size512]byte {
+	var e ending
+	e.start(d)
+	for range endingBlocks {
+		blocks(&e.state, e.block[:])
+		e.next()
 	}
-	putWords(&out, &s.h)
+	return e.sum()
+}
+
+// An ending is stage 3 of RFC 6986, section 8: the state takes endingBlocks blocks,
+// each when next has laid it ready, which are the rest of the message, its bit count
+// and the sum of its blocks. The compressions of the last two count no bits, which a
+// state with a fresh counter expresses, so that blocks is the only door to the
+// compression function.
+type ending struct {
+	state
+	block         [BlockSize]byte
+	length, total [8]uint64
+	done          int // blocks taken
+}
+
+const endingBlocks = 3
+
+// start begins the ending of the message that d has taken.
+func (e *ending) start(d *digest) {
+	*e = ending{state: d.state, length: d.n}
+	addWord(&e.length, uint64(d.used)*8)
+	copy(e.block[:], d.buf[:d.used])
+	e.block[d.used] = 1
+}
+
+// next is called after each block.
+func (e *ending) next() {
+	e.done++
+	switch e.done {
+	case 1:
+		e.total = e.sigma
+		putWords(&e.block, &e.length)
+	case 2:
+		putWords(&e.block, &e.total)
+	}
+	e.n = [8]uint64{}
+}
+
+// sum returns the result after the last block.
+func (e *ending) sum() (out [Size512]byte) {
+	putWords(&out, &e.h)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/binary"
 	"hash"
+	"math"
 	"testing"
 
 	"tamga/gost/gosttest"
@@ -13,7 +14,9 @@ import (
 //go:embed testdata/*.txt
 var testdata embed.FS
 
-func TestKnownAnswers(t *testing.T) {
+func TestKnownAnswers(t *testing.T) { eachTwin(t, testKnownAnswers) }
+
+func testKnownAnswers(t *testing.T) {
 	for _, v := range gosttest.Vectors(t, testdata, "testdata/rfc6986.txt") {
 		m := v.Bytes(t, "Message")
 		for _, c := range []struct {
@@ -41,8 +44,10 @@ func TestKnownAnswers(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	t.Run("256", func(t *testing.T) { gosttest.Hash(t, New256) })
-	t.Run("512", func(t *testing.T) { gosttest.Hash(t, New512) })
+	eachTwin(t, func(t *testing.T) {
+		t.Run("256", func(t *testing.T) { gosttest.Hash(t, New256) })
+		t.Run("512", func(t *testing.T) { gosttest.Hash(t, New512) })
+	})
 }
 
 // TestCarry covers what short messages do not reach: carries through every word of
@@ -58,17 +63,27 @@ func TestCarry(t *testing.T) {
 		t.Errorf("carry through the bit count: %x, want %x", n, want)
 	}
 
-	s := state{sigma: [8]uint64{0: 1 << 63}}
-	var block [BlockSize]byte
-	for i := range 56 {
-		block[i] = 0xff
-	}
-	block[7] = 0x80
-	clear(block[:7])
-	blocks(&s, block[:])
-	if want := [8]uint64{7: 1}; s.sigma != want {
-		t.Errorf("carry through the sum: %x, want %x", s.sigma, want)
-	}
+	eachTwin(t, func(t *testing.T) {
+		s := state{n: [8]uint64{0: math.MaxUint64 - 511}, sigma: [8]uint64{0: 1 << 63}}
+		for i := 1; i < 7; i++ {
+			s.n[i] = math.MaxUint64
+		}
+		two, other := s, s
+		var block [BlockSize]byte
+		for i := 7; i < 56; i++ {
+			block[i] = 0xff
+		}
+		block[7] = 0x80
+		blocks(&s, block[:])
+		want := [8]uint64{7: 1}
+		if s.sigma != want || s.n != want {
+			t.Errorf("carry through sum and bit count: %x, %x, want %x", s.sigma, s.n, want)
+		}
+		blocksTwo(&two, &other, block[:], block[:])
+		if two != s || other != s {
+			t.Errorf("carry in two at once: %x, %x, want %x", two, other, s)
+		}
+	})
 }
 
 // states that no message leads to

@@ -1,0 +1,157 @@
+//go:build !purego
+
+package streebog
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// eachTwin runs f through every implementation that the processor has.
+func eachTwin(t *testing.T, f func(t *testing.T)) {
+	defer func(v bool) { vectorized = v }(vectorized)
+	if vectorized {
+		t.Run("avx512", f)
+	} else {
+		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable twin is tested")
+	}
+	vectorized = false
+	t.Run("portable", f)
+}
+
+// randomState returns a state that need not be one of a message: the twins agree on
+// all of them.
+func randomState(r *rand.Rand) (s state) {
+	for _, words := range []*[8]uint64{&s.h, &s.n, &s.sigma} {
+		for i := range words {
+			words[i] = r.Uint64()
+		}
+	}
+	return s
+}
+
+func FuzzTwins(f *testing.F) {
+	if !vectorized {
+		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+	}
+	for n := range 6 {
+		f.Add(uint64(n), byte(0), make([]byte, n*BlockSize))
+		f.Add(uint64(n), byte(n), make([]byte, 3*n*BlockSize+n))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, near byte, data []byte) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s, u := randomState(r), randomState(r)
+		if near > 0 { // a bit count about to run over, in the middle of the data
+			s.n[0] = math.MaxUint64 - 512*uint64(near) + 1
+			s.n[1] = math.MaxUint64
+		}
+		p := data[:len(data)&^(BlockSize-1)]
+		q := make([]byte, len(p))
+		for i := range q {
+			q[i] = byte(r.Uint32())
+		}
+		wantS, wantU := s, u
+		blocksGeneric(&wantS, p)
+		blocksGeneric(&wantU, q)
+
+		gotS, gotU := s, u
+		blocks(&gotS, p)
+		if gotS != wantS {
+			t.Fatalf("blocks: %x, want %x", gotS, wantS)
+		}
+		gotS = s
+		blocksTwo(&gotS, &gotU, p, q)
+		if gotS != wantS || gotU != wantU {
+			t.Fatalf("blocksTwo: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
+		}
+		gotS, gotU = s, u
+		blocksTwo(&gotU, &gotS, q, p)
+		if gotS != wantS || gotU != wantU {
+			t.Fatalf("blocksTwo, exchanged: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
+		}
+	})
+}
+
+// TestTwins is FuzzTwins on as many states as a test has time for, and on runs that
+// need several calls of the assembly.
+func TestTwins(t *testing.T) {
+	if !vectorized {
+		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 300 {
+		n := r.IntN(9) * BlockSize
+		if i%100 == 0 {
+			n = 2*longest + 3*BlockSize
+		}
+		p, q := make([]byte, n), make([]byte, n)
+		for i := range p {
+			p[i], q[i] = byte(r.Uint32()), byte(r.Uint32())
+		}
+		s, u := randomState(r), randomState(r)
+		wantS, wantU, two, alone := s, u, s, s
+		blocksGeneric(&wantS, p)
+		blocksGeneric(&wantU, q)
+		blocks(&alone, p)
+		blocksTwo(&two, &u, p, q)
+		if alone != wantS || two != wantS || u != wantU {
+			t.Fatalf("%d octets, state %d: the twins differ", n, i)
+		}
+	}
+}
+
+// TestIsomorphism checks that phi is what it claims and that L and S are what the
+// vectors take them for, against the tables of the standard.
+func TestIsomorphism(t *testing.T) {
+	phi, inverse := isomorphism()
+	// The product in Streebog's field: the top bit is the constant term.
+	mul := func(a, b byte) (p byte) {
+		for ; b > 0; b <<= 1 {
+			if b>>7 == 1 {
+				p ^= a
+			}
+			low := a & 1 // x^7, about to become x^8 = x^6+x^5+x^4+1
+			a = a>>1 ^ low*0x8e
+		}
+		return p
+	}
+	for x := range 256 {
+		x := byte(x)
+		if inverse[phi[x]] != x {
+			t.Fatalf("phi(%#x) does not lead back", x)
+		}
+		for y := range 256 {
+			y := byte(y)
+			if phi[x^y] != phi[x]^phi[y] {
+				t.Fatalf("phi(%#x+%#x) is not the sum", x, y)
+			}
+			if phi[mul(x, y)] != mulAES(phi[x], phi[y]) {
+				t.Fatalf("phi(%#x*%#x) is not the product", x, y)
+			}
+		}
+	}
+
+	factors := linearFactors(phi, inverse)
+	v := makeVectors()
+	for x := range 256 {
+		if got := v.sbox[phi[x]/64][phi[x]%64]; got != phi[pi[x]] {
+			t.Fatalf("S(%#x) is %#x, want %#x", x, inverse[got], pi[x])
+		}
+		for i := range factors {
+			for j, factor := range factors[i] {
+				got := inverse[mulAES(factor, phi[pi[x]])]
+				if want := byte(lpsTable[i][x] >> (8 * j)); got != want {
+					t.Fatalf("octet %d = %#x counts for octet %d of L(S) with %#x, want %#x", i, x, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestAlignment(t *testing.T) {
+	if a := uintptr(unsafe.Pointer(makeVectors())); a%64 != 0 {
+		t.Errorf("the vectors lie at %#x, want a multiple of 64 for speed", a)
+	}
+}
