@@ -2,6 +2,7 @@ package sig
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"tamga/pki/suite"
@@ -37,16 +38,17 @@ type Proof struct {
 type ErrEvidence struct {
 	// What names the kind of evidence: "time stamp", "revocation", "issuer".
 	What string
-	// Text says what is wrong with it and, where known, when it will be right.
+	// Text says what is wrong with it and, where known, when it will be right: the
+	// whole reason, for the client.
 	Text string
-	// Err is the cause, where there is one.
+	// Err is the cause, where there is one, for the log: it may name addresses.
 	Err error
 }
 
-// Error is "WHAT: text: cause".
+// Error is "WHAT: text: cause", for the log.
 func (e *ErrEvidence) Error() string {
 	s := e.What + ": " + e.Text
-	if e.Err != nil {
+	if e.Err != nil && !strings.HasSuffix(s, e.Err.Error()) {
 		s += ": " + e.Err.Error()
 	}
 	return s

@@ -84,7 +84,7 @@ func (c *collector) issuer(cert *x509gost.Certificate, more []*x509gost.Certific
 		return nil, err
 	}
 	if err := cert.CheckSignatureFrom(issuer); err != nil {
-		return nil, &sig.ErrEvidence{What: "issuer", Text: "what was found did not issue " + name(cert), Err: err}
+		return nil, &sig.ErrEvidence{What: "issuer", Text: "what was found did not issue " + name(cert) + ": " + err.Error(), Err: err}
 	}
 	c.issuers[string(cert.Raw)] = issuer
 	return issuer, nil
@@ -125,7 +125,7 @@ func (c *collector) fetch(cert, issuer *x509gost.Certificate, limit time.Time) (
 		err = errors.New("neither an OCSP answer nor a revocation list was found")
 	}
 	if err != nil {
-		return nil, &sig.ErrEvidence{What: "revocation", Text: "nothing usable about " + name(cert), Err: err}
+		return nil, &sig.ErrEvidence{What: "revocation", Text: "nothing usable about " + name(cert) + ": " + err.Error(), Err: err}
 	}
 	if !p.thisUpdate.Before(limit) {
 		return p, nil

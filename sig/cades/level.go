@@ -103,7 +103,7 @@ func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data 
 		return a, s, err
 	}
 	if s, err = readStamp(raw, c.known, func(*suite.Hash) suite.Digest { return d }); err != nil {
-		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
+		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used: " + err.Error(), Err: err}
 	}
 	return cms.NewAttribute(oid, raw), s, nil
 }

@@ -98,6 +98,7 @@ func TestLongTermRules(t *testing.T) {
 		{"certificate references changed", edit(cms.OIDCertificateRefs, flipLast), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
 		{"revocation references changed", edit(cms.OIDRevocationRefs, func(b []byte) []byte { b[bytes.Index(b, []byte{4, 32})+2] ^= 1; return b }), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
 		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
+		{"reference by an unknown digest", set(cms.OIDCertificateRefs, element(0x30, element(0x30, element(0x30, []byte{0x30, 4, 6, 2, 0x2a, 3, 4, 1, 0})))), []string{"time-stamp-invalid"}, "BES", "reference-not-checked", true},
 		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
 		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "XLT1", "", true}, // the last is one of the service
 		{"referenced certificate missing", edit(cms.OIDCertificateValues, without(w.root.Certificate.Raw)), []string{"reference-without-value"}, "BES", "", true},
