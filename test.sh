@@ -5,8 +5,9 @@
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
 #
 # The judges of our signatures are programs we did not write: OpenSSL with
-# gost-engine, GnuTLS and Bouncy Castle. They and PostgreSQL are Debian packages; run
-# as root this script installs those that are missing. Without them the tests that
+# gost-engine, Bouncy Castle, xmllint, xmlsec and Santuario (in the JDK). They and
+# PostgreSQL are Debian packages; run as root this script installs those that are
+# missing. Without them the tests that
 # need them are skipped in plain sight, and under CI=true they fail.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -24,11 +25,12 @@ needed=(
   libc6-dev:/usr/include/stdlib.h
   openssl:/usr/bin/openssl
   libengine-gost-openssl:/usr/lib/x86_64-linux-gnu/engines-3/gost.so
-  gnutls-bin:/usr/bin/certtool
   curl:/usr/bin/curl
   default-jdk-headless:/usr/bin/javac
   libbcprov-java:/usr/share/java/bcprov.jar
   libbcpkix-java:/usr/share/java/bcpkix.jar
+  libxml2-utils:/usr/bin/xmllint
+  xmlsec1:/usr/bin/xmlsec1
   postgresql:/usr/lib/postgresql
 )
 missing=()

@@ -35,6 +35,9 @@ type ErrDocument struct {
 	Text string
 	// Err is the cause, where a parser found one.
 	Err error
+	// OtherKind tells that the input is no document of the kind the type is made
+	// for at all, such as text sent to be signed as XML.
+	OtherKind bool
 }
 
 // Error is "WHAT: text: cause".

@@ -17,6 +17,7 @@ import (
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
 )
 
 // verifyCommand judges signatures without asking anybody: what it may trust and
@@ -116,12 +117,12 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 	defer in.close()
 	check.Document = in.document
 	r.Format, r.Notes = in.format, append(r.Notes, in.notes...)
-	if in.message == nil && check.Certificate == nil {
+	if in.format == "raw" && check.Certificate == nil {
 		return nil, fmt.Errorf("%s holds %d octets that are no CMS message: to check them as a bare signature, name the signer's certificate with --cert", v.File, in.document.Size())
 	}
 
 	original := v.Original
-	needed := in.message == nil || in.message.Detached
+	needed := in.format == "raw" || in.message != nil && in.message.Detached
 	if original == "" && v.Hash == "" && needed {
 		var ok bool
 		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
@@ -143,10 +144,7 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 		}
 	}
 
-	var format sig.Verifier = cades.New()
-	if in.message == nil {
-		format = raw.New()
-	}
+	format := map[string]sig.Verifier{"cms": cades.New(), "xml": xmldsig.New(), "raw": raw.New()}[in.format]
 	bar.stage("checking", -1)
 	report, err := format.Verify(c.ctx, check)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"tamga/pki/cms"
 	"tamga/sig"
+	"tamga/sig/xmldsig"
 )
 
 // document is a file as sig.Document; it may be larger than memory.
@@ -53,8 +54,8 @@ func openDocument(path string, bar *progress) (*document, error) {
 // signedInput is FILE of verify, recognised.
 type signedInput struct {
 	document *document
-	format   string       // "cms" or "raw"
-	message  *cms.Message // nil for a bare signature
+	format   string       // "cms", "xml" or "raw"
+	message  *cms.Message // of "cms"
 	notes    []string
 	close    func()
 }
@@ -105,8 +106,12 @@ func (in *signedInput) recognise(ctx context.Context, path string) error {
 		}
 		return nil
 	}
+	if xmldsig.LooksLikeXML(head) && !isBare(head) {
+		in.format = "xml"
+		return nil
+	}
 	if other := otherKind(head, size); other != "" {
-		return fmt.Errorf("%s is %s: a CMS message (DER, BER, PEM or Base64) or a bare signature expected", path, other)
+		return fmt.Errorf("%s is %s: a CMS message (DER, BER, PEM or Base64), XML or a bare signature expected", path, other)
 	}
 	in.format = "raw"
 	return nil
@@ -272,6 +277,14 @@ func (t *base64Text) begin() error {
 	}
 }
 
+// isBare tells that octets which begin like XML are a bare signature that does so
+// by chance: XML begins with sixteen characters that can be seen, in UTF-16 too.
+func isBare(head []byte) bool {
+	text := bytes.ReplaceAll(bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n"), []byte{0}, nil)
+	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte("\xff\xfe")), []byte("\xfe\xff"))
+	return len(text) < 16 || bytes.ContainsFunc(text[:16], func(r rune) bool { return !unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+}
+
 // otherKind names what people give by mistake, "" for what may be a bare
 // signature. Those are random octets, too random to look like one of these.
 func otherKind(head []byte, size int64) string {
@@ -283,8 +296,6 @@ func otherKind(head []byte, size int64) string {
 		return "a PDF document, whose signatures this release does not check"
 	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
 		return "a ZIP or Office document, whose signatures this release does not check"
-	case bytes.HasPrefix(text, []byte("<")) && len(text) > 16 && !bytes.ContainsFunc(text[:16], func(r rune) bool { return !unicode.IsGraphic(r) && !unicode.IsSpace(r) }):
-		return "an XML document, whose signatures this release does not check"
 	case size > maxRaw:
 		return "of another kind (" + octets(size) + ")"
 	}

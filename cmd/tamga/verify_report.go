@@ -17,7 +17,7 @@ import (
 // is left out.
 type verifyReport struct {
 	File     string `json:"file"`
-	Format   string `json:"format"`             // cms or raw
+	Format   string `json:"format"`             // cms, xml or raw
 	Original string `json:"original,omitempty"` // the document that was read beside FILE
 	// Verdict is valid, or not_valid when one signature or the file as a whole is
 	// not. The exit code says the same with 0 and 1.
@@ -39,15 +39,29 @@ type signatureReport struct {
 	// Trusted tells that this certificate leads to a trusted root and that none on
 	// the way is refused.
 	Trusted        bool                `json:"trusted"`
-	Level          string              `json:"level"`           // raw, CMS or BES
+	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1 or XMLDSig
 	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
 	Hash           string              `json:"hash,omitempty"`
 	Covers         string              `json:"covers,omitempty"`       // in words
 	SigningTime    *time.Time          `json:"signing_time,omitempty"` // claimed by the signer
+	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest time stamp that holds, by which the signature existed
+	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
 	Findings       []findingReport     `json:"findings,omitempty"`
 	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // do not count in the verdict
+}
+
+// timeStampReport is one time stamp of a signature.
+type timeStampReport struct {
+	// Kind is signature (over its value), CAdES-C (over value, stamps and
+	// references), references or archive.
+	Kind     string             `json:"kind"`
+	Time     time.Time          `json:"time"`
+	Valid    bool               `json:"valid"`
+	Trusted  bool               `json:"trusted"` // its service's certificate leads to a trusted root
+	Signer   *certificateReport `json:"signer,omitempty"`
+	Findings []findingReport    `json:"findings,omitempty"`
 }
 
 // certificateReport is one certificate.
@@ -110,6 +124,20 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		if !s.SigningTime.IsZero() {
 			t := s.SigningTime.UTC()
 			one.SigningTime = &t
+		}
+		for i := range s.TimeStamps {
+			ts := &s.TimeStamps[i]
+			stamp := timeStampReport{
+				Kind: ts.Kind, Time: ts.Time.UTC(), Valid: ts.Valid(), Trusted: len(ts.Chain) > 0, Findings: findingReports(ts.Findings),
+			}
+			if ts.Signer != nil {
+				c := certificateOf(ts.Signer)
+				stamp.Signer = &c
+			}
+			if t := s.BestTime.UTC(); stamp.Valid && stamp.Trusted && t.Equal(stamp.Time) {
+				one.BestTime = &t
+			}
+			one.TimeStamps = append(one.TimeStamps, stamp)
 		}
 		if s.Signer != nil {
 			c := certificateOf(s.Signer)
@@ -180,7 +208,7 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 // for a terminal.
 func (r *verifyReport) print(w io.Writer) error {
 	p := &printer{}
-	kind := map[string]string{"cms": "signed message", "raw": "bare signature"}[r.Format]
+	kind := map[string]string{"cms": "signed message", "xml": "XML document", "raw": "bare signature"}[r.Format]
 	p.line("%s: %s, %d %s", r.File, kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
 	for _, n := range r.Notes {
 		p.line("note: %s", n)
@@ -244,6 +272,19 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		p.field(indent, "signed", "%s, as the signer says", moment(*s.SigningTime))
 	} else {
 		p.field(indent, "signed", "the signer does not say when")
+	}
+	for _, ts := range s.TimeStamps {
+		who, verdict := "a service that is not known", "holds"
+		if ts.Signer != nil {
+			who = ts.Signer.Subject
+		}
+		switch {
+		case !ts.Valid:
+			verdict = "does NOT hold"
+		case !ts.Trusted:
+			verdict = "holds, but its service is not trusted"
+		}
+		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), who, ts.Kind, verdict)
 	}
 	if s.Suite != "" {
 		p.field(indent, "with", "%s, hash %s, level %s", algorithm(s.Suite), s.Hash, s.Level)

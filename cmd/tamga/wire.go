@@ -40,6 +40,7 @@ import (
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
 )
 
 // house is everything a process is made of. Every choice of the program is a
@@ -75,6 +76,7 @@ func formats(config *Config) map[string]sig.Format {
 		"GOST3410": raw.New(),
 		"CAdES":    cms,
 		"CMS":      cms,
+		"XMLDSig":  xmldsig.New(),
 	}
 }
 

@@ -133,6 +133,9 @@ func translate(err error) error {
 	switch {
 	case errors.As(err, &params):
 		return fault.New(fault.InvalidSignatureParams, params.Error()).With(err)
+	case errors.As(err, &document) && document.OtherKind:
+		// The specification answers a document that does not fit the type so.
+		return fault.New(fault.Failed, document.Error()).With(err)
 	case errors.As(err, &document):
 		return fault.New(fault.InvalidContent, document.Error()).With(err)
 	case errors.As(err, &evidence):

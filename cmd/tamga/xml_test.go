@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/judge"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+const xmlDocument = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\r\n<act xmlns=\"urn:acts\"><sum currency='RUB'>100</sum><!-- note --></act>\n"
+
+// xmlProfiles are the identifiers of the specification's templates.
+var xmlProfiles = map[string]struct{ method, digest string }{
+	"gost2001":     {"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34102001-gostr3411", "http://www.w3.org/2001/04/xmldsig-more#gostr34116"},
+	"gost2012-256": {"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34102012-gostr34112012-256", "urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-256"},
+	"gost2012-512": {"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34102012-gostr34112012-512", "urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-512"},
+	"ecdsa-p256":   {"http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256", "http://www.w3.org/2001/04/xmlenc#sha256"},
+	"rsa-2048":     {"http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "http://www.w3.org/2001/04/xmlenc#sha256"},
+}
+
+func xmlTemplate(method, digest string) string {
+	return `<act xmlns="urn:acts" Id="whole"><sum>100</sum><ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo>` +
+		`<ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/><ds:SignatureMethod Algorithm="` + method + `"/>` +
+		`<ds:Reference URI="#whole"><ds:Transforms><ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/>` +
+		`<ds:Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/></ds:Transforms><ds:DigestMethod Algorithm="` + digest + `"/>` +
+		`<ds:DigestValue></ds:DigestValue></ds:Reference></ds:SignedInfo><ds:SignatureValue></ds:SignatureValue><ds:KeyInfo></ds:KeyInfo></ds:Signature></act>`
+}
+
+// TestXML signs XML on a running server in each form and suite. xmlsec judges the
+// RSA and ECDSA ones; GOST is judged in sig/xmldsig by OpenSSL and xmllint.
+func TestXML(t *testing.T) {
+	xmlsec := judge.XMLSec(t)
+	server := startDev(t, t.TempDir())
+	token := server.token()
+	ca := server.path(server.dev.CAPEM)
+	caPEM, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// xmlsec knows no GOST and reads one trusted certificate from a file.
+	authorities, err := x509gost.ParseCertificates(caPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root []byte
+	for _, c := range authorities {
+		if c.Suite == suite.ECDSAP256 && c.Issuer.Equal(c.Subject) {
+			root = pemOf(c)
+		}
+	}
+	dir := t.TempDir()
+	for _, su := range suites {
+		t.Run(su.name, func(t *testing.T) {
+			profile := xmlProfiles[su.name]
+			template := xmlTemplate(profile.method, profile.digest)
+			for _, form := range []struct{ name, document string }{
+				{"XMLEnveloped", xmlDocument}, {"XMLEnveloping", xmlDocument}, {"XMLTemplate", template},
+			} {
+				signed := server.signed("POST", "/api/documents", token, request([]byte(form.document), "XMLDSig", server.cert(su.name, false).ID, parameters{"XMLDsigType": form.name, "IncludeCertChain": true}))
+				if !bytes.Contains(signed, []byte(profile.method)) {
+					t.Errorf("%s: the signature method is not %s", form.name, profile.method)
+				}
+				if form.name == "XMLTemplate" && !bytes.Contains(signed, []byte(profile.digest)) {
+					t.Errorf("the digest method of the template was rewritten")
+				}
+				if form.name == "XMLEnveloped" && !bytes.HasPrefix(signed, []byte(strings.TrimSuffix(xmlDocument, "</act>\n"))) {
+					t.Errorf("%s: the document was changed: %s", form.name, signed)
+				}
+				file := fmt.Sprintf("%s/%s.xml", dir, form.name)
+				if err := os.WriteFile(file, signed, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if r, err := verified(t, file, "--ca", ca); err != nil || r.Verdict != "valid" || r.Format != "xml" {
+					t.Errorf("%s: tamga verify says %v %+v", form.name, err, r)
+				}
+				changed := bytes.Replace(signed, []byte(">100<"), []byte(">900<"), 1)
+				if err := os.WriteFile(file, changed, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if r, err := verified(t, file, "--ca", ca); err == nil || r.Verdict == "valid" {
+					t.Errorf("%s: tamga verify accepts a changed sum", form.name)
+				}
+				if strings.HasPrefix(su.name, "gost") {
+					continue
+				}
+				if err := xmlsec.Verify(signed, root, time.Now(), "act", "Object"); err != nil {
+					t.Errorf("%s: xmlsec refuses it: %v", form.name, err)
+				}
+				if xmlsec.Verify(changed, root, time.Now(), "act", "Object") == nil {
+					t.Errorf("%s: xmlsec accepts a changed sum", form.name)
+				}
+			}
+			xmlTwoSteps(t, server, su.name, dir)
+		})
+	}
+	t.Run("bad input", func(t *testing.T) {
+		cert := server.cert("gost2012-256", false).ID
+		for _, c := range []struct {
+			name, document string
+			params         parameters
+			status         int
+			says           string
+		}{
+			{"text", "just text", parameters{"XMLDsigType": "XMLEnveloped"}, 500, "An error has occurred"},
+			{"no XMLDsigType", xmlDocument, parameters{}, 400, "XMLDsigType"},
+			{"broken XML", "<a><b></a>", parameters{"XMLDsigType": "XMLEnveloped"}, 400, "line 1"},
+			{"an entity bomb", `<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>`, parameters{"XMLDsigType": "XMLEnveloped"}, 400, ""},
+			{"no template", xmlDocument, parameters{"XMLDsigType": "XMLTemplate"}, 400, "template"},
+			{"a template for another key", xmlTemplate(xmlProfiles["rsa-2048"].method, xmlProfiles["rsa-2048"].digest), parameters{"XMLDsigType": "XMLTemplate"}, 400, "rsa-sha256"},
+		} {
+			status, answer := server.call("POST", "/api/documents", token, request([]byte(c.document), "XMLDSig", cert, c.params))
+			if status != c.status || !strings.Contains(string(answer), c.says) {
+				t.Errorf("%s: %d %s; want %d with %q", c.name, status, answer, c.status, c.says)
+			}
+		}
+	})
+}
+
+// xmlTwoSteps signs XML with a key of the client's own.
+func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
+	t.Helper()
+	su, _ := suite.ByName(suiteName)
+	key, err := su.Generate(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(d suite.Digest) ([]byte, error) { return su.Sign(rand.Reader, key, d) }
+	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "A client"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509gost.CreateCertificate(&x509gost.Template{
+		Subject: name, SerialNumber: []byte{1}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}, nil, key.Public(), su, su, sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := parameters{"XMLDsigType": "XMLEnveloped"}
+	status, answer := server.call("POST", "/api/signatures/presign", "", map[string]any{
+		"Document": []byte(xmlDocument), "RawCertificate": cert, "SignatureType": "XMLDSig", "SignatureParams": params,
+	})
+	var prepared struct {
+		HashValue     []byte
+		CacheObjectID string `json:"CacheObjectId"`
+	}
+	if err := json.Unmarshal(answer, &prepared); err != nil || status != 200 {
+		t.Fatalf("presign: %d %s", status, answer)
+	}
+	value, err := sign(suite.Digest{Hash: su.Hash, Sum: prepared.HashValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := server.signed("POST", "/api/signatures/postsign", "", map[string]any{
+		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "XMLDSig", "SignatureValue": value, "SignatureParams": params,
+	})
+	root, err := x509gost.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, roots := dir+"/two.xml", dir+"/two.pem"
+	if err := os.WriteFile(file, signed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(roots, pemOf(root), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "valid" {
+		t.Errorf("two steps: %v %+v", err, r)
+	}
+}

@@ -1,0 +1,170 @@
+package xmldsig
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// keyInfo renders the content of a KeyInfo: the signer's certificate, then those
+// of its issuers without the root, which a verifier must have already. prefix is
+// that of the XMLDSig namespace, with its colon.
+func keyInfo(prefix string, certs []*x509gost.Certificate) string {
+	return "<" + prefix + "X509Data>" + x509Data(prefix, certs) + "</" + prefix + "X509Data>"
+}
+
+func x509Data(prefix string, certs []*x509gost.Certificate) string {
+	var b strings.Builder
+	for _, c := range certs {
+		b.WriteString("<" + prefix + "X509Certificate>")
+		b.WriteString(base64.StdEncoding.EncodeToString(c.Raw))
+		b.WriteString("</" + prefix + "X509Certificate>")
+	}
+	return b.String()
+}
+
+// certificates are those that go into the signature.
+func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
+	out := []*x509gost.Certificate{job.Certificate}
+	if !withChain {
+		return out
+	}
+	for _, c := range job.Chain {
+		if c == nil || c.IsSelfIssued() || slices.ContainsFunc(out, c.Equal) {
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// fillKeyInfo says what to put into the KeyInfo of a template, and into the
+// security token that it points at (WS-Security, X.509 token profile). A KeyInfo
+// that says something already stays as it is.
+func fillKeyInfo(s *signature, certs []*x509gost.Certificate) []change {
+	t := s.tree
+	if s.keyInfo == xmltree.None {
+		return nil
+	}
+	if isBlank(t, s.keyInfo) {
+		return []change{{s.keyInfo, keyInfo(prefixOf(t, s.keyInfo), certs)}}
+	}
+	if data := t.Child(s.keyInfo, nsDS, "X509Data"); data != xmltree.None {
+		if isBlank(t, data) {
+			return []change{{data, x509Data(prefixOf(t, data), certs)}}
+		}
+		if c := t.Child(data, nsDS, "X509Certificate"); c != xmltree.None && isBlank(t, c) {
+			return []change{{c, base64.StdEncoding.EncodeToString(certs[0].Raw)}}
+		}
+	}
+	if token := securityToken(s); token != xmltree.None && isBlank(t, token) {
+		return []change{{token, base64.StdEncoding.EncodeToString(certs[0].Raw)}}
+	}
+	return nil
+}
+
+// securityToken is the BinarySecurityToken that KeyInfo points at, or None.
+func securityToken(s *signature) xmltree.Node {
+	t := s.tree
+	str := t.Child(s.keyInfo, nsWSSE, "SecurityTokenReference")
+	if str == xmltree.None {
+		return xmltree.None
+	}
+	ref := t.Child(str, nsWSSE, "Reference")
+	if ref == xmltree.None {
+		return xmltree.None
+	}
+	uri, _ := t.Get(ref, "URI")
+	id, _, ok := uriID(uri)
+	if !ok || id == "" {
+		return xmltree.None
+	}
+	found := t.ByID(id)
+	if len(found) != 1 || !t.Is(found[0], nsWSSE, "BinarySecurityToken") {
+		return xmltree.None
+	}
+	return found[0]
+}
+
+// prefixOf is the prefix of an element with its colon, "" for none.
+func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
+	if p := t.Name(n).Prefix; p != "" {
+		return p + ":"
+	}
+	return ""
+}
+
+// carried is what a signature brings along about its signer.
+type carried struct {
+	certs []*x509gost.Certificate
+	crls  []*x509gost.RevocationList
+}
+
+// readKeyInfo reads the certificates and CRLs of a KeyInfo. What cannot be read is
+// no error: it matters only if the signer's is among it.
+func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
+	if s.keyInfo == xmltree.None {
+		return c, nil
+	}
+	t := s.tree
+	var nodes []xmltree.Node
+	for data := range t.Elements(s.keyInfo) {
+		if t.Is(data, nsDS, "X509Data") {
+			nodes = slices.AppendSeq(nodes, t.Elements(data))
+		}
+	}
+	if token := securityToken(s); token != xmltree.None {
+		nodes = append(nodes, token)
+	}
+	looked := 0
+	for _, n := range nodes {
+		isCRL := t.Is(n, nsDS, "X509CRL")
+		if !isCRL && !t.Is(n, nsDS, "X509Certificate") && !t.Is(n, nsWSSE, "BinarySecurityToken") {
+			continue
+		}
+		if looked++; looked > maxCertificates {
+			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "KeyInfo has more than %d certificates and lists, the others were not looked at", maxCertificates))
+			break
+		}
+		if err := c.add(t, n, isCRL); err != nil {
+			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "%s", err))
+		}
+	}
+	return c, unreadable
+}
+
+// maxListText is how many characters a CRL in KeyInfo may have: tens of thousands
+// of entries.
+const maxListText = 4 << 20
+
+func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
+	most := 2 * x509gost.MaxCertificate
+	if isCRL {
+		most = maxListText
+	}
+	der, err := base64Text(t, n, most)
+	if err != nil {
+		var f *flaw
+		if errors.As(err, &f) {
+			return errors.New(f.text) // the caller says where
+		}
+		return err
+	}
+	if isCRL {
+		list, err := x509gost.ParseRevocationList(der)
+		if err == nil {
+			c.crls = append(c.crls, list)
+		}
+		return err
+	}
+	cert, err := x509gost.ParseCertificate(der)
+	if err == nil {
+		c.certs = append(c.certs, cert)
+	}
+	return err
+}

@@ -1,0 +1,38 @@
+package xmldsig
+
+import (
+	"tamga/pki/suite"
+)
+
+// Namespaces.
+const (
+	nsDS     = "http://www.w3.org/2000/09/xmldsig#"
+	nsXAdES  = "http://uri.etsi.org/01903/v1.3.2#"
+	nsEC     = "http://www.w3.org/2001/10/xml-exc-c14n#"
+	nsFilter = "http://www.w3.org/2002/06/xmldsig-filter2"
+	nsWSSE   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
+)
+
+// Values of the Type attribute of a Reference.
+const (
+	typeObject     = nsDS + "Object"
+	typeProperties = "http://uri.etsi.org/01903#SignedProperties"
+)
+
+// encodingBase64 is the Encoding of an Object whose content is Base64.
+const encodingBase64 = nsDS + "base64"
+
+// Identifiers of transforms.
+const (
+	algEnveloped = nsDS + "enveloped-signature"
+	algBase64    = nsDS + "base64"
+	algXPath     = "http://www.w3.org/TR/1999/REC-xpath-19991116"
+	algFilter2   = nsFilter
+	algSMEV      = "urn://smev-gov-ru/xmldsig/transform"
+	algExcC14N   = "http://www.w3.org/2001/10/xml-exc-c14n#"
+	algXSLT      = "http://www.w3.org/TR/1999/REC-xslt-19991116"
+)
+
+// refusedHashes are understood but trusted no longer: two documents with the same
+// digest can be made.
+var refusedHashes = []*suite.Hash{suite.SHA1}

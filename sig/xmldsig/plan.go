@@ -1,0 +1,244 @@
+package xmldsig
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// Slots are the places of a signed document whose content Prepare does not know.
+// In the text of an edit a slot stands between two NUL characters, which XML does
+// not have.
+const (
+	slotValue    = "value"    // the signature value as Base64
+	slotUnsigned = "unsigned" // UnsignedProperties, empty below the level T
+	slotDocument = "document" // the document as Base64
+)
+
+func slot(name string) string { return "\x00" + name + "\x00" }
+
+// withoutSlots is a text with its slots empty.
+func withoutSlots(text string) string {
+	parts := strings.Split(text, "\x00")
+	for i := range parts {
+		if i%2 == 1 {
+			parts[i] = ""
+		}
+	}
+	return strings.Join(parts, "")
+}
+
+// change makes content the whole content of an element.
+type change struct {
+	node    xmltree.Node
+	content string
+}
+
+func editsOf(t *xmltree.Tree, changes []change) []xmltree.Edit {
+	edits := make([]xmltree.Edit, len(changes))
+	for i, c := range changes {
+		edits[i] = t.SetContent(c.node, c.content)
+	}
+	return edits
+}
+
+// piece is a stretch of a signed document: octets, a section of the document to
+// sign (From and To), or a slot.
+type piece struct {
+	Bytes []byte `json:"b,omitempty"`
+	From  int64  `json:"f,omitempty"`
+	To    int64  `json:"t,omitempty"`
+	Slot  string `json:"s,omitempty"`
+}
+
+// planOf lays out a document with edits in it. Edits do not overlap.
+func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
+	encode, err := encoder(t)
+	if err != nil {
+		return nil, err
+	}
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b xmltree.Edit) int { return a.Span.Start - b.Span.Start })
+	var out []piece
+	text, size := t.Text(), int64(len(t.Original()))
+	at := 0                                  // how far the text is done
+	from := size - width(t.Encoding(), text) // the same place in the document
+	var begin int64                          // of the section not yet written
+	for _, e := range edits {
+		if e.Span.Start < at {
+			return nil, fmt.Errorf("xmldsig: changes to the document overlap at offset %d of its text", e.Span.Start)
+		}
+		from += width(t.Encoding(), text[at:e.Span.Start])
+		out = append(out, piece{From: begin, To: from})
+		for i, part := range strings.Split(e.Text, "\x00") {
+			if i%2 == 1 {
+				out = append(out, piece{Slot: part})
+			} else if part != "" {
+				out = append(out, piece{Bytes: encode(part)})
+			}
+		}
+		from += width(t.Encoding(), text[e.Span.Start:e.Span.End])
+		at, begin = e.Span.End, from
+	}
+	out = append(out, piece{From: begin, To: size})
+	return slices.DeleteFunc(out, func(p piece) bool { return p.Bytes == nil && p.Slot == "" && p.From == p.To }), nil
+}
+
+// width is how many octets a text has in an encoding of package xmltree.
+func width(encoding string, text []byte) int64 {
+	switch {
+	case encoding == "utf-8", encoding == "us-ascii":
+		return int64(len(text))
+	case isWide(encoding):
+		units := utf8.RuneCount(text)
+		for _, b := range text {
+			if b >= 0xF0 { // four octets of UTF-8 are two units of UTF-16
+				units++
+			}
+		}
+		return 2 * int64(units)
+	}
+	return int64(utf8.RuneCount(text)) // one octet a character
+}
+
+func isWide(encoding string) bool { return strings.HasPrefix(encoding, "utf-16") }
+
+// encoder returns a function that writes text as the tree's document is written.
+// It lets a tiny document of the same encoding do the work.
+func encoder(t *xmltree.Tree) (func(string) []byte, error) {
+	declaration := `<?xml version="1.0" encoding="` + t.Encoding() + `"?><a/>`
+	tiny := []byte(declaration)
+	if isWide(t.Encoding()) {
+		tiny = wide(t.Encoding(), declaration)
+	}
+	coder, err := xmltree.Parse(tiny, xmltree.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("xmldsig: the encoding %s cannot be written: %w", t.Encoding(), err)
+	}
+	end := len(coder.Text())
+	return func(text string) []byte {
+		s, err := coder.Splice(xmltree.Edit{Span: xmltree.Span{Start: end, End: end}, Text: text})
+		if err != nil { // the span lies inside the text
+			panic("xmldsig: " + err.Error())
+		}
+		return s.Bytes()[len(tiny):]
+	}, nil
+}
+
+// wide writes ASCII in an encoding of two octets a character, and as it is in all
+// others.
+func wide(encoding, text string) []byte {
+	if !isWide(encoding) {
+		return []byte(text)
+	}
+	out := make([]byte, 0, 2*len(text))
+	for i := range len(text) {
+		if encoding == "utf-16be" {
+			out = append(out, 0, text[i])
+		} else {
+			out = append(out, text[i], 0)
+		}
+	}
+	return out
+}
+
+// stateVersion is the form of state below. Finish knows every version that was
+// ever written.
+const stateVersion = 1
+
+// state is all that Finish needs beside the job's document and certificate.
+type state struct {
+	Version     int     `json:"v"`
+	Certificate []byte  `json:"certificate"` // SHA-256 of the signer's certificate
+	Size        int64   `json:"size"`        // octets of the document
+	Document    []byte  `json:"document"`    // SHA-256 of the document
+	Digest      []byte  `json:"digest"`      // of the canonical SignedInfo, by the suite's hash
+	Encoding    string  `json:"encoding"`    // of the result
+	Pieces      []piece `json:"pieces"`      // of the result
+	Level       string  `json:"level"`       // XAdESType
+	Address     string  `json:"address,omitempty"`
+}
+
+// readState reads a prepared state and checks that it was made for this job. The
+// digest of the document is left to the caller.
+func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
+	var st state
+	if err := json.Unmarshal(prepared, &st); err != nil {
+		return nil, &sig.ErrState{Text: "cannot be read"}
+	}
+	if st.Version != stateVersion {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in XML is not known; %d expected", st.Version, stateVersion)}
+	}
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+		return nil, &sig.ErrState{Text: "made for another certificate"}
+	}
+	if job.Document == nil {
+		return nil, &sig.ErrState{Text: "the document is needed"}
+	}
+	if n := job.Document.Size(); n != st.Size {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	}
+	damaged := len(st.Digest) != s.Hash.Size
+	for _, p := range st.Pieces {
+		damaged = damaged || p.From < 0 || p.To < p.From || p.To > st.Size
+	}
+	if damaged {
+		return nil, &sig.ErrState{Text: "damaged"}
+	}
+	return &st, nil
+}
+
+// sum is the SHA-256 of a document.
+func sum(d sig.Document) ([]byte, error) {
+	h := sha256.New()
+	buf := make([]byte, min(max(d.Size(), 1), 64<<10))
+	if n, err := io.CopyBuffer(h, io.NewSectionReader(d, 0, d.Size()), buf); err != nil {
+		return nil, readError(err)
+	} else if n < d.Size() {
+		return nil, readError(io.ErrUnexpectedEOF)
+	}
+	return h.Sum(nil), nil
+}
+
+// result lays out the signed document; fill has the content of the slots but that
+// of slotDocument.
+func (st *state) result(job *sig.Job, fill map[string]string) (sig.Result, error) {
+	var parts []sig.Part
+	for _, p := range st.Pieces {
+		switch {
+		case p.Slot == slotDocument:
+			data := make([]byte, st.Size)
+			if n, err := job.Document.ReadAt(data, 0); n < len(data) {
+				if err == nil || err == io.EOF {
+					err = io.ErrUnexpectedEOF
+				}
+				return nil, readError(err)
+			}
+			text := make([]byte, base64.StdEncoding.EncodedLen(len(data)))
+			base64.StdEncoding.Encode(text, data)
+			parts = append(parts, sig.Bytes(text))
+		case p.Slot != "":
+			text, ok := fill[p.Slot]
+			if !ok {
+				return nil, &sig.ErrState{Text: "damaged"}
+			}
+			parts = append(parts, sig.Bytes(wide(st.Encoding, text)))
+		case p.Bytes != nil:
+			parts = append(parts, sig.Bytes(p.Bytes))
+		default:
+			parts = append(parts, sig.Section(job.Document, p.From, p.To-p.From))
+		}
+	}
+	return sig.Parts(parts...), nil
+}

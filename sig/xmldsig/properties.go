@@ -1,0 +1,211 @@
+package xmldsig
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// maxTimeStamps is how many time stamps of one signature are judged.
+const maxTimeStamps = 8
+
+// properties reads the properties of XAdES and judges the signature by them. Only
+// those are believed that a reference of this signature covers as they stand.
+func (j *judgement) properties() {
+	t := j.tree
+	var found []xmltree.Node
+	for _, o := range j.sig.objects {
+		for q := range t.Elements(o) {
+			if t.Is(q, nsXAdES, "QualifyingProperties") {
+				found = append(found, q)
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, r := range j.sig.refs {
+			if r.kind == typeProperties {
+				j.flaw(flawAt(t, r.node, codeProperties, "the reference URI=%s says that it is about signed properties, and this signature has none", quote(r.uri)))
+			}
+		}
+		return
+	}
+	if len(found) > 1 {
+		j.flaw(flawAt(t, found[1], codeProperties, "the signature has QualifyingProperties twice"))
+		return
+	}
+	q := found[0]
+	if of, _ := t.Get(q, "Target"); j.sig.id == "" || of != "#"+j.sig.id {
+		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties are about %s, not about the signature they stand in", quote(of)))
+		return
+	}
+	signed := t.Child(q, nsXAdES, "SignedProperties")
+	if signed == xmltree.None {
+		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have no SignedProperties"))
+		return
+	}
+	if !j.covered(signed) {
+		j.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties as they stand"))
+		return
+	}
+	if first := t.Child(signed, nsXAdES, "SignedSignatureProperties"); first != xmltree.None && j.signedSignatureProperties(first) {
+		j.out.Level = xadesBES
+	}
+	j.timeStamps(q)
+}
+
+// covered tells whether a reference of the right type covers an element whole.
+func (j *judgement) covered(n xmltree.Node) bool {
+	for r, to := range j.intact {
+		whole := true
+		for _, tr := range r.transforms {
+			_, isForm := canonicalForms[tr.algorithm]
+			whole = whole && isForm
+		}
+		if to == n && whole && r.kind == typeProperties {
+			return true
+		}
+	}
+	return false
+}
+
+// signedSignatureProperties reads the time and the certificate, and tells whether
+// the certificate is protected by them.
+func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
+	t := j.tree
+	if at := t.Child(n, nsXAdES, "SigningTime"); at != xmltree.None {
+		var ok bool
+		if j.out.SigningTime, ok = claimed(t.StringValue(at)); !ok {
+			j.tell(flawAt(t, at, codeProperties, "SigningTime is not a time of XML Schema"), false)
+		}
+	}
+	list := t.Child(n, nsXAdES, "SigningCertificateV2")
+	if list == xmltree.None {
+		list = t.Child(n, nsXAdES, "SigningCertificate")
+	}
+	if list == xmltree.None {
+		j.add(codeNoSigning, "the signed properties do not name the signer's certificate: another one with the same key could take its place", false)
+		return false
+	}
+	weak := false
+	for c := range t.Elements(list) {
+		digest := t.Child(c, nsXAdES, "CertDigest")
+		if digest == xmltree.None {
+			continue
+		}
+		method, value := t.Child(digest, nsDS, "DigestMethod"), t.Child(digest, nsDS, "DigestValue")
+		if method == xmltree.None || value == xmltree.None {
+			continue
+		}
+		algorithm, _ := t.Get(method, "Algorithm")
+		h, known := suite.HashByXML(algorithm)
+		want, err := base64Text(t, value, maxValue)
+		if !known || err != nil || !bytes.Equal(j.out.Signer.Digest(h), want) {
+			continue
+		}
+		if slices.Contains(refusedHashes, h) {
+			weak = true
+			continue
+		}
+		return true
+	}
+	if weak {
+		j.add(codeSigningCert, "the signed properties name the signer's certificate by a digest that can be forged", false)
+		return false
+	}
+	j.flaw(flawAt(t, list, codeSigningCert, "the signed properties name another certificate than the one the value was made with"))
+	return false
+}
+
+// timeStamps judges the time stamps over the signature value. The earliest that
+// holds is the time the signature is judged at.
+func (j *judgement) timeStamps(q xmltree.Node) {
+	t := j.tree
+	unsigned := t.Child(q, nsXAdES, "UnsignedProperties")
+	if unsigned == xmltree.None {
+		return
+	}
+	list := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties")
+	if list == xmltree.None {
+		return
+	}
+	for n := range t.Elements(list) {
+		if !t.Is(n, nsXAdES, "SignatureTimeStamp") {
+			continue
+		}
+		if len(j.out.TimeStamps) == maxTimeStamps {
+			j.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps, the others were not looked at", maxTimeStamps), false)
+			break
+		}
+		ts, err := j.timeStamp(n)
+		if err != nil {
+			text := "the time stamp does not hold: " + err.Error()
+			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Fatal: true})
+			j.add(codeTimeStamp, text, true)
+		} else if !ts.Valid() {
+			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" is not by a trusted service and proves no time", false)
+		}
+		j.out.TimeStamps = append(j.out.TimeStamps, ts)
+	}
+	for _, ts := range j.out.TimeStamps {
+		if ts.Valid() && j.out.Level != levelPlain {
+			j.out.Level = xadesT
+			if ts.Time.Before(j.out.BestTime) {
+				j.out.BestTime = ts.Time
+			}
+		}
+	}
+}
+
+func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
+	t := j.tree
+	ts.Kind = "signature"
+	method := xmltree.Method{Form: xmltree.C14N10} // where none is named
+	if m := t.Child(n, nsDS, "CanonicalizationMethod"); m != xmltree.None {
+		algorithm, _ := t.Get(m, "Algorithm")
+		form, ok := canonicalForms[algorithm]
+		if !ok {
+			return ts, flawAt(t, m, codeAlgorithm, "CanonicalizationMethod %s is not one of the canonical forms of XML", quote(algorithm))
+		}
+		if method, err = withPrefixes(t, m, form); err != nil {
+			return ts, err
+		}
+	}
+	value := t.Child(n, nsXAdES, "EncapsulatedTimeStamp")
+	if value == xmltree.None {
+		return ts, flawAt(t, n, codeTimeStamp, "it has no EncapsulatedTimeStamp")
+	}
+	der, err := base64Text(t, value, 2*tsp.MaxResponse)
+	if err != nil {
+		return ts, err
+	}
+	token, err := tsp.ParseToken(der)
+	if err != nil {
+		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
+	}
+	ts.Time = token.Info.Time
+	h := token.Info.Digest.Hash
+	if h == nil {
+		return ts, flawAt(t, value, codeTimeStamp, "its digest algorithm is not known")
+	}
+	d, err := canonicalDigest(t.Subtree(j.sig.value), method, h)
+	if err == nil {
+		err = token.Answers(&tsp.Request{Digest: d})
+	}
+	if err != nil {
+		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
+	}
+	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	lists, _ := token.Message.RevocationLists()
+	found := sig.Found{Certificates: slices.Concat(inside, j.carried.certs), CRLs: slices.Concat(lists, j.carried.crls)}
+	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, j.check.Intermediates, j.check.Roots)); err != nil {
+		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
+	}
+	ts.Chain, ts.Findings = j.check.TrustTimeStamp(j.ctx, ts.Signer, ts.Time, found)
+	return ts, nil
+}

@@ -1,0 +1,224 @@
+package xmldsig
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"hash"
+	"io"
+	"strings"
+
+	"tamga/pki/suite"
+	"tamga/sig/xmltree"
+)
+
+// work is what all references of a document together may still have digested.
+type work struct{ left int64 }
+
+func newWork(size int) *work { return &work{int64(size)*workFactor + workFloor} }
+
+// errWork is met inside a writer; digest turns it into a flaw.
+var errWork = errors.New("the references of the document ask for too much work")
+
+type limitedWriter struct {
+	w    io.Writer
+	work *work
+}
+
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.work.left -= int64(len(p)); l.work.left < 0 {
+		return 0, errWork
+	}
+	return l.w.Write(p)
+}
+
+// digester applies the transforms of one reference.
+type digester struct {
+	ctx     context.Context
+	sig     *signature
+	ref     *reference
+	options xmltree.Options
+	work    *work
+}
+
+// target is what the URI of a reference stands for.
+type target struct {
+	node     xmltree.Node // Document for the whole document
+	comments bool         // comments belong to it
+}
+
+// uriID returns the identifier in a URI, "" for the whole document; comments tells
+// whether they belong to it (XMLDSig, 4.4.3.3).
+func uriID(uri string) (id string, comments, ok bool) {
+	switch {
+	case uri == "":
+		return "", false, true
+	case uri == "#xpointer(/)":
+		return "", true, true
+	}
+	fragment, ok := strings.CutPrefix(uri, "#")
+	if !ok {
+		return "", false, false
+	}
+	if inner, ok := strings.CutPrefix(fragment, "xpointer("); ok {
+		inner, ok = strings.CutSuffix(inner, ")")
+		if !ok || len(inner) < len("id('')") || !strings.HasPrefix(inner, "id(") || !strings.HasSuffix(inner, ")") {
+			return "", false, false
+		}
+		quoted := inner[3 : len(inner)-1]
+		q := quoted[0]
+		id := quoted[1 : len(quoted)-1]
+		if q != '\'' && q != '"' || quoted[len(quoted)-1] != q || id == "" || strings.ContainsAny(id, `'"`) {
+			return "", false, false
+		}
+		return id, true, true
+	}
+	return fragment, false, fragment != "" && !strings.ContainsAny(fragment, "()'\"")
+}
+
+// resolver finds what references stand for, all identifiers in one pass.
+type resolver struct {
+	tree *xmltree.Tree
+	ids  map[string][]xmltree.Node
+}
+
+// newResolver looks for the identifiers of all references, and more.
+func newResolver(t *xmltree.Tree, sigs []*signature, more ...string) *resolver {
+	ids := more
+	for _, s := range sigs {
+		for _, r := range s.refs {
+			if id, _, ok := uriID(r.uri); ok && id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return &resolver{t, t.ByIDs(ids...)}
+}
+
+func (v *resolver) resolve(r *reference) (target, error) {
+	id, comments, ok := uriID(r.uri)
+	switch {
+	case !ok:
+		return target{}, flawAt(v.tree, r.node, codeRemote, `the reference URI=%s leaves the document or is no plain identifier; URI="", "#id", "#xpointer(/)" or "#xpointer(id('id'))" expected`, quote(r.uri))
+	case id == "":
+		return target{xmltree.Document, comments}, nil
+	}
+	found := v.ids[id]
+	switch len(found) {
+	case 0:
+		return target{}, flawAt(v.tree, r.node, codeMissing, "the reference URI=%s points at nothing: no element has that identifier in an attribute Id, ID, id, xml:id or wsu:Id", quote(r.uri))
+	case 1:
+		return target{found[0], comments}, nil
+	}
+	return target{}, flawAt(v.tree, r.node, codeNotUnique, "the reference URI=%s is ambiguous: %d elements have that identifier, the second is %s", quote(r.uri), len(found), path(v.tree, found[1]))
+}
+
+// digest returns the digest of what the reference stands for after its transforms,
+// and how many octets it was made of. Its hash must be known.
+func (d *digester) digest(to target) (suite.Digest, int64, error) {
+	if err := d.ctx.Err(); err != nil {
+		return suite.Digest{}, 0, err
+	}
+	sum := &counter{Hash: d.ref.hash.New()}
+	err := d.write(to, sum)
+	if err != nil {
+		return suite.Digest{}, 0, d.explain(err)
+	}
+	return suite.Digest{Hash: d.ref.hash, Sum: sum.Sum(nil)}, sum.n, nil
+}
+
+type counter struct {
+	hash.Hash
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return c.Hash.Write(p)
+}
+
+// explain makes a flaw of an error of the tree.
+func (d *digester) explain(err error) error {
+	var f *flaw
+	switch {
+	case errors.As(err, &f), d.ctx.Err() != nil:
+		return err
+	case errors.Is(err, errWork):
+		return flawAt(d.sig.tree, d.ref.node, codeWork, "%s", err)
+	}
+	return flawAt(d.sig.tree, d.ref.node, codeFailed, "the transforms of the reference cannot be applied: %s", err)
+}
+
+// write writes the octets to digest.
+func (d *digester) write(to target, w io.Writer) error {
+	m := material{set: d.sig.tree.Subtree(to.node)}
+	for _, tr := range d.ref.transforms {
+		// Only a transform that writes comments can tell whether they are there.
+		if tr.comments && !to.comments {
+			m.set.RemoveComments()
+			break
+		}
+	}
+	for _, tr := range d.ref.transforms {
+		var err error
+		if m, err = tr.apply(d, m); err != nil {
+			return err
+		}
+	}
+	if m.set != nil { // XMLDSig, 4.4.3.2: a node set at the end takes Canonical XML 1.0
+		m.finish = func(w io.Writer) error { return m.set.Canonicalize(w, xmltree.Method{Form: xmltree.C14N10}) }
+	}
+	return d.emit(m, w)
+}
+
+// emit writes octets.
+func (d *digester) emit(m material, w io.Writer) error {
+	w = d.limited(w)
+	if m.finish == nil {
+		_, err := w.Write(m.octets)
+		return err
+	}
+	b := bufio.NewWriterSize(w, 16<<10)
+	if err := m.finish(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func (d *digester) limited(w io.Writer) io.Writer { return &limitedWriter{w, d.work} }
+
+// spend charges one pass over a tree by an expression of so many octets, which
+// costs about as much as writing the document that many times.
+func (d *digester) spend(t *xmltree.Tree, expression int) error {
+	if d.work.left -= int64(len(t.Text())) * int64(1+expression/128); d.work.left < 0 {
+		return errWork
+	}
+	return d.ctx.Err()
+}
+
+// collect returns the octets of a material that has them.
+func (d *digester) collect(m material) ([]byte, error) {
+	if m.finish == nil {
+		return m.octets, nil
+	}
+	var b bytes.Buffer
+	err := d.emit(m, &b)
+	return b.Bytes(), err
+}
+
+// nodes returns the node set; octets are read as a document (XMLDSig, 4.4.3.2).
+func (d *digester) nodes(m material) (*xmltree.NodeSet, error) {
+	if m.set != nil {
+		return m.set, nil
+	}
+	octets, err := d.collect(m)
+	if err != nil {
+		return nil, err
+	}
+	t, err := xmltree.Parse(octets, d.options)
+	if err != nil {
+		return nil, flawAt(d.sig.tree, d.ref.node, codeFailed, "a transform needs XML, and the one before it left something else: %s", err)
+	}
+	return t.All(), nil
+}

@@ -1,0 +1,124 @@
+package xmldsig
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// element is the Signature that the program makes itself, with the prefix ds and
+// the exclusive canonical form throughout. No text in it needs escaping: it is made
+// of identifiers, Base64 and names of this package.
+type element struct {
+	suite *suite.Suite
+	id    string // Id of the Signature, "" for none
+	refs  []renderedReference
+	certs []*x509gost.Certificate
+	// object is an Object of the caller's, in front of that of the properties.
+	object string
+	// properties are the SignedProperties, "" without XAdES.
+	properties string
+}
+
+type renderedReference struct {
+	id, uri, kind string
+	transforms    []string
+	digest        suite.Digest
+}
+
+const dsDeclaration = ` xmlns:ds="` + nsDS + `"`
+
+// render writes the element, with slots for the value and the unsigned properties.
+func (e *element) render() string {
+	var b strings.Builder
+	b.WriteString("<ds:Signature" + dsDeclaration + attribute("Id", e.id) + ">")
+	b.WriteString("<ds:SignedInfo>" + algorithm("CanonicalizationMethod", algExcC14N) + algorithm("SignatureMethod", e.suite.XML[0]))
+	for _, r := range e.refs {
+		b.WriteString("<ds:Reference" + attribute("Id", r.id) + attribute("Type", r.kind) + ` URI="` + r.uri + `"><ds:Transforms>`)
+		for _, tr := range r.transforms {
+			b.WriteString(algorithm("Transform", tr))
+		}
+		b.WriteString("</ds:Transforms>" + algorithm("DigestMethod", r.digest.Hash.XML[0]))
+		b.WriteString("<ds:DigestValue>" + base64.StdEncoding.EncodeToString(r.digest.Sum) + "</ds:DigestValue></ds:Reference>")
+	}
+	b.WriteString("</ds:SignedInfo><ds:SignatureValue>" + slot(slotValue) + "</ds:SignatureValue>")
+	b.WriteString("<ds:KeyInfo>" + keyInfo("ds:", e.certs) + "</ds:KeyInfo>")
+	b.WriteString(e.object)
+	if e.properties != "" {
+		b.WriteString(`<ds:Object><xades:QualifyingProperties xmlns:xades="` + nsXAdES + `" Target="#` + e.id + `">`)
+		b.WriteString(e.properties + slot(slotUnsigned) + "</xades:QualifyingProperties></ds:Object>")
+	}
+	b.WriteString("</ds:Signature>")
+	return b.String()
+}
+
+func attribute(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return " " + name + `="` + value + `"`
+}
+
+func algorithm(name, uri string) string {
+	return "<ds:" + name + ` Algorithm="` + uri + `"></ds:` + name + ">"
+}
+
+// signedValue is the canonical form of the SignatureValue of such an element, what
+// a time stamp is over.
+func signedValue(value string) string {
+	return "<ds:SignatureValue" + dsDeclaration + ">" + value + "</ds:SignatureValue>"
+}
+
+// identifiers are the Id values of one signature.
+type identifiers struct{ signature, reference, object, properties string }
+
+// newIdentifiers makes identifiers that the document does not have. They follow
+// from the job, so that the same job gives the same signature.
+func newIdentifiers(job *sig.Job, document []byte, t *xmltree.Tree) identifiers {
+	for i := 0; ; i++ {
+		h := sha256.Sum256(fmt.Appendf(nil, "%x %x %d %d", sha256.Sum256(job.Certificate.Raw), document, job.Time.UnixNano(), i))
+		name := hex.EncodeToString(h[:8])
+		ids := identifiers{"signature-" + name, "reference-" + name, "object-" + name, "properties-" + name}
+		if t == nil || !hasAny(t, ids.signature, ids.reference, ids.object, ids.properties) {
+			return ids
+		}
+	}
+}
+
+func hasAny(t *xmltree.Tree, ids ...string) bool {
+	for _, found := range t.ByIDs(ids...) {
+		if len(found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// signedProperties renders the SignedProperties of XAdES (EN 319 132-1, 4.3.3):
+// when, by which certificate, and what kind of data.
+func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeType string) string {
+	return `<xades:SignedProperties Id="` + ids.properties + `"><xades:SignedSignatureProperties>` +
+		"<xades:SigningTime>" + job.Time.UTC().Format(time.RFC3339) + "</xades:SigningTime>" +
+		"<xades:SigningCertificateV2><xades:Cert><xades:CertDigest>" + algorithm("DigestMethod", h.XML[0]) +
+		"<ds:DigestValue>" + base64.StdEncoding.EncodeToString(job.Certificate.Digest(h)) + "</ds:DigestValue>" +
+		"</xades:CertDigest></xades:Cert></xades:SigningCertificateV2></xades:SignedSignatureProperties>" +
+		`<xades:SignedDataObjectProperties><xades:DataObjectFormat ObjectReference="#` + ids.reference + `">` +
+		"<xades:MimeType>" + mimeType + "</xades:MimeType></xades:DataObjectFormat></xades:SignedDataObjectProperties>" +
+		"</xades:SignedProperties>"
+}
+
+// unsignedProperties renders the time stamp of the level T.
+func unsignedProperties(token []byte) string {
+	return "<xades:UnsignedProperties><xades:UnsignedSignatureProperties><xades:SignatureTimeStamp>" +
+		algorithm("CanonicalizationMethod", algExcC14N) +
+		"<xades:EncapsulatedTimeStamp>" + base64.StdEncoding.EncodeToString(token) + "</xades:EncapsulatedTimeStamp>" +
+		"</xades:SignatureTimeStamp></xades:UnsignedSignatureProperties></xades:UnsignedProperties>"
+}

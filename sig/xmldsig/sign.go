@@ -1,0 +1,358 @@
+package xmldsig
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// maker prepares one signature.
+type maker struct {
+	ctx      context.Context
+	job      *sig.Job
+	suite    *suite.Suite
+	params   params
+	options  xmltree.Options
+	document []byte // the octets to sign
+	sum      []byte // their SHA-256
+}
+
+// made is what a kind of signature comes to.
+type made struct {
+	digest   suite.Digest // of the canonical SignedInfo
+	encoding string       // of the result
+	pieces   []piece
+}
+
+// Prepare implements sig.Format. It reads the parameters XMLDsigType, XAdESType,
+// TSPAddress, IncludeCertChain, SignatureIndex and HashAlgorithm.
+func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r := job.Params.Reader()
+	p := read(job, r, s)
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	document, err := f.read(job.Document)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(document)
+	m := &maker{ctx: ctx, job: job, suite: s, params: p, options: f.options(), document: document, sum: sum[:]}
+	var out *made
+	switch p.kind {
+	case kindEnveloped:
+		out, err = m.enveloped()
+	case kindEnveloping:
+		out, err = m.enveloping()
+	case kindTemplate:
+		out, err = m.template()
+	}
+	if err != nil {
+		return nil, err
+	}
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	st, err := json.Marshal(state{
+		Version:     stateVersion,
+		Certificate: thumbprint[:],
+		Size:        int64(len(document)),
+		Document:    sum[:],
+		Digest:      out.digest.Sum,
+		Encoding:    out.encoding,
+		Pieces:      out.pieces,
+		Level:       p.xades,
+		Address:     p.address,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sig.Prepared{Digest: out.digest, State: st}, nil
+}
+
+// options bound the tree by the size limit.
+func (f *Format) options() xmltree.Options {
+	// A document in a single-byte encoding may have twice its octets in UTF-8, and
+	// one that is signed has the signature more.
+	return xmltree.Options{Size: 2*f.maxSize() + 1<<20, AllowDoctype: f.AllowDoctype}
+}
+
+// parse reads the document to sign.
+func (m *maker) parse(what string) (*xmltree.Tree, error) {
+	if err := m.ctx.Err(); err != nil {
+		return nil, err
+	}
+	t, err := xmltree.Parse(m.document, m.options)
+	if err != nil {
+		return nil, &sig.ErrDocument{What: "Document", Text: "an XML document expected for " + what, Err: err, OtherKind: !LooksLikeXML(m.document)}
+	}
+	return t, nil
+}
+
+// enveloped puts a Signature behind the last child of the root element. Its
+// reference is the whole document without it, and that is the document as it is.
+func (m *maker) enveloped() (*made, error) {
+	t, err := m.parse("an enveloped signature")
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.canonicalDigest(t.All())
+	if err != nil {
+		return nil, err
+	}
+	e := m.element()
+	ref := renderedReference{transforms: []string{algEnveloped, algExcC14N}, digest: d}
+	text, digest, err := m.complete(e, ref, "text/xml", t, func(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
+		return t.Graft(t.Root(), fragment, m.options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := planOf(t, []xmltree.Edit{t.Append(t.Root(), text)})
+	return &made{digest, t.Encoding(), pieces}, err
+}
+
+// enveloping puts the document into an Object of the Signature.
+func (m *maker) enveloping() (*made, error) {
+	if len(m.document) == 0 {
+		return nil, unfit("is empty", nil)
+	}
+	if !LooksLikeXML(m.document) {
+		return m.envelopingOctets()
+	}
+	t, err := m.parse("an enveloping signature, because it begins like one")
+	if err != nil {
+		return nil, err
+	}
+	for c := range t.Children(xmltree.Document) {
+		if t.Kind(c) == xmltree.KindDoctype {
+			return nil, unfit("cannot stand inside a signature", flawAt(t, c, codeMalformed, "a document type declaration is possible at the beginning of a document alone"))
+		}
+	}
+	e := m.element()
+	ids := newIdentifiers(m.job, m.sum, t)
+	open, closing := `<ds:Object Id="`+ids.object+`">`, "</ds:Object>"
+
+	// The declaration of the document becomes that of the result, the rest goes into
+	// the Object. The canonical form depends on where it stands, so the two are read
+	// once more together.
+	begin := t.Span(t.FirstChild(xmltree.Document)).Start
+	around := func(head, tail string) []xmltree.Edit {
+		end := len(t.Text())
+		return []xmltree.Edit{
+			{Span: xmltree.Span{Start: begin, End: begin}, Text: head},
+			{Span: xmltree.Span{Start: end, End: end}, Text: tail},
+		}
+	}
+	whole, err := t.Splice(around("<ds:Signature"+dsDeclaration+">"+open, closing+"</ds:Signature>")...)
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := xmltree.Parse(whole.Bytes(), m.options)
+	if err != nil {
+		return nil, unfit("cannot stand inside a signature", err)
+	}
+	d, err := m.canonicalDigest(wrapped.Subtree(wrapped.FirstChild(wrapped.Root())))
+	if err != nil {
+		return nil, err
+	}
+	e.object = open + closing
+	ref := renderedReference{uri: "#" + ids.object, kind: typeObject, transforms: []string{algExcC14N}, digest: d}
+	text, digest, err := m.complete(e, ref, "text/xml", t, m.alone)
+	if err != nil {
+		return nil, err
+	}
+	head, tail := cut(text, e.object, len(open))
+	pieces, err := planOf(t, around(head, tail))
+	return &made{digest, t.Encoding(), pieces}, err
+}
+
+// envelopingOctets puts a document that is not XML into an Object as Base64.
+func (m *maker) envelopingOctets() (*made, error) {
+	ids := newIdentifiers(m.job, m.sum, nil)
+	attributes := attribute("Encoding", encodingBase64) + attribute("Id", ids.object)
+	// The canonical form of the Object is written down at once: a start tag with its
+	// declaration and its attributes in order, Base64, an end tag.
+	h := m.suite.Hash.New()
+	io.WriteString(h, "<ds:Object"+dsDeclaration+attributes+">")
+	b := base64.NewEncoder(base64.StdEncoding, h)
+	b.Write(m.document)
+	b.Close()
+	io.WriteString(h, "</ds:Object>")
+
+	e := m.element()
+	open, closing := "<ds:Object"+attributes+">", "</ds:Object>"
+	e.object = open + closing
+	ref := renderedReference{
+		uri: "#" + ids.object, kind: typeObject, transforms: []string{algExcC14N},
+		digest: suite.Digest{Hash: m.suite.Hash, Sum: h.Sum(nil)},
+	}
+	text, digest, err := m.complete(e, ref, "application/octet-stream", nil, m.alone)
+	if err != nil {
+		return nil, err
+	}
+	head, tail := cut(text, e.object, len(open))
+	const declaration = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+	t, err := xmltree.Parse([]byte("<a/>"), xmltree.Options{})
+	if err != nil {
+		return nil, err
+	}
+	// The result has nothing of the document as it is: it replaces this one.
+	pieces, err := planOf(t, []xmltree.Edit{{Span: t.Span(t.Root()), Text: declaration + head + slot(slotDocument) + tail}})
+	return &made{digest, t.Encoding(), pieces}, err
+}
+
+// alone reads a Signature that is the root of its document.
+func (m *maker) alone(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
+	t, err := xmltree.Parse(fragment, m.options)
+	if err != nil {
+		return nil, xmltree.None, err
+	}
+	return t, t.Root(), nil
+}
+
+// cut splits a text where part begins, so many octets into it.
+func cut(text, part string, at int) (head, tail string) {
+	before, after, _ := bytes.Cut([]byte(text), []byte(part))
+	return string(before) + part[:at], part[at:] + string(after)
+}
+
+// LooksLikeXML tells by the first octets of a document whether it is XML or meant to
+// be: the first character that is no white space is a less-than sign, behind a byte
+// order mark and in UTF-16 as well. Such a document is not taken for something else
+// when it is not well-formed.
+func LooksLikeXML(document []byte) bool {
+	for _, bom := range []string{"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"} {
+		document = bytes.TrimPrefix(document, []byte(bom))
+	}
+	for _, c := range document {
+		switch c {
+		case '<':
+			return true
+		case ' ', '\t', '\r', '\n', 0:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// element is a Signature without anything to sign yet.
+func (m *maker) element() *element {
+	return &element{suite: m.suite, certs: certificates(m.job, m.params.chain)}
+}
+
+// canonicalDigest is the digest of the exclusive canonical form of a set.
+func (m *maker) canonicalDigest(set *xmltree.NodeSet) (suite.Digest, error) {
+	if err := m.ctx.Err(); err != nil {
+		return suite.Digest{}, err
+	}
+	return canonicalDigest(set, xmltree.Method{Form: xmltree.Exclusive}, m.suite.Hash)
+}
+
+func canonicalDigest(set *xmltree.NodeSet, method xmltree.Method, h *suite.Hash) (suite.Digest, error) {
+	sum := h.New()
+	if err := set.Canonicalize(sum, method); err != nil {
+		return suite.Digest{}, unfit("has no canonical form", err)
+	}
+	return suite.Digest{Hash: h, Sum: sum.Sum(nil)}, nil
+}
+
+// complete adds the reference and, for XAdES, the signed properties to a Signature
+// and returns its text, with slots, and the digest to sign. place reads a fragment
+// where the Signature will stand: what was digested comes from the octets that go
+// into the document, not from a second rendering.
+func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *xmltree.Tree, place func([]byte) (*xmltree.Tree, xmltree.Node, error)) (string, suite.Digest, error) {
+	e.refs = []renderedReference{ref}
+	exclusive := xmltree.Method{Form: xmltree.Exclusive}
+	if m.params.xades != xadesNone {
+		ids := newIdentifiers(m.job, m.sum, t)
+		e.id, e.refs[0].id = ids.signature, ids.reference
+		e.properties = signedProperties(ids, m.job, m.suite.Hash, mimeType)
+		placed, node, err := place([]byte(withoutSlots(e.render())))
+		if err != nil {
+			return "", suite.Digest{}, fmt.Errorf("xmldsig: the signature does not fit into the document: %w", err)
+		}
+		var properties xmltree.Node = xmltree.None
+		for n := range placed.Find(node, nsXAdES, "SignedProperties") {
+			properties = n
+		}
+		d, err := canonicalDigest(placed.Subtree(properties), exclusive, m.suite.Hash)
+		if err != nil {
+			return "", suite.Digest{}, err
+		}
+		e.refs = append(e.refs, renderedReference{uri: "#" + ids.properties, kind: typeProperties, transforms: []string{algExcC14N}, digest: d})
+	}
+	text := e.render()
+	placed, node, err := place([]byte(withoutSlots(text)))
+	if err != nil {
+		return "", suite.Digest{}, fmt.Errorf("xmldsig: the signature does not fit into the document: %w", err)
+	}
+	d, err := canonicalDigest(placed.Subtree(placed.Child(node, nsDS, "SignedInfo")), exclusive, m.suite.Hash)
+	return text, d, err
+}
+
+// Finish implements sig.Format. The parameters are not read again: what they said
+// is in the state. For the level T the value is verified before anybody is asked
+// for a time stamp.
+func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	st, err := readState(job, s, prepared)
+	if err != nil {
+		return nil, err
+	}
+	if d, err := sum(job.Document); err != nil {
+		return nil, err
+	} else if !bytes.Equal(d, st.Document) {
+		return nil, &sig.ErrState{Text: "made for another document"}
+	}
+	octets, err := s.XMLValue(signature)
+	if err != nil {
+		return nil, err
+	}
+	value := base64.StdEncoding.EncodeToString(octets)
+	fill := map[string]string{slotValue: value, slotUnsigned: ""}
+	if st.Level == xadesT {
+		if fill[slotUnsigned], err = timeStamp(ctx, job, s, st, signature, value); err != nil {
+			return nil, err
+		}
+	}
+	return st.result(job, fill)
+}
+
+// timeStamp fetches the time stamp of the level T.
+func timeStamp(ctx context.Context, job *sig.Job, s *suite.Suite, st *state, signature []byte, value string) (string, error) {
+	if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
+		return "", err
+	}
+	if job.Evidence == nil {
+		return "", &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for one is configured"}
+	}
+	d := s.Hash.Digest([]byte(signedValue(value)))
+	raw, err := job.Evidence.TimeStamp(ctx, st.Address, d)
+	if err != nil {
+		return "", err
+	}
+	token, err := tsp.ParseToken(raw)
+	if err == nil {
+		err = token.Answers(&tsp.Request{Digest: d})
+	}
+	if err != nil {
+		return "", &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
+	}
+	return unsignedProperties(raw), nil
+}

@@ -1,0 +1,202 @@
+package xmldsig
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tamga/sig/xmltree"
+)
+
+// smevTransform is urn://smev-gov-ru/xmldsig/transform, from the public guidelines
+// for working with SMEV 3 (version 3.5, appendix on signing fragments of XML):
+//
+//  1. the XML declaration, processing instructions and comments go;
+//  2. text nodes of nothing but characters up to U+0020 go;
+//  3. an empty-element tag becomes a start tag and an end tag;
+//  4. declarations of prefixes go, and
+//  5. each namespace is declared where it is first needed,
+//  6. with a prefix ns1, ns2... by the order of appearance in the fragment;
+//  7. attributes are sorted by namespace name, then local name; those without a
+//     namespace come last;
+//  8. declarations stand before attributes: first the element's, then those of
+//     attributes in their new order;
+//  9. characters are escaped as the writer of the reference implementation does,
+//     see smevText and smevAttribute.
+//
+// A node set is made octets by Canonical XML 1.0 without comments before.
+func smevTransform(d *digester, in material) (material, error) {
+	if in.set != nil {
+		set := in.set
+		in = material{finish: func(w io.Writer) error { return set.Canonicalize(w, xmltree.Method{Form: xmltree.C14N10}) }}
+	}
+	set, err := d.nodes(in)
+	if err != nil {
+		return in, err
+	}
+	s := smev{tree: set.Tree(), prefixes: map[string]string{}}
+	if err := s.element(s.tree.Root()); err != nil {
+		return in, d.explain(err)
+	}
+	return material{octets: s.out.Bytes()}, nil
+}
+
+type smev struct {
+	tree     *xmltree.Tree
+	out      bytes.Buffer
+	prefixes map[string]string // by namespace name, of those in scope
+	count    int
+}
+
+// prefix returns the prefix of a namespace, declaring it in the element being
+// written when it is not in scope.
+func (s *smev) prefix(space string, declared *[]string) string {
+	p, ok := s.prefixes[space]
+	if !ok {
+		s.count++
+		p = "ns" + strconv.Itoa(s.count)
+		s.prefixes[space] = p
+		*declared = append(*declared, space)
+	}
+	return p
+}
+
+// element writes an element and what is in it. The reader bounds its depth.
+func (s *smev) element(n xmltree.Node) error {
+	name := s.tree.Name(n)
+	if name.Space == "" {
+		// The guidelines have no rule for it, and implementations differ.
+		return flawAt(s.tree, n, codeFailed, "the transform of SMEV 3 does not know elements without a namespace, such as %s (the position is that after the transforms before)", name)
+	}
+	var declared []string
+	tag := s.prefix(name.Space, &declared) + ":" + name.Local
+
+	attrs := slices.Collect(s.tree.Attributes(n))
+	slices.SortFunc(attrs, func(a, b xmltree.Attr) int { return compareAttributes(s.tree.AttrName(a), s.tree.AttrName(b)) })
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = s.tree.AttrName(a).Local
+		if space := s.tree.AttrName(a).Space; space != "" {
+			names[i] = s.prefix(space, &declared) + ":" + names[i]
+		}
+	}
+	s.out.WriteString("<" + tag)
+	for _, space := range declared {
+		s.attribute("xmlns:"+s.prefixes[space], space)
+	}
+	for i, a := range attrs {
+		s.attribute(names[i], s.tree.Value(a))
+	}
+	s.out.WriteByte('>')
+	for c := range s.tree.Children(n) {
+		switch s.tree.Kind(c) {
+		case xmltree.KindElement:
+			if err := s.element(c); err != nil {
+				return err
+			}
+		case xmltree.KindText:
+			if text := s.tree.StringValue(c); strings.TrimLeftFunc(text, func(r rune) bool { return r <= ' ' }) != "" {
+				smevText(&s.out, text)
+			}
+		}
+	}
+	s.out.WriteString("</" + tag + ">")
+	for _, space := range declared {
+		delete(s.prefixes, space)
+	}
+	return nil
+}
+
+// compareAttributes is rule 7.
+func compareAttributes(a, b xmltree.Name) int {
+	if (a.Space == "") != (b.Space == "") {
+		if a.Space == "" {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(compareUTF16(a.Space, b.Space), compareUTF16(a.Local, b.Local))
+}
+
+// compareUTF16 orders as the reference implementation does, by units of UTF-16:
+// the order of code points except that those above U+FFFF, written with units from
+// D800 on, come before U+E000 to U+FFFF.
+func compareUTF16(a, b string) int {
+	for a != "" && b != "" {
+		x, n := utf8.DecodeRuneInString(a)
+		y, m := utf8.DecodeRuneInString(b)
+		if x != y {
+			if (x > 0xFFFF) != (y > 0xFFFF) && min(x, y) >= 0xE000 {
+				return cmp.Compare(y, x)
+			}
+			return cmp.Compare(x, y)
+		}
+		a, b = a[n:], b[m:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// attribute writes an attribute or declaration (rule 9, attributes): what a reader
+// would change is escaped, a greater-than sign is not.
+func (s *smev) attribute(name, value string) {
+	s.out.WriteString(" " + name + `="`)
+	smevAttributeEscapes.WriteString(&s.out, value)
+	s.out.WriteByte('"')
+}
+
+var smevAttributeEscapes = strings.NewReplacer("<", "&lt;", "&", "&amp;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xa;", "\r", "&#xd;")
+
+// smevText writes a text node (rule 9, text). <, & and carriage returns are always
+// escaped. A greater-than sign is escaped behind a closing bracket and at the
+// beginning of a block. What a block is depends on the length of the text in units
+// of UTF-16: up to 11, the whole text is one; from 12 on it is cut into pieces of
+// 512, and a new block begins with each piece and behind each escaped character.
+func smevText(out *bytes.Buffer, text string) {
+	const (
+		small = 11
+		piece = 512
+	)
+	long := unitsOf(text) > small
+	begins, previous, units := true, rune(0), 0
+	for _, r := range text {
+		if long && units >= piece {
+			begins, units = true, units-piece
+		}
+		units += width16(r)
+		escape := ""
+		switch {
+		case r == '<':
+			escape = "&lt;"
+		case r == '&':
+			escape = "&amp;"
+		case r == '\r':
+			escape = "&#xd;"
+		case r == '>' && (begins || previous == ']'):
+			escape = "&gt;"
+		}
+		if escape != "" {
+			out.WriteString(escape)
+		} else {
+			out.WriteRune(r)
+		}
+		begins, previous = long && escape != "", r
+	}
+}
+
+func width16(r rune) int {
+	if r > 0xFFFF {
+		return 2
+	}
+	return 1
+}
+
+func unitsOf(text string) (n int) {
+	for _, r := range text {
+		n += width16(r)
+	}
+	return n
+}

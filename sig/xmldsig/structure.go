@@ -1,0 +1,209 @@
+package xmldsig
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+	"tamga/sig/xmltree"
+)
+
+// signature is a Signature element as read. Its nodes are of tree.
+type signature struct {
+	tree    *xmltree.Tree
+	node    xmltree.Node // Signature
+	ordinal int          // its place among all Signature elements, from 0
+	id      string       // its Id, "" when it has none
+
+	info, value, keyInfo xmltree.Node // keyInfo is None when there is none
+	objects              []xmltree.Node
+
+	method    xmltree.Method // CanonicalizationMethod
+	algorithm string         // SignatureMethod as written
+	suite     *suite.Suite   // nil when the algorithm is not known
+	refs      []*reference
+}
+
+// reference is a Reference element of a SignedInfo.
+type reference struct {
+	node       xmltree.Node
+	uri        string
+	id, kind   string // Id and Type, "" when absent
+	transforms []transform
+	algorithm  string      // DigestMethod as written
+	hash       *suite.Hash // nil when the algorithm is not known
+	digest     xmltree.Node
+}
+
+// signatures lists all Signature elements in document order.
+func signatures(t *xmltree.Tree) []xmltree.Node {
+	return slices.Collect(t.Find(xmltree.Document, nsDS, "Signature"))
+}
+
+// readSignature reads a Signature element strictly: what stands where the schema
+// does not allow it would be read by one program and overlooked by another.
+// Algorithms that are not known leave suite or hash nil; the caller judges them.
+func readSignature(t *xmltree.Tree, n xmltree.Node, ordinal int) (*signature, error) {
+	s := &signature{tree: t, node: n, ordinal: ordinal, keyInfo: xmltree.None}
+	s.id, _ = t.Get(n, "Id")
+	children, err := elements(t, n)
+	if err != nil {
+		return nil, err
+	}
+	take := func(local string) xmltree.Node {
+		if len(children) == 0 || !t.Is(children[0], nsDS, local) {
+			return xmltree.None
+		}
+		c := children[0]
+		children = children[1:]
+		return c
+	}
+	if s.info = take("SignedInfo"); s.info == xmltree.None {
+		return nil, flawAt(t, n, codeMalformed, "Signature has no SignedInfo as its first child")
+	}
+	if s.value = take("SignatureValue"); s.value == xmltree.None {
+		return nil, flawAt(t, n, codeMalformed, "Signature has no SignatureValue behind its SignedInfo")
+	}
+	s.keyInfo = take("KeyInfo")
+	for c := take("Object"); c != xmltree.None; c = take("Object") {
+		s.objects = append(s.objects, c)
+	}
+	if len(children) > 0 {
+		return nil, flawAt(t, children[0], codeMalformed, "%s is out of place in a Signature; SignedInfo, SignatureValue, KeyInfo, Object expected in this order", t.Name(children[0]))
+	}
+	return s, s.readInfo()
+}
+
+// readInfo reads SignedInfo.
+func (s *signature) readInfo() error {
+	t := s.tree
+	children, err := elements(t, s.info)
+	if err != nil {
+		return err
+	}
+	if len(children) == 0 || !t.Is(children[0], nsDS, "CanonicalizationMethod") {
+		return flawAt(t, s.info, codeMalformed, "SignedInfo has no CanonicalizationMethod as its first child")
+	}
+	algorithm, _ := t.Get(children[0], "Algorithm")
+	form, ok := canonicalForms[algorithm]
+	if !ok {
+		return flawAt(t, children[0], codeAlgorithm, "CanonicalizationMethod %s is not one of the canonical forms of XML", quote(algorithm))
+	}
+	if s.method, err = withPrefixes(t, children[0], form); err != nil {
+		return err
+	}
+	if len(children) < 2 || !t.Is(children[1], nsDS, "SignatureMethod") {
+		return flawAt(t, s.info, codeMalformed, "SignedInfo has no SignatureMethod behind its CanonicalizationMethod")
+	}
+	s.algorithm, _ = t.Get(children[1], "Algorithm")
+	s.suite, _ = suite.ByXML(s.algorithm)
+	// HMACOutputLength and RSASSA-PSS parameters belong to algorithms that are not
+	// here; a verifier that overlooked them would check something else.
+	if inside, err := elements(t, children[1]); err != nil {
+		return err
+	} else if len(inside) > 0 {
+		return flawAt(t, inside[0], codeAlgorithm, "SignatureMethod has the parameter %s, which is not known here", t.Name(inside[0]))
+	}
+	children = children[2:]
+	if len(children) == 0 {
+		return flawAt(t, s.info, codeMalformed, "SignedInfo has no Reference")
+	}
+	if len(children) > maxReferences {
+		return flawAt(t, s.info, codeWork, "SignedInfo has %d references, at most %d expected", len(children), maxReferences)
+	}
+	for _, c := range children {
+		if !t.Is(c, nsDS, "Reference") {
+			return flawAt(t, c, codeMalformed, "%s is out of place in SignedInfo; Reference expected", t.Name(c))
+		}
+		r, err := readReference(t, c)
+		if err != nil {
+			return err
+		}
+		s.refs = append(s.refs, r)
+	}
+	return nil
+}
+
+func readReference(t *xmltree.Tree, n xmltree.Node) (*reference, error) {
+	r := &reference{node: n}
+	var ok bool
+	if r.uri, ok = t.Get(n, "URI"); !ok {
+		return nil, flawAt(t, n, codeRemote, `Reference has no URI, which leaves open what it is about; URI="" or URI="#id" expected`)
+	}
+	r.id, _ = t.Get(n, "Id")
+	r.kind, _ = t.Get(n, "Type")
+	children, err := elements(t, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(children) > 0 && t.Is(children[0], nsDS, "Transforms") {
+		if r.transforms, err = readTransforms(t, children[0]); err != nil {
+			return nil, err
+		}
+		children = children[1:]
+	}
+	if len(children) != 2 || !t.Is(children[0], nsDS, "DigestMethod") || !t.Is(children[1], nsDS, "DigestValue") {
+		return nil, flawAt(t, n, codeMalformed, "Reference must consist of Transforms (or none), one DigestMethod and one DigestValue")
+	}
+	r.algorithm, _ = t.Get(children[0], "Algorithm")
+	r.hash, _ = suite.HashByXML(r.algorithm)
+	r.digest = children[1]
+	return r, nil
+}
+
+// elements returns the child elements of n, which must have nothing beside them
+// but white space and comments.
+func elements(t *xmltree.Tree, n xmltree.Node) ([]xmltree.Node, error) {
+	var out []xmltree.Node
+	for c := range t.Children(n) {
+		switch t.Kind(c) {
+		case xmltree.KindElement:
+			out = append(out, c)
+		case xmltree.KindText:
+			if strings.Trim(t.StringValue(c), " \t\r\n") != "" {
+				return nil, flawAt(t, c, codeMalformed, "there is text between the elements of %s", t.Name(n))
+			}
+		}
+	}
+	return out, nil
+}
+
+// plainText is the text of an element that may have nothing else in it. A comment
+// in the middle of a value is not covered by most signatures and splits the text
+// for some programs.
+func plainText(t *xmltree.Tree, n xmltree.Node) (string, error) {
+	for c := range t.Children(n) {
+		if t.Kind(c) != xmltree.KindText {
+			return "", flawAt(t, c, codeMalformed, "%s must have text alone in it, there is a %s", t.Name(n), t.Kind(c))
+		}
+	}
+	return t.StringValue(n), nil
+}
+
+// base64Text decodes the text of an element, at most so many characters of it.
+func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
+	text, err := plainText(t, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > most {
+		return nil, flawAt(t, n, codeMalformed, "%s has %d characters, at most %d expected", t.Name(n), len(text), most)
+	}
+	value, err := decodeBase64(text)
+	if err != nil {
+		return nil, flawAt(t, n, codeMalformed, "%s is not Base64", t.Name(n))
+	}
+	return value, nil
+}
+
+// decodeBase64 reads Base64 with white space anywhere.
+func decodeBase64(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+}
+
+// isBlank tells whether an element has nothing in it but white space and comments.
+func isBlank(t *xmltree.Tree, n xmltree.Node) bool {
+	inside, err := elements(t, n)
+	return err == nil && len(inside) == 0
+}

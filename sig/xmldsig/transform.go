@@ -1,0 +1,289 @@
+package xmldsig
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"tamga/sig/xmltree"
+)
+
+// canonicalForms are the canonical forms by their identifiers.
+var canonicalForms = map[string]xmltree.Method{
+	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315":              {Form: xmltree.C14N10},
+	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315#WithComments": {Form: xmltree.C14N10, Comments: true},
+	"http://www.w3.org/2006/12/xml-c14n11":                         {Form: xmltree.C14N11},
+	"http://www.w3.org/2006/12/xml-c14n11#WithComments":            {Form: xmltree.C14N11, Comments: true},
+	algExcC14N: {Form: xmltree.Exclusive},
+	"http://www.w3.org/2001/10/xml-exc-c14n#WithComments": {Form: xmltree.Exclusive, Comments: true},
+}
+
+// transform is one Transform of a Reference, read and ready to apply.
+type transform struct {
+	node      xmltree.Node
+	algorithm string
+	// comments tells that the result differs by the comments of the input.
+	comments bool
+	apply    func(*digester, material) (material, error)
+}
+
+// material is what flows through the transforms: a node set or octets.
+type material struct {
+	set    *xmltree.NodeSet // nil for octets
+	octets []byte
+	// finish writes the octets instead, where the last transform can do so without
+	// collecting them; octets is nil then.
+	finish func(io.Writer) error
+}
+
+// readTransforms reads a Transforms element.
+func readTransforms(t *xmltree.Tree, n xmltree.Node) ([]transform, error) {
+	children, err := elements(t, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(children) == 0 {
+		return nil, flawAt(t, n, codeMalformed, "Transforms is empty; leave it out or put a Transform in it")
+	}
+	if len(children) > maxTransforms {
+		return nil, flawAt(t, n, codeWork, "there are %d transforms, at most %d expected", len(children), maxTransforms)
+	}
+	var out []transform
+	for _, c := range children {
+		if !t.Is(c, nsDS, "Transform") {
+			return nil, flawAt(t, c, codeMalformed, "%s is out of place in Transforms; Transform expected", t.Name(c))
+		}
+		tr, err := readTransform(t, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tr)
+	}
+	return out, nil
+}
+
+// readTransform is the list of what is allowed.
+func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
+	algorithm, _ := t.Get(n, "Algorithm")
+	tr := transform{node: n, algorithm: algorithm}
+	if form, ok := canonicalForms[algorithm]; ok {
+		method, err := withPrefixes(t, n, form)
+		tr.comments = method.Comments
+		tr.apply = canonicalize(method)
+		return tr, err
+	}
+	var err error
+	switch algorithm {
+	case algEnveloped:
+		tr.apply, err = envelopedSignature, noParameters(t, n)
+	case algBase64:
+		tr.apply, err = base64Octets, noParameters(t, n)
+	case algSMEV:
+		tr.apply, err = smevTransform, noParameters(t, n)
+	case algXPath:
+		tr.apply, err = readXPath(t, n)
+	case algFilter2:
+		tr.apply, err = readFilter2(t, n)
+	case algXSLT:
+		err = flawAt(t, n, codeTransform, "the transform XSLT is refused: a signature over the output of a program says nothing about the document")
+	case "":
+		err = flawAt(t, n, codeTransform, "Transform has no Algorithm")
+	default:
+		err = flawAt(t, n, codeTransform, "the transform %s is not allowed; enveloped-signature, a canonical form, Base64, XPath, XPath Filter 2.0 or that of SMEV 3 expected", quote(algorithm))
+	}
+	return tr, err
+}
+
+func noParameters(t *xmltree.Tree, n xmltree.Node) error {
+	if !isBlank(t, n) {
+		return flawAt(t, n, codeTransform, "this transform has no parameters, but there is something in it")
+	}
+	return nil
+}
+
+// withPrefixes reads the InclusiveNamespaces of an exclusive form.
+func withPrefixes(t *xmltree.Tree, n xmltree.Node, m xmltree.Method) (xmltree.Method, error) {
+	inside, err := elements(t, n)
+	if err != nil || len(inside) == 0 {
+		return m, err
+	}
+	if m.Form != xmltree.Exclusive || len(inside) > 1 || !t.Is(inside[0], nsEC, "InclusiveNamespaces") {
+		return m, flawAt(t, inside[0], codeTransform, "%s is not a parameter of this canonical form", t.Name(inside[0]))
+	}
+	list, _ := t.Get(inside[0], "PrefixList")
+	m.Prefixes = strings.Fields(list)
+	return m, nil
+}
+
+// canonicalize is the transform into octets.
+func canonicalize(m xmltree.Method) func(*digester, material) (material, error) {
+	return func(d *digester, in material) (material, error) {
+		set, err := d.nodes(in)
+		if err != nil {
+			return in, err
+		}
+		return material{finish: func(w io.Writer) error { return set.Canonicalize(w, m) }}, nil
+	}
+}
+
+// envelopedSignature removes the Signature that has this transform in it (XMLDSig,
+// 6.6.4). Behind a transform that made octets of the document that Signature is
+// found again as the one with the same place among all Signature elements, which
+// is what makes the order of SMEV templates work (canonical form first); when
+// there is none so far, nothing is removed.
+func envelopedSignature(d *digester, in material) (material, error) {
+	if in.set != nil && in.set.Tree() == d.sig.tree {
+		in.set.Remove(d.sig.node)
+		return in, nil
+	}
+	set, err := d.nodes(in)
+	if err != nil {
+		return in, err
+	}
+	if all := signatures(set.Tree()); d.sig.ordinal < len(all) {
+		set.Remove(all[d.sig.ordinal])
+	}
+	return material{set: set}, nil
+}
+
+// base64Octets decodes (XMLDSig, 6.6.2): of a node set the text in it.
+func base64Octets(d *digester, in material) (material, error) {
+	var text bytes.Buffer
+	if in.set != nil {
+		if err := in.set.WriteText(d.limited(&text)); err != nil {
+			return in, err
+		}
+	} else {
+		octets, err := d.collect(in)
+		if err != nil {
+			return in, err
+		}
+		text.Write(octets)
+	}
+	octets, err := decodeBase64(text.String())
+	if err != nil {
+		return in, flawAt(d.sig.tree, d.ref.node, codeFailed, "what the Base64 transform is to decode is not Base64")
+	}
+	return material{octets: octets}, nil
+}
+
+// readXPath reads the parameter of XPath filtering (XMLDSig, 6.6.3).
+func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (material, error), error) {
+	inside, err := elements(t, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(inside) != 1 || !t.Is(inside[0], nsDS, "XPath") {
+		return nil, flawAt(t, n, codeTransform, "the transform XPath needs one element XPath in it")
+	}
+	x, size, err := compile(t, inside[0])
+	if err != nil {
+		return nil, err
+	}
+	return func(d *digester, in material) (material, error) {
+		set, err := d.nodes(in)
+		if err == nil {
+			err = d.spend(set.Tree(), size)
+		}
+		if err != nil {
+			return in, err
+		}
+		return material{set: set}, set.FilterXPath(x)
+	}, nil
+}
+
+// compile reads an expression and returns its length beside it.
+func compile(t *xmltree.Tree, n xmltree.Node) (*xmltree.XPath, int, error) {
+	text, err := plainText(t, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	x, err := t.CompileXPath(text, n)
+	if err != nil {
+		return nil, 0, flawAt(t, n, codeTransform, "%s", err)
+	}
+	return x, len(text), nil
+}
+
+// filter is one XPath element of an XPath Filter 2.0.
+type filter struct {
+	change func(set, other *xmltree.NodeSet)
+	x      *xmltree.XPath
+	size   int // of the expression
+}
+
+// setOperations are the values of Filter (XPath Filter 2.0, 3.3).
+var setOperations = map[string]func(set, other *xmltree.NodeSet){
+	"intersect": (*xmltree.NodeSet).Intersect,
+	"subtract":  (*xmltree.NodeSet).Subtract,
+	"union":     (*xmltree.NodeSet).Union,
+}
+
+func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (material, error), error) {
+	inside, err := elements(t, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(inside) == 0 || len(inside) > maxTransforms {
+		return nil, flawAt(t, n, codeTransform, "the transform XPath Filter 2.0 needs 1 to %d elements XPath in it", maxTransforms)
+	}
+	var filters []filter
+	for _, c := range inside {
+		name, _ := t.Get(c, "Filter")
+		change, ok := setOperations[name]
+		if !ok || !t.Is(c, nsFilter, "XPath") {
+			return nil, flawAt(t, c, codeTransform, `%s is not an XPath of XPath Filter 2.0 with Filter="intersect", "subtract" or "union"`, t.Name(c))
+		}
+		x, size, err := compile(t, c)
+		if err != nil {
+			return nil, err
+		}
+		filters = append(filters, filter{change, x, size})
+	}
+	return func(d *digester, in material) (material, error) {
+		set, err := d.nodes(in)
+		if err != nil {
+			return in, err
+		}
+		t := set.Tree()
+		sum := t.All()
+		for _, f := range filters {
+			if err := d.spend(t, f.size); err != nil {
+				return in, err
+			}
+			items, err := f.x.Select(t)
+			if err != nil {
+				return in, err
+			}
+			chosen, err := subtrees(t, items)
+			if err != nil {
+				return in, err
+			}
+			f.change(sum, chosen)
+		}
+		set.Intersect(sum)
+		return material{set: set}, nil
+	}, nil
+}
+
+// subtrees is the set of the items and everything below them. The items are in
+// document order, so one inside a subtree that is in already adds nothing.
+func subtrees(t *xmltree.Tree, items []xmltree.Item) (*xmltree.NodeSet, error) {
+	out := t.Empty()
+	end := xmltree.Node(0)
+	for _, item := range items {
+		if item.Node < end {
+			continue
+		}
+		part := t.Subtree(item.Node)
+		if item.Attr != xmltree.NoAttr {
+			if err := part.Filter(func(i xmltree.Item) (bool, error) { return i == item, nil }); err != nil {
+				return nil, err
+			}
+		} else {
+			end = t.After(item.Node)
+		}
+		out.Union(part)
+	}
+	return out, nil
+}

@@ -1,0 +1,298 @@
+package xmldsig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// levelPlain is the level of a signature without XAdES.
+const levelPlain = "XMLDSig"
+
+// Verify implements sig.Verifier: it judges every Signature element of the
+// document. What each one speaks for is in Covers, element by element with the
+// path to it, so that an element moved elsewhere shows.
+func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	data, err := f.read(c.Document)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t, err := xmltree.Parse(data, f.options())
+	if err != nil {
+		return nil, unfit("an XML document with signatures expected", err)
+	}
+	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(), work: newWork(len(data)), report: &sig.Report{}, places: maxPlaces}
+	if c.Original != nil || c.Hash != nil {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNotLookedAt, Text: "the document or hash value given beside is not looked at: a signature in XML carries what it signs"})
+	}
+	if err := v.all(); err != nil {
+		return nil, err
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	ctx     context.Context
+	check   *sig.Check
+	tree    *xmltree.Tree
+	options xmltree.Options
+	work    *work
+	report  *sig.Report
+	resolve *resolver
+	places  int // how many lines may still be counted
+}
+
+// all judges every signature.
+func (v *verifier) all() error {
+	nodes := signatures(v.tree)
+	if len(nodes) == 0 {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: there is no element Signature of the namespace " + nsDS, Fatal: true})
+		return nil
+	}
+	if len(nodes) > maxSignatures {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures, %d are judged", len(nodes), maxSignatures), Fatal: true})
+		nodes = nodes[:maxSignatures]
+	}
+	read := make([]*signature, len(nodes))
+	flaws := make([]error, len(nodes))
+	var sound []*signature
+	for i, n := range nodes {
+		if read[i], flaws[i] = readSignature(v.tree, n, i); flaws[i] == nil {
+			sound = append(sound, read[i])
+		}
+	}
+	v.resolve = newResolver(v.tree, sound)
+	for i := range nodes {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Index: i, Level: levelPlain, Covers: "nothing that could be judged", BestTime: v.check.At}}
+		if flaws[i] != nil {
+			j.flaw(flaws[i])
+		} else if err := j.judge(); err != nil {
+			return err
+		}
+		v.report.Signatures = append(v.report.Signatures, j.out)
+	}
+	return nil
+}
+
+// judgement is one signature being judged.
+type judgement struct {
+	*verifier
+	sig     *signature
+	out     sig.Signature
+	carried carried
+	// intact are the references whose digest fits, by the element they stand for.
+	intact map[*reference]xmltree.Node
+}
+
+func (j *judgement) add(code, text string, fatal bool) {
+	j.out.Findings = append(j.out.Findings, sig.Finding{Code: code, Text: text, Fatal: fatal})
+}
+
+// flaw records an error, always fatal.
+func (j *judgement) flaw(err error) { j.tell(err, true) }
+
+// tell records an error, with its place for the first of a document: to count lines
+// takes a pass over it.
+func (j *judgement) tell(err error, fatal bool) {
+	var f *flaw
+	if !errors.As(err, &f) {
+		j.add(codeFailed, err.Error(), fatal)
+		return
+	}
+	text := f.text
+	if j.places > 0 {
+		j.places--
+		text = err.Error()
+	}
+	j.add(f.code, text, fatal)
+}
+
+func (j *judgement) judge() error {
+	s := j.sig
+	j.out.Suite = s.suite
+	if isBlank(s.tree, s.value) {
+		j.add(codeEmpty, "the signature is a template that nobody has filled", true)
+	}
+	j.intact = map[*reference]xmltree.Node{}
+	if err := j.references(); err != nil {
+		return err
+	}
+	j.value()
+	if j.out.Signer != nil {
+		j.properties()
+	}
+	j.trust()
+	return nil
+}
+
+// references judges what is signed and says what it is.
+func (j *judgement) references() error {
+	t := j.tree
+	var covers []string
+	whole := false
+	for _, r := range j.sig.refs {
+		to, err := j.resolve.resolve(r)
+		if err != nil {
+			j.flaw(err)
+			covers = append(covers, "nothing by URI="+quote(r.uri))
+			continue
+		}
+		covers = append(covers, j.describe(r, to))
+		whole = whole || j.isWhole(r, to)
+		if j.unusualOrder(r) {
+			j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature stands behind a canonical form; the Signature with the same place among all was taken out, as the programs do that write this order", quote(r.uri)), false)
+		}
+		if f := r.badHash(t); f != nil {
+			j.flaw(f)
+			continue
+		}
+		d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options, work: j.work}
+		got, size, err := d.digest(to)
+		if j.ctx.Err() != nil {
+			return j.ctx.Err()
+		}
+		if err != nil {
+			j.flaw(err)
+			continue
+		}
+		if size == 0 {
+			j.flaw(flawAt(t, r.node, codeNothing, "the transforms of the reference leave nothing that is signed"))
+			continue
+		}
+		want, err := base64Text(t, r.digest, maxValue)
+		switch {
+		case err != nil:
+			j.flaw(err)
+		case !bytes.Equal(got.Sum, want):
+			j.flaw(flawAt(t, r.node, codeDigest, "what the reference URI=%s stands for has changed since it was signed: %s", quote(r.uri), covers[len(covers)-1]))
+		default:
+			j.intact[r] = to.node
+		}
+	}
+	j.out.Covers = strings.Join(covers, "; ")
+	if !whole {
+		j.add(codePart, "the signature speaks for a part of the document alone: "+j.out.Covers, false)
+	}
+	return nil
+}
+
+// unusualOrder tells whether enveloped-signature stands behind a transform into
+// octets.
+func (j *judgement) unusualOrder(r *reference) bool {
+	octets := false
+	for _, tr := range r.transforms {
+		if octets && tr.algorithm == algEnveloped {
+			return true
+		}
+		_, isForm := canonicalForms[tr.algorithm]
+		octets = octets || isForm || tr.algorithm == algSMEV
+	}
+	return false
+}
+
+// value judges the signature value over SignedInfo and finds the signer.
+func (j *judgement) value() {
+	s, t := j.sig, j.tree
+	var unreadable []*flaw
+	j.carried, unreadable = readKeyInfo(s)
+	for _, f := range unreadable {
+		j.tell(f, false)
+	}
+	candidates := j.carried.certs
+	if len(candidates) == 0 {
+		if j.check.Certificate != nil {
+			candidates = append(candidates, j.check.Certificate)
+		}
+		candidates = append(candidates, j.check.Intermediates...)
+	}
+	if s.suite == nil {
+		j.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "SignatureMethod %s is not known", quote(s.algorithm)))
+		if len(j.carried.certs) == 1 {
+			j.out.Signer = candidates[0]
+		}
+		return
+	}
+	if len(candidates) == 0 {
+		j.add(codeNoCert, "the signer's certificate is neither in KeyInfo nor given", true)
+		return
+	}
+	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.suite.Hash)
+	if err != nil {
+		j.flaw(flawAt(t, s.info, codeFailed, "SignedInfo: %s", err))
+		return
+	}
+	octets, err := base64Text(t, s.value, maxValue)
+	if err != nil {
+		j.flaw(err)
+		return
+	}
+	j.find(candidates, d, octets)
+}
+
+// find looks for the certificate whose key made the value.
+func (j *judgement) find(candidates []*x509gost.Certificate, d suite.Digest, octets []byte) {
+	s := j.sig
+	value, shape := s.suite.FromXMLValue(octets)
+	var of *x509gost.Certificate // the first of the algorithm
+	for _, c := range candidates {
+		if c.Suite != s.suite {
+			continue
+		}
+		if of == nil {
+			of = c
+		}
+		if shape == nil && c.Verify(d, value) == nil {
+			j.out.Signer = c
+			return
+		}
+	}
+	if of == nil {
+		of = candidates[0]
+		name := "of a kind that is not known"
+		if of.Suite != nil {
+			name = of.Suite.Name
+		}
+		j.flaw(flawAt(j.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.suite.Name, name))
+	} else {
+		why := "it was made by another key or SignedInfo has changed"
+		if shape != nil {
+			why = shape.Error()
+		}
+		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not belong to SignedInfo and the certificate %s: %s", quote(of.Subject.String()), why))
+	}
+	j.out.Signer = of
+}
+
+// trust judges the signer's certificate.
+func (j *judgement) trust() {
+	if j.out.Signer == nil {
+		return
+	}
+	path, found := j.check.Trust(j.ctx, j.out.Signer, j.out.BestTime, sig.Found{Certificates: j.carried.certs, CRLs: j.carried.crls})
+	j.out.Chain, j.out.Findings = path, append(j.out.Findings, found...)
+}
+
+// claimed reads a time of XML Schema; one without a zone is taken for UTC.
+func claimed(text string) (time.Time, bool) {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}

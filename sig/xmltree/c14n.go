@@ -1,0 +1,419 @@
+package xmltree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Form is a canonical form.
+type Form uint8
+
+const (
+	// C14N10 is Canonical XML 1.0 (W3C REC-xml-c14n-20010315).
+	C14N10 Form = iota
+	// C14N11 is Canonical XML 1.1 (W3C REC-xml-c14n11-20080502).
+	C14N11
+	// Exclusive is Exclusive XML Canonicalization 1.0 (REC-xml-exc-c14n-20020718).
+	Exclusive
+)
+
+// Method is a canonical form with its parameters.
+type Method struct {
+	Form Form
+	// Comments keeps the comments of the set.
+	Comments bool
+	// Prefixes is the InclusiveNamespaces PrefixList of the exclusive form,
+	// "#default" for the default namespace. The other forms do not look at it.
+	Prefixes []string
+}
+
+// ErrRelativeNamespace: the document declares a namespace name that is a
+// relative reference, on which Canonical XML must fail (1.0, section 1.3).
+var ErrRelativeNamespace = errors.New("xml: a relative namespace name has no canonical form")
+
+// ErrExpansion: declarations and xml: attributes repeated on the elements of a
+// cut-up node set would cost far more than the document is long.
+var ErrExpansion = fmt.Errorf("xml: canonical form refused: namespace declarations expand it to many times the document: %w", ErrLimit)
+
+// Canonicalize writes the canonical form of the set to w, in UTF-8, in chunks.
+// A namespace node that is not in the set is never written, and neither is an
+// attribute, in any form; libxml2 differs there in the exclusive form and in
+// 1.1, and in line feeds beside a root element that is not in the set.
+// It fails with the writer's error, ErrRelativeNamespace or ErrExpansion; what
+// has been written then is of no use.
+func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
+	t := s.t
+	c := &canon{
+		s: s, t: t, m: m, out: output{w: w, buf: make([]byte, 0, chunk+1024)},
+		scope:  make([]uint32, len(t.prefixes)),
+		origin: make([]Attr, len(t.prefixes)),
+		shown:  make([]uint32, len(t.prefixes)),
+		budget: 16*int64(len(t.text)) + 1<<20,
+	}
+	for i := range c.origin {
+		c.origin[i] = NoAttr
+	}
+	if m.Form == Exclusive {
+		c.listed = make([]bool, len(t.prefixes))
+		for i, p := range t.prefixes {
+			c.listed[i] = slices.Contains(m.Prefixes, p) && p != "" || p == "" && slices.Contains(m.Prefixes, "#default")
+		}
+	}
+	return c.run()
+}
+
+// canon walks a node set in document order. The stack of open elements is its
+// own, so that depth costs no recursion.
+type canon struct {
+	s   *NodeSet
+	t   *Tree
+	m   Method
+	out output
+
+	// By prefix: the namespace name in scope and the declaration it comes from,
+	// and what the nearest output ancestor has for it (in the exclusive form the
+	// nearest that visibly utilizes it).
+	scope  []uint32
+	origin []Attr
+	shown  []uint32
+	listed []bool // exclusive: in the PrefixList
+	// active are the prefixes that are declared in scope.
+	active []uint32
+	undo   []change
+	open   []frame
+	// xml are the xml: attributes of the open elements, outermost first.
+	xml []xmlAttr
+
+	budget int64
+	spaces []declared  // to write on this element
+	attrs  []rendition // and attributes
+}
+
+// change is what leaving an element takes back.
+type change struct {
+	prefix uint32
+	value  uint32 // of scope or shown
+	origin Attr
+	scope  bool // of scope and origin, otherwise of shown
+}
+
+// frame is an open element.
+type frame struct {
+	n      Node
+	in     bool
+	clean  bool // it is in the set with all its namespace nodes
+	undo   int
+	xml    int
+	active int
+}
+
+type xmlAttr struct {
+	a     Attr
+	depth int // of its element in open
+}
+
+// declared is a namespace declaration to write.
+type declared struct{ prefix, uri uint32 }
+
+// rendition is an attribute to write: one of the element or inherited, or one
+// whose value had to be made.
+type rendition struct {
+	a     Attr
+	value string
+	made  bool
+}
+
+func (c *canon) run() error {
+	t, s := c.t, c.s
+	if s.low == s.high {
+		return nil
+	}
+	// What stands above the set is in no output but in scope.
+	var above []Node
+	for n := t.Parent(s.low); n > Document; n = t.Parent(n) {
+		above = append(above, n)
+	}
+	for _, n := range slices.Backward(above) {
+		if err := c.enter(n, false); err != nil {
+			return err
+		}
+	}
+	for n := s.low; n < s.high; n++ {
+		for len(c.open) > 0 && t.nodes[c.open[len(c.open)-1].n].next <= int32(n) {
+			c.leave()
+		}
+		in := s.Has(n)
+		switch t.Kind(n) {
+		case KindElement:
+			if err := c.enter(n, in); err != nil {
+				return err
+			}
+			if err := c.startTag(n, in); err != nil {
+				return err
+			}
+		case KindText:
+			if in {
+				c.out.text(t, n)
+			}
+		case KindComment, KindPI:
+			if in && (t.Kind(n) == KindPI || c.m.Comments) {
+				c.aside(n)
+			}
+		}
+		if c.out.err != nil {
+			return c.out.err
+		}
+	}
+	for len(c.open) > 0 {
+		c.leave()
+	}
+	return c.out.flush()
+}
+
+// aside writes a comment or processing instruction, those outside the root
+// element on lines of their own.
+func (c *canon) aside(n Node) {
+	t := c.t
+	outside := t.Parent(n) == Document
+	if outside && n > t.root {
+		c.out.string("\n")
+	}
+	if t.Kind(n) == KindComment {
+		c.out.string("<!--")
+		foldTo(&c.out, t.text[t.nodes[n].start+4:t.nodes[n].end-3])
+		c.out.string("-->")
+	} else {
+		c.out.string("<?")
+		c.out.bytes(t.piTarget(n))
+		if data := t.piData(n); len(data) > 0 {
+			c.out.string(" ")
+			foldTo(&c.out, data)
+		}
+		c.out.string("?>")
+	}
+	if outside && n < t.root {
+		c.out.string("\n")
+	}
+}
+
+// spend takes from what the set may cost beyond the document's length.
+func (c *canon) spend(n int) error {
+	if c.budget -= int64(n); c.budget < 0 {
+		return ErrExpansion
+	}
+	return nil
+}
+
+// enter opens an element: its declarations and xml: attributes come into scope.
+func (c *canon) enter(n Node, in bool) error {
+	t := c.t
+	c.open = append(c.open, frame{
+		n: n, in: in, clean: in && c.s.spaces.has(uint32(n)),
+		undo: len(c.undo), xml: len(c.xml), active: len(c.active),
+	})
+	from, to := t.attrsOf(n)
+	for a := from; a < to; a++ {
+		switch t.names[t.attrs[a].name].uri {
+		case uriXML:
+			c.xml = append(c.xml, xmlAttr{Attr(a), len(c.open) - 1})
+		case uriXMLNS:
+			p, uri := t.declaredPrefix(a), t.attrs[a].extra
+			if p == prefixXML {
+				continue
+			}
+			if t.relative[uri] {
+				line, column := t.Position(int(t.attrs[a].start))
+				return fmt.Errorf("%w: %.100q in line %d, column %d", ErrRelativeNamespace, t.uris[uri], line, column)
+			}
+			c.undo = append(c.undo, change{p, c.scope[p], c.origin[p], true})
+			if c.origin[p] == NoAttr {
+				c.active = append(c.active, p)
+			}
+			c.scope[p], c.origin[p] = uri, Attr(a)
+		}
+	}
+	return nil
+}
+
+// leave closes the innermost element.
+func (c *canon) leave() {
+	f := c.open[len(c.open)-1]
+	c.open = c.open[:len(c.open)-1]
+	if f.in {
+		c.out.string("</")
+		c.name(c.t.nodes[f.n].label & nameMask)
+		c.out.string(">")
+	}
+	for _, u := range slices.Backward(c.undo[f.undo:]) {
+		if u.scope {
+			c.scope[u.prefix], c.origin[u.prefix] = u.value, u.origin
+		} else {
+			c.shown[u.prefix] = u.value
+		}
+	}
+	c.undo, c.xml, c.active = c.undo[:f.undo], c.xml[:f.xml], c.active[:f.active]
+}
+
+func (c *canon) name(number uint32) {
+	m := &c.t.names[number]
+	c.out.bytes(c.t.text[m.start : m.start+m.length])
+}
+
+// startTag writes the start tag of n, which has been entered; of an element
+// that is not in the set what of its namespace and attribute axes is in it.
+func (c *canon) startTag(n Node, in bool) error {
+	t := c.t
+	c.collectAttrs(n)
+	if err := c.collectSpaces(n, in); err != nil {
+		return err
+	}
+	orphan := len(c.open) > 1 && !c.open[len(c.open)-2].in
+	if in && orphan && c.m.Form != Exclusive {
+		if err := c.inherit(n); err != nil {
+			return err
+		}
+	}
+	if in {
+		c.out.string("<")
+		c.name(t.nodes[n].label & nameMask)
+	}
+	if len(c.spaces) > 1 {
+		slices.SortFunc(c.spaces, func(a, b declared) int { return strings.Compare(t.prefixes[a.prefix], t.prefixes[b.prefix]) })
+	}
+	for _, d := range c.spaces {
+		if d.prefix == prefixNone {
+			c.out.string(` xmlns="`)
+		} else {
+			c.out.string(" xmlns:")
+			c.out.string(t.prefixes[d.prefix])
+			c.out.string(`="`)
+		}
+		c.out.value(t.uris[d.uri])
+		c.out.string(`"`)
+		if err := c.spend(16 + len(t.prefixes[d.prefix]) + len(t.uris[d.uri])); err != nil {
+			return err
+		}
+	}
+	if len(c.attrs) > 1 {
+		slices.SortFunc(c.attrs, c.compare)
+	}
+	for _, r := range c.attrs {
+		c.out.string(" ")
+		c.name(t.attrs[r.a].name)
+		c.out.string(`="`)
+		switch {
+		case r.made:
+			c.out.value(r.value)
+		case t.attrs[r.a].extra != 0:
+			c.out.bytes(t.rawValue(uint32(r.a)))
+		default:
+			c.out.value(t.Value(r.a))
+		}
+		c.out.string(`"`)
+	}
+	if in {
+		c.out.string(">")
+	}
+	return nil
+}
+
+// compare orders attributes by namespace name, then by local name.
+func (c *canon) compare(x, y rendition) int {
+	a, b := &c.t.names[c.t.attrs[x.a].name], &c.t.names[c.t.attrs[y.a].name]
+	if a.uri != b.uri {
+		return strings.Compare(c.t.uris[a.uri], c.t.uris[b.uri])
+	}
+	return bytes.Compare(c.localPart(a), c.localPart(b))
+}
+
+func (c *canon) localPart(m *name) []byte {
+	s := c.t.text[m.start : m.start+m.length]
+	if m.prefixLength > 0 {
+		s = s[m.prefixLength+1:]
+	}
+	return s
+}
+
+// collectAttrs finds the attributes of n that are in the set.
+func (c *canon) collectAttrs(n Node) {
+	c.attrs = c.attrs[:0]
+	from, to := c.t.attrsOf(n)
+	for a := from; a < to; a++ {
+		if c.s.attrs.has(a) && !c.t.isDeclaration(a) {
+			c.attrs = append(c.attrs, rendition{a: Attr(a)})
+		}
+	}
+}
+
+// collectSpaces finds the namespace declarations that n has to show.
+func (c *canon) collectSpaces(n Node, in bool) error {
+	c.spaces = c.spaces[:0]
+	if !in && !c.s.anySpace(n) {
+		return nil
+	}
+	// Where n and its parent are in the set with all their namespace nodes, only
+	// what n declares itself can differ from what the parent shows.
+	near := len(c.open) > 1 && c.open[len(c.open)-1].clean && c.open[len(c.open)-2].clean
+	switch {
+	case !near:
+		if err := c.spend(len(c.active)); err != nil {
+			return err
+		}
+		for _, p := range c.active {
+			if c.listed == nil || c.listed[p] {
+				c.space(n, p, in)
+			}
+		}
+	case c.t.nodes[n].label&flagScoped != 0:
+		from, to := c.t.attrsOf(n)
+		for a := from; a < to; a++ {
+			if !c.t.isDeclaration(a) {
+				continue
+			}
+			if p := c.t.declaredPrefix(a); p != prefixXML && (c.listed == nil || c.listed[p]) {
+				c.space(n, p, in)
+			}
+		}
+	}
+	if c.listed == nil || !in {
+		return nil
+	}
+	// Exclusive: what the element and its attributes in the set utilize.
+	c.utilized(n, c.t.names[c.t.nodes[n].label&nameMask].prefix)
+	for _, r := range c.attrs {
+		if p := c.t.names[c.t.attrs[r.a].name].prefix; p != prefixNone {
+			c.utilized(n, p)
+		}
+	}
+	return nil
+}
+
+func (c *canon) utilized(n Node, p uint32) {
+	if p != prefixXML && !c.listed[p] {
+		c.space(n, p, true)
+	}
+}
+
+// space decides about one prefix at n: its namespace node is written where it
+// is in the set and differs from what the nearest output ancestor has; the
+// default namespace is undeclared where that ancestor has one and n has none.
+func (c *canon) space(n Node, p uint32, in bool) {
+	have := uint32(uriNone)
+	if c.scope[p] != uriNone && c.s.hasSpace(n, c.origin[p]) {
+		have = c.scope[p]
+	}
+	if have == c.shown[p] {
+		return
+	}
+	if have != uriNone || in && p == prefixNone {
+		c.spaces = append(c.spaces, declared{p, have})
+	}
+	if in {
+		c.undo = append(c.undo, change{prefix: p, value: c.shown[p]})
+		c.shown[p] = have
+	}
+}

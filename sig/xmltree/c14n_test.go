@@ -1,0 +1,224 @@
+package xmltree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestW3C are the examples of the specification.
+func TestW3C(t *testing.T) {
+	for name, comments := range map[string]bool{
+		"3.1": false, "3.2": false, "3.3-expanded": false, "3.4-expanded": false, "3.5-expanded": false, "3.6": false,
+		"3.1.comments": true,
+	} {
+		source, golden := name+".xml", name+".c14n"
+		if comments {
+			source, golden = strings.TrimSuffix(name, ".comments")+".xml", name
+		}
+		tree, err := Parse(read(t, "w3c/"+source), Options{AllowDoctype: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, form := range []Form{C14N10, C14N11} {
+			got := canonical(t, tree.All(), Method{Form: form, Comments: comments})
+			if diff := cmp.Diff(string(read(t, "w3c/"+golden)), got); diff != "" {
+				t.Errorf("%s -want +got:\n%s", name, diff)
+			}
+		}
+	}
+	for _, name := range []string{"3.3", "3.4", "3.5", "3.7"} {
+		if _, err := Parse(read(t, "w3c/"+name+".xml"), Options{AllowDoctype: true}); !errors.Is(err, ErrDoctype) {
+			t.Errorf("%s with its internal subset: %v, want ErrDoctype", name, err)
+		}
+	}
+}
+
+// TestW3CSubset is the example of section 3.7, whose node set is
+//
+//	(//. | //@* | //namespace::*)[self::ietf:e1 or (parent::ietf:e1 and
+//	not(self::text() or self::e2)) or
+//	count(id("E3")|ancestor-or-self::node())=count(ancestor-or-self::node())]
+func TestW3CSubset(t *testing.T) {
+	// In the expression of the specification e1 is in the default namespace,
+	// for which an expression needs a prefix.
+	tree := mustParse(t, bytes.Replace(read(t, "w3c/3.7-expanded.xml"), []byte("<doc "), []byte(`<doc xmlns:ietf="http://www.ietf.org" `), 1))
+	x, err := tree.CompileXPath(`self::ietf:e1 or (parent::ietf:e1 and not(self::text() or self::e2)) or
+		count((//e3[@id="E3"])|ancestor-or-self::node())=count(ancestor-or-self::node())`, tree.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, want := range map[Form]string{
+		C14N10: `<e1 xmlns="http://www.ietf.org" xmlns:ietf="http://www.ietf.org" xmlns:w3c="http://www.w3.org"><e3 xmlns="" id="E3" xml:space="preserve"></e3></e1>`,
+		C14N11: `<e1 xmlns="http://www.ietf.org" xmlns:ietf="http://www.ietf.org" xmlns:w3c="http://www.w3.org"><e3 xmlns="" id="E3" xml:space="preserve"></e3></e1>`,
+	} {
+		set := tree.All()
+		if err := set.FilterXPath(x); err != nil {
+			t.Fatal(err)
+		}
+		if got := canonical(t, set, Method{Form: form}); got != want {
+			t.Errorf("form %d:\n got %s\nwant %s", form, got, want)
+		}
+	}
+}
+
+// TestExclusive are the examples of Exclusive XML Canonicalization 1.0, section
+// 2.2, and what else its section 3 says.
+func TestExclusive(t *testing.T) {
+	const (
+		one = `<n0:local xmlns:n0="foo:bar" xmlns:n3="ftp://example.org"><n1:elem2 xmlns:n1="http://example.net" xml:lang="en"><n3:stuff xmlns:n3="ftp://example.org"/></n1:elem2></n0:local>`
+		two = `<n2:pdu xmlns:n1="http://example.com" xmlns:n2="http://foo.example" xml:lang="fr" xml:space="retain"><n1:elem2 xmlns:n1="http://example.net" xml:lang="en"><n3:stuff xmlns:n3="ftp://example.org"/></n1:elem2></n2:pdu>`
+		def = `<a xmlns="urn:a" xmlns:p="urn:p" xmlns:q="urn:q"><b p:x="1"><c xmlns=""><q:d/></c></b></a>`
+	)
+	cases := []struct {
+		document, element string
+		m                 Method
+		want              string
+	}{
+		{one, "elem2", Method{Form: C14N10}, `<n1:elem2 xmlns:n0="foo:bar" xmlns:n1="http://example.net" xmlns:n3="ftp://example.org" xml:lang="en"><n3:stuff></n3:stuff></n1:elem2>`},
+		{two, "elem2", Method{Form: C14N10}, `<n1:elem2 xmlns:n1="http://example.net" xmlns:n2="http://foo.example" xml:lang="en" xml:space="retain"><n3:stuff xmlns:n3="ftp://example.org"></n3:stuff></n1:elem2>`},
+		{one, "elem2", Method{Form: Exclusive}, `<n1:elem2 xmlns:n1="http://example.net" xml:lang="en"><n3:stuff xmlns:n3="ftp://example.org"></n3:stuff></n1:elem2>`},
+		{two, "elem2", Method{Form: Exclusive}, `<n1:elem2 xmlns:n1="http://example.net" xml:lang="en"><n3:stuff xmlns:n3="ftp://example.org"></n3:stuff></n1:elem2>`},
+		{one, "elem2", Method{Form: Exclusive, Prefixes: []string{"n0", "n3", "unknown"}}, `<n1:elem2 xmlns:n0="foo:bar" xmlns:n1="http://example.net" xmlns:n3="ftp://example.org" xml:lang="en"><n3:stuff></n3:stuff></n1:elem2>`},
+		{def, "b", Method{Form: Exclusive}, `<b xmlns="urn:a" xmlns:p="urn:p" p:x="1"><c xmlns=""><q:d xmlns:q="urn:q"></q:d></c></b>`},
+		{def, "d", Method{Form: Exclusive}, `<q:d xmlns:q="urn:q"></q:d>`},
+		{def, "d", Method{Form: Exclusive, Prefixes: []string{"#default", "p"}}, `<q:d xmlns:p="urn:p" xmlns:q="urn:q"></q:d>`},
+		{def, "b", Method{Form: Exclusive, Prefixes: []string{"#default"}}, `<b xmlns="urn:a" xmlns:p="urn:p" p:x="1"><c xmlns=""><q:d xmlns:q="urn:q"></q:d></c></b>`},
+		{`<p:a xmlns="urn:a" xmlns:p="urn:p"><p:b/></p:a>`, "b", Method{Form: Exclusive, Prefixes: []string{"#default"}}, `<p:b xmlns="urn:a" xmlns:p="urn:p"></p:b>`},
+	}
+	for _, c := range cases {
+		tree := mustParse(t, []byte(c.document))
+		for n := Document; int(n) < tree.Len(); n++ {
+			if tree.Name(n).Local != c.element || tree.Kind(n) != KindElement {
+				continue
+			}
+			if got := canonical(t, tree.Subtree(n), c.m); got != c.want {
+				t.Errorf("%+v of %s in %s:\n got %s\nwant %s", c.m, c.element, c.document, got, c.want)
+			}
+		}
+	}
+}
+
+// TestInherited: what a subtree takes from its ancestors differs between 1.0
+// and 1.1.
+func TestInherited(t *testing.T) {
+	tree := mustParse(t, []byte(`<a xml:id="i" xml:base="http://example.org/x/" xml:lang="ru" xml:space="preserve" xml:other="o"><b xml:base="y/z" xml:lang="en"><c xml:base="../w"/><d/></b></a>`))
+	want := map[string]map[Form]string{
+		"c": {
+			C14N10:    `<c xml:base="../w" xml:id="i" xml:lang="en" xml:other="o" xml:space="preserve"></c>`,
+			C14N11:    `<c xml:base="http://example.org/x/w" xml:lang="en" xml:space="preserve"></c>`,
+			Exclusive: `<c xml:base="../w"></c>`,
+		},
+		"d": {
+			C14N10:    `<d xml:base="y/z" xml:id="i" xml:lang="en" xml:other="o" xml:space="preserve"></d>`,
+			C14N11:    `<d xml:base="http://example.org/x/y/z" xml:lang="en" xml:space="preserve"></d>`,
+			Exclusive: `<d></d>`,
+		},
+	}
+	for local, forms := range want {
+		for n := range tree.Find(Document, "", local) {
+			for form, text := range forms {
+				if got := canonical(t, tree.Subtree(n), Method{Form: form}); got != text {
+					t.Errorf("form %d:\n got %s\nwant %s", form, got, text)
+				}
+			}
+		}
+	}
+}
+
+func TestJoinReferences(t *testing.T) {
+	for _, c := range []struct{ base, ref, want string }{
+		{"abc/", "../", ""},
+		{"../", "..", "../../"},
+		{"..", "..", "../../"},
+		{"../..", "../", "../../../"},
+		{"http://example.org/a/b", "c", "http://example.org/a/c"},
+		{"http://example.org", "c", "http://example.org/c"},
+		{"http://example.org/a/", "../../c", "http://example.org/c"},
+		{"http://example.org/a/b?q", "", "http://example.org/a/b?q"},
+		{"http://example.org/a/b?q#f", "?r", "http://example.org/a/b?r"},
+		{"http://example.org/a", "//other/x//y", "http://other/x/y"},
+		{"http://example.org/a", "urn:x", "urn:x"},
+		{"a/b/", "./c/.", "a/b/c/"},
+		{"/a/b", "/c", "/c"},
+		{"a", "b", "b"},
+	} {
+		if got := joinReferences(c.base, c.ref); got != c.want {
+			t.Errorf("%q + %q = %q, want %q", c.base, c.ref, got, c.want)
+		}
+	}
+}
+
+func TestCanonicalDetails(t *testing.T) {
+	for document, want := range map[string]string{
+		// An ampersand in a namespace name, which libxml2 leaves as it is.
+		`<a xmlns="urn:a&amp;b&quot;&#9;"/>`:      `<a xmlns="urn:a&amp;b&quot;&#x9;"></a>`,
+		"<a x='\r\n\t&#13;&#10;&#9;'/>":           `<a x="  &#xD;&#xA;&#x9;"></a>`,
+		"<a>\r\n\r&#13;<![CDATA[\r\n<]]></a>":     "<a>\n\n&#xD;\n&lt;</a>",
+		"<?p\r\n  d\r\n e?><a/><?p?>":             "<?p d\n e?>\n<a></a>\n<?p?>",
+		"\xEF\xBB\xBF<a/>":                        "<a></a>",
+		`<a xmlns:xml="` + NamespaceXML + `"/>`:   `<a></a>`,
+		`<a xmlns="urn:a"><b xmlns="urn:a"/></a>`: `<a xmlns="urn:a"><b></b></a>`,
+	} {
+		if got := canonical(t, mustParse(t, []byte(document)).All(), Method{}); got != want {
+			t.Errorf("%q:\n got %q\nwant %q", document, got, want)
+		}
+	}
+	for _, form := range []Form{C14N10, C14N11, Exclusive} {
+		for _, space := range []string{"foo", "../x", "#x", "1a:b", "foo/a:b"} {
+			err := mustParse(t, []byte(`<a xmlns:p="`+space+`"/>`)).All().Canonicalize(&bytes.Buffer{}, Method{Form: form})
+			if !errors.Is(err, ErrRelativeNamespace) {
+				t.Errorf("namespace %q: %v, want ErrRelativeNamespace", space, err)
+			}
+		}
+	}
+}
+
+// TestExpansion: a set whose every element repeats hundreds of declarations.
+func TestExpansion(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("<a")
+	for i := range 1000 {
+		fmt.Fprintf(&b, ` xmlns:prefix%d="urn:a-rather-long-name-of-a-namespace:%d"`, i, i)
+	}
+	b.WriteString(">" + strings.Repeat("<b><c/></b>", 2000) + "</a>")
+	tree := mustParse(t, []byte(b.String()))
+	set := tree.All()
+	if err := set.Filter(func(i Item) (bool, error) { return i.Namespace || tree.Is(i.Node, "", "c"), nil }); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := set.Canonicalize(&out, Method{}); !errors.Is(err, ErrExpansion) || !errors.Is(err, ErrLimit) {
+		t.Errorf("%v after %d octets, want ErrExpansion", err, out.Len())
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestWriterError(t *testing.T) {
+	tree := mustParse(t, ledger(200000))
+	if err := tree.All().Canonicalize(brokenWriter{}, Method{}); err == nil || err.Error() != "broken" {
+		t.Errorf("got %v", err)
+	}
+	if err := tree.All().WriteText(brokenWriter{}); err == nil || err.Error() != "broken" {
+		t.Errorf("got %v", err)
+	}
+}

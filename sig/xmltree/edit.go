@@ -1,0 +1,151 @@
+package xmltree
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Edit replaces a span of the text. A span without length inserts.
+type Edit struct {
+	Span Span
+	// Text is what comes there, XML in UTF-8.
+	Text string
+}
+
+// SetContent is the edit that makes content, XML, the whole content of the
+// element n. An empty-element tag becomes a start and an end tag.
+func (t *Tree) SetContent(n Node, content string) Edit {
+	if t.IsEmptyTag(n) {
+		return t.openTag(n, content)
+	}
+	return Edit{Span: t.Content(n), Text: content}
+}
+
+// Append is the edit that puts fragment, XML, behind the last child of the
+// element n.
+func (t *Tree) Append(n Node, fragment string) Edit {
+	if t.IsEmptyTag(n) {
+		return t.openTag(n, fragment)
+	}
+	end := t.EndTag(n).Start
+	return Edit{Span: Span{end, end}, Text: fragment}
+}
+
+// openTag turns <n/> into <n>content</n>.
+func (t *Tree) openTag(n Node, content string) Edit {
+	m := &t.names[t.nodes[n].label&nameMask]
+	end := int(t.nodes[n].end)
+	return Edit{
+		Span: Span{end - 2, end},
+		Text: ">" + content + "</" + string(t.text[m.start:m.start+m.length]) + ">",
+	}
+}
+
+// Spliced is a document with edits in it, in the encoding of the document. It
+// refers to the document's bytes and does not copy them.
+type Spliced struct {
+	parts [][]byte
+	size  int64
+}
+
+// Size is the number of octets.
+func (s *Spliced) Size() int64 { return s.size }
+
+// WriteTo writes the document.
+func (s *Spliced) WriteTo(w io.Writer) (int64, error) {
+	var done int64
+	for _, p := range s.parts {
+		n, err := w.Write(p)
+		done += int64(n)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Bytes is the document in one piece of its own.
+func (s *Spliced) Bytes() []byte { return slices.Concat(s.parts...) }
+
+// Splice puts edits into the document: every octet outside their spans stays as
+// it is, byte order mark included. New text is written in the document's
+// encoding; a character that the encoding has not becomes a character
+// reference, which is right in content and attribute values. The edits may come
+// in any order; spans that overlap or lie outside the text are an error, and
+// inserts at the same place keep their order. The result is not parsed.
+func (t *Tree) Splice(edits ...Edit) (*Spliced, error) {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		if a.Span.Start != b.Span.Start {
+			return a.Span.Start - b.Span.Start
+		}
+		return a.Span.End - b.Span.End
+	})
+	s := &Spliced{}
+	at := 0                   // how far the text is done
+	from := t.bom             // the same place in the original
+	s.add(t.original[:t.bom]) // the byte order mark
+	for _, e := range edits {
+		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(t.text) {
+			return nil, fmt.Errorf("xml: edit of [%d, %d): spans must not overlap and must lie inside the text of %d octets", e.Span.Start, e.Span.End, len(t.text))
+		}
+		start := from + t.charset.width(t.text[at:e.Span.Start])
+		s.add(t.original[from:start])
+		s.add(t.charset.encode(e.Text))
+		from = start + t.charset.width(t.text[e.Span.Start:e.Span.End])
+		at = e.Span.End
+	}
+	s.add(t.original[from:])
+	return s, nil
+}
+
+func (s *Spliced) add(p []byte) {
+	if len(p) > 0 {
+		s.parts = append(s.parts, p)
+		s.size += int64(len(p))
+	}
+}
+
+// Graft reads fragment, one element in UTF-8, as it would stand as a child of
+// the element parent: in a small tree made of the start tags of parent and its
+// ancestors around it. All that canonical forms take from ancestors is there,
+// so a SignedInfo can be canonicalised where it will stand without reading the
+// whole document again. It returns the small tree and the element in it.
+func (t *Tree) Graft(parent Node, fragment []byte, o Options) (*Tree, Node, error) {
+	var open, closing []byte
+	var chain []Node
+	for n := parent; n > Document; n = t.Parent(n) {
+		chain = append(chain, n)
+	}
+	depth := len(chain)
+	for _, n := range slices.Backward(chain) {
+		tag := t.Slice(t.StartTag(n))
+		if t.IsEmptyTag(n) {
+			tag = append(slices.Clone(tag[:len(tag)-2]), '>')
+		}
+		open = append(open, tag...)
+	}
+	for _, n := range chain {
+		m := &t.names[t.nodes[n].label&nameMask]
+		closing = append(closing, "</"...)
+		closing = append(closing, t.text[m.start:m.start+m.length]...)
+		closing = append(closing, '>')
+	}
+	o = o.withDefaults()
+	small, err := Parse(slices.Concat(open, fragment, closing), o)
+	if err != nil {
+		if e, ok := err.(*SyntaxError); ok {
+			e.Text = "fragment to insert: " + e.Text
+		}
+		return nil, None, err
+	}
+	// The ancestors are the first nodes; the fragment has to be one element
+	// directly below them, which a stray end tag in it could prevent.
+	top := Node(depth + 1)
+	if int(top) >= small.Len() || small.Kind(top) != KindElement || small.Parent(top) != top-1 ||
+		small.Span(top) != (Span{len(open), len(open) + len(fragment)}) {
+		return nil, None, &SyntaxError{Line: 1, Column: 1, Text: "fragment to insert: it must be exactly one element"}
+	}
+	return small, top, nil
+}

@@ -1,0 +1,226 @@
+package xmltree
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// qname is a name as written, whatever its prefix stands for. The names of a
+// tree are few, so that looking one up is a hash and a comparison, and all
+// checks of a name are done once.
+type qname struct {
+	start, length uint32
+	prefixLength  uint32
+	prefix        uint32 // number among the prefixes
+	local         uint32 // number of the local part
+	// The last resolution, which is nearly always the next one too.
+	uri, name uint32
+}
+
+// table finds octets of the text among entries; open addressing, a seeded hash
+// so that no document can make it slow.
+type table struct {
+	seed  maphash.Seed
+	slots []slot
+	count int
+}
+
+type slot struct {
+	hash  uint32
+	entry uint32 // number + 1
+}
+
+func newTable(seed maphash.Seed) table { return table{seed: seed, slots: make([]slot, 256)} }
+
+// find returns the slot of key, empty when it is not there. span gives the
+// octets of an entry.
+func (t *table) find(key []byte, span func(entry uint32) []byte) (*slot, uint32) {
+	h := uint32(maphash.Bytes(t.seed, key))
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		if s.entry == 0 || s.hash == h && bytes.Equal(span(s.entry-1), key) {
+			return s, h
+		}
+	}
+}
+
+// put fills the empty slot that find gave and grows the table at three quarters.
+func (t *table) put(s *slot, hash, entry uint32) {
+	*s = slot{hash, entry + 1}
+	t.count++
+	if 4*t.count < 3*len(t.slots) {
+		return
+	}
+	old := t.slots
+	t.slots = make([]slot, 2*len(old))
+	mask := uint32(len(t.slots) - 1)
+	for _, s := range old {
+		if s.entry == 0 {
+			continue
+		}
+		i := s.hash & mask
+		for t.slots[i].entry != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = s
+	}
+}
+
+// names keeps the names of the tree being read.
+type names struct {
+	qnames   table
+	entries  []qname
+	locals   table
+	spans    []Span // of the local parts
+	resolved map[uint64]uint32
+	prefixes map[string]uint32
+	uris     map[string]uint32
+}
+
+func newNames() names {
+	seed := maphash.MakeSeed()
+	return names{
+		qnames: newTable(seed), locals: newTable(seed),
+		resolved: map[uint64]uint32{},
+		prefixes: map[string]uint32{"": 0, "xml": prefixXML, "xmlns": prefixXMLNS},
+		uris:     map[string]uint32{"": uriNone, NamespaceXML: uriXML, NamespaceXMLNS: uriXMLNS},
+	}
+}
+
+// The numbers of the prefixes that every tree has.
+const (
+	prefixNone  = 0
+	prefixXML   = 1
+	prefixXMLNS = 2
+)
+
+// qname finds or enters the name text[start:end].
+func (p *parser) qname(start, end int) (uint32, error) {
+	key := p.s[start:end]
+	s, h := p.names.qnames.find(key, func(e uint32) []byte {
+		q := &p.names.entries[e]
+		return p.s[q.start : q.start+q.length]
+	})
+	if s.entry != 0 {
+		return s.entry - 1, nil
+	}
+	if len(key) == 0 {
+		return 0, p.fail(start, "a name is missing here")
+	}
+	colon := bytes.IndexByte(key, ':')
+	local := key[colon+1:]
+	if colon == 0 || !isNCName(local) || colon > 0 && !isNCName(key[:colon]) {
+		return 0, p.fail(start, "%.40q is no name: it must be letters, digits, . - _ with at most one colon inside and must not begin with a digit", key)
+	}
+	if len(p.names.entries) >= p.o.Names {
+		return 0, p.limit(start, "different names", p.o.Names)
+	}
+	q := qname{start: uint32(start), length: uint32(len(key)), uri: ^uint32(0)}
+	if colon > 0 {
+		q.prefixLength = uint32(colon)
+		var err error
+		if q.prefix, err = p.prefix(key[:colon], start); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case q.prefix == prefixXMLNS, string(key) == "xmlns":
+		// A declaration: its local part is the number of the prefix declared.
+		declares := local
+		if q.prefix == prefixNone {
+			declares = nil
+		}
+		var err error
+		if q.local, err = p.prefix(declares, start); err != nil {
+			return 0, err
+		}
+	default:
+		q.local = p.local(end-len(local), end)
+	}
+	e := uint32(len(p.names.entries))
+	p.names.entries = append(p.names.entries, q)
+	p.names.qnames.put(s, h, e)
+	return e, nil
+}
+
+// local finds or enters a local part.
+func (p *parser) local(start, end int) uint32 {
+	s, h := p.names.locals.find(p.s[start:end], func(e uint32) []byte {
+		sp := p.names.spans[e]
+		return p.s[sp.Start:sp.End]
+	})
+	if s.entry == 0 {
+		p.names.spans = append(p.names.spans, Span{start, end})
+		e := uint32(len(p.names.spans) - 1)
+		p.names.locals.put(s, h, e)
+		return e
+	}
+	return s.entry - 1
+}
+
+// prefix finds or enters a prefix.
+func (p *parser) prefix(b []byte, at int) (uint32, error) {
+	if n, ok := p.names.prefixes[string(b)]; ok {
+		return n, nil
+	}
+	n := uint32(len(p.t.prefixes))
+	if int(n) >= p.o.Namespaces {
+		return 0, p.limit(at, "different prefixes", p.o.Namespaces)
+	}
+	p.names.prefixes[string(b)] = n
+	p.t.prefixes = append(p.t.prefixes, string(b))
+	p.bound = append(p.bound, unbound)
+	return n, nil
+}
+
+// uri finds or enters a namespace name.
+func (p *parser) uri(s string, at int) (uint32, error) {
+	if n, ok := p.names.uris[s]; ok {
+		return n, nil
+	}
+	n := uint32(len(p.t.uris))
+	if int(n) >= p.o.Namespaces {
+		return 0, p.limit(at, "different namespace names", p.o.Namespaces)
+	}
+	p.names.uris[s] = n
+	p.t.uris = append(p.t.uris, s)
+	p.t.relative = append(p.t.relative, isRelative(s))
+	return n, nil
+}
+
+// resolve is the number of the name q in the namespace uri.
+func (p *parser) resolve(q, uri uint32, at int) (uint32, error) {
+	e := &p.names.entries[q]
+	if e.uri == uri {
+		return e.name, nil
+	}
+	key := uint64(q)<<32 | uint64(uri)
+	n, ok := p.names.resolved[key]
+	if !ok {
+		if len(p.t.names) >= p.o.Names {
+			return 0, p.limit(at, "different names", p.o.Names)
+		}
+		n = uint32(len(p.t.names))
+		p.t.names = append(p.t.names, name{e.start, e.length, e.prefix, e.local, uri, e.prefixLength})
+		p.names.resolved[key] = n
+	}
+	e.uri, e.name = uri, n
+	return n, nil
+}
+
+// isRelative reports whether a namespace name is a relative reference: whether
+// it has no scheme (RFC 3986, 4.2).
+func isRelative(uri string) bool {
+	for i, c := range []byte(uri) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		switch {
+		case c == ':' && i > 0:
+			return false
+		case letter, i > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			return true
+		}
+	}
+	return uri != ""
+}

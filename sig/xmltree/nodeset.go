@@ -1,0 +1,320 @@
+package xmltree
+
+import (
+	"io"
+	"maps"
+	"slices"
+)
+
+// Item is a node of the XPath data model: a Node, an attribute or a namespace
+// node.
+type Item struct {
+	// Node is the node itself, or the element of an attribute or namespace node.
+	Node Node
+	// Attr is the attribute, or the declaration that gives the element this
+	// namespace node (it may stand on an ancestor); NoAttr for a Node.
+	Attr Attr
+	// Namespace says that it is a namespace node.
+	Namespace bool
+}
+
+// NodeSet is a set of nodes of one tree: a bit for every node and attribute,
+// and for every element one bit for all its namespace nodes; elements of which
+// only some namespace nodes are in are listed apart. The implied namespace node
+// of the prefix xml, which no canonical form writes, is left out of account,
+// and document type declarations are in no set.
+type NodeSet struct {
+	t     *Tree
+	nodes bits
+	attrs bits
+	// spaces has the bit of an element whose namespace nodes are all in the set.
+	spaces bits
+	// some has the elements of which only these namespace nodes are in: at least
+	// one, sorted. The element has no bit in spaces.
+	some map[Node][]Attr
+	// All nodes of the set, and the elements of all its attributes and namespace
+	// nodes, are in [low, high).
+	low, high Node
+}
+
+// Empty is the set of no nodes.
+func (t *Tree) Empty() *NodeSet {
+	return &NodeSet{t: t, nodes: newBits(t.Len()), attrs: newBits(len(t.attrs)), spaces: newBits(t.Len())}
+}
+
+// All is the set of all nodes of the tree, comments included.
+func (t *Tree) All() *NodeSet { return t.Subtree(Document) }
+
+// Subtree is the set of n, all below it, and their attributes and namespace
+// nodes, comments included.
+func (t *Tree) Subtree(n Node) *NodeSet {
+	s := t.Empty()
+	s.Add(n)
+	return s
+}
+
+// Tree is the tree of which it is a set.
+func (s *NodeSet) Tree() *Tree { return s.t }
+
+// Clone is a copy.
+func (s *NodeSet) Clone() *NodeSet {
+	c := *s
+	c.nodes, c.attrs, c.spaces = slices.Clone(s.nodes), slices.Clone(s.attrs), slices.Clone(s.spaces)
+	c.some = maps.Clone(s.some)
+	return &c
+}
+
+// Has reports whether n is in the set.
+func (s *NodeSet) Has(n Node) bool { return s.nodes.has(uint32(n)) }
+
+// HasAttr reports whether the attribute a is in the set. It is false for a
+// declaration: namespace nodes belong to elements, see HasItem.
+func (s *NodeSet) HasAttr(a Attr) bool {
+	return s.attrs.has(uint32(a)) && !s.t.isDeclaration(uint32(a))
+}
+
+// HasItem reports whether any node of the XPath data model is in the set.
+func (s *NodeSet) HasItem(i Item) bool {
+	switch {
+	case i.Namespace:
+		return s.hasSpace(i.Node, i.Attr)
+	case i.Attr != NoAttr:
+		return s.HasAttr(i.Attr)
+	}
+	return s.Has(i.Node)
+}
+
+// hasSpace reports whether n's namespace node from the declaration a is in.
+func (s *NodeSet) hasSpace(n Node, a Attr) bool {
+	if s.spaces.has(uint32(n)) {
+		return true
+	}
+	if len(s.some) == 0 {
+		return false
+	}
+	return slices.Contains(s.some[n], a)
+}
+
+// anySpace reports whether any namespace node of n may be in.
+func (s *NodeSet) anySpace(n Node) bool {
+	return s.spaces.has(uint32(n)) || len(s.some) > 0 && len(s.some[n]) > 0
+}
+
+// Add puts n and all below it with attributes and namespace nodes into the set.
+func (s *NodeSet) Add(n Node) {
+	s.fill(n, true)
+	if s.low == s.high {
+		s.low, s.high = n, s.t.After(n)
+	}
+	s.low, s.high = min(s.low, n), max(s.high, s.t.After(n))
+}
+
+// Remove removes n and all below it with attributes and namespace nodes: what
+// the enveloped-signature transform does to its Signature.
+func (s *NodeSet) Remove(n Node) { s.fill(n, false) }
+
+func (s *NodeSet) fill(n Node, on bool) {
+	t := s.t
+	from, to := uint32(n), uint32(t.After(n))
+	s.nodes.fill(from, to, on)
+	s.spaces.fill(from, to, on)
+	s.attrs.fill(t.nodes[from].attr, t.nodes[to].attr, on)
+	if on && n == Document {
+		for c := range t.Children(Document) {
+			if t.Kind(c) == KindDoctype {
+				s.nodes.clear(uint32(c))
+			}
+		}
+	}
+	for m := range s.some {
+		if t.Contains(n, m) {
+			delete(s.some, m)
+		}
+	}
+}
+
+// RemoveComments removes all comments: what URI="" and URI="#id" stand for.
+func (s *NodeSet) RemoveComments() {
+	for n := s.low; n < s.high; n++ {
+		if s.t.Kind(n) == KindComment {
+			s.nodes.clear(uint32(n))
+		}
+	}
+}
+
+// Union adds what is in o, a set of the same tree.
+func (s *NodeSet) Union(o *NodeSet) {
+	s.combine(o, func(a, b uint64) uint64 { return a | b }, func(in, also bool) bool { return in || also })
+	switch {
+	case s.low == s.high:
+		s.low, s.high = o.low, o.high
+	case o.low != o.high:
+		s.low, s.high = min(s.low, o.low), max(s.high, o.high)
+	}
+}
+
+// Intersect keeps what is also in o, a set of the same tree.
+func (s *NodeSet) Intersect(o *NodeSet) {
+	s.combine(o, func(a, b uint64) uint64 { return a & b }, func(in, also bool) bool { return in && also })
+	s.low, s.high = max(s.low, o.low), min(s.high, o.high)
+	if s.low >= s.high {
+		s.low, s.high = 0, 0
+	}
+}
+
+// Subtract removes what is in o, a set of the same tree.
+func (s *NodeSet) Subtract(o *NodeSet) {
+	s.combine(o, func(a, b uint64) uint64 { return a &^ b }, func(in, also bool) bool { return in && !also })
+}
+
+// combine joins two sets bit by bit; the elements of which one side has some
+// namespace nodes are done one by one.
+func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(in, also bool) bool) {
+	if s.t != o.t {
+		panic("xmltree: node sets of different trees")
+	}
+	mixed := map[Node][]Attr{}
+	for _, some := range []map[Node][]Attr{s.some, o.some} {
+		for n := range some {
+			var keep []Attr
+			for _, a := range s.t.namespaces(n) {
+				if item(s.hasSpace(n, a), o.hasSpace(n, a)) {
+					keep = append(keep, a)
+				}
+			}
+			mixed[n] = keep
+		}
+	}
+	for i := range s.nodes {
+		s.nodes[i] = word(s.nodes[i], o.nodes[i])
+		s.spaces[i] = word(s.spaces[i], o.spaces[i])
+	}
+	for i := range s.attrs {
+		s.attrs[i] = word(s.attrs[i], o.attrs[i])
+	}
+	for n, keep := range mixed {
+		s.setSpaces(n, keep, len(s.t.namespaces(n)))
+	}
+}
+
+// setSpaces makes keep the namespace nodes of n, of which it has count.
+func (s *NodeSet) setSpaces(n Node, keep []Attr, count int) {
+	delete(s.some, n)
+	s.spaces.clear(uint32(n))
+	switch {
+	case len(keep) == count:
+		s.spaces.set(uint32(n))
+	case len(keep) > 0:
+		if s.some == nil {
+			s.some = map[Node][]Attr{}
+		}
+		s.some[n] = keep
+	}
+}
+
+// namespaces are the declarations that give n its namespace nodes, sorted: of
+// each prefix the nearest, without undeclared ones and without xml.
+func (t *Tree) namespaces(n Node) []Attr {
+	if t.Kind(n) != KindElement {
+		return nil
+	}
+	var all []Attr
+	var seen map[uint32]bool
+	for ; n > Document; n = t.Parent(n) {
+		if t.nodes[n].label&flagScoped == 0 {
+			continue
+		}
+		for a := range t.Declarations(n) {
+			p := t.declaredPrefix(uint32(a))
+			if p == prefixXML || seen[p] {
+				continue
+			}
+			if seen == nil {
+				seen = map[uint32]bool{}
+			}
+			seen[p] = true
+			if t.attrs[a].extra != uriNone {
+				all = append(all, a)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Filter keeps the items of the set for which keep is true, and stops at its
+// first error. It asks in document order: an element, its namespace nodes, its
+// attributes, its children.
+func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
+	t := s.t
+	var all []Attr // the declarations in scope, those of the element scoped
+	scoped := None
+	for n := s.low; n < s.high; n++ {
+		i := uint32(n)
+		element := t.Kind(n) == KindElement
+		if s.nodes.has(i) {
+			ok, err := keep(Item{Node: n, Attr: NoAttr})
+			if err != nil {
+				return err
+			}
+			if !ok {
+				s.nodes.clear(i)
+			}
+		}
+		if !element {
+			continue
+		}
+		if s.anySpace(n) {
+			near := n
+			for near > Document && t.nodes[near].label&flagScoped == 0 {
+				near = t.Parent(near)
+			}
+			if near != scoped {
+				all, scoped = t.namespaces(near), near
+			}
+			var in []Attr
+			for _, a := range all {
+				if !s.hasSpace(n, a) {
+					continue
+				}
+				ok, err := keep(Item{Node: n, Attr: a, Namespace: true})
+				if err != nil {
+					return err
+				}
+				if ok {
+					in = append(in, a)
+				}
+			}
+			s.setSpaces(n, in, len(all))
+		}
+		from, to := t.attrsOf(n)
+		for a := from; a < to; a++ {
+			if !s.attrs.has(a) || t.isDeclaration(a) {
+				continue
+			}
+			ok, err := keep(Item{Node: n, Attr: Attr(a)})
+			if err != nil {
+				return err
+			}
+			if !ok {
+				s.attrs.clear(a)
+			}
+		}
+	}
+	return nil
+}
+
+// WriteText writes the string values of the text nodes of the set in document
+// order: what the Base64 transform decodes.
+func (s *NodeSet) WriteText(w io.Writer) error {
+	out := output{w: w}
+	for n := s.low; n < s.high; n++ {
+		if s.Has(n) && s.t.Kind(n) == KindText {
+			s.t.textTo(&out, n)
+		}
+		if out.err != nil {
+			return out.err
+		}
+	}
+	return out.flush()
+}

@@ -1,0 +1,127 @@
+package xmltree
+
+import (
+	"io"
+	"unicode/utf8"
+)
+
+// chunk is how much output is collected before it is written.
+const chunk = 32 << 10
+
+// output collects what is written into chunks and keeps the first error.
+type output struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+// Write never fails; the error is kept.
+func (o *output) Write(p []byte) (int, error) {
+	o.bytes(p)
+	return len(p), nil
+}
+
+func (o *output) bytes(p []byte) {
+	if len(p) > chunk {
+		o.flush()
+		if o.err == nil {
+			_, o.err = o.w.Write(p)
+		}
+		return
+	}
+	o.buf = append(o.buf, p...)
+	if len(o.buf) >= chunk {
+		o.flush()
+	}
+}
+
+func (o *output) string(s string) {
+	o.buf = append(o.buf, s...)
+	if len(o.buf) >= chunk {
+		o.flush()
+	}
+}
+
+func (o *output) flush() error {
+	if o.err == nil && len(o.buf) > 0 {
+		_, o.err = o.w.Write(o.buf)
+	}
+	o.buf = o.buf[:0]
+	return o.err
+}
+
+// text writes character data in its canonical form.
+func (o *output) text(t *Tree, n Node) {
+	if t.nodes[n].label&flagPlain != 0 {
+		o.bytes(t.text[t.nodes[n].start:t.nodes[n].end])
+		return
+	}
+	t.eachPiece(n, func(s []byte, reference bool) {
+		if reference {
+			r, _ := readReference(s)
+			switch r {
+			case '&':
+				o.string("&amp;")
+			case '<':
+				o.string("&lt;")
+			case '>':
+				o.string("&gt;")
+			case '\r':
+				o.string("&#xD;")
+			default:
+				o.buf = utf8.AppendRune(o.buf, r)
+			}
+			return
+		}
+		done := 0
+		for i, c := range s {
+			var with string
+			switch c {
+			case '&':
+				with = "&amp;"
+			case '<':
+				with = "&lt;"
+			case '>':
+				with = "&gt;"
+			case '\r':
+				if i+1 >= len(s) || s[i+1] != '\n' {
+					with = "\n"
+				}
+			default:
+				continue
+			}
+			o.bytes(s[done:i])
+			o.string(with)
+			done = i + 1
+		}
+		o.bytes(s[done:])
+	})
+}
+
+// value writes an attribute's normalised value in its canonical form.
+func (o *output) value(s string) {
+	done := 0
+	for i := 0; i < len(s); i++ {
+		var with string
+		switch s[i] {
+		case '&':
+			with = "&amp;"
+		case '<':
+			with = "&lt;"
+		case '"':
+			with = "&quot;"
+		case '\t':
+			with = "&#x9;"
+		case '\n':
+			with = "&#xA;"
+		case '\r':
+			with = "&#xD;"
+		default:
+			continue
+		}
+		o.string(s[done:i])
+		o.string(with)
+		done = i + 1
+	}
+	o.string(s[done:])
+}

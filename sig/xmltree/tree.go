@@ -1,0 +1,435 @@
+// Package xmltree owns XML as signatures need it: a namespace-aware reader that
+// keeps every byte of the document and knows where each node stands, node sets
+// with a bit per node, the canonical forms (Canonical XML 1.0, 1.1, exclusive
+// 1.0), a closed subset of XPath 1.0, and the splicing of new bytes into the
+// document without touching any other.
+//
+// A Tree is read only after Parse and may be used by several goroutines at once.
+// All offsets are of the document's text in UTF-8 without its byte order mark
+// (Tree.Text); for a UTF-8 document these are the document's own bytes.
+//
+// Document type declarations are refused, so there are no entities besides the
+// five of XML itself, no default attributes and no declared ids. What is a node
+// follows the XPath 1.0 data model: text and CDATA sections that touch are one
+// text node, attributes and namespace nodes are no children.
+package xmltree
+
+import "iter"
+
+// Node is a node of a Tree other than an attribute or namespace node. Nodes are
+// numbered in document order from Document, 0, the root of everything, so
+// that a subtree is the range [n, Tree.After(n)).
+type Node int32
+
+const (
+	// None is no node.
+	None Node = -1
+	// Document is the node above the root element (the root node of XPath).
+	Document Node = 0
+)
+
+// Attr is an attribute or a namespace declaration of a Tree, numbered in
+// document order. NoAttr is none.
+type Attr int32
+
+// NoAttr is no attribute.
+const NoAttr Attr = -1
+
+// Kind is what a Node is.
+type Kind uint8
+
+// The kinds of nodes. Doctype is outside the XPath data model: it is in no node
+// set and in no canonical form.
+const (
+	KindDocument Kind = iota
+	KindElement
+	KindText
+	KindComment
+	KindPI
+	KindDoctype
+)
+
+// String is the kind in words: "element", "text".
+func (k Kind) String() string {
+	return [...]string{"document", "element", "text", "comment", "processing instruction", "document type declaration"}[k]
+}
+
+// The namespaces that XML itself binds.
+const (
+	NamespaceXML   = "http://www.w3.org/XML/1998/namespace"
+	NamespaceXMLNS = "http://www.w3.org/2000/xmlns/"
+)
+
+// Name is the name of an element or attribute. The zero Name is that of nodes
+// without a name.
+type Name struct {
+	// Prefix is the prefix as written, "" for none.
+	Prefix string
+	// Local is the local part.
+	Local string
+	// Space is the namespace name, "" for none. A namespace declaration is in
+	// NamespaceXMLNS, with the prefix "" and Local "xmlns" for the default one.
+	Space string
+}
+
+// Is reports whether the expanded name is that one, whatever the prefix.
+func (n Name) Is(space, local string) bool { return n.Local == local && n.Space == space }
+
+// String is the name as written in a document: "ds:Signature".
+func (n Name) String() string {
+	if n.Prefix == "" {
+		return n.Local
+	}
+	return n.Prefix + ":" + n.Local
+}
+
+// Span is a range of Tree.Text, [Start, End).
+type Span struct{ Start, End int }
+
+// Len is the number of octets.
+func (s Span) Len() int { return s.End - s.Start }
+
+// Tree is a document that has been read.
+type Tree struct {
+	original []byte // the document as it came
+	text     []byte // in UTF-8, without byte order mark
+	charset  *charset
+	bom      int // octets of the byte order mark in original
+
+	nodes []node // in document order, and one sentinel at the end
+	attrs []attr // in document order
+	names []name
+	uris  []string // namespace names; 0 "", 1 xml, 2 xmlns
+	// prefixes are spans of text; 0 is "", 1 "xml", 2 "xmlns", which have none.
+	prefixes []string
+	relative []bool // by uri: the namespace name is a relative reference
+	root     Node
+}
+
+// node is one node. All of its numbers are 32 bits wide: a document is below
+// 2 GiB and the tree is what its memory goes to.
+type node struct {
+	start  uint32 // offset of its first octet
+	end    uint32 // offset behind its last octet
+	parent int32
+	next   int32  // the first node after its subtree
+	attr   uint32 // its first attribute; the last is before that of the next node
+	label  uint32 // kind, flags, and the number of its name
+}
+
+// attr is an attribute or namespace declaration.
+type attr struct {
+	start uint32 // offset of its name
+	end   uint32 // offset of the closing quote
+	name  uint32
+	// extra is the number of the namespace name for a declaration, otherwise 1
+	// where the raw octets of the value are its canonical form.
+	extra uint32
+}
+
+// name is a name as written together with what its prefix stood for.
+type name struct {
+	start, length uint32 // of the whole name in text
+	prefix        uint32 // number in prefixes
+	local         uint32 // number of the local part, equal for equal strings
+	uri           uint32 // number in uris
+	prefixLength  uint32
+}
+
+// The parts of node.label: the name's number below, then kind and flags.
+const (
+	nameMask   = 1<<24 - 1
+	kindShift  = 24
+	kindMask   = 7
+	flagPlain  = 1 << 27 // a text whose raw octets are its canonical form
+	flagScoped = 1 << 28 // an element with namespace declarations
+)
+
+// The numbers of the namespace names that every tree has.
+const (
+	uriNone  = 0
+	uriXML   = 1
+	uriXMLNS = 2
+)
+
+// Text is the document in UTF-8 without its byte order mark. It is not to be
+// changed.
+func (t *Tree) Text() []byte { return t.text }
+
+// Original is the document as it was given to Parse. It is not to be changed.
+func (t *Tree) Original() []byte { return t.original }
+
+// Encoding is the name of the document's encoding in lower case: "utf-8",
+// "utf-16le", "windows-1251".
+func (t *Tree) Encoding() string { return t.charset.name }
+
+// Slice is the text of a span.
+func (t *Tree) Slice(s Span) []byte { return t.text[s.Start:s.End:s.End] }
+
+// Len is the number of nodes, Document included; the last is Node(Len()-1).
+func (t *Tree) Len() int { return len(t.nodes) - 1 }
+
+// Root is the root element.
+func (t *Tree) Root() Node { return t.root }
+
+// Kind is what n is.
+func (t *Tree) Kind(n Node) Kind { return Kind(t.nodes[n].label >> kindShift & kindMask) }
+
+// Parent is the parent of n: None for Document.
+func (t *Tree) Parent(n Node) Node { return Node(t.nodes[n].parent) }
+
+// After is the first node in document order that is not n or below it; Len when
+// there is none.
+func (t *Tree) After(n Node) Node { return Node(t.nodes[n].next) }
+
+// FirstChild is the first child of n or None.
+func (t *Tree) FirstChild(n Node) Node {
+	if t.nodes[n].next == int32(n)+1 {
+		return None
+	}
+	return n + 1
+}
+
+// NextSibling is the next node with the same parent, or None.
+func (t *Tree) NextSibling(n Node) Node {
+	next := t.nodes[n].next
+	parent := t.nodes[n].parent
+	if parent < 0 || next >= t.nodes[parent].next {
+		return None
+	}
+	return Node(next)
+}
+
+// Children yields the children of n in document order.
+func (t *Tree) Children(n Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for c := t.FirstChild(n); c != None; c = t.NextSibling(c) {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields the child elements of n in document order.
+func (t *Tree) Elements(n Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for c := range t.Children(n) {
+			if t.Kind(c) == KindElement && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Contains reports whether n is ancestor or below it.
+func (t *Tree) Contains(ancestor, n Node) bool { return n >= ancestor && n < t.After(ancestor) }
+
+// Name is the name of an element; of a processing instruction its target is in
+// Local.
+func (t *Tree) Name(n Node) Name {
+	switch t.Kind(n) {
+	case KindElement:
+		return t.nameOf(t.nodes[n].label & nameMask)
+	case KindPI:
+		return Name{Local: string(t.piTarget(n))}
+	}
+	return Name{}
+}
+
+func (t *Tree) nameOf(number uint32) Name {
+	m := &t.names[number]
+	qualified := t.text[m.start : m.start+m.length]
+	if m.prefixLength == 0 {
+		return Name{Local: string(qualified), Space: t.uris[m.uri]}
+	}
+	return Name{
+		Prefix: string(qualified[:m.prefixLength]),
+		Local:  string(qualified[m.prefixLength+1:]),
+		Space:  t.uris[m.uri],
+	}
+}
+
+// Is reports whether n is an element with that expanded name.
+func (t *Tree) Is(n Node, space, local string) bool {
+	if n < 0 || t.Kind(n) != KindElement {
+		return false
+	}
+	return t.nameIs(t.nodes[n].label&nameMask, space, local)
+}
+
+func (t *Tree) nameIs(number uint32, space, local string) bool {
+	m := &t.names[number]
+	start := m.start
+	if m.prefixLength > 0 {
+		start += m.prefixLength + 1
+	}
+	return string(t.text[start:m.start+m.length]) == local && t.uris[m.uri] == space
+}
+
+// Find yields the elements with that expanded name at or below n, in document
+// order.
+func (t *Tree) Find(n Node, space, local string) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for m, end := n, t.After(n); m < end; m++ {
+			if t.Is(m, space, local) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// Child is the first child element of n with that expanded name, or None.
+func (t *Tree) Child(n Node, space, local string) Node {
+	for c := range t.Children(n) {
+		if t.Is(c, space, local) {
+			return c
+		}
+	}
+	return None
+}
+
+// attrsOf is the range of n's attributes and declarations.
+func (t *Tree) attrsOf(n Node) (from, to uint32) { return t.nodes[n].attr, t.nodes[n+1].attr }
+
+func (t *Tree) isDeclaration(a uint32) bool { return t.names[t.attrs[a].name].uri == uriXMLNS }
+
+// Attributes yields the attributes of n in document order, without namespace
+// declarations.
+func (t *Tree) Attributes(n Node) iter.Seq[Attr] { return t.attributes(n, false) }
+
+// Declarations yields the namespace declarations on n in document order.
+func (t *Tree) Declarations(n Node) iter.Seq[Attr] { return t.attributes(n, true) }
+
+func (t *Tree) attributes(n Node, declarations bool) iter.Seq[Attr] {
+	return func(yield func(Attr) bool) {
+		from, to := t.attrsOf(n)
+		for a := from; a < to; a++ {
+			if t.isDeclaration(a) == declarations && !yield(Attr(a)) {
+				return
+			}
+		}
+	}
+}
+
+// Attribute is the attribute of n with that expanded name, or NoAttr.
+func (t *Tree) Attribute(n Node, space, local string) Attr {
+	from, to := t.attrsOf(n)
+	for a := from; a < to; a++ {
+		if t.nameIs(t.attrs[a].name, space, local) {
+			return Attr(a)
+		}
+	}
+	return NoAttr
+}
+
+// Get is the normalised value of the attribute of n without a namespace, and
+// whether there is one.
+func (t *Tree) Get(n Node, local string) (string, bool) {
+	a := t.Attribute(n, "", local)
+	if a == NoAttr {
+		return "", false
+	}
+	return t.Value(a), true
+}
+
+// AttrName is the name of an attribute or declaration.
+func (t *Tree) AttrName(a Attr) Name { return t.nameOf(t.attrs[a].name) }
+
+// Space is the namespace name that prefix ("" for the default) stands for at n
+// and whether it is bound there. The default namespace is bound to "" where
+// nothing declares it.
+func (t *Tree) Space(n Node, prefix string) (string, bool) {
+	switch prefix {
+	case "xml":
+		return NamespaceXML, true
+	case "xmlns":
+		return NamespaceXMLNS, true
+	}
+	for ; n > Document; n = t.Parent(n) {
+		if t.nodes[n].label&flagScoped == 0 {
+			continue
+		}
+		for a := range t.Declarations(n) {
+			if t.declared(uint32(a)) == prefix {
+				return t.uris[t.attrs[a].extra], true
+			}
+		}
+	}
+	return "", prefix == ""
+}
+
+// declared is the prefix that a declaration declares, "" for the default.
+func (t *Tree) declared(a uint32) string { return t.prefixes[t.declaredPrefix(a)] }
+
+// declaredPrefix is its number. The local part of "xmlns:p" has the number of
+// p among the prefixes because a declaration's name is entered that way.
+func (t *Tree) declaredPrefix(a uint32) uint32 { return t.names[t.attrs[a].name].local }
+
+// Span is the whole of n: an element with its tags and content.
+func (t *Tree) Span(n Node) Span { return Span{int(t.nodes[n].start), int(t.nodes[n].end)} }
+
+// IsEmptyTag reports whether the element n is written as an empty-element tag,
+// <n/>.
+func (t *Tree) IsEmptyTag(n Node) bool { return t.text[t.nodes[n].end-2] == '/' }
+
+// StartTag is the start tag of the element n, or all of it where it is an
+// empty-element tag.
+func (t *Tree) StartTag(n Node) Span {
+	start := t.nodes[n].start
+	from, to := t.attrsOf(n)
+	end := start + 1 + t.names[t.nodes[n].label&nameMask].length
+	if to > from {
+		end = t.attrs[to-1].end + 1
+	}
+	for t.text[end] != '>' {
+		end++
+	}
+	return Span{int(start), int(end) + 1}
+}
+
+// EndTag is the end tag of the element n, without length behind an
+// empty-element tag.
+func (t *Tree) EndTag(n Node) Span {
+	end := int(t.nodes[n].end)
+	if t.IsEmptyTag(n) {
+		return Span{end, end}
+	}
+	start := end - 1
+	for isSpace(t.text[start-1]) {
+		start--
+	}
+	return Span{start - int(t.names[t.nodes[n].label&nameMask].length) - 2, end}
+}
+
+// Content is what stands between the tags of the element n; for an
+// empty-element tag it is without length behind it.
+func (t *Tree) Content(n Node) Span { return Span{t.StartTag(n).End, t.EndTag(n).Start} }
+
+// AttrSpan is the whole attribute, name="value".
+func (t *Tree) AttrSpan(a Attr) Span { return Span{int(t.attrs[a].start), int(t.attrs[a].end) + 1} }
+
+// ValueSpan is the attribute's value between its quotes.
+func (t *Tree) ValueSpan(a Attr) Span {
+	return Span{int(t.valueStart(uint32(a))), int(t.attrs[a].end)}
+}
+
+func (t *Tree) valueStart(a uint32) uint32 {
+	at := &t.attrs[a]
+	return valueStart(t.text, at.start+t.names[at.name].length)
+}
+
+// Position is the line and the column, both from 1 and the column in
+// characters, of an offset of the text.
+func (t *Tree) Position(offset int) (line, column int) { return position(t.text, offset) }
+
+// piTarget is the target of a processing instruction.
+func (t *Tree) piTarget(n Node) []byte {
+	s := t.text[t.nodes[n].start+2 : t.nodes[n].end-2]
+	for i, c := range s {
+		if isSpace(c) {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -1,0 +1,206 @@
+package xmltree
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// valueStart is the offset behind the opening quote that follows i.
+func valueStart(s []byte, i uint32) uint32 {
+	for s[i] != '"' && s[i] != '\'' {
+		i++
+	}
+	return i + 1
+}
+
+// normalize is the normalised value of an attribute of type CDATA (XML 1.0,
+// 3.3.3): white space as written becomes spaces, a line end one space, and
+// references stand for themselves.
+func normalize(raw []byte) string {
+	if bytes.IndexAny(raw, "&\t\n\r") < 0 {
+		return string(raw)
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; c {
+		case '&':
+			r, length := readReference(raw[i:])
+			out = utf8.AppendRune(out, r)
+			i += length - 1
+		case '\r':
+			if i+1 < len(raw) && raw[i+1] == '\n' {
+				i++
+			}
+			out = append(out, ' ')
+		case '\t', '\n':
+			out = append(out, ' ')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// Value is the normalised value of an attribute (XML 1.0, 3.3.3, all of type
+// CDATA), or the namespace name of a declaration.
+func (t *Tree) Value(a Attr) string {
+	if t.isDeclaration(uint32(a)) {
+		return t.uris[t.attrs[a].extra]
+	}
+	return normalize(t.rawValue(uint32(a)))
+}
+
+func (t *Tree) rawValue(a uint32) []byte { return t.text[t.valueStart(a):t.attrs[a].end] }
+
+// StringValue is the string value of n as XPath has it: of Document and an
+// element all text below it, of a comment what stands between its marks, of a
+// processing instruction what follows its target.
+func (t *Tree) StringValue(n Node) string {
+	var b strings.Builder
+	switch t.Kind(n) {
+	case KindComment:
+		s := t.nodes[n]
+		foldTo(&b, t.text[s.start+4:s.end-3])
+	case KindPI:
+		foldTo(&b, t.piData(n))
+	case KindText, KindElement, KindDocument:
+		for m := n; m < t.After(n); m++ {
+			if t.Kind(m) == KindText {
+				t.textTo(&b, m)
+			}
+		}
+	}
+	return b.String()
+}
+
+// piData is the content of a processing instruction as written.
+func (t *Tree) piData(n Node) []byte {
+	s := t.text[t.nodes[n].start+2 : t.nodes[n].end-2]
+	s = s[len(t.piTarget(n)):]
+	return s[skipSpace(s, 0):]
+}
+
+// foldTo writes s with its line ends as single line feeds (XML 1.0, 2.11).
+func foldTo(w io.Writer, s []byte) {
+	for {
+		i := bytes.IndexByte(s, '\r')
+		if i < 0 {
+			w.Write(s)
+			return
+		}
+		w.Write(s[:i])
+		w.Write([]byte{'\n'})
+		if s = s[i+1:]; len(s) > 0 && s[0] == '\n' {
+			s = s[1:]
+		}
+	}
+}
+
+// textTo writes the string value of the text node n.
+func (t *Tree) textTo(w io.Writer, n Node) {
+	t.eachPiece(n, func(s []byte, reference bool) {
+		if reference {
+			r, _ := readReference(s)
+			w.Write(utf8.AppendRune(nil, r))
+			return
+		}
+		foldTo(w, s)
+	})
+}
+
+// eachPiece takes the text node n apart: character data and the insides of
+// CDATA sections as written, and references.
+func (t *Tree) eachPiece(n Node, piece func(s []byte, reference bool)) {
+	s := t.Slice(t.Span(n))
+	if t.nodes[n].label&flagPlain != 0 {
+		piece(s, false)
+		return
+	}
+	const open = len("<![CDATA[")
+	for len(s) > 0 {
+		i := bytes.IndexAny(s, "&<")
+		if i < 0 {
+			piece(s, false)
+			return
+		}
+		if i > 0 {
+			piece(s[:i], false)
+		}
+		s = s[i:]
+		if s[0] == '&' {
+			_, length := readReference(s)
+			piece(s[:length], true)
+			s = s[length:]
+			continue
+		}
+		end := bytes.Index(s, []byte("]]>"))
+		piece(s[open:end], false)
+		s = s[end+3:]
+	}
+}
+
+// securityUtility is the namespace of wsu:Id (WS-Security 1.0).
+const securityUtility = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
+
+// idAttributes are the attributes that give an element an id.
+var idAttributes = []struct{ space, local string }{
+	{"", "Id"}, {"", "ID"}, {"", "id"}, {NamespaceXML, "id"}, {securityUtility, "Id"},
+}
+
+// ByID returns the elements that have one of the id attributes (Id, ID, id
+// without namespace, xml:id, wsu:Id) with that value, in document order and
+// each once. A Reference may be resolved only if there is exactly one.
+func (t *Tree) ByID(id string) []Node { return t.ByIDs(id)[id] }
+
+// ByIDs is ByID for many ids in one pass over the tree.
+func (t *Tree) ByIDs(ids ...string) map[string][]Node {
+	owners := make(map[string][]Node, len(ids))
+	for _, id := range ids {
+		owners[id] = nil
+	}
+	isID := make([]bool, len(t.names))
+	found := false
+	for n := range t.names {
+		for _, a := range idAttributes {
+			if t.nameIs(uint32(n), a.space, a.local) {
+				isID[n], found = true, true
+			}
+		}
+	}
+	if !found {
+		return owners
+	}
+	owner := Document
+	for a := range t.attrs {
+		if !isID[t.attrs[a].name] {
+			continue
+		}
+		for int(t.nodes[owner+1].attr) <= a {
+			owner++
+		}
+		value := t.Value(Attr(a))
+		nodes, wanted := owners[value]
+		if wanted && (len(nodes) == 0 || nodes[len(nodes)-1] != owner) {
+			owners[value] = append(nodes, owner)
+		}
+	}
+	return owners
+}
+
+// OwnerOf is the element that the attribute or declaration a stands on.
+func (t *Tree) OwnerOf(a Attr) Node {
+	// The nodes are sorted by their first attribute; those without any share
+	// it with their successor, and the owner is the last of them.
+	low, high := 0, t.Len()
+	for high-low > 1 {
+		mid := int(uint(low+high) / 2)
+		if t.nodes[mid].attr <= uint32(a) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return Node(low)
+}

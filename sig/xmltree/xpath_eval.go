@@ -1,0 +1,436 @@
+package xmltree
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrXPathCost: evaluating an expression over a document would take too long.
+var ErrXPathCost = fmt.Errorf("xpath: the expression takes too many steps over this document: %w", ErrLimit)
+
+var errHere = errors.New("xpath: here() points into the document of the signature, but the expression is applied to another")
+
+type valueKind uint8
+
+const (
+	isBool valueKind = iota
+	isString
+	isNumber
+	isNodes
+)
+
+type value struct {
+	kind valueKind
+	b    bool
+	s    string
+	f    float64
+	set  []Item // in document order, each once
+}
+
+// evaluation is the evaluation of one expression over one tree. Its errors are
+// kept: after the first all values are empty.
+type evaluation struct {
+	x      *XPath
+	t      *Tree
+	budget int64
+	err    error
+}
+
+func (x *XPath) over(t *Tree) *evaluation {
+	return &evaluation{x: x, t: t, budget: 16*int64(len(t.text)) + 1<<20}
+}
+
+func (e *evaluation) spend(n int) bool {
+	if e.budget -= int64(n) + 1; e.budget < 0 && e.err == nil {
+		e.err = ErrXPathCost
+	}
+	return e.err == nil
+}
+
+// FilterXPath is the XPath filtering transform of XMLDSig (6.6.3): x is
+// evaluated with each item of the set as context node, and those for which it
+// is true stay.
+func (s *NodeSet) FilterXPath(x *XPath) error {
+	e := x.over(s.t)
+	var last Item
+	var verdict bool
+	return s.Filter(func(i Item) (bool, error) {
+		if i.Namespace && last.Namespace && last.Node == i.Node && !x.perSpace {
+			e.spend(0)
+			return verdict, e.err
+		}
+		last, verdict = i, e.truth(x.root, i)
+		return verdict, e.err
+	})
+}
+
+// Select evaluates the expression, which must be a node set, with the Document
+// of t as context node, and returns its nodes in document order: what XPath
+// Filter 2.0 expands to subtrees.
+func (x *XPath) Select(t *Tree) ([]Item, error) {
+	if !isSet(x.root) {
+		return nil, &ErrXPath{Offset: 1, Text: "the expression must be a node set"}
+	}
+	e := x.over(t)
+	v := x.root.eval(e, Item{Node: Document, Attr: NoAttr})
+	return v.set, e.err
+}
+
+// truth is boolean(x).
+func (e *evaluation) truth(x expr, at Item) bool {
+	// A path of one step without predicates, what nearly every filter is made
+	// of, needs no list of its nodes.
+	if p, ok := x.(*path); ok && p.from == nil && !p.absolute && len(p.steps) == 1 && len(p.steps[0].filters) == 0 {
+		found := false
+		e.walk(p.steps[0].axis, at, func(i Item) bool {
+			found = e.matches(&p.steps[0], i)
+			return !found
+		})
+		return found
+	}
+	return x.eval(e, at).truth()
+}
+
+func (v value) truth() bool {
+	switch v.kind {
+	case isString:
+		return v.s != ""
+	case isNumber:
+		return v.f != 0 && !math.IsNaN(v.f)
+	case isNodes:
+		return len(v.set) > 0
+	}
+	return v.b
+}
+
+func (b *binary) eval(e *evaluation, at Item) value {
+	switch b.op {
+	case "or":
+		return value{b: e.truth(b.left, at) || e.truth(b.right, at)}
+	case "and":
+		return value{b: e.truth(b.left, at) && e.truth(b.right, at)}
+	}
+	left, right := b.left.eval(e, at), b.right.eval(e, at)
+	if b.op == "|" {
+		set := slices.Concat(left.set, right.set)
+		return value{kind: isNodes, set: inOrder(set)}
+	}
+	return value{b: e.compare(b.op, left, right)}
+}
+
+func (c *constant) eval(*evaluation, Item) value { return c.v }
+
+func (f *call) eval(e *evaluation, at Item) value {
+	switch f.name {
+	case "true", "false":
+		return value{b: f.name == "true"}
+	case "not":
+		return value{b: !e.truth(f.args[0], at)}
+	case "boolean":
+		return value{b: e.truth(f.args[0], at)}
+	case "count":
+		return value{kind: isNumber, f: float64(len(f.args[0].eval(e, at).set))}
+	case "here":
+		if e.x.t != e.t || e.x.here < Document {
+			e.err = cmp.Or(e.err, errHere)
+			return value{kind: isNodes}
+		}
+		return value{kind: isNodes, set: []Item{{Node: e.x.here, Attr: NoAttr}}}
+	case "string":
+		if len(f.args) == 1 {
+			return value{kind: isString, s: e.text(f.args[0].eval(e, at))}
+		}
+		return value{kind: isString, s: e.itemText(at)}
+	}
+	if len(f.args) == 1 {
+		set := f.args[0].eval(e, at).set
+		if len(set) == 0 {
+			return value{kind: isString}
+		}
+		at = set[0]
+	}
+	return value{kind: isString, s: e.t.namePart(f.name, at)}
+}
+
+// namePart is name(), local-name() or namespace-uri() of an item.
+func (t *Tree) namePart(function string, i Item) string {
+	var n Name
+	switch {
+	case i.Namespace:
+		n.Local = t.declared(uint32(i.Attr))
+	case i.Attr != NoAttr:
+		n = t.AttrName(i.Attr)
+	default:
+		n = t.Name(i.Node)
+	}
+	switch function {
+	case "name":
+		return n.String()
+	case "local-name":
+		return n.Local
+	}
+	return n.Space
+}
+
+func (p *path) eval(e *evaluation, at Item) value {
+	set := []Item{at}
+	switch {
+	case p.from != nil:
+		set = e.filter(p.from.eval(e, at).set, p.filters)
+	case p.absolute:
+		set = []Item{{Node: Document, Attr: NoAttr}}
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		var next []Item
+		for _, from := range set {
+			var found []Item
+			e.walk(s.axis, from, func(i Item) bool {
+				if e.matches(s, i) {
+					found = append(found, i)
+				}
+				return true
+			})
+			next = append(next, e.filter(found, s.filters)...)
+		}
+		set = inOrder(next)
+		if !e.spend(len(set)) {
+			return value{kind: isNodes}
+		}
+	}
+	return value{kind: isNodes, set: set}
+}
+
+// filter applies predicates; the order of set is that of the axis.
+func (e *evaluation) filter(set []Item, filters []expr) []Item {
+	for _, f := range filters {
+		var keep []Item
+		for k, i := range set {
+			ok := false
+			if _, isPath := f.(*path); isPath {
+				ok = e.truth(f, i)
+			} else if v := f.eval(e, i); v.kind == isNumber {
+				ok = v.f == float64(k+1)
+			} else {
+				ok = v.truth()
+			}
+			if e.err != nil {
+				return nil
+			}
+			if ok {
+				keep = append(keep, i)
+			}
+		}
+		set = keep
+	}
+	return set
+}
+
+// inOrder sorts by document order, a node before its namespace nodes, these
+// before its attributes, and drops repetitions.
+func inOrder(set []Item) []Item {
+	rank := func(i Item) int {
+		switch {
+		case i.Namespace:
+			return 1
+		case i.Attr != NoAttr:
+			return 2
+		}
+		return 0
+	}
+	slices.SortFunc(set, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Attr, b.Attr))
+	})
+	return slices.Compact(set)
+}
+
+// walk calls visit for the nodes of an axis, in its direction, until it is
+// false.
+func (e *evaluation) walk(axis string, from Item, visit func(Item) bool) {
+	t := e.t
+	aside := from.Attr != NoAttr // an attribute or namespace node
+	go1 := func(n Node) bool { return e.spend(0) && visit(Item{Node: n, Attr: NoAttr}) }
+	up := t.Parent(from.Node)
+	if aside {
+		up = from.Node
+	}
+	if strings.HasSuffix(axis, "self") && (!e.spend(0) || !visit(from)) {
+		return
+	}
+	switch axis {
+	case "parent":
+		if up != None {
+			go1(up)
+		}
+	case "ancestor", "ancestor-or-self":
+		for n := up; n != None && go1(n); n = t.Parent(n) {
+		}
+	case "child":
+		if !aside {
+			for n := range t.Children(from.Node) {
+				if t.Kind(n) != KindDoctype && !go1(n) {
+					return
+				}
+			}
+		}
+	case "descendant", "descendant-or-self":
+		for n := from.Node + 1; !aside && n < t.After(from.Node); n++ {
+			if t.Kind(n) != KindDoctype && !go1(n) {
+				return
+			}
+		}
+	case "attribute":
+		if !aside && t.Kind(from.Node) == KindElement {
+			for a := range t.Attributes(from.Node) {
+				if !e.spend(0) || !visit(Item{Node: from.Node, Attr: a}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// matches is the node test of a step. A name test matches the principal kind of
+// the axis alone: attributes on the attribute axis, elements elsewhere.
+func (e *evaluation) matches(s *step, i Item) bool {
+	t, n := e.t, &s.test
+	if n.name {
+		var number uint32
+		switch {
+		case i.Namespace:
+			return false
+		case i.Attr != NoAttr:
+			if s.axis != "attribute" {
+				return false
+			}
+			number = t.attrs[i.Attr].name
+		case t.Kind(i.Node) != KindElement:
+			return false
+		default:
+			number = t.nodes[i.Node].label & nameMask
+		}
+		switch {
+		case n.anySpace:
+			return true
+		case n.local == "*":
+			return t.uris[t.names[number].uri] == n.space
+		}
+		return t.nameIs(number, n.space, n.local)
+	}
+	if n.kind == KindDocument {
+		return true // node()
+	}
+	if i.Attr != NoAttr || t.Kind(i.Node) != n.kind {
+		return false
+	}
+	return n.target == "" || string(t.piTarget(i.Node)) == n.target
+}
+
+// itemText is the string value of an item.
+func (e *evaluation) itemText(i Item) string {
+	if i.Attr != NoAttr {
+		return e.t.Value(i.Attr)
+	}
+	if !e.spend(e.t.Span(i.Node).Len()) {
+		return ""
+	}
+	return e.t.StringValue(i.Node)
+}
+
+// text is string(v).
+func (e *evaluation) text(v value) string {
+	switch v.kind {
+	case isString:
+		return v.s
+	case isNumber:
+		return strconv.FormatFloat(v.f, 'f', -1, 64)
+	case isNodes:
+		if len(v.set) == 0 {
+			return ""
+		}
+		return e.itemText(v.set[0])
+	}
+	return strconv.FormatBool(v.b)
+}
+
+// number is number(v).
+func (e *evaluation) number(v value) float64 {
+	switch v.kind {
+	case isNumber:
+		return v.f
+	case isBool:
+		if v.b {
+			return 1
+		}
+		return 0
+	}
+	s := strings.Trim(e.text(v), " \t\r\n")
+	if strings.Trim(s, "-.0123456789") != "" {
+		return math.NaN() // what Go reads and XPath does not: exponents, Inf, hex
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}
+
+// compare is section 3.4 of XPath 1.0.
+func (e *evaluation) compare(op string, a, b value) bool {
+	if a.kind == isNodes && b.kind != isBool {
+		for _, i := range a.set {
+			if e.err != nil {
+				return false
+			}
+			if e.compare(op, value{kind: isString, s: e.itemText(i)}, b) {
+				return true
+			}
+		}
+		return false
+	}
+	if b.kind == isNodes && a.kind != isBool {
+		for _, i := range b.set {
+			if e.err != nil {
+				return false
+			}
+			if e.compare(op, a, value{kind: isString, s: e.itemText(i)}) {
+				return true
+			}
+		}
+		return false
+	}
+	if op == "=" || op == "!=" {
+		var equal bool
+		switch {
+		case a.kind == isBool || b.kind == isBool:
+			equal = a.truth() == b.truth()
+		case a.kind == isNumber || b.kind == isNumber:
+			x, y := e.number(a), e.number(b)
+			equal = x == y
+		default:
+			equal = a.s == b.s
+		}
+		return equal == (op == "=")
+	}
+	if a.kind == isNodes {
+		a = value{b: a.truth()}
+	}
+	if b.kind == isNodes {
+		b = value{b: b.truth()}
+	}
+	x, y := e.number(a), e.number(b)
+	switch op {
+	case "<":
+		return x < y
+	case "<=":
+		return x <= y
+	case ">":
+		return x > y
+	}
+	return x >= y
+}
