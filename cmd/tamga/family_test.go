@@ -23,7 +23,7 @@ func (p *process) call(method, path, token string, body any) (int, []byte) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return p.do(p.t.Context(), method, p.dev.BaseURL+path, token, bytes.NewReader(data))
+	return p.do(p.t.Context(), method, p.url+"/SignServer"+path, token, bytes.NewReader(data))
 }
 
 // signed posts a request that has to succeed and returns the octets of its answer.
@@ -147,7 +147,7 @@ func TestFamily(t *testing.T) {
 				t.Errorf("countersigned: %v %+v", err, r)
 			}
 
-			twoSteps(t, server, su.name, document, func(message []byte, root string) {
+			twoSteps(t, server, server, su.name, document, func(message []byte, root string) {
 				file := openssl.Write("two", message)
 				args := []string{"cms", "-verify", "-binary", "-cades", "-inform", "DER", "-in", file, "-content", documentFile, "-CAfile", openssl.Write("root.pem", []byte(root)), "-out", "out"}
 				if _, err := openssl.Run(args...); err != nil {
@@ -211,8 +211,9 @@ func TestFamily(t *testing.T) {
 	})
 }
 
-// twoSteps signs with a key of the client's own: presign, the key, postsign.
-func twoSteps(t *testing.T, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
+// twoSteps signs with a key of the client's own: presign on one process, the key,
+// postsign on another or the same.
+func twoSteps(t *testing.T, first, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
 	key, err := su.Generate(rand.Reader)
@@ -235,7 +236,7 @@ func twoSteps(t *testing.T, server *process, suiteName string, document []byte, 
 		t.Fatal(err)
 	}
 	params := parameters{"IsDetached": "true", "CADESType": "BES"}
-	status, answer := server.call("POST", "/rest/api/signatures/presign", "", map[string]any{
+	status, answer := first.call("POST", "/rest/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": params,
 	})
 	var prepared struct {

@@ -38,6 +38,7 @@ database: %q
 master_keys: {active: "2026", files: {"2026": master.key}}
 clients:
   - {id: exchange, secret_file: exchange.secret, password_grant: true}
+two_step: {anonymous: true}
 log: {format: text}
 `, database))
 	p := &process{t: t}
@@ -86,6 +87,11 @@ log: {format: text}
 			t.Errorf("process %d answers the token of process 0 with %d %s", i, status, body)
 		}
 	}
+	twoSteps(t, one, two, "gost2012-512", []byte("prepared here, completed there"), func(message []byte, _ string) {
+		if len(message) == 0 {
+			t.Error("the other process completes to nothing")
+		}
+	})
 	p.command("", "user", "lock", "petrov", "--config", config)
 	for i, s := range []*process{one, two} {
 		status, body := s.do(t.Context(), "POST", s.url+"/SignServer/api/documents", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
