@@ -19,7 +19,7 @@ func valueStart(s []byte, i uint32) uint32 {
 // 3.3.3): white space as written becomes spaces, a line end one space, and
 // references stand for themselves.
 func normalize(raw []byte) string {
-	if bytes.IndexAny(raw, "&\t\n\r") < 0 {
+	if !bytes.ContainsAny(raw, "&\t\n\r") {
 		return string(raw)
 	}
 	out := make([]byte, 0, len(raw))
