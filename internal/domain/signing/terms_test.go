@@ -2,11 +2,15 @@ package signing
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"maps"
 	"testing"
 
 	"tamga/internal/domain/fault"
+	"tamga/pki/chain"
 	"tamga/pki/suite"
+	"tamga/sig"
 )
 
 // TestStampAddress: the policy decides the address before a format sees it, and
@@ -41,5 +45,28 @@ func TestStampAddress(t *testing.T) {
 		if !maps.Equal(given, c.params) {
 			t.Errorf("the client's parameters were changed to %v", c.params)
 		}
+	}
+}
+
+// TestTranslate: each sentinel of the formats and of the evidence behind them
+// becomes the fault its sender can act on; what is none stays internal.
+func TestTranslate(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code string
+	}{
+		{&sig.ErrParams{Faults: []sig.Fault{{Key: "Hash", Text: "x"}}}, fault.InvalidSignatureParams},
+		{&sig.ErrDocument{What: "Document", Text: "is no message"}, fault.InvalidContent},
+		{&sig.ErrDocument{What: "Document", Text: "is no XML", OtherKind: true}, fault.Failed},
+		{&sig.ErrEvidence{What: "time stamp", Text: "the service does not answer"}, fault.Failed},
+		{fmt.Errorf("revocation: %w", chain.ErrRevoked), fault.InvalidCertificate},
+	} {
+		got, ok := fault.As(translate(c.err))
+		if !ok || got.Code != c.code {
+			t.Errorf("%v becomes %v, want %s", c.err, got, c.code)
+		}
+	}
+	if _, ok := fault.As(translate(io.ErrUnexpectedEOF)); ok {
+		t.Error("a failing disk becomes a fault of the client")
 	}
 }
