@@ -9,6 +9,10 @@ import (
 // pieces are under way at most, so a large document costs 256 KiB more.
 const pieceSize = 128 << 10
 
+// besideLimit is from which size on a document is worth a goroutine of its own. The
+// many documents of a batch are mostly below it.
+const besideLimit = 1 << 20
+
 var pieces = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize); return &b }}
 
 // digester hashes a document beside whoever writes it: while one piece is hashed

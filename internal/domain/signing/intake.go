@@ -58,8 +58,8 @@ type Intake struct {
 	spooled  bool
 	base     int64 // where the document begins in the room's file
 	size     int64
-	running  hash.Hash // of a document in memory
-	beside   *digester // of a spooled one
+	running  hash.Hash // until the document is large
+	beside   *digester // from then on
 	digest   suite.Digest
 	finished bool
 	closed   bool
@@ -104,6 +104,9 @@ func (in *Intake) Write(p []byte) (int, error) {
 		in.room.memory -= n
 	}
 	in.size += n
+	if in.running != nil && in.size > besideLimit {
+		in.beside, in.running = newDigester(in.running), nil
+	}
 	switch {
 	case in.beside != nil:
 		in.beside.write(p)
@@ -132,9 +135,6 @@ func (in *Intake) turnToSpool() error {
 		return err
 	}
 	in.size = int64(len(kept))
-	if in.running != nil {
-		in.beside, in.running = newDigester(in.running), nil
-	}
 	return nil
 }
 

@@ -47,11 +47,11 @@ func (f *heapFile) Close() error {
 // TestIntakeSizes writes documents around the edge between memory and spool, in
 // pieces of several sizes, and reads them back.
 func TestIntakeSizes(t *testing.T) {
-	pattern := make([]byte, 3*memoryLimit)
+	pattern := make([]byte, besideLimit+3*pieceSize)
 	for i := range pattern {
 		pattern[i] = byte(i ^ i>>8)
 	}
-	for _, size := range []int{0, 1, memoryLimit - 1, memoryLimit, memoryLimit + 1, 3 * memoryLimit} {
+	for _, size := range []int{0, 1, memoryLimit - 1, memoryLimit, memoryLimit + 1, besideLimit, besideLimit + 1, besideLimit + 3*pieceSize} {
 		for _, piece := range []int{1000, memoryLimit - 1, 4 * memoryLimit} {
 			h := &heap{room: 1 << 30}
 			in := newIntake(h, suite.Streebog256)
