@@ -174,6 +174,7 @@ func works() ([]work, error) {
 		if err != nil {
 			return nil, err
 		}
+		known := key.PublicKey().Precompute()
 		peerValue, err := peer.Sign(digest, 1)
 		if err != nil {
 			return nil, err
@@ -190,6 +191,34 @@ func works() ([]work, error) {
 					return nil
 				},
 				theirs: func(n int) error { _, err := peer.Sign(digest, n); return err },
+			},
+			work{
+				name: "sign eight at a time " + s.name,
+				ours: func(n int) error {
+					items := make([]gost3410.SignItem, 8)
+					for i := range items {
+						items[i] = gost3410.SignItem{Key: key, Digest: digest}
+					}
+					for ; n > 0; n -= len(items) {
+						if _, err := gost3410.SignMany(rand.Reader, items[:min(n, len(items))]); err != nil {
+							return err
+						}
+					}
+					return nil
+				},
+				theirs: func(n int) error { _, err := peer.Sign(digest, n); return err },
+			},
+			work{
+				name: "verify with a known key " + s.name,
+				ours: func(n int) error {
+					for range n {
+						if !known.Verify(digest, value) {
+							return fmt.Errorf("a good value is refused")
+						}
+					}
+					return nil
+				},
+				theirs: func(n int) error { return peer.Verify(digest, peerValue, n) },
 			},
 			work{
 				name: "verify " + s.name,

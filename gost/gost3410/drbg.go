@@ -1,66 +1,103 @@
 package gost3410
 
 import (
-	"crypto/hmac"
 	"crypto/sha512"
+	"encoding"
 	"hash"
 )
 
 // drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, on SHA-512. It lives for one
-// signature and serves one request, read in pieces: there is no reseeding and no
-// update behind the output, and 256 draws of at most 64 octets stay below the 2^16
-// octets a request may have.
+// signature, or one group of them, and serves one request, read in pieces: there
+// is no reseeding and no update behind the output, and 256 draws of at most 64
+// octets stay below the 2^16 octets a request may have.
+//
+// It does its own HMAC: with the states behind a key's two blocks at hand, a quarter
+// of the hashing is spared, and everything secret is where wipe reaches it.
 type drbg struct {
-	mac   hash.Hash // HMAC under the current K
-	fresh bool      // mac has nothing to forget; resetting it would cost two blocks
-	v     [sha512.Size]byte
-	left  int // octets at the end of v that are output not read yet
+	sha          hash.Hash
+	inner, outer state // of the current K
+	v            [sha512.Size]byte
+	left         int // octets at the end of v that are output not read yet
+}
+
+// state is that of SHA-512 after one whole block, as the standard library writes it.
+type state [204]byte
+
+// shaState is what the standard library's SHA-512 does besides hashing.
+type shaState interface {
+	encoding.BinaryAppender
+	encoding.BinaryUnmarshaler
+}
+
+// The states of the key of zeros that every generator begins with.
+var zeroInner, zeroOuter = hmacStates(sha512.New(), new([sha512.Size]byte))
+
+// hmacStates returns the states of HMAC's two hashes behind the key.
+func hmacStates(sha hash.Hash, key *[sha512.Size]byte) (inner, outer state) {
+	var block [sha512.BlockSize]byte
+	for _, s := range []struct {
+		pad byte
+		to  *state
+	}{{0x36, &inner}, {0x5c, &outer}} {
+		for i := range block {
+			block[i] = s.pad
+		}
+		for i, k := range key {
+			block[i] ^= k
+		}
+		sha.Reset()
+		sha.Write(block[:])
+		b, err := sha.(shaState).AppendBinary(s.to[:0])
+		if err != nil || len(b) != len(s.to) {
+			panic("gost3410: the standard library writes a state of SHA-512 otherwise")
+		}
+	}
+	clear(block[:])
+	return inner, outer
 }
 
 // newDRBG instantiates the generator; the seed material is all arguments in a row.
 func newDRBG(seed ...[]byte) *drbg {
-	d := new(drbg)
-	d.rekey(d.v[:])
+	d := &drbg{sha: sha512.New(), inner: zeroInner, outer: zeroOuter}
 	for i := range d.v {
 		d.v[i] = 1
 	}
-	d.update(seed...)
-	return d
-}
-
-// update is HMAC_DRBG_Update with data.
-func (d *drbg) update(data ...[]byte) {
 	var key [sha512.Size]byte
-	for round := range byte(2) {
-		d.begin()
-		d.mac.Write([]byte{round})
-		for _, b := range data {
-			d.mac.Write(b)
+	for round := range byte(2) { // HMAC_DRBG_Update
+		d.resume(&d.inner)
+		d.sha.Write(d.v[:])
+		d.sha.Write([]byte{round})
+		for _, b := range seed {
+			d.sha.Write(b)
 		}
-		d.mac.Sum(key[:0])
-		d.rekey(key[:])
+		d.finish(&key)
+		d.inner, d.outer = hmacStates(d.sha, &key)
 		d.next()
 	}
 	clear(key[:])
+	return d
 }
 
-func (d *drbg) rekey(key []byte) {
-	d.mac, d.fresh = hmac.New(sha512.New, key), true
-}
-
-// begin begins an HMAC with V.
-func (d *drbg) begin() {
-	if !d.fresh {
-		d.mac.Reset()
+// resume continues the hash from a state.
+func (d *drbg) resume(s *state) {
+	if err := d.sha.(shaState).UnmarshalBinary(s[:]); err != nil {
+		panic("gost3410: the standard library refuses its own state of SHA-512: " + err.Error())
 	}
-	d.fresh = false
-	d.mac.Write(d.v[:])
+}
+
+// finish sets mac to the HMAC whose inner hash is in progress.
+func (d *drbg) finish(mac *[sha512.Size]byte) {
+	d.sha.Sum(mac[:0])
+	d.resume(&d.outer)
+	d.sha.Write(mac[:])
+	d.sha.Sum(mac[:0])
 }
 
 // next sets V to its HMAC.
 func (d *drbg) next() {
-	d.begin()
-	d.mac.Sum(d.v[:0])
+	d.resume(&d.inner)
+	d.sha.Write(d.v[:])
+	d.finish(&d.v)
 }
 
 // read fills b, 32 or 64 octets, with the next output.
@@ -73,5 +110,10 @@ func (d *drbg) read(b []byte) {
 	d.left -= len(b)
 }
 
-// wipe overwrites V, which is the last output. The HMAC's key is out of reach.
-func (d *drbg) wipe() { clear(d.v[:]) }
+// wipe overwrites K, V and what the hash remembers.
+func (d *drbg) wipe() {
+	d.resume(&zeroInner)
+	clear(d.inner[:])
+	clear(d.outer[:])
+	clear(d.v[:])
+}

@@ -51,7 +51,14 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, set byte, digest, signature []byte) {
 		k := keys[int(set)%len(keys)]
-		if !k.PublicKey().Verify(digest, signature) {
+		good := k.PublicKey().Verify(digest, signature)
+		item := VerifyItem{k.PublicKey(), digest, signature}
+		for i, ok := range VerifyMany([]VerifyItem{item, item, item}) {
+			if ok != good {
+				t.Fatalf("item %d of three: %v, alone %v", i, ok, good)
+			}
+		}
+		if !good {
 			return
 		}
 		// Nobody finds a signature but the seeds, up to digests that are the same number.

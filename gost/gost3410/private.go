@@ -54,7 +54,7 @@ func GenerateKey(s *Set, rand io.Reader) (*PrivateKey, error) {
 			return nil, fmt.Errorf("gost3410: random source: %w", err)
 		}
 		if d, ok := candidate(s.curve.Order(), b); ok {
-			return newPrivateKey(s, d), nil
+			return newPrivateKey(s, &d), nil
 		}
 	}
 	return nil, errors.New("gost3410: the random source yields no number in range")
@@ -62,12 +62,11 @@ func GenerateKey(s *Set, rand io.Reader) (*PrivateKey, error) {
 
 // candidate reads random octets as a number of as many bits as q has and reports
 // whether it is in range.
-func candidate(order *field.Modulus, b []byte) (*field.Scalar, bool) {
-	z := new(field.Scalar)
+func candidate(order *field.Modulus, b []byte) (z field.Scalar, ok bool) {
 	z.SetBytes(b)
 	top := order.BitLen() - 1
 	z[top/64] &= 1<<(top%64+1) - 1
-	return z, order.Less(z)&(1-z.IsZero()) == 1
+	return z, order.Less(&z)&(1-z.IsZero()) == 1
 }
 
 // NewPrivateKey reads a private key from s.Size() little-endian octets. A number
@@ -104,12 +103,12 @@ func (k *PrivateKey) PublicKey() *PublicKey {
 		}
 		xy := make([]byte, 2*k.set.Size())
 		ok := k.set.curve.MulBase(xy, k.hidden.d)
-		public, err := NewPublicKey(k.set, xy)
+		point, err := k.set.curve.ParseMultiple(xy)
 		if !ok || err != nil {
 			// d is in range, so d*G is a good point: only a broken machine comes here.
 			panic("gost3410: computed a public key that is no point of the curve")
 		}
-		k.public = public
+		k.public = &PublicKey{set: k.set, octets: xy, point: point}
 	})
 	return k.public
 }

@@ -33,6 +33,20 @@ func NewPublicKey(s *Set, xy []byte) (*PublicKey, error) {
 	return &PublicKey{set: s, octets: slices.Clone(xy), point: p}, nil
 }
 
+// Precompute returns the same key with a table of its own, under which Verify takes
+// less than a third of the time. The table is worth its making, as long as twenty to
+// forty verifications, for keys that come again and again: the caller decides which
+// and how many to keep. It has 86 KiB for 256 bits, 344 KiB for 512, and half as
+// much again for the sets TC26256A and TC26512C, and goes with the key that is
+// returned; k itself stays small. A key that has its table returns itself.
+func (k *PublicKey) Precompute() *PublicKey {
+	p := k.point.Precompute()
+	if p == k.point {
+		return k
+	}
+	return &PublicKey{set: k.set, octets: k.octets, point: p}
+}
+
 // Set returns the parameter set of the key.
 func (k *PublicKey) Set() *Set { return k.set }
 
@@ -50,17 +64,12 @@ func (k *PublicKey) Equal(x crypto.PublicKey) bool {
 // the hash function's output of Size octets. Wrong lengths are a false, too. It takes
 // variable time: everything here is public.
 func (k *PublicKey) Verify(digest, signature []byte) bool {
-	size, order := k.set.Size(), k.set.curve.Order()
-	if len(digest) != size || len(signature) != 2*size {
-		return false
-	}
-	var r, s field.Scalar
-	setBigEndian(&s, signature[:size])
-	setBigEndian(&r, signature[size:])
-	if r.IsZero()|s.IsZero() == 1 || order.Less(&r)&order.Less(&s) == 0 {
+	r, s, ok := k.readSignature(digest, signature)
+	if !ok {
 		return false
 	}
 	// x of (s/e)*G - (r/e)*P is r.
+	order := k.set.curve.Order()
 	v := digestScalar(order, digest)
 	order.Invert(&v, &v)
 	order.Mul(&s, &s, &v)
@@ -69,19 +78,16 @@ func (k *PublicKey) Verify(digest, signature []byte) bool {
 	return k.point.SumHasX(&r, &s, &v)
 }
 
-// A VerifyItem is one signature to be checked under a key of its own.
-type VerifyItem struct {
-	Key               *PublicKey
-	Digest, Signature []byte
-}
-
-// VerifyMany reports of each item what its Key.Verify says.
-func VerifyMany(items []VerifyItem) []bool {
-	ok := make([]bool, len(items))
-	for i, it := range items {
-		ok[i] = it.Key.Verify(it.Digest, it.Signature)
+// readSignature returns the numbers r and s of a signature and reports whether all
+// lengths are right and both are between 0 and q.
+func (k *PublicKey) readSignature(digest, signature []byte) (r, s field.Scalar, ok bool) {
+	size, order := k.set.Size(), k.set.curve.Order()
+	if len(digest) != size || len(signature) != 2*size {
+		return r, s, false
 	}
-	return ok
+	setBigEndian(&s, signature[:size])
+	setBigEndian(&r, signature[size:])
+	return r, s, (1-r.IsZero())&(1-s.IsZero())&order.Less(&r)&order.Less(&s) == 1
 }
 
 // digestScalar returns the number e of RFC 7091, section 6.1, step 2: the digest as a

@@ -21,13 +21,10 @@ import (
 // error of rand is returned. Before a signature leaves, the nonce point is
 // checked to be on the curve; the signature as a whole is not verified.
 func (k *PrivateKey) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	if err := k.ready(digest); err != nil {
+		return nil, err
+	}
 	size, order := k.set.Size(), k.set.curve.Order()
-	if len(digest) != size {
-		return nil, fmt.Errorf("gost3410: a digest for %s has %d octets, not %d", k.set.name, size, len(digest))
-	}
-	if k.hidden.d.IsZero() == 1 {
-		return nil, ErrWiped
-	}
 	if rand == nil {
 		rand = crand.Reader
 	}
@@ -49,24 +46,44 @@ func (k *PrivateKey) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts)
 		if !ok {
 			continue
 		}
-		signature, err := k.signWith(nonce, &e)
+		signature, err := k.signWith(&nonce, &e)
 		clear(nonce[:])
 		if signature != nil || err != nil {
 			return signature, err
 		}
 	}
-	return nil, errors.New("gost3410: the nonce generator yields no number in range")
+	return nil, errNonce
+}
+
+var errNonce = errors.New("gost3410: the nonce generator yields no number in range")
+
+// ready says why the key cannot sign the digest.
+func (k *PrivateKey) ready(digest []byte) error {
+	if size := k.set.Size(); len(digest) != size {
+		return fmt.Errorf("gost3410: a digest for %s has %d octets, not %d", k.set.name, size, len(digest))
+	}
+	if k.hidden.d.IsZero() == 1 {
+		return ErrWiped
+	}
+	return nil
 }
 
 // signWith returns the signature of e with a nonce between 0 and q, or nil for a
 // nonce that must not be used because r or s would be 0. An error is a fault of
 // the machine.
 func (k *PrivateKey) signWith(nonce, e *field.Scalar) ([]byte, error) {
-	size, order := k.set.Size(), k.set.curve.Order()
-	xy := make([]byte, 2*size)
+	xy := make([]byte, 2*k.set.Size())
 	if !k.set.curve.MulBase(xy, nonce) {
-		return nil, errors.New("gost3410: the nonce point came out off the curve, the machine is at fault")
+		return nil, errFault
 	}
+	return k.signAt(xy, nonce, e), nil
+}
+
+var errFault = errors.New("gost3410: the nonce point came out off the curve, the machine is at fault")
+
+// signAt is signWith once the nonce's point is known. It wipes the point.
+func (k *PrivateKey) signAt(xy []byte, nonce, e *field.Scalar) []byte {
+	size, order := k.set.Size(), k.set.curve.Order()
 	var r, s, t field.Scalar
 	r.SetBytes(xy[:size])
 	order.Reduce(&r, &r)
@@ -76,29 +93,10 @@ func (k *PrivateKey) signWith(nonce, e *field.Scalar) ([]byte, error) {
 	clear(t[:])
 	clear(xy)
 	if r.IsZero()|s.IsZero() == 1 {
-		return nil, nil
+		return nil
 	}
 	signature := make([]byte, 2*size)
 	putBigEndian(signature[:size], &s)
 	putBigEndian(signature[size:], &r)
-	return signature, nil
-}
-
-// A SignItem is one digest to be signed with a key of its own.
-type SignItem struct {
-	Key    *PrivateKey
-	Digest []byte
-}
-
-// SignMany returns for each item what its Key.Sign returns, or the first error and
-// nothing else.
-func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
-	signatures := make([][]byte, len(items))
-	for i, it := range items {
-		var err error
-		if signatures[i], err = it.Key.Sign(rand, it.Digest, nil); err != nil {
-			return nil, fmt.Errorf("gost3410: item %d: %w", i, err)
-		}
-	}
-	return signatures, nil
+	return signature
 }

@@ -18,10 +18,16 @@
 // values that have several representatives are told apart only by Limbs,
 // PutBytes and IsZero.
 //
-// # Where assembly goes
+// # Twins
 //
-// Multiplication and squaring are alone in the files *_noasm.go. An assembly
-// twin of, say, minus4_noasm.go declares the same functions in minus4_amd64.go
-// and gives the portable file the constraint !amd64; nothing else changes. The
-// seam for whole point additions is in package point.
+// Multiplication, squaring, the steps of an inversion and the reading of a table have
+// two twins each: Go, in the files *_product.go, lookup.go and invert.go, and assembly
+// with MULX, ADCX, ADOX and AVX2, in *_amd64.s. The files twins_*.go choose between
+// them by what package twin says. The routines in*, with registers for arguments, are
+// there for the formulas of package point, which call them by name.
+//
+// The assembly is straight lines of code with loops of a fixed count; it moves by
+// condition (CMOV) and masks by SBB, and takes no address from a value. To check
+// that, read it for jumps (only JNZ behind a DECQ of a counter) and for operands in
+// memory (only those of pointers from the arguments and SP).
 package field

@@ -25,11 +25,20 @@ func invert(z, x, m []uint64, n uint64) {
 	for done := 0; done < 2*64*size-1; done += steps {
 		xa, xb := approximate(a, b)
 		f0, g0, f1, g1 := reduce31(xa, xb)
-		na, nb := combine31(a, b, f0, g0, f1, g1)
+		var na, nb uint64
+		if size == 4 {
+			na, nb = combine4((*[4]uint64)(a), (*[4]uint64)(b), f0, g0, f1, g1)
+		} else {
+			na, nb = combine31(a, b, f0, g0, f1, g1)
+		}
 		// A negative a or b changes its sign, and its factors with it.
 		f0, g0 = (f0^na)-na, (g0^na)-na
 		f1, g1 = (f1^nb)-nb, (g1^nb)-nb
-		combineMod31(u, v, m, n, f0, g0, f1, g1)
+		if size == 4 {
+			combineMod4((*[4]uint64)(u), (*[4]uint64)(v), (*[4]uint64)(m), n, f0, g0, f1, g1)
+		} else {
+			combineMod31(u, v, m, n, f0, g0, f1, g1)
+		}
 	}
 	copy(z, v)
 	clear(bufA[:])
@@ -69,7 +78,17 @@ func approximate(a, b []uint64) (xa, xb uint64) {
 // the new b (a*f1+b*g1)/2^31. They lie between -2^31 and 2^31.
 func reduce31(a, b uint64) (f0, g0, f1, g1 uint64) {
 	// Both factors of a number share a word, f + g*2^32, while the steps run.
-	p, q := uint64(1), uint64(1<<32)
+	p, q := steps31(a, b)
+	const bias, word = 1<<31 - 1, 1<<32 - 1
+	p += bias<<32 | bias
+	q += bias<<32 | bias
+	return p&word - bias, p>>32 - bias, q&word - bias, q>>32 - bias
+}
+
+// portableSteps31 does the steps: where a is odd, the smaller of a and b is taken
+// off the larger, which becomes a; then a, even now, is halved.
+func portableSteps31(a, b uint64) (p, q uint64) {
+	p, q = 1, 1<<32
 	for range 31 {
 		odd := -(a & 1)
 		_, smaller := bits.Sub64(a, b, 0)
@@ -84,16 +103,7 @@ func reduce31(a, b uint64) (f0, g0, f1, g1 uint64) {
 		p -= q & odd
 		q <<= 1
 	}
-	const bias, word = 1<<31 - 1, 1<<32 - 1
-	p += bias<<32 | bias
-	q += bias<<32 | bias
-	return p&word - bias, p>>32 - bias, q&word - bias, q>>32 - bias
-}
-
-// A factor of combine is signed: magnitude and the mask of its sign.
-func signed(f uint64) (abs, mask uint64) {
-	mask = -(f >> 63)
-	return (f ^ mask) - mask, mask
+	return p, q
 }
 
 // combine31 sets a = |a*f0+b*g0|/2^31, b = |a*f1+b*g1|/2^31 and returns the masks
@@ -113,28 +123,23 @@ func combine31(a, b []uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
 	return na, nb
 }
 
-// linear sets w = a*f + b*g, a number in two's complement one limb longer.
+// linear sets w = a*f + b*g, a number in two's complement one limb longer, for factors
+// in two's complement of at most 2^31 in magnitude.
 func linear(w, a, b []uint64, f, g uint64) {
-	f, sf := signed(f)
-	g, sg := signed(g)
-	cf, cg := sf&1, sg&1 // carries of the negations
-	var top, k uint64
+	sf, sg := -(f >> 63), -(g >> 63)
+	var top, k uint64 // what is carried, in two's complement as well
 	w = w[:len(a)+1]
 	b = b[:len(a)]
 	for i := range a {
-		var aw, bw uint64
-		aw, cf = bits.Add64(a[i]^sf, cf, 0)
-		bw, cg = bits.Add64(b[i]^sg, cg, 0)
-		h0, l0 := bits.Mul64(aw, f)
-		h1, l1 := bits.Mul64(bw, g)
+		h0, l0 := bits.Mul64(a[i], f)
+		h1, l1 := bits.Mul64(b[i], g)
 		l0, k = bits.Add64(l0, l1, 0)
-		h0 += h1 + k // both factors are at most 2^31: no overflow
-		l0, k = bits.Add64(l0, top, 0)
-		top = h0 + k
-		w[i] = l0
+		// A negative factor was taken 2^64 too large.
+		h0 += h1 + k - a[i]&sf - b[i]&sg
+		w[i], k = bits.Add64(l0, top, 0)
+		top = h0 + k - top>>63
 	}
-	// -a continues with limbs of ones, unless it is 0 and its negation carried out.
-	w[len(a)] = top - f&(sf+cf) - g&(sg+cg)
+	w[len(a)] = top
 }
 
 // negateIf sets x = -x where mask is all ones.

@@ -8,17 +8,18 @@ type Scalar [8]uint64
 
 // SetBytes sets z to at most 64 little-endian octets.
 func (z *Scalar) SetBytes(b []byte) {
-	*z = Scalar{}
-	for i, o := range b {
-		z[i/8] |= uint64(o) << (i % 8 * 8)
-	}
+	var octets [8 * len(z)]byte
+	copy(octets[:], b)
+	setBytes(z[:], octets[:])
+	clear(octets[:])
 }
 
 // PutBytes writes the lowest len(b) octets of z, little-endian.
 func (z *Scalar) PutBytes(b []byte) {
-	for i := range b {
-		b[i] = byte(z[i/8] >> (i % 8 * 8))
-	}
+	var octets [8 * len(z)]byte
+	putBytes(octets[:], z[:])
+	copy(b, octets[:])
+	clear(octets[:])
 }
 
 // IsZero returns 1 if z is 0, else 0.
@@ -112,7 +113,7 @@ func (o *Modulus) Invert(z, x *Scalar) {
 func (o *Modulus) montgomery(z, x, y *Scalar) {
 	if o.n == 4 {
 		var r Scalar
-		mulMont4((*[4]uint64)(r[:4]), (*[4]uint64)(x[:4]), (*[4]uint64)(y[:4]), (*[4]uint64)(o.m[:4]), o.inv)
+		montgomery4((*[4]uint64)(r[:4]), (*[4]uint64)(x[:4]), (*[4]uint64)(y[:4]), (*[4]uint64)(o.m[:4]), o.inv)
 		*z = r
 		return
 	}

@@ -22,12 +22,10 @@ func (z *P256A) Sub(x, y *P256A) {
 }
 
 // Mul sets z = x * y.
-func (z *P256A) Mul(x, y *P256A) {
-	mulMinus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256aC)
-}
+func (z *P256A) Mul(x, y *P256A) { mulP256A(z, x, y) }
 
 // Sqr sets z = x * x.
-func (z *P256A) Sqr(x *P256A) { sqrMinus4((*[4]uint64)(z), (*[4]uint64)(x), p256aC) }
+func (z *P256A) Sqr(x *P256A) { sqrP256A(z, x) }
 
 // Triple sets z = 3x.
 func (z *P256A) Triple(x *P256A) { z.MulSmall(x, 3) }
@@ -80,14 +78,4 @@ func (z *P256A) Assign(x *P256A, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P256A) Lookup(table []P256A, index uint64) {
-	var r0, r1, r2, r3 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-	}
-	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
-}
+func (z *P256A) Lookup(table []P256A, index uint64) { lookupP256A(z, table, index) }

@@ -18,10 +18,10 @@ func (z *P256B) Add(x, y *P256B) { addPlus4((*[4]uint64)(z), (*[4]uint64)(x), (*
 func (z *P256B) Sub(x, y *P256B) { subPlus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256bC) }
 
 // Mul sets z = x * y.
-func (z *P256B) Mul(x, y *P256B) { mulPlus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256bC) }
+func (z *P256B) Mul(x, y *P256B) { mulP256B(z, x, y) }
 
 // Sqr sets z = x * x.
-func (z *P256B) Sqr(x *P256B) { sqrPlus4((*[4]uint64)(z), (*[4]uint64)(x), p256bC) }
+func (z *P256B) Sqr(x *P256B) { sqrP256B(z, x) }
 
 // Triple sets z = 3x.
 func (z *P256B) Triple(x *P256B) { z.MulSmall(x, 3) }
@@ -72,14 +72,4 @@ func (z *P256B) Assign(x *P256B, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P256B) Lookup(table []P256B, index uint64) {
-	var r0, r1, r2, r3 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-	}
-	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
-}
+func (z *P256B) Lookup(table []P256B, index uint64) { lookupP256B(z, table, index) }

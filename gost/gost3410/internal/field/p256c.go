@@ -28,12 +28,10 @@ func (z *P256C) Sub(x, y *P256C) {
 }
 
 // Mul sets z = x * y.
-func (z *P256C) Mul(x, y *P256C) {
-	mulMont4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), &p256cPrime, p256cN)
-}
+func (z *P256C) Mul(x, y *P256C) { mulP256C(z, x, y) }
 
 // Sqr sets z = x * x.
-func (z *P256C) Sqr(x *P256C) { sqrMont4((*[4]uint64)(z), (*[4]uint64)(x), &p256cPrime, p256cN) }
+func (z *P256C) Sqr(x *P256C) { sqrP256C(z, x) }
 
 // Triple sets z = 3x.
 func (z *P256C) Triple(x *P256C) {
@@ -96,14 +94,4 @@ func (z *P256C) Assign(x *P256C, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P256C) Lookup(table []P256C, index uint64) {
-	var r0, r1, r2, r3 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-	}
-	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
-}
+func (z *P256C) Lookup(table []P256C, index uint64) { lookupP256C(z, table, index) }

@@ -72,14 +72,4 @@ func (z *P256T) Assign(x *P256T, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P256T) Lookup(table []P256T, index uint64) {
-	var r0, r1, r2, r3 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-	}
-	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
-}
+func (z *P256T) Lookup(table []P256T, index uint64) { lookupP256T(z, table, index) }

@@ -23,12 +23,10 @@ func (z *P512A) Sub(x, y *P512A) {
 }
 
 // Mul sets z = x * y.
-func (z *P512A) Mul(x, y *P512A) {
-	mulMinus8((*[8]uint64)(z), (*[8]uint64)(x), (*[8]uint64)(y), p512aC)
-}
+func (z *P512A) Mul(x, y *P512A) { mulP512A(z, x, y) }
 
 // Sqr sets z = x * x.
-func (z *P512A) Sqr(x *P512A) { sqrMinus8((*[8]uint64)(z), (*[8]uint64)(x), p512aC) }
+func (z *P512A) Sqr(x *P512A) { sqrP512A(z, x) }
 
 // Triple sets z = 3x.
 func (z *P512A) Triple(x *P512A) { z.MulSmall(x, 3) }
@@ -85,18 +83,4 @@ func (z *P512A) Assign(x *P512A, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P512A) Lookup(table []P512A, index uint64) {
-	var r0, r1, r2, r3, r4, r5, r6, r7 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-		r4 |= mask & table[j][4]
-		r5 |= mask & table[j][5]
-		r6 |= mask & table[j][6]
-		r7 |= mask & table[j][7]
-	}
-	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
-}
+func (z *P512A) Lookup(table []P512A, index uint64) { lookupP512A(z, table, index) }

@@ -19,10 +19,10 @@ func (z *P512B) Add(x, y *P512B) { addPlus8((*[8]uint64)(z), (*[8]uint64)(x), (*
 func (z *P512B) Sub(x, y *P512B) { subPlus8((*[8]uint64)(z), (*[8]uint64)(x), (*[8]uint64)(y), p512bC) }
 
 // Mul sets z = x * y.
-func (z *P512B) Mul(x, y *P512B) { mulPlus8((*[8]uint64)(z), (*[8]uint64)(x), (*[8]uint64)(y), p512bC) }
+func (z *P512B) Mul(x, y *P512B) { mulP512B(z, x, y) }
 
 // Sqr sets z = x * x.
-func (z *P512B) Sqr(x *P512B) { sqrPlus8((*[8]uint64)(z), (*[8]uint64)(x), p512bC) }
+func (z *P512B) Sqr(x *P512B) { sqrP512B(z, x) }
 
 // Triple sets z = 3x.
 func (z *P512B) Triple(x *P512B) { z.MulSmall(x, 3) }
@@ -77,18 +77,4 @@ func (z *P512B) Assign(x *P512B, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P512B) Lookup(table []P512B, index uint64) {
-	var r0, r1, r2, r3, r4, r5, r6, r7 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-		r4 |= mask & table[j][4]
-		r5 |= mask & table[j][5]
-		r6 |= mask & table[j][6]
-		r7 |= mask & table[j][7]
-	}
-	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
-}
+func (z *P512B) Lookup(table []P512B, index uint64) { lookupP512B(z, table, index) }

@@ -102,18 +102,4 @@ func (z *P512T) Assign(x *P512T, mask uint64) {
 }
 
 // Lookup sets z = table[index], reading every entry.
-func (z *P512T) Lookup(table []P512T, index uint64) {
-	var r0, r1, r2, r3, r4, r5, r6, r7 uint64
-	for j := range table {
-		mask := equal(uint64(j), index)
-		r0 |= mask & table[j][0]
-		r1 |= mask & table[j][1]
-		r2 |= mask & table[j][2]
-		r3 |= mask & table[j][3]
-		r4 |= mask & table[j][4]
-		r5 |= mask & table[j][5]
-		r6 |= mask & table[j][6]
-		r7 |= mask & table[j][7]
-	}
-	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
-}
+func (z *P512T) Lookup(table []P512T, index uint64) { lookupP512T(z, table, index) }

@@ -27,13 +27,16 @@ type edwardsP256A struct {
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
-	table *[edWindowsP256A]edWindowP256A
+	table *edCombP256A
 }
 
 // edWindowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type edWindowP256A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P256A
 }
+
+// edCombP256A is the table of a point, see combOf.
+type edCombP256A [edWindowsP256A]edWindowP256A
 
 // edAffineP256A is the point u, v with duv = d*u*v; neutral is 0, 1, 0.
 type edAffineP256A struct{ u, v, duv field.P256A }
@@ -125,6 +128,30 @@ func (c *edwardsP256A) write(xy []byte, p *edExtendedP256A) bool {
 }
 
 func (c *edwardsP256A) Parse(xy []byte) (Point, error) {
+	k, err := c.read(xy)
+	if err != nil {
+		return nil, err
+	}
+	// q times the point must be neutral: u = 0 and v = z.
+	q := c.order.Value()
+	r := k.sum(&field.Scalar{}, &q)
+	r.v.Sub(&r.v, &r.z)
+	if r.u.IsZero()&r.v.IsZero() == 0 {
+		return nil, ErrSubgroup
+	}
+	return k, nil
+}
+
+func (c *edwardsP256A) ParseMultiple(xy []byte) (Point, error) {
+	k, err := c.read(xy)
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// read reads a point of the curve, of any order.
+func (c *edwardsP256A) read(xy []byte) (*edKeyP256A, error) {
 	k := &edKeyP256A{c: c}
 	var x, y field.P256A
 	if !x.SetBytes(xy[:edSizeP256A]) || !y.SetBytes(xy[edSizeP256A:2*edSizeP256A]) {
@@ -134,13 +161,6 @@ func (c *edwardsP256A) Parse(xy []byte) (Point, error) {
 		return nil, ErrCurve
 	}
 	if !c.enter(&k.p, &x, &y) {
-		return nil, ErrSubgroup
-	}
-	// q times the point must be neutral: u = 0 and v = z.
-	q := c.order.Value()
-	r := k.sum(&field.Scalar{}, &q)
-	r.v.Sub(&r.v, &r.z)
-	if r.u.IsZero()&r.v.IsZero() == 0 {
 		return nil, ErrSubgroup
 	}
 	return k, nil
@@ -171,32 +191,35 @@ func (p *edCachedP256A) negate() {
 	p.dt.Sub(&zero, &p.dt)
 }
 
-// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
-// that a scalar needs one addition a window and no doubling.
-func (c *edwardsP256A) comb() *[edWindowsP256A]edWindowP256A {
-	c.once.Do(func() {
-		c.table = new([edWindowsP256A]edWindowP256A)
-		first := c.base
-		for i := range c.table {
-			// The odd multiples, and the even one the next window begins with.
-			var p [1<<(baseBits-1) + 1]edExtendedP256A
-			p[0] = first.extended()
-			var twice edExtendedP256A
-			c.double(&twice, &p[0])
-			two := c.cached(&twice)
-			for j := 1; j < len(p)-1; j++ {
-				c.add(&p[j], &p[j-1], &two)
-			}
-			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
-			var a [len(p)]edAffineP256A
-			c.normalize(a[:], p[:])
-			for j := range a[:len(a)-1] {
-				c.table[i].u[j], c.table[i].v[j], c.table[i].duv[j] = a[j].u, a[j].v, a[j].duv
-			}
-			first = a[len(a)-1]
-		}
-	})
+// comb returns the table of the base point.
+func (c *edwardsP256A) comb() *edCombP256A {
+	c.once.Do(func() { c.table = c.combOf(c.base) })
 	return c.table
+}
+
+// combOf makes a table: window i holds the odd multiples of 2^(baseBits*i) times the
+// point, so that a scalar needs one addition a window and no doubling.
+func (c *edwardsP256A) combOf(first edAffineP256A) *edCombP256A {
+	table := new(edCombP256A)
+	for i := range table {
+		// The odd multiples, and the even one the next window begins with.
+		var p [1<<(baseBits-1) + 1]edExtendedP256A
+		p[0] = first.extended()
+		var twice edExtendedP256A
+		c.double(&twice, &p[0])
+		two := c.cached(&twice)
+		for j := 1; j < len(p)-1; j++ {
+			c.add(&p[j], &p[j-1], &two)
+		}
+		c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+		var a [len(p)]edAffineP256A
+		c.normalize(a[:], p[:])
+		for j := range a[:len(a)-1] {
+			table[i].u[j], table[i].v[j], table[i].duv[j] = a[j].u, a[j].v, a[j].duv
+		}
+		first = a[len(a)-1]
+	}
+	return table
 }
 
 // normalize sets a to the affine coordinates of p with one inversion: of the
@@ -229,9 +252,7 @@ func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
 	for i, d := range digits {
 		index, negative := split(d)
 		var e edAffineP256A
-		e.u.Lookup(table[i].u[:], index)
-		e.v.Lookup(table[i].v[:], index)
-		e.duv.Lookup(table[i].duv[:], index)
+		field.LookupTripleP256A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
 		n := e
 		n.negate()
 		e.u.Assign(&n.u, negative^negated)
@@ -246,10 +267,18 @@ func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &sum)
 }
 
-// edKeyP256A is a point with its curve.
+// edKeyP256A is a point with its curve, and its table or nil.
 type edKeyP256A struct {
-	c *edwardsP256A
-	p edAffineP256A
+	c     *edwardsP256A
+	p     edAffineP256A
+	table *edCombP256A
+}
+
+func (k *edKeyP256A) Precompute() Point {
+	if k.table != nil {
+		return k
+	}
+	return &edKeyP256A{k.c, k.p, k.c.combOf(k.p)}
 }
 
 func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
@@ -271,9 +300,10 @@ func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
 	sum.v.SetSmall(1)
 	sum.z.SetSmall(1)
 	for i := len(digits) - 1; i >= 0; i-- {
-		for range pointBits {
-			c.double(&sum, &sum)
+		for range pointBits - 1 {
+			c.doubleWithoutT(&sum, &sum)
 		}
+		c.double(&sum, &sum)
 		index, negative := split(digits[i])
 		var e edCachedP256A
 		e.u.Lookup(u[:], index)
@@ -295,7 +325,15 @@ const edKeyBitsP256A = 5
 
 func (k *edKeyP256A) SumHasX(r, s, t *field.Scalar) bool {
 	c := k.c
-	sum := k.sum(s, t)
+	var sum edExtendedP256A
+	if k.table != nil {
+		sum.v.SetSmall(1)
+		sum.z.SetSmall(1)
+		c.comb().accumulate(c, &sum, s)
+		k.table.accumulate(c, &sum, t)
+	} else {
+		sum = k.sum(s, t)
+	}
 	// x = s*(z+v)/(z-v) + t is compared with r, r+q, ... below p without a
 	// division. For infinity z-v is 0 and s*(z+v) is not: nothing equals it.
 	var plus, minus field.P256A
@@ -319,7 +357,22 @@ func (k *edKeyP256A) SumHasX(r, s, t *field.Scalar) bool {
 	return false
 }
 
-// sum returns s*G plus t times the point, in variable time, for a t of any size.
+// accumulate adds n times the table's point to sum, in variable time.
+func (table *edCombP256A) accumulate(c *edwardsP256A, sum *edExtendedP256A, n *field.Scalar) {
+	var digits [edWindowsP256A]int8
+	negated := recode(digits[:], n, c.order, baseBits)
+	for i, d := range digits {
+		index, negative := split(d)
+		e := edAffineP256A{table[i].u[index], table[i].v[index], table[i].duv[index]}
+		if negative != negated {
+			e.negate()
+		}
+		c.addMixed(sum, sum, &e)
+	}
+}
+
+// sum returns s*G plus t times the point, in variable time and without a table of
+// it, for a t of any size. The coordinate t of the sum means nothing.
 func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A {
 	c := k.c
 	base := &c.comb()[0]
@@ -339,6 +392,10 @@ func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A {
 	sum.v.SetSmall(1)
 	sum.z.SetSmall(1)
 	for i := length - 1; i >= 0; i-- {
+		if ds[i]|dt[i] == 0 {
+			c.doubleWithoutT(&sum, &sum)
+			continue
+		}
 		c.double(&sum, &sum)
 		if d := ds[i]; d != 0 {
 			index, negative := split(d)

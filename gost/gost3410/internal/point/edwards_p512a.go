@@ -29,13 +29,16 @@ type edwardsP512A struct {
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
-	table *[edWindowsP512A]edWindowP512A
+	table *edCombP512A
 }
 
 // edWindowP512A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type edWindowP512A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P512A
 }
+
+// edCombP512A is the table of a point, see combOf.
+type edCombP512A [edWindowsP512A]edWindowP512A
 
 // edAffineP512A is the point u, v with duv = d*u*v; neutral is 0, 1, 0.
 type edAffineP512A struct{ u, v, duv field.P512A }
@@ -127,6 +130,30 @@ func (c *edwardsP512A) write(xy []byte, p *edExtendedP512A) bool {
 }
 
 func (c *edwardsP512A) Parse(xy []byte) (Point, error) {
+	k, err := c.read(xy)
+	if err != nil {
+		return nil, err
+	}
+	// q times the point must be neutral: u = 0 and v = z.
+	q := c.order.Value()
+	r := k.sum(&field.Scalar{}, &q)
+	r.v.Sub(&r.v, &r.z)
+	if r.u.IsZero()&r.v.IsZero() == 0 {
+		return nil, ErrSubgroup
+	}
+	return k, nil
+}
+
+func (c *edwardsP512A) ParseMultiple(xy []byte) (Point, error) {
+	k, err := c.read(xy)
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// read reads a point of the curve, of any order.
+func (c *edwardsP512A) read(xy []byte) (*edKeyP512A, error) {
 	k := &edKeyP512A{c: c}
 	var x, y field.P512A
 	if !x.SetBytes(xy[:edSizeP512A]) || !y.SetBytes(xy[edSizeP512A:2*edSizeP512A]) {
@@ -136,13 +163,6 @@ func (c *edwardsP512A) Parse(xy []byte) (Point, error) {
 		return nil, ErrCurve
 	}
 	if !c.enter(&k.p, &x, &y) {
-		return nil, ErrSubgroup
-	}
-	// q times the point must be neutral: u = 0 and v = z.
-	q := c.order.Value()
-	r := k.sum(&field.Scalar{}, &q)
-	r.v.Sub(&r.v, &r.z)
-	if r.u.IsZero()&r.v.IsZero() == 0 {
 		return nil, ErrSubgroup
 	}
 	return k, nil
@@ -173,32 +193,35 @@ func (p *edCachedP512A) negate() {
 	p.dt.Sub(&zero, &p.dt)
 }
 
-// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
-// that a scalar needs one addition a window and no doubling.
-func (c *edwardsP512A) comb() *[edWindowsP512A]edWindowP512A {
-	c.once.Do(func() {
-		c.table = new([edWindowsP512A]edWindowP512A)
-		first := c.base
-		for i := range c.table {
-			// The odd multiples, and the even one the next window begins with.
-			var p [1<<(baseBits-1) + 1]edExtendedP512A
-			p[0] = first.extended()
-			var twice edExtendedP512A
-			c.double(&twice, &p[0])
-			two := c.cached(&twice)
-			for j := 1; j < len(p)-1; j++ {
-				c.add(&p[j], &p[j-1], &two)
-			}
-			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
-			var a [len(p)]edAffineP512A
-			c.normalize(a[:], p[:])
-			for j := range a[:len(a)-1] {
-				c.table[i].u[j], c.table[i].v[j], c.table[i].duv[j] = a[j].u, a[j].v, a[j].duv
-			}
-			first = a[len(a)-1]
-		}
-	})
+// comb returns the table of the base point.
+func (c *edwardsP512A) comb() *edCombP512A {
+	c.once.Do(func() { c.table = c.combOf(c.base) })
 	return c.table
+}
+
+// combOf makes a table: window i holds the odd multiples of 2^(baseBits*i) times the
+// point, so that a scalar needs one addition a window and no doubling.
+func (c *edwardsP512A) combOf(first edAffineP512A) *edCombP512A {
+	table := new(edCombP512A)
+	for i := range table {
+		// The odd multiples, and the even one the next window begins with.
+		var p [1<<(baseBits-1) + 1]edExtendedP512A
+		p[0] = first.extended()
+		var twice edExtendedP512A
+		c.double(&twice, &p[0])
+		two := c.cached(&twice)
+		for j := 1; j < len(p)-1; j++ {
+			c.add(&p[j], &p[j-1], &two)
+		}
+		c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+		var a [len(p)]edAffineP512A
+		c.normalize(a[:], p[:])
+		for j := range a[:len(a)-1] {
+			table[i].u[j], table[i].v[j], table[i].duv[j] = a[j].u, a[j].v, a[j].duv
+		}
+		first = a[len(a)-1]
+	}
+	return table
 }
 
 // normalize sets a to the affine coordinates of p with one inversion: of the
@@ -231,9 +254,7 @@ func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
 	for i, d := range digits {
 		index, negative := split(d)
 		var e edAffineP512A
-		e.u.Lookup(table[i].u[:], index)
-		e.v.Lookup(table[i].v[:], index)
-		e.duv.Lookup(table[i].duv[:], index)
+		field.LookupTripleP512A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
 		n := e
 		n.negate()
 		e.u.Assign(&n.u, negative^negated)
@@ -248,10 +269,18 @@ func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &sum)
 }
 
-// edKeyP512A is a point with its curve.
+// edKeyP512A is a point with its curve, and its table or nil.
 type edKeyP512A struct {
-	c *edwardsP512A
-	p edAffineP512A
+	c     *edwardsP512A
+	p     edAffineP512A
+	table *edCombP512A
+}
+
+func (k *edKeyP512A) Precompute() Point {
+	if k.table != nil {
+		return k
+	}
+	return &edKeyP512A{k.c, k.p, k.c.combOf(k.p)}
 }
 
 func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
@@ -273,9 +302,10 @@ func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
 	sum.v.SetSmall(1)
 	sum.z.SetSmall(1)
 	for i := len(digits) - 1; i >= 0; i-- {
-		for range pointBits {
-			c.double(&sum, &sum)
+		for range pointBits - 1 {
+			c.doubleWithoutT(&sum, &sum)
 		}
+		c.double(&sum, &sum)
 		index, negative := split(digits[i])
 		var e edCachedP512A
 		e.u.Lookup(u[:], index)
@@ -297,7 +327,15 @@ const edKeyBitsP512A = 5
 
 func (k *edKeyP512A) SumHasX(r, s, t *field.Scalar) bool {
 	c := k.c
-	sum := k.sum(s, t)
+	var sum edExtendedP512A
+	if k.table != nil {
+		sum.v.SetSmall(1)
+		sum.z.SetSmall(1)
+		c.comb().accumulate(c, &sum, s)
+		k.table.accumulate(c, &sum, t)
+	} else {
+		sum = k.sum(s, t)
+	}
 	// x = s*(z+v)/(z-v) + t is compared with r, r+q, ... below p without a
 	// division. For infinity z-v is 0 and s*(z+v) is not: nothing equals it.
 	var plus, minus field.P512A
@@ -321,7 +359,22 @@ func (k *edKeyP512A) SumHasX(r, s, t *field.Scalar) bool {
 	return false
 }
 
-// sum returns s*G plus t times the point, in variable time, for a t of any size.
+// accumulate adds n times the table's point to sum, in variable time.
+func (table *edCombP512A) accumulate(c *edwardsP512A, sum *edExtendedP512A, n *field.Scalar) {
+	var digits [edWindowsP512A]int8
+	negated := recode(digits[:], n, c.order, baseBits)
+	for i, d := range digits {
+		index, negative := split(d)
+		e := edAffineP512A{table[i].u[index], table[i].v[index], table[i].duv[index]}
+		if negative != negated {
+			e.negate()
+		}
+		c.addMixed(sum, sum, &e)
+	}
+}
+
+// sum returns s*G plus t times the point, in variable time and without a table of
+// it, for a t of any size. The coordinate t of the sum means nothing.
 func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A {
 	c := k.c
 	base := &c.comb()[0]
@@ -341,6 +394,10 @@ func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A {
 	sum.v.SetSmall(1)
 	sum.z.SetSmall(1)
 	for i := length - 1; i >= 0; i-- {
+		if ds[i]|dt[i] == 0 {
+			c.doubleWithoutT(&sum, &sum)
+			continue
+		}
 		c.double(&sum, &sum)
 		if d := ds[i]; d != 0 {
 			index, negative := split(d)

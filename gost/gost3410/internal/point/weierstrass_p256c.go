@@ -22,13 +22,17 @@ type weierstrassP256C struct {
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
-	table *[windowsP256C]windowP256C
+	table *combP256C
+	lanes lanesP256C // the same for eight scalars at a time
 }
 
 // windowP256C holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type windowP256C struct {
 	x, y [1 << (baseBits - 1)]field.P256C
 }
+
+// combP256C is the table of a point, see combOf.
+type combP256C [windowsP256C]windowP256C
 
 // affineP256C is a point other than infinity.
 type affineP256C struct{ x, y field.P256C }
@@ -37,7 +41,7 @@ type affineP256C struct{ x, y field.P256C }
 type projectiveP256C struct{ x, y, z field.P256C }
 
 // jacobianP256C is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, hence for public values only.
+// fast and have exceptions, so secrets meet them only where these cannot occur.
 type jacobianP256C struct{ x, y, z field.P256C }
 
 func newWeierstrassP256C(p parameters) *weierstrassP256C {
@@ -78,6 +82,9 @@ func (c *weierstrassP256C) Parse(xy []byte) (Point, error) {
 	return k, nil // the order of the curve is prime: every point is in the group of G
 }
 
+// ParseMultiple has nothing to spare.
+func (c *weierstrassP256C) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
+
 // write writes the affine coordinates of p and reports whether they are a point
 // of the curve. Infinity comes out as 0, 0, which is on none of the curves.
 func (c *weierstrassP256C) write(xy []byte, p *projectiveP256C) bool {
@@ -91,31 +98,34 @@ func (c *weierstrassP256C) write(xy []byte, p *projectiveP256C) bool {
 	return c.contains(&a)
 }
 
-// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
-// that a scalar needs one addition a window and no doubling.
-func (c *weierstrassP256C) comb() *[windowsP256C]windowP256C {
-	c.once.Do(func() {
-		c.table = new([windowsP256C]windowP256C)
-		first := c.base
-		for i := range c.table {
-			// The odd multiples, and the even one the next window begins with.
-			var p [1<<(baseBits-1) + 1]projectiveP256C
-			p[0] = first.projective()
-			var twice projectiveP256C
-			c.double(&twice, &p[0])
-			for j := 1; j < len(p)-1; j++ {
-				c.add(&p[j], &p[j-1], &twice)
-			}
-			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
-			var a [len(p)]affineP256C
-			normalizeP256C(a[:], p[:])
-			for j := range a[:len(a)-1] {
-				c.table[i].x[j], c.table[i].y[j] = a[j].x, a[j].y
-			}
-			first = a[len(a)-1]
-		}
-	})
+// comb returns the table of the base point.
+func (c *weierstrassP256C) comb() *combP256C {
+	c.once.Do(func() { c.table = c.combOf(c.base) })
 	return c.table
+}
+
+// combOf makes a table: window i holds the odd multiples of 2^(baseBits*i) times the
+// point, so that a scalar needs one addition a window and no doubling.
+func (c *weierstrassP256C) combOf(first affineP256C) *combP256C {
+	table := new(combP256C)
+	for i := range table {
+		// The odd multiples, and the even one the next window begins with.
+		var p [1<<(baseBits-1) + 1]projectiveP256C
+		p[0] = first.projective()
+		var twice projectiveP256C
+		c.double(&twice, &p[0])
+		for j := 1; j < len(p)-1; j++ {
+			c.add(&p[j], &p[j-1], &twice)
+		}
+		c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+		var a [len(p)]affineP256C
+		normalizeP256C(a[:], p[:])
+		for j := range a[:len(a)-1] {
+			table[i].x[j], table[i].y[j] = a[j].x, a[j].y
+		}
+		first = a[len(a)-1]
+	}
+	return table
 }
 
 func (p *affineP256C) projective() (q projectiveP256C) {
@@ -148,76 +158,169 @@ func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256C]int8
 	negated := recode(digits[:], k, c.order, baseBits)
-	var sum projectiveP256C
+	var sum jacobianP256C
+	var last projectiveP256C
 	for i, d := range digits {
 		index, negative := split(d)
 		var e affineP256C
-		e.x.Lookup(table[i].x[:], index)
-		e.y.Lookup(table[i].y[:], index)
-		var minus field.P256C
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
-		if i == 0 {
-			sum = e.projective()
-		} else {
-			c.addMixed(&sum, &sum, &e)
+		field.LookupPairP256C(&e.x, &e.y, table[i].x[:], table[i].y[:], index)
+		e.negateIf(negative ^ negated)
+		switch i {
+		case 0:
+			sum = e.jacobian()
+		case len(digits) - 1:
+			// Only here the sum and e may be equal or opposite modulo q.
+			last = sum.projective()
+			c.addMixed(&last, &last, &e)
+		default:
+			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
+			// magnitude, e one of at least that. Both together are below q: neither
+			// equal nor opposite.
+			c.addDistinct(&sum, &sum, &e)
 		}
 	}
 	clear(digits[:])
-	return c.write(xy, &sum)
+	return c.write(xy, &last)
 }
 
-// keyP256C is a point with its curve.
+// negateIf sets p = -p where mask is all ones.
+func (p *affineP256C) negateIf(mask uint64) {
+	var minus field.P256C
+	minus.Sub(&minus, &p.y)
+	p.y.Assign(&minus, mask)
+}
+
+// jacobian returns p with the denominator 1.
+func (p *affineP256C) jacobian() (q jacobianP256C) {
+	q.x, q.y = p.x, p.y
+	q.z.SetSmall(1)
+	return q
+}
+
+// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+func (p *jacobianP256C) projective() (q projectiveP256C) {
+	q.x.Mul(&p.x, &p.z)
+	q.y = p.y
+	q.z.Sqr(&p.z)
+	q.z.Mul(&q.z, &p.z)
+	return q
+}
+
+// chordP256C sets z = p + q for points neither of which is infinity and which are
+// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+func chordP256C(z, p *jacobianP256C, q *affineP256C) {
+	var zz, h, r, hh, hhh, v, t field.P256C
+	zz.Sqr(&p.z)
+	h.Mul(&q.x, &zz)
+	t.Mul(&p.z, &zz)
+	h.Sub(&h, &p.x)
+	r.Mul(&q.y, &t)
+	hh.Sqr(&h)
+	r.Sub(&r, &p.y)
+	hhh.Mul(&hh, &h)
+	v.Mul(&p.x, &hh)
+	t.Sqr(&r)
+	t.Sub(&t, &hhh)
+	t.Sub(&t, &v)
+	hhh.Mul(&p.y, &hhh)
+	z.z.Mul(&p.z, &h)
+	z.x.Sub(&t, &v)
+	v.Sub(&v, &z.x)
+	v.Mul(&v, &r)
+	z.y.Sub(&v, &hhh)
+}
+
+// keyP256C is a point with its curve, and its table or nil.
 type keyP256C struct {
-	c *weierstrassP256C
-	p affineP256C
+	c     *weierstrassP256C
+	p     affineP256C
+	table *combP256C
+}
+
+func (k *keyP256C) Precompute() Point {
+	if k.table != nil {
+		return k
+	}
+	return &keyP256C{k.c, k.p, k.c.combOf(k.p)}
 }
 
 func (k *keyP256C) Mul(xy []byte, n *field.Scalar) bool {
 	c := k.c
-	var x, y, z [1 << (pointBits - 1)]field.P256C // 1, 3, 5... times the point
-	p := k.p.projective()
+	var odd [1 << (pointBits - 1)]projectiveP256C // 1, 3, 5... times the point
+	odd[0] = k.p.projective()
 	var twice projectiveP256C
-	c.double(&twice, &p)
-	for j := range x {
-		x[j], y[j], z[j] = p.x, p.y, p.z
-		c.add(&p, &p, &twice)
+	c.double(&twice, &odd[0])
+	for j := 1; j < len(odd); j++ {
+		c.add(&odd[j], &odd[j-1], &twice)
+	}
+	var a [len(odd)]affineP256C
+	normalizeP256C(a[:], odd[:])
+	var table [2][len(odd)]field.P256C
+	for j := range a {
+		table[0][j], table[1][j] = a[j].x, a[j].y
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(sizeP256C, pointBits)]
 	negated := recode(digits, n, c.order, pointBits)
-	var sum projectiveP256C
-	for i := len(digits) - 1; i >= 0; i-- {
+	var sum jacobianP256C
+	for i := len(digits) - 1; ; i-- {
 		index, negative := split(digits[i])
-		var e projectiveP256C
-		e.x.Lookup(x[:], index)
-		e.y.Lookup(y[:], index)
-		e.z.Lookup(z[:], index)
-		var minus field.P256C
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
+		var e affineP256C
+		field.LookupPairP256C(&e.x, &e.y, table[0][:], table[1][:], index)
+		e.negateIf(negative ^ negated)
 		if i == len(digits)-1 {
-			sum = e
+			sum = e.jacobian()
 			continue
 		}
 		for range pointBits {
-			c.double(&sum, &sum)
+			c.doubleJacobian(&sum, &sum)
 		}
-		c.add(&sum, &sum, &e)
+		if i == 0 {
+			// Only here the sum and e may be equal or opposite modulo q.
+			last := sum.projective()
+			c.addMixed(&last, &last, &e)
+			clear(digits)
+			return c.write(xy, &last)
+		}
+		// The highest digit is above 0, so the sum is now at least 2^pointBits times
+		// the point and e less, and both together less than q times: neither equal
+		// nor opposite.
+		c.addDistinct(&sum, &sum, &e)
 	}
-	clear(digits)
-	return c.write(xy, &sum)
 }
 
 // keyBitsP256C is the width of the non-adjacent form for a point without a table.
 const keyBitsP256C = 5
 
 func (k *keyP256C) SumHasX(r, s, t *field.Scalar) bool {
+	var sum jacobianP256C // infinity
+	if k.table != nil {
+		k.c.comb().accumulate(k.c, &sum, s)
+		k.table.accumulate(k.c, &sum, t)
+	} else {
+		sum = k.sum(s, t)
+	}
+	return hasXP256C(k.c, &sum, r)
+}
+
+// accumulate adds n times the table's point to sum, in variable time.
+func (table *combP256C) accumulate(c *weierstrassP256C, sum *jacobianP256C, n *field.Scalar) {
+	var digits [windowsP256C]int8
+	negated := recode(digits[:], n, c.order, baseBits)
+	for i, d := range digits {
+		index, negative := split(d)
+		e := affineP256C{table[i].x[index], table[i].y[index]}
+		e.negateIf(negative ^ negated)
+		addAffineP256C(c, sum, sum, &e)
+	}
+}
+
+// sum returns s*G plus t times the point, in variable time, without a table of it.
+func (k *keyP256C) sum(s, t *field.Scalar) (sum jacobianP256C) {
 	c := k.c
 	base := &c.comb()[0]
 	var odd [1 << (keyBitsP256C - 2)]jacobianP256C
-	odd[0] = jacobianP256C{x: k.p.x, y: k.p.y}
-	odd[0].z.SetSmall(1)
+	odd[0] = k.p.jacobian()
 	var twice jacobianP256C
 	c.doubleJacobian(&twice, &odd[0])
 	for j := 1; j < len(odd); j++ {
@@ -225,7 +328,6 @@ func (k *keyP256C) SumHasX(r, s, t *field.Scalar) bool {
 	}
 	var ds, dt [maxDigits]int8
 	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, keyBitsP256C))
-	var sum jacobianP256C // infinity
 	for i := length - 1; i >= 0; i-- {
 		c.doubleJacobian(&sum, &sum)
 		if d := ds[i]; d != 0 {
@@ -245,6 +347,11 @@ func (k *keyP256C) SumHasX(r, s, t *field.Scalar) bool {
 			addJacobianP256C(c, &sum, &sum, &e)
 		}
 	}
+	return sum
+}
+
+// hasXP256C reports whether x of sum is r modulo q; infinity has none.
+func hasXP256C(c *weierstrassP256C, sum *jacobianP256C, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
@@ -294,21 +401,12 @@ func addJacobianP256C(c *weierstrassP256C, z, p, q *jacobianP256C) {
 
 // addAffineP256C sets z = p + q as addJacobianP256C does.
 func addAffineP256C(c *weierstrassP256C, z, p *jacobianP256C, q *affineP256C) {
-	if p.z.IsZero() == 1 {
-		z.x, z.y = q.x, q.y
-		z.z.SetSmall(1)
-		return
+	var sum jacobianP256C
+	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
+		e := q.jacobian()
+		addJacobianP256C(c, &sum, p, &e)
 	}
-	var pz, u, s, h, r field.P256C
-	pz.Sqr(&p.z)
-	h.Mul(&q.x, &pz)
-	r.Mul(&q.y, &p.z)
-	r.Mul(&r, &pz)
-	u, s = p.x, p.y
-	h.Sub(&h, &u)
-	r.Sub(&r, &s)
-	pz = p.z
-	finishP256C(c, z, p, &u, &s, &h, &r, &pz)
+	*z = sum
 }
 
 // finishP256C finishes an addition: u and s are x and y of p, h and r what q has

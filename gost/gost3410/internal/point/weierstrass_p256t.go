@@ -22,13 +22,17 @@ type weierstrassP256T struct {
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
-	table *[windowsP256T]windowP256T
+	table *combP256T
+	lanes lanesP256T // the same for eight scalars at a time
 }
 
 // windowP256T holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type windowP256T struct {
 	x, y [1 << (baseBits - 1)]field.P256T
 }
+
+// combP256T is the table of a point, see combOf.
+type combP256T [windowsP256T]windowP256T
 
 // affineP256T is a point other than infinity.
 type affineP256T struct{ x, y field.P256T }
@@ -37,7 +41,7 @@ type affineP256T struct{ x, y field.P256T }
 type projectiveP256T struct{ x, y, z field.P256T }
 
 // jacobianP256T is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, hence for public values only.
+// fast and have exceptions, so secrets meet them only where these cannot occur.
 type jacobianP256T struct{ x, y, z field.P256T }
 
 func newWeierstrassP256T(p parameters) *weierstrassP256T {
@@ -78,6 +82,9 @@ func (c *weierstrassP256T) Parse(xy []byte) (Point, error) {
 	return k, nil // the order of the curve is prime: every point is in the group of G
 }
 
+// ParseMultiple has nothing to spare.
+func (c *weierstrassP256T) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
+
 // write writes the affine coordinates of p and reports whether they are a point
 // of the curve. Infinity comes out as 0, 0, which is on none of the curves.
 func (c *weierstrassP256T) write(xy []byte, p *projectiveP256T) bool {
@@ -91,31 +98,34 @@ func (c *weierstrassP256T) write(xy []byte, p *projectiveP256T) bool {
 	return c.contains(&a)
 }
 
-// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
-// that a scalar needs one addition a window and no doubling.
-func (c *weierstrassP256T) comb() *[windowsP256T]windowP256T {
-	c.once.Do(func() {
-		c.table = new([windowsP256T]windowP256T)
-		first := c.base
-		for i := range c.table {
-			// The odd multiples, and the even one the next window begins with.
-			var p [1<<(baseBits-1) + 1]projectiveP256T
-			p[0] = first.projective()
-			var twice projectiveP256T
-			c.double(&twice, &p[0])
-			for j := 1; j < len(p)-1; j++ {
-				c.add(&p[j], &p[j-1], &twice)
-			}
-			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
-			var a [len(p)]affineP256T
-			normalizeP256T(a[:], p[:])
-			for j := range a[:len(a)-1] {
-				c.table[i].x[j], c.table[i].y[j] = a[j].x, a[j].y
-			}
-			first = a[len(a)-1]
-		}
-	})
+// comb returns the table of the base point.
+func (c *weierstrassP256T) comb() *combP256T {
+	c.once.Do(func() { c.table = c.combOf(c.base) })
 	return c.table
+}
+
+// combOf makes a table: window i holds the odd multiples of 2^(baseBits*i) times the
+// point, so that a scalar needs one addition a window and no doubling.
+func (c *weierstrassP256T) combOf(first affineP256T) *combP256T {
+	table := new(combP256T)
+	for i := range table {
+		// The odd multiples, and the even one the next window begins with.
+		var p [1<<(baseBits-1) + 1]projectiveP256T
+		p[0] = first.projective()
+		var twice projectiveP256T
+		c.double(&twice, &p[0])
+		for j := 1; j < len(p)-1; j++ {
+			c.add(&p[j], &p[j-1], &twice)
+		}
+		c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+		var a [len(p)]affineP256T
+		normalizeP256T(a[:], p[:])
+		for j := range a[:len(a)-1] {
+			table[i].x[j], table[i].y[j] = a[j].x, a[j].y
+		}
+		first = a[len(a)-1]
+	}
+	return table
 }
 
 func (p *affineP256T) projective() (q projectiveP256T) {
@@ -148,76 +158,169 @@ func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256T]int8
 	negated := recode(digits[:], k, c.order, baseBits)
-	var sum projectiveP256T
+	var sum jacobianP256T
+	var last projectiveP256T
 	for i, d := range digits {
 		index, negative := split(d)
 		var e affineP256T
-		e.x.Lookup(table[i].x[:], index)
-		e.y.Lookup(table[i].y[:], index)
-		var minus field.P256T
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
-		if i == 0 {
-			sum = e.projective()
-		} else {
-			c.addMixed(&sum, &sum, &e)
+		field.LookupPairP256T(&e.x, &e.y, table[i].x[:], table[i].y[:], index)
+		e.negateIf(negative ^ negated)
+		switch i {
+		case 0:
+			sum = e.jacobian()
+		case len(digits) - 1:
+			// Only here the sum and e may be equal or opposite modulo q.
+			last = sum.projective()
+			c.addMixed(&last, &last, &e)
+		default:
+			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
+			// magnitude, e one of at least that. Both together are below q: neither
+			// equal nor opposite.
+			c.addDistinct(&sum, &sum, &e)
 		}
 	}
 	clear(digits[:])
-	return c.write(xy, &sum)
+	return c.write(xy, &last)
 }
 
-// keyP256T is a point with its curve.
+// negateIf sets p = -p where mask is all ones.
+func (p *affineP256T) negateIf(mask uint64) {
+	var minus field.P256T
+	minus.Sub(&minus, &p.y)
+	p.y.Assign(&minus, mask)
+}
+
+// jacobian returns p with the denominator 1.
+func (p *affineP256T) jacobian() (q jacobianP256T) {
+	q.x, q.y = p.x, p.y
+	q.z.SetSmall(1)
+	return q
+}
+
+// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+func (p *jacobianP256T) projective() (q projectiveP256T) {
+	q.x.Mul(&p.x, &p.z)
+	q.y = p.y
+	q.z.Sqr(&p.z)
+	q.z.Mul(&q.z, &p.z)
+	return q
+}
+
+// chordP256T sets z = p + q for points neither of which is infinity and which are
+// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+func chordP256T(z, p *jacobianP256T, q *affineP256T) {
+	var zz, h, r, hh, hhh, v, t field.P256T
+	zz.Sqr(&p.z)
+	h.Mul(&q.x, &zz)
+	t.Mul(&p.z, &zz)
+	h.Sub(&h, &p.x)
+	r.Mul(&q.y, &t)
+	hh.Sqr(&h)
+	r.Sub(&r, &p.y)
+	hhh.Mul(&hh, &h)
+	v.Mul(&p.x, &hh)
+	t.Sqr(&r)
+	t.Sub(&t, &hhh)
+	t.Sub(&t, &v)
+	hhh.Mul(&p.y, &hhh)
+	z.z.Mul(&p.z, &h)
+	z.x.Sub(&t, &v)
+	v.Sub(&v, &z.x)
+	v.Mul(&v, &r)
+	z.y.Sub(&v, &hhh)
+}
+
+// keyP256T is a point with its curve, and its table or nil.
 type keyP256T struct {
-	c *weierstrassP256T
-	p affineP256T
+	c     *weierstrassP256T
+	p     affineP256T
+	table *combP256T
+}
+
+func (k *keyP256T) Precompute() Point {
+	if k.table != nil {
+		return k
+	}
+	return &keyP256T{k.c, k.p, k.c.combOf(k.p)}
 }
 
 func (k *keyP256T) Mul(xy []byte, n *field.Scalar) bool {
 	c := k.c
-	var x, y, z [1 << (pointBits - 1)]field.P256T // 1, 3, 5... times the point
-	p := k.p.projective()
+	var odd [1 << (pointBits - 1)]projectiveP256T // 1, 3, 5... times the point
+	odd[0] = k.p.projective()
 	var twice projectiveP256T
-	c.double(&twice, &p)
-	for j := range x {
-		x[j], y[j], z[j] = p.x, p.y, p.z
-		c.add(&p, &p, &twice)
+	c.double(&twice, &odd[0])
+	for j := 1; j < len(odd); j++ {
+		c.add(&odd[j], &odd[j-1], &twice)
+	}
+	var a [len(odd)]affineP256T
+	normalizeP256T(a[:], odd[:])
+	var table [2][len(odd)]field.P256T
+	for j := range a {
+		table[0][j], table[1][j] = a[j].x, a[j].y
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(sizeP256T, pointBits)]
 	negated := recode(digits, n, c.order, pointBits)
-	var sum projectiveP256T
-	for i := len(digits) - 1; i >= 0; i-- {
+	var sum jacobianP256T
+	for i := len(digits) - 1; ; i-- {
 		index, negative := split(digits[i])
-		var e projectiveP256T
-		e.x.Lookup(x[:], index)
-		e.y.Lookup(y[:], index)
-		e.z.Lookup(z[:], index)
-		var minus field.P256T
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
+		var e affineP256T
+		field.LookupPairP256T(&e.x, &e.y, table[0][:], table[1][:], index)
+		e.negateIf(negative ^ negated)
 		if i == len(digits)-1 {
-			sum = e
+			sum = e.jacobian()
 			continue
 		}
 		for range pointBits {
-			c.double(&sum, &sum)
+			c.doubleJacobian(&sum, &sum)
 		}
-		c.add(&sum, &sum, &e)
+		if i == 0 {
+			// Only here the sum and e may be equal or opposite modulo q.
+			last := sum.projective()
+			c.addMixed(&last, &last, &e)
+			clear(digits)
+			return c.write(xy, &last)
+		}
+		// The highest digit is above 0, so the sum is now at least 2^pointBits times
+		// the point and e less, and both together less than q times: neither equal
+		// nor opposite.
+		c.addDistinct(&sum, &sum, &e)
 	}
-	clear(digits)
-	return c.write(xy, &sum)
 }
 
 // keyBitsP256T is the width of the non-adjacent form for a point without a table.
 const keyBitsP256T = 5
 
 func (k *keyP256T) SumHasX(r, s, t *field.Scalar) bool {
+	var sum jacobianP256T // infinity
+	if k.table != nil {
+		k.c.comb().accumulate(k.c, &sum, s)
+		k.table.accumulate(k.c, &sum, t)
+	} else {
+		sum = k.sum(s, t)
+	}
+	return hasXP256T(k.c, &sum, r)
+}
+
+// accumulate adds n times the table's point to sum, in variable time.
+func (table *combP256T) accumulate(c *weierstrassP256T, sum *jacobianP256T, n *field.Scalar) {
+	var digits [windowsP256T]int8
+	negated := recode(digits[:], n, c.order, baseBits)
+	for i, d := range digits {
+		index, negative := split(d)
+		e := affineP256T{table[i].x[index], table[i].y[index]}
+		e.negateIf(negative ^ negated)
+		addAffineP256T(c, sum, sum, &e)
+	}
+}
+
+// sum returns s*G plus t times the point, in variable time, without a table of it.
+func (k *keyP256T) sum(s, t *field.Scalar) (sum jacobianP256T) {
 	c := k.c
 	base := &c.comb()[0]
 	var odd [1 << (keyBitsP256T - 2)]jacobianP256T
-	odd[0] = jacobianP256T{x: k.p.x, y: k.p.y}
-	odd[0].z.SetSmall(1)
+	odd[0] = k.p.jacobian()
 	var twice jacobianP256T
 	c.doubleJacobian(&twice, &odd[0])
 	for j := 1; j < len(odd); j++ {
@@ -225,7 +328,6 @@ func (k *keyP256T) SumHasX(r, s, t *field.Scalar) bool {
 	}
 	var ds, dt [maxDigits]int8
 	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, keyBitsP256T))
-	var sum jacobianP256T // infinity
 	for i := length - 1; i >= 0; i-- {
 		c.doubleJacobian(&sum, &sum)
 		if d := ds[i]; d != 0 {
@@ -245,6 +347,11 @@ func (k *keyP256T) SumHasX(r, s, t *field.Scalar) bool {
 			addJacobianP256T(c, &sum, &sum, &e)
 		}
 	}
+	return sum
+}
+
+// hasXP256T reports whether x of sum is r modulo q; infinity has none.
+func hasXP256T(c *weierstrassP256T, sum *jacobianP256T, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
@@ -294,21 +401,12 @@ func addJacobianP256T(c *weierstrassP256T, z, p, q *jacobianP256T) {
 
 // addAffineP256T sets z = p + q as addJacobianP256T does.
 func addAffineP256T(c *weierstrassP256T, z, p *jacobianP256T, q *affineP256T) {
-	if p.z.IsZero() == 1 {
-		z.x, z.y = q.x, q.y
-		z.z.SetSmall(1)
-		return
+	var sum jacobianP256T
+	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
+		e := q.jacobian()
+		addJacobianP256T(c, &sum, p, &e)
 	}
-	var pz, u, s, h, r field.P256T
-	pz.Sqr(&p.z)
-	h.Mul(&q.x, &pz)
-	r.Mul(&q.y, &p.z)
-	r.Mul(&r, &pz)
-	u, s = p.x, p.y
-	h.Sub(&h, &u)
-	r.Sub(&r, &s)
-	pz = p.z
-	finishP256T(c, z, p, &u, &s, &h, &r, &pz)
+	*z = sum
 }
 
 // finishP256T finishes an addition: u and s are x and y of p, h and r what q has

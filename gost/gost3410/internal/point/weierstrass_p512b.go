@@ -22,13 +22,17 @@ type weierstrassP512B struct {
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
-	table *[windowsP512B]windowP512B
+	table *combP512B
+	lanes lanesP512B // the same for eight scalars at a time
 }
 
 // windowP512B holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type windowP512B struct {
 	x, y [1 << (baseBits - 1)]field.P512B
 }
+
+// combP512B is the table of a point, see combOf.
+type combP512B [windowsP512B]windowP512B
 
 // affineP512B is a point other than infinity.
 type affineP512B struct{ x, y field.P512B }
@@ -37,7 +41,7 @@ type affineP512B struct{ x, y field.P512B }
 type projectiveP512B struct{ x, y, z field.P512B }
 
 // jacobianP512B is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, hence for public values only.
+// fast and have exceptions, so secrets meet them only where these cannot occur.
 type jacobianP512B struct{ x, y, z field.P512B }
 
 func newWeierstrassP512B(p parameters) *weierstrassP512B {
@@ -78,6 +82,9 @@ func (c *weierstrassP512B) Parse(xy []byte) (Point, error) {
 	return k, nil // the order of the curve is prime: every point is in the group of G
 }
 
+// ParseMultiple has nothing to spare.
+func (c *weierstrassP512B) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
+
 // write writes the affine coordinates of p and reports whether they are a point
 // of the curve. Infinity comes out as 0, 0, which is on none of the curves.
 func (c *weierstrassP512B) write(xy []byte, p *projectiveP512B) bool {
@@ -91,31 +98,34 @@ func (c *weierstrassP512B) write(xy []byte, p *projectiveP512B) bool {
 	return c.contains(&a)
 }
 
-// comb returns the table: window i holds the odd multiples of 2^(baseBits*i) * G, so
-// that a scalar needs one addition a window and no doubling.
-func (c *weierstrassP512B) comb() *[windowsP512B]windowP512B {
-	c.once.Do(func() {
-		c.table = new([windowsP512B]windowP512B)
-		first := c.base
-		for i := range c.table {
-			// The odd multiples, and the even one the next window begins with.
-			var p [1<<(baseBits-1) + 1]projectiveP512B
-			p[0] = first.projective()
-			var twice projectiveP512B
-			c.double(&twice, &p[0])
-			for j := 1; j < len(p)-1; j++ {
-				c.add(&p[j], &p[j-1], &twice)
-			}
-			c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
-			var a [len(p)]affineP512B
-			normalizeP512B(a[:], p[:])
-			for j := range a[:len(a)-1] {
-				c.table[i].x[j], c.table[i].y[j] = a[j].x, a[j].y
-			}
-			first = a[len(a)-1]
-		}
-	})
+// comb returns the table of the base point.
+func (c *weierstrassP512B) comb() *combP512B {
+	c.once.Do(func() { c.table = c.combOf(c.base) })
 	return c.table
+}
+
+// combOf makes a table: window i holds the odd multiples of 2^(baseBits*i) times the
+// point, so that a scalar needs one addition a window and no doubling.
+func (c *weierstrassP512B) combOf(first affineP512B) *combP512B {
+	table := new(combP512B)
+	for i := range table {
+		// The odd multiples, and the even one the next window begins with.
+		var p [1<<(baseBits-1) + 1]projectiveP512B
+		p[0] = first.projective()
+		var twice projectiveP512B
+		c.double(&twice, &p[0])
+		for j := 1; j < len(p)-1; j++ {
+			c.add(&p[j], &p[j-1], &twice)
+		}
+		c.addMixed(&p[len(p)-1], &p[len(p)-2], &first)
+		var a [len(p)]affineP512B
+		normalizeP512B(a[:], p[:])
+		for j := range a[:len(a)-1] {
+			table[i].x[j], table[i].y[j] = a[j].x, a[j].y
+		}
+		first = a[len(a)-1]
+	}
+	return table
 }
 
 func (p *affineP512B) projective() (q projectiveP512B) {
@@ -148,76 +158,169 @@ func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP512B]int8
 	negated := recode(digits[:], k, c.order, baseBits)
-	var sum projectiveP512B
+	var sum jacobianP512B
+	var last projectiveP512B
 	for i, d := range digits {
 		index, negative := split(d)
 		var e affineP512B
-		e.x.Lookup(table[i].x[:], index)
-		e.y.Lookup(table[i].y[:], index)
-		var minus field.P512B
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
-		if i == 0 {
-			sum = e.projective()
-		} else {
-			c.addMixed(&sum, &sum, &e)
+		field.LookupPairP512B(&e.x, &e.y, table[i].x[:], table[i].y[:], index)
+		e.negateIf(negative ^ negated)
+		switch i {
+		case 0:
+			sum = e.jacobian()
+		case len(digits) - 1:
+			// Only here the sum and e may be equal or opposite modulo q.
+			last = sum.projective()
+			c.addMixed(&last, &last, &e)
+		default:
+			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
+			// magnitude, e one of at least that. Both together are below q: neither
+			// equal nor opposite.
+			c.addDistinct(&sum, &sum, &e)
 		}
 	}
 	clear(digits[:])
-	return c.write(xy, &sum)
+	return c.write(xy, &last)
 }
 
-// keyP512B is a point with its curve.
+// negateIf sets p = -p where mask is all ones.
+func (p *affineP512B) negateIf(mask uint64) {
+	var minus field.P512B
+	minus.Sub(&minus, &p.y)
+	p.y.Assign(&minus, mask)
+}
+
+// jacobian returns p with the denominator 1.
+func (p *affineP512B) jacobian() (q jacobianP512B) {
+	q.x, q.y = p.x, p.y
+	q.z.SetSmall(1)
+	return q
+}
+
+// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+func (p *jacobianP512B) projective() (q projectiveP512B) {
+	q.x.Mul(&p.x, &p.z)
+	q.y = p.y
+	q.z.Sqr(&p.z)
+	q.z.Mul(&q.z, &p.z)
+	return q
+}
+
+// chordP512B sets z = p + q for points neither of which is infinity and which are
+// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+func chordP512B(z, p *jacobianP512B, q *affineP512B) {
+	var zz, h, r, hh, hhh, v, t field.P512B
+	zz.Sqr(&p.z)
+	h.Mul(&q.x, &zz)
+	t.Mul(&p.z, &zz)
+	h.Sub(&h, &p.x)
+	r.Mul(&q.y, &t)
+	hh.Sqr(&h)
+	r.Sub(&r, &p.y)
+	hhh.Mul(&hh, &h)
+	v.Mul(&p.x, &hh)
+	t.Sqr(&r)
+	t.Sub(&t, &hhh)
+	t.Sub(&t, &v)
+	hhh.Mul(&p.y, &hhh)
+	z.z.Mul(&p.z, &h)
+	z.x.Sub(&t, &v)
+	v.Sub(&v, &z.x)
+	v.Mul(&v, &r)
+	z.y.Sub(&v, &hhh)
+}
+
+// keyP512B is a point with its curve, and its table or nil.
 type keyP512B struct {
-	c *weierstrassP512B
-	p affineP512B
+	c     *weierstrassP512B
+	p     affineP512B
+	table *combP512B
+}
+
+func (k *keyP512B) Precompute() Point {
+	if k.table != nil {
+		return k
+	}
+	return &keyP512B{k.c, k.p, k.c.combOf(k.p)}
 }
 
 func (k *keyP512B) Mul(xy []byte, n *field.Scalar) bool {
 	c := k.c
-	var x, y, z [1 << (pointBits - 1)]field.P512B // 1, 3, 5... times the point
-	p := k.p.projective()
+	var odd [1 << (pointBits - 1)]projectiveP512B // 1, 3, 5... times the point
+	odd[0] = k.p.projective()
 	var twice projectiveP512B
-	c.double(&twice, &p)
-	for j := range x {
-		x[j], y[j], z[j] = p.x, p.y, p.z
-		c.add(&p, &p, &twice)
+	c.double(&twice, &odd[0])
+	for j := 1; j < len(odd); j++ {
+		c.add(&odd[j], &odd[j-1], &twice)
+	}
+	var a [len(odd)]affineP512B
+	normalizeP512B(a[:], odd[:])
+	var table [2][len(odd)]field.P512B
+	for j := range a {
+		table[0][j], table[1][j] = a[j].x, a[j].y
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(sizeP512B, pointBits)]
 	negated := recode(digits, n, c.order, pointBits)
-	var sum projectiveP512B
-	for i := len(digits) - 1; i >= 0; i-- {
+	var sum jacobianP512B
+	for i := len(digits) - 1; ; i-- {
 		index, negative := split(digits[i])
-		var e projectiveP512B
-		e.x.Lookup(x[:], index)
-		e.y.Lookup(y[:], index)
-		e.z.Lookup(z[:], index)
-		var minus field.P512B
-		minus.Sub(&minus, &e.y)
-		e.y.Assign(&minus, negative^negated)
+		var e affineP512B
+		field.LookupPairP512B(&e.x, &e.y, table[0][:], table[1][:], index)
+		e.negateIf(negative ^ negated)
 		if i == len(digits)-1 {
-			sum = e
+			sum = e.jacobian()
 			continue
 		}
 		for range pointBits {
-			c.double(&sum, &sum)
+			c.doubleJacobian(&sum, &sum)
 		}
-		c.add(&sum, &sum, &e)
+		if i == 0 {
+			// Only here the sum and e may be equal or opposite modulo q.
+			last := sum.projective()
+			c.addMixed(&last, &last, &e)
+			clear(digits)
+			return c.write(xy, &last)
+		}
+		// The highest digit is above 0, so the sum is now at least 2^pointBits times
+		// the point and e less, and both together less than q times: neither equal
+		// nor opposite.
+		c.addDistinct(&sum, &sum, &e)
 	}
-	clear(digits)
-	return c.write(xy, &sum)
 }
 
 // keyBitsP512B is the width of the non-adjacent form for a point without a table.
 const keyBitsP512B = 5
 
 func (k *keyP512B) SumHasX(r, s, t *field.Scalar) bool {
+	var sum jacobianP512B // infinity
+	if k.table != nil {
+		k.c.comb().accumulate(k.c, &sum, s)
+		k.table.accumulate(k.c, &sum, t)
+	} else {
+		sum = k.sum(s, t)
+	}
+	return hasXP512B(k.c, &sum, r)
+}
+
+// accumulate adds n times the table's point to sum, in variable time.
+func (table *combP512B) accumulate(c *weierstrassP512B, sum *jacobianP512B, n *field.Scalar) {
+	var digits [windowsP512B]int8
+	negated := recode(digits[:], n, c.order, baseBits)
+	for i, d := range digits {
+		index, negative := split(d)
+		e := affineP512B{table[i].x[index], table[i].y[index]}
+		e.negateIf(negative ^ negated)
+		addAffineP512B(c, sum, sum, &e)
+	}
+}
+
+// sum returns s*G plus t times the point, in variable time, without a table of it.
+func (k *keyP512B) sum(s, t *field.Scalar) (sum jacobianP512B) {
 	c := k.c
 	base := &c.comb()[0]
 	var odd [1 << (keyBitsP512B - 2)]jacobianP512B
-	odd[0] = jacobianP512B{x: k.p.x, y: k.p.y}
-	odd[0].z.SetSmall(1)
+	odd[0] = k.p.jacobian()
 	var twice jacobianP512B
 	c.doubleJacobian(&twice, &odd[0])
 	for j := 1; j < len(odd); j++ {
@@ -225,7 +328,6 @@ func (k *keyP512B) SumHasX(r, s, t *field.Scalar) bool {
 	}
 	var ds, dt [maxDigits]int8
 	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, keyBitsP512B))
-	var sum jacobianP512B // infinity
 	for i := length - 1; i >= 0; i-- {
 		c.doubleJacobian(&sum, &sum)
 		if d := ds[i]; d != 0 {
@@ -245,6 +347,11 @@ func (k *keyP512B) SumHasX(r, s, t *field.Scalar) bool {
 			addJacobianP512B(c, &sum, &sum, &e)
 		}
 	}
+	return sum
+}
+
+// hasXP512B reports whether x of sum is r modulo q; infinity has none.
+func hasXP512B(c *weierstrassP512B, sum *jacobianP512B, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
@@ -294,21 +401,12 @@ func addJacobianP512B(c *weierstrassP512B, z, p, q *jacobianP512B) {
 
 // addAffineP512B sets z = p + q as addJacobianP512B does.
 func addAffineP512B(c *weierstrassP512B, z, p *jacobianP512B, q *affineP512B) {
-	if p.z.IsZero() == 1 {
-		z.x, z.y = q.x, q.y
-		z.z.SetSmall(1)
-		return
+	var sum jacobianP512B
+	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
+		e := q.jacobian()
+		addJacobianP512B(c, &sum, p, &e)
 	}
-	var pz, u, s, h, r field.P512B
-	pz.Sqr(&p.z)
-	h.Mul(&q.x, &pz)
-	r.Mul(&q.y, &p.z)
-	r.Mul(&r, &pz)
-	u, s = p.x, p.y
-	h.Sub(&h, &u)
-	r.Sub(&r, &s)
-	pz = p.z
-	finishP512B(c, z, p, &u, &s, &h, &r, &pz)
+	*z = sum
 }
 
 // finishP512B finishes an addition: u and s are x and y of p, h and r what q has

@@ -120,29 +120,28 @@ func (c *weierstrassP256A) double(z, p *projectiveP256A) {
 	z.z.Add(&z.z, &z.z)
 }
 
-// doubleJacobian sets z = 2p (dbl-2001-b).
-func (c *weierstrassP256A) doubleJacobian(z, p *jacobianP256A) {
-	var delta, gamma, beta, alpha, t field.P256A
+// tangentP256A sets z = 2p (dbl-2001-b) for a p of odd order.
+func tangentP256A(z, p *jacobianP256A) {
+	var delta, gamma, beta, alpha, t, sum field.P256A
 	delta.Sqr(&p.z)
 	gamma.Sqr(&p.y)
-	beta.Mul(&p.x, &gamma)
 	t.Sub(&p.x, &delta)
 	alpha.Add(&p.x, &delta)
+	beta.Mul(&p.x, &gamma)
 	alpha.Mul(&alpha, &t)
-	alpha.Triple(&alpha)
-	t.Add(&p.y, &p.z)
-	t.Sqr(&t)
-	t.Sub(&t, &gamma)
-	z.z.Sub(&t, &delta)
+	t.Mul(&p.y, &p.z)
 	beta.Add(&beta, &beta)
-	beta.Add(&beta, &beta)
-	t.Add(&beta, &beta)
-	z.x.Sqr(&alpha)
-	z.x.Sub(&z.x, &t)
+	sum.Add(&alpha, &alpha)
+	beta.Add(&beta, &beta) // 4*px*py^2
+	alpha.Add(&alpha, &sum)
+	z.z.Add(&t, &t)
+	sum.Add(&beta, &beta)
+	t.Sqr(&alpha)
+	gamma.Add(&gamma, &gamma)
+	z.x.Sub(&t, &sum)
+	gamma.Sqr(&gamma)
 	beta.Sub(&beta, &z.x)
 	beta.Mul(&beta, &alpha)
-	gamma.Add(&gamma, &gamma)
-	gamma.Sqr(&gamma)
-	gamma.Add(&gamma, &gamma)
+	gamma.Add(&gamma, &gamma) // 8*py^4
 	z.y.Sub(&beta, &gamma)
 }

@@ -1,0 +1,100 @@
+//go:build !amd64 || purego
+
+package field
+
+// The portable products, where there is no assembly.
+
+func mulP256A(z, x, y *P256A) {
+	mulMinus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256aC)
+}
+
+func sqrP256A(z, x *P256A) { sqrMinus4((*[4]uint64)(z), (*[4]uint64)(x), p256aC) }
+
+func lookupP256A(z *P256A, table []P256A, index uint64) { lookup4(z, table, index) }
+
+func mulP256B(z, x, y *P256B) {
+	mulPlus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256bC)
+}
+
+func sqrP256B(z, x *P256B) { sqrPlus4((*[4]uint64)(z), (*[4]uint64)(x), p256bC) }
+
+func lookupP256B(z *P256B, table []P256B, index uint64) { lookup4(z, table, index) }
+
+func mulP256C(z, x, y *P256C) {
+	mulMont4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), &p256cPrime, p256cN)
+}
+
+func sqrP256C(z, x *P256C) { sqrMont4((*[4]uint64)(z), (*[4]uint64)(x), &p256cPrime, p256cN) }
+
+func lookupP256C(z *P256C, table []P256C, index uint64) { lookup4(z, table, index) }
+
+func lookupP256T(z *P256T, table []P256T, index uint64) { lookup4(z, table, index) }
+
+func mulP512A(z, x, y *P512A) {
+	mulMinus8((*[8]uint64)(z), (*[8]uint64)(x), (*[8]uint64)(y), p512aC)
+}
+
+func sqrP512A(z, x *P512A) { sqrMinus8((*[8]uint64)(z), (*[8]uint64)(x), p512aC) }
+
+func lookupP512A(z *P512A, table []P512A, index uint64) { lookup8(z, table, index) }
+
+func mulP512B(z, x, y *P512B) {
+	mulPlus8((*[8]uint64)(z), (*[8]uint64)(x), (*[8]uint64)(y), p512bC)
+}
+
+func sqrP512B(z, x *P512B) { sqrPlus8((*[8]uint64)(z), (*[8]uint64)(x), p512bC) }
+
+func lookupP512B(z *P512B, table []P512B, index uint64) { lookup8(z, table, index) }
+
+func lookupP512T(z *P512T, table []P512T, index uint64) { lookup8(z, table, index) }
+
+func montgomery4(z, x, y, m *[4]uint64, n uint64) { mulMont4(z, x, y, m, n) }
+
+func lookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+	z.Lookup(tz, index)
+}
+
+func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupPairP512A(x, y *P512A, tx, ty []P512A, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupTripleP512A(x, y, z *P512A, tx, ty, tz []P512A, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+	z.Lookup(tz, index)
+}
+
+func lookupPairP512B(x, y *P512B, tx, ty []P512B, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func lookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) {
+	x.Lookup(tx, index)
+	y.Lookup(ty, index)
+}
+
+func steps31(a, b uint64) (p, q uint64) { return portableSteps31(a, b) }

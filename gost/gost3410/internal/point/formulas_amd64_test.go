@@ -1,0 +1,93 @@
+//go:build !purego
+
+package point
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// The formulas in assembly against their portable twins, on numbers that need not be
+// points, at the bounds of the limbs, and with results stored over operands.
+func TestFormulaTwins(t *testing.T) {
+	if !twin.MULX {
+		return // the portable twin runs, against itself
+	}
+	r := rand.New(rand.NewChaCha8([32]byte{3}))
+	word := func() uint64 {
+		switch r.IntN(4) {
+		case 0:
+			return 0
+		case 1:
+			return ^uint64(0) - uint64(r.IntN(2))*uint64(r.IntN(8000))
+		case 2:
+			return 1<<63 - uint64(r.IntN(2))
+		}
+		return r.Uint64()
+	}
+	four := func() (z [4]uint64) {
+		for i := range z {
+			z[i] = word()
+		}
+		return z
+	}
+	eight := func() (z [8]uint64) {
+		for i := range z {
+			z[i] = word()
+		}
+		return z
+	}
+	below := func() (z field.P256C) { // Montgomery's form has no others
+		for z = four(); z[3] >= 0x9B9F605F5A858107; z[3] = word() {
+		}
+		return z
+	}
+	for range 3000 {
+		a := jacobianP256A{four(), four(), four()}
+		compareFormulas(t, "P256A", a, affineP256A{four(), four()}, chordP256A, mulxChordP256A, tangentP256A, mulxTangentP256A)
+		b := jacobianP256B{four(), four(), four()}
+		compareFormulas(t, "P256B", b, affineP256B{four(), four()}, chordP256B, mulxChordP256B, tangentP256B, mulxTangentP256B)
+		c := jacobianP256C{below(), below(), below()}
+		compareFormulas(t, "P256C", c, affineP256C{below(), below()}, chordP256C, mulxChordP256C, tangentP256C, mulxTangentP256C)
+		d := jacobianP512A{eight(), eight(), eight()}
+		compareFormulas(t, "P512A", d, affineP512A{eight(), eight()}, chordP512A, mulxChordP512A, tangentP512A, mulxTangentP512A)
+		e := jacobianP512B{eight(), eight(), eight()}
+		compareFormulas(t, "P512B", e, affineP512B{eight(), eight()}, chordP512B, mulxChordP512B, tangentP512B, mulxTangentP512B)
+
+		f := edExtendedP256A{four(), four(), four(), four()}
+		compareFormulas(t, "Edwards P256A, mixed", f, edAffineP256A{four(), four(), four()}, addEdMixedP256A, mulxEdMixedP256A, doubleEdwardsP256A, mulxEdDoubleP256A)
+		compareFormulas(t, "Edwards P256A", f, edCachedP256A{four(), four(), four(), four()}, addEdwardsP256A, mulxEdAddP256A, doubleEdwardsP256A, mulxEdDoubleP256A)
+		compareFormulas(t, "Edwards P256A, without t", f, edAffineP256A{four(), four(), four()}, addEdMixedP256A, mulxEdMixedP256A, doubleWithoutTP256A, mulxEdDoubleWithoutTP256A)
+		g := edExtendedP512A{eight(), eight(), eight(), eight()}
+		compareFormulas(t, "Edwards P512A, mixed", g, edAffineP512A{eight(), eight(), eight()}, addEdMixedP512A, mulxEdMixedP512A, doubleEdwardsP512A, mulxEdDoubleP512A)
+		compareFormulas(t, "Edwards P512A", g, edCachedP512A{eight(), eight(), eight(), eight()}, addEdwardsP512A, mulxEdAddP512A, doubleEdwardsP512A, mulxEdDoubleP512A)
+		compareFormulas(t, "Edwards P512A, without t", g, edAffineP512A{eight(), eight(), eight()}, addEdMixedP512A, mulxEdMixedP512A, doubleWithoutTP512A, mulxEdDoubleWithoutTP512A)
+	}
+}
+
+// compareFormulas expects the same limbs of both twins, not only the same numbers:
+// they do the same operations in the same order.
+func compareFormulas[P comparable, Q any](t *testing.T, name string, p P, q Q, add, mulxAdd func(z, p *P, q *Q), double, mulxDouble func(z, p *P)) {
+	t.Helper()
+	var want, got P
+	add(&want, &p, &q)
+	if mulxAdd(&got, &p, &q); got != want {
+		t.Fatalf("%s: %v + %v: got %v, want %v", name, p, q, got, want)
+	}
+	got = p
+	if mulxAdd(&got, &got, &q); got != want {
+		t.Fatalf("%s: %v + %v over the first: got %v, want %v", name, p, q, got, want)
+	}
+	want, got = p, p // where a doubling leaves something as it is
+	double(&want, &p)
+	if mulxDouble(&got, &p); got != want {
+		t.Fatalf("%s: 2 * %v: got %v, want %v", name, p, got, want)
+	}
+	got = p
+	if mulxDouble(&got, &got); got != want {
+		t.Fatalf("%s: 2 * %v over it: got %v, want %v", name, p, got, want)
+	}
+}

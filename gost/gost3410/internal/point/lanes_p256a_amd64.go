@@ -1,0 +1,200 @@
+//go:build !purego
+
+package point
+
+import (
+	"sync"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// laneP256A is eight numbers: limbs of 52 bits, lowest first, each of all lanes. See
+// lanes_p256a_amd64.s for bounds.
+type laneP256A [limbsP256A][lanes]uint64
+
+// limbsP256A is how many limbs a number has in lanes.
+const limbsP256A = (8*sizeP256A + 51) / 52
+
+// windowLanesP256A is a window of the table as lanes read it: limb by limb of x,
+// then of y, all entries.
+type windowLanesP256A [2 * limbsP256A][1 << (baseBits - 1)]uint64
+
+// lanesP256A is the table of the base point once more, as lanes read it, built at its
+// first use: a quarter larger than that of comb.
+type lanesP256A struct {
+	once  sync.Once
+	table *[windowsP256A]windowLanesP256A
+}
+
+// get returns the number of a lane.
+func (l *laneP256A) get(lane int) (x field.P256A) {
+	var limbs [limbsP256A]uint64
+	for i := range limbs {
+		limbs[i] = l[i][lane]
+	}
+	// The highest limb may have bits above the size: those count apart.
+	const bits = 8*sizeP256A - 52*(limbsP256A-1)
+	top := limbs[limbsP256A-1] >> bits
+	limbs[limbsP256A-1] &= 1<<bits - 1
+	join52(x[:], limbs[:])
+	var above field.P256A
+	above.SetSmall(top * aboveP256A)
+	x.Add(&x, &above)
+	return x
+}
+
+// set sets the number of a lane.
+func (l *laneP256A) set(lane int, x *field.P256A) {
+	var limbs [limbsP256A]uint64
+	words := x.Limbs()
+	split52(limbs[:], words[:])
+	for i := range limbs {
+		l[i][lane] = limbs[i]
+	}
+}
+
+// combLanes returns the table of comb as lanes read it.
+func (c *weierstrassP256A) combLanes() *[windowsP256A]windowLanesP256A {
+	c.lanes.once.Do(func() {
+		table := c.comb()
+		c.lanes.table = new([windowsP256A]windowLanesP256A)
+		for i := range table {
+			for j := range table[i].x {
+				var limbs [2 * limbsP256A]uint64
+				x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+				split52(limbs[:limbsP256A], x[:])
+				split52(limbs[limbsP256A:], y[:])
+				for k, limb := range limbs {
+					c.lanes.table[i][k][j] = limb
+				}
+			}
+		}
+	})
+	return c.lanes.table
+}
+
+// mulBaseLanes writes k[i]*G to xy for at most eight scalars and reports in ok which
+// are points of the curve. It runs in constant time. Besides 0 it fails for the few
+// k which meet an exception of the addition: what MulBase makes with its last one
+// complete is here only told by ok.
+func (c *weierstrassP256A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
+	v := c.combSums(k)
+
+	// One inversion for all: of the product of the denominators, each of which is
+	// multiplied by the product of those before it. A denominator of 0 counts as 1.
+	var z, before [lanes]field.P256A
+	var failed [lanes]uint64
+	var product field.P256A
+	product.SetSmall(1)
+	for l := range k {
+		z[l] = v.sum[2].get(l)
+		failed[l] = z[l].IsZero()
+		var one field.P256A
+		one.SetSmall(1)
+		z[l].Assign(&one, -failed[l])
+		before[l] = product
+		product.Mul(&product, &z[l])
+	}
+	product.Invert(&product)
+	for l := len(k) - 1; l >= 0; l-- {
+		var i, ii field.P256A
+		i.Mul(&product, &before[l])
+		product.Mul(&product, &z[l])
+		a := affineP256A{v.sum[0].get(l), v.sum[1].get(l)}
+		ii.Sqr(&i)
+		a.x.Mul(&a.x, &ii)
+		ii.Mul(&ii, &i)
+		a.y.Mul(&a.y, &ii)
+		a.x.PutBytes(xy[l][:sizeP256A])
+		a.y.PutBytes(xy[l][sizeP256A : 2*sizeP256A])
+		ok[l] = c.contains(&a) && failed[l] == 0
+	}
+	*v = lanesP256AWork{}
+	clear(z[:])
+	clear(before[:])
+}
+
+// lanesP256AWork is what a multiplication in lanes works on. It belongs on the heap,
+// where the allocator puts objects of this size at multiples of 64.
+type lanesP256AWork struct {
+	sum             [3]laneP256A // in Jacobian coordinates
+	e               [2]laneP256A // the affine point to add
+	index, negative [lanes]uint64
+}
+
+// combSums returns k[i]*G in lane i, and G in lanes nobody asked for. A lane whose
+// denominator is 0 has failed: it met an exception of the addition, or k is 0.
+func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
+	table := c.combLanes()
+	var digits [lanes][windowsP256A]int8
+	var negated [lanes]uint64
+	for l := range digits {
+		one := &field.Scalar{1}
+		if l < len(k) {
+			one = &k[l]
+		}
+		negated[l] = recode(digits[l][:], one, c.order, baseBits)
+	}
+	v := new(lanesP256AWork)
+	for i := range windowsP256A {
+		for l := range lanes {
+			v.index[l], v.negative[l] = split(digits[l][i])
+			v.negative[l] ^= negated[l]
+		}
+		ifmaPickP256A(&v.e, &table[i], &v.index, &v.negative)
+		if i == 0 {
+			v.begin()
+			continue
+		}
+		ifmaChordP256A(&v.sum, &v.sum, &v.e)
+	}
+	clear(digits[:])
+	return v
+}
+
+// begin sets the sum to the point to add.
+func (v *lanesP256AWork) begin() {
+	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP256A{}
+	for l := range lanes {
+		v.sum[2][0][l] = 1
+	}
+}
+
+// MulBaseMany takes eight scalars at a time, and three or more are worth eight.
+func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	for twin.IFMA && len(k) >= 3 {
+		n := min(lanes, len(k))
+		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
+		for l := range n {
+			if !ok[l] { // a k that no caller has but by a chance of 2^-250, or a fault
+				ok[l] = c.MulBase(xy[l], &k[l])
+			}
+		}
+		xy, k, ok = xy[n:], k[n:], ok[n:]
+	}
+	mulBaseEach(c, xy, k, ok)
+}
+
+// In lanes_p256a_amd64.s; those of single operations are there for the tests.
+
+//go:noescape
+func ifmaChordP256A(z, p *[3]laneP256A, q *[2]laneP256A)
+
+//go:noescape
+func ifmaTangentP256A(z, p *[3]laneP256A)
+
+//go:noescape
+func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[lanes]uint64)
+
+//go:noescape
+func ifmaMulP256A(z, x, y *laneP256A)
+
+//go:noescape
+func ifmaSqrP256A(z, x *laneP256A)
+
+//go:noescape
+func ifmaSubP256A(z, x, y *laneP256A)
+
+//go:noescape
+func ifmaAddP256A(z, x, y *laneP256A)

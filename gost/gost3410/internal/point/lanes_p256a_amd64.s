@@ -1,0 +1,420 @@
+//go:build !purego
+
+#include "textflag.h"
+#include "funcdata.h"
+
+// Eight numbers modulo 2^256 - 617 at a time, one in each lane of 64 bits. A number is
+// five limbs of 52 bits, each a vector of 64 octets, the lowest first:
+//
+//	x = x0 + 2^52*x1 + 2^104*x2 + 2^156*x3 + 2^208*x4
+//
+// Between operations limbs 0 to 3 are below 2^52 and limb 4 below 2^48 + 2^10, so that
+// a number is below 2^256 + 2^218. VPMADD52LUQ c, b, a adds to a the low 52 bits of
+// the product of the low 52 bits of b and c, VPMADD52HUQ the 52 bits above those.
+//
+// Straight lines of code, the same for every value in every lane, and no address
+// depends on a value: the entries of a table are picked from registers.
+
+// Numbers on the stack begin at a multiple of 64: a vector across two lines of the
+// cache is read in two steps.
+#define SIZE 320
+#define HERE(i, r) \
+	LEAQ (i*SIZE+63)(SP), r \
+	ANDQ $~63, r
+#define DONE VZEROUPPER; RET
+#include "formulas_amd64.h"
+
+#define LO VPMADD52LUQ
+#define HI VPMADD52HUQ
+
+DATA lanes52<>+0(SB)/8, $0xFFFFFFFFFFFFF    // 2^52 - 1
+DATA lanes48<>+0(SB)/8, $0xFFFFFFFFFFFF     // 2^48 - 1
+DATA lanes617<>+0(SB)/8, $617               // 2^256
+DATA lanes9872<>+0(SB)/8, $9872             // 2^260 = 16*617
+DATA lanes8p0<>+0(SB)/8, $0x7FFFFFFFFFECB8  // limbs of 8p, each at least 2^54: 8*2^52 - 8*617,
+DATA lanes8p1<>+0(SB)/8, $0x7FFFFFFFFFFFF8  // 8*2^52 - 8, three times,
+DATA lanes8p4<>+0(SB)/8, $0x7FFFFFFFFFFF8   // 8*2^48 - 8
+GLOBL lanes52<>(SB), RODATA, $8
+GLOBL lanes48<>(SB), RODATA, $8
+GLOBL lanes617<>(SB), RODATA, $8
+GLOBL lanes9872<>(SB), RODATA, $8
+GLOBL lanes8p0<>(SB), RODATA, $8
+GLOBL lanes8p1<>(SB), RODATA, $8
+GLOBL lanes8p4<>(SB), RODATA, $8
+
+// CARRY52 moves what x has above 52 bits, Z31, into y.
+#define CARRY52(x, y) \
+	VPSRLQ $52, x, Z28  \
+	VPANDQ Z31, x, x    \
+	VPADDQ Z28, y, y
+
+// TIDY brings limbs below 2^62 into bounds and stores them: what limb 4 has above 48
+// bits counts 617 times at the bottom, then carries go up.
+#define TIDY(x0, x1, x2, x3, x4) \
+	VPSRLQ      $48, x4, Z29                  \
+	VPANDQ.BCST lanes48<>(SB), x4, x4         \
+	VPBROADCASTQ lanes617<>(SB), Z30          \
+	LO          Z30, Z29, x0                  \
+	CARRY52(x0, x1)                           \
+	CARRY52(x1, x2)                           \
+	CARRY52(x2, x3)                           \
+	CARRY52(x3, x4)                           \
+	VMOVDQU64   x0, 0(DI)                     \
+	VMOVDQU64   x1, 64(DI)                    \
+	VMOVDQU64   x2, 128(DI)                   \
+	VMOVDQU64   x3, 192(DI)                   \
+	VMOVDQU64   x4, 256(DI)
+
+// REDUCE reduces and stores the product whose words, each below 2^57, are Z10 to Z18
+// and Z27. The upper five get carries among themselves, the last has none: the
+// product is below 2^513. Then they count 9872 times at the bottom, and what that has
+// above 2^260, in Z19, once more.
+#define REDUCE \
+	VPBROADCASTQ lanes52<>(SB), Z31   \
+	VPBROADCASTQ lanes9872<>(SB), Z30 \
+	CARRY52(Z15, Z16)                 \
+	CARRY52(Z16, Z17)                 \
+	CARRY52(Z17, Z18)                 \
+	CARRY52(Z18, Z27)                 \
+	VPXORQ Z19, Z19, Z19              \
+	HI     Z30, Z27, Z19              \
+	LO     Z30, Z15, Z10              \
+	HI     Z30, Z15, Z11              \
+	LO     Z30, Z16, Z11              \
+	HI     Z30, Z16, Z12              \
+	LO     Z30, Z17, Z12              \
+	HI     Z30, Z17, Z13              \
+	LO     Z30, Z18, Z13              \
+	HI     Z30, Z18, Z14              \
+	LO     Z30, Z27, Z14              \
+	LO     Z30, Z19, Z10              \
+	TIDY(Z10, Z11, Z12, Z13, Z14)
+
+// (DI) = (SI) * (BX). The limbs of the one factor are in Z0 to Z4, of the other in Z5
+// to Z9; the low halves of products are summed in Z10 to Z18, the high halves, which
+// belong one word up, in Z19 to Z27.
+TEXT mulLanes<>(SB), NOSPLIT|NOFRAME, $0-0
+	VMOVDQU64 0(BX), Z0
+	VMOVDQU64 64(BX), Z1
+	VMOVDQU64 128(BX), Z2
+	VMOVDQU64 192(BX), Z3
+	VMOVDQU64 256(BX), Z4
+	VMOVDQU64 0(SI), Z5
+	VMOVDQU64 64(SI), Z6
+	VMOVDQU64 128(SI), Z7
+	VMOVDQU64 192(SI), Z8
+	VMOVDQU64 256(SI), Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z25, Z25, Z25
+	VPXORQ Z26, Z26, Z26
+	VPXORQ Z27, Z27, Z27
+
+	// limb 0 times all
+	LO Z0, Z5, Z10
+	HI Z0, Z5, Z19
+	LO Z1, Z5, Z11
+	HI Z1, Z5, Z20
+	LO Z2, Z5, Z12
+	HI Z2, Z5, Z21
+	LO Z3, Z5, Z13
+	HI Z3, Z5, Z22
+	LO Z4, Z5, Z14
+	HI Z4, Z5, Z23
+
+	// limb 1 times all
+	LO Z0, Z6, Z11
+	HI Z0, Z6, Z20
+	LO Z1, Z6, Z12
+	HI Z1, Z6, Z21
+	LO Z2, Z6, Z13
+	HI Z2, Z6, Z22
+	LO Z3, Z6, Z14
+	HI Z3, Z6, Z23
+	LO Z4, Z6, Z15
+	HI Z4, Z6, Z24
+
+	// limb 2 times all
+	LO Z0, Z7, Z12
+	HI Z0, Z7, Z21
+	LO Z1, Z7, Z13
+	HI Z1, Z7, Z22
+	LO Z2, Z7, Z14
+	HI Z2, Z7, Z23
+	LO Z3, Z7, Z15
+	HI Z3, Z7, Z24
+	LO Z4, Z7, Z16
+	HI Z4, Z7, Z25
+
+	// limb 3 times all
+	LO Z0, Z8, Z13
+	HI Z0, Z8, Z22
+	LO Z1, Z8, Z14
+	HI Z1, Z8, Z23
+	LO Z2, Z8, Z15
+	HI Z2, Z8, Z24
+	LO Z3, Z8, Z16
+	HI Z3, Z8, Z25
+	LO Z4, Z8, Z17
+	HI Z4, Z8, Z26
+
+	// limb 4 times all
+	LO Z0, Z9, Z14
+	HI Z0, Z9, Z23
+	LO Z1, Z9, Z15
+	HI Z1, Z9, Z24
+	LO Z2, Z9, Z16
+	HI Z2, Z9, Z25
+	LO Z3, Z9, Z17
+	HI Z3, Z9, Z26
+	LO Z4, Z9, Z18
+	HI Z4, Z9, Z27
+
+	// words 1 to 8; word 9 is Z27 itself
+	VPADDQ Z19, Z11, Z11
+	VPADDQ Z20, Z12, Z12
+	VPADDQ Z21, Z13, Z13
+	VPADDQ Z22, Z14, Z14
+	VPADDQ Z23, Z15, Z15
+	VPADDQ Z24, Z16, Z16
+	VPADDQ Z25, Z17, Z17
+	VPADDQ Z26, Z18, Z18
+	REDUCE
+	RET
+
+// (DI) = (SI)^2: products of two different limbs once, then doubled, then the squares.
+TEXT sqrLanes<>(SB), NOSPLIT|NOFRAME, $0-0
+	VMOVDQU64 0(SI), Z5
+	VMOVDQU64 64(SI), Z6
+	VMOVDQU64 128(SI), Z7
+	VMOVDQU64 192(SI), Z8
+	VMOVDQU64 256(SI), Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z25, Z25, Z25
+	VPXORQ Z26, Z26, Z26
+	VPXORQ Z27, Z27, Z27
+
+	// limb 0 times the higher ones
+	LO Z6, Z5, Z11
+	HI Z6, Z5, Z20
+	LO Z7, Z5, Z12
+	HI Z7, Z5, Z21
+	LO Z8, Z5, Z13
+	HI Z8, Z5, Z22
+	LO Z9, Z5, Z14
+	HI Z9, Z5, Z23
+
+	// limb 1 times the higher ones
+	LO Z7, Z6, Z13
+	HI Z7, Z6, Z22
+	LO Z8, Z6, Z14
+	HI Z8, Z6, Z23
+	LO Z9, Z6, Z15
+	HI Z9, Z6, Z24
+
+	// limb 2 times the higher ones
+	LO Z8, Z7, Z15
+	HI Z8, Z7, Z24
+	LO Z9, Z7, Z16
+	HI Z9, Z7, Z25
+
+	// limb 3 times the higher ones
+	LO Z9, Z8, Z17
+	HI Z9, Z8, Z26
+
+	// words 1 to 9, twice
+	VPADDQ Z19, Z11, Z11
+	VPADDQ Z20, Z12, Z12
+	VPADDQ Z21, Z13, Z13
+	VPADDQ Z22, Z14, Z14
+	VPADDQ Z23, Z15, Z15
+	VPADDQ Z24, Z16, Z16
+	VPADDQ Z25, Z17, Z17
+	VPADDQ Z26, Z18, Z18
+	VPADDQ Z11, Z11, Z11
+	VPADDQ Z12, Z12, Z12
+	VPADDQ Z13, Z13, Z13
+	VPADDQ Z14, Z14, Z14
+	VPADDQ Z15, Z15, Z15
+	VPADDQ Z16, Z16, Z16
+	VPADDQ Z17, Z17, Z17
+	VPADDQ Z18, Z18, Z18
+	VPADDQ Z27, Z27, Z27
+
+	// the squares
+	LO Z5, Z5, Z10
+	HI Z5, Z5, Z11
+	LO Z6, Z6, Z12
+	HI Z6, Z6, Z13
+	LO Z7, Z7, Z14
+	HI Z7, Z7, Z15
+	LO Z8, Z8, Z16
+	HI Z8, Z8, Z17
+	LO Z9, Z9, Z18
+	HI Z9, Z9, Z27
+	REDUCE
+	RET
+
+// (DI) = (SI) - (BX), with 8p added so that no limb is negative.
+TEXT subLanes<>(SB), NOSPLIT|NOFRAME, $0-0
+	VPBROADCASTQ lanes52<>(SB), Z31
+	VPBROADCASTQ lanes8p0<>(SB), Z0
+	VPBROADCASTQ lanes8p1<>(SB), Z1
+	VPBROADCASTQ lanes8p4<>(SB), Z4
+	VPADDQ       128(SI), Z1, Z2
+	VPADDQ       192(SI), Z1, Z3
+	VPADDQ       64(SI), Z1, Z1
+	VPADDQ       0(SI), Z0, Z0
+	VPADDQ       256(SI), Z4, Z4
+	VPSUBQ       0(BX), Z0, Z0
+	VPSUBQ       64(BX), Z1, Z1
+	VPSUBQ       128(BX), Z2, Z2
+	VPSUBQ       192(BX), Z3, Z3
+	VPSUBQ       256(BX), Z4, Z4
+	TIDY(Z0, Z1, Z2, Z3, Z4)
+	RET
+
+// (DI) = (SI) + (BX)
+TEXT addLanes<>(SB), NOSPLIT|NOFRAME, $0-0
+	VPBROADCASTQ lanes52<>(SB), Z31
+	VMOVDQU64    0(SI), Z0
+	VMOVDQU64    64(SI), Z1
+	VMOVDQU64    128(SI), Z2
+	VMOVDQU64    192(SI), Z3
+	VMOVDQU64    256(SI), Z4
+	VPADDQ       0(BX), Z0, Z0
+	VPADDQ       64(BX), Z1, Z1
+	VPADDQ       128(BX), Z2, Z2
+	VPADDQ       192(BX), Z3, Z3
+	VPADDQ       256(BX), Z4, Z4
+	TIDY(Z0, Z1, Z2, Z3, Z4)
+	RET
+
+#define MUL mulLanes<>(SB)
+#define SQR sqrLanes<>(SB)
+#define ADD addLanes<>(SB)
+#define SUB subLanes<>(SB)
+
+// func ifmaChordP256A(z, p *[3]laneP256A, q *[2]laneP256A)
+TEXT ·ifmaChordP256A(SB), 0, $2048-24
+	NO_LOCAL_POINTERS
+#include "chord_amd64.h"
+
+// func ifmaTangentP256A(z, p *[3]laneP256A)
+TEXT ·ifmaTangentP256A(SB), 0, $2048-16
+	NO_LOCAL_POINTERS
+#include "tangent_amd64.h"
+
+// PICK sets z to the lanes' entries among the 32 numbers at off(SI): by four bits of
+// the index, Z30, from either half, and between these by the fifth bit, K1.
+#define PICK(off, z) \
+	VMOVDQU64 (off)(SI), Z10        \
+	VMOVDQA64 Z30, z                \
+	VPERMI2Q  (off+64)(SI), Z10, z  \
+	VMOVDQU64 (off+128)(SI), Z10    \
+	VMOVDQA64 Z30, Z11              \
+	VPERMI2Q  (off+192)(SI), Z10, Z11 \
+	VMOVDQA64 Z11, K1, z
+
+// func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[8]uint64)
+TEXT ·ifmaPickP256A(SB), NOSPLIT, $0-32
+	MOVQ         z+0(FP), DI
+	MOVQ         table+8(FP), SI
+	MOVQ         index+16(FP), AX
+	MOVQ         negative+24(FP), BX
+	VMOVDQU64    0(AX), Z30
+	MOVQ         $16, CX
+	VPBROADCASTQ CX, Z0
+	VPTESTMQ     Z0, Z30, K1         // lanes with an index above 15
+	VMOVDQU64    0(BX), Z1
+	VPMOVQ2M     Z1, K2              // lanes that want the opposite point
+	PICK(0, Z0)
+	PICK(256, Z1)
+	PICK(512, Z2)
+	PICK(768, Z3)
+	PICK(1024, Z4)
+	VMOVDQU64    Z0, 0(DI)           // x
+	VMOVDQU64    Z1, 64(DI)
+	VMOVDQU64    Z2, 128(DI)
+	VMOVDQU64    Z3, 192(DI)
+	VMOVDQU64    Z4, 256(DI)
+	ADDQ         $320, DI
+	PICK(1280, Z0)
+	PICK(1536, Z1)
+	PICK(1792, Z2)
+	PICK(2048, Z3)
+	PICK(2304, Z4)
+	VPBROADCASTQ lanes52<>(SB), Z31
+	VPBROADCASTQ lanes8p0<>(SB), Z5
+	VPBROADCASTQ lanes8p1<>(SB), Z6
+	VPBROADCASTQ lanes8p4<>(SB), Z7
+	VPSUBQ       Z0, Z5, K2, Z0      // 8p - y in the lanes of K2
+	VPSUBQ       Z1, Z6, K2, Z1
+	VPSUBQ       Z2, Z6, K2, Z2
+	VPSUBQ       Z3, Z6, K2, Z3
+	VPSUBQ       Z4, Z7, K2, Z4
+	TIDY(Z0, Z1, Z2, Z3, Z4)
+	VZEROUPPER
+	RET
+
+// func ifmaMulP256A(z, x, y *laneP256A)
+TEXT ·ifmaMulP256A(SB), NOSPLIT, $0-24
+	MOVQ z+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), BX
+	CALL mulLanes<>(SB)
+	VZEROUPPER
+	RET
+
+// func ifmaSqrP256A(z, x *laneP256A)
+TEXT ·ifmaSqrP256A(SB), NOSPLIT, $0-16
+	MOVQ z+0(FP), DI
+	MOVQ x+8(FP), SI
+	CALL sqrLanes<>(SB)
+	VZEROUPPER
+	RET
+
+// func ifmaSubP256A(z, x, y *laneP256A)
+TEXT ·ifmaSubP256A(SB), NOSPLIT, $0-24
+	MOVQ z+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), BX
+	CALL subLanes<>(SB)
+	VZEROUPPER
+	RET
+
+// func ifmaAddP256A(z, x, y *laneP256A)
+TEXT ·ifmaAddP256A(SB), NOSPLIT, $0-24
+	MOVQ z+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), BX
+	CALL addLanes<>(SB)
+	VZEROUPPER
+	RET

@@ -1,0 +1,74 @@
+//go:build !purego
+
+package point
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// Operations of lanes against those of single numbers, with limbs at their bounds,
+// which no number below the prime has, and results fed back as operands.
+func TestLaneOperationsP256A(t *testing.T) {
+	if !twin.IFMA {
+		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		return
+	}
+	r := rand.New(rand.NewChaCha8([32]byte{7}))
+	limb := func(i int) uint64 {
+		top := uint64(1)<<52 - 1
+		if i == limbsP256A-1 {
+			top = highP256A - 1
+		}
+		switch r.IntN(4) {
+		case 0:
+			return 0
+		case 1:
+			return top - uint64(r.IntN(2))*618
+		case 2:
+			return min(top, uint64(r.IntN(1300)))
+		}
+		return r.Uint64() % (top + 1)
+	}
+	same := func(op string, got *laneP256A, want func(z *field.P256A, lane int)) {
+		t.Helper()
+		for l := range lanes {
+			for i := range got {
+				if got[i][l] > mask52 || i == len(got)-1 && got[i][l] >= highP256A {
+					t.Fatalf("%s: limb %d of lane %d is %x, out of bounds", op, i, l, got[i][l])
+				}
+			}
+			var w field.P256A
+			want(&w, l)
+			g := got.get(l)
+			if g.Limbs() != w.Limbs() {
+				t.Fatalf("%s, lane %d: got %x, want %x", op, l, g.Limbs(), w.Limbs())
+			}
+		}
+	}
+	for range 20000 {
+		var x, y, z laneP256A
+		for i := range x {
+			for l := range lanes {
+				x[i][l], y[i][l] = limb(i), limb(i)
+			}
+		}
+		for range 3 {
+			ifmaMulP256A(&z, &x, &y)
+			same("mul", &z, func(w *field.P256A, l int) { a, b := x.get(l), y.get(l); w.Mul(&a, &b) })
+			ifmaSqrP256A(&z, &x)
+			same("sqr", &z, func(w *field.P256A, l int) { a := x.get(l); w.Sqr(&a) })
+			ifmaSubP256A(&z, &x, &y)
+			same("sub", &z, func(w *field.P256A, l int) { a, b := x.get(l), y.get(l); w.Sub(&a, &b) })
+			ifmaAddP256A(&z, &x, &y)
+			same("add", &z, func(w *field.P256A, l int) { a, b := x.get(l), y.get(l); w.Add(&a, &b) })
+			v := x
+			ifmaMulP256A(&v, &v, &v)
+			same("mul over operands", &v, func(w *field.P256A, l int) { a := x.get(l); w.Sqr(&a) })
+			x, y = z, v
+		}
+	}
+}

@@ -1,0 +1,147 @@
+//go:build !purego
+
+package point
+
+import (
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// oddP256A is how many odd multiples of a key's point a check of a sum in lanes uses.
+const oddP256A = 1 << (pointBits - 1)
+
+// SumsHaveX checks eight sums at a time, and three or more are worth eight.
+func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	for twin.IFMA && len(points) >= 3 {
+		n := min(lanes, len(points))
+		c.sumLanes(points[:n], r[:n], s[:n], t[:n], ok[:n])
+		points, r, s, t, ok = points[n:], r[n:], s[n:], t[n:], ok[n:]
+	}
+	sumEach(points, r, s, t, ok)
+}
+
+// sumLanes is SumsHaveX for at most eight points. It computes s*G by the comb and t
+// times the point by windows. Additions that meet an exception leave the denominator
+// 0 for good: such a lane, of which only t = 0, s = 0 and a few others are, is done
+// again by itself.
+func (c *weierstrassP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []bool) {
+	base := c.combSums(s)
+	v := new(lanesP256AWork)
+	table := c.oddLanes(points, v)
+	const count = (8*sizeP256A + pointBits - 1) / pointBits
+	var digits [lanes][count]int8
+	var negated [lanes]uint64
+	for l := range digits {
+		one := &field.Scalar{1}
+		if l < len(points) {
+			one = &t[l]
+		}
+		negated[l] = recode(digits[l][:], one, c.order, pointBits)
+	}
+	for i := count - 1; i >= 0; i-- {
+		for l := range lanes {
+			index, negative := split(digits[l][i])
+			e := &table[l][index]
+			y := &e.y
+			if negative != negated[l] {
+				y = &e.minus
+			}
+			for j := range e.x {
+				v.e[0][j][l], v.e[1][j][l] = e.x[j], y[j]
+			}
+		}
+		if i == count-1 {
+			v.begin()
+			continue
+		}
+		for range pointBits {
+			ifmaTangentP256A(&v.sum, &v.sum)
+		}
+		ifmaChordP256A(&v.sum, &v.sum, &v.e)
+	}
+	for l, p := range points {
+		a, b := base.lane(l), v.lane(l)
+		if a.z.IsZero()|b.z.IsZero() == 1 {
+			ok[l] = p.SumHasX(&r[l], &s[l], &t[l])
+			continue
+		}
+		addJacobianP256A(c, &a, &a, &b)
+		ok[l] = hasXP256A(c, &a, &r[l])
+	}
+}
+
+// lane returns the sum of a lane.
+func (v *lanesP256AWork) lane(l int) jacobianP256A {
+	return jacobianP256A{v.sum[0].get(l), v.sum[1].get(l), v.sum[2].get(l)}
+}
+
+// entryP256A is an affine point and the opposite of its y, in limbs of 52 bits.
+type entryP256A struct{ x, y, minus [limbsP256A]uint64 }
+
+// oddLanes returns 1, 3, 5... times the point of each lane; lanes without a point
+// have the first lane's.
+//
+// With 2P = X, Y, Z, the points x*Z^2, y*Z^3 are on a curve isomorphic to this one,
+// where 2P is X, Y: so it can be added again and again with the denominator 1. The
+// true denominators of the multiples are Z times those there.
+func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][oddP256A]entryP256A {
+	for l := range lanes {
+		p := points[0]
+		if l < len(points) {
+			p = points[l]
+		}
+		v.e[0].set(l, &p.(*keyP256A).p.x)
+		v.e[1].set(l, &p.(*keyP256A).p.y)
+	}
+	v.begin()
+	var twice, p [3]laneP256A
+	var zz, zzz laneP256A
+	ifmaTangentP256A(&twice, &v.sum)
+	ifmaSqrP256A(&zz, &twice[2])
+	ifmaMulP256A(&zzz, &zz, &twice[2])
+	ifmaMulP256A(&p[0], &v.e[0], &zz)
+	ifmaMulP256A(&p[1], &v.e[1], &zzz)
+	p[2] = v.sum[2] // 1
+	v.e[0], v.e[1] = twice[0], twice[1]
+
+	var all [lanes * oddP256A]jacobianP256A
+	var before [len(all)]field.P256A // products of the denominators before each
+	for j := range oddP256A {
+		if j > 0 {
+			ifmaChordP256A(&p, &p, &v.e)
+		}
+		var z laneP256A
+		ifmaMulP256A(&z, &p[2], &twice[2])
+		for l := range lanes {
+			all[oddP256A*l+j] = jacobianP256A{p[0].get(l), p[1].get(l), z.get(l)}
+		}
+	}
+	// One inversion for all, as in normalizeP256A; no multiple is infinity.
+	var product field.P256A
+	product.SetSmall(1)
+	for i := range all {
+		before[i] = product
+		product.Mul(&product, &all[i].z)
+	}
+	product.Invert(&product)
+	table := new([lanes][oddP256A]entryP256A)
+	for i := len(all) - 1; i >= 0; i-- {
+		var z, zz, x, y, minus field.P256A
+		z.Mul(&product, &before[i])
+		product.Mul(&product, &all[i].z)
+		zz.Sqr(&z)
+		x.Mul(&all[i].x, &zz)
+		zz.Mul(&zz, &z)
+		y.Mul(&all[i].y, &zz)
+		minus.Sub(&minus, &y)
+		e := &table[i/oddP256A][i%oddP256A]
+		for _, n := range []struct {
+			limbs []uint64
+			of    *field.P256A
+		}{{e.x[:], &x}, {e.y[:], &y}, {e.minus[:], &minus}} {
+			words := n.of.Limbs()
+			split52(n.limbs, words[:])
+		}
+	}
+	return table
+}

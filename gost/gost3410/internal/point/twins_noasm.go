@@ -1,0 +1,129 @@
+//go:build !amd64 || purego
+
+package point
+
+import "tamga/gost/gost3410/internal/field"
+
+// The portable formulas, where there is no assembly.
+
+func (c *weierstrassP256A) addDistinct(z, p *jacobianP256A, q *affineP256A) { chordP256A(z, p, q) }
+
+func (c *weierstrassP256A) doubleJacobian(z, p *jacobianP256A) { tangentP256A(z, p) }
+
+func (c *weierstrassP256B) addDistinct(z, p *jacobianP256B, q *affineP256B) { chordP256B(z, p, q) }
+
+func (c *weierstrassP256B) doubleJacobian(z, p *jacobianP256B) { tangentP256B(z, p) }
+
+func (c *weierstrassP256C) addDistinct(z, p *jacobianP256C, q *affineP256C) { chordP256C(z, p, q) }
+
+func (c *weierstrassP256C) doubleJacobian(z, p *jacobianP256C) { tangentP256C(z, p) }
+
+func (c *weierstrassP512A) addDistinct(z, p *jacobianP512A, q *affineP512A) { chordP512A(z, p, q) }
+
+func (c *weierstrassP512A) doubleJacobian(z, p *jacobianP512A) { tangentP512A(z, p) }
+
+func (c *weierstrassP512B) addDistinct(z, p *jacobianP512B, q *affineP512B) { chordP512B(z, p, q) }
+
+func (c *weierstrassP512B) doubleJacobian(z, p *jacobianP512B) { tangentP512B(z, p) }
+
+func (c *edwardsP256A) add(z, p *edExtendedP256A, q *edCachedP256A) { addEdwardsP256A(z, p, q) }
+
+func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) { addEdMixedP256A(z, p, q) }
+
+func (c *edwardsP256A) double(z, p *edExtendedP256A) { doubleEdwardsP256A(z, p) }
+
+func (c *edwardsP256A) doubleWithoutT(z, p *edExtendedP256A) { doubleWithoutTP256A(z, p) }
+
+func (c *edwardsP512A) add(z, p *edExtendedP512A, q *edCachedP512A) { addEdwardsP512A(z, p, q) }
+
+func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) { addEdMixedP512A(z, p, q) }
+
+func (c *edwardsP512A) double(z, p *edExtendedP512A) { doubleEdwardsP512A(z, p) }
+
+func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) { doubleWithoutTP512A(z, p) }
+
+type lanesP256A struct{}
+
+func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP256B struct{}
+
+func (c *weierstrassP256B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP256C struct{}
+
+func (c *weierstrassP256C) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP256T struct{}
+
+func (c *weierstrassP256T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP512A struct{}
+
+func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP512B struct{}
+
+func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+type lanesP512T struct{}
+
+func (c *weierstrassP512T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *weierstrassP512T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+func (c *edwardsP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}
+
+func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
+	mulBaseEach(c, xy, k, ok)
+}
+
+func (c *edwardsP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
+	sumEach(points, r, s, t, ok)
+}

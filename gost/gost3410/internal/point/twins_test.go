@@ -1,0 +1,69 @@
+package point
+
+import (
+	"bytes"
+	"testing"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// FuzzTwins compares k*G, k*P and the check of a sum as every twin computes them,
+// and eight scalars at a time.
+func FuzzTwins(f *testing.F) {
+	for i := range curves {
+		f.Add(byte(i), []byte{1}, []byte{2})
+		f.Add(byte(i), bytes.Repeat([]byte{0xff}, 64), bytes.Repeat([]byte{0xff}, 64))
+		f.Add(byte(i), bytes.Repeat([]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 8), bytes.Repeat([]byte{0xff, 0}, 32))
+	}
+	f.Fuzz(func(t *testing.T, which byte, a, b []byte) {
+		c := curves[int(which)%len(curves)]
+		size, order := c.Size(), c.Order()
+		read := func(b []byte) (k field.Scalar) {
+			k.SetBytes(b[:min(len(b), size)])
+			order.Reduce(&k, &k)
+			return k
+		}
+		k, l := read(a), read(b)
+		type results struct {
+			base, point, many [128]byte
+			ok                [4]bool
+		}
+		var first results
+		twin.Each(func(name string) {
+			var r results
+			r.ok[0] = c.MulBase(r.base[:], &k)
+			xy, ok := make([][]byte, 8), make([]bool, 8)
+			scalars := make([]field.Scalar, 8)
+			for i := range scalars {
+				xy[i] = make([]byte, 2*size)
+				scalars[i] = l
+			}
+			scalars[5], xy[5] = k, r.many[:]
+			c.MulBaseMany(xy, scalars, ok)
+			r.ok[1] = ok[5]
+			if ok[0] { // l*G is a point: k times it, and k*G plus l times it
+				p, err := c.Parse(xy[0])
+				if err != nil {
+					t.Fatalf("%s: %s makes a point that is none: %v", c.name, name, err)
+				}
+				r.ok[2] = p.Mul(r.point[:], &k)
+				var x field.Scalar
+				x.SetBytes(r.base[:size])
+				order.Reduce(&x, &x)
+				if r.ok[0] && !p.SumHasX(&x, &k, &field.Scalar{}) {
+					t.Fatalf("%s: %s does not find x of k*G", c.name, name)
+				}
+				r.ok[3] = p.SumHasX(&x, &k, &l)
+			}
+			if r.ok[0] != r.ok[1] || r.ok[0] && r.base != r.many {
+				t.Fatalf("%s: %s makes another point eight at a time", c.name, name)
+			}
+			if name == "portable" {
+				first = r
+			} else if r != first {
+				t.Fatalf("%s: %s makes %+v, Go %+v", c.name, name, r, first)
+			}
+		})
+	})
+}

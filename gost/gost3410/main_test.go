@@ -1,0 +1,29 @@
+package gost3410
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// All tests run once with every twin of the arithmetic; benchmarks and fuzzing run
+// with the one the processor allows.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	for _, name := range []string{"test.bench", "test.fuzz"} {
+		if flag.Lookup(name).Value.String() != "" {
+			os.Exit(m.Run())
+		}
+	}
+	code := 0
+	twin.Each(func(name string) {
+		if c := m.Run(); c != 0 {
+			fmt.Fprintf(os.Stderr, "these tests failed with the twin %s\n", name)
+			code = c
+		}
+	})
+	os.Exit(code)
+}

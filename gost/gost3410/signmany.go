@@ -1,0 +1,126 @@
+package gost3410
+
+import (
+	crand "crypto/rand"
+	"fmt"
+	"io"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/point"
+)
+
+// A SignItem is one digest to be signed with a key of its own.
+type SignItem struct {
+	Key    *PrivateKey
+	Digest []byte
+}
+
+// together is how many items of one curve are signed at a time: as many as the
+// widest vectors hold.
+const together = 8
+
+// SignMany returns for each item a signature as its Key.Sign makes it, or the first
+// error and nothing else. Items of one curve, eight at a time, are computed side by
+// side where the processor can, and share one nonce generator: it is seeded with
+// octets of rand and with the key, the digest and the set of each of them, so that
+// what is said of Sign holds for every nonce.
+func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
+	for i, it := range items {
+		if err := it.Key.ready(it.Digest); err != nil {
+			return nil, fmt.Errorf("gost3410: item %d: %w", i, err)
+		}
+	}
+	if rand == nil {
+		rand = crand.Reader
+	}
+	signatures := make([][]byte, len(items))
+	waiting := map[point.Curve][]int{} // places of items that no group has yet
+	for i, it := range items {
+		group := append(waiting[it.Key.set.curve], i)
+		if len(group) == together {
+			if err := signGroup(rand, items, group, signatures); err != nil {
+				return nil, err
+			}
+			group = group[:0]
+		}
+		waiting[it.Key.set.curve] = group
+	}
+	for _, s := range sets { // in an order that repeats, unlike the map's
+		group := waiting[s.curve]
+		delete(waiting, s.curve)
+		if len(group) == 0 {
+			continue
+		}
+		if err := signGroup(rand, items, group, signatures); err != nil {
+			return nil, err
+		}
+	}
+	return signatures, nil
+}
+
+// signGroup signs the items at the given places, at most eight and all of one curve.
+func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byte) error {
+	curve := items[group[0]].Key.set.curve
+	size, order := curve.Size(), curve.Order()
+	if len(group) == 1 {
+		i := group[0]
+		var err error
+		if signatures[i], err = items[i].Key.Sign(rand, items[i].Digest, nil); err != nil {
+			return fmt.Errorf("gost3410: item %d: %w", i, err)
+		}
+		return nil
+	}
+
+	// The randomness, then key, digest and the set's name of each item. The names
+	// end with an octet they do not contain, so the seed has one reading.
+	seed := make([]byte, 0, size+together*(2*size+64))
+	seed = seed[:size]
+	defer func() { clear(seed[:cap(seed)]) }()
+	if _, err := io.ReadFull(rand, seed); err != nil {
+		return fmt.Errorf("gost3410: random source: %w", err)
+	}
+	for _, i := range group {
+		it := items[i]
+		n := len(seed)
+		seed = seed[:n+size]
+		it.Key.hidden.d.PutBytes(seed[n:])
+		seed = append(append(append(seed, it.Digest...), it.Key.set.name...), 0)
+	}
+	generator := newDRBG(seed)
+	defer generator.wipe()
+
+	var nonces [together]field.Scalar
+	defer clear(nonces[:])
+	var xy [together][]byte
+	var ok [together]bool
+	points := make([]byte, 2*size*len(group))
+	b := make([]byte, size)
+	defer clear(b)
+	tries := 0
+	for j := range group {
+		xy[j] = points[2*size*j : 2*size*(j+1)]
+		for good := false; !good; tries++ {
+			if tries == draws {
+				return errNonce
+			}
+			generator.read(b)
+			nonces[j], good = candidate(order, b)
+		}
+	}
+	curve.MulBaseMany(xy[:len(group)], nonces[:len(group)], ok[:])
+	for j, i := range group {
+		it := items[i]
+		if !ok[j] {
+			return fmt.Errorf("gost3410: item %d: %w", i, errFault)
+		}
+		e := digestScalar(order, it.Digest)
+		var err error
+		if signatures[i] = it.Key.signAt(xy[j], &nonces[j], &e); signatures[i] == nil {
+			// r or s would be 0: once more, with a nonce of its own.
+			if signatures[i], err = it.Key.Sign(rand, it.Digest, nil); err != nil {
+				return fmt.Errorf("gost3410: item %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
