@@ -211,11 +211,10 @@ func TestFamily(t *testing.T) {
 	})
 }
 
-// twoSteps signs with a key of the client's own: presign on one process, the key,
-// postsign on another or the same.
-func twoSteps(t *testing.T, first, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
+// clientOfTwoSteps makes a key that the server never sees, with a certificate
+// signed by itself.
+func clientOfTwoSteps(t *testing.T, su *suite.Suite) (*x509gost.Certificate, x509gost.SignFunc) {
 	t.Helper()
-	su, _ := suite.ByName(suiteName)
 	key, err := su.Generate(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -225,19 +224,28 @@ func twoSteps(t *testing.T, first, server *process, suiteName string, document [
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := x509gost.CreateCertificate(&x509gost.Template{
+	der, err := x509gost.CreateCertificate(&x509gost.Template{
 		Subject: name, SerialNumber: []byte{1}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}, nil, key.Public(), su, su, sign)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := x509gost.ParseCertificate(cert)
+	cert, err := x509gost.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cert, sign
+}
+
+// twoSteps signs with a key of the client's own: presign on one process, the key,
+// postsign on another or the same.
+func twoSteps(t *testing.T, first, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
+	t.Helper()
+	su, _ := suite.ByName(suiteName)
+	cert, sign := clientOfTwoSteps(t, su)
 	params := parameters{"IsDetached": "true", "CADESType": "BES"}
 	status, answer := first.call("POST", "/rest/api/signatures/presign", "", map[string]any{
-		"Document": document, "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": params,
+		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "CAdES", "SignatureParams": params,
 	})
 	var prepared struct {
 		HashValue []byte
@@ -267,5 +275,5 @@ func twoSteps(t *testing.T, first, server *process, suiteName string, document [
 	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
 		t.Errorf("an object that is spent is answered %d %s", status, answer)
 	}
-	judge(message, string(pemOf(parsed)))
+	judge(message, string(pemOf(cert)))
 }

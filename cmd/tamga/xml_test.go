@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -128,24 +127,10 @@ func TestXML(t *testing.T) {
 func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
-	key, err := su.Generate(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sign := func(d suite.Digest) ([]byte, error) { return su.Sign(rand.Reader, key, d) }
-	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "A client"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509gost.CreateCertificate(&x509gost.Template{
-		Subject: name, SerialNumber: []byte{1}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}, nil, key.Public(), su, su, sign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert, sign := clientOfTwoSteps(t, su)
 	params := parameters{"XMLDsigType": "XMLEnveloped"}
 	status, answer := server.call("POST", "/api/signatures/presign", "", map[string]any{
-		"Document": []byte(xmlDocument), "RawCertificate": cert, "SignatureType": "XMLDSig", "SignatureParams": params,
+		"Document": []byte(xmlDocument), "RawCertificate": cert.Raw, "SignatureType": "XMLDSig", "SignatureParams": params,
 	})
 	var prepared struct {
 		HashValue     []byte
@@ -161,15 +146,11 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	signed := server.signed("POST", "/api/signatures/postsign", "", map[string]any{
 		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "XMLDSig", "SignatureValue": value, "SignatureParams": params,
 	})
-	root, err := x509gost.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
 	file, roots := dir+"/two.xml", dir+"/two.pem"
 	if err := os.WriteFile(file, signed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(roots, pemOf(root), 0o600); err != nil {
+	if err := os.WriteFile(roots, pemOf(cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "valid" {
