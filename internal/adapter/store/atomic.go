@@ -16,7 +16,40 @@ const attempts = 12
 // transaction is what a context carries between Atomic and the statements in it.
 type transaction struct {
 	tx      *sql.Tx
-	spoiled error // a nested unit wanted a rollback, so the whole rolls back
+	changes *statements // of the pool of tx; nil where the driver keeps its own
+	spoiled error       // a nested unit wanted a rollback, so the whole rolls back
+}
+
+// begin opens a transaction on the pool of writers.
+func (db *DB) begin(ctx context.Context, level sql.IsolationLevel) (*transaction, error) {
+	if db.changes != nil {
+		db.changes.prepareWanted(ctx)
+	}
+	tx, err := db.write.BeginTx(ctx, db.isolation(level))
+	if err != nil {
+		return nil, fmt.Errorf("store: beginning a transaction: %w", err)
+	}
+	return &transaction{tx: tx, changes: db.changes}, nil
+}
+
+// ExecContext runs a statement that changes something.
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if t.changes != nil {
+		if s := t.changes.in(ctx, t.tx, query); s != nil {
+			return s.ExecContext(ctx, args...)
+		}
+	}
+	return t.tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext runs a statement that returns rows.
+func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if t.changes != nil {
+		if s := t.changes.in(ctx, t.tx, query); s != nil {
+			return s.QueryContext(ctx, args...)
+		}
+	}
+	return t.tx.QueryContext(ctx, query, args...)
 }
 
 type transactionKey struct{ db *DB }
@@ -58,12 +91,11 @@ func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) er
 }
 
 func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error) error {
-	tx, err := db.write.BeginTx(ctx, db.isolation(sql.LevelSerializable))
+	t, err := db.begin(ctx, sql.LevelSerializable)
 	if err != nil {
-		return fmt.Errorf("store: beginning a transaction: %w", err)
+		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing; the answer to give is known before it
-	t := &transaction{tx: tx}
+	defer t.tx.Rollback() // after a commit it does nothing; the answer to give is known before it
 	err = fn(db.within(ctx, t))
 	switch {
 	case t.spoiled != nil:
@@ -74,7 +106,7 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 	case !fault.Commits(err) || retryable(err):
 		return err
 	}
-	if cerr := tx.Commit(); cerr != nil {
+	if cerr := t.tx.Commit(); cerr != nil {
 		return fmt.Errorf("store: committing: %w", cerr)
 	}
 	return err

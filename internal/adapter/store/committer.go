@@ -39,6 +39,7 @@ type Committer struct {
 type unit struct {
 	ctx    context.Context
 	fn     func(context.Context) error
+	single bool // fn runs one statement
 	state  atomic.Int32
 	answer chan outcome // buffered: the committer never waits for a caller
 }
@@ -73,10 +74,21 @@ func newCommitter(db *DB) *Committer {
 // turn has come it is carried to the end, so an error of ctx always means that
 // nothing was written.
 func (c *Committer) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+	return c.do(&unit{ctx: ctx, fn: fn})
+}
+
+// single is Do for one statement. It needs no savepoint, which would cost more
+// than the statement: should it fail, the whole batch is done over one by one.
+func (c *Committer) single(ctx context.Context, fn func(ctx context.Context) error) error {
+	return c.do(&unit{ctx: ctx, fn: fn, single: true})
+}
+
+func (c *Committer) do(u *unit) error {
+	ctx := u.ctx
 	if c.db.transaction(ctx) != nil {
-		return c.db.Atomic(ctx, fn)
+		return c.db.Atomic(ctx, u.fn)
 	}
-	u := &unit{ctx: ctx, fn: fn, answer: make(chan outcome, 1)}
+	u.answer = make(chan outcome, 1)
 	if err := c.enter(u); err != nil {
 		return err
 	}
@@ -185,24 +197,28 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 	defer cancel()
 	defer func() { final = final || err != nil && ctx.Err() != nil }()
-	tx, err := c.db.write.BeginTx(ctx, c.db.isolation(sql.LevelReadCommitted))
+	t, err := c.db.begin(ctx, sql.LevelReadCommitted)
 	if err != nil {
-		return false, fmt.Errorf("store: beginning a transaction: %w", err)
+		return false, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer t.tx.Rollback() // after a commit it does nothing
 	if len(batch) == 1 {
-		keep, err := c.run(ctx, tx, batch[0], &outcomes[0])
+		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
 			return false, err
 		}
 	} else {
 		for i, u := range batch {
-			if err := c.runApart(ctx, tx, u, &outcomes[i]); err != nil {
+			once := c.runApart
+			if u.single {
+				once = c.runAmong
+			}
+			if err := once(ctx, t, u, &outcomes[i]); err != nil {
 				return false, err
 			}
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := t.tx.Commit(); err != nil {
 		return !retryable(err), fmt.Errorf("store: committing: %w", err)
 	}
 	return false, nil
@@ -210,14 +226,19 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 
 // run calls the function of a unit. An error means that the transaction itself
 // is no longer usable; the unit's own error is in its outcome.
-func (c *Committer) run(ctx context.Context, tx *sql.Tx, u *unit, o *outcome) (keep bool, err error) {
-	t := &transaction{tx: tx}
+func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *outcome) (keep bool, err error) {
+	t := &transaction{tx: batch.tx, changes: batch.changes}
 	// The values of the caller, but not its end: a driver that is interrupted
 	// in the middle of a statement gives up the connection and with it the
-	// work of all the others.
-	deadline, _ := ctx.Deadline()
-	uctx, cancel := context.WithDeadline(context.WithoutCancel(u.ctx), deadline)
-	defer cancel()
+	// work of all the others. SQLite cannot be interrupted where it could hang,
+	// in the file system, so there is nothing to watch for.
+	uctx := context.WithoutCancel(u.ctx)
+	if c.db.engine != sqliteEngine {
+		deadline, _ := ctx.Deadline()
+		var cancel context.CancelFunc
+		uctx, cancel = context.WithDeadline(uctx, deadline)
+		defer cancel()
+	}
 	func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -242,27 +263,37 @@ func (c *Committer) run(ctx context.Context, tx *sql.Tx, u *unit, o *outcome) (k
 	return fault.Commits(o.err), nil
 }
 
+// runAmong is run for a single statement among others. Its failure is an error,
+// because the transaction may not be usable after it.
+func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *outcome) error {
+	keep, err := c.run(ctx, t, u, o)
+	if err == nil && !keep {
+		err = errors.New("store: a statement of the batch failed")
+	}
+	return err
+}
+
 // runApart is run inside a savepoint.
-func (c *Committer) runApart(ctx context.Context, tx *sql.Tx, u *unit, o *outcome) error {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome) error {
+	if _, err := t.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
 		return fmt.Errorf("store: opening a savepoint: %w", err)
 	}
-	keep, err := c.run(ctx, tx, u, o)
+	keep, err := c.run(ctx, t, u, o)
 	if err != nil {
 		return err
 	}
 	if keep {
-		if _, err = tx.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
+		if _, err = t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
 			return nil
 		}
 		// PostgreSQL refuses when a statement of the unit had failed and the
 		// unit kept quiet about it. Its changes are gone, so that is the answer.
 		o.err = fmt.Errorf("store: keeping a unit: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
+	if _, err := t.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
 		return fmt.Errorf("store: undoing a unit: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
+	if _, err := t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
 	}
 	return nil

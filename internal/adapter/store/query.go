@@ -21,7 +21,7 @@ type row interface{ Scan(dest ...any) error }
 // querier gives the transaction of ctx, or the pool of readers.
 func (db *DB) querier(ctx context.Context) querier {
 	if t := db.transaction(ctx); t != nil {
-		return t.tx
+		return t
 	}
 	return db.queries
 }
@@ -31,8 +31,8 @@ func (db *DB) querier(ctx context.Context) querier {
 // changed" is how a one-time thing is spent.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
-	err := db.committer.Do(ctx, func(ctx context.Context) error {
-		res, err := db.transaction(ctx).tx.ExecContext(ctx, query, legible(args)...)
+	err := db.committer.single(ctx, func(ctx context.Context) error {
+		res, err := db.transaction(ctx).ExecContext(ctx, query, legible(args)...)
 		if err != nil {
 			return err
 		}
@@ -47,6 +47,10 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error
 
 // one reads the first row of a query; found is false when there is none.
 func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
+	if db.engine == sqliteEngine {
+		// A row is read in microseconds, and watching ctx meanwhile costs more.
+		ctx = context.WithoutCancel(ctx)
+	}
 	list, err := all(ctx, db, scan, query, args...)
 	if err != nil || len(list) == 0 {
 		return value, false, err
@@ -78,7 +82,7 @@ func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query st
 // returning runs one changing statement with a RETURNING clause and reads its
 // first row: in the transaction of ctx, otherwise through the committer.
 func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
-	err = db.committer.Do(ctx, func(ctx context.Context) error {
+	err = db.committer.single(ctx, func(ctx context.Context) error {
 		value, found, err = one(ctx, db, scan, query, args...)
 		return err
 	})

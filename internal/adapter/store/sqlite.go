@@ -61,7 +61,7 @@ func (db *DB) openSQLite(path string, readers int) error {
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
 	db.engine, db.write, db.read, db.path = sqliteEngine, write, read, path
-	db.queries = newStatements(read)
+	db.queries, db.changes = newStatements(read), newStatements(write)
 	return nil
 }
 

@@ -52,9 +52,10 @@ type Options struct {
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine    engine
-	write     *sql.DB // transactions and changes; one connection on SQLite
-	read      *sql.DB // single statements that change nothing
-	queries   querier // read, with its statements kept prepared where the driver does not
+	write     *sql.DB     // transactions and changes; one connection on SQLite
+	read      *sql.DB     // single statements that change nothing
+	queries   querier     // read, with its statements kept prepared where the driver does not
+	changes   *statements // of write; nil where the driver keeps statements prepared itself
 	now       func() time.Time
 	path      string // of the SQLite file
 	committer *Committer

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -45,8 +46,9 @@ type claims struct {
 
 // tokens makes and reads access tokens.
 type tokens struct {
-	signer jose.Signer
-	public map[string]*ecdsa.PublicKey
+	signer   jose.Signer
+	public   map[string]*ecdsa.PublicKey
+	verified verified
 }
 
 // newTokens signs with the first key and accepts all of them.
@@ -89,6 +91,30 @@ func (t *tokens) read(bearer, issuer, audience string, now time.Time) (claims, e
 	if len(bearer) > maxToken {
 		return claims{}, errors.New("auth: token: too long")
 	}
+	digest := sha256.Sum256([]byte(bearer))
+	c, found := t.verified.find(digest)
+	if !found {
+		var err error
+		if c, err = t.verify(bearer); err != nil {
+			return claims{}, err
+		}
+		t.verified.keep(digest, c)
+	}
+	switch {
+	case c.Issuer != issuer:
+		return claims{}, errors.New("auth: token: of another issuer")
+	case len(c.Audience) != 1 || c.Audience[0] != audience:
+		return claims{}, errors.New("auth: token: for another resource")
+	case c.Expiry == nil || !now.Before(c.Expiry.Time()):
+		return claims{}, errors.New("auth: token: expired")
+	case c.ID == "" || c.UserID == "":
+		return claims{}, errors.New("auth: token: without jti or nameid")
+	}
+	return c, nil
+}
+
+// verify checks the form and the signature of a token, which never change.
+func (t *tokens) verify(bearer string) (claims, error) {
 	token, err := jwt.ParseSigned(bearer, algorithms)
 	if err != nil {
 		return claims{}, errors.New("auth: token: not a JWT signed with ES256")
@@ -107,16 +133,6 @@ func (t *tokens) read(bearer, issuer, audience string, now time.Time) (claims, e
 	var c claims
 	if err := token.Claims(public, &c); err != nil {
 		return claims{}, errors.New("auth: token: wrong signature or claims of a wrong form")
-	}
-	switch {
-	case c.Issuer != issuer:
-		return claims{}, errors.New("auth: token: of another issuer")
-	case len(c.Audience) != 1 || c.Audience[0] != audience:
-		return claims{}, errors.New("auth: token: for another resource")
-	case c.Expiry == nil || !now.Before(c.Expiry.Time()):
-		return claims{}, errors.New("auth: token: expired")
-	case c.ID == "" || c.UserID == "":
-		return claims{}, errors.New("auth: token: without jti or nameid")
 	}
 	return c, nil
 }

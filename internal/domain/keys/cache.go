@@ -2,9 +2,11 @@ package keys
 
 import (
 	"bytes"
+	"crypto"
 	"sync"
 	"sync/atomic"
 
+	"tamga/gost/gost3410"
 	"tamga/pki/x509gost"
 )
 
@@ -17,12 +19,54 @@ const cacheSize = 4096
 type cache struct {
 	mu      sync.Mutex
 	entries map[int64]*entry
+	tables  int // entries with tabled set
 }
 
 // entry is one certificate.
 type entry struct {
+	id     int64
 	x509   *x509gost.Certificate
 	judged atomic.Pointer[judgement] // nil: not judged yet
+	checks atomic.Int32              // how often values were verified against it
+	table  atomic.Pointer[gost3410.PublicKey]
+	tabled bool // table is there or being made; guarded by cache.mu
+}
+
+// A key whose values are verified again and again gets a table of its own, 86 to
+// 516 KiB: its making pays after some thirty verifications.
+const (
+	tableAfter = 32
+	tableMost  = 128 // tables kept at a time, at most 65 MiB
+)
+
+// key is the public key to verify with.
+func (e *entry) key(c *cache) crypto.PublicKey {
+	if t := e.table.Load(); t != nil {
+		return t
+	}
+	public, ok := e.x509.PublicKey.(*gost3410.PublicKey)
+	if !ok || e.checks.Add(1) != tableAfter { // one of those who come makes it
+		return e.x509.PublicKey
+	}
+	if !c.reserve(e) {
+		e.checks.Store(0) // others may have gone by then
+		return public
+	}
+	t := public.Precompute()
+	e.table.Store(t)
+	return t
+}
+
+// reserve takes one of the tables for an entry.
+func (c *cache) reserve(e *entry) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tables == tableMost || c.entries[e.id] != e {
+		return false
+	}
+	c.tables++
+	e.tabled = true
+	return true
 }
 
 // entry finds the parsed form of a certificate by its number. The stored bytes
@@ -38,7 +82,7 @@ func (c *cache) entry(id int64, der []byte) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e = &entry{x509: cert}
+	e = &entry{id: id, x509: cert}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries == nil {
@@ -48,10 +92,19 @@ func (c *cache) entry(id int64, der []byte) (*entry, error) {
 		if len(c.entries) < cacheSize {
 			break
 		}
-		delete(c.entries, other)
+		c.remove(other)
 	}
+	c.remove(id)
 	c.entries[id] = e
 	return e, nil
+}
+
+// remove forgets an entry and its table.
+func (c *cache) remove(id int64) {
+	if e := c.entries[id]; e != nil && e.tabled {
+		c.tables--
+	}
+	delete(c.entries, id)
 }
 
 // find returns the entry of a certificate while it is kept.

@@ -60,7 +60,7 @@ func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocuments); err != nil {
 		return nil, err
 	}
-	by, err := s.signer(ctx, who, o.Certificate)
+	by, err := s.signer(ctx, who, o.Certificate, o.Items[0].Content)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,9 @@ func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, 
 	c, err := s.Keys.Resolve(ctx, who.UserID, "")
 	switch {
 	case err == nil:
-		return newIntake(s.Spool, c.X509.Suite.Hash), nil
+		in := newIntake(s.Spool, c.X509.Suite.Hash)
+		in.room.known = &known{certificate: c, at: s.Now()}
+		return in, nil
 	case fault.Is(err, fault.InvalidCertificate):
 		return newIntake(s.Spool, nil), nil // no default: the order must name one
 	}
@@ -115,7 +117,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
 		return nil, err
 	}
-	by, err := s.signer(ctx, who, o.Certificate)
+	by, err := s.signer(ctx, who, o.Certificate, o.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +147,18 @@ type signer struct {
 	at          time.Time
 }
 
-// signer finds and judges the certificate a caller names.
-func (s *Service) signer(ctx context.Context, who audit.Principal, identifier string) (*signer, error) {
+// signer finds and judges the certificate a caller names for a document.
+func (s *Service) signer(ctx context.Context, who audit.Principal, identifier string, content *Intake) (*signer, error) {
 	now := s.Now()
-	cert, err := s.Keys.Resolve(ctx, who.UserID, identifier)
-	if err != nil {
-		return nil, err
+	var cert *keys.Certificate
+	if identifier == "" || identifier == "0" {
+		cert = content.defaultCertificate(now)
+	}
+	if cert == nil {
+		var err error
+		if cert, err = s.Keys.Resolve(ctx, who.UserID, identifier); err != nil {
+			return nil, err
+		}
 	}
 	verdict, err := s.Keys.Judge(ctx, cert, now)
 	if err != nil {
@@ -164,7 +172,7 @@ func (s *Service) signer(ctx context.Context, who audit.Principal, identifier st
 // key that does not belong to the certificate.
 func (by *signer) check(d suite.Digest, value []byte) error {
 	c := by.certificate
-	if err := c.X509.Suite.Verify(c.X509.PublicKey, d, value); err != nil {
+	if err := c.Verify(d, value); err != nil {
 		return fmt.Errorf("signing: the value made with the key of certificate %d does not verify against it: %w", c.ID, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"sync"
 )
 
 const jsonType = "application/json; charset=utf-8"
@@ -128,7 +129,9 @@ func (c *counted) Write(p []byte) (int, error) {
 
 // encode writes the JSON string of a Stream.
 func (s Stream) encode(w io.Writer) error {
-	b := bufio.NewWriterSize(w, bufferSize)
+	b := answerBuffers.Get().(*bufio.Writer)
+	b.Reset(w)
+	defer func() { b.Reset(nil); answerBuffers.Put(b) }()
 	b.WriteByte('"')
 	e := base64.NewEncoder(base64.StdEncoding, b)
 	if _, err := s.WriteTo(e); err != nil {
@@ -140,6 +143,10 @@ func (s Stream) encode(w io.Writer) error {
 	b.WriteByte('"')
 	return b.Flush()
 }
+
+// answerBuffers are what answers are written through: one per request would be
+// most of what a request allocates.
+var answerBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
 // encodedLen is base64.StdEncoding.EncodedLen for lengths beyond 32 bits.
 func encodedLen(n int64) int64 { return (n + 2) / 3 * 4 }

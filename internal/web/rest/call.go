@@ -23,6 +23,7 @@ type call struct {
 	bodyOctets int64
 	quiet      bool // not worth a line in the log
 	after      []io.Closer
+	attempt    chan error // of an attempt being written beside the call; nil: none
 }
 
 type callKey struct{}

@@ -150,6 +150,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 
 	value, err := h.perform(ctx, call, &input{http: r, body: body, docs: docs})
+	if call.attempt != nil {
+		if e := <-call.attempt; e != nil && err == nil {
+			err = unrecorded(e)
+		}
+	}
 	var answer answer
 	if err == nil {
 		answer, err = prepare(value)
@@ -210,6 +215,12 @@ func (h *handler) admit(r *http.Request, call *call) error {
 			return err
 		}
 	}
+	if h.answerOnly {
+		call.attempt = make(chan error, 1)
+		e := h.entry(call, audit.Attempt, "")
+		go func() { call.attempt <- h.write(context.WithoutCancel(ctx), e) }()
+		return nil
+	}
 	if err := h.record(ctx, call, audit.Attempt, ""); err != nil {
 		return unrecorded(err)
 	}
@@ -233,21 +244,33 @@ func (h *handler) perform(ctx context.Context, call *call, in *input) (value any
 
 var errPanic = errors.New("rest: the operation panicked")
 
-// record writes one line of the journal. A client that is gone does not stop it.
+// record writes one line of the journal. A client that is gone does not keep an
+// outcome from being written.
 func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
-	if h.unjournaled {
-		return nil
+	e := h.entry(call, phase, outcome)
+	if phase == audit.Done {
+		ctx = context.WithoutCancel(ctx)
 	}
+	return h.write(ctx, e)
+}
+
+func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
 	e := audit.Entry{
 		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
 		Object: call.object, Remote: call.remote, Principal: call.who,
 	}
 	if phase == audit.Done {
-		e.Duration = time.Since(call.started)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), recording)
-		defer cancel()
+		e.Duration = e.At.Sub(call.started)
 	}
+	return e
+}
+
+func (h *handler) write(ctx context.Context, e audit.Entry) error {
+	if h.unjournaled {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recording)
+	defer cancel()
 	return h.gate.Audit.Record(ctx, e)
 }
 

@@ -37,6 +37,7 @@ type Route struct {
 	limit int64 // for size ownLimit
 
 	unjournaled, exact bool
+	answerOnly         bool
 	guard              func(remote string) error
 	call               func(ctx context.Context, in *input) (any, error)
 }
@@ -66,6 +67,15 @@ func (r Route) AtMost(n int64) Route {
 // its sender before anything of the body is read or written down.
 func (r Route) Guarded(guard func(remote string) error) Route {
 	r.guard = guard
+	return r
+}
+
+// AnswerOnly says that all a call changes is what it answers. The journal's line
+// of the attempt is then written while the call runs instead of before it: both
+// lines are durable before the answer, and nothing of the call outlives a crash
+// that loses them.
+func (r Route) AnswerOnly() Route {
+	r.answerOnly = true
 	return r
 }
 

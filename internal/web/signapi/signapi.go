@@ -72,8 +72,8 @@ func (a *API) Routes() []rest.Route {
 		}
 	}
 	return []rest.Route{
-		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large(),
-		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large(),
+		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly(),
+		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
 		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)),
