@@ -232,3 +232,24 @@ func (p *process) resetPeak() {
 		p.t.Skipf("the peak of resident memory cannot be reset here: %v", err)
 	}
 }
+
+// processorTime is what the process has taken of the processors, for itself and
+// in the kernel, in steps of 10 ms.
+func (p *process) processorTime() time.Duration {
+	p.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skipf("processor time cannot be read here: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(data), ") ") // the name may hold spaces
+	fields := strings.Fields(rest)
+	var ticks int64
+	for _, f := range fields[11:13] { // utime and stime, fields 14 and 15
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}

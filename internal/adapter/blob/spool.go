@@ -15,7 +15,10 @@ import (
 // Spool keeps the documents of requests under way as files of one directory.
 // Each file is unlinked as soon as it is open, so that nothing stays behind when
 // the process is killed.
-type Spool struct{ dir string }
+type Spool struct {
+	dir    string
+	direct bool // the file system takes writes past the page cache
+}
 
 var _ signing.Spool = (*Spool)(nil)
 
@@ -34,7 +37,27 @@ func NewSpool(dir string) (*Spool, error) {
 			return nil, fmt.Errorf("blob: clearing the spool directory: %w", err)
 		}
 	}
-	return &Spool{dir: dir}, nil
+	s := &Spool{dir: dir}
+	s.direct, err = s.takesDirect()
+	return s, err
+}
+
+// takesDirect finds out by writing a block: some file systems refuse at the opening
+// and some at the first write.
+func (s *Spool) takesDirect() (bool, error) {
+	f, err := os.CreateTemp(s.dir, pattern)
+	if err != nil {
+		return false, fmt.Errorf("blob: creating a spool file: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	direct := openDirect(f.Name())
+	if direct == nil {
+		return false, nil
+	}
+	defer direct.Close()
+	_, err = direct.WriteAt(*aligned(blockSize), 0)
+	return err == nil, nil
 }
 
 const pattern = "document-*.spool"
@@ -45,10 +68,17 @@ func (s *Spool) Create() (signing.SpoolFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob: creating a spool file: %w", err)
 	}
+	var direct *os.File
+	if s.direct {
+		direct = openDirect(f.Name())
+	}
 	// Another process that starts on the same directory may have cleared it already.
 	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		f.Close()
+		if direct != nil {
+			direct.Close()
+		}
 		return nil, fmt.Errorf("blob: unlinking a spool file: %w", err)
 	}
-	return f, nil
+	return &spoolFile{direct: direct, plain: f}, nil
 }

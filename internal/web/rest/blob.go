@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"sync"
 
+	fast "github.com/segmentio/asm/base64"
+
 	"tamga/internal/domain/fault"
 )
 
@@ -367,7 +369,7 @@ func (d *decoder) feed(p []byte) error {
 			if err := d.room(whole / 4 * 3); err != nil {
 				return err
 			}
-			n, err := base64.StdEncoding.Decode((*d.out)[d.n:], p[:whole])
+			n, err := fast.StdEncoding.Decode((*d.out)[d.n:], p[:whole])
 			if err == nil {
 				d.n += n
 				d.pos += int64(whole)

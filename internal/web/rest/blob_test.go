@@ -287,3 +287,35 @@ func BenchmarkBlob(b *testing.B) {
 		})
 	}
 }
+
+// FuzzDecoder holds the decoder of documents, which comes in pieces and in vector
+// instructions, against encoding/base64.
+func FuzzDecoder(f *testing.F) {
+	long := strings.Repeat("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo0", 40)
+	for _, s := range []string{"", "QQ==", "QUI=", "QUJD", long, long + "QQ==", long[:99] + "\r\n" + long[99:], long[:77] + "-" + long[78:], long + "=", "Q", "QQ==QQ==", "\x80QUJ"} {
+		f.Add(s, uint16(7))
+		f.Add(s, uint16(1000))
+	}
+	f.Fuzz(func(t *testing.T, text string, step uint16) {
+		want, wrong := base64.StdEncoding.DecodeString(strings.NewReplacer(" ", "", "\t", "").Replace(text))
+		var got bytes.Buffer
+		d := newDecoder(&got)
+		defer d.release()
+		for rest := []byte(text); len(rest) > 0; {
+			n := min(len(rest), int(step)+1)
+			if err := d.feed(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := d.finish(); err != nil {
+			t.Fatal(err)
+		}
+		if d.failed() != (wrong != nil) {
+			t.Fatalf("%q: refused %v, encoding/base64 says %v", text, d.failed(), wrong)
+		}
+		if wrong == nil && !bytes.Equal(got.Bytes(), want) {
+			t.Fatalf("%q: %q, want %q", text, got.Bytes(), want)
+		}
+	})
+}

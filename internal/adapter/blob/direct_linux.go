@@ -1,0 +1,16 @@
+package blob
+
+import (
+	"os"
+	"syscall"
+)
+
+// openDirect opens a file for writes past the page cache, or returns nil where the
+// file system has none.
+func openDirect(name string) *os.File {
+	f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_DIRECT, 0)
+	if err != nil {
+		return nil
+	}
+	return f
+}
