@@ -25,6 +25,25 @@ func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error
 	return ds[0], nil
 }
 
+// DigestsOf returns the digests of a whole document by each of the algorithms, in
+// the given order: those among known, or all by reading the document once.
+func DigestsOf(ctx context.Context, document Document, known []suite.Digest, hs []*suite.Hash) ([]suite.Digest, error) {
+	var have []suite.Digest
+	for _, h := range hs {
+		for _, d := range known {
+			if d.Hash == h && len(d.Sum) == h.Size {
+				have = append(have, d)
+				break
+			}
+		}
+	}
+	if len(have) == len(hs) {
+		return have, nil
+	}
+	size := document.Size()
+	return DigestAll(ctx, io.NewSectionReader(document, 0, size), size, hs...)
+}
+
 // DigestAll reads size octets once and returns their digest by each of the
 // algorithms, in the given order. Between chunks it looks at ctx. A reader that
 // ends early is io.ErrUnexpectedEOF, wrapped.

@@ -42,6 +42,8 @@ type Job struct {
 	// Digests were computed over the whole Document while it came in. A format
 	// takes the one whose algorithm fits and reads Document only without it.
 	Digests []suite.Digest
+	// OriginalDigests are the same for Original.
+	OriginalDigests []suite.Digest
 	// Certificate is the signer's.
 	Certificate *x509gost.Certificate
 	// Chain holds the issuers of Certificate, nearest first; it may end with the

@@ -101,7 +101,7 @@ func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Mes
 			beside = []suite.Digest{d}
 		} else {
 			var err error
-			if beside, err = digestDocument(ctx, job.Original, hashes); err != nil {
+			if beside, err = sig.DigestsOf(ctx, job.Original, job.OriginalDigests, hashes); err != nil {
 				return nil, err
 			}
 		}

@@ -41,6 +41,9 @@ const defaultBatchItems = 10_000
 // than processors are likely to be, since higher levels wait for other services.
 const parallel = 8
 
+// sideBySide is how many documents of a batch are hashed in one go.
+const sideBySide = 64
+
 // SignMany signs the items of a batch in their order. What is wrong with one item
 // is its outcome and leaves the others alone; what is wrong with the order as a
 // whole (type, certificate, PIN, policy), a client that hung up, and faults of
@@ -113,7 +116,22 @@ type work struct {
 // prepareMany prepares each item that is in order.
 func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
 	works := make([]work, len(items))
-	err := each(ctx, len(items), func(ctx context.Context, i int) error {
+	err := each(ctx, (len(items)+sideBySide-1)/sideBySide, func(_ context.Context, group int) error {
+		var signed []*Intake
+		for _, item := range items[group*sideBySide : min(len(items), (group+1)*sideBySide)] {
+			if item.Original.isEmpty() {
+				signed = append(signed, item.Content)
+			} else {
+				signed = append(signed, item.Original)
+			}
+		}
+		digestTogether(signed)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, len(items), func(ctx context.Context, i int) error {
 		item, w := &items[i], &works[i]
 		switch {
 		case item.Err != nil:

@@ -32,6 +32,10 @@ type SpoolFile interface {
 const (
 	memoryLimit = 256 << 10 // octets of one document
 	roomLimit   = 4 << 20   // octets of all documents of a request together
+	// smallLimit is up to which size a document is not hashed before its digest is
+	// asked for: that of a message to extend never is, and those of a batch are
+	// hashed side by side.
+	smallLimit = 64 << 10
 )
 
 // errIntakeState is a fault of the caller's code, never of the client's bytes.
@@ -84,7 +88,7 @@ type Intake struct {
 	spooled  bool
 	base     int64 // where the document begins in the room's file
 	size     int64
-	running  hash.Hash // until the document is large
+	running  hash.Hash // from smallLimit on, until the document is large
 	beside   *digester // from then on
 	digest   suite.Digest
 	finished bool
@@ -98,11 +102,7 @@ func newIntake(spool Spool, h *suite.Hash) *Intake {
 }
 
 func (r *room) intake() *Intake {
-	in := &Intake{room: r}
-	if r.hash != nil {
-		in.running, in.digest = r.hash.New(), suite.Digest{Hash: r.hash}
-	}
-	return in
+	return &Intake{room: r}
 }
 
 // Sibling opens room for another document of the same request. Siblings share
@@ -130,6 +130,16 @@ func (in *Intake) Write(p []byte) (int, error) {
 		in.room.memory -= n
 	}
 	in.size += n
+	if in.room.hash == nil || !in.spooled && in.size <= smallLimit {
+		return len(p), nil
+	}
+	if in.running == nil && in.beside == nil {
+		in.running = in.room.hash.New()
+		if !in.spooled {
+			in.running.Write(in.memory)
+			return len(p), nil
+		}
+	}
 	if in.running != nil && in.size > besideLimit {
 		in.beside, in.running = newDigester(in.running), nil
 	}
@@ -155,6 +165,10 @@ func (in *Intake) turnToSpool() error {
 	in.spooled, in.base = true, r.end
 	kept := in.memory
 	in.memory = nil
+	if r.hash != nil && in.running == nil {
+		in.running = r.hash.New()
+		in.running.Write(kept)
+	}
 	r.memory += int64(len(kept))
 	in.size = 0
 	if err := r.append(in, kept); err != nil {
@@ -195,9 +209,9 @@ func (in *Intake) Finish() error {
 	in.finished = true
 	switch {
 	case in.beside != nil:
-		in.digest.Sum = in.beside.finish()
+		in.digest = suite.Digest{Hash: in.room.hash, Sum: in.beside.finish()}
 	case in.running != nil:
-		in.digest.Sum = in.running.Sum(nil)
+		in.digest = suite.Digest{Hash: in.room.hash, Sum: in.running.Sum(nil)}
 	}
 	in.beside, in.running = nil, nil
 	return nil
@@ -260,10 +274,36 @@ func (in *Intake) Size() int64 { return in.size }
 
 // digests returns what was computed on the way in, in the form a sig.Job takes.
 func (in *Intake) digests() []suite.Digest {
+	if in.small() {
+		digestTogether([]*Intake{in})
+	}
 	if in.digest.Sum == nil {
 		return nil
 	}
 	return []suite.Digest{in.digest}
+}
+
+// small tells that the document is in memory and not hashed yet.
+func (in *Intake) small() bool {
+	return in.finished && !in.closed && in.room.hash != nil && in.digest.Sum == nil && !in.spooled
+}
+
+// digestTogether hashes those of the documents that are small, side by side. They
+// are of one request and so of one hash.
+func digestTogether(documents []*Intake) {
+	var waiting []*Intake
+	var messages [][]byte
+	for _, in := range documents {
+		if in != nil && in.small() {
+			waiting, messages = append(waiting, in), append(messages, in.memory)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	for i, d := range waiting[0].room.hash.SumMany(messages) {
+		waiting[i].digest = d
+	}
 }
 
 // isEmpty tells that there is no document.

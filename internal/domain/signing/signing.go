@@ -182,7 +182,6 @@ func (by *signer) check(d suite.Digest, value []byte) error {
 func (s *Service) job(t *terms, by *signer, content, original *Intake) *sig.Job {
 	job := &sig.Job{
 		Document:    content,
-		Digests:     content.digests(),
 		Certificate: by.certificate.X509,
 		Chain:       by.chain,
 		Params:      t.params,
@@ -190,7 +189,11 @@ func (s *Service) job(t *terms, by *signer, content, original *Intake) *sig.Job 
 		Evidence:    s.Evidence,
 	}
 	if original != nil {
-		job.Original = original
+		// What is signed is the original; the message around its other signatures
+		// is only read.
+		job.Original, job.OriginalDigests = original, original.digests()
+	} else {
+		job.Digests = content.digests()
 	}
 	return job
 }
