@@ -1,6 +1,9 @@
 package sig
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Fault is one parameter that is wrong.
 type Fault struct {
@@ -58,3 +61,16 @@ type ErrState struct{ Text string }
 
 // Error is "prepared state: text".
 func (e *ErrState) Error() string { return "prepared state: " + e.Text }
+
+// ErrRoom says that a signature does not fit into the room that was reserved for it
+// before it was made.
+type ErrRoom struct {
+	// Need is how many octets will do (Job.Room), with some to spare for evidence that
+	// is a little longer the next time.
+	Need int
+}
+
+// Error is "room: text".
+func (e *ErrRoom) Error() string {
+	return fmt.Sprintf("room: the signature needs more than was reserved for it; %d octets will do", e.Need)
+}

@@ -79,7 +79,8 @@ type Format interface {
 	Prepare(ctx context.Context, job *Job) (*Prepared, error)
 	// Finish puts a signature value, already verified by the caller, in place.
 	// When it returns, all that can fail but I/O has been done. The job is the
-	// one given to Prepare; a state that does not fit it is an *ErrState.
+	// one given to Prepare; a state that does not fit it is an *ErrState, a signature
+	// that does not fit into the room reserved an *ErrRoom.
 	Finish(ctx context.Context, job *Job, state, signature []byte) (Result, error)
 	Verifier
 }

@@ -13,6 +13,7 @@ package signing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -122,22 +123,36 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 		return nil, err
 	}
 	job := s.job(t, by, o.Content, o.Original)
-	prepared, err := t.format.Prepare(ctx, job)
-	if err != nil {
-		return nil, translate(err)
+	for again := false; ; again = true {
+		result, err := s.make(ctx, t.format, job, by, o.PIN)
+		var room *sig.ErrRoom
+		if !again && errors.As(err, &room) {
+			// A token or a chain larger than foreseen. Nobody has seen the first
+			// value, and the document it was for does not exist.
+			job.Room = room.Need
+			continue
+		}
+		if err != nil {
+			return nil, translate(err)
+		}
+		return result, nil
 	}
-	values, err := s.Keys.Sign(ctx, by.certificate, o.PIN, []suite.Digest{prepared.Digest})
+}
+
+// make goes once from the document to the signed one.
+func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by *signer, pin string) (Result, error) {
+	prepared, err := format.Prepare(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.Keys.Sign(ctx, by.certificate, pin, []suite.Digest{prepared.Digest})
 	if err != nil {
 		return nil, err
 	}
 	if err := by.check(prepared.Digest, values[0]); err != nil {
 		return nil, err
 	}
-	result, err := t.format.Finish(ctx, job, prepared.State, values[0])
-	if err != nil {
-		return nil, translate(err)
-	}
-	return result, nil
+	return format.Finish(ctx, job, prepared.State, values[0])
 }
 
 // signer is a certificate whose key we hold, found good at a time.

@@ -201,3 +201,31 @@ func TestCanary(t *testing.T) {
 		t.Error("the canary sings without randomness")
 	}
 }
+
+// tight is a format whose signature fits into a certain room and no less.
+type tight struct {
+	sig.Format
+	need int
+}
+
+func (f tight) Finish(ctx context.Context, job *sig.Job, state, signature []byte) (sig.Result, error) {
+	if job.Room < f.need {
+		return nil, &sig.ErrRoom{Need: min(f.need, 1000)}
+	}
+	return f.Format.Finish(ctx, job, state, signature)
+}
+
+// One step never fails for want of room: it signs once more, and only once more.
+func TestRoomIsMadeOnce(t *testing.T) {
+	for _, c := range []struct{ need, asked int }{{0, 1}, {1000, 2}, {5000, 2}} {
+		s, k := newService(t, suite.ECDSAP256)
+		s.Formats["GOST3410"] = tight{raw.New(), c.need}
+		_, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "GOST3410", Content: content(t, s, "document")})
+		if k.asked != c.asked || (err == nil) != (c.need <= 1000) {
+			t.Errorf("a signature of %d octets: the key was asked %d times, want %d; %v", c.need, k.asked, c.asked, err)
+		}
+		if err != nil && !fault.Is(err, fault.Failed) {
+			t.Errorf("%v, want the fault %s", err, fault.Failed)
+		}
+	}
+}

@@ -111,6 +111,8 @@ func isOverHash(p sig.Params) (bool, error) {
 // of them opens a connection.
 var stamped = map[string][]string{
 	"CADESType": {"T", "2", "XLT1", "1"},
+	"XAdESType": {"T", "2"},
+	"PDFFormat": {"CAdEST", "0", "CAdES", "1"},
 }
 
 func needsTimeStamp(p sig.Params) bool {
@@ -130,6 +132,7 @@ func translate(err error) error {
 	var params *sig.ErrParams
 	var document *sig.ErrDocument
 	var evidence *sig.ErrEvidence
+	var room *sig.ErrRoom
 	switch {
 	case errors.As(err, &params):
 		return fault.New(fault.InvalidSignatureParams, params.Error()).With(err)
@@ -141,6 +144,9 @@ func translate(err error) error {
 	case errors.As(err, &evidence):
 		// The specification has one code for what is no fault of the client.
 		return fault.New(fault.Failed, evidence.What+": "+evidence.Text).With(err)
+	case errors.As(err, &room):
+		// One step makes room and signs again, so this is the second of two.
+		return fault.New(fault.Failed, "the time stamp and the certificates around it are larger than the room kept for them in the document; prepare it again").With(err)
 	case errors.Is(err, chain.ErrRevoked):
 		return fault.New(fault.InvalidCertificate, err.Error()).With(err)
 	}

@@ -29,6 +29,10 @@ func TestStampAddress(t *testing.T) {
 		{map[string]string{"cadestype ": " xlt1", " tspAddress": " "}, map[string]string{"cadestype ": " xlt1", "TSPAddress": stampHere}},
 		{map[string]string{"CADESType": "1", "TSPAddress": stampHere}, map[string]string{"CADESType": "1", "TSPAddress": stampHere}},
 		{map[string]string{"CADESType": "2", "TSPAddress": other}, nil},
+		{map[string]string{"XAdESType": "T", "TSPAddress": other}, nil},
+		{map[string]string{"PDFFormat": "0", "TSPAddress": other}, nil},
+		{map[string]string{"PDFFormat": "cades", "TSPAddress": ""}, map[string]string{"PDFFormat": "cades", "TSPAddress": stampHere}},
+		{map[string]string{"PDFFormat": "CMS", "TSPAddress": other}, map[string]string{"PDFFormat": "CMS", "TSPAddress": other}},
 		{map[string]string{"CADESType": "t"}, nil},
 		{map[string]string{"CADESType": "XLT1"}, nil},
 	} {
@@ -58,6 +62,7 @@ func TestTranslate(t *testing.T) {
 		{&sig.ErrParams{Faults: []sig.Fault{{Key: "Hash", Text: "x"}}}, fault.InvalidSignatureParams},
 		{&sig.ErrDocument{What: "Document", Text: "is no message"}, fault.InvalidContent},
 		{&sig.ErrDocument{What: "Document", Text: "is no XML", OtherKind: true}, fault.Failed},
+		{&sig.ErrRoom{Need: 1}, fault.Failed},
 		{&sig.ErrEvidence{What: "time stamp", Text: "the service does not answer"}, fault.Failed},
 		{fmt.Errorf("revocation: %w", chain.ErrRevoked), fault.InvalidCertificate},
 	} {
