@@ -59,6 +59,11 @@ func (c *Check) Trust(ctx context.Context, signer *x509gost.Certificate, at time
 	return path, findings
 }
 
+// TrustAny is Trust for a certificate whatever its key is for.
+func (c *Check) TrustAny(ctx context.Context, certificate *x509gost.Certificate, at time.Time) ([]*x509gost.Certificate, []Finding) {
+	return c.trust(ctx, certificate, at, Found{}, nil)
+}
+
 // TrustTimeStamp is Trust for the certificate of a time-stamping authority at the
 // time its token says.
 func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certificate, at time.Time, found Found) ([]*x509gost.Certificate, []Finding) {
@@ -70,7 +75,7 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 		Roots:         c.Roots,
 		Intermediates: slices.Concat(c.Intermediates, found.Certificates),
 		CRLs:          slices.Concat(c.CRLs, found.CRLs),
-		OCSP:          found.OCSP,
+		OCSP:          slices.Concat(c.OCSP, found.OCSP),
 		At:            at,
 		Usage:         usage,
 	}

@@ -99,6 +99,25 @@ func (s *Service) format(signatureType string) (string, sig.Format, error) {
 		abbreviate(signatureType), strings.Join(names, ", "))
 }
 
+// types are the names behind the numbers of Signature.Type.
+var types = map[string]string{
+	"0": "XMLDSig",
+	"1": "GOST3410",
+	"2": "CAdES",
+	"3": "PDF",
+	"4": "MSOffice",
+	"5": "CMS",
+}
+
+// TypeName is the name of a type of signature that may be given by its number. A
+// name comes back as it is: Formats say which ones are served.
+func TypeName(text string) string {
+	if name, ok := types[text]; ok {
+		return name
+	}
+	return text
+}
+
 // isOverHash reads the parameter that policy needs before a format reads them all.
 func isOverHash(p sig.Params) (bool, error) {
 	r := p.Reader()

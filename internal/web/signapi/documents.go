@@ -37,17 +37,6 @@ type signature struct {
 	PinCode       rest.Text
 }
 
-// types are the names behind the numbers of Signature.Type. A name is passed on
-// as it is: the signer knows which ones it serves.
-var types = map[rest.Text]string{
-	"0": "XMLDSig",
-	"1": "GOST3410",
-	"2": "CAdES",
-	"3": "PDF",
-	"4": "MSOffice",
-	"5": "CMS",
-}
-
 // original is the one parameter that is a document.
 const original = "OriginalDocument"
 
@@ -94,13 +83,7 @@ func (a *API) signOne(ctx context.Context, content rest.Blob, s *signature) (any
 	return rest.Stream{Content: result}, nil
 }
 
-// typeName is the name of a type that may have come as a number.
-func typeName(t rest.Text) string {
-	if name, ok := types[t]; ok {
-		return name
-	}
-	return string(t)
-}
+func typeName(t rest.Text) string { return signing.TypeName(string(t)) }
 
 // intake opens a document of the request as what the surface gives room in.
 func intake(b interface{ Open() (rest.Sink, error) }) (*signing.Intake, error) {

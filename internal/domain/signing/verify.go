@@ -1,0 +1,284 @@
+package signing
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Verification judges documents signed by anybody, with any program.
+type Verification struct {
+	Formats map[string]sig.Format // as of Service
+	Now     func() time.Time
+	// Trust gives the anchors, the authorities that lead to them and the
+	// revocation lists at hand.
+	Trust func(ctx context.Context) (Trust, error)
+	// Evidence is asked for what a document does not bring along; nil judges by
+	// that and by Trust alone.
+	Evidence sig.Evidence
+}
+
+// Trust is what certificates are judged by.
+type Trust struct {
+	Roots, Intermediates []*x509gost.Certificate
+	CRLs                 []*x509gost.RevocationList
+}
+
+// VerifyOrder is one question. All but Type and Content may be absent.
+type VerifyOrder struct {
+	Type     string  // name of a format
+	Content  *Intake // the signed document, or the signature of a detached one
+	Original *Intake // the document a detached signature was made over, or its hash
+	// IsHash says that Original is a hash value, made with HashAlgorithm; without a
+	// name of an algorithm the ones of its length are tried.
+	IsHash        bool
+	HashAlgorithm string
+	Certificate   []byte // of the signer, DER, PEM or Base64: for formats that carry none
+}
+
+// Verdict is what is known of one signature.
+type Verdict struct {
+	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
+	Index        int    // among its siblings, from 0
+	Valid        bool
+	Message      string // why it is not valid, or what a reader should know; "" for nothing
+	Signer       *CertificateInfo
+	Level        string    // as of sig.Signature
+	Covers       string    // which bytes it speaks for
+	ClaimedTime  time.Time // by the signer; zero: none
+	StampedTime  time.Time // proven by a time stamp; zero: none
+}
+
+// CertificateInfo is a certificate in the words of the interface.
+type CertificateInfo struct {
+	DER                 []byte
+	Subject, Issuer     string
+	NotBefore, NotAfter time.Time
+	Serial, Thumbprint  string // hexadecimal, upper case; the thumbprint is SHA-1
+	KeyID               string // hexadecimal subjectKeyIdentifier; "" when absent
+}
+
+// Verify judges every signature of a document, countersignatures after the one
+// they stand on. Faults: content_required, invalid_content for what is no signed
+// document of this type, invalid_parameters.
+func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, error) {
+	if o.Content.isEmpty() {
+		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the signed document or the signature as Base64")
+	}
+	format, err := v.format(o.Type)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := v.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	check := &sig.Check{
+		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
+		At: v.Now(), Evidence: v.Evidence,
+	}
+	if len(o.Certificate) > 0 {
+		if check.Certificate, err = readAnyCertificate(o.Certificate); err != nil {
+			return nil, err
+		}
+	}
+	if o.Original.isEmpty() {
+		return judge(ctx, format, check)
+	}
+	if !o.IsHash {
+		check.Original = o.Original
+		return judge(ctx, format, check)
+	}
+	candidates, err := hashValues(o.Original, o.HashAlgorithm)
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []Verdict
+	for _, d := range candidates {
+		check.Hash = &d
+		if verdicts, err = judge(ctx, format, check); err != nil {
+			return nil, err
+		}
+		if len(verdicts) > 0 && verdicts[0].Valid {
+			break
+		}
+	}
+	return verdicts, nil
+}
+
+func (v *Verification) format(name string) (sig.Format, error) {
+	for known, f := range v.Formats {
+		if strings.EqualFold(known, name) {
+			return f, nil
+		}
+	}
+	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is not known: want XMLDSig, GOST3410, CAdES, CMS, PDF or MSOffice", abbreviate(name))
+}
+
+func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict, error) {
+	report, err := format.Verify(ctx, check)
+	if err != nil {
+		var document *sig.ErrDocument
+		var params *sig.ErrParams
+		switch {
+		case errors.As(err, &document):
+			return nil, fault.New(fault.InvalidContent, document.Error()).With(err)
+		case errors.As(err, &params):
+			return nil, fault.New(fault.InvalidParameters, params.Error()).With(err)
+		}
+		return nil, translate(err)
+	}
+	verdicts := verdictsOf(nil, report.Signatures, "")
+	whole, broken := words(report.Findings)
+	if len(verdicts) == 0 {
+		if whole == "" {
+			whole = "there is no signature in the document"
+		}
+		return []Verdict{{Message: whole}}, nil
+	}
+	for i := range verdicts {
+		verdicts[i].Valid = verdicts[i].Valid && !broken
+		verdicts[i].Message = strings.TrimPrefix(verdicts[i].Message+"; "+whole, "; ")
+		verdicts[i].Message = strings.TrimSuffix(verdicts[i].Message, "; ")
+	}
+	return verdicts, nil
+}
+
+func verdictsOf(list []Verdict, signatures []sig.Signature, parent string) []Verdict {
+	for i := range signatures {
+		s := &signatures[i]
+		v := Verdict{
+			Index: i, ParentID: parent, ID: strconv.Itoa(i),
+			Valid: s.Valid(), Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime,
+		}
+		if parent != "" {
+			v.ID = parent + "." + v.ID
+		}
+		v.Message, _ = words(s.Findings)
+		if s.Signer != nil {
+			v.Signer = DescribeCertificate(s.Signer)
+		}
+		for _, stamp := range s.TimeStamps {
+			if stamp.Valid() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
+				v.StampedTime = stamp.Time
+			}
+		}
+		list = append(list, v)
+		list = verdictsOf(list, s.Countersigners, v.ID)
+	}
+	return list
+}
+
+// words joins what the findings say, the fatal ones first.
+func words(findings []sig.Finding) (text string, fatal bool) {
+	var grave, others []string
+	for _, f := range findings {
+		if f.Fatal {
+			grave = append(grave, f.Text)
+		} else {
+			others = append(others, f.Text)
+		}
+	}
+	return strings.Join(append(grave, others...), "; "), len(grave) > 0
+}
+
+// JudgeCertificate says whether a certificate leads to a trust anchor and may be
+// relied on now.
+func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (Verdict, error) {
+	if content.isEmpty() {
+		return Verdict{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the certificate as Base64")
+	}
+	if content.Size() > 1<<20 {
+		return Verdict{}, fault.New(fault.InvalidContent, "the certificate is larger than 1 MiB")
+	}
+	der := make([]byte, content.Size())
+	if n, err := content.ReadAt(der, 0); n < len(der) {
+		return Verdict{}, fmt.Errorf("signing: reading a certificate: %w", err)
+	}
+	c, err := readAnyCertificate(der)
+	if err != nil {
+		return Verdict{}, fault.New(fault.InvalidContent, "Content is no certificate: want X.509 in DER or PEM").With(err)
+	}
+	trust, err := v.Trust(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	check := &sig.Check{Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs, At: v.Now(), Evidence: v.Evidence}
+	_, findings := check.TrustAny(ctx, c, check.At)
+	text, fatal := words(findings)
+	return Verdict{ID: "0", Valid: !fatal, Message: text, Signer: DescribeCertificate(c)}, nil
+}
+
+// DescribeCertificate words a certificate.
+func DescribeCertificate(c *x509gost.Certificate) *CertificateInfo {
+	return &CertificateInfo{
+		DER: c.Raw, Subject: c.Subject.String(), Issuer: c.Issuer.String(),
+		NotBefore: c.NotBefore, NotAfter: c.NotAfter,
+		Serial: strings.ToUpper(c.SerialHex()), Thumbprint: strings.ToUpper(c.Thumbprint()),
+		KeyID: fmt.Sprintf("%X", c.SubjectKeyID),
+	}
+}
+
+// readAnyCertificate reads DER, PEM or the Base64 of either.
+func readAnyCertificate(data []byte) (*x509gost.Certificate, error) {
+	data = bytes.TrimSpace(data)
+	if block, _ := pem.Decode(data); block != nil {
+		data = block.Bytes
+	} else if len(data) > 0 && data[0] != 0x30 {
+		if der, err := base64.StdEncoding.AppendDecode(nil, bytes.Join(bytes.Fields(data), nil)); err == nil {
+			data = der
+		}
+	}
+	c, err := x509gost.ParseCertificate(bytes.Clone(data))
+	if err != nil {
+		return nil, fault.New(fault.InvalidParameters, "Certificate is no X.509 certificate: send it in DER or PEM as Base64").With(err)
+	}
+	return c, nil
+}
+
+// hashValues are the digests that a hash value may stand for.
+func hashValues(value *Intake, algorithm string) ([]suite.Digest, error) {
+	if value.Size() > 64 {
+		return nil, fault.New(fault.InvalidParameters, "Source is longer than any hash value: leave VerifyParams.Hash out if it is the document")
+	}
+	sum := make([]byte, value.Size())
+	if n, err := value.ReadAt(sum, 0); n < len(sum) {
+		return nil, fmt.Errorf("signing: reading a hash value: %w", err)
+	}
+	if algorithm != "" {
+		h, ok := suite.HashByName(algorithm)
+		if !ok {
+			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is not known: want, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
+		}
+		if len(sum) != h.Size {
+			return nil, fault.Newf(fault.InvalidParameters, "Source has %d octets, a value of %s has %d", len(sum), h.Name, h.Size)
+		}
+		return []suite.Digest{{Hash: h, Sum: sum}}, nil
+	}
+	var list []suite.Digest
+	for _, su := range suite.All() {
+		d := suite.Digest{Hash: su.Hash, Sum: sum}
+		known := false
+		for _, other := range list {
+			known = known || other.Hash == d.Hash
+		}
+		if !known && su.Hash.Size == len(sum) {
+			list = append(list, d)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fault.Newf(fault.InvalidParameters, "Source has %d octets, which no hash value has that is known here", len(sum))
+	}
+	return list, nil
+}

@@ -1,0 +1,301 @@
+// Package svsapi owns the door of the verification service: it turns the names and
+// forms of the interface's requests into questions of the domain and the verdicts
+// into its answers. Nobody signs in here: what is asked is whether somebody else's
+// signature holds.
+package svsapi
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// Verifier judges; see [signing.Verification].
+type Verifier interface {
+	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error)
+	JudgeCertificate(ctx context.Context, content *signing.Intake) (signing.Verdict, error)
+}
+
+// Rules bound what strangers may ask.
+type Rules struct {
+	// Admit refuses the address of a caller that comes too often; nil admits all.
+	Admit func(remote string) error
+	// Limit bounds a request, in octets of its body.
+	Limit int64
+	// Types are the types of signature that are judged, as the interface names them.
+	Types []string
+}
+
+// API serves a verifier.
+type API struct {
+	verifier Verifier
+	rules    Rules
+}
+
+// New returns the API. The surface it is mounted on gives room for documents as
+// *signing.Intake.
+func New(v Verifier, r Rules) *API { return &API{verifier: v, rules: r} }
+
+// Routes are the operations of this door, below {svs_url}/api.
+func (a *API) Routes() []rest.Route {
+	open := func(r rest.Route) rest.Route {
+		if a.rules.Admit != nil {
+			r = r.Guarded(a.rules.Admit)
+		}
+		return r.AtMost(a.rules.Limit)
+	}
+	return []rest.Route{
+		open(rest.Handle("POST /signatures", "VerifySignature", rest.Anyone, a.signatures)),
+		open(rest.Handle("POST /signatures/signersInfo", "GetSignersInfo", rest.Anyone, a.signersInfo)),
+		open(rest.Handle("POST /signatures/signersinfo", "GetSignersInfo", rest.Anyone, a.signersInfo)),
+		open(rest.Handle("POST /certificates", "VerifyCertificate", rest.Anyone, a.certificates)),
+		open(rest.Handle("GET /policy", "GetVerificationPolicy", rest.Anyone, a.policy)),
+	}
+}
+
+type question struct {
+	Body struct {
+		SignatureType rest.Text
+		Content       rest.Blob
+		Source        rest.Blob
+		Certificate   rest.Blob
+		VerifyParams  map[string]rest.Text
+
+		CertVerifiersPluginsIDs rest.Unread `json:"CertVerifiersPluginsIds"` // there is one way certificates are judged
+	}
+}
+
+// schema are the names behind the numbers of VerifyParams.
+var schema = map[string]string{"0": "signatureid", "1": "signatureindex", "3": "hash"}
+
+// params are VerifyParams by their names in lower case.
+func (q *question) params() (map[string]string, error) {
+	params := make(map[string]string, len(q.Body.VerifyParams))
+	for key, value := range q.Body.VerifyParams {
+		name := strings.ToLower(strings.TrimSpace(key))
+		if n, ok := schema[name]; ok {
+			name = n
+		}
+		if _, twice := params[name]; twice {
+			return nil, fault.Newf(fault.InvalidParameters, "VerifyParams: %.64q is given twice, in different spellings", key)
+		}
+		params[name] = strings.TrimSpace(string(value))
+	}
+	return params, nil
+}
+
+// yes reads a truth value: true and 1 in any form the clients use.
+func yes(params map[string]string, name string) (bool, error) {
+	switch strings.ToLower(params[name]) {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	}
+	return false, fault.Newf(fault.InvalidParameters, "VerifyParams: %s: want true or false", name)
+}
+
+func (q *question) order(params map[string]string) (*signing.VerifyOrder, error) {
+	o := &signing.VerifyOrder{Type: signing.TypeName(string(q.Body.SignatureType)), HashAlgorithm: params["hashalgorithm"]}
+	var err error
+	if o.IsHash, err = yes(params, "hash"); err != nil {
+		return nil, err
+	}
+	if o.Content, err = intake(q.Body.Content); err != nil {
+		return nil, err
+	}
+	if o.Original, err = intake(q.Body.Source); err != nil {
+		return nil, err
+	}
+	text, err := q.Body.Certificate.Text()
+	if err != nil {
+		return nil, err
+	}
+	o.Certificate = []byte(text)
+	return o, nil
+}
+
+// intake opens a document of the request; nil for an empty one.
+func intake(b rest.Blob) (*signing.Intake, error) {
+	if b.Empty() {
+		return nil, nil
+	}
+	sink, err := b.Open()
+	if err != nil {
+		return nil, err
+	}
+	return sink.(*signing.Intake), nil
+}
+
+// verdict is the answer for one signer. Clients join Message and decode
+// SignerCertificate without looking, so both are always text.
+type verdict struct {
+	Result                bool
+	Message               string
+	SignerCertificate     string
+	SignerCertificateInfo *certificateInfo
+	SignatureInfo         *signatureInfo
+}
+
+type certificateInfo struct {
+	SubjectName, IssuerName, NotBefore, NotAfter, SerialNumber, Thumbprint, KeyIdentifier string
+}
+
+type signatureInfo struct {
+	CAdESType        string
+	LocalSigningTime *string
+	TimeStampTime    *string
+	Covers           string
+}
+
+func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
+	params, err := q.params()
+	if err != nil {
+		return nil, err
+	}
+	order, err := q.order(params)
+	if err != nil {
+		return nil, err
+	}
+	// Refused rather than ignored: whoever asks for these counts on them.
+	for _, name := range []string{"extractcontent", "verifypkcs7"} {
+		if asked, err := yes(params, name); err != nil {
+			return nil, err
+		} else if asked && name == "extractcontent" {
+			return nil, fault.New(fault.InvalidParameters, "VerifyParams: ExtractContent is not served: the document is in what you sent")
+		}
+	}
+	every, err := yes(params, "verifyall")
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.verifier.Verify(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	if found, err = chosen(found, params, every); err != nil {
+		return nil, err
+	}
+	answers := make([]verdict, len(found))
+	for i, v := range found {
+		answers[i] = answer(v)
+		answers[i].SignatureInfo = &signatureInfo{CAdESType: v.Level, LocalSigningTime: moment(v.ClaimedTime), TimeStampTime: moment(v.StampedTime), Covers: v.Covers}
+	}
+	return answers, nil
+}
+
+// chosen keeps the signature that is asked about; all of them when none is named
+// or VerifyAll is given.
+func chosen(found []signing.Verdict, params map[string]string, every bool) ([]signing.Verdict, error) {
+	id := params["signatureid"]
+	if id == "" {
+		id = params["signatureindex"] // the top signatures have their index as id
+	}
+	if id == "" || every {
+		return found, nil
+	}
+	i := slices.IndexFunc(found, func(v signing.Verdict) bool { return v.ID == id })
+	if i < 0 {
+		return nil, fault.Newf(fault.InvalidParameters, "there is no signature %.64q in the document: SignatureIndex counts from 0, SignatureId is as signersInfo gives it", id)
+	}
+	return found[i : i+1], nil
+}
+
+func answer(v signing.Verdict) verdict {
+	r := verdict{Result: v.Valid, Message: v.Message}
+	if v.Signer != nil {
+		r.SignerCertificate = base64.StdEncoding.EncodeToString(v.Signer.DER)
+		r.SignerCertificateInfo = describe(v.Signer)
+	}
+	return r
+}
+
+func describe(c *signing.CertificateInfo) *certificateInfo {
+	if c == nil {
+		return nil
+	}
+	return &certificateInfo{
+		SubjectName: c.Subject, IssuerName: c.Issuer,
+		NotBefore: *moment(c.NotBefore), NotAfter: *moment(c.NotAfter),
+		SerialNumber: c.Serial, Thumbprint: c.Thumbprint, KeyIdentifier: c.KeyID,
+	}
+}
+
+// moment is a time as text; nil for none.
+func moment(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format(time.RFC3339)
+	return &s
+}
+
+type signer struct {
+	ID                    string `json:"Id"`
+	Index                 int
+	ParentID              *string `json:"ParentId"`
+	SignerCertificateInfo *certificateInfo
+}
+
+type signers struct{ SignerInfoList []signer }
+
+func (a *API) signersInfo(ctx context.Context, q question) (signers, error) {
+	params, err := q.params()
+	if err != nil {
+		return signers{}, err
+	}
+	order, err := q.order(params)
+	if err != nil {
+		return signers{}, err
+	}
+	found, err := a.verifier.Verify(ctx, order)
+	if err != nil {
+		return signers{}, err
+	}
+	list := signers{SignerInfoList: []signer{}}
+	for _, v := range found {
+		if v.ID == "" {
+			continue // nobody signed
+		}
+		s := signer{ID: v.ID, Index: v.Index, SignerCertificateInfo: describe(v.Signer)}
+		if v.ParentID != "" {
+			s.ParentID = &v.ParentID
+		}
+		list.SignerInfoList = append(list.SignerInfoList, s)
+	}
+	return list, nil
+}
+
+type certificateQuestion struct {
+	Body struct {
+		Content                 rest.Blob
+		CertVerifiersPluginsIDs rest.Unread `json:"CertVerifiersPluginsIds"`
+	}
+}
+
+func (a *API) certificates(ctx context.Context, q certificateQuestion) (verdict, error) {
+	content, err := intake(q.Body.Content)
+	if err != nil {
+		return verdict{}, err
+	}
+	v, err := a.verifier.JudgeCertificate(ctx, content)
+	if err != nil {
+		return verdict{}, err
+	}
+	return answer(v), nil
+}
+
+type policyAnswer struct {
+	SignatureTypes []string
+	MaxRequestSize int64
+}
+
+func (a *API) policy(context.Context, struct{}) (policyAnswer, error) {
+	return policyAnswer{SignatureTypes: a.rules.Types, MaxRequestSize: a.rules.Limit}, nil
+}
