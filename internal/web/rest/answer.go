@@ -25,6 +25,9 @@ type Content interface {
 	io.WriterTo
 }
 
+// Redirect answers 302 with an address to go on at.
+type Redirect struct{ Location string }
+
 // Stream answers Content as one JSON string with its Base64, encoded while it is
 // written.
 type Stream struct{ Content }
@@ -39,12 +42,20 @@ type File struct {
 	Type string // media type; empty is application/octet-stream
 }
 
+// Page answers HTML.
+type Page struct {
+	Content
+	Policy string // Content-Security-Policy in the place of the one that forbids everything
+}
+
 // answer is a success that can fail at nothing but the connection.
 type answer struct {
-	kind string // Content-Type; "" is no body
-	name string
-	size int64
-	to   func(w io.Writer) error
+	kind     string // Content-Type; "" is no body
+	name     string
+	location string // "" is no redirect
+	policy   string // Content-Security-Policy; "" is that of Secured
+	size     int64
+	to       func(w io.Writer) error
 }
 
 // prepare turns the value of a handler into an answer.
@@ -52,6 +63,8 @@ func prepare(value any) (answer, error) {
 	switch v := value.(type) {
 	case None:
 		return answer{to: func(io.Writer) error { return nil }}, nil
+	case Redirect:
+		return answer{location: v.Location, to: func(io.Writer) error { return nil }}, nil
 	case Stream:
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
@@ -62,6 +75,11 @@ func prepare(value any) (answer, error) {
 			return answer{}, fmt.Errorf("rest: an answer without content")
 		}
 		return answer{kind: jsonType, size: v.Size(), to: func(w io.Writer) error {
+			_, err := v.WriteTo(w)
+			return err
+		}}, nil
+	case Page:
+		return answer{kind: "text/html; charset=utf-8", policy: v.Policy, size: v.Size(), to: func(w io.Writer) error {
 			_, err := v.WriteTo(w)
 			return err
 		}}, nil
@@ -96,11 +114,19 @@ func (a answer) send(w http.ResponseWriter) error {
 	if a.kind != "" {
 		w.Header().Set("Content-Type", a.kind)
 	}
+	if a.policy != "" {
+		w.Header().Set("Content-Security-Policy", a.policy)
+	}
 	if a.name != "" {
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.name}))
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(a.size, 10))
-	w.WriteHeader(http.StatusOK)
+	status := http.StatusOK
+	if a.location != "" {
+		w.Header().Set("Location", a.location)
+		status = http.StatusFound
+	}
+	w.WriteHeader(status)
 	conn := http.NewResponseController(w)
 	out := &counted{w: &steady{w: w, conn: conn}}
 	if err := a.to(out); err != nil {

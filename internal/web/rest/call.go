@@ -16,6 +16,7 @@ type call struct {
 	id         string
 	route      string // name of the route; "" until one was found
 	remote     string
+	peer       [][]byte // certificates the client proved in a handshake, DER, its own first
 	who        audit.Principal
 	object     string
 	outcome    string

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 // statuses lists the codes that are not 400.
 var statuses = map[string]int{
 	fault.Unauthorized:    http.StatusUnauthorized,
+	fault.UserNotFound:    http.StatusNotFound,
 	fault.AccessDenied:    http.StatusForbidden,
 	fault.NotFound:        http.StatusNotFound,
 	fault.TooLarge:        http.StatusRequestEntityTooLarge,
@@ -41,6 +43,10 @@ type Failure struct {
 	Error       string `json:"error"`   // the code
 	Description string `json:"error_description"`
 }
+
+// sentences are the Messages that existing clients expect where the code will
+// not do.
+var sentences = map[string]string{fault.UserNotFound: "User not found"}
 
 // internal is the answer to what is not a fault; the sentence is the specification's.
 var internal = Failure{Message: "An error has occurred", Error: outcomeInternal, Description: "An error has occurred"}
@@ -89,7 +95,7 @@ func fail(w http.ResponseWriter, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	writeJSON(w, status, Failure{Message: f.Code, Error: f.Code, Description: f.Message})
+	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
 }
 
 // writeJSON answers a small value. Errors of the connection are the client's loss.

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +17,19 @@ type Form map[string][]string
 func (f Form) Get(name string) string {
 	if v := f[name]; len(v) > 0 {
 		return v[0]
+	}
+	return ""
+}
+
+// Fold is Get without regard to letter case where the exact name is absent.
+func (f Form) Fold(name string) string {
+	if v, ok := f[name]; ok {
+		return v[0]
+	}
+	for _, other := range slices.Sorted(maps.Keys(f)) {
+		if strings.EqualFold(other, name) {
+			return f[other][0]
+		}
 	}
 	return ""
 }

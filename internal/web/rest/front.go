@@ -7,6 +7,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -20,10 +21,10 @@ import (
 )
 
 // Front is what every request meets first, outermost first: its id, its log line
-// and metrics, the net for panics, security headers, and error bodies for what
-// no route serves.
+// and metrics, the net for panics, security headers, the certificate of its client,
+// and error bodies for what no route serves.
 func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler {
-	return Identifiable(Observed(Recovered(Secured(Routed(mux)), log), log, metrics))
+	return Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics))
 }
 
 // Identifiable gives each request an id, or takes a sane one the client sent, and
@@ -78,7 +79,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 				slog.String("request_id", call.id), slog.String("method", method(r)), slog.String("route", route),
 				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Duration("duration", took),
 				slog.Int64("bytes_in", call.bodyOctets), slog.Int64("bytes_out", out.n),
-				slog.String("login", call.who.Login), slog.String("remote", remote(r)))
+				slog.String("login", call.who.Login), slog.String("remote", cmp.Or(call.remote, remote(r))))
 		}()
 		next.ServeHTTP(out, r.WithContext(ctx))
 	})
@@ -164,6 +165,12 @@ func Secured(next http.Handler) http.Handler {
 // 405 with the methods that are allowed.
 func Routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hasDots(r.URL.Path) {
+			_, call := callOf(r.Context())
+			call.outcome = fault.NotFound
+			fail(w, fault.New(fault.NotFound, "there is nothing at this address: it has a segment . or .."))
+			return
+		}
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -185,6 +192,17 @@ func Routed(mux *http.ServeMux) http.Handler {
 			fail(w, fault.New(fault.NotFound, "there is nothing at this address: letter case counts in paths"))
 		}
 	})
+}
+
+// hasDots reports whether a decoded path has a segment . or .. in it. Clients of ours
+// send none; who does tries to make a proxy in front and us read two addresses.
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // probe learns what the mux would say.

@@ -60,6 +60,10 @@ func (l Limits) of(r Route) int64 {
 type Gate struct {
 	// Identify turns a bearer token into its owner. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
+	// IdentifyPeer turns the certificates of a client (see PeerCertificates) into
+	// their owner, for requests without a token. nil: a certificate is no
+	// identity here. The fault is invalid_token.
+	IdentifyPeer func(ctx context.Context, certificates [][]byte) (audit.Principal, error)
 	// Permit judges rights other than Anyone and SignedIn. value gives the parts
 	// of the path, such as the user an operator wants to act on.
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
@@ -124,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
 	r = r.WithContext(ctx)
 	call.route = h.Name
-	call.remote = remote(r)
+	call.remote = cmp.Or(call.remote, remote(r)) // a front end told whose request it is
 	call.started = time.Now()
 
 	if r.ContentLength > h.limit {
@@ -195,11 +199,7 @@ func (h *handler) admit(r *http.Request, call *call) error {
 		}
 	}
 	if h.Right != Anyone {
-		token, ok := bearer(r.Header.Get("Authorization"))
-		if !ok {
-			return fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
-		}
-		who, err := h.gate.Identify(ctx, token)
+		who, err := h.identify(ctx, r, call)
 		if err != nil {
 			return err
 		}
@@ -225,6 +225,18 @@ func (h *handler) admit(r *http.Request, call *call) error {
 		return unrecorded(err)
 	}
 	return nil
+}
+
+// identify finds out who calls: by the token, or without one by the certificate.
+func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (audit.Principal, error) {
+	header := r.Header.Get("Authorization")
+	if token, ok := bearer(header); ok {
+		return h.gate.Identify(ctx, token)
+	}
+	if header == "" && h.gate.IdentifyPeer != nil && len(call.peer) > 0 {
+		return h.gate.IdentifyPeer(ctx, call.peer)
+	}
+	return audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
 }
 
 func unrecorded(err error) error {

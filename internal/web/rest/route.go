@@ -96,6 +96,13 @@ func (r Route) Exact() Route {
 	return r
 }
 
+// Also is the same operation under another method, for a table that has one row
+// for POST and one for PATCH.
+func (r Route) Also(method string) Route {
+	r.Method = method
+	return r
+}
+
 // input is what a request brings.
 type input struct {
 	http *http.Request
@@ -109,7 +116,7 @@ type input struct {
 // Req is a struct. Its fields say where they come from: `path:"id"`, `query:"x"`,
 // `header:"X"`, or the field is named Body and is the JSON value of the body (any
 // type; [Blob], [Document], [Text] and [Unread] are understood anywhere inside), a
-// [Form] or [Octets]. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
+// [Form] or [Octets]; a [Raw] beside it is the body as it is. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
 // an interface where an operation answers in more than one way. Handle panics
 // when Req cannot be bound, since that is a fault of the program.
 func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
@@ -140,8 +147,16 @@ func compileRequest(t reflect.Type, route, path string) part {
 	}
 	var parts []part
 	body := part(nil)
+	var raw, place reflect.StructField
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Type == rawType {
+			raw = f
+			continue
+		}
+		if f.Name == "Body" {
+			place = f
+		}
 		p := compilePart(f, route, path)
 		indexed := func(in *input, v reflect.Value) error { return p(in, v.Field(i)) }
 		if f.Name == "Body" {
@@ -149,6 +164,9 @@ func compileRequest(t reflect.Type, route, path string) part {
 		} else {
 			parts = append(parts, indexed)
 		}
+	}
+	if raw.Type != nil {
+		body = compileRaw(raw, place, route, body)
 	}
 	if body != nil {
 		parts = append(parts, body) // what is cheap to refuse is refused first
@@ -182,7 +200,7 @@ func compilePart(f reflect.StructField, route, path string) part {
 		read func(r *http.Request, name string) string
 	}{
 		{"path", (*http.Request).PathValue},
-		{"query", func(r *http.Request, name string) string { return parseForm(r.URL.RawQuery).Get(name) }},
+		{"query", func(r *http.Request, name string) string { return parseForm(r.URL.RawQuery).Fold(name) }},
 		{"header", func(r *http.Request, name string) string { return r.Header.Get(name) }},
 	} {
 		name, ok := f.Tag.Lookup(source.tag)

@@ -13,8 +13,10 @@ import (
 )
 
 // signRequest is the signing request of the specification, of one document or of
-// many. Documents that are there and empty mean nothing.
+// many. Documents that are there and empty mean nothing. With the header the body
+// is the document itself.
 type signRequest struct {
+	Raw  rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 	Body struct {
 		Content   rest.Blob
 		Name      rest.Unread // allowed and ignored
@@ -48,10 +50,13 @@ const attributes = "AuthenticatedAttributes"
 func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
 	body := &r.Body
 	many := len(body.Documents) > 0
+	raw := r.Raw.Present()
 	switch {
+	case raw && (many || !body.Content.Empty()):
+		return nil, fault.New(fault.InvalidParameters, "with the header CPDSS-OPERATION-PARAMS the body is the document: leave Content and Documents out of the header")
 	case many && !body.Content.Empty():
 		return nil, fault.New(fault.InvalidParameters, "Content and Documents are both given: send one document as Content, or many as Documents")
-	case !many && body.Content.Empty():
+	case !many && !raw && body.Content.Empty():
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	case body.Signature == nil:
 		return nil, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
@@ -60,10 +65,16 @@ func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
 	if many {
 		return a.signMany(ctx, body.Documents, body.Signature)
 	}
+	if raw {
+		return a.signOne(ctx, r.Raw, body.Signature)
+	}
 	return a.signOne(ctx, body.Content, body.Signature)
 }
 
-func (a *API) signOne(ctx context.Context, content rest.Blob, s *signature) (any, error) {
+// opener is a document of a request: in its JSON or as its body.
+type opener interface{ Open() (rest.Sink, error) }
+
+func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, error) {
 	order := &signing.Order{
 		Type:        typeName(s.Type),
 		Certificate: string(s.CertificateID),
@@ -86,7 +97,7 @@ func (a *API) signOne(ctx context.Context, content rest.Blob, s *signature) (any
 func typeName(t rest.Text) string { return signing.TypeName(string(t)) }
 
 // intake opens a document of the request as what the surface gives room in.
-func intake(b interface{ Open() (rest.Sink, error) }) (*signing.Intake, error) {
+func intake(b opener) (*signing.Intake, error) {
 	sink, err := b.Open()
 	if err != nil {
 		return nil, err

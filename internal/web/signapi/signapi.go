@@ -20,6 +20,7 @@ type Signer interface {
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
 	Complete(ctx context.Context, o *signing.CompleteOrder) (*signing.Completed, error)
 	Enhance(ctx context.Context, who audit.Principal, o *signing.EnhanceOrder) (signing.Result, error)
+	Hash(ctx context.Context, content *signing.Intake, algorithm string) ([]byte, error)
 }
 
 // Certificates finds the certificates of a user; see [keys.Service].
@@ -74,6 +75,7 @@ func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly(),
 		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly(),
+		rest.Handle("POST /documents/hash", "HashDocument", rest.SignedIn, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
 		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)),

@@ -206,6 +206,7 @@ func TestRouteTable(t *testing.T) {
 	want := []string{
 		"POST /documents SignDocument signed-in",
 		"POST /documents/packagesignature SignPackage signed-in",
+		"POST /documents/hash HashDocument signed-in",
 		"GET /certificates GetCertificates signed-in",
 		"GET /certificates/{id} GetCertificate signed-in",
 		"POST /signatures/presign PreSignDocument signed-in",
@@ -220,7 +221,7 @@ func TestRouteTable(t *testing.T) {
 	// Opened to callers without a token are the routes without a key of ours, and
 	// no other.
 	for i, r := range New(nil, nil).Anonymous(Anonymous{Limit: 1 << 20}).Routes() {
-		if open := i > 3; open != (r.Right == rest.Anyone) {
+		if open := i > 4; open != (r.Right == rest.Anyone) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, r.Right)
 		}
 	}

@@ -1,0 +1,39 @@
+package signing
+
+import (
+	"context"
+	"io"
+
+	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// Hash returns the hash value of a document by the algorithm named as in the
+// parameter HashAlgorithm; without a name it is the one of the caller's default
+// certificate. Faults: content_required, invalid_parameters.
+func (s *Service) Hash(ctx context.Context, content *Intake, algorithm string) ([]byte, error) {
+	if content.isEmpty() {
+		return nil, fault.New(fault.ContentRequired, "the document is empty")
+	}
+	h := content.room.hash
+	if algorithm != "" {
+		var ok bool
+		if h, ok = suite.HashByName(algorithm); !ok {
+			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is not known: want, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
+		}
+	}
+	if h == nil {
+		return nil, fault.New(fault.InvalidParameters, "HashAlgorithm is missing, and you have no default certificate to take it from")
+	}
+	for _, d := range content.digests() {
+		if d.Hash == h {
+			return d.Sum, nil
+		}
+	}
+	digests, err := sig.DigestAll(ctx, io.NewSectionReader(content, 0, content.Size()), content.Size(), h)
+	if err != nil {
+		return nil, err
+	}
+	return digests[0].Sum, nil
+}

@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"context"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"tamga/internal/domain/fault"
+)
+
+// The headers of a TLS front end. Nobody else may set them.
+const (
+	certificateHeader = "Client-Cert"  // RFC 9440, 2.2
+	ownHeaders        = "x-tamga-tls-" // what else our front end tells, under this prefix
+)
+
+// maxCertificateHeader bounds the certificate a front end forwards, in octets of
+// Base64.
+const maxCertificateHeader = 32 << 10
+
+type frontEndKey struct{}
+
+// FrontEnd marks a connection as one of the TLS front end, whose headers are
+// believed. It is the ConnContext of a server that listens where nobody else can
+// connect; a connection without the mark can prove a certificate by TLS alone.
+func FrontEnd(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, frontEndKey{}, true)
+}
+
+// Peered finds out which certificate the client proved to have the key of: in the
+// handshake with us, or in the one with our front end, which forwards it in exactly
+// one header (RFC 9440). A request of anybody else that has such a header, however
+// it is spelled, is refused: it is an attempt to be somebody else, or a front end
+// that is set up wrong.
+func Peered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, call := callOf(r.Context())
+		if trusted, _ := ctx.Value(frontEndKey{}).(bool); trusted {
+			der, err := forwarded(r.Header)
+			if err != nil {
+				call.outcome = fault.InvalidParameters
+				fail(w, err)
+				return
+			}
+			call.peer = [][]byte{der}
+			call.remote = "front end"
+			if from, err := netip.ParseAddr(only(r.Header.Values("X-Forwarded-For"))); err == nil {
+				call.remote = from.String()
+			}
+		} else {
+			for name := range r.Header {
+				if folded := foldHeader(name); isCertificate(folded) || strings.HasPrefix(folded, ownHeaders) {
+					call.outcome = fault.InvalidParameters
+					fail(w, fault.New(fault.InvalidParameters, "the request has a header that only the TLS front end of the service may set: leave it out"))
+					return
+				}
+			}
+			if r.TLS != nil {
+				for _, c := range r.TLS.PeerCertificates {
+					call.peer = append(call.peer, c.Raw)
+				}
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// foldHeader undoes what programs between us and a client may do to the name of a
+// header: letter case, and underscores for hyphens.
+func foldHeader(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
+
+func isCertificate(folded string) bool {
+	return folded == "client-cert" || folded == "client-cert-chain"
+}
+
+// forwarded takes the one certificate from the one header it may be in.
+func forwarded(h http.Header) ([]byte, error) {
+	for name := range h {
+		if name != certificateHeader && isCertificate(foldHeader(name)) {
+			return nil, fault.New(fault.InvalidParameters, "the front end let a forged certificate header through: have it remove what clients send (tamga gost-tls check)")
+		}
+	}
+	values := h.Values(certificateHeader)
+	if len(values) != 1 {
+		return nil, fault.Newf(fault.InvalidParameters, "the front end forwarded %d client certificates, want one", len(values))
+	}
+	text, opened := strings.CutPrefix(values[0], ":")
+	text, closed := strings.CutSuffix(text, ":")
+	if !opened || !closed || len(text) > maxCertificateHeader {
+		return nil, fault.New(fault.InvalidParameters, "the front end's Client-Cert header is not a byte sequence (RFC 9440)")
+	}
+	der, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || len(der) == 0 {
+		return nil, fault.New(fault.InvalidParameters, "the front end's Client-Cert header is not a byte sequence (RFC 9440)").With(err)
+	}
+	return der, nil
+}
+
+// only returns the value of a header that came once, "" otherwise.
+func only(values []string) string {
+	if len(values) != 1 {
+		return ""
+	}
+	return values[0]
+}
+
+// PeerCertificates are the certificates (DER) the client of the request in ctx
+// proved to have the key of, its own first, then what it sent to build a path. They
+// are not judged: nobody has looked at their issuer, their time or their use. nil
+// when it has shown none.
+func PeerCertificates(ctx context.Context) [][]byte {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c.peer
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"tamga/internal/domain/fault"
+)
+
+// Raw is a body taken as it is into a [Sink], in a request whose JSON value comes in
+// a header instead, as Base64URL. The field's tag names the header:
+//
+//	Raw rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
+//
+// A request without the header has its JSON value in the body as usual, and no Raw.
+type Raw struct{ sink Sink }
+
+// Present reports whether the body was taken as it is.
+func (r Raw) Present() bool { return r.sink != nil }
+
+// Open returns the body, finished, as the Sink that the surface was mounted with.
+func (r Raw) Open() (Sink, error) {
+	if r.sink == nil {
+		return nil, fault.New(fault.InvalidContent, "the document is missing: send it as the body")
+	}
+	return r.sink, nil
+}
+
+var rawType = reflect.TypeFor[Raw]()
+
+// compileRaw returns the part that takes the body of a request with the header of
+// the Raw field f, and body otherwise; place is the Body field, invalid when the
+// request has none.
+func compileRaw(f, place reflect.StructField, route string, body part) part {
+	header, ok := f.Tag.Lookup("header")
+	if !ok || body == nil {
+		panic(fmt.Sprintf("rest: route %s: field %s is the body as it is, so its tag names the header that holds the value of Body", route, f.Name))
+	}
+	return func(in *input, v reflect.Value) error {
+		values := in.http.Header.Values(header)
+		switch len(values) {
+		case 0:
+			return body(in, v)
+		case 1:
+		default:
+			return fault.Newf(fault.InvalidParameters, "the header %s is there %d times: send it once", header, len(values))
+		}
+		if err := bindHeader(in, header, values[0], v.FieldByIndex(place.Index)); err != nil {
+			return err
+		}
+		sink, err := in.docs.create()
+		if err != nil {
+			return err
+		}
+		v.FieldByIndex(f.Index).Set(reflect.ValueOf(Raw{sink}))
+		buf := buffers.Get().(*[]byte)
+		defer buffers.Put(buf)
+		if _, err := io.CopyBuffer(onlyWriter{sink}, in.body, *buf); err != nil {
+			return err
+		}
+		return sink.Finish()
+	}
+}
+
+// onlyWriter hides other methods of a writer, so that io.CopyBuffer uses the buffer.
+type onlyWriter struct{ io.Writer }
+
+// bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
+// taken, with padding and without.
+func bindHeader(in *input, name, text string, v reflect.Value) error {
+	text = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
+	value, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return fault.Newf(fault.InvalidParameters, "the header %s is not Base64URL", name).With(err)
+	}
+	present, err := readJSON(bytes.NewReader(value), v.Addr().Interface(), in.docs)
+	if err != nil {
+		if f, ok := fault.As(err); ok {
+			return fault.Newf(f.Code, "the header %s: %s", name, f.Message).With(err)
+		}
+		return err
+	}
+	if !present {
+		return fault.Newf(fault.InvalidParameters, "the header %s is empty: it holds the request as JSON", name)
+	}
+	return nil
+}
+

@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tamga/internal/domain/audit"
+)
+
+func TestRaw(t *testing.T) {
+	j := &journal{grown: make(chan struct{}, 100)}
+	var sinks []*memory
+	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler), Document: func(context.Context, audit.Principal) (Sink, error) {
+		m := &memory{}
+		sinks = append(sinks, m)
+		return m, nil
+	}}
+	type request struct {
+		Raw  Raw `header:"X-Params"`
+		Body struct {
+			Name    Text
+			Content Blob
+		}
+	}
+	mux := http.NewServeMux()
+	Mount(mux, "", gate, []Route{Handle("POST /sign", "Sign", Anyone, func(_ context.Context, r request) (string, error) {
+		if !r.Raw.Present() {
+			text, err := r.Body.Content.Text()
+			return "body " + string(r.Body.Name) + " " + text, err
+		}
+		s, err := r.Raw.Open()
+		if err != nil {
+			return "", err
+		}
+		return "raw " + string(r.Body.Name) + " " + s.(*memory).String(), nil
+	}).AtMost(1 << 20)})
+	params := `{"name":"??>>"}`
+	long := strings.Repeat("0123456789", 50_000)
+	for _, c := range []struct {
+		name, header, body string
+		status             int
+		want               string
+	}{
+		{"JSON in the body", "", `{"Name":"n","Content":"x"}`, 200, `"body n x"`},
+		{"Base64URL", base64.URLEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
+		{"no padding", base64.RawURLEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
+		{"the other alphabet", base64.StdEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
+		{"long", base64.StdEncoding.EncodeToString([]byte(`{}`)), long, 200, long},
+		{"too long", base64.StdEncoding.EncodeToString([]byte(`{}`)), long + long + long, 413, "max_request_length_exceeded"},
+		{"no Base64", "{}", "octets", 400, "X-Params is not Base64URL"},
+		{"no JSON", base64.StdEncoding.EncodeToString([]byte(`{"`)), "octets", 400, "X-Params"},
+		{"empty", "=", "octets", 400, "X-Params is empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("POST", "/sign", strings.NewReader(c.body))
+			if c.header != "" {
+				r.Header.Set("X-Params", c.header)
+			}
+			mux.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), strings.Trim(c.want, `"`)) {
+				t.Errorf("%d %.300s, want %d %.100s", w.Code, w.Body.String(), c.status, c.want)
+			}
+		})
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/sign", strings.NewReader("octets"))
+	r.Header["X-Params"] = []string{"e30", "e30"}
+	if mux.ServeHTTP(w, r); w.Code != 400 {
+		t.Errorf("a header twice: %d", w.Code)
+	}
+	for _, m := range sinks {
+		if m.closed == 0 {
+			t.Error("a document stays open")
+		}
+	}
+}

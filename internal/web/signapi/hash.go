@@ -1,0 +1,41 @@
+package signapi
+
+import (
+	"context"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// hashRequest asks for the hash of a document, which is the body itself with the
+// header and Content without.
+type hashRequest struct {
+	Raw  rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
+	Body struct {
+		Content rest.Blob
+		Hash    struct{ Parameters map[string]rest.Text }
+	}
+}
+
+// hash answers the octets of the hash value in their plain order.
+func (a *API) hash(ctx context.Context, r hashRequest) ([]byte, error) {
+	var content opener = r.Raw
+	if !r.Raw.Present() {
+		if r.Body.Content.Empty() {
+			return nil, fault.New(fault.ContentRequired, "the document is missing: send it as the body, with the header CPDSS-OPERATION-PARAMS, or as Content")
+		}
+		content = r.Body.Content
+	}
+	in, err := intake(content)
+	if err != nil {
+		return nil, err
+	}
+	algorithm := ""
+	for key, value := range r.Body.Hash.Parameters {
+		if strings.EqualFold(strings.TrimSpace(key), "HashAlgorithm") {
+			algorithm = string(value)
+		}
+	}
+	return a.signer.Hash(ctx, in, algorithm)
+}
