@@ -1,0 +1,116 @@
+package ooxml_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/ooxml"
+	"tamga/sig/sigtest"
+)
+
+var fuzzParties = sync.OnceValues(func() (*sigtest.Party, *sigtest.Party) {
+	t := new(testing.T)
+	root := sigtest.Root(t, suite.ECDSAP256)
+	return root, root.Signer(t, suite.ECDSAP256, "Signer")
+})
+
+// FuzzArchive signs whatever is taken for a document. What is signed verifies, and the
+// signature of a signed document stays valid when another is added.
+func FuzzArchive(f *testing.F) {
+	_, signer := fuzzParties()
+	plain := archiveOf(word(), "comment")
+	f.Add(plain)
+	f.Add(sign(f, signer, plain))
+	f.Add(archiveOf(edit(word(), "word/styles.xml", func(f *file) { f.zip64 = true }), ""))
+	f.Add(compound("EncryptedPackage"))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		root, signer := fuzzParties()
+		check := func(document []byte) *sig.Report {
+			r, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(document), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
+			if err != nil {
+				return nil
+			}
+			return r
+		}
+		before := check(document)
+		signed, err := sigtest.Try(t, ooxml.New(), signer, job(document))
+		if err != nil {
+			return
+		}
+		if before == nil {
+			t.Fatal("a document that can be signed cannot be verified")
+		}
+		after := check(signed)
+		if after == nil || len(after.Signatures) != min(len(before.Signatures)+1, 64) {
+			t.Fatalf("the signature is not found: %+v", after)
+		}
+		// What the archive had hidden is left out of the signed document.
+		if slices.Contains(sigtest.Codes(after), "hidden-entry") {
+			t.Errorf("a hidden entry stays: %+v", after.Findings)
+		}
+		for i, s := range before.Signatures {
+			if s.Valid() && !after.Signatures[i].Valid() {
+				t.Errorf("signature %d was valid before: %+v", i, after.Signatures[i])
+			}
+		}
+		if last := after.Signatures[len(after.Signatures)-1]; len(after.Signatures) < 64 && !last.Valid() {
+			t.Errorf("the new signature does not hold: %+v", last.Findings)
+		}
+	})
+}
+
+// FuzzParts changes the XML inside a signed document: nothing but a finding may come of it.
+func FuzzParts(f *testing.F) {
+	_, signer := fuzzParties()
+	document := sign(f, signer, archiveOf(word(), ""))
+	var files []file
+	for _, x := range filesOf(f, document) {
+		if strings.HasSuffix(x.name, ".xml") || strings.HasSuffix(x.name, ".rels") {
+			files = append(files, x)
+		}
+	}
+	for i, x := range files {
+		f.Add(i, x.content)
+	}
+	f.Fuzz(func(t *testing.T, which int, content string) {
+		root, _ := fuzzParties()
+		x := files[uint(which)%uint(len(files))]
+		changed := archiveOf(with(filesOf(t, document), x.name, content), "")
+		r, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(changed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
+		if err != nil || content == x.content || !r.Valid() {
+			return
+		}
+		switch x.name {
+		case "word/document.xml", "word/styles.xml", "word/commentsExtended.xml":
+			t.Errorf("%s may be anything", x.name)
+		}
+	})
+}
+
+// FuzzPackage changes the parts of a document before it is signed: it is refused, or the
+// signature holds.
+func FuzzPackage(f *testing.F) {
+	files := slices.DeleteFunc(word(), func(x file) bool { return x.store })
+	for i, x := range files {
+		f.Add(i, x.content)
+	}
+	f.Add(3, strings.ReplaceAll(contentOf(f, word(), docRels), "<Relationship ", "\n <!-- --><Relationship "))
+	f.Fuzz(func(t *testing.T, which int, content string) {
+		root, signer := fuzzParties()
+		x := files[uint(which)%uint(len(files))]
+		signed, err := sigtest.Try(t, ooxml.New(), signer, job(archiveOf(with(word(), x.name, content), "")))
+		if err != nil {
+			return
+		}
+		if r := verify(t, signed, root); !r.Valid() {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package ooxml
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+)
+
+// reference is one reference of a manifest to make.
+type reference struct {
+	uri string
+	// ids are the relationships that are signed, in the order of their part; nil for a
+	// part that is signed whole.
+	ids    []string
+	digest []byte
+}
+
+// references says what a new signature signs: parts in the order of their names, then
+// relationships parts in that order.
+func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, error) {
+	var parts []*entry
+	var out []reference
+	seen := map[*entry]bool{}
+	for _, source := range d.sources {
+		if source != "" && d.isOfSignatures(source) {
+			continue
+		}
+		rels := d.rels[source]
+		keep := map[string]bool{}
+		var ids []string
+		for i := range rels.list {
+			r := &rels.list[i]
+			o := d.owedTo(r)
+			if o.duty == neverSigned {
+				continue
+			}
+			keep[r.id] = true
+			ids = append(ids, r.id)
+			if o.part != nil && !seen[o.part] {
+				seen[o.part] = true
+				parts = append(parts, o.part)
+			}
+		}
+		if ids == nil {
+			continue
+		}
+		octets := rels.transformed(func(r *relationship) bool { return keep[r.id] })
+		out = append(out, reference{uri: referenceURI(rels.name, typeRelationships), ids: ids, digest: h.Digest(octets).Sum})
+	}
+	jobs := make([]*digestJob, len(parts))
+	for i, e := range parts {
+		jobs[i] = &digestJob{entry: e, hashes: []*suite.Hash{h}}
+	}
+	if err := d.digestAll(ctx, jobs); err != nil {
+		return nil, err
+	}
+	whole := make([]reference, len(parts))
+	for i, j := range jobs {
+		if j.err != nil {
+			return nil, j.err
+		}
+		whole[i] = reference{uri: referenceURI(j.entry.name, d.types.of(j.entry.key)), digest: j.sums[0]}
+	}
+	byURI := func(x, y reference) int { return strings.Compare(x.uri, y.uri) }
+	slices.SortFunc(whole, byURI)
+	slices.SortFunc(out, byURI)
+	return append(whole, out...), nil
+}

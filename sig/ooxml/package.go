@@ -1,0 +1,193 @@
+package ooxml
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tamga/sig"
+)
+
+// document is an Office document opened: an archive with the meaning of its entries.
+type document struct {
+	*archive
+	types *contentTypes
+	// typesName is the entry name of the content types as it is written.
+	typesName string
+	// byKey are the entries by the key of their names.
+	byKey map[string]*entry
+	// rels are the relationships by the key of their source, "" for the package;
+	// sources has those keys in the order of the directory.
+	rels    map[string]*relationships
+	sources []string
+	// origin is the name of the origin part of signatures, "" where there is none;
+	// originKeys are its key and that of its relationships.
+	origin     string
+	originKeys [2]string
+	// read is how much XML was read, relations the number of relationships.
+	read      int64
+	relations int
+}
+
+// open reads a package up to its relationships.
+func open(ctx context.Context, doc sig.Document) (*document, error) {
+	if err := checkKind(doc); err != nil {
+		return nil, err
+	}
+	a, err := openArchive(doc)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{archive: a, byKey: make(map[string]*entry, len(a.entries)), rels: map[string]*relationships{}}
+	for _, e := range a.entries {
+		if e.isDirectory() {
+			continue
+		}
+		if old := d.byKey[e.key]; old != nil {
+			return nil, damaged("the entries %s and %s have names that mean the same", quote(old.name), quote(e.name))
+		}
+		d.byKey[e.key] = e
+	}
+	types := d.byKey[key(contentTypesName)]
+	if types == nil {
+		return nil, otherKind("an Office document (.docx, .xlsx, .pptx and their like) expected, but the archive has no %s", contentTypesName)
+	}
+	d.typesName = types.name
+	data, err := d.xml(ctx, types)
+	if err != nil {
+		return nil, err
+	}
+	if d.types, err = parseContentTypes(types.name, data); err != nil {
+		return nil, err
+	}
+	if err := d.readRelationships(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.findOrigin()
+}
+
+// xml returns the content of a part that is to be read as a tree.
+func (d *document) xml(ctx context.Context, e *entry) ([]byte, error) {
+	if d.read += e.size; d.read > maxXMLTotal {
+		return nil, unfit(nil, "has more than %d octets of relationships and signatures", maxXMLTotal)
+	}
+	return d.content(ctx, e, maxXML)
+}
+
+// readRelationships reads all relationships parts whose source is there.
+func (d *document) readRelationships(ctx context.Context) error {
+	for _, e := range d.entries {
+		source, ok := sourceOf(e.key)
+		if !ok || e.isDirectory() {
+			continue
+		}
+		if kind := d.types.of(e.key); kind != typeRelationships {
+			if source == "" {
+				return unfit(nil, "declares the relationships of the package as %s; %s expected", quote(kind), typeRelationships)
+			}
+			continue
+		}
+		name := ""
+		if source != "" {
+			of := d.byKey[source]
+			if of == nil {
+				continue // of a part that is not there, so they lead nowhere
+			}
+			name = of.name
+		}
+		data, err := d.xml(ctx, e)
+		if err != nil {
+			return err
+		}
+		if d.rels[source], err = parseRelationships(e.name, name, data); err != nil {
+			return err
+		}
+		d.sources = append(d.sources, source)
+		if d.relations += len(d.rels[source].list); d.relations > maxRelations {
+			return unfit(nil, "has more than %d relationships", maxRelations)
+		}
+	}
+	root := d.rels[""]
+	if root == nil {
+		return otherKind("an Office document (.docx, .xlsx, .pptx and their like) expected, but the package has no relationships (_rels/.rels)")
+	}
+	if !slices.ContainsFunc(root.list, func(r relationship) bool { return isMain(r.kind) && d.byKey[r.part] != nil }) {
+		return otherKind("a document of Word, Excel or PowerPoint expected, but the package has no main part: no relationship of the type officeDocument leads to a part that is there")
+	}
+	return nil
+}
+
+// findOrigin finds the origin part of signatures.
+func (d *document) findOrigin() error {
+	for _, r := range d.rels[""].list {
+		if r.kind != relOrigin {
+			continue
+		}
+		if r.part == "" || d.origin != "" {
+			return unfit(nil, "has two origins of signatures, or one outside the package; one part expected")
+		}
+		d.origin, _ = resolve("", r.target)
+		if e := d.byKey[r.part]; e != nil {
+			d.origin = e.name
+		}
+		d.originKeys = [2]string{key(d.origin), key(relationshipsOf(d.origin))}
+	}
+	return nil
+}
+
+// signatureParts are the parts that the relationships of the origin lead to, in their
+// order, each once; those that are not there are left out.
+func (d *document) signatureParts() (parts []*entry) {
+	rels := d.rels[d.originKeys[0]]
+	if d.origin == "" || rels == nil {
+		return nil
+	}
+	seen := map[*entry]bool{}
+	for _, r := range rels.list {
+		if e := d.byKey[r.part]; r.kind == relSignature && e != nil && !seen[e] {
+			seen[e] = true
+			parts = append(parts, e)
+		}
+	}
+	return parts
+}
+
+// isOfSignatures tells whether a part belongs to the signatures themselves.
+func (d *document) isOfSignatures(k string) bool {
+	if d.origin != "" && (k == d.originKeys[0] || k == d.originKeys[1]) {
+		return true
+	}
+	kind := d.types.of(k)
+	return kind == typeSignature || kind == typeOrigin
+}
+
+// owed is what a signature owes to one relationship and to the part it leads to.
+type owed struct {
+	duty duty
+	part *entry // nil where the duty has no part
+}
+
+// owedTo judges a relationship. One that leads to a relationships part or to the
+// signatures themselves, whatever it calls itself, owes nothing: signing them would
+// make every further signature break this one.
+func (d *document) owedTo(r *relationship) owed {
+	o := owed{duty: dutyOf(r.kind)}
+	if r.external() || r.part == "" || o.duty == neverSigned {
+		return o
+	}
+	if d.isOfSignatures(r.part) || r.part == key(contentTypesName) {
+		return owed{duty: neverSigned}
+	}
+	e := d.byKey[r.part]
+	if e == nil || d.types.of(r.part) == "" {
+		return o // a link to nothing; the relationship is signed as it is
+	}
+	if _, isRels := sourceOf(r.part); isRels && strings.EqualFold(d.types.of(r.part), typeRelationships) {
+		return o
+	}
+	if o.duty == relationshipOnly && !signsAnyway(d.types.of(r.part)) {
+		return o
+	}
+	o.part = e
+	return o
+}

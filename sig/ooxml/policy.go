@@ -1,0 +1,111 @@
+package ooxml
+
+import "strings"
+
+// duty is what a signature owes to a relationship and the part it leads to.
+type duty int
+
+const (
+	// signedByUs: Office has no rule for it, or none that is known. It is signed here,
+	// and a signature without it is told of but holds.
+	signedByUs duty = iota
+	// signedByOffice: Office signs it, and takes a document where it is not signed for
+	// one that was added to.
+	signedByOffice
+	// relationshipOnly: Office signs the relationship but not the part, which other
+	// programs may fill in behind its back.
+	relationshipOnly
+	// neverSigned: it changes without the document changing, or it is the signatures.
+	neverSigned
+)
+
+const relationshipsBase = "http://schemas.openxmlformats.org/package/2006/relationships/"
+
+// Relationship types of signatures (ECMA-376 part 2, annex E).
+const (
+	relOrigin    = relationshipsBase + "digital-signature/origin"
+	relSignature = relationshipsBase + "digital-signature/signature"
+)
+
+// kindOf is what the relationship types of the transitional and the strict form, and of
+// Microsoft's extensions of any year, have in common.
+func kindOf(relationshipType string) string {
+	const mark = "/relationships/"
+	if i := strings.LastIndex(relationshipType, mark); i >= 0 {
+		return relationshipType[i+len(mark):]
+	}
+	return relationshipType
+}
+
+// dutyOf says what is owed to a relationship type.
+func dutyOf(relationshipType string) duty {
+	kind := kindOf(relationshipType)
+	if d, ok := duties[kind]; ok {
+		return d
+	}
+	if strings.HasPrefix(kind, "ui/") { // of a ribbon: ui/extensibility and its like
+		return signedByOffice
+	}
+	return signedByUs
+}
+
+// isMain tells whether a relationship of the package leads to the document itself.
+func isMain(relationshipType string) bool { return kindOf(relationshipType) == "officeDocument" }
+
+// duties by the last steps of relationship types, as ECMA-376 parts 1 and 4, MS-DOCX,
+// MS-XLSX, MS-XLSB, MS-PPTX and MS-OI29500 name them.
+var duties = func() map[string]duty {
+	m := map[string]duty{
+		"customXml": relationshipOnly,
+
+		"metadata/core-properties":      neverSigned,
+		"metadata/thumbnail":            neverSigned,
+		"extended-properties":           neverSigned,
+		"extendedProperties":            neverSigned, // strict
+		"custom-properties":             neverSigned,
+		"customProperties":              neverSigned, // strict
+		"customXmlProps":                neverSigned,
+		"digital-signature/origin":      neverSigned,
+		"digital-signature/signature":   neverSigned,
+		"digital-signature/certificate": neverSigned,
+	}
+	for _, kind := range strings.Fields(office) {
+		m[kind] = signedByOffice
+	}
+	return m
+}()
+
+// office lists what Office signs, in all versions: presProps and viewProps, the window
+// and the printer of a presentation, were left out by Office 2007.
+const office = `
+	officeDocument package glossaryDocument attachedTemplate attachedToolbars
+	documentParts settings webSettings styles stylesWithEffects numbering fontTable font
+	header footer footnotes endnotes comments aFChunk keyMapCustomizations
+	recipientData mailMergeSource mailMergeHeaderSource mailMergeRecipientData
+	wordVbaData userXmlData smartTags dictionary downRev transform
+
+	worksheet chartsheet dialogsheet xlMacrosheet xlIntlMacrosheet xlBinaryIndex
+	sharedStrings calcChain connections queryTable table tableSingleCells
+	pivotTable pivotCacheDefinition pivotCacheRecords powerPivotData
+	externalLink externalLinkPath xlExternalLinkPath/xlAlternateStartup
+	xlExternalLinkPath/xlLibrary xlExternalLinkPath/xlPathMissing xlExternalLinkPath/xlStartup
+	sheetMetadata volatileDependencies xmlMaps wsSortMap customProperty customData
+	ctrlProp printerSettings slicer slicerCache timeline timelineCache functionPrototypes
+
+	slide slideLayout slideMaster notesSlide notesMaster handoutMaster
+	slideUpdateInfo slideUpdateUrl tableStyles tags commentAuthors
+	legacyDiagramText legacyDocTextInfo
+
+	theme themeOverride drawing vmlDrawing chart chartLayout chartStyle chartColorStyle
+	chartUserShapes diagram diagramData diagramLayout diagramLayoutHeader
+	diagramColors diagramColorsHeader diagramQuickStyle diagramQuickStyleHeader
+	diagramDrawing graphicFrameDoc groupShapeXml shapeXml pictureXml connectorXml
+	image hdphoto ink inkXml audio video media
+	oleObject control activeXControlBinary vbaProject hyperlink classificationlabels
+`
+
+// signsAnyway tells whether a custom XML part is signed although its kind is not: ink,
+// which is drawn, and plain text/xml.
+func signsAnyway(contentType string) bool {
+	return contentType == "text/xml" || strings.HasSuffix(contentType, "inkml+xml")
+}

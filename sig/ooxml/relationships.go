@@ -1,0 +1,164 @@
+package ooxml
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/sig/xmltree"
+)
+
+const nsRelationships = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+// relationship is one relationship of a package or a part.
+type relationship struct {
+	id, kind, target string
+	mode             string // TargetMode, "Internal" where none is written
+	part             string // the key of the part it leads to, "" where it leads to none
+}
+
+func (r *relationship) external() bool { return r.mode == "External" }
+
+// relationships are those of one source.
+type relationships struct {
+	name   string // of the part they stand in
+	source string // name of the part they are of, "" for the package
+	list   []relationship
+	sorted []*relationship // the same by Id, as the transform wants them
+	// spaced tells that there is white space or a comment between or in them.
+	spaced bool
+}
+
+// parseRelationships reads a relationships part.
+func parseRelationships(name, source string, data []byte) (*relationships, error) {
+	t, err := parseXML(name, data)
+	if err != nil {
+		return nil, err
+	}
+	r := &relationships{name: name, source: source, spaced: len(spaces(t)) > 0}
+	if !t.Is(t.Root(), nsRelationships, "Relationships") {
+		return nil, unfit(nil, "the part %s does not hold relationships", quote("/"+name))
+	}
+	seen := map[string]bool{}
+	for n := range t.Elements(t.Root()) {
+		if !t.Is(n, nsRelationships, "Relationship") {
+			continue // of markup compatibility; the transform leaves it out too
+		}
+		var x relationship
+		var hasID, hasKind, hasTarget bool
+		x.id, hasID = t.Get(n, "Id")
+		x.kind, hasKind = t.Get(n, "Type")
+		x.target, hasTarget = t.Get(n, "Target")
+		if !hasID || !hasKind || !hasTarget || x.id == "" {
+			return nil, unfit(nil, "the part %s has a relationship without Id, Type or Target", quote("/"+name))
+		}
+		if seen[x.id] {
+			// A signature names relationships by Id.
+			return nil, unfit(nil, "the part %s has two relationships with the Id %s", quote("/"+name), quote(x.id))
+		}
+		seen[x.id] = true
+		x.mode = "Internal"
+		if mode, ok := t.Get(n, "TargetMode"); ok {
+			x.mode = mode
+		}
+		if x.mode != "Internal" && x.mode != "External" {
+			return nil, unfit(nil, "the part %s has the TargetMode %s; Internal or External expected", quote("/"+name), quote(x.mode))
+		}
+		if !x.external() {
+			if to, ok := resolve(source, x.target); ok {
+				x.part = key(to)
+			}
+		}
+		r.list = append(r.list, x)
+	}
+	for i := range r.list {
+		r.sorted = append(r.sorted, &r.list[i])
+	}
+	slices.SortFunc(r.sorted, func(x, y *relationship) int { return cmp.Compare(x.id, y.id) })
+	return r, nil
+}
+
+// transformed is the octets of the relationships that keep says to be signed: the
+// relationship transform followed by a canonical form (ECMA-376 part 2, 13.2.4.24).
+// Sorted by Id as case-sensitive strings, without anything between, in or around them,
+// with the default for TargetMode, without prefixes and foreign attributes. What is left
+// has one form in all canonical forms of XML.
+func (r *relationships) transformed(keep func(*relationship) bool) []byte {
+	var b bytes.Buffer
+	b.WriteString(`<Relationships xmlns="` + nsRelationships + `">`)
+	for _, x := range r.sorted {
+		if !keep(x) {
+			continue
+		}
+		for _, a := range [][2]string{
+			{`<Relationship Id="`, x.id}, {`" Target="`, x.target}, {`" TargetMode="`, x.mode}, {`" Type="`, x.kind},
+		} {
+			b.WriteString(a[0])
+			attributeTo(&b, a[1])
+		}
+		b.WriteString(`"></Relationship>`)
+	}
+	b.WriteString("</Relationships>")
+	return b.Bytes()
+}
+
+// spaces are the edits that take out white space and comments between relationships
+// and in them. They mean nothing, and the relationship transform leaves them out; but
+// xmlsec, by which LibreOffice verifies, digests them, so that it calls every signature
+// over such a part broken. LibreOffice writes a line end there itself.
+func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
+	take := func(parent xmltree.Node) {
+		for n := range t.Children(parent) {
+			if k := t.Kind(n); k == xmltree.KindText || k == xmltree.KindComment {
+				edits = append(edits, xmltree.Edit{Span: t.Span(n)})
+			}
+		}
+	}
+	take(t.Root())
+	for n := range t.Elements(t.Root()) {
+		take(n)
+	}
+	return edits
+}
+
+// edited is the part without white space, where tidy is set, and with a relationship
+// more, where kind is given. data is its content.
+func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]byte, error) {
+	t, err := parseXML(r.name, data)
+	if err != nil {
+		return nil, err
+	}
+	var edits []xmltree.Edit
+	if tidy {
+		edits = spaces(t)
+	}
+	if kind != "" {
+		edits = append(edits, t.Append(t.Root(), "<"+prefixOf(t, t.Root())+`Relationship Id="`+r.freeID()+`" Type="`+kind+`" Target="`+escape(target)+`"/>`))
+	}
+	s, err := t.Splice(edits...)
+	if err != nil {
+		return nil, err
+	}
+	return s.Bytes(), nil
+}
+
+// freeID is the first of rId1, rId2... that is not taken, in any letter case.
+func (r *relationships) freeID() string {
+	taken := map[string]bool{}
+	for _, x := range r.list {
+		taken[strings.ToLower(x.id)] = true
+	}
+	for i := 1; ; i++ {
+		if id := "rId" + strconv.Itoa(i); !taken[strings.ToLower(id)] {
+			return id
+		}
+	}
+}
+
+// newRelationships is a relationships part with one relationship.
+func newRelationships(kind, target string) []byte {
+	return []byte(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n" +
+		`<Relationships xmlns="` + nsRelationships + `"><Relationship Id="rId1" Type="` + kind + `" Target="` + escape(target) + `"/></Relationships>`)
+}

@@ -1,0 +1,262 @@
+package ooxml
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// Prepare implements sig.Format. The interface has no parameters for Office documents;
+// those that make sense are read: IncludeCertChain and HashAlgorithm. Every part that is
+// to be signed is read once.
+func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r := job.Params.Reader()
+	// Office itself writes the signer's certificate alone and finds the others in the
+	// store of Windows. Other readers have none: without its issuers they call a signer
+	// untrusted whose root they trust.
+	withChain := r.Bool("IncludeCertChain", true)
+	if r.Bool("Hash", false) {
+		r.Fault("Hash", "is True, but an Office document is signed as a whole, never by its hash value; False expected")
+	}
+	r.CheckHashAlgorithm(s)
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	d, err := open(ctx, job.Document)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := d.references(ctx, s.Hash)
+	if err != nil {
+		return nil, err
+	}
+	changes, part, err := d.changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, withChain), refs: refs}
+	digest, err := x.complete()
+	if err != nil {
+		return nil, err
+	}
+	head, tail := x.around()
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	st, err := json.Marshal(state{
+		Version: stateVersion, Certificate: thumbprint[:], Size: d.size, Directory: d.fingerprint(),
+		Part: part, Head: []byte(head), Tail: []byte(tail), Changes: changes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sig.Prepared{Digest: digest, State: st}, nil
+}
+
+// certificates are those that go into KeyInfo: the signer's and, unless they are not
+// wanted, its issuers without the root, which a verifier must have already.
+func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
+	out := []*x509gost.Certificate{job.Certificate}
+	for _, c := range job.Chain {
+		if withChain && c != nil && !c.IsSelfIssued() && !slices.ContainsFunc(out, c.Equal) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// maxValue is more than a signature value takes, as Base64.
+const maxValue = 4096
+
+// complete computes the digests of the three objects and that of SignedInfo. They are
+// taken from the text that goes into the document.
+func (s *signatureXML) complete() (suite.Digest, error) {
+	digest := func(find func(*xmltree.Tree, xmltree.Node) bool, t *xmltree.Tree) (suite.Digest, error) {
+		for n := xmltree.Document; int(n) < t.Len(); n++ {
+			if t.Kind(n) != xmltree.KindElement || !find(t, n) {
+				continue
+			}
+			sum := s.suite.Hash.New()
+			if err := t.Subtree(n).Canonicalize(sum, xmltree.Method{Form: xmltree.C14N10}); err != nil {
+				return suite.Digest{}, err
+			}
+			return suite.Digest{Hash: s.suite.Hash, Sum: sum.Sum(nil)}, nil
+		}
+		return suite.Digest{}, fmt.Errorf("ooxml: the signature lacks an element of its own")
+	}
+	parse := func() (*xmltree.Tree, error) {
+		head, tail := s.around()
+		if len(head)+len(tail) > maxXML-maxValue {
+			return nil, unfit(nil, "has so many parts and relationships that the signature would have %d octets; at most %d are verified here", len(head)+len(tail), maxXML)
+		}
+		return parseXML("the signature", []byte(head+tail))
+	}
+	t, err := parse()
+	if err != nil {
+		return suite.Digest{}, err
+	}
+	for _, o := range []struct {
+		id string
+		to *string
+	}{{idPackage, &s.packageDigest}, {idOffice, &s.officeDigest}, {idProperties, &s.propertiesDigest}} {
+		d, err := digest(func(t *xmltree.Tree, n xmltree.Node) bool {
+			id, _ := t.Get(n, "Id")
+			return id == o.id
+		}, t)
+		if err != nil {
+			return suite.Digest{}, err
+		}
+		*o.to = base64.StdEncoding.EncodeToString(d.Sum)
+	}
+	if t, err = parse(); err != nil {
+		return suite.Digest{}, err
+	}
+	return digest(func(t *xmltree.Tree, n xmltree.Node) bool { return t.Is(n, nsDS, "SignedInfo") }, t)
+}
+
+// changes says what becomes of the package beside the new signature part, and how that
+// one is called.
+func (d *document) changes(ctx context.Context) (changes []change, part string, err error) {
+	origin := d.origin
+	if origin == "" {
+		origin = d.free("_xmlsignatures/origin", "", ".sigs") // where Office puts it
+	}
+	folder := origin[:strings.LastIndexByte(origin, '/')+1]
+	part = d.free(folder+"sig", "1", ".xml")
+	types, err := d.types.with([]typedPart{
+		{relationshipsOf(origin), typeRelationships, false},
+		{origin, typeOrigin, true},
+		{part, typeSignature, false},
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	changes = append(changes, change{d.typesName, types})
+	if d.byKey[key(origin)] == nil {
+		changes = append(changes, change{origin, nil})
+	}
+	file := part[len(folder):]
+	if d.rels[key(origin)] == nil {
+		name := relationshipsOf(origin)
+		if d.byKey[key(name)] != nil {
+			return nil, "", unfit(nil, "has relationships of the origin of signatures that are not declared as such")
+		}
+		changes = append(changes, change{name, newRelationships(relSignature, file)})
+	}
+	// Once there is a signature, what it covers stays as it is, octet by octet.
+	tidy := len(d.signatureParts()) == 0
+	for _, source := range d.sources {
+		rels := d.rels[source]
+		kind, target := "", ""
+		switch {
+		case source == "" && d.origin == "":
+			kind, target = relOrigin, origin
+		case source != "" && source == d.originKeys[0]:
+			kind, target = relSignature, file
+		case !tidy || !rels.spaced || source != "" && d.isOfSignatures(source):
+			continue
+		}
+		data, err := d.content(ctx, d.byKey[key(rels.name)], maxXML)
+		if err != nil {
+			return nil, "", err
+		}
+		if data, err = rels.edited(data, tidy, kind, target); err != nil {
+			return nil, "", err
+		}
+		changes = append(changes, change{rels.name, data})
+	}
+	return changes, part, nil
+}
+
+// free is the first of the names stem+first+suffix, stem+"2"+suffix... that no entry has.
+func (d *document) free(stem, first, suffix string) string {
+	for i := 1; ; i++ {
+		number := first
+		if i > 1 {
+			number = fmt.Sprint(i)
+		}
+		name := stem + number + suffix
+		if d.byKey[key(name)] == nil && d.byKey[key(relationshipsOf(name))] == nil {
+			return name
+		}
+	}
+}
+
+// stateVersion is the form of state below. Finish knows every version that was ever
+// written.
+const stateVersion = 1
+
+// state is all that Finish needs beside the job's document and certificate.
+type state struct {
+	Version     int    `json:"v"`
+	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
+	Size        int64  `json:"size"`        // octets of the document
+	Directory   []byte `json:"directory"`   // its fingerprint
+	Part        string `json:"part"`        // name of the new signature part
+	// Head and Tail are the signature part in front of the signature value and behind
+	// it, exactly what was digested.
+	Head    []byte   `json:"head"`
+	Tail    []byte   `json:"tail"`
+	Changes []change `json:"changes"`
+}
+
+// fingerprint tells documents apart without reading their parts: the SHA-256 of the
+// central directory, which has name, size and checksum of each.
+func (a *archive) fingerprint() []byte {
+	sum := sha256.Sum256(a.raw)
+	return sum[:]
+}
+
+// Finish implements sig.Format. The parameters are not read again: what they said is in
+// the state.
+func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	var st state
+	if err := json.Unmarshal(prepared, &st); err != nil {
+		return nil, &sig.ErrState{Text: "cannot be read"}
+	}
+	if st.Version != stateVersion {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in an Office document is not known; %d expected", st.Version, stateVersion)}
+	}
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+		return nil, &sig.ErrState{Text: "made for another certificate"}
+	}
+	if job.Document == nil {
+		return nil, &sig.ErrState{Text: "the document is needed"}
+	}
+	if n := job.Document.Size(); n != st.Size {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	}
+	a, err := openArchive(job.Document)
+	if isDocument(err) || err == nil && !bytes.Equal(a.fingerprint(), st.Directory) {
+		return nil, &sig.ErrState{Text: "made for another document"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	octets, err := s.XMLValue(signature)
+	if err != nil {
+		return nil, err
+	}
+	value := base64.StdEncoding.EncodeToString(octets)
+	return a.rewrite(append(slices.Clone(st.Changes), change{st.Part, slices.Concat(st.Head, []byte(value), st.Tail)}))
+}

@@ -1,0 +1,358 @@
+package ooxml
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/xmldsig"
+	"tamga/sig/xmltree"
+)
+
+// Verify implements sig.Verifier: it judges the signatures that the origin part of the
+// package knows, in its order. The Signature elements, their signers and properties are
+// judged by package xmldsig; what is added here is the manifest: the parts and
+// relationships that were signed, whether they are as they were, and what was added.
+func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	d, err := open(ctx, c.Document)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{ctx: ctx, check: c, document: d, report: &sig.Report{}, jobs: map[*entry]*digestJob{}, owes: map[*relationships][]owed{}, work: maxTransformed}
+	for _, rels := range d.rels {
+		list := make([]owed, len(rels.list))
+		for i := range rels.list {
+			list[i] = d.owedTo(&rels.list[i])
+		}
+		v.owes[rels] = list
+	}
+	if c.Original != nil || c.Hash != nil {
+		v.add(codeNotLookedAt, "the document or hash value given beside is not looked at: a signed Office document carries what it signs", false)
+	}
+	v.outside()
+	parts := d.signatureParts()
+	if len(parts) == 0 {
+		v.add(codeNoSignature, "the document has no signature: no relationship of an origin part leads to one", true)
+		return v.report, nil
+	}
+	if len(parts) > maxSignatures {
+		v.add(codeMany, fmt.Sprintf("the document has %d signatures, %d are judged", len(parts), maxSignatures), true)
+		parts = parts[:maxSignatures]
+	}
+	judged := make([]*judgement, len(parts))
+	for i, e := range parts {
+		judged[i] = &judgement{verifier: v, entry: e, out: sig.Signature{Index: i, Covers: "nothing that could be judged", BestTime: c.At}}
+		if err := judged[i].read(); err != nil {
+			return nil, err
+		}
+	}
+	// Each part is decompressed once, whatever the number of signatures.
+	jobs := make([]*digestJob, 0, len(v.jobs))
+	for _, e := range d.entries {
+		if j := v.jobs[e]; j != nil {
+			jobs = append(jobs, j)
+		}
+	}
+	if err := d.digestAll(ctx, jobs); err != nil {
+		return nil, err
+	}
+	for _, j := range judged {
+		if err := j.compare(); err != nil {
+			return nil, err
+		}
+		v.report.Signatures = append(v.report.Signatures, j.out)
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	ctx   context.Context
+	check *sig.Check
+	*document
+	report *sig.Report
+	jobs   map[*entry]*digestJob
+	owes   map[*relationships][]owed // in the order of the relationships
+	signed int                       // octets of signature parts so far
+	work   int64                     // octets of parts that may still be transformed
+}
+
+func (v *verifier) add(code, text string, fatal bool) {
+	v.report.Findings = append(v.report.Findings, sig.Finding{Code: code, Text: text, Fatal: fatal})
+}
+
+// outside tells of what is in the archive and no reader of its directory sees, and of
+// signatures that the origin does not know.
+func (v *verifier) outside() {
+	var octets int64
+	for _, g := range v.gaps {
+		if g.entry {
+			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that its directory does not know; programs that read from the front see it", g.offset), true)
+		}
+		octets += g.length
+	}
+	if octets > 0 {
+		v.add(codeHidden, fmt.Sprintf("%d octets of the archive belong to no entry", octets), false)
+	}
+	known := map[*entry]bool{}
+	for _, e := range v.signatureParts() {
+		known[e] = true
+	}
+	for _, e := range v.entries {
+		if len(v.report.Findings) <= maxFindings && !e.isDirectory() && !known[e] && v.types.of(e.key) == typeSignature {
+			v.add(codeUnreachable, fmt.Sprintf("the signature part %s is not among those of the origin part and was not judged", quote("/"+e.name)), false)
+		}
+	}
+}
+
+// judgement is one signature being judged.
+type judgement struct {
+	*verifier
+	entry *entry
+	out   sig.Signature
+	refs  []*claim
+}
+
+// claim is one reference of a manifest.
+type claim struct {
+	entry  *entry
+	digest []byte
+	hash   *suite.Hash
+	// rels are the relationships of a relationship transform; ids and kinds say which.
+	rels       *relationships
+	ids, kinds map[string]bool
+	// form is the canonical form that an XML part was signed in, nil for its octets.
+	form *xmltree.Method
+	// flawed tells that the reference was found wanting before its digest was compared.
+	flawed bool
+}
+
+// keeps tells whether a relationship transform signs a relationship.
+func (c *claim) keeps(r *relationship) bool { return c.ids[r.id] || c.kinds[r.kind] }
+
+func (j *judgement) add(code string, fatal bool, format string, args ...any) {
+	j.out.Findings = append(j.out.Findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: fatal})
+}
+
+// read judges the Signature and reads its manifest. An error is one of reading the
+// document; what is wrong with the part is among the findings.
+func (j *judgement) read() error {
+	name := quote("/" + j.entry.name)
+	data, err := j.xml(j.ctx, j.entry)
+	if err != nil {
+		if !isDocument(err) {
+			return err
+		}
+		j.add(codeMalformed, true, "the signature part %s cannot be read: %s", name, err)
+		return nil
+	}
+	if kind := j.types.of(j.entry.key); kind != typeSignature {
+		j.add(codeMalformed, true, "the signature part %s is declared as %s; %s expected", name, quote(kind), typeSignature)
+	}
+	if j.signed += len(data); j.signed > maxSigned {
+		j.add(codeWork, true, "the signature part %s was not judged: the signatures of the document have more than %d octets", name, maxSigned)
+		return nil
+	}
+	tree, err := parseXML(j.entry.name, data)
+	if err != nil || !tree.Is(tree.Root(), nsDS, "Signature") {
+		j.add(codeMalformed, true, "the signature part %s must be a Signature and nothing else", name)
+		return nil
+	}
+	if n := count(tree); n > maxReferences {
+		j.add(codeWork, true, "the signature has %d references in its SignedInfo; at most %d are followed", n, maxReferences)
+		return nil
+	}
+	check := *j.check
+	check.Document, check.Original, check.Hash = bytes.NewReader(data), nil, nil
+	report, err := (&xmldsig.Format{MaxSize: maxXML}).Verify(j.ctx, &check)
+	if err != nil {
+		var e *sig.ErrDocument
+		if !errors.As(err, &e) {
+			return err
+		}
+		j.add(codeMalformed, true, "the signature part %s is not a signature: %s", name, err)
+		return nil
+	}
+	if len(report.Signatures) != 1 {
+		j.add(codeMalformed, true, "the signature part %s must be one Signature and nothing else", name)
+		return nil
+	}
+	findings := j.out.Findings
+	index, covers := j.out.Index, j.out.Covers
+	j.out = report.Signatures[0]
+	j.out.Index, j.out.Covers = index, covers
+	// A signature part never speaks for itself as a whole.
+	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == codePart && !f.Fatal })
+	j.out.Findings = append(findings, own...)
+	m := &manifestReader{judgement: j, tree: tree}
+	m.read()
+	return nil
+}
+
+// count is the number of references of SignedInfo.
+func count(t *xmltree.Tree) (n int) {
+	if info := t.Child(t.Root(), nsDS, "SignedInfo"); info != xmltree.None {
+		for c := range t.Elements(info) {
+			if t.Is(c, nsDS, "Reference") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// compare judges the references by the digests and what they leave out.
+func (j *judgement) compare() error {
+	intact := map[*entry]*claim{}
+	for _, c := range j.refs {
+		if c.flawed {
+			continue
+		}
+		sum, err := j.sum(c)
+		if err != nil {
+			if !isDocument(err) {
+				return err
+			}
+			j.add(codeFailed, true, "%s: %s", quote("/"+c.entry.name), err)
+			continue
+		}
+		if !bytes.Equal(sum, c.digest) {
+			what := "the part " + quote("/"+c.entry.name) + " has"
+			if c.rels != nil {
+				what = "relationships in " + quote("/"+c.entry.name) + " have"
+			}
+			j.add(codeDigest, true, "%s changed since it was signed", what)
+			continue
+		}
+		intact[c.entry] = c
+	}
+	if j.refs != nil {
+		j.coverage(intact)
+	}
+	return nil
+}
+
+// sum is the digest of what a reference stands for today. Parts that are signed octet by
+// octet were digested before, once; what is transformed is so for every signature.
+func (j *judgement) sum(c *claim) ([]byte, error) {
+	if c.rels != nil || c.form != nil {
+		if j.work -= c.entry.size; j.work < 0 {
+			return nil, unfit(nil, "the signatures ask for more than %d octets to be transformed", maxTransformed)
+		}
+	}
+	switch {
+	case c.rels != nil:
+		return c.hash.Digest(c.rels.transformed(c.keeps)).Sum, nil
+	case c.form != nil:
+		data, err := j.content(j.ctx, c.entry, maxXML)
+		if err != nil {
+			return nil, err
+		}
+		t, err := parseXML(c.entry.name, data)
+		if err != nil {
+			return nil, err
+		}
+		sum := c.hash.New()
+		if err := t.All().Canonicalize(sum, *c.form); err != nil {
+			return nil, unfit(err, "has no canonical form")
+		}
+		return sum.Sum(nil), nil
+	}
+	job := j.jobs[c.entry]
+	if job.err != nil {
+		return nil, job.err
+	}
+	return job.sums[slices.Index(job.hashes, c.hash)], nil
+}
+
+// coverage says what the signature speaks for, and what it should and does not.
+func (j *judgement) coverage(intact map[*entry]*claim) {
+	var with, changed, relations []string
+	for _, c := range j.refs {
+		switch {
+		case c.entry == nil:
+		case intact[c.entry] != c:
+			changed = append(changed, "/"+c.entry.name)
+		case c.rels != nil:
+			relations = append(relations, "/"+c.entry.name)
+		default:
+			with = append(with, "/"+c.entry.name)
+		}
+	}
+	whole := map[*entry]bool{} // parts that are covered, changed or not
+	by := map[*relationships]*claim{}
+	for _, c := range j.refs {
+		if c.rels != nil {
+			by[c.rels] = c
+		} else if c.entry != nil {
+			whole[c.entry] = true
+		}
+	}
+	var without, relaxed []string
+	for _, e := range j.entries {
+		_, isRels := sourceOf(e.key)
+		if !e.isDirectory() && !whole[e] && !isRels && e.key != key(contentTypesName) && !j.isOfSignatures(e.key) {
+			without = append(without, "/"+e.name)
+		}
+	}
+	for _, source := range j.sources {
+		rels := j.rels[source]
+		if source != "" && j.isOfSignatures(source) {
+			continue
+		}
+		c, all := by[rels], whole[j.byKey[key(rels.name)]]
+		for i, o := range j.owes[rels] {
+			r := &rels.list[i]
+			covered := all || c != nil && c.keeps(r)
+			if o.duty == neverSigned || covered && (o.part == nil || whole[o.part]) {
+				continue
+			}
+			where := fmt.Sprintf("%s of %s", quote(r.id), quote("/"+rels.source))
+			switch {
+			case o.duty != signedByOffice:
+				if len(relaxed) <= maxFindings {
+					relaxed = append(relaxed, where)
+				}
+			case !covered:
+				j.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never spoke for the whole document", where, quote(r.target))
+			default:
+				j.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.name), where)
+			}
+			if len(j.out.Findings) > maxFindings {
+				j.add(codeWork, true, "there is more wrong with the signature; no more is listed")
+				return
+			}
+		}
+	}
+	if relaxed != nil {
+		j.add(codePart, false, "relationships that Office does not sign either are not signed: %s", list(relaxed))
+	}
+	j.out.Covers = fmt.Sprintf("%d parts: %s; relationships in %d parts: %s", len(with), list(with), len(relations), list(relations))
+	if changed != nil {
+		j.out.Covers += "; changed since: " + list(changed)
+	}
+	if without != nil {
+		j.out.Covers += "; not covered: " + list(without)
+	}
+}
+
+// maxFindings is how many findings one signature may have before no more are listed.
+const maxFindings = 200
+
+// list joins names, of a long list the first.
+func list(names []string) string {
+	const most = 40
+	if len(names) == 0 {
+		return "none"
+	}
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	return strings.Join(names, ", ") + more
+}

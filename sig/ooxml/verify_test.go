@@ -1,0 +1,203 @@
+package ooxml_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/ooxml"
+	"tamga/sig/sigtest"
+)
+
+// filesOf takes a document apart, to put it together again with something changed.
+func filesOf(t testing.TB, document []byte) (files []file) {
+	t.Helper()
+	names, _ := raw(t, document)
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			files = append(files, file{name: name, store: true})
+		} else {
+			files = append(files, file{name: name, content: part(t, document, name)})
+		}
+	}
+	return files
+}
+
+func without(files []file, name string) []file {
+	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return f.name == name })
+}
+
+const (
+	sig1       = "_xmlsignatures/sig1.xml"
+	docRels    = "word/_rels/document.xml.rels"
+	originRels = "_xmlsignatures/_rels/origin.sigs.rels"
+)
+
+// Every way of changing a signed document is found, and named.
+func TestChanges(t *testing.T) {
+	root := sigtest.Root(t, suite.GOST2012x256)
+	signer := root.Signer(t, suite.GOST2012x256, "Signer")
+	files := filesOf(t, sign(t, signer, archiveOf(word(), "")))
+	change := func(name, old, new string) []file { return replaced(t, files, name, old, new) }
+	added := func(kind string) []file {
+		return with(change(docRels, "</Relationships>", rel("rId99", officeRel+kind, "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>")
+	}
+	resign := func(change func(string) string) []file { return with(files, sig1, change(contentOf(t, files, sig1))) }
+	copyOf := func(name string) string { return contentOf(t, files, name) }
+	value := base64.StdEncoding.EncodeToString(make([]byte, 64))
+	for name, c := range map[string]struct {
+		files []file
+		codes []string
+	}{
+		"nothing":                  {files, nil},
+		"text":                     {change("word/document.xml", "Договор", "Довогор"), []string{"digest-mismatch"}},
+		"picture":                  {change("word/media/image1.png", "PNG", "PNH"), []string{"digest-mismatch"}},
+		"newer part":               {change("word/commentsExtended.xml", "<a/>", "<b/>"), []string{"digest-mismatch"}},
+		"properties":               {change("docProps/core.xml", "cp:coreProperties", "cq:coreProperties"), nil},
+		"part gone":                {without(files, "word/styles.xml"), []string{"reference-missing"}},
+		"part renamed":             {edit(files, "word/styles.xml", func(f *file) { f.name = "word/Styles.xml" }), nil}, // the same name
+		"relationship gone":        {change(docRels, rel("rId1", officeRel+"styles", "/word/styles.xml", ""), ""), []string{"digest-mismatch"}},
+		"relationship target":      {change(docRels, "/word/styles.xml", "styles.xml"), []string{"digest-mismatch"}},
+		"relationship type":        {change(docRels, officeRel+"styles", officeRel+"numbering"), []string{"digest-mismatch"}},
+		"link":                     {change(docRels, "example.org", "example.net"), []string{"digest-mismatch"}},
+		"link becomes internal":    {change(docRels, ` TargetMode="External"`, ""), []string{"digest-mismatch"}},
+		"relationship added":       {added("image"), []string{"relationship-not-covered"}},
+		"properties added":         {added("extended-properties"), nil},
+		"unknown kind added":       {added("whatever"), nil},
+		"link added":               {change(docRels, "</Relationships>", rel("rId99", officeRel+"hyperlink", "https://example.net", "External")+"</Relationships>"), []string{"relationship-not-covered"}},
+		"main part added":          {change("_rels/.rels", "</Relationships>", rel("rId0", officeRel+"officeDocument", "word/styles.xml", "")+"</Relationships>"), []string{"relationship-not-covered"}},
+		"relationships of a part":  {with(with(files, "word/_rels/styles.xml.rels", rels(rel("rId1", officeRel+"image", "new.png", ""))), "word/new.png", "x"), []string{"relationship-not-covered"}},
+		"relationships re-ordered": {with(files, docRels, rels(reversed(relationshipsIn(copyOf(docRels)))...)), nil},
+		"white space":              {with(files, docRels, strings.ReplaceAll(copyOf(docRels), "<Relationship ", "\n<Relationship ")), nil},
+		"content type":             {change("[Content_Types].xml", stylesType, mainType), []string{"content-type-changed"}},
+		"content type gone":        {change("[Content_Types].xml", override("/word/styles.xml", stylesType), ""), []string{"content-type-changed"}},
+		"origin gone":              {change("_rels/.rels", "digital-signature/origin", "digital-signature/organ"), []string{"no-signature"}},
+		"signature gone":           {change(originRels, "digital-signature/signature", "digital-signature/certificate"), []string{"no-signature"}},
+		"signature part":           {with(files, sig1, "<a/>"), []string{"signature-malformed"}},
+		"no XML":                   {with(files, sig1, "text"), []string{"signature-malformed"}},
+		"document type": {resign(func(s string) string {
+			return strings.Replace(s, "<Signature ", "<!DOCTYPE a [<!ENTITY b 'c'>]><Signature ", 1)
+		}), []string{"signature-malformed"}},
+		"signature wrapped": {resign(func(s string) string { return strings.Replace(s, "<Signature ", "<w><Signature ", 1) + "</w>" }), []string{"signature-malformed"}},
+		"signature twice": {with(with(files, "_xmlsignatures/sig2.xml", copyOf(sig1)), originRels, rels(rel("rId1", rootRel+"digital-signature/signature", "sig1.xml", ""),
+			rel("rId2", rootRel+"digital-signature/signature", "sig2.xml", ""))), []string{"signature-malformed"}}, // of another content type
+		"value":            {resign(func(s string) string { return between(t, s, "<SignatureValue>", "</SignatureValue>", value) }), []string{"signature-mismatch"}},
+		"manifest digest":  {resign(func(s string) string { return cutFirst(t, s, "<Manifest>", "<DigestValue>", 4, "AAAA") }), []string{"digest-mismatch", "digest-mismatch"}},
+		"manifest part":    {resign(func(s string) string { return strings.Replace(s, "/word/styles.xml?", "/word/document.xml?", 1) }), []string{"digest-mismatch", "content-type-changed", "reference-twice", "part-not-covered"}},
+		"manifest emptied": {resign(func(s string) string { return between(t, s, "<Manifest>", "</Manifest>", "") }), []string{"digest-mismatch", "signature-malformed"}},
+		"manifest doubled": {resign(func(s string) string { return strings.Replace(s, "</Manifest>", "</Manifest><Manifest></Manifest>", 1) }), []string{"digest-mismatch", "signature-malformed"}},
+		"object moved": {resign(func(s string) string {
+			return strings.Replace(strings.Replace(s, `<Object Id="idPackageObject">`, `<Object><x><Object Id="idPackageObject">`, 1), "</Object>", "</Object></x></Object>", 1)
+		}), []string{"signature-malformed"}},
+		"object doubled": {resign(func(s string) string {
+			begin, end := strings.Index(s, "<Object "), strings.Index(s, "</Object>")+len("</Object>")
+			return strings.Replace(s, "</Signature>", s[begin:end]+"</Signature>", 1)
+		}), []string{"reference-id-not-unique", "signature-malformed"}},
+		"transform dropped": {resign(func(s string) string {
+			return strings.Replace(s, `<Transform Algorithm="http://schemas.openxmlformats.org/package/2006/RelationshipTransform">`, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116">`, 1)
+		}), []string{"digest-mismatch", "transform-refused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := verify(t, archiveOf(c.files, ""), root)
+			if got := sigtest.Codes(r); !slices.Equal(got, c.codes) {
+				t.Errorf("codes %v, want %v: %+v", got, c.codes, r)
+			}
+		})
+	}
+}
+
+// relationshipsIn lists the elements of a relationships part.
+func relationshipsIn(text string) (list []string) {
+	for _, s := range strings.SplitAfter(text, "/>") {
+		if i := strings.Index(s, "<Relationship "); i >= 0 {
+			list = append(list, s[i:])
+		}
+	}
+	return list
+}
+
+func reversed(list []string) []string {
+	slices.Reverse(list)
+	return list
+}
+
+// between replaces what stands between two texts.
+func between(t testing.TB, s, open, closing, with string) string {
+	t.Helper()
+	before, rest, ok := strings.Cut(s, open)
+	_, after, ok2 := strings.Cut(rest, closing)
+	if !ok || !ok2 {
+		t.Fatalf("%s is not in %s", open, s)
+	}
+	return before + open + with + closing + after
+}
+
+// cutFirst replaces n octets behind mark, the first one behind from.
+func cutFirst(t testing.TB, s, from, mark string, n int, with string) string {
+	t.Helper()
+	i := strings.Index(s, from)
+	j := strings.Index(s[max(i, 0):], mark)
+	if i < 0 || j < 0 {
+		t.Fatalf("%s is not in %s", mark, s)
+	}
+	at := i + j + len(mark)
+	return s[:at] + with + s[at+n:]
+}
+
+// What is no reason to distrust a signature is told, not fatal.
+func TestFindings(t *testing.T) {
+	root := sigtest.Root(t, suite.ECDSAP256)
+	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
+	files := filesOf(t, signed)
+	codes := func(c *sig.Check, document []byte) (out []string) {
+		c.Document, c.Roots, c.At = bytes.NewReader(document), []*x509gost.Certificate{root.Certificate}, sigtest.Time
+		r, err := ooxml.New().Verify(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Valid() {
+			t.Errorf("not valid: %+v", r)
+		}
+		for _, f := range append(r.Findings, r.Signatures[0].Findings...) {
+			if !strings.HasPrefix(f.Code, "certificate-") {
+				out = append(out, f.Code)
+			}
+		}
+		return out
+	}
+	unknown := with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"whatever", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>")
+	loose := replaced(t, with(files, "_xmlsignatures/sig9.xml", "<a/>"), "[Content_Types].xml", "</Types>", override("/_xmlsignatures/sig9.xml", "application/vnd.openxmlformats-package.digital-signature-xmlsignature+xml")+"</Types>")
+	for name, c := range map[string]struct {
+		check    sig.Check
+		document []byte
+		want     []string
+	}{
+		"nothing":           {sig.Check{}, signed, nil},
+		"an original":       {sig.Check{Original: bytes.NewReader(nil)}, signed, []string{"original-not-compared"}},
+		"octets between":    {sig.Check{}, archiveOf(edit(files, sig1, func(f *file) { f.prefix = "xyz" }), ""), []string{"hidden-entry"}},
+		"octets behind":     {sig.Check{}, append(bytes.Clone(signed), '\n'), []string{"hidden-entry"}},
+		"an unknown kind":   {sig.Check{}, archiveOf(unknown, ""), []string{"covers-part"}},
+		"a loose signature": {sig.Check{}, archiveOf(loose, ""), []string{"signature-unreachable"}},
+	} {
+		if got := codes(&c.check, c.document); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	// An entry that only programs see that read from the front.
+	hidden := archiveOf(edit(files, sig1, func(f *file) { f.prefix = string(archiveOf([]file{{name: "word/document.xml", content: "<a/>"}}, "")) }), "")
+	if got := sigtest.Codes(verify(t, hidden, root)); !slices.Equal(got, []string{"hidden-entry"}) {
+		t.Errorf("a hidden entry: %v", got)
+	}
+	_, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader([]byte("text"))})
+	var e *sig.ErrDocument
+	if !errors.As(err, &e) || !e.OtherKind {
+		t.Errorf("text: %v", err)
+	}
+}

@@ -1,0 +1,350 @@
+package stamp
+
+import (
+	"bytes"
+	"compress/zlib"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// drawing is a stamp in the making.
+type drawing struct {
+	request  *Request
+	settings *settings
+	template int
+
+	text  *content // nil: an image alone
+	image *graphic // nil: text alone
+	frame box
+}
+
+// prepare reads what the template draws: text and image.
+func (d *drawing) prepare() *ParamError {
+	s := d.settings
+	d.frame = s.box
+	if s.box.corners == nil && !s.box.styled && s.content == nil && d.template != templateImage {
+		d.frame = frames
+	}
+	if d.template == templateImage && !s.box.styled {
+		// An image alone has a frame only when one is asked for.
+		d.frame.weight, d.frame.margin = 0, 0
+	}
+	if d.template != templateImage {
+		text := defaultText(d.request)
+		if s.content != nil {
+			text = contentText(s.content)
+		}
+		d.text = &text
+	}
+	if d.template == templateText {
+		return nil
+	}
+	p := d.picture()
+	if p == nil {
+		key := map[int]string{templateLogo: "Icon", templateImage: "Background"}[d.template]
+		return &ParamError{paramAppearance, fmt.Sprintf("%s.Image: is missing, template %d draws it", key, d.template)}
+	}
+	var err *ParamError
+	g := ground{opaque: d.request.Opaque, colour: rgb{255, 255, 255}}
+	if g.opaque && d.frame.background != nil {
+		g.colour = *d.frame.background
+	}
+	d.image, err = readImage(p, g)
+	return err
+}
+
+// picture is the one that the template draws. The image of template 3 is
+// Background; Icon is taken for it where that is all there is.
+func (d *drawing) picture() *picture {
+	if d.template == templateImage && d.settings.back != nil {
+		return d.settings.back
+	}
+	return d.settings.icon
+}
+
+// contentText makes paragraphs of Content.
+func contentText(entries []textual) content {
+	list := []paragraph{}
+	for _, c := range entries {
+		for _, l := range clean(c.text, c.style.face) {
+			list = append(list, paragraph{text: l, style: c.style, indent: c.margin})
+		}
+	}
+	return content{variants: [][]paragraph{list}, leading: leadingContent, growth: 1}
+}
+
+// place finds the rectangle of the stamp on the page as it is shown, in points.
+func (d *drawing) place(on sheet) (rect, *ParamError) {
+	if f := d.request.Field; f != nil {
+		return on.shown(corners(f.Rect)), nil
+	}
+	if c := d.settings.box.corners; c != nil {
+		r := corners(*c)
+		if r.empty() {
+			return rect{}, nil
+		}
+		placed, ok := on.fit(r)
+		if !ok {
+			return rect{}, &ParamError{paramAppearance, fmt.Sprintf("Rect: lies beside the page, which shows %s by %s points", num(on.width), num(on.height))}
+		}
+		return placed, nil
+	}
+	width, height := d.natural(max(on.width-2*edge, on.width/2))
+	return on.free(width, min(height, max(on.height-2*edge, on.height/2))), nil
+}
+
+// natural is the size of a stamp that was given none, its width at most the one
+// given.
+func (d *drawing) natural(most float64) (width, height float64) {
+	around := 2 * d.around()
+	if d.template == templateImage {
+		// At 96 pixels to the inch, as screens show it, and no larger than a seal.
+		w, h := d.image.size()
+		w, h = w*0.75, h*0.75
+		shrink := min(1, max(most-around, 1)/w, 120/h)
+		return w*shrink + around, h*shrink + around
+	}
+	width = min(widthText, most)
+	inner := width - around
+	if d.template == templateLogo && !d.picture().placed {
+		width = min(widthLogo, most)
+		inner = (width-around)*(1-logoShare) - logoGap
+	}
+	return width, max(arrange(d.text.variants[0], inner, 1, d.text.leading).height, 10) + around
+}
+
+// around is the space between the edge of the stamp and its content.
+func (d *drawing) around() float64 { return d.frame.weight + d.frame.margin }
+
+// The logo of a stamp that says nothing about its place stands on the left.
+const (
+	logoShare = 0.2 // of the width at most
+	logoGap   = 6
+)
+
+// draw makes the objects of a stamp of the given size.
+func (d *drawing) draw(width, height float64, on sheet) []Object {
+	var c canvas
+	outer := rect{0, 0, width, height}
+	weight := min(d.frame.weight, width/2, height/2)
+	c.frame(outer, weight, d.frame)
+
+	// In a small stamp the margin gives way before the text does, sooner where it
+	// was not asked for.
+	share := 0.1
+	if d.frame.spaced {
+		share = 0.25
+	}
+	around := weight + min(d.frame.margin, share*width, share*height)
+	inner := outer.inset(around)
+	var images []Object
+	if d.image != nil && !inner.empty() {
+		images = d.image.objects
+		inner = d.drawImage(&c, outer.inset(weight), inner)
+	}
+	var fonts []*subset
+	if d.text != nil && len(d.text.variants[0]) > 0 && !inner.empty() {
+		fonts = c.text(fit(*d.text, inner.width(), inner.height()), inner, d.text.middle)
+	}
+
+	objects := make([]Object, 1)
+	var resources strings.Builder
+	for i, f := range fonts {
+		if i == 0 {
+			resources.WriteString(" /Font <<")
+		}
+		fmt.Fprintf(&resources, " /F%d {%d}", i, len(objects))
+		objects = append(objects, f.objects(len(objects))...)
+	}
+	if len(fonts) > 0 {
+		resources.WriteString(" >>")
+	}
+	if len(images) > 0 {
+		fmt.Fprintf(&resources, " /XObject << /I0 {%d} >>", len(objects))
+		mask := fmt.Sprintf("{%d}", len(objects)+1)
+		for _, o := range images {
+			// The image may be kept for other stamps, the caller may encrypt in place.
+			objects = append(objects, Object{strings.ReplaceAll(o.Dict, "{mask}", mask), bytes.Clone(o.Stream)})
+		}
+	}
+	dict := "/Type /XObject /Subtype /Form /FormType 1 /BBox [ 0 0 " + num(width) + " " + num(height) + " ]"
+	if m := on.matrix(width, height); m != "" {
+		dict += " /Matrix [ " + m + " ]"
+	}
+	objects[0] = deflated(dict+" /Resources <<"+resources.String()+" >>", c.Bytes())
+	return objects
+}
+
+// drawImage draws the image and returns what room it leaves for text.
+func (d *drawing) drawImage(c *canvas, clip, inner rect) rect {
+	w, h := d.image.size()
+	p := d.picture()
+	if p.placed {
+		// As the request places it, in the stamp; text may run across it.
+		w, h = w*p.scale/100, h*p.scale/100
+		c.image(d.image, rect{p.x, p.y, p.x + w, p.y + h}, clip)
+		return inner
+	}
+	room := inner
+	if d.template == templateLogo {
+		room.x1 = room.x0 + min(logoShare*inner.width(), inner.height()*w/h)
+		inner.x0 = room.x1 + min(logoGap, 0.1*inner.width())
+	}
+	scale := min(room.width()/w, room.height()/h)
+	w, h = w*scale, h*scale
+	x, y := (room.x0+room.x1-w)/2, (room.y0+room.y1-h)/2
+	c.image(d.image, rect{x, y, x + w, y + h}, clip)
+	return inner
+}
+
+// canvas is a content stream.
+type canvas struct{ bytes.Buffer }
+
+func (c *canvas) op(operator string, operands ...float64) {
+	for _, v := range operands {
+		c.WriteString(num(v))
+		c.WriteByte(' ')
+	}
+	c.WriteString(operator)
+	c.WriteByte('\n')
+}
+
+func (c *canvas) colour(operator string, v rgb) { c.op(operator, v[0]/255, v[1]/255, v[2]/255) }
+
+// frame draws background and border, the border inside the rectangle.
+func (c *canvas) frame(r rect, weight float64, b box) {
+	r = r.inset(weight / 2)
+	if r.empty() {
+		return
+	}
+	paint := ""
+	c.op("q")
+	if b.background != nil {
+		c.colour("rg", *b.background)
+		paint = "f"
+	}
+	if weight > 0 {
+		c.colour("RG", b.border)
+		c.op("w", weight)
+		paint = map[string]string{"": "S", "f": "B"}[paint]
+	}
+	if paint != "" {
+		c.path(r, min(b.radius, r.width()/2, r.height()/2))
+		c.op(paint)
+	}
+	c.op("Q")
+}
+
+// path outlines a rectangle with round corners.
+func (c *canvas) path(r rect, radius float64) {
+	if radius <= 0 {
+		c.op("re", r.x0, r.y0, r.width(), r.height())
+		return
+	}
+	k := radius * (1 - 0.5522847) // a Bézier curve that is nearly a quarter of a circle
+	c.op("m", r.x0+radius, r.y0)
+	c.op("l", r.x1-radius, r.y0)
+	c.op("c", r.x1-k, r.y0, r.x1, r.y0+k, r.x1, r.y0+radius)
+	c.op("l", r.x1, r.y1-radius)
+	c.op("c", r.x1, r.y1-k, r.x1-k, r.y1, r.x1-radius, r.y1)
+	c.op("l", r.x0+radius, r.y1)
+	c.op("c", r.x0+k, r.y1, r.x0, r.y1-k, r.x0, r.y1-radius)
+	c.op("l", r.x0, r.y0+radius)
+	c.op("c", r.x0, r.y0+k, r.x0+k, r.y0, r.x0+radius, r.y0)
+	c.op("h")
+}
+
+// image draws the image into a rectangle, nothing of it outside clip.
+func (c *canvas) image(m *graphic, r, clip rect) {
+	c.op("q")
+	c.op("re", clip.x0, clip.y0, clip.width(), clip.height())
+	c.WriteString("W n\n")
+	w, h := r.width(), r.height()
+	t := m.turn.matrix()
+	c.op("cm", t[0]*w, t[1]*h, t[2]*w, t[3]*h, r.x0+t[4]*w, r.y0+t[5]*h)
+	c.WriteString("/I0 Do\nQ\n")
+}
+
+// text draws a layout into a box, from the top, or in the middle of its height, and
+// returns the fonts it takes, in the order of their names.
+func (c *canvas) text(l layout, in rect, middle bool) []*subset {
+	top := in.y1
+	if middle {
+		top -= max(0, (in.height()-l.height)/2)
+	}
+	var fonts []*subset
+	index := map[*face]int{}
+	c.op("q")
+	c.op("re", in.x0, in.y0, in.width(), in.height())
+	c.WriteString("W n\n")
+	for _, ln := range l.lines {
+		for _, p := range ln.pieces {
+			n, ok := index[p.style.face]
+			if !ok {
+				n = len(fonts)
+				index[p.style.face] = n
+				fonts = append(fonts, newSubset(p.style.face))
+			}
+			x, y := in.x0+p.x, top-ln.base
+			c.colour("rg", p.style.colour)
+			fmt.Fprintf(c, "BT /F%d %s Tf %s %s Td <", n, num(p.style.size), num(x), num(y))
+			for _, r := range p.text {
+				fmt.Fprintf(c, "%04X", fonts[n].encode(r))
+			}
+			c.WriteString("> Tj ET\n")
+			c.rules(p, x, y)
+		}
+	}
+	c.op("Q")
+	return fonts
+}
+
+// rules draws the lines under and through a piece of text, in its colour.
+func (c *canvas) rules(p piece, x, y float64) {
+	em, f := p.style.size/1000, p.style.face
+	draw := func(at, width float64) {
+		c.op("re", x, y+(at-width/2)*em, measure(p.text, p.style), width*em)
+		c.op("f")
+	}
+	if p.style.underline {
+		draw(-f.underlineAt, f.underlineWidth)
+	}
+	if p.style.strike {
+		draw(f.strikeAt, f.strikeWidth)
+	}
+}
+
+// num writes a number as PDF has it: no exponent, at most three digits behind the
+// point.
+func num(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	s := strconv.FormatFloat(v, 'f', 3, 64)
+	s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+// compressors are kept between stamps: one has a megabyte of tables.
+var compressors = sync.Pool{New: func() any {
+	w, _ := zlib.NewWriterLevel(nil, zlib.BestCompression) // the level is a valid one
+	return w
+}}
+
+// deflated is a stream object, its data compressed. dict is what the dictionary has
+// besides.
+func deflated(dict string, data []byte) Object {
+	var b bytes.Buffer
+	w := compressors.Get().(*zlib.Writer)
+	w.Reset(&b)
+	w.Write(data) // a bytes.Buffer takes everything
+	w.Close()
+	compressors.Put(w)
+	return Object{Dict: "<< " + strings.TrimSpace(dict+" /Filter /FlateDecode") + " >>", Stream: b.Bytes()}
+}

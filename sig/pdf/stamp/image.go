@@ -1,0 +1,229 @@
+package stamp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+)
+
+// graphic is a picture of a request, ready to be embedded.
+type graphic struct {
+	width, height int // pixels, as stored
+	turn          turn
+	objects       []Object // the image XObject, and its soft mask where it has one, which the image calls {mask}
+}
+
+// formats are the kinds of image that are read, told by how they begin.
+var formats = []struct {
+	name, magic string
+	config      func(io.Reader) (image.Config, error)
+	decode      func(io.Reader) (image.Image, error)
+}{
+	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
+	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode},
+	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode},
+}
+
+// maxPixels bounds the memory one image takes to some 120 MB, whatever its kind. It
+// is a page at 300 dots to the inch.
+const maxPixels = 8 << 20
+
+// ground is what a picture stands on.
+type ground struct {
+	opaque bool // transparency is not allowed
+	colour rgb  // of the stamp behind the picture
+}
+
+// readImage reads Base64 of an image. A stamp is drawn again and again with the
+// same logo, so what becomes of an image is kept for a while.
+func readImage(p *picture, g ground) (*graphic, *ParamError) {
+	key := keyOf(p.image, g)
+	if m := kept.get(key); m != nil {
+		return m, nil
+	}
+	m, fault := convert(p.image, g)
+	if fault != nil {
+		return nil, &ParamError{paramAppearance, p.path + ": " + fault.Error()}
+	}
+	kept.put(key, m)
+	return m, nil
+}
+
+func convert(text string, g ground) (*graphic, error) {
+	data, err := decodeBase64(text)
+	if err != nil {
+		return nil, fmt.Errorf("is not Base64: %v", err)
+	}
+	for _, f := range formats {
+		if !bytes.HasPrefix(data, []byte(f.magic)) {
+			continue
+		}
+		config, err := f.config(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("is a broken %s image: %v", f.name, err)
+		}
+		if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
+			return nil, fmt.Errorf("is a %s image of %d by %d pixels, at most 8 million pixels are drawn", f.name, config.Width, config.Height)
+		}
+		// A JPEG is embedded as it is, but decoded all the same: a broken one must
+		// not become a stamp that viewers cannot show.
+		pixels, err := f.decode(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("is a broken %s image: %v", f.name, err)
+		}
+		size := pixels.Bounds().Size()
+		if size.X <= 0 || size.Y <= 0 {
+			return nil, fmt.Errorf("is a %s image without pixels", f.name)
+		}
+		m := &graphic{width: size.X, height: size.Y}
+		if f.name == "JPEG" {
+			data, m.turn = stripJPEG(data)
+			m.objects = []Object{jpegObject(data, pixels)}
+		} else {
+			m.objects = pixelObjects(pixels, g)
+		}
+		return m, nil
+	}
+	return nil, errors.New("is no image of a known kind; PNG, JPEG or GIF expected")
+}
+
+// decodeBase64 reads Base64 as clients write it: with or without padding, with line
+// breaks, as a data URL.
+func decodeBase64(s string) ([]byte, error) {
+	if strings.HasPrefix(s, "data:") {
+		_, s, _ = strings.Cut(s, ",")
+	}
+	s = strings.Map(func(r rune) rune {
+		if r == ' ' || r == '\t' || r == '\r' || r == '\n' {
+			return -1
+		}
+		return r
+	}, s)
+	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+}
+
+// size is the size of the picture as it is shown, in pixels.
+func (m *graphic) size() (width, height float64) {
+	if m.turn.sideways() {
+		return float64(m.height), float64(m.width)
+	}
+	return float64(m.width), float64(m.height)
+}
+
+const imageHead = "/Type /XObject /Subtype /Image"
+
+// jpegObject embeds a JPEG file as it is; pixels are what it holds.
+func jpegObject(data []byte, pixels image.Image) Object {
+	space := "/DeviceRGB"
+	switch pixels.(type) {
+	case *image.Gray:
+		space = "/DeviceGray"
+	case *image.CMYK:
+		// The decoder takes only those by Adobe, who writes the reverse of every ink.
+		space = "/DeviceCMYK /Decode [ 1 0 1 0 1 0 1 0 ]"
+	}
+	size := pixels.Bounds().Size()
+	return Object{
+		Dict:   fmt.Sprintf("<< %s /Width %d /Height %d /BitsPerComponent 8 /ColorSpace %s /Filter /DCTDecode >>", imageHead, size.X, size.Y, space),
+		Stream: data,
+	}
+}
+
+func pixelObjects(src image.Image, g ground) []Object {
+	colours, alpha := split(src, g)
+	if alpha == nil {
+		return []Object{pixelObject(imageHead, colours)}
+	}
+	return []Object{pixelObject(imageHead+" /SMask {mask}", colours), pixelObject(imageHead, alpha)}
+}
+
+// split separates the colours of a picture from its transparency, nil for none.
+// Pixels that show nothing become white, so that they cost no bytes.
+func split(src image.Image, g ground) (colours image.Image, alpha *image.Gray) {
+	b := src.Bounds()
+	area := image.Rect(0, 0, b.Dx(), b.Dy())
+	full := image.NewNRGBA(area)
+	gray := true
+	at := func(x, y int) color.NRGBA { return color.NRGBAModel.Convert(src.At(x, y)).(color.NRGBA) }
+	if plain, ok := src.(*image.NRGBA); ok {
+		at = plain.NRGBAAt // the common kind, without a conversion for every pixel
+	}
+	for y := range area.Dy() {
+		for x := range area.Dx() {
+			c := at(b.Min.X+x, b.Min.Y+y)
+			if c.A != 0xFF {
+				if g.opaque {
+					c = over(c, g.colour)
+				} else {
+					if alpha == nil {
+						alpha = image.NewGray(area)
+						for i := range alpha.Pix {
+							alpha.Pix[i] = 0xFF
+						}
+					}
+					alpha.Pix[alpha.PixOffset(x, y)] = c.A
+					if c.A == 0 {
+						c = color.NRGBA{R: 0xFF, G: 0xFF, B: 0xFF}
+					}
+				}
+			}
+			c.A = 0xFF
+			gray = gray && c.R == c.G && c.G == c.B
+			full.SetNRGBA(x, y, c)
+		}
+	}
+	if !gray {
+		return full, alpha
+	}
+	shades := image.NewGray(area)
+	for i := range shades.Pix {
+		shades.Pix[i] = full.Pix[4*i]
+	}
+	return shades, alpha
+}
+
+// over lays a colour upon an opaque background.
+func over(c color.NRGBA, background rgb) color.NRGBA {
+	mix := func(v uint8, b float64) uint8 {
+		a := float64(c.A) / 255
+		return uint8(float64(v)*a + b*(1-a) + 0.5)
+	}
+	return color.NRGBA{mix(c.R, background[0]), mix(c.G, background[1]), mix(c.B, background[2]), 0xFF}
+}
+
+// pixelObject writes a picture without transparency. The data of a PNG image is
+// what FlateDecode with PNG prediction reads (ISO 32000-1, 7.4.4.4), so the PNG
+// encoder does the work.
+func pixelObject(head string, src image.Image) Object {
+	var b bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.DefaultCompression}
+	if err := encoder.Encode(&b, src); err != nil {
+		panic("stamp: a picture of bounded size did not encode: " + err.Error()) // a buffer takes everything
+	}
+	var data []byte
+	for at := b.Bytes()[8:]; len(at) >= 12; {
+		size := int(be.Uint32(at))
+		if string(at[4:8]) == "IDAT" {
+			data = append(data, at[8:8+size]...)
+		}
+		at = at[12+size:]
+	}
+	space, components := "/DeviceRGB", 3
+	if _, gray := src.(*image.Gray); gray {
+		space, components = "/DeviceGray", 1
+	}
+	size := src.Bounds().Size()
+	return Object{
+		Dict: fmt.Sprintf("<< %s /Width %d /Height %d /ColorSpace %s /BitsPerComponent 8 /Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent 8 /Columns %d >> >>",
+			head, size.X, size.Y, space, components, size.X),
+		Stream: data,
+	}
+}

@@ -1,0 +1,336 @@
+package stamp
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// style is how characters are drawn.
+type style struct {
+	face              *face
+	size              float64 // points
+	colour            rgb
+	underline, strike bool
+}
+
+// paragraph is text that is wrapped as one. Where it has a label, the text stands
+// beside the label, its lines starting at the tab.
+type paragraph struct {
+	label, text []rune
+	labelStyle  style
+	style       style
+	indent      float64 // of all lines, from the left
+	tab         float64 // where the text starts, from the left; 0: no label
+	centred     bool    // and its lines balanced
+	above       float64 // space over it, points
+}
+
+// clean makes the lines of a text that can be drawn: composed characters, one
+// space for a tab, nothing for characters that have no sign of their own or turn
+// the writing around, and the box for those the face does not have.
+func clean(text string, f *face) [][]rune {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
+	var lines [][]rune
+	for line := range strings.SplitSeq(norm.NFC.String(strings.ToValidUTF8(text, "\uFFFD")), "\n") {
+		var out []rune
+		for _, r := range line {
+			switch {
+			case r == '\t':
+				out = append(out, ' ')
+			case unicode.In(r, unicode.Cc, unicode.Cf):
+			default:
+				out = append(out, f.shows(r)...)
+			}
+		}
+		lines = append(lines, out)
+	}
+	return lines
+}
+
+// piece is a run of characters of one style on a line, line a line of a layout.
+type piece struct {
+	x     float64
+	text  []rune
+	style style // size as drawn
+}
+
+type line struct {
+	top    float64 // from the top of the layout, down
+	height float64
+	base   float64 // base line, from the top of the layout, down
+	pieces []piece
+}
+
+// Bounds of the fitting of text into a box.
+const (
+	leastSize    = 4    // points; text is not made smaller for want of room
+	leastLeading = 1.15 // of the size: the lines almost touch
+	leastGentle  = 0.6  // how far text shrinks before words are broken in two
+	longWord     = 24   // characters; longer ones (numbers of certificates) may be broken at once
+)
+
+// layout is paragraphs as lines of a given width.
+type layout struct {
+	lines  []line
+	height float64
+	broken bool // a word was broken in two
+}
+
+// arrange wraps paragraphs into a width. Sizes and indents are multiplied by scale,
+// sizes not below the least one; leading is the distance of lines over the size.
+func arrange(text []paragraph, width, scale, leading float64) layout {
+	var l layout
+	for i := range text {
+		l.add(&text[i], width, scale, leading)
+	}
+	return l
+}
+
+func scaled(st style, scale float64) style {
+	st.size = max(st.size*scale, min(st.size, leastSize))
+	return st
+}
+
+func (l *layout) add(p *paragraph, width, scale, leading float64) {
+	st, labelStyle := scaled(p.style, scale), scaled(p.labelStyle, scale)
+	left := min(p.indent*st.size/p.style.size, 0.8*width)
+	text, label := p.text, p.label
+	var tab float64
+	if len(label) > 0 {
+		tab = p.tab * labelStyle.size / p.labelStyle.size
+		if labelWidth := measure(label, labelStyle); tab < labelWidth || tab > 0.55*width {
+			// No room for two columns: the label opens the text.
+			text, label, tab = append(append(append([]rune{}, label...), ' '), text...), nil, 0
+		}
+	}
+	l.height += p.above * scale
+	room := width - left - tab
+	if p.centred {
+		room = balanced(text, st, room)
+	}
+	for n, part := range l.wrap(text, st, room) {
+		ln := line{top: l.height, height: st.size * leading}
+		ascent, descent := st.size*st.face.ascent/1000, st.size*st.face.descent/1000
+		ln.base = ln.top + (ln.height-ascent-descent)/2 + ascent
+		if n == 0 && label != nil {
+			ln.pieces = append(ln.pieces, piece{left, label, labelStyle})
+		}
+		if len(part) > 0 {
+			x := left + tab
+			if p.centred {
+				x += max(0, (width-left-tab-measure(part, st))/2)
+			}
+			ln.pieces = append(ln.pieces, piece{x, part, st})
+		}
+		l.lines = append(l.lines, ln)
+		l.height += ln.height
+	}
+}
+
+// measure is the width of characters in a style.
+func measure(text []rune, st style) float64 {
+	var w float64
+	for _, r := range text {
+		w += st.face.width(r)
+	}
+	return w * st.size / 1000
+}
+
+// wrap cuts a text into lines no wider than room: after spaces and hyphens where it
+// can, inside a word where it must. There is at least one line, and at least one
+// character on each.
+func (l *layout) wrap(text []rune, st style, room float64) [][]rune {
+	lines, broken := wrap(text, st, room)
+	l.broken = l.broken || broken
+	return lines
+}
+
+func wrap(text []rune, st style, room float64) (lines [][]rune, broken bool) {
+	room = room*1000/st.size + 0.01 // in glyph space; a text as wide as the room fits
+	start, open := 0, -1            // of the line; where it may be cut, behind the character
+	wordStart := 0
+	var w, upto float64 // widths from start, to here and to open
+	for i, r := range text {
+		adv := st.face.width(r)
+		for w+adv > room && i > start && r != ' ' {
+			cut := i
+			if open > start {
+				cut = open
+				w -= upto
+			} else {
+				w = 0
+				broken = broken || wordLength(text, wordStart) <= longWord
+				if i-1 > start && (r == ';' || r == ',' || r == '.') {
+					cut, w = i-1, st.face.width(text[i-1]) // no line opens with one of these
+				}
+			}
+			lines = append(lines, trim(text[start:cut]))
+			start, open = cut, -1
+		}
+		w += adv
+		switch r {
+		case ' ', '-', '\u2010', '\u2013', '\u2014', '/':
+			open, upto = i+1, w
+		}
+		if r == ' ' {
+			wordStart = i + 1
+		}
+	}
+	return append(lines, trim(text[start:])), broken
+}
+
+// wordLength counts the characters of the word that starts at from, as far as it
+// matters.
+func wordLength(text []rune, from int) int {
+	n := 0
+	for from+n < len(text) && text[from+n] != ' ' && n <= longWord {
+		n++
+	}
+	return n
+}
+
+// trim drops the spaces at the end of a line, which the eye does not see.
+func trim(text []rune) []rune {
+	for len(text) > 0 && text[len(text)-1] == ' ' {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// balanced is the least room in which a text has as many lines as it has in room:
+// lines of a title should be about equally long.
+func balanced(text []rune, st style, room float64) float64 {
+	lines, broken := wrap(text, st, room)
+	if len(lines) == 1 || broken {
+		return room
+	}
+	low, high := 0.0, room
+	for high-low > 0.5 {
+		middle := (low + high) / 2
+		if got, broken := wrap(text, st, middle); len(got) > len(lines) || broken {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// content is the text of a stamp.
+type content struct {
+	// variants are the ways to say it, the fullest first: in a small stamp the
+	// first that fits is drawn.
+	variants [][]paragraph
+	leading  float64 // wanted distance of lines over the size
+	growth   float64 // how far text grows in a large stamp; 1: not at all
+	middle   bool    // it stands in the middle of the height rather than at the top
+}
+
+// fit lays a text out in a box. In a large box it grows, as far as it may. Where
+// there is too little room, lines move together, then the text shrinks a little,
+// then a shorter variant is taken, then it shrinks to the least size and words are
+// broken, and if that does not do, it is cut and ends with an ellipsis.
+func fit(c content, width, height float64) layout {
+	b := fitting{width, height + 0.01, c.leading} // sums of floating point numbers need some slack
+	full := c.variants[0]
+	if l, ok := b.try(full, 1, c.leading, true); ok {
+		return b.search(l, 1, c.growth, func(scale float64) (layout, bool) { return b.try(full, scale, c.leading, true) })
+	}
+	for _, v := range c.variants {
+		if l, ok := b.shrink(v, leastGentle, true); ok {
+			return l
+		}
+	}
+	var l layout
+	for _, v := range c.variants {
+		largest := 0.0
+		for _, p := range v {
+			largest = max(largest, p.style.size)
+		}
+		var ok bool
+		if l, ok = b.shrink(v, min(1, leastSize/largest), false); ok {
+			return l
+		}
+	}
+	l.truncate(b.width, b.height)
+	return l
+}
+
+// fitting is a box to fit text into.
+type fitting struct{ width, height, leading float64 }
+
+// try lays text out and tells whether it fits; whole asks for unbroken words.
+func (b fitting) try(text []paragraph, scale, leading float64, whole bool) (layout, bool) {
+	l := arrange(text, b.width, scale, leading)
+	return l, l.height <= b.height && !(whole && l.broken)
+}
+
+// search finds about the largest value up to high for which a layout fits; l is the
+// one for low, which does.
+func (b fitting) search(l layout, low, high float64, try func(float64) (layout, bool)) layout {
+	for range 7 {
+		if high-low < 0.01 {
+			break
+		}
+		middle := (low + high) / 2
+		if better, ok := try(middle); ok {
+			l, low = better, middle
+		} else {
+			high = middle
+		}
+	}
+	return l
+}
+
+// shrink makes text as small as it must be, down to the scale least. Room that is
+// left then goes between the lines.
+func (b fitting) shrink(text []paragraph, least float64, whole bool) (layout, bool) {
+	l, ok := b.try(text, least, leastLeading, whole)
+	if !ok {
+		return l, false
+	}
+	scale := least
+	l = b.search(l, least, 1, func(v float64) (layout, bool) {
+		better, ok := b.try(text, v, leastLeading, whole)
+		if ok {
+			scale = v
+		}
+		return better, ok
+	})
+	if top, ok := b.try(text, 1, leastLeading, whole); ok {
+		l, scale = top, 1
+	}
+	return b.search(l, leastLeading, b.leading, func(v float64) (layout, bool) { return b.try(text, scale, v, whole) }), true
+}
+
+// truncate drops the lines below height and ends the last one kept with an
+// ellipsis.
+func (l *layout) truncate(width, height float64) {
+	keep := len(l.lines)
+	for keep > 0 && l.lines[keep-1].top+l.lines[keep-1].height > height {
+		keep--
+	}
+	cut := keep < len(l.lines)
+	for cut && keep > 0 && len(l.lines[keep-1].pieces) == 0 {
+		keep-- // the ellipsis stands behind text
+	}
+	l.lines = l.lines[:keep]
+	if keep == 0 {
+		l.height = 0
+		return
+	}
+	last := &l.lines[keep-1]
+	l.height = last.top + last.height
+	if !cut {
+		return
+	}
+	const ellipsis = '\u2026'
+	p := &last.pieces[len(last.pieces)-1]
+	text := append([]rune{}, p.text...)
+	for len(text) > 0 && p.x+measure(append(text[:len(text):len(text)], ellipsis), p.style) > width {
+		text = text[:len(text)-1]
+	}
+	p.text = append(trim(text), ellipsis)
+}

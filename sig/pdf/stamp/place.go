@@ -1,0 +1,192 @@
+package stamp
+
+import "math"
+
+// rect is a rectangle by its lower left and upper right corner.
+type rect struct{ x0, y0, x1, y1 float64 }
+
+func (r rect) width() float64  { return r.x1 - r.x0 }
+func (r rect) height() float64 { return r.y1 - r.y0 }
+func (r rect) empty() bool     { return !(r.x1 > r.x0 && r.y1 > r.y0) }
+
+func (r rect) inset(d float64) rect { return rect{r.x0 + d, r.y0 + d, r.x1 - d, r.y1 - d} }
+
+func (r rect) cut(s rect) rect {
+	return rect{max(r.x0, s.x0), max(r.y0, s.y0), min(r.x1, s.x1), min(r.y1, s.y1)}
+}
+
+func (r rect) meets(s rect) bool { return !r.cut(s).empty() }
+
+// corners puts two opposite corners in order; one that is not finite makes the
+// rectangle empty.
+func corners(v [4]float64) rect {
+	for _, c := range v {
+		if math.IsNaN(c) || math.Abs(c) > 1e9 {
+			return rect{}
+		}
+	}
+	return rect{min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])}
+}
+
+// sheet is a page as a reader sees it: upright, cut to its CropBox, in points, the
+// origin in the lower left corner of what is shown.
+type sheet struct {
+	crop          rect // default user space
+	turn          int  // quarters clockwise by which the page is shown turned
+	unit          float64
+	width, height float64 // points, as shown
+	taken         []rect  // in the same points, as shown
+}
+
+// letter is the page that viewers assume where a file gives no usable box.
+var letter = rect{0, 0, 612, 792}
+
+// see works out how a page is shown (ISO 32000-1, 7.7.3.3 and 14.11.2).
+func see(p Page) sheet {
+	media := corners(p.MediaBox)
+	if media.empty() {
+		media = letter
+	}
+	crop := media
+	if c := corners(p.CropBox).cut(media); !c.empty() {
+		crop = c
+	}
+	s := sheet{crop: crop, unit: p.UserUnit}
+	if !(s.unit > 0 && s.unit < 1e6) {
+		s.unit = 1
+	}
+	if p.Rotate%90 == 0 {
+		s.turn = (p.Rotate/90%4 + 4) % 4
+	}
+	s.width, s.height = crop.width()*s.unit, crop.height()*s.unit
+	if s.turn%2 == 1 {
+		s.width, s.height = s.height, s.width
+	}
+	for _, t := range p.Taken {
+		if r := corners(t); !r.empty() {
+			s.taken = append(s.taken, s.shown(r))
+		}
+	}
+	return s
+}
+
+// user turns a rectangle of the shown page into default user space.
+func (s sheet) user(r rect) rect {
+	x0, y0, x1, y1 := r.x0/s.unit, r.y0/s.unit, r.x1/s.unit, r.y1/s.unit
+	c := s.crop
+	switch s.turn {
+	case 1: // up in user space is shown to the right
+		return rect{c.x1 - y1, c.y0 + x0, c.x1 - y0, c.y0 + x1}
+	case 2:
+		return rect{c.x1 - x1, c.y1 - y1, c.x1 - x0, c.y1 - y0}
+	case 3: // up in user space is shown to the left
+		return rect{c.x0 + y0, c.y1 - x1, c.x0 + y1, c.y1 - x0}
+	}
+	return rect{c.x0 + x0, c.y0 + y0, c.x0 + x1, c.y0 + y1}
+}
+
+// shown is the reverse of user.
+func (s sheet) shown(r rect) rect {
+	c := s.crop
+	var v rect
+	switch s.turn {
+	case 1:
+		v = rect{r.y0 - c.y0, c.x1 - r.x1, r.y1 - c.y0, c.x1 - r.x0}
+	case 2:
+		v = rect{c.x1 - r.x1, c.y1 - r.y1, c.x1 - r.x0, c.y1 - r.y0}
+	case 3:
+		v = rect{c.y1 - r.y1, r.x0 - c.x0, c.y1 - r.y0, r.x1 - c.x0}
+	default:
+		v = rect{r.x0 - c.x0, r.y0 - c.y0, r.x1 - c.x0, r.y1 - c.y0}
+	}
+	return rect{v.x0 * s.unit, v.y0 * s.unit, v.x1 * s.unit, v.y1 * s.unit}
+}
+
+// matrix is /Matrix of a form of the given size that is to stand upright for the
+// reader: it turns the form against the page.
+func (s sheet) matrix(width, height float64) string {
+	switch s.turn {
+	case 1:
+		return "0 1 -1 0 " + num(height) + " 0"
+	case 2:
+		return "-1 0 0 -1 " + num(width) + " " + num(height)
+	case 3:
+		return "0 -1 1 0 0 " + num(width)
+	}
+	return ""
+}
+
+// fit moves a rectangle onto the page by the shortest way, and cuts it where it is
+// larger than the page. It reports false when nothing of it was on the page.
+func (s sheet) fit(r rect) (rect, bool) {
+	page := rect{0, 0, s.width, s.height}
+	if !r.meets(page) {
+		return rect{}, false
+	}
+	slide := func(a, b, most float64) (float64, float64) {
+		switch {
+		case b-a >= most:
+			return 0, most
+		case a < 0:
+			return 0, b - a
+		case b > most:
+			return most - (b - a), most
+		}
+		return a, b
+	}
+	r.x0, r.x1 = slide(r.x0, r.x1, s.width)
+	r.y0, r.y1 = slide(r.y0, r.y1, s.height)
+	return r, true
+}
+
+// edge is how far a stamp without a place of its own stays from the edge of the
+// page, and gap from other stamps.
+const (
+	edge = 24
+	gap  = 6
+)
+
+// free finds the place of a stamp that was given none: the lower right corner of
+// the page, or, where other signatures stand there, the next place to the left and
+// then upwards. On a full page it is the corner all the same.
+func (s sheet) free(width, height float64) rect {
+	// A page too small for the edge around a stamp has less of it.
+	mx := max(0, min(edge, (s.width-width)/2))
+	my := max(0, min(edge, (s.height-height)/2))
+	corner := rect{s.width - mx - width, my, s.width - mx, my + height}
+	const most = 64 // steps each way: places a page has room for, and a bound
+	r := corner
+	for range most {
+		top := 0.0
+		for range most {
+			hit, x, y := s.hit(r)
+			if !hit {
+				return r
+			}
+			if top == 0 || y < top {
+				top = y
+			}
+			r.x1 = x - gap
+			r.x0 = r.x1 - width
+			if r.x0 < mx {
+				break
+			}
+		}
+		r = rect{corner.x0, top + gap, corner.x1, top + gap + height}
+		if r.y1 > s.height-my {
+			break
+		}
+	}
+	return corner
+}
+
+// hit tells whether a taken rectangle is in the way: the left edge and the upper
+// edge of it.
+func (s sheet) hit(r rect) (hit bool, left, top float64) {
+	for _, t := range s.taken {
+		if r.meets(t) {
+			return true, t.x0, t.y1
+		}
+	}
+	return false, 0, 0
+}
