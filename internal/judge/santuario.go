@@ -12,20 +12,46 @@ import (
 	"testing"
 )
 
-// Santuario is the XML signature of the Java platform, which is Apache Santuario,
-// without GOST. It knows nothing of libxml2, by which xmlsec1 reads.
+// Santuario is the XML signature of the Java platform, which is Apache Santuario. It
+// knows nothing of libxml2, by which xmlsec1 reads.
 type Santuario struct {
-	t      testing.TB
-	dir    string
-	java   string
-	source string
+	t    testing.TB
+	dir  string
+	java string
+	args []string // of java, the last the program
 }
 
-//go:embed java/XMLJudge.java
-var xmlJudgeSource []byte
+var (
+	//go:embed java/XMLJudge.java
+	xmlJudgeSource []byte
+	//go:embed java/GOSTXMLJudge.java
+	gostXMLJudgeSource []byte
+)
 
-// NewSantuario finds java and prepares a directory.
+// NewSantuario finds java and prepares a directory. This judge knows no GOST.
 func NewSantuario(t testing.TB) *Santuario {
+	t.Helper()
+	s := newSantuario(t)
+	s.args = []string{s.write("XMLJudge.java", xmlJudgeSource)}
+	return s
+}
+
+// NewSantuarioGOST is NewSantuario with the algorithms of GOST, which it gets from
+// Bouncy Castle (Debian's libbcprov-java). This judge knows nothing else.
+func NewSantuarioGOST(t testing.TB) *Santuario {
+	t.Helper()
+	s := newSantuario(t)
+	if _, err := os.Stat(jars[0]); err != nil {
+		missing(t, "Bouncy Castle is not installed ("+jars[0]+")")
+	}
+	for _, p := range []string{"", ".algorithms", ".signature"} {
+		s.args = append(s.args, "--add-exports=java.xml.crypto/com.sun.org.apache.xml.internal.security"+p+"=ALL-UNNAMED")
+	}
+	s.args = append(s.args, "-cp", jars[0], s.write("GOSTXMLJudge.java", gostXMLJudgeSource))
+	return s
+}
+
+func newSantuario(t testing.TB) *Santuario {
 	t.Helper()
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -34,9 +60,7 @@ func NewSantuario(t testing.TB) *Santuario {
 	if _, err := exec.LookPath("javac"); err != nil {
 		missing(t, "the Java compiler is not installed (a JDK, not only a runtime)")
 	}
-	s := &Santuario{t: t, dir: t.TempDir(), java: java}
-	s.source = s.write("XMLJudge.java", xmlJudgeSource)
-	return s
+	return &Santuario{t: t, dir: t.TempDir(), java: java}
 }
 
 // Verify judges the first signature of each document by the first certificate in
@@ -44,7 +68,7 @@ func NewSantuario(t testing.TB) *Santuario {
 // are in the order of the documents, nil for one that holds.
 func (s *Santuario) Verify(documents ...[]byte) []error {
 	s.t.Helper()
-	args := []string{"-Xmx512m", "-XX:+UseSerialGC", s.source}
+	args := append([]string{"-Xmx512m", "-XX:+UseSerialGC"}, s.args...)
 	for i, d := range documents {
 		args = append(args, s.write(fmt.Sprintf("%d.xml", i), d))
 	}

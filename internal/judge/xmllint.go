@@ -57,6 +57,18 @@ func (l *Lint) Canonical(option string, documents ...[]byte) [][]byte {
 	return parts
 }
 
+// Expand returns a document as a validating reader has it: the entities and default
+// attributes of its document type written out, the document type left away. It is nil
+// where xmllint cannot.
+func (l *Lint) Expand(document []byte) []byte {
+	l.t.Helper()
+	stdout, _ := l.run("--nonet", "--noent", "--dtdattr", "--dropdtd", l.write("document.xml", document))
+	if len(stdout) == 0 {
+		return nil
+	}
+	return stdout
+}
+
 // beyond are errors that libxml2 reports beyond what XML 1.0 and Namespaces in
 // XML 1.0 call an error.
 var beyond = []string{"is not a valid URI", "xml:id : attribute value"}

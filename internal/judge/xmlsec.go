@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// XMLTools are xmlsec1 and xmllint, which share libxml2 and know nothing of GOST,
-// with a directory of their own.
+// XMLTools are xmlsec1 and xmllint, which share libxml2, with a directory of their
+// own. Those of XMLSec know nothing of GOST, those of XMLSecGOST do.
 type XMLTools struct {
 	// Dir is where the programs run and where relative paths in their arguments
 	// point. It disappears with the test.
@@ -20,6 +20,7 @@ type XMLTools struct {
 
 	t            testing.TB
 	xmlsec, lint string
+	env          []string // beside that of the test
 }
 
 // XMLSec finds both programs and prepares a directory for them.
@@ -83,6 +84,7 @@ func (x *XMLTools) run(program string, args ...string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = x.Dir
+	cmd.Env = append(os.Environ(), x.env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -91,6 +91,10 @@ func FuzzVerify(f *testing.F) {
 	f.Add(sigtest.Make(f, xmldsig.New(), signer, jobOf("XMLEnveloped", s, "XAdESType", "BES")))
 	f.Add([]byte(withTemplate(bare(s, "#xpointer(id('part'))", transformsOf(exclusive+outOfIt+`<Transform Algorithm="`+smevURN+`"/>`)))))
 	f.Add([]byte(withTemplate(bare(s, "", transformsOf(`<Transform Algorithm="http://www.w3.org/2002/06/xmldsig-filter2"><XPath xmlns="http://www.w3.org/2002/06/xmldsig-filter2" Filter="subtract">//b</XPath></Transform>`)))))
+	for _, template := range xadesTemplates(s) {
+		f.Add([]byte(withTemplate(template)))
+	}
+	f.Add([]byte(withTemplate(strings.Replace(bare(s, "#list", ""), "</Signature>", `<Object><Manifest Id="list"><Reference URI="#part"><DigestMethod Algorithm="`+s.Hash.XML[0]+`"/><DigestValue/></Reference></Manifest></Object></Signature>`, 1))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := xmldsig.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(data), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
 		if err == nil && len(r.Signatures) == 0 && r.Valid() {

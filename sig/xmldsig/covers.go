@@ -90,8 +90,8 @@ func (j *judgement) othersAreProperties(n xmltree.Node) bool {
 	return true
 }
 
-// path is the way from the root to an element, with the position among brothers of
-// the same name: /soap:Envelope/soap:Body[2].
+// path is the way from the root to an element, with the position among brothers whose
+// name is written alike, in whatever namespace: /soap:Envelope/soap:Body[2].
 func path(t *xmltree.Tree, n xmltree.Node) string {
 	const most = 24 // steps shown
 	var steps []string
@@ -113,12 +113,12 @@ func path(t *xmltree.Tree, n xmltree.Node) string {
 	return b.String()
 }
 
-// place counts the brothers of the same expanded name. It looks at the first
+// place counts the brothers whose name is written alike. It looks at the first
 // thousand: a path is for people.
 func place(t *xmltree.Tree, n xmltree.Node) (i, of int) {
 	name, looked := t.Name(n), 0
 	for c := range t.Elements(t.Parent(n)) {
-		if t.Is(c, name.Space, name.Local) {
+		if other := t.Name(c); other.Local == name.Local && other.Prefix == name.Prefix {
 			of++
 			if c == n {
 				i = of

@@ -60,11 +60,13 @@ func job(kind, text string, more ...string) *sig.Job {
 	return j
 }
 
+func checkOf(signed string, root *sigtest.Party) *sig.Check {
+	return &sig.Check{Document: sigtest.Document([]byte(signed)), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}
+}
+
 func verify(t testing.TB, signed []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
-	r, err := xmldsig.New().Verify(context.Background(), &sig.Check{
-		Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
-	})
+	r, err := xmldsig.New().Verify(context.Background(), checkOf(string(signed), root))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, signed)
 	}

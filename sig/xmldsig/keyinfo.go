@@ -52,18 +52,18 @@ func fillKeyInfo(s *signature, certs []*x509gost.Certificate) []change {
 		return nil
 	}
 	if isBlank(t, s.keyInfo) {
-		return []change{{s.keyInfo, keyInfo(prefixOf(t, s.keyInfo), certs)}}
+		return []change{contentOf(t, s.keyInfo, keyInfo(prefixOf(t, s.keyInfo), certs))}
 	}
 	if data := t.Child(s.keyInfo, nsDS, "X509Data"); data != xmltree.None {
 		if isBlank(t, data) {
-			return []change{{data, x509Data(prefixOf(t, data), certs)}}
+			return []change{contentOf(t, data, x509Data(prefixOf(t, data), certs))}
 		}
 		if c := t.Child(data, nsDS, "X509Certificate"); c != xmltree.None && isBlank(t, c) {
-			return []change{{c, base64.StdEncoding.EncodeToString(certs[0].Raw)}}
+			return []change{contentOf(t, c, base64.StdEncoding.EncodeToString(certs[0].Raw))}
 		}
 	}
 	if token := securityToken(s); token != xmltree.None && isBlank(t, token) {
-		return []change{{token, base64.StdEncoding.EncodeToString(certs[0].Raw)}}
+		return []change{contentOf(t, token, base64.StdEncoding.EncodeToString(certs[0].Raw))}
 	}
 	return nil
 }

@@ -33,40 +33,24 @@ type params struct {
 	index   int    // SignatureIndex: which Signature element is the template, -1 for the first empty one
 }
 
-// read reads the parameters of a job; the caller asks r.Err().
-func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+// readParams reads the parameters of a job; the caller asks r.Err().
+func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	p := params{
 		kind:  r.Enum("XMLDsigType", kinds, ""),
 		xades: r.Enum("XAdESType", xadesTypes, xadesNone),
 		// Readers of KeyInfo expect the signer's certificate alone.
 		chain: r.Bool("IncludeCertChain", false),
-		index: -1,
 	}
 	if !r.Given("XMLDsigType") {
 		r.Fault("XMLDsigType", "is needed: XMLEnveloped, XMLEnveloping or XMLTemplate")
 	}
-	if p.kind == kindTemplate && p.xades != xadesNone {
-		r.Fault("XAdESType", "is "+p.xades+", but a template says itself what is signed; None expected")
-	}
 	if p.xades == xadesT {
-		p.address = r.String("TSPAddress")
-		switch {
-		case !r.Has("TSPAddress"):
-			r.Fault("TSPAddress", "is needed for XAdESType=T: the address of a time-stamp service")
-		case job.Evidence == nil:
-			r.Fault("XAdESType", "T needs time stamps, and nobody to ask for them is configured here; BES expected")
-		}
+		p.address = readAddress(job, r)
 	}
-	if r.Given("SignatureIndex") {
-		n, err := strconv.Atoi(r.String("SignatureIndex"))
-		switch {
-		case p.kind != kindTemplate:
-			r.Fault("SignatureIndex", "has a meaning only with XMLDsigType=XMLTemplate")
-		case err != nil || n < 0:
-			r.Fault("SignatureIndex", "is not a number from 0 on: the position of the template among the Signature elements of the document")
-		default:
-			p.index = n
-		}
+	if r.Given("SignatureIndex") && p.kind != kindTemplate {
+		r.Fault("SignatureIndex", "has a meaning only with XMLDsigType=XMLTemplate")
+	} else {
+		p.index = readIndex(r)
 	}
 	if r.Bool("Hash", false) {
 		r.Fault("Hash", "is True, but a signature in XML is made over a document, never over its hash value; False expected")
@@ -78,4 +62,29 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	}
 	r.CheckHashAlgorithm(s)
 	return p
+}
+
+// readAddress reads where the time stamp of the level T comes from.
+func readAddress(job *sig.Job, r *sig.ParamReader) string {
+	switch {
+	case !r.Has("TSPAddress"):
+		r.Fault("TSPAddress", "is needed for XAdESType=T: the address of a time-stamp service")
+	case job.Evidence == nil:
+		r.Fault("XAdESType", "T needs time stamps, and nobody to ask for them is configured here; BES expected")
+	}
+	return r.String("TSPAddress")
+}
+
+// readIndex reads the position of a Signature element among all of the document, -1
+// when none is given.
+func readIndex(r *sig.ParamReader) int {
+	if !r.Given("SignatureIndex") {
+		return -1
+	}
+	n, err := strconv.Atoi(r.String("SignatureIndex"))
+	if err != nil || n < 0 {
+		r.Fault("SignatureIndex", "is not a number from 0 on: the position among the Signature elements of the document")
+		return -1
+	}
+	return n
 }

@@ -22,6 +22,7 @@ import (
 const (
 	slotValue    = "value"    // the signature value as Base64
 	slotUnsigned = "unsigned" // UnsignedProperties, empty below the level T
+	slotStamp    = "stamp"    // SignatureTimeStamp of a template
 	slotDocument = "document" // the document as Base64
 )
 
@@ -38,16 +39,21 @@ func withoutSlots(text string) string {
 	return strings.Join(parts, "")
 }
 
-// change makes content the whole content of an element.
+// change is an edit within an element.
 type change struct {
-	node    xmltree.Node
-	content string
+	node xmltree.Node
+	edit xmltree.Edit
 }
 
-func editsOf(t *xmltree.Tree, changes []change) []xmltree.Edit {
+// contentOf makes content the whole content of an element.
+func contentOf(t *xmltree.Tree, n xmltree.Node, content string) change {
+	return change{n, t.SetContent(n, content)}
+}
+
+func editsOf(changes []change) []xmltree.Edit {
 	edits := make([]xmltree.Edit, len(changes))
 	for i, c := range changes {
-		edits[i] = t.SetContent(c.node, c.content)
+		edits[i] = c.edit
 	}
 	return edits
 }
@@ -167,6 +173,9 @@ type state struct {
 	Pieces      []piece `json:"pieces"`      // of the result
 	Level       string  `json:"level"`       // XAdESType
 	Address     string  `json:"address,omitempty"`
+	// Stamped is what stands around the value in what the time stamp of a template is
+	// over, the canonical SignatureValue.
+	Stamped []string `json:"stamped,omitempty"`
 }
 
 // readState reads a prepared state and checks that it was made for this job. The
@@ -189,7 +198,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if n := job.Document.Size(); n != st.Size {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
 	}
-	damaged := len(st.Digest) != s.Hash.Size
+	damaged := len(st.Digest) != s.Hash.Size || len(st.Stamped) != 0 && len(st.Stamped) != 2
 	for _, p := range st.Pieces {
 		damaged = damaged || p.From < 0 || p.To < p.From || p.To > st.Size
 	}

@@ -19,14 +19,7 @@ const maxTimeStamps = 8
 // those are believed that a reference of this signature covers as they stand.
 func (j *judgement) properties() {
 	t := j.tree
-	var found []xmltree.Node
-	for _, o := range j.sig.objects {
-		for q := range t.Elements(o) {
-			if t.Is(q, nsXAdES, "QualifyingProperties") {
-				found = append(found, q)
-			}
-		}
-	}
+	found := propertiesOf(j.sig)
 	if len(found) == 0 {
 		for _, r := range j.sig.refs {
 			if r.kind == typeProperties {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math/big"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func (e *element) render() string {
 	b.WriteString("<ds:KeyInfo>" + keyInfo("ds:", e.certs) + "</ds:KeyInfo>")
 	b.WriteString(e.object)
 	if e.properties != "" {
-		b.WriteString(`<ds:Object><xades:QualifyingProperties xmlns:xades="` + nsXAdES + `" Target="#` + e.id + `">`)
+		b.WriteString(`<ds:Object><xades:QualifyingProperties` + xadesDeclaration + ` Target="#` + e.id + `">`)
 		b.WriteString(e.properties + slot(slotUnsigned) + "</xades:QualifyingProperties></ds:Object>")
 	}
 	b.WriteString("</ds:Signature>")
@@ -102,23 +103,72 @@ func hasAny(t *xmltree.Tree, ids ...string) bool {
 	return false
 }
 
+// spelling is how the elements of XAdES are written where they go: the prefixes of
+// both namespaces with their colons, "" for a default one.
+type spelling struct {
+	ds, xades string
+	// declare is a declaration of ds for each outermost element of that namespace,
+	// where nothing around it has one.
+	declare string
+}
+
+// ownSpelling is that of signatures the program makes itself.
+var ownSpelling = spelling{ds: "ds:", xades: "xades:"}
+
 // signedProperties renders the SignedProperties of XAdES (EN 319 132-1, 4.3.3):
 // when, by which certificate, and what kind of data.
 func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeType string) string {
 	return `<xades:SignedProperties Id="` + ids.properties + `"><xades:SignedSignatureProperties>` +
-		"<xades:SigningTime>" + job.Time.UTC().Format(time.RFC3339) + "</xades:SigningTime>" +
-		"<xades:SigningCertificateV2><xades:Cert><xades:CertDigest>" + algorithm("DigestMethod", h.XML[0]) +
-		"<ds:DigestValue>" + base64.StdEncoding.EncodeToString(job.Certificate.Digest(h)) + "</ds:DigestValue>" +
-		"</xades:CertDigest></xades:Cert></xades:SigningCertificateV2></xades:SignedSignatureProperties>" +
+		ownSpelling.signedSignatureProperties(job, h) + "</xades:SignedSignatureProperties>" +
 		`<xades:SignedDataObjectProperties><xades:DataObjectFormat ObjectReference="#` + ids.reference + `">` +
 		"<xades:MimeType>" + mimeType + "</xades:MimeType></xades:DataObjectFormat></xades:SignedDataObjectProperties>" +
 		"</xades:SignedProperties>"
 }
 
-// unsignedProperties renders the time stamp of the level T.
-func unsignedProperties(token []byte) string {
-	return "<xades:UnsignedProperties><xades:UnsignedSignatureProperties><xades:SignatureTimeStamp>" +
-		algorithm("CanonicalizationMethod", algExcC14N) +
-		"<xades:EncapsulatedTimeStamp>" + base64.StdEncoding.EncodeToString(token) + "</xades:EncapsulatedTimeStamp>" +
-		"</xades:SignatureTimeStamp></xades:UnsignedSignatureProperties></xades:UnsignedProperties>"
+// signedSignatureProperties is the content of that element.
+func (s spelling) signedSignatureProperties(job *sig.Job, h *suite.Hash) string {
+	return s.wrap("SigningTime", signingTime(job)) + s.wrap("SigningCertificateV2", s.signingCertificate(job.Certificate, h))
 }
+
+func (s spelling) wrap(local, content string) string {
+	return "<" + s.xades + local + ">" + content + "</" + s.xades + local + ">"
+}
+
+func signingTime(job *sig.Job) string { return job.Time.UTC().Format(time.RFC3339) }
+
+// signingCertificate is the content of SigningCertificateV2.
+func (s spelling) signingCertificate(c *x509gost.Certificate, h *suite.Hash) string {
+	return s.wrap("Cert", s.certDigest(c, h))
+}
+
+func (s spelling) certDigest(c *x509gost.Certificate, h *suite.Hash) string {
+	return s.wrap("CertDigest", "<"+s.ds+"DigestMethod"+s.declare+` Algorithm="`+h.XML[0]+`"></`+s.ds+"DigestMethod>"+
+		"<"+s.ds+"DigestValue"+s.declare+">"+base64.StdEncoding.EncodeToString(c.Digest(h))+"</"+s.ds+"DigestValue>")
+}
+
+// signingCertificateV1 is the content of SigningCertificate, the element of TS 101
+// 903, which names the issuer in text as well.
+func (s spelling) signingCertificateV1(c *x509gost.Certificate, h *suite.Hash) string {
+	return s.wrap("Cert", s.certDigest(c, h)+s.wrap("IssuerSerial",
+		"<"+s.ds+"X509IssuerName"+s.declare+">"+xmlText.Replace(c.Issuer.String())+"</"+s.ds+"X509IssuerName>"+
+			"<"+s.ds+"X509SerialNumber"+s.declare+">"+new(big.Int).SetBytes(c.SerialNumber).String()+"</"+s.ds+"X509SerialNumber>"))
+}
+
+// xmlText writes text as the content of an element.
+var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+
+// unsignedProperties renders the properties of the level T.
+func unsignedProperties(stamp string) string {
+	return "<xades:UnsignedProperties><xades:UnsignedSignatureProperties>" + stamp +
+		"</xades:UnsignedSignatureProperties></xades:UnsignedProperties>"
+}
+
+// signatureTimeStamp renders a time stamp over a SignatureValue. declarations are put
+// into it where its prefixes may be unknown.
+func signatureTimeStamp(token []byte, declarations string) string {
+	return "<xades:SignatureTimeStamp" + declarations + ">" + algorithm("CanonicalizationMethod", algExcC14N) +
+		"<xades:EncapsulatedTimeStamp>" + base64.StdEncoding.EncodeToString(token) + "</xades:EncapsulatedTimeStamp>" +
+		"</xades:SignatureTimeStamp>"
+}
+
+const xadesDeclaration = ` xmlns:xades="` + nsXAdES + `"`

@@ -31,6 +31,7 @@ type made struct {
 	digest   suite.Digest // of the canonical SignedInfo
 	encoding string       // of the result
 	pieces   []piece
+	stamped  []string // as of state
 }
 
 // Prepare implements sig.Format. It reads the parameters XMLDsigType, XAdESType,
@@ -41,11 +42,11 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	r := job.Params.Reader()
-	p := read(job, r, s)
+	p := readParams(job, r, s)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	document, err := f.read(job.Document)
+	document, err := read(job.Document, f.maxSize())
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +75,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Pieces:      out.pieces,
 		Level:       p.xades,
 		Address:     p.address,
+		Stamped:     out.stamped,
 	})
 	if err != nil {
 		return nil, err
@@ -83,9 +85,9 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 
 // options bound the tree by the size limit.
 func (f *Format) options() xmltree.Options {
-	// A document in a single-byte encoding may have twice its octets in UTF-8, and
-	// one that is signed has the signature more.
-	return xmltree.Options{Size: 2*f.maxSize() + 1<<20, AllowDoctype: f.AllowDoctype}
+	// A document in a single-byte encoding may have twice its octets in UTF-8, which is
+	// more than Base64 makes of one.
+	return xmltree.Options{Size: 2*f.maxSize() + signatureRoom, AllowDoctype: f.AllowDoctype}
 }
 
 // parse reads the document to sign.
@@ -120,7 +122,7 @@ func (m *maker) enveloped() (*made, error) {
 		return nil, err
 	}
 	pieces, err := planOf(t, []xmltree.Edit{t.Append(t.Root(), text)})
-	return &made{digest, t.Encoding(), pieces}, err
+	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
 }
 
 // enveloping puts the document into an Object of the Signature.
@@ -175,7 +177,7 @@ func (m *maker) enveloping() (*made, error) {
 	}
 	head, tail := cut(text, e.object, len(open))
 	pieces, err := planOf(t, around(head, tail))
-	return &made{digest, t.Encoding(), pieces}, err
+	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
 }
 
 // envelopingOctets puts a document that is not XML into an Object as Base64.
@@ -210,7 +212,7 @@ func (m *maker) envelopingOctets() (*made, error) {
 	}
 	// The result has nothing of the document as it is: it replaces this one.
 	pieces, err := planOf(t, []xmltree.Edit{{Span: t.Span(t.Root()), Text: declaration + head + slot(slotDocument) + tail}})
-	return &made{digest, t.Encoding(), pieces}, err
+	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
 }
 
 // alone reads a Signature that is the root of its document.
@@ -304,8 +306,7 @@ func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *
 }
 
 // Finish implements sig.Format. The parameters are not read again: what they said
-// is in the state. For the level T the value is verified before anybody is asked
-// for a time stamp.
+// is in the state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
@@ -327,32 +328,39 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	value := base64.StdEncoding.EncodeToString(octets)
 	fill := map[string]string{slotValue: value, slotUnsigned: ""}
 	if st.Level == xadesT {
-		if fill[slotUnsigned], err = timeStamp(ctx, job, s, st, signature, value); err != nil {
+		// The value is verified before anybody is asked for a time stamp of it.
+		if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
 			return nil, err
 		}
+		stamped := signedValue(value)
+		if len(st.Stamped) == 2 {
+			stamped = st.Stamped[0] + value + st.Stamped[1]
+		}
+		token, err := timeStamp(ctx, job, st.Address, s.Hash.Digest([]byte(stamped)))
+		if err != nil {
+			return nil, err
+		}
+		fill[slotUnsigned] = unsignedProperties(signatureTimeStamp(token, ""))
+		fill[slotStamp] = signatureTimeStamp(token, xadesDeclaration+dsDeclaration)
 	}
 	return st.result(job, fill)
 }
 
-// timeStamp fetches the time stamp of the level T.
-func timeStamp(ctx context.Context, job *sig.Job, s *suite.Suite, st *state, signature []byte, value string) (string, error) {
-	if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
-		return "", err
-	}
+// timeStamp fetches a time stamp token.
+func timeStamp(ctx context.Context, job *sig.Job, address string, d suite.Digest) ([]byte, error) {
 	if job.Evidence == nil {
-		return "", &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for one is configured"}
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for one is configured"}
 	}
-	d := s.Hash.Digest([]byte(signedValue(value)))
-	raw, err := job.Evidence.TimeStamp(ctx, st.Address, d)
+	raw, err := job.Evidence.TimeStamp(ctx, address, d)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	token, err := tsp.ParseToken(raw)
 	if err == nil {
 		err = token.Answers(&tsp.Request{Digest: d})
 	}
 	if err != nil {
-		return "", &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
 	}
-	return unsignedProperties(raw), nil
+	return raw, nil
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // template fills a Signature that came with the document: the digest of every
-// reference, the value, and KeyInfo where it is empty. Nothing else changes, the
+// reference, those of a Manifest in it too, the value, KeyInfo where it is empty, and
+// the properties of XAdES where they are asked for. Nothing else changes, the
 // identifiers of algorithms least of all: they are signed.
 func (m *maker) template() (*made, error) {
 	t, err := m.parse("a signature by template")
@@ -24,28 +25,70 @@ func (m *maker) template() (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.checkAlgorithms(s); err != nil {
+	f, err := m.fill(s)
+	if err != nil {
+		return nil, err
+	}
+	info, digests, err := m.templateDigests(s, f)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(f.before, info)
+	if err := m.checkSelf(s, f, all, digests); err != nil {
+		return nil, err
+	}
+	out := &made{encoding: t.Encoding()}
+	if out.digest, err = m.infoDigest(s, editsOf(info)); err != nil {
+		return nil, err
+	}
+	if m.params.xades == xadesT {
+		if out.stamped, err = m.stamped(s); err != nil {
+			return nil, err
+		}
+	}
+	out.pieces, err = planOf(t, editsOf(append(all, contentOf(t, s.value, slot(slotValue)))))
+	return out, err
+}
+
+// filling is what goes into a template.
+type filling struct {
+	before []change // in place before the references of SignedInfo are digested
+	// reference is as of qualified.
+	reference func(digest string) string
+	// always tells that what is digested certainly depends on before.
+	always bool
+	// manifests are the numbers of the references of manifests that are filled.
+	manifests []int
+}
+
+// fill finds out what a template needs besides the digests of its references.
+func (m *maker) fill(s *signature) (*filling, error) {
+	if err := m.checkAlgorithms(s, s.refs); err != nil {
+		return nil, unfit("the template cannot be signed", err)
+	}
+	q, err := m.qualify(s)
+	if err != nil {
 		return nil, unfit("the template cannot be signed", err)
 	}
 	key := fillKeyInfo(s, certificates(m.job, m.params.chain))
-	digests, err := m.templateDigests(s, key)
+	f := &filling{before: slices.Concat(key, q.changes), reference: q.reference, always: len(q.changes) > 0}
+	return f, m.fillManifests(s, f)
+}
+
+// stamped is what a time stamp of the signature will be over, but for the value in
+// the middle: its exclusive canonical form.
+func (m *maker) stamped(s *signature) ([]string, error) {
+	const value = "VALUE"
+	with, err := m.reread(s, []change{contentOf(s.tree, s.value, value)})
 	if err != nil {
 		return nil, err
 	}
-	info := make([]change, len(s.refs))
-	for i, r := range s.refs {
-		info[i] = change{r.digest, base64.StdEncoding.EncodeToString(digests[i].Sum)}
+	var b strings.Builder
+	if err := with.tree.Subtree(with.value).Canonicalize(&b, xmltree.Method{Form: xmltree.Exclusive}); err != nil {
+		return nil, unfit("has no canonical form", err)
 	}
-	if err := m.checkSelf(s, slices.Concat(info, key), digests); err != nil {
-		return nil, err
-	}
-	digest, err := m.infoDigest(s, editsOf(t, info))
-	if err != nil {
-		return nil, err
-	}
-	all := append(slices.Concat(info, key), change{s.value, slot(slotValue)})
-	pieces, err := planOf(t, editsOf(t, all))
-	return &made{digest, t.Encoding(), pieces}, err
+	end := strings.LastIndexByte(b.String(), '<')
+	return []string{b.String()[:end-len(value)], b.String()[end:]}, nil
 }
 
 // findTemplate returns the Signature to fill: the first whose value is empty, or
@@ -83,7 +126,7 @@ func (m *maker) findTemplate(t *xmltree.Tree) (*signature, error) {
 
 // checkAlgorithms refuses what the certificate's key cannot sign, and digests that
 // nobody should make any more.
-func (m *maker) checkAlgorithms(s *signature) error {
+func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 	t := s.tree
 	if s.suite != m.suite {
 		method := t.Child(s.info, nsDS, "SignatureMethod")
@@ -92,7 +135,7 @@ func (m *maker) checkAlgorithms(s *signature) error {
 		}
 		return flawAt(t, method, codeKeyMismatch, "SignatureMethod %s is for keys of %s, but the certificate's key is of %s, which signs %s", s.algorithm, s.suite.Name, m.suite.Name, m.suite.XML[0])
 	}
-	for _, r := range s.refs {
+	for _, r := range refs {
 		if f := r.badHash(t); f != nil {
 			return f
 		}
@@ -112,28 +155,46 @@ func (r *reference) badHash(t *xmltree.Tree) *flaw {
 	return nil
 }
 
-// templateDigests computes the digests of all references. Where one of them covers
-// what goes into KeyInfo, the document is read once more with that in place.
-func (m *maker) templateDigests(s *signature, key []change) ([]suite.Digest, error) {
-	resolver := newResolver(s.tree, []*signature{s})
-	covered := false
+// templateDigests computes the digests of all references and the changes that put them
+// into SignedInfo. Where one of them covers what is filled in before, the document is
+// read once more with that in place.
+func (m *maker) templateDigests(s *signature, f *filling) (info []change, digests []suite.Digest, err error) {
+	find, with := newResolver(s.tree, []*signature{s}), s
+	again := f.always
 	for _, r := range s.refs {
-		to, err := resolver.resolve(r)
-		if err != nil {
-			return nil, unfit("the template cannot be signed", err)
+		to, err := find.resolve(r)
+		if err != nil && !f.always {
+			return nil, nil, unfit("the template cannot be signed", err)
 		}
-		for _, c := range key {
-			covered = covered || s.tree.Contains(to.node, c.node) && !(r.isEnveloped() && s.tree.Contains(s.node, c.node))
+		for _, c := range f.before {
+			again = again || s.tree.Contains(to.node, c.node) && !(r.isEnveloped() && s.tree.Contains(s.node, c.node))
 		}
 	}
-	if covered {
-		with, err := m.reread(s, key)
-		if err != nil {
-			return nil, err
+	if again {
+		before := f.before
+		if f.reference != nil {
+			before = append(slices.Clone(before), m.lastReference(s, f.reference("")))
 		}
-		s, resolver = with, newResolver(with.tree, []*signature{with})
+		if with, err = m.reread(s, before); err != nil {
+			return nil, nil, err
+		}
 	}
-	return m.digests(s, resolver)
+	if digests, err = m.digests(with, with.refs); err != nil {
+		return nil, nil, err
+	}
+	for i, r := range s.refs {
+		info = append(info, contentOf(s.tree, r.digest, base64.StdEncoding.EncodeToString(digests[i].Sum)))
+	}
+	if f.reference != nil {
+		info = append(info, m.lastReference(s, f.reference(base64.StdEncoding.EncodeToString(digests[len(s.refs)].Sum))))
+	}
+	return info, digests, nil
+}
+
+// lastReference puts a Reference behind those of a SignedInfo.
+func (m *maker) lastReference(s *signature, text string) change {
+	end := s.tree.Span(s.refs[len(s.refs)-1].node).End
+	return change{s.info, xmltree.Edit{Span: xmltree.Span{Start: end, End: end}, Text: text}}
 }
 
 // isEnveloped tells whether the Signature certainly is not among what is digested:
@@ -142,12 +203,13 @@ func (r *reference) isEnveloped() bool {
 	return len(r.transforms) > 0 && r.transforms[0].algorithm == algEnveloped
 }
 
-// digests computes the digests of all references.
-func (m *maker) digests(s *signature, resolver *resolver) ([]suite.Digest, error) {
-	out := make([]suite.Digest, len(s.refs))
+// digests computes the digests of references of a signature.
+func (m *maker) digests(s *signature, refs []*reference) ([]suite.Digest, error) {
+	out := make([]suite.Digest, len(refs))
 	budget := newWork(len(m.document))
-	for i, r := range s.refs {
-		to, err := resolver.resolve(r)
+	find := newResolver(s.tree, []*signature{{refs: refs}})
+	for i, r := range refs {
+		to, err := find.resolve(r)
 		if err == nil {
 			d := digester{ctx: m.ctx, sig: s, ref: r, options: m.options, work: budget}
 			var size int64
@@ -168,7 +230,11 @@ func (m *maker) digests(s *signature, resolver *resolver) ([]suite.Digest, error
 // reread reads the document again with changes in it and returns the same
 // Signature of the new tree.
 func (m *maker) reread(s *signature, changes []change) (*signature, error) {
-	spliced, err := s.tree.Splice(editsOf(s.tree, changes)...)
+	edits := editsOf(changes)
+	for i := range edits {
+		edits[i].Text = withoutSlots(edits[i].Text)
+	}
+	spliced, err := s.tree.Splice(edits...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,17 +242,20 @@ func (m *maker) reread(s *signature, changes []change) (*signature, error) {
 	if err != nil {
 		return nil, unfit("the template cannot be signed", err)
 	}
-	return readSignature(t, signatures(t)[s.ordinal], s.ordinal)
+	again, err := readSignature(t, signatures(t)[s.ordinal], s.ordinal)
+	if err != nil {
+		return nil, unfit("the template cannot be signed", err)
+	}
+	return again, nil
 }
 
 // checkSelf refuses references that cover what is filled in after their digest is
 // made, their own digest or the value: such a signature never verifies. Only those
 // that could are computed twice, the second time with everything filled in.
-func (m *maker) checkSelf(s *signature, changes []change, digests []suite.Digest) error {
-	suspects := 0
-	resolver := newResolver(s.tree, []*signature{s})
+func (m *maker) checkSelf(s *signature, f *filling, changes []change, digests []suite.Digest) error {
+	find := newResolver(s.tree, []*signature{s})
 	suspicious := func(r *reference) bool {
-		to, err := resolver.resolve(r)
+		to, err := find.resolve(r)
 		if err != nil || r.isEnveloped() {
 			return false
 		}
@@ -197,26 +266,34 @@ func (m *maker) checkSelf(s *signature, changes []change, digests []suite.Digest
 		}
 		return false
 	}
-	for _, r := range s.refs {
-		if suspicious(r) {
-			suspects++
-		}
-	}
-	if suspects == 0 {
+	if !f.always && !slices.ContainsFunc(s.refs, suspicious) {
 		return nil
 	}
-	// Any value does: what depends on it changes with it.
-	full, err := m.reread(s, append(slices.Clone(changes), change{s.value, strings.Repeat("Tamga+", 8)}))
+	// Any value does, and any time stamp: what depends on it changes with it.
+	changes = append(slices.Clone(changes), contentOf(s.tree, s.value, strings.Repeat("Tamga+", 8)))
+	for i := range changes {
+		changes[i].edit.Text = strings.ReplaceAll(changes[i].edit.Text, slot(slotStamp), "Tamga+")
+	}
+	full, err := m.reread(s, changes)
 	if err != nil {
 		return err
 	}
-	again, err := m.digests(full, newResolver(full.tree, []*signature{full}))
+	again, err := m.digests(full, full.refs)
 	if err != nil {
 		return err
+	}
+	listed, err := m.manifestDigests(full, f.manifests)
+	if err != nil {
+		return err
+	}
+	for _, l := range listed {
+		if want, _ := base64Text(full.tree, l.ref.digest, maxValue); !bytes.Equal(l.digest.Sum, want) {
+			return unfit("the template cannot be signed", flawAt(full.tree, l.ref.node, codeMalformed, "the reference URI=%s of a Manifest covers what depends on its own digest", quote(l.ref.uri)))
+		}
 	}
 	for i, r := range s.refs {
 		if !bytes.Equal(again[i].Sum, digests[i].Sum) {
-			return unfit("the template cannot be signed", flawAt(s.tree, r.node, codeMalformed, "the reference URI=%s covers the value of its own signature, which is not known yet; the transform enveloped-signature takes it out", quote(r.uri)))
+			return unfit("the template cannot be signed", flawAt(s.tree, r.node, codeMalformed, "the reference URI=%s covers the value or a time stamp of its own signature, which is not known yet; the transform enveloped-signature takes it out", quote(r.uri)))
 		}
 	}
 	return nil

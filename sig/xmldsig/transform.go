@@ -194,10 +194,14 @@ func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (mate
 
 // compile reads an expression and returns its length beside it.
 func compile(t *xmltree.Tree, n xmltree.Node) (*xmltree.XPath, int, error) {
-	text, err := plainText(t, n)
-	if err != nil {
-		return nil, 0, err
+	// Comments are nothing to an expression: taken out or put in, here or by others,
+	// they leave the same one.
+	for c := range t.Children(n) {
+		if kind := t.Kind(c); kind != xmltree.KindText && kind != xmltree.KindComment {
+			return nil, 0, flawAt(t, c, codeMalformed, "%s must have an expression alone in it, there is a %s", t.Name(n), kind)
+		}
 	}
+	text := t.StringValue(n)
 	x, err := t.CompileXPath(text, n)
 	if err != nil {
 		return nil, 0, flawAt(t, n, codeTransform, "%s", err)

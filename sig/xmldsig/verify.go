@@ -21,7 +21,7 @@ const levelPlain = "XMLDSig"
 // document. What each one speaks for is in Covers, element by element with the
 // path to it, so that an element moved elsewhere shows.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
-	data, err := f.read(c.Document)
+	data, err := read(c.Document, f.maxSigned())
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,15 @@ func (j *judgement) tell(err error, fatal bool) {
 }
 
 func (j *judgement) judge() error {
+	if err := j.judgeItself(); err != nil {
+		return err
+	}
+	j.trust()
+	return nil
+}
+
+// judgeItself is judge without the trust in the signer's certificate.
+func (j *judgement) judgeItself() error {
 	s := j.sig
 	j.out.Suite = s.suite
 	if isBlank(s.tree, s.value) {
@@ -135,7 +144,6 @@ func (j *judgement) judge() error {
 	if j.out.Signer != nil {
 		j.properties()
 	}
-	j.trust()
 	return nil
 }
 

@@ -109,7 +109,7 @@ func TestParameters(t *testing.T) {
 		{"by number", sig.Params{"xmldsigtype": "0", "xadestype": "1"}, ""},
 		{"none", nil, "XMLDsigType"},
 		{"unknown", sig.Params{"XMLDsigType": "XMLDetached"}, "XMLDsigType"},
-		{"XAdES by template", sig.Params{"XMLDsigType": "2", "XAdESType": "BES"}, "XAdESType"},
+		{"T by template without an address", sig.Params{"XMLDsigType": "2", "XAdESType": "T"}, "TSPAddress"},
 		{"T without an address", sig.Params{"XMLDsigType": "1", "XAdESType": "T"}, "TSPAddress"},
 		{"T without anybody to ask", sig.Params{"XMLDsigType": "1", "XAdESType": "T", "TSPAddress": ""}, "XAdESType"},
 		{"an unknown level", sig.Params{"XMLDsigType": "1", "XAdESType": "LTA"}, "XAdESType"},
@@ -178,7 +178,32 @@ func TestBadDocuments(t *testing.T) {
 	if _, err := sigtest.Try(t, small, signer, jobOf("XMLEnveloped", s)); !errors.As(err, &bad) || !strings.Contains(err.Error(), "at most 100") {
 		t.Errorf("too large: %v", err)
 	}
-	if _, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document([]byte(document))}); !errors.As(err, &bad) {
+	// What was signed within the limit is verified within the limit, Base64 too.
+	root := sigtest.Root(t, s)
+	for _, kind := range []string{"XMLEnveloped", "XMLEnveloping"} {
+		for _, text := range []string{"<a>" + strings.Repeat("я", 46) + "</a>", strings.Repeat("я", 50)} {
+			signed, err := sigtest.Try(t, small, root.Signer(t, s, "Signer"), job(kind, text))
+			if kind == "XMLEnveloped" && text[0] != '<' {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Valid() {
+				t.Errorf("%s of %d octets: %v", kind, len(signed), err)
+			}
+		}
+	}
+	large := &xmldsig.Format{MaxSize: 13 << 20} // of which a third is more than the room for the signature
+	signed, err := sigtest.Try(t, large, root.Signer(t, s, "Signer"), job("XMLEnveloping", strings.Repeat("a", 13<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := large.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Valid() {
+		t.Errorf("Base64 of %d octets: %v", len(signed), err)
+	}
+	huge := "<a>" + strings.Repeat("a", 4<<20+200) + "</a>"
+	if _, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document([]byte(huge))}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("too large: %v", err)
 	}
 	html := "<!DOCTYPE html>\n<html/>"

@@ -9,6 +9,14 @@
 // like XML must be XML, everything else becomes Base64. Octets outside the
 // signature leave as they came, in the encoding they came in.
 //
+// # XAdES
+//
+// XAdESType=BES adds signed properties (the time, the certificate), T a time stamp over
+// the value as well; Enhance makes T of BES. In a template the properties go where it
+// has QualifyingProperties, otherwise into an Object of their own with a Reference
+// behind the others, see qualify. The empty digests of a Manifest in a template are
+// filled; what is listed in a Manifest is not judged by Verify, as XMLDSig has it.
+//
 // # What is understood
 //
 // References within the document: URI="", "#id", "#xpointer(/)" and
@@ -27,8 +35,10 @@ import (
 
 // Format makes and checks signatures in XML. The zero value is ready.
 type Format struct {
-	// MaxSize is how many octets a document may have; 0 means DefaultMaxSize. The
-	// tree of a document takes several times its octets in memory.
+	// MaxSize is how many octets a document to sign may have; 0 means DefaultMaxSize.
+	// The tree of a document takes several times its octets in memory. A signed
+	// document may be as much larger as signing makes it: by a third where it became
+	// Base64, and by 4 MiB for the signature.
 	MaxSize int64
 	// AllowDoctype admits documents with a document type declaration without
 	// internal subset. What it names outside is never read.
@@ -57,16 +67,23 @@ const (
 	maxValue        = 8192 // characters of a signature value
 	maxPlaces       = 32   // of which a report tells the line, see judgement.tell
 
+	// signatureRoom is more octets than a signature adds to a document, with the
+	// certificates of its chain and a time stamp, in UTF-16 too.
+	signatureRoom = 4 << 20
+
 	// workFactor bounds the octets that all references of a document together may
 	// have digested, as a multiple of the document's size.
 	workFactor = 16
 	workFloor  = 16 << 20
 )
 
-// read returns the octets of a document of at most the size limit.
-func (f *Format) read(d sig.Document) ([]byte, error) {
+// maxSigned is how many octets a signed document may have.
+func (f *Format) maxSigned() int64 { return f.maxSize() + f.maxSize()/3 + signatureRoom }
+
+// read returns the octets of a document of at most so many.
+func read(d sig.Document, limit int64) ([]byte, error) {
 	size := d.Size()
-	if limit := f.maxSize(); size > limit {
+	if size > limit {
 		return nil, tooLarge(size, limit)
 	}
 	data := make([]byte, size)

@@ -20,23 +20,46 @@ func ledger(size int) []byte {
 	return []byte(b.String())
 }
 
-const benchSize = 20 << 20
+const benchSize = 100_000_000
 
+// dense are documents with as little text to a node as there can be.
+var dense = map[string]func(size int) []byte{
+	"ledger":     ledger,
+	"text":       func(size int) []byte { return repeated("<a>1</a>", size) },
+	"empty tags": func(size int) []byte { return repeated("<a/>", size) },
+	"mixed":      func(size int) []byte { return repeated("<a/>1", size) },
+	"attributes": func(size int) []byte { return repeated("<a b=''/>", size) },
+}
+
+func repeated(part string, size int) []byte {
+	return []byte("<r>" + strings.Repeat(part, size/len(part)) + "</r>")
+}
+
+// BenchmarkParse also shows how many times its size a document has in memory, itself
+// and its tree with a node set.
 func BenchmarkParse(b *testing.B) {
-	document := ledger(benchSize)
-	b.SetBytes(int64(len(document)))
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	var tree *Tree
-	for b.Loop() {
-		tree = mustParse(b, document)
+	for name, make := range dense {
+		b.Run(name, func(b *testing.B) {
+			document := make(benchSize)
+			b.SetBytes(int64(len(document)))
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var set *NodeSet
+			for b.Loop() {
+				tree, err := Parse(document, Options{Nodes: 1 << 30})
+				if err != nil {
+					b.Fatal(err)
+				}
+				set = tree.All()
+			}
+			b.StopTimer()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)+int64(len(document)))/float64(len(document)), "mem/size")
+			runtime.KeepAlive(set)
+		})
 	}
-	b.StopTimer()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)+int64(len(document)))/float64(len(document)), "mem/size")
-	runtime.KeepAlive(tree)
 }
 
 func BenchmarkCanonical(b *testing.B) {

@@ -41,8 +41,8 @@ var ErrExpansion = fmt.Errorf("xml: canonical form refused: namespace declaratio
 
 // Canonicalize writes the canonical form of the set to w, in UTF-8, in chunks.
 // A namespace node that is not in the set is never written, and neither is an
-// attribute, in any form; libxml2 differs there in the exclusive form and in
-// 1.1, and in line feeds beside a root element that is not in the set.
+// attribute but those of collectAttrs; libxml2 differs there in the exclusive form,
+// and in line feeds beside a root element that is not in the set.
 // It fails with the writer's error, ErrRelativeNamespace or ErrExpansion; what
 // has been written then is of no use.
 func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
@@ -184,7 +184,7 @@ func (c *canon) aside(n Node) {
 	}
 	if t.Kind(n) == KindComment {
 		c.out.string("<!--")
-		foldTo(&c.out, t.text[t.nodes[n].start+4:t.nodes[n].end-3])
+		foldTo(&c.out, t.text[int(t.nodes[n].start)+4:t.end(n)-3])
 		c.out.string("-->")
 	} else {
 		c.out.string("<?")
@@ -267,7 +267,7 @@ func (c *canon) name(number uint32) {
 // that is not in the set what of its namespace and attribute axes is in it.
 func (c *canon) startTag(n Node, in bool) error {
 	t := c.t
-	c.collectAttrs(n)
+	c.collectAttrs(n, in)
 	if err := c.collectSpaces(n, in); err != nil {
 		return err
 	}
@@ -338,15 +338,27 @@ func (c *canon) localPart(m *name) []byte {
 	return s
 }
 
-// collectAttrs finds the attributes of n that are in the set.
-func (c *canon) collectAttrs(n Node) {
+// collectAttrs finds the attributes of n that are in the set, and in Canonical XML
+// 1.1 those of an element in the set that descendants would take over: every program
+// of the interoperability round of 2007 writes them, in the set or not.
+func (c *canon) collectAttrs(n Node, in bool) {
 	c.attrs = c.attrs[:0]
 	from, to := c.t.attrsOf(n)
 	for a := from; a < to; a++ {
-		if c.s.attrs.has(a) && !c.t.isDeclaration(a) {
+		if !c.t.isDeclaration(a) && (c.s.attrs.has(a) || in && c.m.Form == C14N11 && c.passedOn(a)) {
 			c.attrs = append(c.attrs, rendition{a: Attr(a)})
 		}
 	}
+}
+
+// passedOn tells whether an attribute is xml:lang, xml:space or xml:base.
+func (c *canon) passedOn(a uint32) bool {
+	m := &c.t.names[c.t.attrs[a].name]
+	if m.uri != uriXML {
+		return false
+	}
+	local := string(c.localPart(m))
+	return local == "lang" || local == "space" || local == "base"
 }
 
 // collectSpaces finds the namespace declarations that n has to show.

@@ -78,6 +78,81 @@ func TestW3CSubset(t *testing.T) {
 	}
 }
 
+// TestW3CBase is example 3.8 of Canonical XML 1.1, and the cases of the W3C's
+// interoperability round for it of 2007 on xml:base (xmlbase-prop-1 to 7 and
+// xmlbase-c14n11spec3-103), with their node sets and expected forms.
+func TestW3CBase(t *testing.T) {
+	// The default attribute of the DTD of 3.8 written out; id("E3") as a path.
+	const example = `<doc xmlns="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="something/else">
+   <e1>
+      <e2 xmlns="" xml:id="abc" xml:base="bar/" xml:space="preserve">
+         <e3 id="E3" xml:base="foo"/>
+      </e2>
+   </e1>
+</doc>`
+	const bases = `<ietf:c14n11XmlBaseDoc1 xmlns:ietf="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="http://xmlbase.example.org/xmlbase0/">
+  <ietf:e1 xml:base="/xmlbase1/">
+    <ietf:e11 xml:base="/xmlbase11/">
+      <ietf:e111 xml:base="/xmlbase111/"/>
+    </ietf:e11>
+    <ietf:e12 at="2">
+      <ietf:e121 xml:base="/xmlbase121/"/>
+    </ietf:e12>
+  </ietf:e1>
+  <ietf:e2>
+    <ietf:e21 xml:base="/xmlbase21/"/>
+  </ietf:e2>
+  <ietf:e3>
+    <ietf:e31 at="3"/>
+  </ietf:e3>
+</ietf:c14n11XmlBaseDoc1>`
+	const root = `<ietf:c14n11XmlBaseDoc1 xmlns:ietf="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="http://xmlbase.example.org/xmlbase0/">` + "\n"
+	const e1 = `>
+    <ietf:e11 xml:base="/xmlbase11/">
+      <ietf:e111 xml:base="/xmlbase111/"></ietf:e111>
+    </ietf:e11>
+    <ietf:e12 at="2">
+      <ietf:e121 xml:base="/xmlbase121/"></ietf:e121>
+    </ietf:e12>
+  </ietf:e1>`
+	const e3 = `>
+    <ietf:e31 at="3"></ietf:e31>
+  </ietf:e3>`
+	at := func(path string) string {
+		return ` xmlns:ietf="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="http://xmlbase.example.org/` + path + `/"`
+	}
+	for _, c := range []struct{ document, xpath, want string }{
+		{example, `self::ietf:e1 or (parent::ietf:e1 and not(self::text() or self::e2)) or count((//e3[@id="E3"])|ancestor-or-self::node()) = count(ancestor-or-self::node())`,
+			`<e1 xmlns="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="something/else"><e3 xmlns="" id="E3" xml:base="bar/foo" xml:space="preserve"></e3></e1>`},
+		{bases, `ancestor-or-self::ietf:c14n11XmlBaseDoc1 and not(ancestor-or-self::ietf:e2)`,
+			root + `  <ietf:e1 xml:base="/xmlbase1/"` + e1 + "\n  \n  <ietf:e3" + e3 + "\n</ietf:c14n11XmlBaseDoc1>"},
+		{bases, `ancestor-or-self::ietf:e1`, `<ietf:e1` + at("xmlbase1") + e1},
+		{bases, `ancestor-or-self::ietf:e11`, `<ietf:e11` + at("xmlbase11") + ">\n      <ietf:e111 xml:base=\"/xmlbase111/\"></ietf:e111>\n    </ietf:e11>"},
+		{bases, `ancestor-or-self::ietf:e111`, `<ietf:e111` + at("xmlbase111") + `></ietf:e111>`},
+		{bases, `ancestor-or-self::ietf:e21`, `<ietf:e21` + at("xmlbase21") + `></ietf:e21>`},
+		{bases, `ancestor-or-self::ietf:e3`, `<ietf:e3` + at("xmlbase0") + e3},
+		{bases, `ancestor-or-self::ietf:c14n11XmlBaseDoc1 and not(ancestor-or-self::ietf:e1 or ancestor-or-self::ietf:e2)`,
+			root + "  \n  \n  <ietf:e3" + e3 + "\n</ietf:c14n11XmlBaseDoc1>"},
+		// The attribute of a is not in the set, and every program wrote it.
+		{"<a xml:base=\"foo/bar\">\n <b xml:base=\"..\">\n  <c xml:base=\"..\">\n   <d xml:base=\"x\">\n   </d>\n  </c>\n </b>\n</a>", `self::a or ancestor-or-self::d`,
+			"<a xml:base=\"foo/bar\"><d xml:base=\"../../x\">\n   </d></a>"},
+	} {
+		tree := mustParse(t, []byte(c.document))
+		// The expressions stand in another document, where the prefix is declared.
+		x, err := mustParse(t, []byte(`<x xmlns:ietf="http://www.ietf.org"/>`)).CompileXPath(c.xpath, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := tree.All()
+		if err := set.FilterXPath(x); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, canonical(t, set, Method{Form: C14N11})); diff != "" {
+			t.Errorf("%s -want +got:\n%s", c.xpath, diff)
+		}
+	}
+}
+
 // TestExclusive are the examples of Exclusive XML Canonicalization 1.0, section
 // 2.2, and what else its section 3 says.
 func TestExclusive(t *testing.T) {

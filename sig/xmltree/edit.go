@@ -35,7 +35,7 @@ func (t *Tree) Append(n Node, fragment string) Edit {
 // openTag turns <n/> into <n>content</n>.
 func (t *Tree) openTag(n Node, content string) Edit {
 	m := &t.names[t.nodes[n].label&nameMask]
-	end := int(t.nodes[n].end)
+	end := t.end(n)
 	return Edit{
 		Span: Span{end - 2, end},
 		Text: ">" + content + "</" + string(t.text[m.start:m.start+m.length]) + ">",

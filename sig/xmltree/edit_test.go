@@ -215,3 +215,48 @@ func TestIDs(t *testing.T) {
 		t.Errorf("got %v", many)
 	}
 }
+
+// TestSpansTile: what stands between the tags of an element is what its children span, one
+// behind the other; each span begins and ends as its kind does.
+func TestSpansTile(t *testing.T) {
+	for seed := range uint64(400) {
+		document := generate(seed)
+		tree := mustParse(t, document)
+		text := func(s Span) string { return string(tree.Slice(s)) }
+		for n := tree.Root(); int(n) < tree.Len(); n++ {
+			span := text(tree.Span(n))
+			switch tree.Kind(n) {
+			case KindComment:
+				if !strings.HasPrefix(span, "<!--") || strings.Index(span, "-->") != len(span)-3 {
+					t.Fatalf("comment %q in %q", span, document)
+				}
+			case KindPI:
+				if !strings.HasPrefix(span, "<?") || strings.Index(span, "?>") != len(span)-2 {
+					t.Fatalf("instruction %q in %q", span, document)
+				}
+			case KindElement:
+				name := tree.Name(n).String()
+				open, closing, content := text(tree.StartTag(n)), text(tree.EndTag(n)), tree.Content(n)
+				if !strings.HasPrefix(open, "<"+name) || !strings.HasSuffix(open, ">") || !strings.HasPrefix(span, open) || !strings.HasSuffix(span, closing) ||
+					tree.IsEmptyTag(n) != (closing == "") || closing != "" && strings.TrimRight(strings.TrimSuffix(closing, ">"), " \t\r\n") != "</"+name {
+					t.Fatalf("element %q with tags %q and %q in %q", span, open, closing, document)
+				}
+				at := content.Start
+				for c := range tree.Children(n) {
+					if tree.Span(c).Start != at {
+						t.Fatalf("%v begins at %d, not %d in %q", tree.Kind(c), tree.Span(c).Start, at, document)
+					}
+					at = tree.Span(c).End
+				}
+				if at != content.End {
+					t.Fatalf("the children of %q end at %d, not %d in %q", span, at, content.End, document)
+				}
+				for a := range tree.Attributes(n) {
+					if tree.OwnerOf(a) != n {
+						t.Fatalf("%s is of node %d, not %d in %q", text(tree.AttrSpan(a)), tree.OwnerOf(a), n, document)
+					}
+				}
+			}
+		}
+	}
+}

@@ -118,7 +118,7 @@ func (s *NodeSet) fill(n Node, on bool) {
 	from, to := uint32(n), uint32(t.After(n))
 	s.nodes.fill(from, to, on)
 	s.spaces.fill(from, to, on)
-	s.attrs.fill(t.nodes[from].attr, t.nodes[to].attr, on)
+	s.attrs.fill(t.firstAttr(n), t.firstAttr(t.After(n)), on)
 	if on && n == Document {
 		for c := range t.Children(Document) {
 			if t.Kind(c) == KindDoctype {

@@ -19,7 +19,8 @@ type Options struct {
 	// Default 1024.
 	Attributes int
 	// Nodes is how many nodes and attributes together the document may have.
-	// Default 16 Mi, at most 2 Gi: a node costs 24 octets, an attribute 16.
+	// Default 16 Mi, at most 2 Gi: a node costs 16 octets, and so does an
+	// attribute.
 	Nodes int
 	// Names is how many different names of elements and attributes it may have.
 	// Default 64 Ki, at most 16 Mi.

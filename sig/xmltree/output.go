@@ -53,7 +53,7 @@ func (o *output) flush() error {
 // text writes character data in its canonical form.
 func (o *output) text(t *Tree, n Node) {
 	if t.nodes[n].label&flagPlain != 0 {
-		o.bytes(t.text[t.nodes[n].start:t.nodes[n].end])
+		o.bytes(t.text[t.nodes[n].start:t.textEnd(n)])
 		return
 	}
 	t.eachPiece(n, func(s []byte, reference bool) {

@@ -23,7 +23,11 @@ type parser struct {
 	keys  []uint64  // room for finding attributes that are there twice
 }
 
-type binding struct{ prefix, uri uint32 }
+// binding is what a declaration on the element of hid.
+type binding struct {
+	prefix, uri uint32
+	of          Node
+}
 
 // Parse reads a document: well-formed by XML 1.0 (fifth edition) and Namespaces
 // in XML 1.0, of version 1.0, without document type declaration unless o admits
@@ -47,15 +51,17 @@ func Parse(document []byte, o Options) (*Tree, error) {
 	nodes, attrs := count(p.s)
 	t.nodes = make([]node, 0, min(nodes, p.o.Nodes)+2)
 	t.attrs = make([]attr, 0, min(attrs, p.o.Nodes))
-	t.nodes = append(t.nodes, node{end: uint32(len(p.s)), parent: int32(None), label: uint32(KindDocument) << kindShift})
+	t.nodes = append(t.nodes, node{parent: int32(None), label: uint32(KindDocument) << kindShift})
+	t.first = make([]uint32, 1, cap(t.nodes)/attrBlock+2)
 	if err := p.document(); err != nil {
 		return nil, err
 	}
 	t.nodes[Document].next = int32(len(t.nodes))
-	t.nodes = append(t.nodes, node{attr: uint32(len(t.attrs))}) // the sentinel
+	p.block()
+	t.nodes = append(t.nodes, node{start: uint32(len(p.s)), parent: int32(None)}) // the sentinel
 	// The estimate was too high where text or comments look like markup.
 	if cap(t.nodes) > 2*len(t.nodes) {
-		t.nodes = slices.Clone(t.nodes)
+		t.nodes, t.first = slices.Clone(t.nodes), slices.Clone(t.first)
 	}
 	if cap(t.attrs) > 2*len(t.attrs) {
 		t.attrs = slices.Clone(t.attrs)
@@ -157,18 +163,22 @@ func (p *parser) document() error {
 }
 
 // add appends a node of the current element.
-func (p *parser) add(start, end int, label uint32) (Node, error) {
+func (p *parser) add(start int, label uint32) (Node, error) {
 	t := p.t
 	if len(t.nodes)+len(t.attrs) >= p.o.Nodes {
 		return None, p.limit(start, "nodes and attributes", p.o.Nodes)
 	}
+	p.block()
 	n := Node(len(t.nodes))
-	t.nodes = append(t.nodes, node{
-		start: uint32(start), end: uint32(end),
-		parent: int32(p.cur), next: int32(n) + 1,
-		attr: uint32(len(t.attrs)), label: label,
-	})
+	t.nodes = append(t.nodes, node{start: uint32(start), parent: int32(p.cur), next: int32(n) + 1, label: label})
 	return n, nil
+}
+
+// block notes where the attributes of the next node begin, if it begins a block.
+func (p *parser) block() {
+	if len(p.t.nodes)%attrBlock == 0 {
+		p.t.first = append(p.t.first, uint32(len(p.t.attrs)))
+	}
 }
 
 // characters reads a text node: all character data, references and CDATA
@@ -243,7 +253,7 @@ loop:
 		i++
 	}
 	p.i = i
-	_, err := p.add(start, i, label)
+	_, err := p.add(start, label)
 	return err
 }
 
@@ -335,7 +345,7 @@ func (p *parser) comment() error {
 		return err
 	}
 	p.i = end + 3
-	_, err := p.add(start, p.i, uint32(KindComment)<<kindShift)
+	_, err := p.add(start, uint32(KindComment)<<kindShift)
 	return err
 }
 
@@ -363,7 +373,7 @@ func (p *parser) instruction() error {
 		return err
 	}
 	p.i = end + 2
-	_, err := p.add(start, p.i, uint32(KindPI)<<kindShift)
+	_, err := p.add(start, uint32(KindPI)<<kindShift)
 	return err
 }
 
@@ -427,7 +437,8 @@ func (p *parser) doctype() error {
 		return p.fail(i, "the document type declaration must end with >")
 	}
 	p.i = i + 1
-	_, err := p.add(start, p.i, uint32(KindDoctype)<<kindShift)
+	p.t.doctypeEnd = uint32(p.i)
+	_, err := p.add(start, uint32(KindDoctype)<<kindShift)
 	return err
 }
 
@@ -471,20 +482,14 @@ func (p *parser) endTag() error {
 // close ends the current element at p.i.
 func (p *parser) close() {
 	n := &p.t.nodes[p.cur]
-	n.end = uint32(p.i)
 	n.next = int32(len(p.t.nodes))
-	if n.label&flagScoped != 0 {
-		to := uint32(len(p.t.attrs))
-		if child := int(p.cur) + 1; child < len(p.t.nodes) {
-			to = p.t.nodes[child].attr
-		}
-		for a := n.attr; a < to; a++ {
-			if p.t.isDeclaration(a) {
-				b := p.undo[len(p.undo)-1]
-				p.undo = p.undo[:len(p.undo)-1]
-				p.bound[b.prefix] = b.uri
-			}
-		}
+	if p.cur == p.t.root {
+		p.t.rootEnd = uint32(p.i)
+	}
+	for len(p.undo) > 0 && p.undo[len(p.undo)-1].of == p.cur {
+		b := p.undo[len(p.undo)-1]
+		p.undo = p.undo[:len(p.undo)-1]
+		p.bound[b.prefix] = b.uri
 	}
 	p.cur = Node(n.parent)
 	p.depth--

@@ -20,7 +20,7 @@ func (p *parser) startTag() error {
 	if err != nil {
 		return err
 	}
-	n, err := p.add(start, 0, uint32(KindElement)<<kindShift)
+	n, err := p.add(start, uint32(KindElement)<<kindShift)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,13 @@ func (p *parser) attribute(start int) (end int, err error) {
 func (p *parser) bind(n Node, q uint32, first int) error {
 	t := p.t
 	attrs := t.attrs[first:]
+	if len(attrs) > 0 {
+		t.nodes[n].label |= flagAttrs
+	}
 	for i := range attrs {
 		e := &p.names.entries[attrs[i].name]
 		if e.prefix == prefixXMLNS || string(p.s[e.start:e.start+e.length]) == "xmlns" {
-			if err := p.declare(&attrs[i], e); err != nil {
+			if err := p.declare(n, &attrs[i], e); err != nil {
 				return err
 			}
 			t.nodes[n].label |= flagScoped
@@ -170,7 +173,7 @@ func (p *parser) inScope(q, prefix uint32, at int) (uint32, error) {
 }
 
 // declare enters a namespace declaration (Namespaces in XML 1.0, 3 and 4).
-func (p *parser) declare(a *attr, e *qname) error {
+func (p *parser) declare(n Node, a *attr, e *qname) error {
 	at := int(a.start)
 	value := p.s[valueStart(p.s, a.start+e.length):a.end]
 	uri, err := p.uri(normalize(value), at)
@@ -189,7 +192,7 @@ func (p *parser) declare(a *attr, e *qname) error {
 		return p.fail(at, "a prefix cannot be undeclared in Namespaces 1.0: the value must not be empty")
 	}
 	a.extra = uri
-	p.undo = append(p.undo, binding{prefix, p.bound[prefix]})
+	p.undo = append(p.undo, binding{prefix, p.bound[prefix], n})
 	p.bound[prefix] = uri
 	return nil
 }

@@ -14,7 +14,11 @@
 // text node, attributes and namespace nodes are no children.
 package xmltree
 
-import "iter"
+import (
+	"bytes"
+	"iter"
+	"slices"
+)
 
 // Node is a node of a Tree other than an attribute or namespace node. Nodes are
 // numbered in document order from Document, 0, the root of everything, so
@@ -98,24 +102,33 @@ type Tree struct {
 
 	nodes []node // in document order, and one sentinel at the end
 	attrs []attr // in document order
+	// first has, for every attrBlock-th node, the attributes before it: where those of
+	// a node begin is looked up from there.
+	first []uint32
 	names []name
 	uris  []string // namespace names; 0 "", 1 xml, 2 xmlns
 	// prefixes are spans of text; 0 is "", 1 "xml", 2 "xmlns", which have none.
 	prefixes []string
 	relative []bool // by uri: the namespace name is a relative reference
 	root     Node
+	rootEnd  uint32 // offset behind the root element
+	// doctypeEnd is the offset behind the document type declaration.
+	doctypeEnd uint32
 }
 
-// node is one node. All of its numbers are 32 bits wide: a document is below
-// 2 GiB and the tree is what its memory goes to.
+// node is one node. The tree is what the memory of a document goes to, so there is
+// nothing in it that can be found again: where a node ends shows by where the next
+// begins, its attributes are those that stand in its tag. All numbers are 32 bits
+// wide: a document is below 2 GiB.
 type node struct {
 	start  uint32 // offset of its first octet
-	end    uint32 // offset behind its last octet
 	parent int32
 	next   int32  // the first node after its subtree
-	attr   uint32 // its first attribute; the last is before that of the next node
 	label  uint32 // kind, flags, and the number of its name
 }
+
+// attrBlock is how many nodes share an entry of Tree.first.
+const attrBlock = 64
 
 // attr is an attribute or namespace declaration.
 type attr struct {
@@ -143,6 +156,7 @@ const (
 	kindMask   = 7
 	flagPlain  = 1 << 27 // a text whose raw octets are its canonical form
 	flagScoped = 1 << 28 // an element with namespace declarations
+	flagAttrs  = 1 << 29 // an element with attributes or declarations
 )
 
 // The numbers of the namespace names that every tree has.
@@ -290,7 +304,35 @@ func (t *Tree) Child(n Node, space, local string) Node {
 }
 
 // attrsOf is the range of n's attributes and declarations.
-func (t *Tree) attrsOf(n Node) (from, to uint32) { return t.nodes[n].attr, t.nodes[n+1].attr }
+func (t *Tree) attrsOf(n Node) (from, to uint32) {
+	if t.nodes[n].label&flagAttrs == 0 {
+		return 0, 0
+	}
+	from = t.firstAttr(n)
+	// The next node begins behind the tag.
+	for to = from + 1; int(to) < len(t.attrs) && t.attrs[to].start < t.nodes[n+1].start; to++ {
+	}
+	return from, to
+}
+
+// firstAttr is the first attribute that stands behind the beginning of n, which may
+// be the sentinel.
+func (t *Tree) firstAttr(n Node) uint32 {
+	block := int(n) / attrBlock
+	low, high := t.first[block], uint32(len(t.attrs))
+	if block+1 < len(t.first) {
+		high = t.first[block+1]
+	}
+	for start := t.nodes[n].start; low < high; {
+		mid := (low + high) / 2
+		if t.attrs[mid].start < start {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
 
 func (t *Tree) isDeclaration(a uint32) bool { return t.names[t.attrs[a].name].uri == uriXMLNS }
 
@@ -367,11 +409,90 @@ func (t *Tree) declared(a uint32) string { return t.prefixes[t.declaredPrefix(a)
 func (t *Tree) declaredPrefix(a uint32) uint32 { return t.names[t.attrs[a].name].local }
 
 // Span is the whole of n: an element with its tags and content.
-func (t *Tree) Span(n Node) Span { return Span{int(t.nodes[n].start), int(t.nodes[n].end)} }
+func (t *Tree) Span(n Node) Span { return Span{int(t.nodes[n].start), t.end(n)} }
+
+// end is the offset behind n.
+func (t *Tree) end(n Node) int {
+	start := int(t.nodes[n].start)
+	switch t.Kind(n) {
+	case KindDocument:
+		return len(t.text)
+	case KindDoctype:
+		return int(t.doctypeEnd)
+	case KindComment:
+		return start + 4 + bytes.Index(t.text[start+4:], []byte("-->")) + 3
+	case KindPI:
+		return start + 2 + bytes.Index(t.text[start+2:], []byte("?>")) + 2
+	case KindText:
+		return t.textEnd(n)
+	}
+	return t.elementEnd(n)
+}
+
+// follower is the next sibling of a node in the root element, which begins where the
+// node ends.
+func (t *Tree) follower(n Node) (Node, bool) {
+	next := t.nodes[n].next
+	return Node(next), int(next) < t.Len() && t.nodes[next].parent == t.nodes[n].parent
+}
+
+// textEnd is the offset behind a text node: where its next sibling begins, or else
+// the end tag.
+func (t *Tree) textEnd(n Node) int {
+	if f, ok := t.follower(n); ok {
+		return int(t.nodes[f].start)
+	}
+	for i := int(t.nodes[n].start); ; {
+		i += bytes.IndexByte(t.text[i:], '<')
+		if !bytes.HasPrefix(t.text[i:], []byte("<![CDATA[")) {
+			return i
+		}
+		i += bytes.Index(t.text[i:], []byte("]]>"))
+	}
+}
+
+// elementEnd is the offset behind an element. That of a last child is in front of the
+// end tag of its parent, and so on upwards to one that has a next sibling.
+func (t *Tree) elementEnd(n Node) int {
+	if t.FirstChild(n) == None {
+		tag := t.StartTag(n)
+		if t.text[tag.End-2] == '/' {
+			return tag.End
+		}
+		return tag.End + bytes.IndexByte(t.text[tag.End:], '>') + 1
+	}
+	var chain []Node // the parents up to there, nearest first
+	m, end := n, 0
+	for {
+		if m == t.root {
+			end = int(t.rootEnd)
+			break
+		}
+		if f, ok := t.follower(m); ok {
+			end = int(t.nodes[f].start)
+			break
+		}
+		m = t.Parent(m)
+		chain = append(chain, m)
+	}
+	for _, parent := range slices.Backward(chain) {
+		end = t.endTagStart(parent, end)
+	}
+	return end
+}
+
+// endTagStart is where the end tag begins that ends at end.
+func (t *Tree) endTagStart(n Node, end int) int {
+	start := end - 1
+	for isSpace(t.text[start-1]) {
+		start--
+	}
+	return start - int(t.names[t.nodes[n].label&nameMask].length) - 2
+}
 
 // IsEmptyTag reports whether the element n is written as an empty-element tag,
 // <n/>.
-func (t *Tree) IsEmptyTag(n Node) bool { return t.text[t.nodes[n].end-2] == '/' }
+func (t *Tree) IsEmptyTag(n Node) bool { return t.text[t.StartTag(n).End-2] == '/' }
 
 // StartTag is the start tag of the element n, or all of it where it is an
 // empty-element tag.
@@ -391,15 +512,11 @@ func (t *Tree) StartTag(n Node) Span {
 // EndTag is the end tag of the element n, without length behind an
 // empty-element tag.
 func (t *Tree) EndTag(n Node) Span {
-	end := int(t.nodes[n].end)
+	end := t.end(n)
 	if t.IsEmptyTag(n) {
 		return Span{end, end}
 	}
-	start := end - 1
-	for isSpace(t.text[start-1]) {
-		start--
-	}
-	return Span{start - int(t.names[t.nodes[n].label&nameMask].length) - 2, end}
+	return Span{t.endTagStart(n, end), end}
 }
 
 // Content is what stands between the tags of the element n; for an
@@ -425,7 +542,7 @@ func (t *Tree) Position(offset int) (line, column int) { return position(t.text,
 
 // piTarget is the target of a processing instruction.
 func (t *Tree) piTarget(n Node) []byte {
-	s := t.text[t.nodes[n].start+2 : t.nodes[n].end-2]
+	s := t.text[int(t.nodes[n].start)+2 : t.end(n)-2]
 	for i, c := range s {
 		if isSpace(c) {
 			return s[:i]

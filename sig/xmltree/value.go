@@ -61,8 +61,7 @@ func (t *Tree) StringValue(n Node) string {
 	var b strings.Builder
 	switch t.Kind(n) {
 	case KindComment:
-		s := t.nodes[n]
-		foldTo(&b, t.text[s.start+4:s.end-3])
+		foldTo(&b, t.text[int(t.nodes[n].start)+4:t.end(n)-3])
 	case KindPI:
 		foldTo(&b, t.piData(n))
 	case KindText, KindElement, KindDocument:
@@ -77,7 +76,7 @@ func (t *Tree) StringValue(n Node) string {
 
 // piData is the content of a processing instruction as written.
 func (t *Tree) piData(n Node) []byte {
-	s := t.text[t.nodes[n].start+2 : t.nodes[n].end-2]
+	s := t.text[int(t.nodes[n].start)+2 : t.end(n)-2]
 	s = s[len(t.piTarget(n)):]
 	return s[skipSpace(s, 0):]
 }
@@ -177,7 +176,7 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 		if !isID[t.attrs[a].name] {
 			continue
 		}
-		for int(t.nodes[owner+1].attr) <= a {
+		for t.nodes[owner+1].start <= t.attrs[a].start {
 			owner++
 		}
 		value := t.Value(Attr(a))
@@ -191,12 +190,11 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 
 // OwnerOf is the element that the attribute or declaration a stands on.
 func (t *Tree) OwnerOf(a Attr) Node {
-	// The nodes are sorted by their first attribute; those without any share
-	// it with their successor, and the owner is the last of them.
+	// The owner is the last node that begins in front of it.
 	low, high := 0, t.Len()
 	for high-low > 1 {
 		mid := int(uint(low+high) / 2)
-		if t.nodes[mid].attr <= uint32(a) {
+		if t.nodes[mid].start < t.attrs[a].start {
 			low = mid
 		} else {
 			high = mid

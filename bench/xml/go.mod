@@ -1,0 +1,13 @@
+module tamgabench/xml
+
+go 1.26.0
+
+require tamga v0.0.0
+
+require (
+	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+replace tamga => ../../

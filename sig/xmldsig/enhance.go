@@ -1,0 +1,176 @@
+package xmldsig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tamga/sig"
+	"tamga/sig/xmltree"
+)
+
+// Enhance implements sig.Enhancer: signatures of the level BES get a time stamp over
+// their value and are of the level T. It reads the parameters XAdESType, TSPAddress
+// and SignatureIndex. A signature is verified before it is raised, but for the trust
+// in its certificate. Those at the level T stay as they are; a plain XMLDSig has no
+// properties that a time stamp could stand among and is refused, and so is one that
+// another signature of the document covers, which the time stamp would spoil.
+func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+	r := job.Params.Reader()
+	address := ""
+	if level := r.Enum("XAdESType", xadesTypes, xadesNone); level != xadesT {
+		r.Fault("XAdESType", "is "+level+" or absent; T expected: a signature is never taken down")
+	} else {
+		address = readAddress(job, r)
+	}
+	index := readIndex(r)
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	data, err := read(job.Document, f.maxSigned())
+	if err != nil {
+		return nil, err
+	}
+	t, err := xmltree.Parse(data, f.options())
+	if err != nil {
+		return nil, unfit("an XML document with signatures expected", err)
+	}
+	e := &enhancement{ctx: ctx, job: job, tree: t, options: f.options()}
+	before, err := e.judge(data)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := e.choose(before, index)
+	if err != nil || len(chosen) == 0 {
+		return sig.Parts(sig.Section(job.Document, 0, job.Document.Size())), err
+	}
+	if err := e.check(before, chosen); err != nil {
+		return nil, err
+	}
+	edits := make([]xmltree.Edit, len(chosen))
+	for i, j := range chosen {
+		d, err := canonicalDigest(t.Subtree(j.sig.value), xmltree.Method{Form: xmltree.Exclusive}, j.out.Signer.Suite.Hash)
+		if err != nil {
+			return nil, err
+		}
+		token, err := timeStamp(ctx, job, address, d)
+		if err != nil {
+			return nil, err
+		}
+		edits[i] = stampEdit(t, propertiesOf(j.sig)[0], signatureTimeStamp(token, xadesDeclaration+dsDeclaration))
+	}
+	pieces, err := planOf(t, edits)
+	if err != nil {
+		return nil, err
+	}
+	st := &state{Encoding: t.Encoding(), Size: int64(len(data)), Pieces: pieces}
+	return st.result(job, nil)
+}
+
+// enhancement is one document whose signatures are raised.
+type enhancement struct {
+	ctx     context.Context
+	job     *sig.Job
+	tree    *xmltree.Tree
+	options xmltree.Options
+}
+
+// judge verifies all signatures of a document, which is the job's or a later form of
+// it, but for the trust in their certificates.
+func (e *enhancement) judge(data []byte) ([]*judgement, error) {
+	t := e.tree
+	if !bytes.Equal(data, t.Original()) {
+		var err error
+		if t, err = xmltree.Parse(data, e.options); err != nil {
+			return nil, fmt.Errorf("xmldsig: the document with time stamps cannot be read: %w", err)
+		}
+	}
+	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, At: e.job.Time}
+	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, work: newWork(len(data)), report: &sig.Report{}, places: maxPlaces}
+	var out []*judgement
+	nodes := signatures(t)
+	if len(nodes) > maxSignatures {
+		return nil, unfit(fmt.Sprintf("has %d signatures, at most %d expected", len(nodes), maxSignatures), nil)
+	}
+	var sound []*signature
+	for i, n := range nodes {
+		j := &judgement{verifier: v, out: sig.Signature{Index: i, Level: levelPlain, BestTime: check.At}}
+		s, err := readSignature(t, n, i)
+		if err != nil {
+			j.flaw(err)
+		} else {
+			j.sig = s
+			sound = append(sound, s)
+		}
+		out = append(out, j)
+	}
+	v.resolve = newResolver(t, sound)
+	for _, j := range out {
+		if j.sig == nil {
+			continue
+		}
+		if err := j.judgeItself(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// choose returns the signatures meant that are not at the level T yet: the one at the
+// index, or all.
+func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, err error) {
+	switch {
+	case len(all) == 0:
+		return nil, unfit("has no signature to enhance", nil)
+	case index >= len(all):
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{Key: "SignatureIndex", Text: fmt.Sprintf("is %d, but the document has %d signatures, the first with index 0", index, len(all))}}}
+	case index >= 0:
+		all = all[index : index+1]
+	}
+	for _, j := range all {
+		refuse := func(format string, args ...any) ([]*judgement, error) {
+			return nil, unfit(fmt.Sprintf("signature %d ", j.out.Index)+fmt.Sprintf(format, args...), nil)
+		}
+		if i := slices.IndexFunc(j.out.Findings, func(f sig.Finding) bool { return f.Fatal }); i >= 0 {
+			return refuse("does not hold and is not enhanced: %s", j.out.Findings[i].Text)
+		}
+		switch {
+		case len(j.out.TimeStamps) > 0:
+		case j.out.Level == levelPlain:
+			return refuse("is not XAdES-BES: it has no signed properties that say by which certificate it was made, and is not enhanced")
+		default:
+			chosen = append(chosen, j)
+		}
+	}
+	return chosen, nil
+}
+
+// check finds out beforehand, with something else in the place of the time stamps,
+// whether every signature holds with them that held without.
+func (e *enhancement) check(before, chosen []*judgement) error {
+	var edits []xmltree.Edit
+	for _, j := range chosen {
+		placeholder := "<xades:Other" + xadesDeclaration + "></xades:Other>"
+		edits = append(edits, stampEdit(e.tree, propertiesOf(j.sig)[0], placeholder))
+	}
+	spliced, err := e.tree.Splice(edits...)
+	if err != nil {
+		return err
+	}
+	after, err := e.judge(spliced.Bytes())
+	if err != nil {
+		return err
+	}
+	for i, j := range before {
+		if j.out.Valid() && !after[i].out.Valid() {
+			var which []string
+			for _, c := range chosen {
+				which = append(which, fmt.Sprint(c.out.Index))
+			}
+			return unfit(fmt.Sprintf("signature %d covers the place of the time stamp of signature %s and would be spoiled by it", i, strings.Join(which, ", ")), nil)
+		}
+	}
+	return nil
+}
