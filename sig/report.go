@@ -3,6 +3,7 @@ package sig
 import (
 	"time"
 
+	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -21,6 +22,8 @@ type Check struct {
 	// Roots are the trust anchors; Intermediates and CRLs help to reach them.
 	Roots, Intermediates []*x509gost.Certificate
 	CRLs                 []*x509gost.RevocationList
+	// OCSP are answers that speak of revocation, from wherever the caller has them.
+	OCSP []*ocsp.Basic
 	// At is the moment certificates are judged at; a signature with a time stamp is
 	// judged at the time of that instead.
 	At time.Time
@@ -61,7 +64,8 @@ type Signature struct {
 	Suite *suite.Suite
 	// Level is "raw", "CMS", "BES", "T", "C" (references alone), "X1" (a time stamp
 	// over them, without values that prove the path), "X-L" (values without that time
-	// stamp) or "XLT1": the highest one whose parts are there and hold.
+	// stamp) or "XLT1": the highest one whose parts are there and hold. In PDF also
+	// "DocTimeStamp": a time stamp of the document that stands among its signatures.
 	Level string
 	// Covers says in words which bytes the signature speaks for.
 	Covers string
@@ -87,7 +91,8 @@ func (s *Signature) Valid() bool { return !fatal(s.Findings) }
 // TimeStamp is what is known of one time stamp of a signature.
 type TimeStamp struct {
 	// Kind is "signature" (over the signature value), "CAdES-C" (over the value, its
-	// time stamps and the references), "references" (over the references) or "archive".
+	// time stamps and the references), "references" (over the references), "archive" or
+	// "document".
 	Kind string
 	// Time is what the service says; Signer is its certificate, nil when not found.
 	Time   time.Time

@@ -27,6 +27,9 @@ type Format struct {
 	// OldListsForAuthorities lets data that is older still stand for the
 	// certificates of authorities, whose lists are made every few months.
 	OldListsForAuthorities bool
+	// NoSigningTime leaves the attribute signing-time out: PAdES (ETSI EN 319 142-1,
+	// 6.3) has the claimed time in the document and forbids a second one.
+	NoSigningTime bool
 }
 
 // New returns the format, for both CAdES and CMS, with the strictest rules.

@@ -123,6 +123,21 @@ func readLongTerm(s *cms.SignerInfo) *longTerm {
 	return l
 }
 
+// Values are the certificates, revocation lists and OCSP answers (BasicOCSPResponse)
+// among the unsigned attributes of a signature, as DER, in their order: what makes
+// X Long of it, for formats that keep the same beside the message. Attributes that
+// cannot be read hold none.
+func Values(s *cms.SignerInfo) (certs, crls, answers [][]byte) {
+	l := &longTerm{}
+	if value, ok := l.single(s, cms.OIDCertificateValues); ok {
+		certs, _ = readElements(value)
+	}
+	if value, ok := l.single(s, cms.OIDRevocationValues); ok {
+		crls, answers, _ = readRevocationValues(value)
+	}
+	return certs, crls, answers
+}
+
 // parsed are the elements that can be parsed; the others are noted.
 func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (T, error)) (list []T) {
 	for _, raw := range raws {

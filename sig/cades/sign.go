@@ -37,7 +37,7 @@ type state struct {
 // Prepare implements sig.Format. It reads the parameters Hash, IsDetached,
 // CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain,
 // SignatureIndex and AuthenticatedAttributes.
-func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 		}
 		message = fingerprint(m)
 	}
-	attrs, err := signedAttributes(job, &p, a, s)
+	attrs, err := f.signedAttributes(job, &p, a, s)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,15 @@ func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool
 }
 
 // signedAttributes are the octets to sign.
-func signedAttributes(job *sig.Job, p *params, a addition, s *suite.Suite) ([]byte, error) {
-	claimed, err := cms.SigningTime(job.Time)
-	if err != nil {
-		return nil, err
+func (f *Format) signedAttributes(job *sig.Job, p *params, a addition, s *suite.Suite) ([]byte, error) {
+	attrs := append(p.attrs, cms.MessageDigest(a.digest), cms.SigningCertificateV2(job.Certificate, s.Hash))
+	if !f.NoSigningTime {
+		claimed, err := cms.SigningTime(job.Time)
+		if err != nil {
+			return nil, err
+		}
+		attrs = append(attrs, claimed)
 	}
-	attrs := append(p.attrs, cms.MessageDigest(a.digest), claimed, cms.SigningCertificateV2(job.Certificate, s.Hash))
 	if a.contentType != nil {
 		attrs = append(attrs, cms.ContentType(a.contentType))
 	}

@@ -1,0 +1,172 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// PDFTools are qpdf, mutool of MuPDF and pdfsig of Poppler, with certutil of NSS that
+// tells pdfsig whom to trust, and a directory of their own.
+type PDFTools struct {
+	// Dir is where the programs run and where relative paths in their arguments
+	// point. It disappears with the test.
+	Dir string
+
+	t                              testing.TB
+	qpdf, mutool, pdfsig, certutil string
+}
+
+// PDF finds the programs and prepares a directory for them.
+func PDF(t testing.TB) *PDFTools {
+	t.Helper()
+	p := &PDFTools{Dir: t.TempDir(), t: t}
+	for _, program := range []struct {
+		name string
+		path *string
+	}{{"qpdf", &p.qpdf}, {"mutool", &p.mutool}, {"pdfsig", &p.pdfsig}, {"certutil", &p.certutil}} {
+		path, err := exec.LookPath(program.name)
+		if err != nil {
+			missing(t, "the "+program.name+" program is not installed")
+		}
+		*program.path = path
+	}
+	return p
+}
+
+// Trust makes authorities (PEM) those whose certificates pdfsig calls trusted.
+func (p *PDFTools) Trust(roots ...[]byte) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Join(p.Dir, "nss"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.run(p.certutil, "-N", "-d", "sql:nss", "--empty-password"); err != nil {
+		p.t.Fatal(err)
+	}
+	for i, root := range roots {
+		file := p.Write(fmt.Sprintf("root%d.pem", i), root)
+		if _, err := p.run(p.certutil, "-A", "-d", "sql:nss", "-n", fmt.Sprintf("root%d", i), "-t", "CT,C,C", "-a", "-i", file); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// QPDF makes a document of another with qpdf: args stand between input and output.
+func (p *PDFTools) QPDF(document []byte, args ...string) ([]byte, error) {
+	p.t.Helper()
+	in := p.Write("in.pdf", document)
+	out := filepath.Join(p.Dir, "out.pdf")
+	_, err := p.run(p.qpdf, append(append([]string{in}, args...), out)...)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(out)
+}
+
+// QPDFShow runs qpdf on a file that stays where it is.
+func (p *PDFTools) QPDFShow(file string, args ...string) (string, error) {
+	p.t.Helper()
+	return p.run(p.qpdf, append(args, file)...)
+}
+
+// CheckQPDF asks qpdf whether the structure of a document is without fault. password
+// may be empty.
+func (p *PDFTools) CheckQPDF(document []byte, password string) error {
+	p.t.Helper()
+	_, err := p.run(p.qpdf, "--check", "--password="+password, p.Write("check.pdf", document))
+	return err
+}
+
+// CheckMuPDF asks mutool whether it reads a document without repairing it.
+func (p *PDFTools) CheckMuPDF(document []byte, password string) error {
+	p.t.Helper()
+	file := p.Write("check.pdf", document)
+	out, err := p.run(p.mutool, "show", "-p", password, file, "trailer", "pages")
+	if err == nil && (strings.Contains(out, "error:") || strings.Contains(out, "warning:")) {
+		err = errors.New("judge: mutool: " + out)
+	}
+	return err
+}
+
+// PDFSignature is what pdfsig says of one signature.
+type PDFSignature struct {
+	Name    string // of the signer
+	Type    string // SubFilter
+	Valid   bool   // the value holds over what is covered
+	Trusted bool   // and so does the certificate
+	Whole   bool   // the whole document is covered
+	Text    string // all that pdfsig said
+}
+
+// Signatures asks pdfsig about every signature of a document.
+func (p *PDFTools) Signatures(document []byte, password string) ([]PDFSignature, error) {
+	p.t.Helper()
+	file := p.Write("signed.pdf", document)
+	args := []string{"-nssdir", "nss"}
+	if password != "" {
+		args = append(args, "-upw", password)
+	}
+	out, err := p.run(p.pdfsig, append(args, file)...)
+	parts := strings.Split(out, "\nSignature #")
+	if len(parts) < 2 {
+		return nil, fmt.Errorf("judge: pdfsig: %w: %s", err, out)
+	}
+	var list []PDFSignature
+	for _, part := range parts[1:] {
+		s := PDFSignature{
+			Valid:   strings.Contains(part, "Signature is Valid."),
+			Trusted: strings.Contains(part, "Certificate is Trusted."),
+			Whole:   strings.Contains(part, "Total document signed"),
+			Text:    part,
+		}
+		for _, line := range strings.Split(part, "\n") {
+			if _, v, ok := strings.Cut(line, "Signer Certificate Common Name: "); ok {
+				s.Name = v
+			}
+			if _, v, ok := strings.Cut(line, "Signature Type: "); ok {
+				s.Type = v
+			}
+		}
+		list = append(list, s)
+	}
+	return list, nil // what it says by its exit code is in the list
+}
+
+// Text returns the text of all pages as MuPDF reads it.
+func (p *PDFTools) Text(document []byte, password string) (string, error) {
+	p.t.Helper()
+	return p.run(p.mutool, "draw", "-q", "-p", password, "-F", "txt", p.Write("draw.pdf", document))
+}
+
+// run returns both streams of a program.
+func (p *PDFTools) run(program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = p.Dir
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("judge: %s: %w: %s", filepath.Base(program), err, out.String())
+	}
+	return out.String(), nil
+}
+
+// Write puts a file into Dir and returns its path.
+func (p *PDFTools) Write(name string, data []byte) string {
+	p.t.Helper()
+	path := filepath.Join(p.Dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		p.t.Fatalf("judge: writing %s: %v", name, err)
+	}
+	return path
+}

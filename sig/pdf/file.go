@@ -1,0 +1,521 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// file is a document open for reading. Its methods are for one goroutine.
+type file struct {
+	ctx  context.Context
+	src  io.ReaderAt
+	size int64
+	bias int64 // octets before the header; offsets in the file count from there
+
+	blocks   map[int64][]byte // the window on src
+	recent   []int64          // blocks, oldest first
+	broken   error            // of src
+	damaged  error            // first fault of the structure that was met
+	sections []*section       // newest first
+	trailer  dict
+	rebuilt  bool
+	crypt    *crypt
+	version  string
+
+	objects map[int]object      // read before
+	streams map[int]*objectList // object streams read before
+	held    int64               // octets of streams
+	budget  int64               // octets that may still be decoded
+	loading map[int]bool        // objects whose length is being looked for
+}
+
+const (
+	blockSize  = 16 << 10
+	maxBlocks  = 64
+	maxObjects = 1024     // kept
+	maxHeld    = 16 << 20 // octets of object streams kept
+)
+
+// errNotPDF says that a document is of another kind.
+var errNotPDF = errors.New("there is no PDF header in its first kilobyte")
+
+// open reads the cross-references of a document, or finds its objects when they
+// are broken. password opens an encrypted one; an empty one is tried first.
+func open(ctx context.Context, src io.ReaderAt, size int64, password []byte) (*file, error) {
+	f := newFile(ctx, src, size)
+	head := make([]byte, min(size, headerReach+16))
+	if !f.readFull(head, 0) {
+		return nil, f.failed()
+	}
+	i := bytes.Index(head, []byte("%PDF-"))
+	if i >= 0 {
+		f.bias = int64(i)
+		f.version = versionOf(head[i+5:])
+	}
+	err := f.crossReferences()
+	if err == nil {
+		err = f.usable(password)
+	}
+	if err == nil || f.failed() != nil || errors.As(err, new(*refusal)) {
+		return f, errors.Join(err, f.failed())
+	}
+	if i >= 0 {
+		return f.rebuild(password, err)
+	}
+	// Without a header it takes an object at the beginning to be worth a pass.
+	if _, id, ok := headerBefore(head, max(0, bytes.Index(head, []byte("obj")))); !ok || id.num == 0 {
+		return nil, errNotPDF
+	}
+	g, err := f.rebuild(password, err)
+	if err != nil && f.failed() == nil {
+		return nil, errNotPDF
+	}
+	return g, err
+}
+
+func newFile(ctx context.Context, src io.ReaderAt, size int64) *file {
+	return &file{
+		ctx: ctx, src: src, size: size, version: "1.4",
+		blocks: map[int64][]byte{}, objects: map[int]object{}, streams: map[int]*objectList{}, loading: map[int]bool{},
+		budget: inflateFloor + 2*min(size, 1<<40),
+	}
+}
+
+// refusal is a fault that another reading of the file does not mend.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+// versionOf reads "1.7" of the header.
+func versionOf(b []byte) string {
+	if len(b) >= 3 && isDigit(int(b[0])) && b[1] == '.' && isDigit(int(b[2])) {
+		return string(b[:3])
+	}
+	return "1.4"
+}
+
+// usable sets up decryption and tells whether the document has a catalog.
+func (f *file) usable(password []byte) error {
+	if e := f.trailer.get("Encrypt"); e != nil {
+		if err := f.decryption(e, password); err != nil {
+			return err
+		}
+	}
+	root, ok := f.resolve(f.trailer.get("Root")).(dict)
+	switch {
+	case f.damaged != nil:
+		return f.damaged
+	case !ok:
+		return errors.New("the trailer leads to no catalog")
+	case f.resolveDict(root.get("Pages")) == nil:
+		return errors.New("the catalog leads to no pages")
+	}
+	return f.damaged
+}
+
+// failed is the error of the source or of the caller who gave up.
+func (f *file) failed() error {
+	if f.broken != nil {
+		return f.broken
+	}
+	return f.ctx.Err()
+}
+
+// damage notes a fault of the structure.
+func (f *file) damage(err error) {
+	if f.damaged == nil {
+		f.damaged = err
+	}
+}
+
+// ReadAt implements io.ReaderAt through the window.
+func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		at := (off + int64(n)) / blockSize * blockSize
+		b, err := f.block(at)
+		if err != nil {
+			return n, err
+		}
+		from := off + int64(n) - at
+		if from >= int64(len(b)) {
+			return n, io.EOF
+		}
+		n += copy(p[n:], b[from:])
+	}
+	return n, nil
+}
+
+func (f *file) block(at int64) ([]byte, error) {
+	if b, ok := f.blocks[at]; ok {
+		return b, nil
+	}
+	if err := f.failed(); err != nil {
+		return nil, err
+	}
+	if at < 0 || at >= f.size {
+		return nil, io.EOF
+	}
+	b := make([]byte, min(blockSize, f.size-at))
+	n, err := f.src.ReadAt(b, at)
+	if n < len(b) {
+		f.broken = readFailed(err, at)
+		return nil, f.broken
+	}
+	if len(f.recent) == maxBlocks {
+		delete(f.blocks, f.recent[0])
+		f.recent = append(f.recent[:0], f.recent[1:]...)
+	}
+	f.blocks[at], f.recent = b, append(f.recent, at)
+	return b, nil
+}
+
+// readError is a failure of the source: no fault of the document.
+type readError struct {
+	at  int64
+	err error
+}
+
+func readFailed(err error, at int64) error {
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &readError{at, err}
+}
+
+// Error is "document: reading at offset: cause".
+func (e *readError) Error() string {
+	return fmt.Sprintf("document: reading at offset %d: %v", e.at, e.err)
+}
+
+// Unwrap returns the cause.
+func (e *readError) Unwrap() error { return e.err }
+
+// readFull reads all of p at an offset of the file; false when it is not there.
+func (f *file) readFull(p []byte, off int64) bool {
+	if off < 0 || off > f.size-int64(len(p)) {
+		return false
+	}
+	n, _ := f.ReadAt(p, off)
+	return n == len(p)
+}
+
+// lexer reads from an offset as the file counts them.
+func (f *file) lexer(at int64) *lexer { return f.lexerFrom(at + f.bias) }
+
+// lexerFrom reads from an offset of the source.
+func (f *file) lexerFrom(off int64) *lexer {
+	return lexAt(f, off, min(f.size, off+maxObject))
+}
+
+// parseAt reads the indirect object at an offset. want is its number, or 0 for any.
+func (f *file) parseAt(at int64, want int) (ref, object, error) {
+	if at < 0 || at >= f.size-f.bias {
+		return ref{}, nil, fmt.Errorf("object %d should be at offset %d, outside of the file", want, at)
+	}
+	l := f.lexer(at)
+	id, err := l.header()
+	if err != nil || want != 0 && id.num != want {
+		return id, nil, fmt.Errorf("object %d is not at offset %d", want, at)
+	}
+	o, err := f.body(l, id)
+	return id, o, err
+}
+
+// header reads "12 0 obj".
+func (l *lexer) header() (ref, error) {
+	num := numberOf(l.token())
+	gen := numberOf(l.token())
+	t := l.token()
+	id, ok := reference(num, gen)
+	if !ok || t.kind != tokenKeyword || string(t.bytes) != "obj" {
+		return ref{}, errNoObject
+	}
+	return id, l.err
+}
+
+// body reads what follows the header of an object.
+func (f *file) body(l *lexer, id ref) (object, error) {
+	l.left = maxTokens
+	o, err := l.object()
+	if err == errNoObject { // 12 0 obj endobj
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object %d: %w", id.num, err)
+	}
+	d, ok := o.(dict)
+	if !ok {
+		return o, nil
+	}
+	if t := l.token(); t.kind != tokenKeyword || string(t.bytes) != "stream" {
+		return d, nil
+	}
+	switch l.peek() { // 7.3.8.1: CR LF or LF; CR alone is seen as well
+	case '\r':
+		l.pos++
+		if l.peek() == '\n' {
+			l.pos++
+		}
+	case '\n':
+		l.pos++
+	}
+	return &stream{dict: d, offset: l.offset(), id: id}, nil
+}
+
+// object returns the object of a number, nil when there is none.
+func (f *file) object(id ref) object {
+	if o, ok := f.objects[id.num]; ok {
+		return o
+	}
+	o := f.load(id)
+	if len(f.objects) >= maxObjects {
+		clear(f.objects)
+	}
+	f.objects[id.num] = o
+	return o
+}
+
+func (f *file) load(id ref) object {
+	p := f.find(id.num)
+	switch p.kind {
+	case inFile:
+		found, o, err := f.parseAt(p.at, id.num)
+		if err == nil && found.gen != p.gen {
+			err = fmt.Errorf("object %d at offset %d has another generation than the cross-references say", id.num, p.at)
+		}
+		if err != nil {
+			f.damage(err)
+			return nil
+		}
+		if f.crypt != nil && id.num != f.crypt.own {
+			o = f.crypt.decryptStrings(o, found)
+		}
+		return o
+	case inStream:
+		list, err := f.objectStream(int(p.at))
+		if err != nil {
+			f.damage(err)
+			return nil
+		}
+		o, err := list.find(id.num, p.gen)
+		if err != nil {
+			f.damage(err)
+		}
+		return o
+	}
+	return nil
+}
+
+// resolve follows references to what they lead to.
+func (f *file) resolve(o object) object {
+	for range maxHops {
+		r, ok := o.(ref)
+		if !ok {
+			return o
+		}
+		o = f.object(r)
+	}
+	return nil
+}
+
+// resolveDict follows to a dictionary, also that of a stream; nil for anything else.
+func (f *file) resolveDict(o object) dict {
+	switch o := f.resolve(o).(type) {
+	case dict:
+		if o == nil {
+			return dict{}
+		}
+		return o
+	case *stream:
+		return o.dict
+	}
+	return nil
+}
+
+func (f *file) resolveArray(o object) array {
+	a, _ := f.resolve(o).(array)
+	return a
+}
+
+// data returns the octets of a stream, decrypted and decoded.
+func (f *file) data(s *stream) ([]byte, error) {
+	raw, err := f.rawData(s)
+	if err != nil {
+		return nil, err
+	}
+	filters := f.resolve(s.dict.get("Filter"))
+	parms := s.dict.get("DecodeParms")
+	if parms == nil {
+		parms = s.dict.get("DP")
+	}
+	parms = f.resolve(parms)
+	if f.crypt != nil && s.id.num != 0 {
+		if raw, err = f.crypt.decryptStream(raw, s, filterList(filters), filterList(parms)); err != nil {
+			return nil, err
+		}
+	}
+	if a, ok := parms.(array); ok {
+		resolved := make(array, len(a))
+		for i := range a {
+			resolved[i] = f.resolve(a[i])
+		}
+		parms = resolved
+	}
+	return decode(raw, filters, parms, &f.budget)
+}
+
+// rawData returns the octets of a stream as they stand in the file. A length that
+// is wrong is mended by looking for the end.
+func (f *file) rawData(s *stream) ([]byte, error) {
+	if s.fresh != nil {
+		return s.fresh, nil
+	}
+	n, ok := f.lengthOf(s)
+	if !ok || !f.endsStream(s.offset, n) {
+		if n, ok = f.searchEnd(s.offset); !ok {
+			return nil, fmt.Errorf("the stream at offset %d has no end", s.offset)
+		}
+	}
+	if n > maxDecoded {
+		return nil, fmt.Errorf("the stream at offset %d has %d octets, more than are read here", s.offset, n)
+	}
+	raw := make([]byte, n)
+	if !f.readFull(raw, s.offset) {
+		return nil, errors.Join(fmt.Errorf("the stream at offset %d is cut off", s.offset), f.failed())
+	}
+	return raw, nil
+}
+
+// lengthOf reads Length, which may be in an object of its own.
+func (f *file) lengthOf(s *stream) (int64, bool) {
+	o := s.dict.get("Length")
+	if r, ok := o.(ref); ok {
+		if f.loading[r.num] {
+			return 0, false
+		}
+		f.loading[r.num] = true
+		defer delete(f.loading, r.num)
+		o = f.resolve(o)
+	}
+	n, ok := integer(o)
+	return n, ok && n >= 0 && n <= f.size-s.offset
+}
+
+// endsStream tells whether endstream follows n octets.
+func (f *file) endsStream(offset, n int64) bool {
+	l := lexAt(f, offset+n, min(f.size, offset+n+64))
+	l.left = 1
+	t := l.token()
+	return t.kind == tokenKeyword && bytes.HasPrefix(t.bytes, []byte("endstream"))
+}
+
+// searchEnd looks for endstream, or endobj where that is forgotten.
+func (f *file) searchEnd(offset int64) (int64, bool) {
+	const overlap = 16
+	buf := make([]byte, blockSize+overlap)
+	limit := min(f.size, offset+maxDecoded)
+	for at := offset; at < limit; at += blockSize {
+		b := buf[:min(int64(len(buf)), f.size-at)]
+		if !f.readFull(b, at) {
+			return 0, false
+		}
+		i := bytes.Index(b, []byte("endstream"))
+		if i < 0 {
+			i = bytes.Index(b, []byte("endobj"))
+		}
+		if i >= 0 {
+			return at + int64(i) - offset, true
+		}
+	}
+	return 0, false
+}
+
+// objectList is an object stream (7.5.7).
+type objectList struct {
+	num     int
+	data    []byte
+	numbers []int
+	offsets []int
+}
+
+// objectStream reads the object stream of a number.
+func (f *file) objectStream(num int) (*objectList, error) {
+	if list, ok := f.streams[num]; ok {
+		return list, nil
+	}
+	p := f.find(num)
+	if p.kind != inFile { // one inside of another leads nowhere
+		return nil, fmt.Errorf("object stream %d is not in the file", num)
+	}
+	id, o, err := f.parseAt(p.at, num)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := o.(*stream)
+	if !ok || id.gen != p.gen {
+		return nil, fmt.Errorf("object %d is no object stream", num)
+	}
+	data, err := f.data(s)
+	if err != nil {
+		return nil, fmt.Errorf("object stream %d: %w", num, err)
+	}
+	list, err := f.listObjects(num, s.dict, data)
+	if err != nil {
+		return nil, err
+	}
+	if f.held += int64(len(data)); f.held > maxHeld {
+		clear(f.streams)
+		f.held = int64(len(data))
+	}
+	f.streams[num] = list
+	return list, nil
+}
+
+func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
+	first, ok1 := integer(f.resolve(d.get("First")))
+	n, ok2 := integer(f.resolve(d.get("N")))
+	if !ok1 || !ok2 || first < 0 || first > int64(len(data)) || n < 0 || n > first/2+1 {
+		return nil, fmt.Errorf("object stream %d is malformed", num)
+	}
+	list := &objectList{num: num, data: data}
+	l := lexBytes(data[:first])
+	for range n {
+		l.left = maxTokens
+		id, ok1 := integer(numberOf(l.token()))
+		at, ok2 := integer(numberOf(l.token()))
+		if !ok1 || !ok2 {
+			break // what is there is used
+		}
+		if id > maxNumber || at < 0 || at > int64(len(data))-first {
+			id, at = 0, 0
+		}
+		list.numbers = append(list.numbers, int(id))
+		list.offsets = append(list.offsets, int(first+at))
+	}
+	return list, nil
+}
+
+// find returns the object of a number, which should be at the index.
+func (s *objectList) find(num, index int) (object, error) {
+	if index >= len(s.numbers) || s.numbers[index] != num {
+		index = -1
+		for i, n := range s.numbers {
+			if n == num {
+				index = i
+			}
+		}
+	}
+	if index < 0 {
+		return nil, fmt.Errorf("object %d is not in object stream %d", num, s.num)
+	}
+	o, err := lexBytes(s.data[s.offsets[index]:]).object()
+	if err == errNoObject {
+		return nil, nil
+	}
+	return o, err
+}

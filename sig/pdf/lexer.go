@@ -1,0 +1,350 @@
+package pdf
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// lexer splits PDF syntax into tokens (ISO 32000-1, 7.2). It reads through a
+// window, or has all of its octets in buf.
+type lexer struct {
+	src  io.ReaderAt // nil: buf is all there is
+	end  int64       // offset behind the last octet that may be read
+	base int64       // offset of buf[0]
+	buf  []byte
+	pos  int
+	// borrowed tells that buf is somebody else's and not to be written.
+	borrowed bool
+	// left is how many tokens may still be read.
+	left int
+	err  error // of src, or errTooMuch
+
+	// spans, when not nil, gets where the values of the outermost dictionary stand;
+	// one that is given twice has the span of neither.
+	spans map[name]span
+	depth int
+}
+
+// span is a stretch of the file.
+type span struct{ from, to int64 }
+
+const windowSize = 4 << 10
+
+var errTooMuch = errors.New("an object is larger than is read here")
+
+type tokenKind uint8
+
+const (
+	tokenEnd tokenKind = iota
+	tokenNumber
+	tokenText
+	tokenName
+	tokenKeyword
+	tokenArray // [
+	tokenArrayEnd
+	tokenDict // <<
+	tokenDictEnd
+)
+
+type token struct {
+	kind  tokenKind
+	bytes []byte // of a number, text, name or keyword; the caller's only until the next token
+	at    int64
+}
+
+func lexBytes(b []byte) *lexer {
+	return &lexer{buf: b, end: int64(len(b)), left: maxTokens}
+}
+
+// lexAt reads from an offset on, to limit at most.
+func lexAt(src io.ReaderAt, offset, limit int64) *lexer {
+	return &lexer{src: src, base: offset, end: limit, left: maxTokens}
+}
+
+func (l *lexer) offset() int64 { return l.base + int64(l.pos) }
+
+// seek goes to an offset.
+func (l *lexer) seek(offset int64) {
+	if d := offset - l.base; d >= 0 && d <= int64(len(l.buf)) {
+		l.pos = int(d)
+		return
+	}
+	if l.borrowed {
+		l.buf, l.borrowed = nil, false
+	}
+	l.base, l.buf, l.pos = offset, l.buf[:0], 0
+}
+
+// fill reads the next window; false at the end.
+func (l *lexer) fill() bool {
+	at := l.offset()
+	if l.src == nil || at >= l.end || l.err != nil {
+		return false
+	}
+	if l.borrowed || cap(l.buf) < windowSize {
+		l.buf, l.borrowed = make([]byte, windowSize), false
+	}
+	b := l.buf[:min(windowSize, l.end-at)]
+	n, err := l.src.ReadAt(b, at)
+	if n == 0 {
+		if err != nil && err != io.EOF {
+			l.err = err
+		}
+		l.buf, l.base, l.pos = l.buf[:0], at, 0
+		return false
+	}
+	l.base, l.buf, l.pos = at, b[:n], 0
+	return true
+}
+
+// peek returns the next octet, -1 at the end.
+func (l *lexer) peek() int {
+	if l.pos >= len(l.buf) && !l.fill() {
+		return -1
+	}
+	return int(l.buf[l.pos])
+}
+
+func (l *lexer) next() int {
+	c := l.peek()
+	if c >= 0 {
+		l.pos++
+	}
+	return c
+}
+
+const (
+	classSpace = 1 + iota
+	classDelimiter
+)
+
+var classes = func() (t [256]uint8) {
+	for _, c := range []byte("\x00\t\n\f\r ") {
+		t[c] = classSpace
+	}
+	for _, c := range []byte("()<>[]{}/%") {
+		t[c] = classDelimiter
+	}
+	return t
+}()
+
+func isSpace(c int) bool   { return c >= 0 && classes[c] == classSpace }
+func isRegular(c int) bool { return c >= 0 && classes[c] == 0 }
+func isDigit(c int) bool   { return c >= '0' && c <= '9' }
+
+// skipSpace skips white space and comments.
+func (l *lexer) skipSpace() {
+	for {
+		c := l.peek()
+		switch {
+		case isSpace(c):
+			l.pos++
+		case c == '%':
+			for c = l.peek(); c >= 0 && c != '\n' && c != '\r'; c = l.peek() {
+				l.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// token reads the next token. What is malformed is read as viewers do.
+func (l *lexer) token() token {
+	l.skipSpace()
+	t := token{at: l.offset()}
+	if l.left--; l.left < 0 {
+		l.err = errTooMuch
+		return t
+	}
+	c := l.next()
+	switch c {
+	case -1:
+		return t
+	case '[':
+		t.kind = tokenArray
+	case ']':
+		t.kind = tokenArrayEnd
+	case '(':
+		t.kind, t.bytes = tokenText, l.literal()
+	case '<':
+		if l.peek() == '<' {
+			l.pos++
+			t.kind = tokenDict
+		} else {
+			t.kind, t.bytes = tokenText, l.hex()
+		}
+	case '>':
+		if l.peek() == '>' {
+			l.pos++
+			t.kind = tokenDictEnd
+		} else {
+			t.kind = tokenKeyword // alone it means nothing
+		}
+	case '/':
+		t.kind, t.bytes = tokenName, l.name()
+	case ')', '{', '}':
+		t.kind, t.bytes = tokenKeyword, []byte{byte(c)}
+	default:
+		l.pos--
+		t.bytes = l.regular()
+		t.kind = tokenKeyword
+		if isNumber(t.bytes) {
+			t.kind = tokenNumber
+		}
+	}
+	return t
+}
+
+// regular reads regular characters.
+func (l *lexer) regular() []byte {
+	if l.peek() < 0 {
+		return nil
+	}
+	from := l.pos
+	for l.pos < len(l.buf) && classes[l.buf[l.pos]] == 0 {
+		l.pos++
+	}
+	if l.pos < len(l.buf) || l.src == nil {
+		return l.buf[from:l.pos]
+	}
+	out := bytes.Clone(l.buf[from:l.pos]) // goes on in the next window
+	for c := l.peek(); isRegular(c) && len(out) < maxObject; c = l.peek() {
+		out = append(out, byte(c))
+		l.pos++
+	}
+	return out
+}
+
+func isNumber(b []byte) bool {
+	digits := false
+	for i, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			digits = true
+		case c == '.' || (c == '-' || c == '+') && i < 2:
+		case c == '-' && digits: // 12-3, which viewers read as 12
+		default:
+			return false
+		}
+	}
+	return digits
+}
+
+// name reads what follows a solidus.
+func (l *lexer) name() []byte {
+	raw := l.regular()
+	if bytes.IndexByte(raw, '#') < 0 {
+		return raw
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] == '#' && i+2 < len(raw) && hexDigit(int(raw[i+1])) >= 0 && hexDigit(int(raw[i+2])) >= 0 {
+			out = append(out, byte(hexDigit(int(raw[i+1]))<<4|hexDigit(int(raw[i+2]))))
+			i += 2
+			continue
+		}
+		out = append(out, raw[i])
+	}
+	return out
+}
+
+func hexDigit(c int) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	}
+	return -1
+}
+
+// hex reads a hexadecimal string up to its end.
+func (l *lexer) hex() []byte {
+	out := []byte{}
+	high := -1
+	for {
+		c := l.next()
+		if c < 0 || c == '>' {
+			break
+		}
+		d := hexDigit(c)
+		switch {
+		case d < 0: // white space, or nothing that means anything
+		case high < 0:
+			high = d
+		default:
+			out, high = append(out, byte(high<<4|d)), -1
+		}
+	}
+	if high >= 0 {
+		out = append(out, byte(high<<4))
+	}
+	return out
+}
+
+// literal reads a string in parentheses up to its end (7.3.4.2).
+func (l *lexer) literal() []byte {
+	out := []byte{}
+	for depth := 1; ; {
+		c := l.next()
+		switch c {
+		case -1:
+			return out
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return out
+			}
+		case '\r': // any end of line is a line feed
+			if l.peek() == '\n' {
+				l.pos++
+			}
+			c = '\n'
+		case '\\':
+			if c = l.escape(); c < 0 {
+				continue
+			}
+		}
+		out = append(out, byte(c))
+	}
+}
+
+// escape reads what follows a reverse solidus; -1 stands for nothing.
+func (l *lexer) escape() int {
+	c := l.next()
+	switch c {
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case '\r':
+		if l.peek() == '\n' {
+			l.pos++
+		}
+		return -1
+	case '\n':
+		return -1
+	}
+	if c < '0' || c > '7' {
+		return c
+	}
+	v := c - '0'
+	for range 2 {
+		if d := l.peek(); d >= '0' && d <= '7' {
+			v = v<<3 | (d - '0')
+			l.pos++
+		}
+	}
+	return v & 0xff
+}

@@ -1,0 +1,150 @@
+package pdf
+
+import (
+	"fmt"
+
+	"tamga/sig/pdf/stamp"
+)
+
+// page is one page of the document.
+type page struct {
+	id    ref  // zero when it is no object of its own, which is malformed
+	dict  dict // as it stands
+	stamp stamp.Page
+}
+
+// inherited are the entries a page may have from the nodes above (7.7.3.4).
+type inherited struct {
+	media, crop [4]float64
+	rotate      int
+}
+
+func (f *file) catalog() (ref, dict) {
+	root := f.trailer.get("Root")
+	d, _ := f.resolve(root).(dict)
+	id, ok := root.(ref)
+	if !ok { // malformed, and seen
+		return ref{}, d
+	}
+	return f.current(id), d
+}
+
+// current is the reference with the generation the object has.
+func (f *file) current(id ref) ref {
+	if p := f.find(id.num); p.kind == inFile {
+		return ref{id.num, p.gen}
+	}
+	return ref{id.num, 0}
+}
+
+// pageCount is what the root of the tree says, at least 0.
+func (f *file) pageCount() int {
+	_, root := f.catalog()
+	n, _ := integer(f.resolve(f.resolveDict(root.get("Pages")).get("Count")))
+	return int(min(max(n, 0), maxEntries))
+}
+
+// page returns the page of an index from 0. Where the counts of the tree lead
+// nowhere, all of it is walked.
+func (f *file) page(n int) (*page, error) {
+	_, root := f.catalog()
+	for _, trust := range []bool{true, false} {
+		w := &pageWalk{file: f, left: n, trust: trust, seen: map[int]bool{}}
+		w.node(root.get("Pages"), inherited{}, 0)
+		if w.found != nil {
+			return w.found, nil
+		}
+		if err := f.failed(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("there is no page %d; the document has %d", n+1, f.pageCount())
+}
+
+// pageIndex finds the index of a page, -1 when it is not in the tree.
+func (f *file) pageIndex(id ref) int {
+	_, root := f.catalog()
+	w := &pageWalk{file: f, left: -1, want: id.num, seen: map[int]bool{}}
+	w.node(root.get("Pages"), inherited{}, 0)
+	if w.found == nil {
+		return -1
+	}
+	return w.passed
+}
+
+// pageWalk looks for one page: the one after left others, or the one with the number.
+type pageWalk struct {
+	file   *file
+	left   int
+	want   int
+	trust  bool // counts of nodes are believed
+	passed int
+	seen   map[int]bool
+	found  *page
+}
+
+func (w *pageWalk) node(o object, in inherited, depth int) {
+	f := w.file
+	id, _ := o.(ref)
+	d, ok := f.resolve(o).(dict)
+	if !ok || depth > maxTreeDepth || w.seen[id.num] || len(w.seen) > maxVisited {
+		return
+	}
+	if id.num != 0 {
+		w.seen[id.num] = true
+	}
+	in = f.inherit(in, d)
+	kids, inner := f.resolve(d.get("Kids")).(array)
+	if !inner {
+		if w.left == 0 || w.want != 0 && id.num == w.want {
+			w.found = &page{id: f.current(id), dict: d, stamp: stamp.Page{MediaBox: in.media, CropBox: in.crop, Rotate: in.rotate}}
+			if id.num == 0 {
+				w.found.id = ref{}
+			}
+			w.found.stamp.UserUnit, _ = real(f.resolve(d.get("UserUnit")))
+			return
+		}
+		w.left--
+		w.passed++
+		return
+	}
+	for _, kid := range kids {
+		if w.trust && w.left > 0 {
+			k, _ := f.resolve(kid).(dict)
+			if n, ok := integer(f.resolve(k.get("Count"))); ok && k.has("Kids") && n >= 0 && n <= int64(w.left) {
+				w.left -= int(n)
+				continue
+			}
+		}
+		if w.node(kid, in, depth+1); w.found != nil {
+			return
+		}
+	}
+}
+
+func (f *file) inherit(in inherited, d dict) inherited {
+	if box, ok := f.rectangle(d.get("MediaBox")); ok {
+		in.media = box
+	}
+	if box, ok := f.rectangle(d.get("CropBox")); ok {
+		in.crop = box
+	}
+	if n, ok := integer(f.resolve(d.get("Rotate"))); ok {
+		in.rotate = int(n % 360)
+	}
+	return in
+}
+
+// rectangle reads four numbers.
+func (f *file) rectangle(o object) (r [4]float64, ok bool) {
+	a := f.resolveArray(o)
+	if len(a) < 4 {
+		return r, false
+	}
+	for i := range r {
+		if r[i], ok = real(f.resolve(a[i])); !ok {
+			return r, false
+		}
+	}
+	return r, true
+}

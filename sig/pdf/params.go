@@ -1,0 +1,124 @@
+package pdf
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// Formats and certification levels of the interface by their documented names.
+const (
+	formatCMS    = "CMS"
+	formatCAdEST = "CAdEST"
+	formatCAdES  = "CAdES"
+
+	notCertified = "NOT_CERTIFIED"
+)
+
+// The enumerations of the interface, with every value it knows. The place of a
+// certification level is P of the DocMDP transform.
+var (
+	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0"}, {Name: formatCAdES, Number: "1"}, {Name: formatCMS, Number: "2"}}
+	certificationLevels = []sig.Choice{
+		{Name: notCertified, Number: "0"},
+		{Name: "CERTIFIED_NO_CHANGES_ALLOWED", Number: "1"},
+		{Name: "CERTIFIED_FORM_FILLING", Number: "2"},
+		{Name: "CERTIFIED_FORM_FILLING_AND_ANNOTATIONS", Number: "3"},
+	}
+)
+
+// ParamPassword is the parameter with the password of an encrypted document. It is
+// a secret: callers keep it out of logs and out of what is stored between the steps.
+const ParamPassword = "PDFPassword"
+
+// maxText is how many octets a reason, a location or the name of a field may have.
+const maxText = 4096
+
+// params are the parameters as read.
+type params struct {
+	format        string // PDFFormat
+	address       string // TSPAddress
+	chain         bool   // IncludeCertChain
+	reason        string // PDFReason
+	location      string // PDFLocation
+	field         string // PDFSignatureField, empty for the first empty one or a new one
+	certification int    // PDFCertificationLevel, 0 for none
+	template      int    // PdfSignatureTemplateId
+	appearance    []byte // PdfSignatureAppearance
+	password      []byte // PDFPassword
+}
+
+// read reads the parameters of a job; the caller asks r.Err().
+func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+	p := params{
+		format:   r.Enum("PDFFormat", formats, ""),
+		address:  r.String("TSPAddress"),
+		chain:    r.Bool("IncludeCertChain", true),
+		reason:   readText(r, "PDFReason"),
+		location: readText(r, "PDFLocation"),
+		field:    readText(r, "PDFSignatureField"),
+		password: password(job.Params),
+	}
+	if !r.Given("PDFFormat") {
+		r.Fault("PDFFormat", "is needed: CMS, CAdEST or CAdES")
+	}
+	if p.format == formatCAdEST || p.format == formatCAdES {
+		switch {
+		case !r.Has("TSPAddress"):
+			r.Fault("TSPAddress", "is needed for PDFFormat="+p.format+": the address of a time-stamp service")
+		case job.Evidence == nil:
+			r.Fault("PDFFormat", p.format+" needs time stamps, and nobody to ask for them is configured here; CMS expected")
+		}
+	}
+	level := r.Enum("PDFCertificationLevel", certificationLevels, notCertified)
+	for i, c := range certificationLevels {
+		if c.Name == level {
+			p.certification = i
+		}
+	}
+	if v := r.String("PdfSignatureTemplateId"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 || n > 3 {
+			r.Fault("PdfSignatureTemplateId", "1 (text), 2 (logo and text) or 3 (image) expected")
+		}
+		p.template = n
+	}
+	if v := r.String("PdfSignatureAppearance"); v != "" {
+		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
+		if err != nil {
+			r.Fault("PdfSignatureAppearance", "is not Base64 of a JSON object")
+		}
+		p.appearance = b
+	}
+	if r.Bool("Hash", false) {
+		r.Fault("Hash", "is True, but a signature in PDF is made over a document, never over its hash value; False expected")
+	}
+	r.CheckHashAlgorithm(s)
+	return p
+}
+
+func readText(r *sig.ParamReader, key string) string {
+	s := r.String(key)
+	switch {
+	case len(s) > maxText:
+		r.Fault(key, fmt.Sprintf("has %d octets; at most %d expected", len(s), maxText))
+	case !utf8.ValidString(s):
+		r.Fault(key, "is not UTF-8")
+	}
+	return s
+}
+
+// password is the value of PDFPassword as it is: space around it counts.
+func password(p sig.Params) []byte {
+	for key, value := range p {
+		if strings.EqualFold(strings.TrimSpace(key), ParamPassword) {
+			return []byte(value)
+		}
+	}
+	return nil
+}

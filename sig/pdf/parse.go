@@ -1,0 +1,166 @@
+package pdf
+
+import "errors"
+
+var errNoObject = errors.New("no object stands there")
+
+// keyword marks a keyword among the items of an array or dictionary.
+type keyword string
+
+// object reads one object. At the end of what there is, and where something else
+// stands, it is errNoObject.
+func (l *lexer) object() (object, error) {
+	o, err := l.value(l.token())
+	if err != nil {
+		return nil, err
+	}
+	if k, ok := o.(keyword); ok {
+		if k == "null" {
+			return nil, nil
+		}
+		return nil, errNoObject
+	}
+	// 12 0 R
+	num, ok := o.(number)
+	if !ok {
+		return o, nil
+	}
+	back := l.offset()
+	if gen := l.token(); gen.kind == tokenNumber {
+		g := number(gen.bytes)
+		if r := l.token(); r.kind == tokenKeyword && string(r.bytes) == "R" {
+			if id, ok := reference(num, g); ok {
+				return id, l.err
+			}
+			return nil, l.err
+		}
+	}
+	l.seek(back)
+	return o, l.err
+}
+
+// reference makes a reference of its two numbers.
+func reference(num, gen object) (ref, bool) {
+	n, ok1 := integer(num)
+	g, ok2 := integer(gen)
+	if !ok1 || !ok2 || n <= 0 || n > maxNumber || g < 0 || g > 65535 {
+		return ref{}, false
+	}
+	return ref{int(n), int(g)}, true
+}
+
+// maxNumber is the largest object number that is looked at.
+const maxNumber = 1<<31 - 1
+
+// value reads the value that begins with the token.
+func (l *lexer) value(t token) (object, error) {
+	switch t.kind {
+	case tokenNumber:
+		return number(t.bytes), l.err
+	case tokenText:
+		return text(t.bytes), l.err
+	case tokenName:
+		return name(t.bytes), l.err
+	case tokenArray, tokenDict:
+		return l.group(t.kind)
+	case tokenKeyword:
+		switch string(t.bytes) {
+		case "true":
+			return true, l.err
+		case "false":
+			return false, l.err
+		}
+		return keyword(t.bytes), l.err
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return nil, errNoObject
+}
+
+// group reads the rest of an array or dictionary. One that is not closed ends where
+// the object ends.
+func (l *lexer) group(kind tokenKind) (object, error) {
+	if l.depth++; l.depth > maxDepth {
+		return nil, errTooMuch
+	}
+	defer func() { l.depth-- }()
+	var items array
+	var places []span
+	tell := l.spans != nil && l.depth == 1 && kind == tokenDict
+	for {
+		t := l.token()
+		if l.err != nil {
+			return nil, l.err
+		}
+		if t.kind == tokenEnd || t.kind == tokenArrayEnd && kind == tokenArray || t.kind == tokenDictEnd && kind == tokenDict {
+			break
+		}
+		if t.kind == tokenArrayEnd || t.kind == tokenDictEnd {
+			continue // closes what is not open
+		}
+		if t.kind == tokenKeyword && endsObject(t.bytes) {
+			l.seek(t.at)
+			break
+		}
+		o, err := l.value(t)
+		if err != nil {
+			return nil, err
+		}
+		place := span{t.at, l.offset()}
+		if k, ok := o.(keyword); ok {
+			o = nil
+			if k == "R" && len(items) >= 2 {
+				if id, ok := reference(items[len(items)-2], items[len(items)-1]); ok {
+					o = id
+				}
+				items = items[:len(items)-2]
+				if tell {
+					place.from = places[len(places)-2].from
+					places = places[:len(places)-2]
+				}
+			}
+		}
+		items = append(items, o)
+		if tell {
+			places = append(places, place)
+		}
+	}
+	if kind == tokenArray {
+		return items, nil
+	}
+	return l.pairs(items, places, tell), nil
+}
+
+func endsObject(word []byte) bool {
+	switch string(word) {
+	case "endobj", "endstream", "stream", "obj", "xref", "trailer", "startxref":
+		return true
+	}
+	return false
+}
+
+// pairs makes a dictionary of its items. A key must be a name; anything else in its
+// place is passed over.
+func (l *lexer) pairs(items array, places []span, tell bool) dict {
+	d := make(dict, 0, len(items)/2)
+	for i := 0; i < len(items); i++ {
+		key, ok := items[i].(name)
+		if !ok {
+			continue
+		}
+		e := entry{key: key}
+		if i++; i < len(items) {
+			e.value = items[i]
+			if tell {
+				if _, twice := l.spans[key]; twice {
+					l.spans[key] = span{}
+				} else {
+					l.spans[key] = places[i]
+				}
+			}
+		}
+		d = append(d, e)
+	}
+	return d
+}

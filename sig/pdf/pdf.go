@@ -1,0 +1,64 @@
+// Package pdf owns signatures in PDF (ISO 32000-1, 12.8; ISO 32000-2, 12.8; ETSI
+// EN 319 142-1) by incremental update, and as much of a reader and writer of PDF
+// as signing needs:
+//
+//	CMS     adbe.pkcs7.detached
+//	CAdEST  ETSI.CAdES.detached with a time stamp of the signature (PAdES B-T)
+//	CAdES   the same with the attributes of X Long Type 1 in the message and, in a
+//	        revision of its own, a document security store (PAdES B-LT)
+//
+// The octets of a document are never changed: what is new follows them, in a cross-
+// reference section of the same kind as the last one. A document whose cross-
+// references are broken gets a section that lists all its objects anew.
+//
+// # What is read
+//
+// PDF 1.0 to 2.0: tables, cross-reference streams, hybrids of both, object streams,
+// linearised files, files encrypted by the standard security handler (RC4, AES-128,
+// AES-256 of revisions 5 and 6) that open with an empty password or PDFPassword,
+// and files that need their objects to be found by a pass over the whole of them.
+// Reading goes by the cross-references through a window: a document may be larger
+// than memory.
+package pdf
+
+import (
+	"bytes"
+
+	"tamga/sig/cades"
+)
+
+// Format makes and checks signatures in PDF.
+type Format struct {
+	// CMS makes and checks the messages inside; its rules about the age of revocation
+	// data hold for CAdES here as well.
+	CMS *cades.Format
+}
+
+// New returns the format with messages by the strictest rules.
+func New() *Format { return &Format{CMS: cades.New()} }
+
+// LooksLikePDF tells by the first kilobyte of a document whether it is meant to be
+// PDF: viewers look for the header that far.
+func LooksLikePDF(head []byte) bool {
+	return bytes.Contains(head[:min(len(head), headerReach)], []byte("%PDF-"))
+}
+
+// Limits on one document. They bound memory and time on hostile input and are far
+// from what people send.
+const (
+	headerReach   = 1024     // octets before the header
+	trailerReach  = 4096     // octets from the end in which startxref is looked for
+	maxDepth      = 128      // arrays and dictionaries in each other
+	maxTokens     = 1 << 20  // of one object
+	maxObject     = 32 << 20 // octets of one object without its stream
+	maxSections   = 4096     // revisions
+	maxEntries    = 8 << 20  // objects of one document
+	maxFound      = 4 << 20  // objects found by a pass over a broken document
+	maxCrossData  = 96 << 20 // octets of all cross-reference streams, decoded
+	maxDecoded    = 64 << 20 // octets of one stream, decoded
+	inflateFloor  = 192 << 20
+	maxHops       = 16      // references that lead to references
+	maxVisited    = 1 << 19 // objects looked at in one walk over a tree
+	maxTreeDepth  = 64
+	maxSignatures = 256 // judged in one document
+)

@@ -1,0 +1,316 @@
+package pdf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// found is an object that a pass over the file met.
+type found struct {
+	num   int
+	place place
+	order int64 // of two definitions the one with the higher order counts
+}
+
+// scan is one pass over a file whose cross-references are broken.
+type scan struct {
+	file     *file
+	found    []found
+	trailers []dict
+	lists    []found // object streams
+	catalog  ref     // the last one met
+	lexing   int64   // octets that may still be spent on looking into objects
+}
+
+const (
+	scanChunk   = 1 << 20
+	scanOverlap = 64       // longer than "nnnnnnnnnn ggggg obj"
+	scanLook    = 64 << 10 // octets of one object that are looked at
+	maxTrailers = 64
+)
+
+// rebuild finds the objects of a document by a pass over all of it, as viewers do.
+// cause is why the cross-references cannot be used.
+func (f *file) rebuild(password []byte, cause error) (*file, error) {
+	broken := func(why error) error {
+		if err := f.failed(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w; looking for the objects themselves: %w", cause, why)
+	}
+	s := &scan{file: f, lexing: 4*f.size + scanChunk}
+	if err := s.run(); err != nil {
+		return nil, broken(err)
+	}
+	if len(s.found) == 0 {
+		return nil, broken(errors.New("there are none"))
+	}
+	if s.catalog.num != 0 { // where no trailer leads to one
+		s.trailers = append([]dict{{{"Root", s.catalog}}}, s.trailers...)
+	}
+	why := errors.New("no trailer leads to a catalog")
+	for i := len(s.trailers) - 1; i >= 0; i-- {
+		if s.trailers[i].get("Root") == nil {
+			continue
+		}
+		g, err := s.attempt(s.completed(i), password)
+		if err == nil {
+			return g, nil
+		}
+		why = err
+		if f.failed() != nil || errors.As(err, new(*refusal)) || errors.Is(err, errPassword) {
+			return nil, err
+		}
+	}
+	return nil, broken(why)
+}
+
+// completed is a trailer with what only others have.
+func (s *scan) completed(i int) dict {
+	var t dict
+	for _, key := range []name{"Root", "Info", "ID", "Encrypt", "Size"} {
+		v := s.trailers[i].get(key)
+		for j := len(s.trailers) - 1; j >= 0 && v == nil; j-- {
+			v = s.trailers[j].get(key)
+		}
+		if v != nil {
+			t = append(t, entry{key, v})
+		}
+	}
+	return t
+}
+
+// attempt reads the document by what was found and one trailer.
+func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
+	f := newFile(s.file.ctx, s.file.src, s.file.size)
+	f.bias, f.version, f.rebuilt, f.trailer = s.file.bias, s.file.version, true, trailer
+	all := slices.Clone(s.found)
+	f.sections = []*section{sectionOf(all)}
+	if e := trailer.get("Encrypt"); e != nil {
+		if err := f.decryption(e, password); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range s.lists {
+		if f.find(list.num) != list.place {
+			continue // defined again later
+		}
+		objects, err := f.objectStream(list.num)
+		if err != nil {
+			continue // what is in it is lost, as in a viewer
+		}
+		for i, num := range objects.numbers {
+			if num > 0 && num != list.num && len(all) < maxFound {
+				all = append(all, found{num, place{inStream, int64(list.num), i}, list.order})
+			}
+		}
+	}
+	f.sections = []*section{sectionOf(all)}
+	f.damaged = nil
+	clear(f.objects)
+	if err := f.usable(password); err != nil {
+		return nil, err
+	}
+	f.damaged = nil
+	return f, nil
+}
+
+// sectionOf makes a section of what was found.
+func sectionOf(all []found) *section {
+	slices.SortStableFunc(all, func(a, b found) int {
+		if a.num != b.num {
+			return a.num - b.num
+		}
+		return int(min(1, max(-1, a.order-b.order)))
+	})
+	s := &section{at: -1}
+	for i, x := range all {
+		if i+1 < len(all) && all[i+1].num == x.num {
+			continue
+		}
+		last := len(s.subs) - 1
+		if last < 0 || s.subs[last].first+s.subs[last].count != x.num {
+			s.subs = append(s.subs, subsection{first: x.num})
+			last++
+		}
+		s.subs[last].list = append(s.subs[last].list, x.place)
+		s.subs[last].count++
+	}
+	return s
+}
+
+// run passes over the file.
+func (s *scan) run() error {
+	f := s.file
+	buf := make([]byte, scanChunk+scanOverlap)
+	for at := int64(0); at < f.size; {
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+		b := buf[:min(int64(len(buf)), f.size-at)]
+		if n, err := f.src.ReadAt(b, at); n < len(b) {
+			f.broken = readFailed(err, at)
+			return f.broken
+		}
+		next, err := s.chunk(b, at)
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
+}
+
+// chunk looks for objects and trailers in b, which stands at an offset, and returns
+// where to go on. What begins in the overlap at the end is left to the next chunk.
+func (s *scan) chunk(b []byte, at int64) (int64, error) {
+	limit := len(b)
+	if limit > scanChunk {
+		limit = scanChunk
+	}
+	i := 0
+	objects, trailers := words{word: "obj"}, words{word: "trailer"}
+	for i < limit {
+		i = min(objects.next(b, i), trailers.next(b, i))
+		if i == len(b) {
+			break
+		}
+		if b[i] == 't' {
+			if i >= limit {
+				return at + int64(limit), nil
+			}
+			i += len("trailer")
+			s.trailer(b[i:], at+int64(i))
+			continue
+		}
+		from, id, ok := headerBefore(b, i)
+		if ok && from >= limit {
+			return at + int64(limit), nil
+		}
+		if i += len("obj"); !ok {
+			continue
+		}
+		if len(s.found) >= maxFound {
+			return 0, fmt.Errorf("there are more than %d objects", maxFound)
+		}
+		end := s.look(b[i:], at+int64(from), at+int64(i), id)
+		if end >= at+int64(len(b)) {
+			return end, nil
+		}
+		i = max(i, int(end-at))
+	}
+	return at + int64(max(i, limit)), nil
+}
+
+// words finds the next place of a word, looking at each octet once.
+type words struct {
+	word string
+	at   int // of the one found last
+	any  bool
+}
+
+// next is where the word stands from i on, the end of b when it does not.
+func (w *words) next(b []byte, i int) int {
+	if !w.any || w.at < i {
+		w.any, w.at = true, len(b)
+		if j := bytes.Index(b[min(i, len(b)):], []byte(w.word)); j >= 0 {
+			w.at = i + j
+		}
+	}
+	return w.at
+}
+
+// headerBefore reads "12 0 " backwards from the "obj" at i.
+func headerBefore(b []byte, i int) (from int, id ref, ok bool) {
+	back := func(is func(int) bool, most int) (n int) {
+		for n < most && i > 0 && is(int(b[i-1])) {
+			i--
+			n++
+		}
+		return n
+	}
+	var numbers [2]int64
+	for k := 1; k >= 0; k-- {
+		if n := back(isSpace, 16); n == 0 && k == 0 {
+			return 0, id, false
+		}
+		end := i
+		if back(isDigit, 10) == 0 {
+			return 0, id, false
+		}
+		numbers[k], _ = digits(b[i:end])
+	}
+	if i > 0 && isDigit(int(b[i-1])) {
+		return 0, id, false
+	}
+	id, ok = reference(intObject(numbers[0]), intObject(numbers[1]))
+	return i, id, ok
+}
+
+// look notes an object and returns where to go on behind it: streams are passed
+// over, lest a document inside of one be taken for this one. b is what is at hand
+// from behind on.
+func (s *scan) look(b []byte, from, behind int64, id ref) int64 {
+	f := s.file
+	x := found{id.num, place{inFile, from - f.bias, id.gen}, from}
+	if x.place.at <= 0 {
+		return behind
+	}
+	s.found = append(s.found, x)
+	if s.lexing <= 0 {
+		return behind
+	}
+	l := s.lexer(b, behind)
+	o, err := f.body(l, id)
+	s.lexing -= l.offset() - behind + 256
+	if err != nil {
+		return behind
+	}
+	d, _ := o.(dict)
+	st, isStream := o.(*stream)
+	if isStream {
+		d = st.dict
+	}
+	switch d.get("Type") {
+	case name("Catalog"):
+		s.catalog = id
+	case name("XRef"):
+		if isStream {
+			s.addTrailer(d)
+		}
+	case name("ObjStm"):
+		if isStream {
+			s.lists = append(s.lists, x)
+		}
+	}
+	if isStream {
+		if n, ok := integer(st.dict.get("Length")); ok && n >= 0 && n < f.size-st.offset && f.endsStream(st.offset, n) {
+			return st.offset + n
+		}
+	}
+	return behind
+}
+
+// lexer reads a few octets from an offset on, at which b stands.
+func (s *scan) lexer(b []byte, off int64) *lexer {
+	l := lexAt(s.file, off, min(s.file.size, off+scanLook))
+	b = b[:min(len(b), scanLook)]
+	l.buf, l.borrowed = b[:len(b):len(b)], true
+	return l
+}
+
+func (s *scan) trailer(b []byte, off int64) {
+	o, err := s.lexer(b, off).object()
+	if d, ok := o.(dict); ok && err == nil {
+		s.addTrailer(d)
+	}
+}
+
+func (s *scan) addTrailer(d dict) {
+	if len(s.trailers) == maxTrailers {
+		s.trailers = append(s.trailers[:0], s.trailers[1:]...)
+	}
+	s.trailers = append(s.trailers, d)
+}

@@ -1,0 +1,538 @@
+package pdf
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/pdf/stamp"
+)
+
+// What is reserved for a message besides certificates: attributes and headers, a
+// value of the longest key, each time stamp, and the revocation data of X Long. A
+// signature that needs more is an ErrRoom.
+const (
+	roomMessage = 3 << 10
+	roomStamp   = 16 << 10
+	roomXLong   = 96 << 10
+	maxRoom     = 64 << 20
+)
+
+// room is how many octets to reserve for the message.
+func (m *maker) room() int {
+	n := roomMessage + len(m.job.Certificate.Raw) + 2*len(m.job.Certificate.RawIssuer)
+	if m.params.chain {
+		for _, c := range m.job.Chain {
+			n += len(c.Raw)
+		}
+	}
+	switch m.params.format {
+	case formatCAdEST:
+		n += roomStamp
+	case formatCAdES:
+		n += 2*roomStamp + roomXLong
+	}
+	return min(max(n, m.job.Room), maxRoom)
+}
+
+// section makes the new revision. A document whose structure turns out broken on the
+// way is read anew by a pass over it.
+func (m *maker) section() (*made, error) {
+	if err := m.open(); err != nil {
+		return nil, err
+	}
+	out, err := m.compose()
+	if f := m.file; f.failed() != nil {
+		return nil, f.failed()
+	} else if f.damaged != nil && !f.rebuilt {
+		m.file, err = f.rebuild(m.params.password, f.damaged)
+		if err != nil {
+			return nil, m.opened(err)
+		}
+		if out, err = m.compose(); m.file.failed() != nil {
+			return nil, m.file.failed()
+		}
+	}
+	return out, err
+}
+
+// compose writes the objects of the new revision.
+func (m *maker) compose() (*made, error) {
+	f := m.file
+	m.form = f.form()
+	limits := f.restrictions(m.form)
+	if limits.level == 1 {
+		return nil, forbidden("is certified by its author, who forbids any change of it, signatures included (DocMDP, P 1)")
+	}
+	m.update = f.newUpdate()
+	if f.newLine() {
+		m.update.buf = append(m.update.buf, '\n')
+	}
+	target, err := m.target(&limits)
+	if err != nil {
+		return nil, err
+	}
+	level, err := m.certification(target)
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := m.draw(target)
+	if err != nil {
+		return nil, err
+	}
+	room := m.room()
+	rootID, _ := f.catalog()
+	if rootID.num == 0 {
+		rootID = m.update.reserve()
+		m.update.trailer = m.update.trailer.with("Root", rootID)
+	}
+	sigID := m.update.reserve()
+	byteRange := m.putSignature(sigID, target, level, room)
+	if err := m.putField(target, sigID, drawn); err != nil {
+		return nil, err
+	}
+	root := m.putForm(target)
+	root = m.extend(root)
+	if level > 0 {
+		perms := f.resolveDict(root.get("Perms")).with("DocMDP", sigID)
+		root = root.with("Perms", perms)
+	}
+	m.update.put(rootID, root)
+	if f.rebuilt {
+		m.keepAll()
+	}
+	if ids := m.identifiers(); ids != nil {
+		m.update.trailer = m.update.trailer.with("ID", ids)
+	}
+	revision := m.revision(rootID, root)
+	m.update.close()
+	if revision != nil {
+		revision.Prev, revision.Next = m.update.start, m.update.next
+		if m.update.start > maxTable {
+			revision.Stream = true
+		}
+	}
+	return m.cut(byteRange, room, revision)
+}
+
+func forbidden(text string) error { return &sig.ErrDocument{What: "Document", Text: text} }
+
+// newUpdate begins the update behind the last octet of the file.
+func (f *file) newUpdate() *update {
+	u := &update{base: f.size, bias: f.bias, prev: -1, crypt: f.crypt, holeAt: -1, placed: map[int]place{}}
+	for _, key := range []name{"Root", "Info", "Encrypt"} {
+		if v := f.trailer.get(key); v != nil {
+			u.trailer = append(u.trailer, entry{key, v})
+		}
+	}
+	highest := f.highest()
+	u.next = highest + 1
+	// Size may be larger than needed: numbers below it may be referred to, and stand
+	// for null. One out of all proportion is not believed.
+	if size, ok := integer(f.trailer.get("Size")); ok && size > int64(u.next) && size <= int64(highest)*2+maxEntries {
+		u.next = int(size)
+	}
+	if !f.rebuilt {
+		last := f.sections[0]
+		u.prev, u.stream = last.at, last.stream
+	}
+	return u
+}
+
+// keepAll lists the objects of a broken file in the new section, which stands for
+// all sections before it.
+func (m *maker) keepAll() {
+	u := m.update
+	for i := range m.file.sections[0].subs {
+		b := &m.file.sections[0].subs[i]
+		for j, p := range b.list {
+			if _, replaced := u.placed[b.first+j]; replaced {
+				continue
+			}
+			u.placed[b.first+j] = p
+			if p.kind == inStream || p.at > maxTable {
+				u.stream = true
+			}
+		}
+	}
+}
+
+// target is the field to sign: one that is there, or a new one.
+type target struct {
+	field *field // nil for a new one
+	name  string
+	page  int // index of the page of an existing field, 0 when not known
+}
+
+// target chooses the field.
+func (m *maker) target(limits *restriction) (*target, error) {
+	f := m.file
+	if m.params.field != "" {
+		for _, s := range m.form.signatures {
+			if s.name != m.params.field {
+				continue
+			}
+			switch {
+			case s.signed():
+				return nil, fieldFault("is signed already")
+			case limits.locked(s.name):
+				return nil, forbidden("has an earlier signature that locks the signature field " + printable(textString(s.name)))
+			}
+			return m.existing(s), nil
+		}
+		if m.form.taken[m.params.field] || strings.Contains(m.params.field, ".") {
+			return nil, fieldFault("names no signature field of the document, and no new one can have this name")
+		}
+		return &target{name: m.params.field}, nil
+	}
+	for _, s := range m.form.signatures {
+		if !s.signed() && !limits.locked(s.name) && f.resolve(s.dict.get("Lock")) == nil {
+			return m.existing(s), nil
+		}
+	}
+	for _, s := range m.form.signatures {
+		if !s.signed() && !limits.locked(s.name) {
+			return m.existing(s), nil
+		}
+	}
+	return &target{name: m.form.freeName()}, nil
+}
+
+func (m *maker) existing(s *field) *target {
+	t := &target{field: s, name: s.name}
+	if id, ok := s.onWidget.get("P").(ref); ok {
+		t.page = max(0, m.file.pageIndex(id))
+	}
+	return t
+}
+
+func fieldFault(text string) error {
+	return &sig.ErrParams{Faults: []sig.Fault{{Key: "PDFSignatureField", Text: text}}}
+}
+
+// certification is the level this signature certifies the document at, 0 for none.
+func (m *maker) certification(t *target) (int, error) {
+	level := m.params.certification
+	if t.field != nil {
+		seeded, err := m.seed(t.field)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case seeded != 0 && level == 0:
+			level = seeded
+		case seeded != 0 && seeded != level:
+			return 0, &sig.ErrParams{Faults: []sig.Fault{{
+				Key: "PDFCertificationLevel", Text: fmt.Sprintf("is %s, and the signature field demands %s", certificationLevels[level].Name, certificationLevels[seeded].Name),
+			}}}
+		}
+	}
+	if level == 0 {
+		return 0, nil
+	}
+	if slices.ContainsFunc(m.form.signatures, (*field).signed) {
+		return 0, &sig.ErrParams{Faults: []sig.Fault{{
+			Key: "PDFCertificationLevel", Text: "only the first signature of a document can certify it, and this one is signed already; NOT_CERTIFIED expected",
+		}}}
+	}
+	return level, nil
+}
+
+// draw makes the visible stamp.
+func (m *maker) draw(t *target) (*stamp.Appearance, error) {
+	cert := m.job.Certificate
+	request := &stamp.Request{
+		TemplateID: m.params.template, Appearance: m.params.appearance,
+		Signer: commonName(cert.Subject), Issuer: commonName(cert.Issuer), Serial: strings.ToUpper(cert.SerialHex()),
+		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: m.job.Time,
+		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
+	}
+	if t.field != nil {
+		rect, _ := m.file.rectangle(t.field.onWidget.get("Rect"))
+		request.Field = &stamp.Field{Page: t.page, Rect: rect}
+	}
+	drawn, err := stamp.Render(request, func(n int) (stamp.Page, error) {
+		p, err := m.file.page(n)
+		if err != nil {
+			return stamp.Page{}, err
+		}
+		return p.stamp, nil
+	})
+	var wrong *stamp.ParamError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{Key: wrong.Parameter, Text: wrong.Text}}}
+	case err != nil && m.file.failed() != nil:
+		return nil, m.file.failed()
+	case err != nil:
+		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be stamped", Err: err}
+	}
+	return drawn, nil
+}
+
+func commonName(n x509gost.Name) string {
+	if cn, ok := n.Get(x509gost.OIDCommonName); ok {
+		return cn
+	}
+	return n.String()
+}
+
+// putSignature writes the signature dictionary up to and behind its hole and returns
+// where in the buffer the array of ByteRange is to be written.
+func (m *maker) putSignature(id ref, t *target, level, room int) (byteRange int) {
+	u := m.update
+	d := dict{{"Type", name("Sig")}, {"Filter", name("Adobe.PPKLite")}, {"SubFilter", m.subFilter()}}
+	d = append(d, entry{"Name", textString(commonName(m.job.Certificate.Subject))}, entry{"M", dateString(m.job.Time)})
+	if m.params.reason != "" {
+		d = append(d, entry{"Reason", textString(m.params.reason)})
+	}
+	if m.params.location != "" {
+		d = append(d, entry{"Location", textString(m.params.location)})
+	}
+	if references := m.references(t, level); len(references) > 0 {
+		d = append(d, entry{"Reference", references})
+	}
+	u.begin(id)
+	text := appendObject(nil, d, u.conceal(id))
+	u.buf = append(append(u.buf, bytes.TrimSuffix(text, []byte(">>"))...), "/ByteRange "...)
+	byteRange = len(u.buf)
+	u.buf = append(append(u.buf, strings.Repeat(" ", byteRangeWidth)...), "/Contents "...)
+	u.holeAt, u.hole = len(u.buf), holeOf(room)
+	u.buf = append(u.buf, ">>"...)
+	u.end()
+	return byteRange
+}
+
+// byteRangeWidth has room for four numbers below 2^63.
+const byteRangeWidth = len("[0 ]") + 3*20
+
+// references are the transforms: certification and the lock of the field.
+func (m *maker) references(t *target, level int) array {
+	var list array
+	reference := func(method name, params dict) dict {
+		return dict{{"Type", name("SigRef")}, {"TransformMethod", method},
+			{"TransformParams", append(dict{{"Type", name("TransformParams")}, {"V", name("1.2")}}, params...)}}
+	}
+	if level > 0 {
+		list = append(list, reference("DocMDP", dict{{"P", intObject(int64(level))}}))
+	}
+	if t.field == nil {
+		return list
+	}
+	f := m.file
+	if k := f.resolveDict(t.field.dict.get("Lock")); k != nil {
+		params := dict{}
+		for _, key := range []name{"Action", "Fields", "P"} {
+			v := f.resolve(k.get(key))
+			if a, ok := v.(array); ok {
+				resolved := make(array, len(a))
+				for i := range a {
+					resolved[i] = f.resolve(a[i])
+				}
+				v = resolved
+			}
+			if v != nil {
+				params = append(params, entry{key, v})
+			}
+		}
+		list = append(list, append(reference("FieldMDP", params), entry{"Data", m.update.trailer.get("Root")}))
+	}
+	return list
+}
+
+// putField writes the field with its widget, new or as it was with its value.
+func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
+	f, u := m.file, m.update
+	if t.field != nil {
+		s := t.field
+		own, widget := s.dict.with("V", value), s.onWidget
+		if s.widget == s.id {
+			widget = own
+		}
+		rect, _ := f.rectangle(widget.get("Rect"))
+		shown, err := m.putAppearance(drawn, rect)
+		if err != nil {
+			return err
+		}
+		widget = widget.with("AP", dict{{"N", shown}})
+		if s.widget == s.id {
+			u.put(s.id, widget)
+			return nil
+		}
+		u.put(s.id, own)
+		if s.widget.num != 0 && s.onWidget != nil {
+			u.put(s.widget, widget)
+		}
+		return nil
+	}
+	d := dict{{"Type", name("Annot")}, {"Subtype", name("Widget")}, {"FT", name("Sig")}, {"T", textString(t.name)},
+		{"V", value}, {"F", number("132")}} // print, locked
+	d = append(d, entry{"Rect", rectObject(drawn.Rect)})
+	shown, err := m.putAppearance(drawn, drawn.Rect)
+	if err != nil {
+		return err
+	}
+	d = append(d, entry{"AP", dict{{"N", shown}}})
+	t.field = &field{id: u.reserve()}
+	page, err := f.page(drawn.Page)
+	switch {
+	case f.failed() != nil:
+		return f.failed()
+	case err == nil && page.id.num != 0:
+		d = append(d, entry{"P", page.id})
+		m.putAnnotation(page, t.field.id)
+	case drawn.Objects != nil:
+		return &sig.ErrDocument{What: "Document", Text: "cannot be stamped: the page is no object of its own"}
+	}
+	u.put(t.field.id, d)
+	return nil
+}
+
+// putAnnotation adds the widget to the annotations of a page.
+func (m *maker) putAnnotation(p *page, widget ref) {
+	f, u := m.file, m.update
+	old := p.dict.get("Annots")
+	list, ok := f.resolve(old).(array)
+	list = append(slices.Clone(list), widget)
+	if id, indirect := old.(ref); indirect && ok {
+		u.put(f.current(id), list)
+		return
+	}
+	u.put(p.id, p.dict.with("Annots", list))
+}
+
+// putAppearance writes what the widget shows: the stamp, or nothing in a form of its
+// size, because archives want an appearance in any case.
+func (m *maker) putAppearance(drawn *stamp.Appearance, rect [4]float64) (ref, error) {
+	u := m.update
+	if len(drawn.Objects) == 0 {
+		box := [4]float64{0, 0, max(rect[0], rect[2]) - min(rect[0], rect[2]), max(rect[1], rect[3]) - min(rect[1], rect[3])}
+		return u.add(&stream{fresh: []byte{}, dict: dict{{"Type", name("XObject")}, {"Subtype", name("Form")},
+			{"BBox", rectObject(box)}, {"Resources", dict{}}}}), nil
+	}
+	ids := make([]ref, len(drawn.Objects))
+	var pairs []string
+	for i := range ids {
+		ids[i] = u.reserve()
+		pairs = append(pairs, "{"+strconv.Itoa(i)+"}", fmt.Sprintf("%d 0 R", ids[i].num))
+	}
+	numbers := strings.NewReplacer(pairs...)
+	for i, o := range drawn.Objects {
+		parsed, err := lexBytes([]byte(numbers.Replace(o.Dict))).object()
+		d, ok := parsed.(dict)
+		if err != nil || !ok {
+			return ref{}, fmt.Errorf("pdf: object %d of the stamp is no dictionary", i)
+		}
+		if o.Stream == nil {
+			u.put(ids[i], d)
+		} else {
+			u.put(ids[i], &stream{dict: d, fresh: o.Stream})
+		}
+	}
+	return ids[0], nil
+}
+
+func rectObject(r [4]float64) array {
+	out := make(array, len(r))
+	for i, v := range r {
+		out[i] = number(strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	return out
+}
+
+// sigFlags are SignaturesExist and AppendOnly.
+const sigFlags = 3
+
+// putForm writes the form with the field and returns the catalog that leads to it.
+func (m *maker) putForm(t *target) dict {
+	f, u := m.file, m.update
+	_, root := f.catalog()
+	d := m.form.dict
+	changed := false
+	if have := f.intOf(d.get("SigFlags")); have&sigFlags != sigFlags {
+		d, changed = d.with("SigFlags", intObject(have|sigFlags)), true
+	}
+	if !slices.ContainsFunc(m.form.signatures, func(s *field) bool { return s.id == t.field.id }) {
+		list := append(slices.Clone(m.form.fields), t.field.id)
+		if m.form.fieldsID.num != 0 {
+			u.put(m.form.fieldsID, list)
+		} else {
+			d, changed = d.with("Fields", list), true
+		}
+	}
+	switch {
+	case !changed:
+	case m.form.id.num != 0:
+		u.put(m.form.id, d)
+	case m.form.dict == nil:
+		root = root.with("AcroForm", u.add(d))
+	default:
+		root = root.with("AcroForm", d)
+	}
+	return root
+}
+
+// extend names the extensions of ETSI where the document is older than PDF 2.0,
+// which has them itself.
+func (m *maker) extend(root dict) dict {
+	level := map[string]int64{formatCAdEST: 2, formatCAdES: 5}[m.params.format]
+	if level == 0 || m.file.effectiveVersion() >= "2.0" {
+		return root
+	}
+	f := m.file
+	if f.effectiveVersion() < "1.7" {
+		root = root.with("Version", name("1.7"))
+	}
+	extensions := f.resolveDict(root.get("Extensions"))
+	if f.intOf(f.resolveDict(extensions.get("ESIC")).get("ExtensionLevel")) >= level {
+		return root
+	}
+	return root.with("Extensions", extensions.with("ESIC", dict{{"BaseVersion", name("1.7")}, {"ExtensionLevel", intObject(level)}}))
+}
+
+// effectiveVersion is that of the header, or a later one of the catalog.
+func (f *file) effectiveVersion() string {
+	_, root := f.catalog()
+	if v, ok := f.resolve(root.get("Version")).(name); ok && versionOf([]byte(v)) > f.version {
+		return versionOf([]byte(v))
+	}
+	return f.version
+}
+
+// cut writes ByteRange and the identifier, and takes the section apart at its hole.
+func (m *maker) cut(byteRange, room int, rev *revision) (*made, error) {
+	u := m.update
+	from := u.base + int64(u.holeAt)
+	behind := from + u.hole
+	value := fmt.Sprintf("[0 %d %d %d]", from, behind, u.base+u.total()-behind)
+	if len(value) > byteRangeWidth {
+		return nil, forbidden("is too large to be signed")
+	}
+	copy(u.buf[byteRange:], value)
+	return &made{head: u.buf[:u.holeAt:u.holeAt], tail: u.buf[u.holeAt:], room: room, revision: rev}, nil
+}
+
+// identifiers are the two of the trailer: the first stays what it was for ever.
+func (m *maker) identifiers() array {
+	u := m.update
+	h := sha256.New()
+	fmt.Fprint(h, m.job.Time.UnixNano(), u.base, u.next, ";")
+	h.Write(m.job.Certificate.Raw)
+	h.Write(u.buf)
+	fresh := text(h.Sum(nil)[:16])
+	if ids := m.file.resolveArray(m.file.trailer.get("ID")); len(ids) > 0 {
+		if first := m.file.textOf(ids[0]); len(first) > 0 {
+			return array{text(first), fresh}
+		}
+	}
+	if m.file.crypt != nil { // the key depends on there being none
+		return nil
+	}
+	return array{fresh, fresh}
+}

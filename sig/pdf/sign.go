@@ -1,0 +1,269 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/cades"
+)
+
+// maker prepares one signature.
+type maker struct {
+	ctx    context.Context
+	job    *sig.Job
+	suite  *suite.Suite
+	params params
+	file   *file
+	form   *form
+	update *update
+}
+
+// Prepare implements sig.Format. It reads the parameters PDFFormat, TSPAddress,
+// PDFReason, PDFLocation, PDFCertificationLevel, PDFSignatureField,
+// PdfSignatureTemplateId, PdfSignatureAppearance, PDFPassword, IncludeCertChain and
+// HashAlgorithm.
+func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r := job.Params.Reader()
+	p := read(job, r, s)
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	m := &maker{ctx: ctx, job: job, suite: s, params: p}
+	out, err := m.section()
+	if err != nil {
+		return nil, err
+	}
+	inner, err := f.message(p.format).Prepare(ctx, m.messageJob(out.signed(job.Document)))
+	if err != nil {
+		return nil, err
+	}
+	st := &state{
+		Version: stateVersion, Format: p.format, Address: p.address,
+		Room: out.room, Head: out.head, Tail: out.tail,
+		Message: inner.State, Revision: out.revision,
+	}
+	raw, err := st.marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	return &sig.Prepared{Digest: inner.Digest, State: raw}, nil
+}
+
+// message makes the CMS messages of a PDFFormat.
+func (f *Format) message(format string) *cades.Format {
+	c := *f.CMS
+	c.NoSigningTime = format != formatCMS
+	return &c
+}
+
+// levels are the levels of the message in each format.
+var levels = map[string]string{formatCMS: "BES", formatCAdEST: "T", formatCAdES: "XLT1"}
+
+// messageJob is the job for the message over what the signature covers.
+func (m *maker) messageJob(covered sig.Document) *sig.Job {
+	job := *m.job
+	job.Document, job.Original, job.Digests = covered, nil, nil
+	job.Params = messageParams(m.params.format, m.params.address, m.params.chain)
+	return &job
+}
+
+func messageParams(format, address string, chain bool) sig.Params {
+	p := sig.Params{"IsDetached": "True", "CADESType": levels[format], "IncludeCertChain": "True"}
+	if !chain {
+		p["IncludeCertChain"] = "False"
+	}
+	if format != formatCMS {
+		p["TSPAddress"] = address
+	}
+	return p
+}
+
+// subFilter is the entry of the signature dictionary.
+func (m *maker) subFilter() name { return subFilterOf(m.params.format) }
+
+func subFilterOf(format string) name {
+	if format == formatCMS {
+		return "adbe.pkcs7.detached"
+	}
+	return "ETSI.CAdES.detached"
+}
+
+// open reads the document and says what is wrong with it in the words of a job.
+func (m *maker) open() error {
+	f, err := open(m.ctx, m.job.Document, m.job.Document.Size(), m.params.password)
+	m.file = f
+	return m.opened(err)
+}
+
+func (m *maker) opened(err error) error {
+	if err == nil {
+		return nil
+	}
+	return openError(m.ctx, err, len(m.params.password) > 0)
+}
+
+// openError says why a document cannot be read. given tells that there was a
+// password.
+func openError(ctx context.Context, err error, given bool) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errPassword) && given:
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "does not open the document, neither as the user's nor as the owner's"}}}
+	case errors.Is(err, errPassword):
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "is needed: the document is encrypted and does not open without a password"}}}
+	case errors.Is(err, errNotPDF):
+		return &sig.ErrDocument{What: "Document", Text: "a PDF document expected", Err: err, OtherKind: true}
+	case errors.As(err, new(*readError)):
+		return err
+	}
+	return &sig.ErrDocument{What: "Document", Text: "a PDF document expected", Err: err}
+}
+
+// made is the new revision around its hole.
+type made struct {
+	head, tail []byte
+	room       int // octets of the value of Contents, half of its digits
+	revision   *revision
+}
+
+// holeOf is how many octets the file has between head and tail: digits and brackets.
+func holeOf(room int) int64 { return 2*int64(room) + 2 }
+
+// signed is what the signature covers, as one document.
+func (s *made) signed(d sig.Document) sig.Document {
+	return joined{d, s.head, s.tail}
+}
+
+// joined is a document followed by new octets.
+type joined struct {
+	document   sig.Document
+	head, tail []byte
+}
+
+// Size implements sig.Document.
+func (j joined) Size() int64 { return j.document.Size() + int64(len(j.head)+len(j.tail)) }
+
+// ReadAt implements io.ReaderAt.
+func (j joined) ReadAt(p []byte, off int64) (n int, err error) {
+	size := j.document.Size()
+	if off < 0 {
+		return 0, errors.New("pdf: a negative offset")
+	}
+	if off < size {
+		n, err = j.document.ReadAt(p[:min(int64(len(p)), size-off)], off)
+		if off+int64(n) < size || n == len(p) {
+			return n, err
+		}
+	}
+	for _, part := range [][]byte{j.head, j.tail} {
+		if from := off + int64(n) - size; from < int64(len(part)) && n < len(p) {
+			n += copy(p[n:], part[max(from, 0):])
+		}
+		size += int64(len(part))
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Finish implements sig.Format. The parameters are not read again but for
+// PDFPassword, which PDFFormat=CAdES needs once more where the document does not
+// open without: it is not kept. For formats with a time stamp the value is verified
+// before anybody is asked for evidence.
+func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	st, err := readState(job, prepared)
+	if err != nil {
+		return nil, err
+	}
+	var locked *crypt
+	if st.Revision != nil && st.Revision.Encrypted {
+		// Asked for first: nobody is troubled for evidence in vain.
+		if locked, err = reopen(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	message, err := f.fitting(ctx, job, st, signature)
+	if err != nil {
+		return nil, err
+	}
+	contents := make([]byte, st.Room)
+	copy(contents, message)
+	parts := []sig.Part{
+		sig.Section(job.Document, 0, job.Document.Size()),
+		sig.Bytes(st.Head), sig.Bytes(appendHex(make([]byte, 0, holeOf(st.Room)), contents)), sig.Bytes(st.Tail),
+	}
+	if st.Revision != nil {
+		store, err := st.securityStore(message, contents, locked)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, sig.Bytes(store))
+	}
+	return sig.Parts(parts...), nil
+}
+
+// reopen reads the document again for the key of its encryption.
+func reopen(ctx context.Context, job *sig.Job) (*crypt, error) {
+	secret := password(job.Params)
+	f, err := open(ctx, job.Document, job.Document.Size(), secret)
+	if errors.Is(err, errPassword) && len(secret) == 0 {
+		return nil, &sig.ErrParams{Faults: []sig.Fault{{
+			Key: ParamPassword, Text: "is needed again: the document is encrypted, and a password is not kept between the steps",
+		}}}
+	}
+	if err != nil {
+		return nil, openError(ctx, err, len(secret) > 0)
+	}
+	if f.crypt == nil {
+		return nil, &sig.ErrState{Text: "made for another document"}
+	}
+	return f.crypt, nil
+}
+
+// fitting makes the message. One that does not fit is made again without the
+// issuers' certificates where that is enough.
+func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature []byte) ([]byte, error) {
+	inner := *job
+	inner.Document, inner.Original, inner.Digests = nil, nil, nil
+	inner.Params = messageParams(st.Format, st.Address, true)
+	message, err := f.finished(ctx, &inner, st, signature)
+	if err != nil || len(message) <= st.Room {
+		return message, err
+	}
+	need := len(message)
+	issuers := 0
+	for _, c := range inner.Chain {
+		issuers += len(c.Raw)
+	}
+	// For X Long the issuers are needed, and stand in the message once only.
+	if st.Format != formatCAdES && need-issuers <= st.Room {
+		inner.Chain = nil
+		if message, err = f.finished(ctx, &inner, st, signature); err != nil || len(message) <= st.Room {
+			return message, err
+		}
+	}
+	return nil, &sig.ErrRoom{Need: need + need/8 + 1024}
+}
+
+func (f *Format) finished(ctx context.Context, job *sig.Job, st *state, signature []byte) ([]byte, error) {
+	result, err := f.message(st.Format).Finish(ctx, job, st.Message, signature)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := result.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("pdf: the message: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,114 @@
+package pdf
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"tamga/sig"
+)
+
+// stateVersion is the form of state below. Finish knows every version that was ever
+// written.
+const stateVersion = 1
+
+// state is all that Finish needs beside the job's document and certificates.
+type state struct {
+	Version     int    `json:"v"`
+	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
+	Size        int64  `json:"size"`        // octets of the document
+	Print       []byte `json:"print"`       // see fingerprint
+	Format      string `json:"format"`      // PDFFormat
+	Address     string `json:"address,omitempty"`
+	Room        int    `json:"room"` // octets of Contents
+	Head        []byte `json:"head"` // the new section up to its hole
+	Tail        []byte `json:"tail"` // and behind it
+	Message     []byte `json:"message"`
+	// Revision is what the document security store needs; nil without one.
+	Revision *revision `json:"revision,omitempty"`
+}
+
+// revision describes a further revision behind the one with the signature. Texts are
+// PDF syntax, strings encrypted already where the document is.
+type revision struct {
+	Encrypted bool   `json:"encrypted,omitempty"`
+	Stream    bool   `json:"stream,omitempty"` // the section is a stream
+	Trailer   string `json:"trailer"`          // without Size and Prev
+	Prev      int64  `json:"prev"`
+	Next      int    `json:"next"` // the next new number
+	Bias      int64  `json:"bias,omitempty"`
+	Catalog   [2]int `json:"catalog"` // number and generation
+	Root      string `json:"root"`    // the entries of the catalog without DSS
+	Store     [2]int `json:"store"`   // of the DSS
+	// What the store has already: the items of its arrays, the entries of VRI, and its
+	// other entries.
+	Certs string `json:"certs,omitempty"`
+	CRLs  string `json:"crls,omitempty"`
+	OCSPs string `json:"ocsps,omitempty"`
+	VRI   string `json:"vri,omitempty"`
+	More  string `json:"more,omitempty"`
+}
+
+func (st *state) marshal(job *sig.Job) ([]byte, error) {
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	st.Certificate, st.Size = thumbprint[:], job.Document.Size()
+	var err error
+	if st.Print, err = fingerprint(job.Document); err != nil {
+		return nil, err
+	}
+	return json.Marshal(st)
+}
+
+// fingerprint tells documents apart by their size and both ends: the second step
+// does not read a large document again only to know that it is the same.
+func fingerprint(d sig.Document) ([]byte, error) {
+	const end = 64 << 10
+	h := sha256.New()
+	size := d.Size()
+	fmt.Fprint(h, size, ";")
+	buf := make([]byte, min(size, end))
+	for _, at := range []int64{0, size - int64(len(buf))} {
+		if n, err := d.ReadAt(buf, at); n < len(buf) {
+			return nil, readFailed(err, at)
+		}
+		h.Write(buf)
+	}
+	return h.Sum(nil), nil
+}
+
+// readState reads a prepared state and checks that it was made for this job.
+func readState(job *sig.Job, prepared []byte) (*state, error) {
+	var st state
+	if err := json.Unmarshal(prepared, &st); err != nil {
+		return nil, &sig.ErrState{Text: "cannot be read"}
+	}
+	if st.Version != stateVersion {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a PDF signature is not known; %d expected", st.Version, stateVersion)}
+	}
+	if _, ok := levels[st.Format]; !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
+		(st.Format == formatCAdES) != (st.Revision != nil) {
+		return nil, &sig.ErrState{Text: "damaged"}
+	}
+	if job.Certificate == nil {
+		return nil, &sig.ErrState{Text: "the certificate is needed"}
+	}
+	thumbprint := sha256.Sum256(job.Certificate.Raw)
+	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+		return nil, &sig.ErrState{Text: "made for another certificate"}
+	}
+	if job.Document == nil {
+		return nil, &sig.ErrState{Text: "the document is needed"}
+	}
+	if n := job.Document.Size(); n != st.Size {
+		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	}
+	print, err := fingerprint(job.Document)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(print, st.Print) {
+		return nil, &sig.ErrState{Text: "made for another document"}
+	}
+	return &st, nil
+}

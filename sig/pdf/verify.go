@@ -1,0 +1,459 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"tamga/pki/cms"
+	"tamga/pki/ocsp"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Codes of findings beside those of the messages inside, of the chain, and of what
+// later revisions changed.
+const (
+	codeNoSignature = "no-signature"        // nobody signed the document
+	codeMany        = "too-many-signatures" // more than are judged
+	codeBroken      = "structure-broken"    // the objects had to be searched for
+	codeMalformed   = "signature-malformed" // the dictionary cannot be relied on
+	codeByteRange   = "byte-range"          // what is covered leaves more out than the value
+	codePart        = "covers-part"         // the covered octets are no revision of the document
+	codeUnknown     = "format-unknown"      // a SubFilter that is not judged here
+	codeMessage     = "message-malformed"   // Contents is no signed message or token
+	codeClaimedTime = "signing-time-twice"  // in the message and in the document
+	codeTimeStamp   = "time-stamp-invalid"
+	codeDigest      = "message-digest-mismatch"
+)
+
+// levelDocumentStamp is the level of a time stamp of the document in a report.
+const levelDocumentStamp = "DocTimeStamp"
+
+// Verify implements sig.Verifier. A document that is encrypted must open without a
+// password.
+func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	d, err := open(ctx, c.Document, c.Document.Size(), nil)
+	if errors.Is(err, errPassword) {
+		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be judged without its password", Err: err}
+	}
+	if err != nil {
+		return nil, openError(ctx, err, false)
+	}
+	v := &verifier{ctx: ctx, format: f, check: c, file: d, report: &sig.Report{}}
+	if d.rebuilt {
+		v.report.Findings = append(v.report.Findings, sig.Finding{
+			Code: codeBroken, Text: "the cross-references of the document are broken; its objects were searched for, and other programs may find others",
+		})
+	}
+	v.collect()
+	v.store()
+	stamped := c.At // by when signatures before are known to have existed
+	v.report.Signatures = make([]sig.Signature, len(v.signatures))
+	for i := len(v.signatures) - 1; i >= 0; i-- {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out := v.judge(v.signatures[i], stamped)
+		out.Index = i
+		if out.Level == levelDocumentStamp && out.Valid() {
+			stamped = out.BestTime
+		}
+		v.report.Signatures[i] = out
+	}
+	if err := d.failed(); err != nil {
+		return nil, err
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	ctx        context.Context
+	format     *Format
+	check      *sig.Check
+	file       *file
+	report     *sig.Report
+	signatures []*signature // by the end of what they cover
+	certs      []*x509gost.Certificate
+	crls       []*x509gost.RevocationList
+	answers    []*ocsp.Basic
+}
+
+// signature is one signature of the document as it stands.
+type signature struct {
+	field    *field
+	id       ref
+	dict     dict
+	message  []byte // value of Contents without what fills it up
+	contents span   // where it stands, with its brackets
+	from, to int64  // the hole of ByteRange
+	end      int64  // of what is covered
+	findings []sig.Finding
+	broken   bool
+}
+
+func (s *signature) fatal(code, format string, args ...any) {
+	s.findings = append(s.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: true})
+	s.broken = true
+}
+
+// collect finds the signatures.
+func (v *verifier) collect() {
+	f := v.file
+	for _, d := range f.form().signatures {
+		if !d.signed() {
+			continue
+		}
+		if len(v.signatures) == maxSignatures {
+			v.report.Findings = append(v.report.Findings, sig.Finding{
+				Code: codeMany, Text: fmt.Sprintf("the document has more than %d signatures", maxSignatures), Fatal: true,
+			})
+			break
+		}
+		v.signatures = append(v.signatures, f.signature(d))
+	}
+	slices.SortStableFunc(v.signatures, func(a, b *signature) int { return int(min(1, max(-1, a.end-b.end))) })
+	if len(v.signatures) == 0 {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature", Fatal: true})
+	}
+}
+
+// signature reads the dictionary of a signature where it stands in the file.
+func (f *file) signature(d *field) *signature {
+	s := &signature{field: d}
+	id, ok := d.value.(ref)
+	place := f.find(id.num)
+	if !ok || place.kind != inFile {
+		s.dict = f.resolveDict(d.value)
+		s.fatal(codeMalformed, "the signature dictionary is not an object of its own in the file")
+		return s
+	}
+	s.id = f.current(id)
+	l := f.lexer(place.at)
+	spans := map[name]span{}
+	if _, err := l.header(); err == nil {
+		l.left, l.spans = maxTokens, spans
+		o, _ := l.object()
+		s.dict, _ = o.(dict)
+	}
+	if s.dict == nil {
+		s.fatal(codeMalformed, "the value of the field is no signature dictionary")
+		return s
+	}
+	value, isText := s.dict.get("Contents").(text)
+	s.contents = spans["Contents"]
+	if !isText || s.contents == (span{}) || spans["ByteRange"] == (span{}) {
+		s.fatal(codeMalformed, "Contents and ByteRange must stand in the signature dictionary once each")
+		return s
+	}
+	s.message = value[:min(len(value), elementLength(value))]
+	s.readRange(f)
+	return s
+}
+
+// readRange checks ByteRange: all of the file from its beginning on, but for the
+// value of Contents.
+func (s *signature) readRange(f *file) {
+	list, _ := s.dict.get("ByteRange").(array)
+	var n [4]int64
+	ok := len(list) == 4
+	for i := 0; ok && i < 4; i++ {
+		n[i], ok = integer(list[i])
+	}
+	if !ok || n[0] != 0 || n[1] <= 0 || n[2] < n[1] || n[3] < 0 || n[2] > f.size-n[3] {
+		s.fatal(codeByteRange, "ByteRange must be [0 a b c] within the file")
+		return
+	}
+	s.from, s.to, s.end = n[1], n[2], n[2]+n[3]
+	at, behind := s.contents.from, s.contents.to
+	exact := s.from == at && s.to == behind
+	inner := s.from == at+1 && s.to == behind-1 // the brackets are covered as well: nothing is left out
+	if !exact && !inner {
+		s.fatal(codeByteRange, "ByteRange leaves out the octets from %d to %d, and the value of Contents stands from %d to %d: what is in between can be changed at will", s.from, s.to, at, behind)
+		return
+	}
+	var bracket [1]byte
+	if !f.readFull(bracket[:], at) || bracket[0] != '<' {
+		s.fatal(codeByteRange, "Contents is not a hexadecimal string")
+	}
+}
+
+// elementLength is the length of the BER element that a value begins with.
+func elementLength(b []byte) int {
+	n, ok := berEnd(b, 0, 0)
+	if !ok {
+		return len(b)
+	}
+	return n
+}
+
+// berEnd finds the end of the element at an offset.
+func berEnd(b []byte, at, depth int) (int, bool) {
+	if at+2 > len(b) || depth > 32 || b[at]&0x1f == 0x1f {
+		return 0, false
+	}
+	l := int(b[at+1])
+	body := at + 2
+	switch {
+	case l < 0x80:
+	case l == 0x80:
+		for {
+			if body+2 > len(b) {
+				return 0, false
+			}
+			if b[body] == 0 && b[body+1] == 0 {
+				return body + 2, true
+			}
+			var ok bool
+			if body, ok = berEnd(b, body, depth+1); !ok {
+				return 0, false
+			}
+		}
+	default:
+		n := l & 0x7f
+		if n > 4 || body+n > len(b) {
+			return 0, false
+		}
+		l = 0
+		for _, c := range b[body : body+n] {
+			l = l<<8 | int(c)
+		}
+		body += n
+	}
+	return body + l, body+l <= len(b)
+}
+
+// covered is what a signature covers, as one document.
+type covered struct {
+	document      sig.Document
+	from, to, end int64
+}
+
+// Size implements sig.Document.
+func (c covered) Size() int64 { return c.end - (c.to - c.from) }
+
+// ReadAt implements io.ReaderAt.
+func (c covered) ReadAt(p []byte, off int64) (int, error) {
+	if off < c.from {
+		n := min(int64(len(p)), c.from-off)
+		got, err := c.document.ReadAt(p[:n], off)
+		if int64(got) < n || got == len(p) {
+			return got, err
+		}
+		more, err := c.ReadAt(p[got:], c.from)
+		return got + more, err
+	}
+	size := c.Size()
+	if off >= size {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), size-off)
+	got, err := c.document.ReadAt(p[:n], off+c.to-c.from)
+	if int64(got) == n {
+		err = nil
+		if got < len(p) {
+			err = io.EOF
+		}
+	}
+	return got, err
+}
+
+// store reads the document security store.
+func (v *verifier) store() {
+	f := v.file
+	_, root := f.catalog()
+	dss := f.resolveDict(root.get("DSS"))
+	left := maxStore
+	each := func(key name, use func([]byte)) {
+		for _, o := range f.resolveArray(dss.get(key)) {
+			s, ok := f.resolve(o).(*stream)
+			if left--; !ok || left < 0 {
+				continue
+			}
+			if data, err := f.data(s); err == nil {
+				use(data)
+			}
+		}
+	}
+	// What cannot be read is missed if it is needed.
+	each("Certs", func(der []byte) {
+		if c, err := x509gost.ParseCertificate(der); err == nil {
+			v.certs = append(v.certs, c)
+		}
+	})
+	each("CRLs", func(der []byte) {
+		if l, err := x509gost.ParseRevocationList(der); err == nil {
+			v.crls = append(v.crls, l)
+		}
+	})
+	each("OCSPs", func(der []byte) {
+		if r, err := ocsp.Parse(der); err == nil && r.Basic != nil {
+			v.answers = append(v.answers, r.Basic)
+		}
+	})
+}
+
+// maxStore is how many elements of the document security store are read.
+const maxStore = 1024
+
+// judge judges one signature; at is when it is known to have existed, or the moment
+// of the check.
+func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
+	f := v.file
+	subFilter, _ := f.resolve(s.dict.get("SubFilter")).(name)
+	out := sig.Signature{Level: "CMS", BestTime: at}
+	if !s.broken {
+		check := *v.check
+		check.Document = bytes.NewReader(s.message)
+		check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end}, nil, at
+		check.Intermediates = slices.Concat(v.certs, check.Intermediates)
+		check.CRLs = slices.Concat(v.crls, check.CRLs)
+		check.OCSP = slices.Concat(v.answers, check.OCSP)
+		switch subFilter {
+		case "adbe.pkcs7.detached", "ETSI.CAdES.detached":
+			out = v.judgeMessage(s, &check, at)
+		case "adbe.pkcs7.sha1":
+			out = v.judgeSHA1(s, &check, at)
+		case "ETSI.RFC3161":
+			out = v.judgeStamp(s, &check)
+		default:
+			s.fatal(codeUnknown, "the format %s is not judged here", printable(f.resolve(s.dict.get("SubFilter"))))
+		}
+	}
+	if claimed, ok := readDate(v.text(s, "M")); ok {
+		if subFilter == "ETSI.CAdES.detached" && !out.SigningTime.IsZero() {
+			s.findings = append(s.findings, sig.Finding{Code: codeClaimedTime, Text: "the message claims a signing time beside that of the document, which PAdES forbids"})
+		}
+		if out.SigningTime.IsZero() {
+			out.SigningTime = claimed
+		}
+	}
+	out.Covers = v.covers(s)
+	out.Findings = append(out.Findings, s.findings...)
+	return out
+}
+
+// text is a string of the signature dictionary, which was read without decryption.
+func (v *verifier) text(s *signature, key name) []byte {
+	d, _ := v.file.resolve(s.field.value).(dict)
+	return v.file.textOf(d.get(key))
+}
+
+// judgeMessage judges the message of a signature.
+func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) sig.Signature {
+	r, err := v.format.CMS.Verify(v.ctx, check)
+	switch {
+	case err != nil:
+		s.fatal(codeMessage, "Contents: %v", err)
+	case len(r.Signatures) != 1:
+		s.fatal(codeMessage, "the message in Contents has %d signatures; one expected", len(r.Signatures))
+	default:
+		out := r.Signatures[0]
+		out.Findings = append(out.Findings, r.Findings...)
+		return out
+	}
+	return sig.Signature{Level: "CMS", BestTime: at}
+}
+
+// judgeSHA1 judges adbe.pkcs7.sha1, where the message carries the SHA-1 digest of
+// what is covered (ISO 32000-1, 12.8.3.3).
+func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.Signature {
+	original := check.Original
+	check.Original = nil
+	out := v.judgeMessage(s, check, at)
+	m, err := cms.Parse(check.Document, check.Document.Size())
+	if err != nil || m.Detached || m.ContentSize() != sha1.Size {
+		s.fatal(codeMessage, "the message in Contents does not carry a SHA-1 digest")
+		return out
+	}
+	var signed [sha1.Size]byte
+	if _, err := m.ContentReader().Read(signed[:]); err != nil {
+		s.fatal(codeMessage, "the message in Contents: %v", err)
+		return out
+	}
+	digest, err := sig.DigestOf(v.ctx, &sig.Job{Document: original}, suite.SHA1)
+	if err != nil {
+		v.file.broken = errors.Join(v.file.broken, err)
+	} else if !bytes.Equal(digest.Sum, signed[:]) {
+		s.fatal(codeDigest, "the document is not what was signed: its SHA-1 digest differs")
+	}
+	return out
+}
+
+// judgeStamp judges a time stamp of the document (ISO 32000-2, 12.8.5).
+func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
+	out := sig.Signature{Level: levelDocumentStamp, BestTime: check.At}
+	invalid := func(err error) sig.Signature {
+		s.fatal(codeTimeStamp, "the time stamp of the document does not hold: %v", err)
+		return out
+	}
+	token, err := tsp.ParseToken(s.message)
+	if err != nil {
+		return invalid(err)
+	}
+	d, err := sig.DigestOf(v.ctx, &sig.Job{Document: check.Original}, token.Info.Digest.Hash)
+	if err != nil {
+		v.file.broken = errors.Join(v.file.broken, err)
+		return out
+	}
+	if err := token.Answers(&tsp.Request{Digest: d}); err != nil {
+		return invalid(err)
+	}
+	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	lists, _ := token.Message.RevocationLists()
+	signer, err := token.CheckSignature(slices.Concat(inside, check.Intermediates, check.Roots))
+	if err != nil {
+		return invalid(err)
+	}
+	out.Signer, out.Suite, out.BestTime = signer, signer.Suite, token.Info.Time
+	ts := sig.TimeStamp{Kind: "document", Time: token.Info.Time, Signer: signer}
+	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
+	out.Chain, out.Findings = ts.Chain, slices.Clone(ts.Findings)
+	out.TimeStamps = []sig.TimeStamp{ts}
+	return out
+}
+
+// covers says what a signature covers and judges what came later.
+func (v *verifier) covers(s *signature) string {
+	if s.end == 0 {
+		return "nothing that can be told"
+	}
+	size := v.file.size
+	if v.blank(s.end) {
+		return fmt.Sprintf("the whole document, %d octets", s.end)
+	}
+	older, err := open(v.ctx, v.check.Document, s.end, nil)
+	if err == nil && older.rebuilt {
+		err = errors.New("its cross-references are broken")
+	}
+	if err == nil && older.find(s.id.num) != v.file.find(s.id.num) {
+		err = errors.New("this signature is not in it")
+	}
+	if err != nil {
+		s.fatal(codePart, "the covered octets, %d of %d, are no revision of the document: %v", s.end, size, err)
+		return fmt.Sprintf("the first %d of %d octets", s.end, size)
+	}
+	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
+		s.fatal(codePart, "%d octets follow that are no revision of the document; other programs may find objects in them", size-s.end)
+	}
+	c := compare(v.ctx, older, v.file, s)
+	s.findings = append(s.findings, c.findings()...)
+	return fmt.Sprintf("the first %d of %d octets, a revision of the document; later revisions: %s", s.end, size, c.summary())
+}
+
+// blank tells whether nothing but white space follows an offset.
+func (v *verifier) blank(from int64) bool {
+	rest := v.file.size - from
+	if rest > 64 {
+		return false
+	}
+	b := make([]byte, rest)
+	return v.file.readFull(b, from) && len(bytes.TrimLeft(b, " \t\r\n\x00")) == 0
+}

@@ -1,0 +1,317 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/sigtest"
+)
+
+// opened is a document that must be readable.
+func opened(t testing.TB, data []byte) *file {
+	t.Helper()
+	f, err := open(context.Background(), bytes.NewReader(data), int64(len(data)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// revise adds a revision to a document.
+func revise(t testing.TB, data []byte, change func(f *file, u *update)) []byte {
+	t.Helper()
+	f := opened(t, data)
+	u := f.newUpdate()
+	change(f, u)
+	u.close()
+	return append(bytes.Clone(data), u.buf...)
+}
+
+// party is a root with a signer of one suite.
+func party(t testing.TB) (root, signer *sigtest.Party) {
+	root = sigtest.Root(t, suite.ECDSAP256)
+	return root, root.Signer(t, suite.ECDSAP256, "Signer")
+}
+
+func signedBy(t testing.TB, signer *sigtest.Party, data []byte, params sig.Params) []byte {
+	t.Helper()
+	p := sig.Params{"PDFFormat": "CMS"}
+	for k, v := range params {
+		p[k] = v
+	}
+	return sigtest.Make(t, New(), signer, &sig.Job{Document: bytes.NewReader(data), Params: p})
+}
+
+// formDocument has a text field (5), a check box (6) and an annotation (7) in a list
+// of its own (8), and text in a font (3).
+func formDocument() []byte {
+	return document{
+		catalog: "/AcroForm <</Fields [5 0 R 6 0 R] /DA (/F1 0 Tf)>>", page: "/Annots 8 0 R",
+		objects: map[int]string{
+			5: textField,
+			6: "<</Type /Annot /Subtype /Widget /FT /Btn /T (Agreed) /Rect [50 180 60 190] /F 4 /P 10 0 R>>",
+			7: "<</Type /Annot /Subtype /Text /Rect [10 10 20 20] /Contents (note)>>",
+			8: "[5 0 R 6 0 R 7 0 R]",
+		},
+	}.build()
+}
+
+// TestLaterRevisions adds revisions to a signed document: what is allowed is told,
+// what changes the meaning is fatal.
+func TestLaterRevisions(t *testing.T) {
+	root, signer := party(t)
+	set := func(id int, key name, value object) func(*file, *update) {
+		return func(f *file, u *update) {
+			d, _ := f.object(ref{num: id}).(dict)
+			u.put(ref{num: id}, d.with(key, value))
+		}
+	}
+	content := func(s string) *stream { return &stream{dict: dict{}, fresh: []byte(s)} }
+	const covering = "0 0 595 842 re f"
+	for _, c := range []struct {
+		name   string
+		level  string // PDFCertificationLevel
+		change func(f *file, u *update)
+		code   string
+		fatal  bool
+	}{
+		{"content replaced", "", func(_ *file, u *update) { u.put(ref{num: 11}, content("BT ET")) }, codeLaterChange, true},
+		{"content added", "", set(10, "Contents", array{ref{num: 11}, ref{num: 12}}), codeLaterChange, true},
+		{"font replaced", "", set(3, "BaseFont", name("Symbol")), codeLaterChange, true},
+		{"pages replaced", "", func(f *file, u *update) {
+			_, cat := f.catalog()
+			id := u.add(dict{{"Type", name("Pages")}, {"Kids", array{}}, {"Count", number("0")}})
+			u.put(ref{num: 1}, cat.with("Pages", id))
+		}, codeLaterChange, true},
+		{"catalog exchanged", "", func(f *file, u *update) {
+			_, cat := f.catalog()
+			u.trailer = u.trailer.with("Root", u.add(cat.with("OpenAction", array{ref{num: 10}, name("Fit")})))
+		}, codeLaterChange, true},
+		{"object removed", "", func(_ *file, u *update) { u.placed[11] = place{kind: free, gen: 1} }, codeLaterChange, true},
+		{"page box", "", set(10, "CropBox", array{number("0"), number("0"), number("10"), number("10")}), codeLaterChange, true},
+		{"overlay", "", func(f *file, u *update) {
+			form := u.add(&stream{dict: dict{{"Subtype", name("Form")}, {"BBox", rectObject([4]float64{0, 0, 595, 842})}}, fresh: []byte(covering)})
+			a := u.add(dict{{"Type", name("Annot")}, {"Subtype", name("Stamp")}, {"Rect", rectObject([4]float64{0, 0, 595, 842})}, {"AP", dict{{"N", form}}}})
+			u.put(ref{num: 8}, append(f.object(ref{num: 8}).(array), a))
+		}, codeLaterAnnotations, true},
+		{"annotation changed", "", set(7, "Rect", array{number("0"), number("0"), number("595"), number("842")}), codeLaterAnnotations, true},
+		{"annotation allowed", "CERTIFIED_FORM_FILLING_AND_ANNOTATIONS", set(7, "Contents", text("other")), codeLaterAnnotations, false},
+		{"annotation not allowed", "CERTIFIED_FORM_FILLING", set(7, "Contents", text("other")), codeLaterAnnotations, true},
+		{"form filled", "", set(5, "V", text("200")), codeLaterForm, false},
+		{"form filled where allowed", "CERTIFIED_FORM_FILLING", set(5, "V", text("200")), codeLaterForm, false},
+		{"form filled where forbidden", "CERTIFIED_NO_CHANGES_ALLOWED", set(5, "V", text("200")), codeLaterForm, true},
+		{"field moved", "", set(5, "Rect", array{number("0"), number("0"), number("595"), number("842")}), codeLaterChange, true},
+		{"field removed", "", func(f *file, u *update) {
+			_, cat := f.catalog()
+			u.put(ref{num: 1}, cat.with("AcroForm", f.resolveDict(cat.get("AcroForm")).with("Fields", array{ref{num: 5}, f.form().signatures[0].id})))
+		}, codeLaterChange, true},
+		{"script added", "", func(f *file, u *update) {
+			_, cat := f.catalog()
+			u.put(ref{num: 1}, cat.with("OpenAction", dict{{"S", name("JavaScript")}, {"JS", text("app.alert(1)")}}))
+		}, codeLaterChange, true},
+		{"the signature exchanged", "", func(f *file, u *update) {
+			s := f.form().signatures[0]
+			u.put(s.id, s.dict.with("AP", dict{{"N", u.add(content(covering))}}))
+		}, codeLaterChange, true},
+		{"information", "", func(_ *file, u *update) {
+			u.trailer = u.trailer.with("Info", u.add(dict{{"Title", text("x")}}))
+		}, codeLaterMetadata, false},
+		{"validation data", "CERTIFIED_NO_CHANGES_ALLOWED", func(f *file, u *update) {
+			_, cat := f.catalog()
+			u.put(ref{num: 1}, cat.with("DSS", u.add(dict{{"Certs", array{}}})))
+		}, codeLaterStore, false},
+		{"nothing", "", func(f *file, u *update) { u.put(ref{num: 11}, mustStream(f, 11)) }, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			signed := signedBy(t, signer, formDocument(), sig.Params{"PDFCertificationLevel": c.level})
+			if r := verified(t, signed, root); !r.Valid() {
+				t.Fatalf("before: %s", say(r))
+			}
+			r := verified(t, revise(t, signed, c.change), root)
+			if len(r.Signatures) != 1 {
+				t.Fatalf("%s", say(r))
+			}
+			var codes []string
+			for _, f := range r.Signatures[0].Findings {
+				if strings.HasPrefix(f.Code, "later-") {
+					codes = append(codes, f.Code)
+					if f.Fatal != c.fatal {
+						t.Errorf("fatal is %v: %s", f.Fatal, f.Text)
+					}
+				}
+			}
+			if c.code == "" && len(codes) > 0 || c.code != "" && !slices.Equal(codes, []string{c.code}) || r.Valid() == c.fatal {
+				t.Errorf("want %s, fatal %v: %s", c.code, c.fatal, say(r))
+			}
+		})
+	}
+}
+
+func mustStream(f *file, num int) *stream {
+	s := f.object(ref{num: num}).(*stream)
+	data, err := f.rawData(s)
+	if err != nil {
+		panic(err)
+	}
+	return &stream{dict: s.dict.with("Length", nil), fresh: data}
+}
+
+// TestShadow defines an object that the signed revision refers to and lacks.
+func TestShadow(t *testing.T) {
+	root, signer := party(t)
+	data := document{page: "/Contents [11 0 R 99 0 R]", objects: map[int]string{100: "null"}}.build()
+	data = bytes.Replace(data, []byte("/Contents 11 0 R /Contents"), []byte("                  /Contents"), 1)
+	signed := signedBy(t, signer, data, nil)
+	if r := verified(t, signed, root); !r.Valid() {
+		t.Fatalf("before: %s", say(r))
+	}
+	r := verified(t, revise(t, signed, func(_ *file, u *update) {
+		u.put(ref{num: 99}, &stream{dict: dict{}, fresh: []byte("0 0 595 842 re f")})
+	}), root)
+	if !slices.Contains(sigtest.Codes(r), codeLaterChange) {
+		t.Errorf("the shadow is not seen: %s", say(r))
+	}
+}
+
+// TestByteRange attacks what the signature covers.
+func TestByteRange(t *testing.T) {
+	root, signer := party(t)
+	data := formDocument()
+	signed := signedBy(t, signer, data, nil)
+	s := opened(t, signed).signature(opened(t, signed).form().signatures[0])
+	if s.broken {
+		t.Fatal(s.findings)
+	}
+	hole := signed[s.from:s.to]
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	wrapped := func() []byte {
+		// A second ByteRange in a wider hole leaves room for anything.
+		more := []byte("/X (anything)")
+		for range 3 { // until the numbers settle
+			to := s.from + int64(len(hole)) + int64(len(more))
+			more = fmt.Appendf(nil, "/ByteRange [0 %d %d %d]/X (anything)", s.from, to, int64(len(signed))-s.to)
+		}
+		return join(signed[:s.from], hole, more, signed[s.to:])
+	}
+	short := bytes.Replace(signed, fmt.Appendf(nil, "[0 %d %d %d]", s.from, s.to, s.end-s.to), fmt.Appendf(nil, "[0 %d %d %d]", s.from, s.to, s.end-s.to-9), 1)
+	for _, c := range []struct {
+		name string
+		data []byte
+		code string
+	}{
+		{"wrapped", wrapped(), codeMalformed},
+		{"octets follow", join(signed, []byte("\n99 0 obj\n<</Type /Catalog>>\nendobj\n")), codePart},
+		{"not to the end", short, codePart},
+		{"value emptied", join(signed[:s.from], []byte("<>"), bytes.Repeat([]byte(" "), len(hole)-2), signed[s.to:]), codeByteRange},
+		{"no ByteRange", bytes.Replace(signed, []byte("/ByteRange"), []byte("/ByteRangE"), 1), codeMalformed},
+		{"negative", bytes.Replace(signed, []byte("[0 "), []byte("[-1 "), 1), ""},
+		{"a changed octet", bytes.Replace(signed, []byte("(Page 1)"), []byte("(Page 7)"), 1), "message-digest-mismatch"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := verified(t, c.data, root)
+			if r.Valid() || c.code != "" && !slices.Contains(sigtest.Codes(r), c.code) {
+				t.Errorf("%s", say(r))
+			}
+		})
+	}
+}
+
+// TestEveryOctet changes octets all over a signed document: none may pass.
+func TestEveryOctet(t *testing.T) {
+	root, signer := party(t)
+	signed := signedBy(t, signer, formDocument(), nil)
+	f := opened(t, signed)
+	s := f.signature(f.form().signatures[0])
+	meant := int64(2*len(s.message)) + s.from
+	for at := int64(9); at < int64(len(signed)); at += 13 {
+		if at > meant && at < s.to-1 {
+			continue // zeros that fill up Contents
+		}
+		changed := bytes.Clone(signed)
+		changed[at] ^= 0x11
+		r, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(changed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
+		if err == nil && r.Valid() {
+			t.Errorf("a change at %d passes: %q", at, signed[max(0, at-20):at+20])
+		}
+	}
+}
+
+// TestDocumentTimeStamp has a time stamp of the document judged, and what it says of
+// the signature before it.
+func TestDocumentTimeStamp(t *testing.T) {
+	root, signer := party(t)
+	services := sigtest.NewServices(t, root)
+	signed := signedBy(t, signer, formDocument(), nil)
+	const room = 4096
+	var byteRange int
+	f := opened(t, signed)
+	u := f.newUpdate()
+	m := &maker{file: f, form: f.form(), update: u}
+	id := u.reserve()
+	u.begin(id)
+	u.buf = append(u.buf, "<</Type /DocTimeStamp /Filter /Adobe.PPKLite /SubFilter /ETSI.RFC3161 /ByteRange "...)
+	byteRange = len(u.buf)
+	u.buf = append(append(u.buf, strings.Repeat(" ", byteRangeWidth)...), "/Contents "...)
+	u.holeAt, u.hole = len(u.buf), holeOf(room)
+	u.buf = append(u.buf, ">>"...)
+	u.end()
+	widget := u.add(dict{{"FT", name("Sig")}, {"T", text("Stamp")}, {"V", id}})
+	u.put(ref{num: 1}, m.putForm(&target{field: &field{id: widget}}))
+	u.close()
+	out, err := m.cut(byteRange, room, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := joined{bytes.NewReader(signed), out.head, out.tail}
+	digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: whole}, suite.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := services.TimeStamp(context.Background(), "", digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tsp.ParseToken(token); err != nil {
+		t.Fatal(err)
+	}
+	contents := make([]byte, room)
+	copy(contents, token)
+	stamped := bytes.Join([][]byte{signed, out.head, appendHex(nil, contents), out.tail}, nil)
+	r := verified(t, stamped, root)
+	if len(r.Signatures) != 2 || !r.Valid() || r.Signatures[1].Level != levelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
+		t.Errorf("%s", say(r))
+	}
+	stamped[50] ^= 1
+	if r := verified(t, stamped, root); r.Valid() {
+		t.Errorf("changed: %s", say(r))
+	}
+}
+
+// TestStore reads the document security store back.
+func TestStore(t *testing.T) {
+	root, signer := party(t)
+	services := sigtest.NewServices(t, root)
+	services.By[signer.Certificate] = sigtest.ByList
+	signed := sigtest.Make(t, New(), signer, &sig.Job{Document: bytes.NewReader(formDocument()), Evidence: services, Params: sig.Params{"PDFFormat": "CAdES", "TSPAddress": ""}})
+	v := &verifier{file: opened(t, signed)}
+	v.store()
+	if len(v.certs) < 3 || len(v.crls) == 0 || len(v.answers) == 0 {
+		t.Errorf("%d certificates, %d lists, %d answers", len(v.certs), len(v.crls), len(v.answers))
+	}
+	f := v.file
+	s := f.signature(f.form().signatures[0])
+	digest := sha1.Sum(f.textOf(s.dict.get("Contents")))
+	vri := f.resolveDict(f.resolveDict(f.resolveCatalog("DSS")).get("VRI"))
+	if f.resolveDict(vri.get(name(fmt.Sprintf("%X", digest)))) == nil {
+		t.Errorf("VRI does not name the signature: %v", vri)
+	}
+}
