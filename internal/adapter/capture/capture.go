@@ -1,0 +1,105 @@
+// Package capture keeps messages instead of sending them, for a server that people
+// try out. It is the notifier of every channel at once.
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/vault"
+)
+
+// Shown is how many messages are kept and listed at most.
+const Shown = 1000
+
+// Store keeps captured messages: of a record ID, Channel, To, Sealed and CreatedAt.
+// store.Captured satisfies it.
+type Store interface {
+	// AddCaptured keeps a message, once, and of all the last keep.
+	AddCaptured(ctx context.Context, r notify.Record, keep int) error
+	// Captured lists the last limit messages, the newest last.
+	Captured(ctx context.Context, limit int) ([]notify.Record, error)
+}
+
+// Message is a captured message.
+type Message struct {
+	ID      string
+	At      time.Time // when it was ordered
+	Channel notify.Channel
+	To      string
+	Subject string
+	Text    string
+	Picture []byte // GIF; nil in most messages
+}
+
+// Box holds captured messages. What they say is sealed there too: who tries the
+// program out may do so over data that is not for everybody.
+type Box struct {
+	store Store
+	vault notify.Sealer
+}
+
+// New returns a box.
+func New(store Store, vault notify.Sealer) *Box { return &Box{store, vault} }
+
+// Notifiers are one for each channel that a server can have, e-mail first.
+func (b *Box) Notifiers() []notify.Notifier {
+	return []notify.Notifier{slot{b, notify.Email}, slot{b, notify.SMS}}
+}
+
+// slot is the notifier of one channel.
+type slot struct {
+	box     *Box
+	channel notify.Channel
+}
+
+func (s slot) Channel() notify.Channel { return s.channel }
+
+// content is what is sealed.
+type content struct {
+	Subject, Text string
+	Picture       []byte `json:",omitempty"`
+}
+
+func (s slot) Send(ctx context.Context, m notify.Message) error {
+	plain, err := json.Marshal(content{m.Subject, m.Text, m.Picture})
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	sealed, err := s.box.vault.Seal(place(m.ID), plain)
+	if err != nil {
+		return err
+	}
+	return s.box.store.AddCaptured(ctx, notify.Record{ID: m.ID, Channel: m.Channel, To: m.To, Sealed: sealed, CreatedAt: m.Created}, Shown)
+}
+
+// List returns the last messages, the newest last.
+func (b *Box) List(ctx context.Context) ([]Message, error) {
+	records, err := b.store.Captured(ctx, Shown)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Message, len(records))
+	for i, r := range records {
+		plain, err := b.vault.Open(place(r.ID), r.Sealed)
+		if err != nil {
+			return nil, fmt.Errorf("capture: message %s: %w", r.ID, err)
+		}
+		var c content
+		if err := json.Unmarshal(plain, &c); err != nil {
+			return nil, errors.New("capture: message " + r.ID + ": its text is in no form that this program knows")
+		}
+		clear(plain)
+		list[i] = Message{r.ID, r.CreatedAt, r.Channel, r.To, c.Subject, c.Text, c.Picture}
+	}
+	return list, nil
+}
+
+func place(id string) vault.Place {
+	return vault.Place{Purpose: "captured message", Table: "captured_messages", Row: id, Column: "sealed"}
+}

@@ -1,0 +1,173 @@
+package print
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+
+	"codeberg.org/go-pdf/fpdf"
+	"github.com/go-fonts/liberation/liberationmonobold"
+	"github.com/go-fonts/liberation/liberationsansbold"
+	"github.com/go-fonts/liberation/liberationsansregular"
+
+	"tamga/internal/domain/fault"
+)
+
+// Fonts of the PDF form. Only the characters that are used are put into the file.
+const (
+	sans = "sans"
+	mono = "mono" // a letter, a digit and a stroke look different in it
+)
+
+// Measures of the sheet, in millimetres.
+const (
+	margin = 20.0
+	inset  = 6.0 // of a frame
+)
+
+// renderPDF draws the form on A4. The same form gives the same octets.
+func renderPDF(p *page) ([]byte, error) {
+	if r, ok := lacks(p.form.Login); ok {
+		return nil, fault.Newf(fault.WrongOperation, "the PDF form has no letter for the character U+%04X of the login: order the form as Html or Word", r)
+	}
+	f := fpdf.New("P", "mm", "A4", "")
+	f.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
+	f.AddUTF8FontFromBytes(sans, "B", liberationsansbold.TTF)
+	f.AddUTF8FontFromBytes(mono, "B", liberationmonobold.TTF)
+	f.SetCatalogSort(true)
+	f.SetCreationDate(p.form.At.UTC())
+	f.SetModificationDate(p.form.At.UTC())
+	f.SetProducer("Tamga", true)
+	f.SetTitle(shown(p.Title), true)
+	f.SetLang(p.Language)
+	f.SetMargins(margin, margin, margin)
+	f.SetAutoPageBreak(true, margin)
+	f.AddPage()
+	for _, b := range p.Blocks {
+		switch b.Kind {
+		case "title":
+			f.SetFont(sans, "B", 20)
+			f.MultiCell(0, 9, shown(b.Text), "", "L", false)
+			f.Ln(5)
+		case "text":
+			f.SetFont(sans, "", 11)
+			f.MultiCell(0, 5.5, shown(b.Text), "", "L", false)
+			f.Ln(4)
+		default:
+			drawField(f, b)
+		}
+	}
+	var out bytes.Buffer
+	if err := f.Output(&out); err != nil {
+		return nil, fmt.Errorf("print: pdf: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// drawField draws a label and a value in a frame, which goes to the next page as a
+// whole when this one has no room.
+func drawField(f *fpdf.Fpdf, b filled) {
+	pageWidth, pageHeight := f.GetPageSize()
+	width := pageWidth - 2*margin - 2*inset
+	family, style, size, line := sans, "", 13.0, 6.5
+	if b.Kind == "secret" {
+		family, style, size, line = mono, "B", 17, 8.5
+	}
+	f.SetFont(family, style, size)
+	lines := len(f.SplitText(shown(b.Text), width-2))
+	height := 3 + 5 + float64(lines)*line + 3
+	if f.GetY()+height > pageHeight-margin {
+		f.AddPage()
+	}
+	top := f.GetY()
+	f.SetDrawColor(0x99, 0x99, 0x99)
+	f.Rect(margin, top, pageWidth-2*margin, height, "D")
+	f.SetXY(margin+inset, top+3)
+	f.SetTextColor(0x55, 0x55, 0x55)
+	f.SetFont(sans, "", 9)
+	f.CellFormat(width, 5, shown(b.Label), "", 2, "L", false, 0, "")
+	f.SetTextColor(0, 0, 0)
+	f.SetFont(family, style, size)
+	f.SetLeftMargin(margin + inset)
+	f.MultiCell(width, line, shown(b.Text), "", "L", false)
+	f.SetLeftMargin(margin)
+	f.SetXY(margin, top+height+4)
+}
+
+// missing stands for a character that the font has not.
+const missing = '□'
+
+// shown replaces the characters that the fonts lack.
+func shown(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !covered()[r] {
+			return missing
+		}
+		return r
+	}, s)
+}
+
+// lacks finds a character that the fonts lack.
+func lacks(s string) (rune, bool) {
+	for _, r := range s {
+		if !covered()[r] {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// covered are the characters that every font of the form has.
+var covered = sync.OnceValue(func() map[rune]bool {
+	count := map[rune]int{}
+	fonts := [][]byte{liberationsansregular.TTF, liberationsansbold.TTF, liberationmonobold.TTF}
+	for _, font := range fonts {
+		for _, r := range characters(font) {
+			count[r]++
+		}
+	}
+	all := map[rune]bool{}
+	for r, n := range count {
+		all[r] = n == len(fonts)
+	}
+	return all
+})
+
+// characters lists the characters of a TrueType font: format 4 of its cmap, which
+// holds those of the Basic Multilingual Plane (OpenType 1.9, cmap). The fonts are
+// our own, so what they hold is trusted.
+func characters(font []byte) []rune {
+	be := binary.BigEndian
+	var cmap []byte
+	for i := range int(be.Uint16(font[4:])) {
+		if entry := font[12+16*i:]; string(entry[:4]) == "cmap" {
+			cmap = font[be.Uint32(entry[8:]):]
+		}
+	}
+	for i := range int(be.Uint16(cmap[2:])) {
+		table := cmap[be.Uint32(cmap[4+8*i+4:]):]
+		if be.Uint16(table) != 4 {
+			continue
+		}
+		segments := int(be.Uint16(table[6:])) / 2
+		ends, starts := table[14:], table[16+2*segments:]
+		deltas, offsets := starts[2*segments:], starts[4*segments:]
+		var list []rune
+		for s := range segments {
+			first, last := be.Uint16(starts[2*s:]), be.Uint16(ends[2*s:])
+			for r := int(first); r <= int(last) && r < 0xffff; r++ {
+				glyph := uint16(r) + be.Uint16(deltas[2*s:])
+				if offset := int(be.Uint16(offsets[2*s:])); offset != 0 {
+					glyph = be.Uint16(offsets[2*s+offset+2*(r-int(first)):])
+				}
+				if glyph != 0 { // 0 is the picture of what is missing
+					list = append(list, rune(r))
+				}
+			}
+		}
+		return list
+	}
+	return nil
+}

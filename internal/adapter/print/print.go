@@ -1,0 +1,201 @@
+// Package print makes print forms: a password on a sheet of paper, as HTML, XML, PDF
+// or a Word document, all from one template.
+package print
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/template"
+	"unicode"
+	"unicode/utf8"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/fault"
+)
+
+// Printer makes print forms. The zero Printer prints in Russian with the template of
+// the program. It implements auth.Printer.
+type Printer struct {
+	language, title string
+	blocks          []block
+}
+
+var _ auth.Printer = Printer{}
+
+//go:embed templates/*.txt
+var builtin embed.FS
+
+// New returns a printer of a language, "ru" or "en", for an installation that calls
+// itself title. A file password-form.LANGUAGE.txt in own, which may be nil, takes the
+// place of the template of the program.
+//
+// A template is a list of lines: "title TEXT", "text TEXT", "field NAME LABEL =
+// VALUE", "secret NAME LABEL = VALUE". NAME is for programs that read the XML form;
+// TEXT and VALUE may name {{.Title}}, {{.DisplayName}}, {{.Login}}, {{.Password}} and
+// {{.Date}}. What is put in there is text, whatever it holds.
+func New(language, title string, own fs.FS) (Printer, error) {
+	file := "password-form." + language + ".txt"
+	text, err := builtin.ReadFile("templates/" + file)
+	if err != nil {
+		return Printer{}, fmt.Errorf("print: language %q: want ru or en", language)
+	}
+	if own != nil {
+		switch replaced, err := fs.ReadFile(own, file); {
+		case err == nil:
+			text = replaced
+		case !errors.Is(err, fs.ErrNotExist):
+			return Printer{}, fmt.Errorf("print: template %s: %w", file, err)
+		}
+	}
+	blocks, err := parse(file, string(text))
+	return Printer{language, title, blocks}, err
+}
+
+// values are what a template names.
+type values struct{ Title, DisplayName, Login, Password, Date string }
+
+// block is a line of a template.
+type block struct {
+	kind        string // "title", "text", "field", "secret"
+	name, label string // of a field or secret
+	text        *template.Template
+}
+
+// filled is a block with its values.
+type filled struct {
+	Kind, Name, Label, Text string
+}
+
+func parse(file, text string) ([]block, error) {
+	var blocks []block
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		wrong := func(why string) error { return fmt.Errorf("print: template %s, line %d: %s", file, i+1, why) }
+		kind, rest, _ := strings.Cut(line, " ")
+		b := block{kind: kind}
+		switch kind {
+		case "title", "text":
+		case "field", "secret":
+			var ok bool
+			b.name, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
+			if b.label, rest, ok = strings.Cut(rest, "="); !ok || !isName(b.name) {
+				return nil, wrong(kind + ": want NAME LABEL = VALUE, the name in lower-case letters")
+			}
+			b.label = strings.TrimSpace(b.label)
+		default:
+			return nil, wrong("want title, text, field or secret at its beginning")
+		}
+		var err error
+		if b.text, err = template.New(file).Parse(strings.TrimSpace(rest)); err == nil {
+			_, err = b.fill(values{})
+		}
+		if err != nil {
+			return nil, wrong("want text with {{.Title}}, {{.DisplayName}}, {{.Login}}, {{.Password}} or {{.Date}}: " + err.Error())
+		}
+		blocks = append(blocks, b)
+	}
+	if len(blocks) == 0 || blocks[0].kind != "title" {
+		return nil, fmt.Errorf("print: template %s: want a title first", file)
+	}
+	return blocks, nil
+}
+
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+func (b block) fill(v values) (filled, error) {
+	var text strings.Builder
+	err := b.text.Execute(&text, v)
+	return filled{b.kind, b.name, b.label, text.String()}, err
+}
+
+// formats are the forms: how each is made and what it is called.
+var formats = map[auth.PrintFormat]struct {
+	name, contentType string
+	render            func(p *page) ([]byte, error)
+}{
+	auth.HTML: {"password.html", "text/html; charset=utf-8", renderHTML},
+	auth.XML:  {"password.xml", "application/xml; charset=utf-8", renderXML},
+	auth.PDF:  {"password.pdf", "application/pdf", renderPDF},
+	// The type is the one of the specification's example.
+	auth.Word: {"password.docx", "application/msword", renderWord},
+}
+
+// page is a form to be rendered.
+type page struct {
+	Language string
+	Title    string
+	Blocks   []filled
+	form     auth.PasswordForm
+}
+
+// Print implements auth.Printer. Faults: invalid_parameters for an unknown format;
+// wrong_operation for a PDF with a login that its font cannot show.
+func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.PasswordForm) (auth.PrintedForm, error) {
+	f, ok := formats[format]
+	if !ok {
+		return auth.PrintedForm{}, fault.New(fault.InvalidParameters, "format: unknown, want Html, Xml, Pdf or Word")
+	}
+	if p.blocks == nil {
+		var err error
+		if p, err = New("ru", "Tamga", nil); err != nil {
+			return auth.PrintedForm{}, err
+		}
+	}
+	if form.Password != printable(form.Password) {
+		return auth.PrintedForm{}, errors.New("print: the password holds characters that paper does not show")
+	}
+	v := values{
+		Title: printable(p.title), DisplayName: printable(form.DisplayName), Login: printable(form.Login),
+		Password: form.Password, Date: form.At.UTC().Format("02.01.2006 15:04 UTC"),
+	}
+	out := &page{Language: p.language, form: form}
+	for _, b := range p.blocks {
+		line, err := b.fill(v)
+		if err != nil {
+			return auth.PrintedForm{}, fmt.Errorf("print: %w", err)
+		}
+		if line.Kind == "title" && out.Title == "" {
+			out.Title = line.Text
+		}
+		out.Blocks = append(out.Blocks, line)
+	}
+	content, err := f.render(out)
+	if err != nil {
+		return auth.PrintedForm{}, err
+	}
+	return auth.PrintedForm{Name: f.name, ContentType: f.contentType, Content: content}, nil
+}
+
+// maxValue bounds a value, in characters.
+const maxValue = 300
+
+// printable leaves of a value what paper shows: no line ends, no characters that are
+// not seen or turn the direction of reading, and no end to it.
+func printable(s string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n++; n > maxValue {
+			b.WriteRune('…')
+			break
+		}
+		switch {
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
+			b.WriteByte(' ')
+		case unicode.Is(unicode.Noncharacter_Code_Point, r):
+			b.WriteByte(' ') // XML has no place for some of them
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,292 @@
+package print
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/fault"
+	"tamga/internal/judge"
+)
+
+var form = auth.PasswordForm{
+	Login: "ivan.petrov", DisplayName: "Пётр Ильич «Ёж» O'Neil & Söhne № 1", Password: "Kx7m-Qr4t-Zw9p",
+	At: time.Date(2026, 11, 21, 12, 34, 56, 0, time.UTC),
+}
+
+// hostile is what people have tried to be called.
+var hostile = auth.PasswordForm{
+	Login:       `</dd><script>alert(1)</script>]]>&amp;<w:p>`,
+	DisplayName: "{{.Password}} =cmd|' /C calc'!A0 \u202egnp.exe\u2028\r\n\x00<img src=x onerror=alert(1)>\xff\ufffe",
+	Password:    `<>&"'{}\`, At: form.At,
+}
+
+func render(t *testing.T, p Printer, format auth.PrintFormat, f auth.PasswordForm) auth.PrintedForm {
+	t.Helper()
+	out, err := p.Print(t.Context(), format, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := p.Print(t.Context(), format, f)
+	if err != nil || !bytes.Equal(out.Content, again.Content) {
+		t.Errorf("%s: the same form gives other octets: %v", format, err)
+	}
+	return out
+}
+
+// want is what every format says of a form, as a reader of the form sees it.
+func want(f auth.PasswordForm) []string {
+	return []string{printable(f.DisplayName), printable(f.Login), f.Password, "21.11.2026 12:34 UTC"}
+}
+
+func TestFiles(t *testing.T) {
+	for format, w := range map[auth.PrintFormat][3]string{
+		auth.HTML: {"password.html", "text/html; charset=utf-8", "<!DOCTYPE html>"},
+		auth.XML:  {"password.xml", "application/xml; charset=utf-8", "<?xml "},
+		auth.PDF:  {"password.pdf", "application/pdf", "%PDF-"},
+		auth.Word: {"password.docx", "application/msword", "PK\x03\x04"},
+	} {
+		out := render(t, Printer{}, format, form)
+		if out.Name != w[0] || out.ContentType != w[1] || !bytes.HasPrefix(out.Content, []byte(w[2])) {
+			t.Errorf("%s: %s, %s, %.20q", format, out.Name, out.ContentType, out.Content)
+		}
+	}
+	_, err := Printer{}.Print(t.Context(), "Csv", form)
+	if !fault.Is(err, fault.InvalidParameters) {
+		t.Errorf("unknown format: %v", err)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	for _, f := range []auth.PasswordForm{form, hostile} {
+		content := render(t, Printer{}, auth.HTML, f).Content
+		root, err := html.Parse(bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		var walk func(n *html.Node)
+		walk = func(n *html.Node) {
+			if n.Type == html.ElementNode {
+				switch n.Data {
+				case "html", "head", "meta", "title", "style", "body", "h1", "p", "dl", "dt", "dd":
+				default:
+					t.Errorf("the form has an element %s", n.Data)
+				}
+				for _, a := range n.Attr {
+					if a.Key == "src" || a.Key == "href" || strings.HasPrefix(a.Key, "on") {
+						t.Errorf("the form has an attribute %s", a.Key)
+					}
+				}
+				if n.Data == "dd" {
+					values = append(values, n.FirstChild.Data)
+				}
+			}
+			for c := n.FirstChild; c != nil; c = c.NextSibling {
+				walk(c)
+			}
+		}
+		walk(root)
+		if d := cmp.Diff(want(f), values); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+func TestXML(t *testing.T) {
+	lint := judge.XMLLint(t)
+	for _, f := range []auth.PasswordForm{form, hostile} {
+		content := render(t, Printer{}, auth.XML, f).Content
+		if !lint.Accepts(content)[0] {
+			t.Errorf("xmllint refuses:\n%s", content)
+		}
+		var read xmlForm
+		if err := xml.Unmarshal(content, &read); err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for _, field := range read.Fields {
+			values = append(values, field.Value)
+			if field.Secret != (field.Name == "password") || field.Label == "" {
+				t.Errorf("%+v", field)
+			}
+		}
+		if d := cmp.Diff(want(f), values); d != "" {
+			t.Error(d)
+		}
+		if read.Title != "Пароль пользователя" || read.Lang != "ru" || len(read.Texts) != 2 {
+			t.Errorf("%+v", read)
+		}
+	}
+}
+
+func TestPDF(t *testing.T) {
+	viewers := judge.PDFViewers(t)
+	long := form
+	long.DisplayName = strings.Repeat("Щ", 255)
+	long.Login = strings.Repeat("w@", 64)
+	for _, f := range []auth.PasswordForm{form, hostile, long} {
+		content := render(t, Printer{}, auth.PDF, f).Content
+		// Lines that were broken are joined: a long name goes on where it can.
+		text := strings.Join(strings.Fields(viewers.Text(content)), "")
+		for _, w := range want(f) {
+			w = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+				if !covered()[r] {
+					return missing
+				}
+				return r
+			}, w)), "")
+			if !strings.Contains(text, w) {
+				t.Errorf("the PDF does not say %q but\n%s", w, text)
+			}
+		}
+		for _, line := range strings.Split(strings.TrimSpace(viewers.Fonts(content)), "\n")[2:] {
+			// Columns emb, sub (which goes by the font's name) and uni.
+			if columns := strings.Fields(line[strings.Index(line, "Identity-H")+len("Identity-H"):]); columns[0] != "yes" || columns[2] != "yes" {
+				t.Errorf("a font is not embedded or its text cannot be read: %s", line)
+			}
+		}
+	}
+	chinese := form
+	chinese.DisplayName = "李雷 😀"
+	if text := viewers.Text(render(t, Printer{}, auth.PDF, chinese).Content); !strings.Contains(text, "□□ □") {
+		t.Errorf("what the font lacks is not told:\n%s", text)
+	}
+	chinese.Login = "李雷"
+	if _, err := (Printer{}).Print(t.Context(), auth.PDF, chinese); !fault.Is(err, fault.WrongOperation) {
+		t.Errorf("a login that cannot be shown: %v", err)
+	}
+	// Every letter of the Russian alphabet, and what passwords are made of, is there.
+	for _, r := range "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдеёжзийклмнопрстуфхцчшщъыьэюя№«»—" + "!\"#$%&'()*+,-./0123456789:;<=>?@ABCXYZ[\\]^_`abcxyz{|}~" {
+		if !covered()[r] {
+			t.Errorf("the fonts lack %c", r)
+		}
+	}
+}
+
+func TestWord(t *testing.T) {
+	lint := judge.XMLLint(t)
+	forms := []auth.PasswordForm{form, hostile}
+	contents := make([][]byte, len(forms))
+	for i, f := range forms {
+		contents[i] = render(t, Printer{}, auth.Word, f).Content
+		archive, err := zip.NewReader(bytes.NewReader(contents[i]), int64(len(contents[i])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.File {
+			r, err := file.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := io.ReadAll(r)
+			if err != nil || !lint.Accepts(part)[0] {
+				t.Errorf("%s is no XML: %v", file.Name, err)
+			}
+		}
+	}
+	for i, text := range judge.WordTexts(t, contents...) {
+		for _, w := range want(forms[i]) {
+			if !strings.Contains(text, "\n"+w+"\n") {
+				t.Errorf("LibreOffice reads\n%s\nwithout the line %q", text, w)
+			}
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	own := func(text string) fstest.MapFS {
+		return fstest.MapFS{"password-form.en.txt": {Data: []byte(text)}}
+	}
+	p, err := New("en", "Tamga <1>", own("title A sheet of {{.Title}}\nsecret pw Word = {{.Password}} {{.Login}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(render(t, p, auth.XML, hostile).Content)
+	if !strings.Contains(text, "<title>A sheet of Tamga &lt;1&gt;</title>") || strings.Contains(text, "Пароль") {
+		t.Error(text)
+	}
+	for name, text := range map[string]string{
+		"title":  "text x",
+		"line 2": "title x\nfield Name no equals sign",
+		"line 3": "title x\n\nsecret pw L = {{.PIN}}",
+		"line 1": "heading x",
+	} {
+		if _, err := New("en", "", own(text)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v, want one about %s", text, err, name)
+		}
+	}
+	if _, err := New("de", "", nil); err == nil {
+		t.Error("an unknown language was taken")
+	}
+	if _, err := New("en", "", nil); err != nil {
+		t.Error(err)
+	}
+	bad := form
+	bad.Password = "a\nb"
+	if _, err := p.Print(t.Context(), auth.XML, bad); err == nil || strings.Contains(err.Error(), "a\nb") {
+		t.Errorf("a password that paper does not show: %v", err)
+	}
+}
+
+// Whatever is drawn, the library that draws sees only what its fonts have; here it
+// sees some of everything.
+func TestPDFOfAnything(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		f := form
+		var name []rune
+		for range random.IntN(400) {
+			name = append(name, rune(random.IntN([]int{0x80, 0x530, 0x3000, 0x110000}[random.IntN(4)])))
+		}
+		f.DisplayName = string(name)
+		f.Login = shown(printable(f.DisplayName))
+		if out, err := (Printer{}).Print(t.Context(), auth.PDF, f); err != nil || !bytes.HasSuffix(bytes.TrimSpace(out.Content), []byte("%%EOF")) {
+			t.Errorf("%q: %v", f.DisplayName, err)
+		}
+	}
+}
+
+// FuzzPrint prints whatever people are called. The PDF is too slow for it.
+func FuzzPrint(f *testing.F) {
+	f.Add(form.Login, form.DisplayName)
+	f.Add(hostile.Login, hostile.DisplayName)
+	f.Add("a", "\uffff\U0001ffff\u0000\u0007")
+	f.Fuzz(func(t *testing.T, login, name string) {
+		in := form
+		in.Login, in.DisplayName = login, name
+		for _, format := range []auth.PrintFormat{auth.HTML, auth.XML, auth.Word} {
+			out, err := Printer{}.Print(t.Context(), format, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if format == auth.XML {
+				if err := xml.Unmarshal(out.Content, new(xmlForm)); err != nil {
+					t.Fatalf("%v in\n%s", err, out.Content)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkPrint(b *testing.B) {
+	for format := range formats {
+		b.Run(string(format), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := (Printer{}).Print(b.Context(), format, form); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,338 @@
+package sms
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"tamga/internal/domain/notify"
+)
+
+// GatewayConfig is the template of the request that a gateway wants.
+//
+// Values of Query and Form, texts inside JSON, and values of Headers may name
+// {{.To}} (digits; write +{{.To}} for a plus), {{.ID}} (the same at every
+// attempt), {{.Secret}}, and, except in Headers, {{.Text}}. Each value is put in
+// where it stands and encoded for that place afterwards, so that no text of a
+// message becomes a parameter of the request.
+type GatewayConfig struct {
+	URL     string            // http or https, without what Query says
+	Method  string            // GET or POST; "": POST with Form or JSON, otherwise GET
+	Query   map[string]string // parameters of the address
+	Form    map[string]string // body application/x-www-form-urlencoded
+	JSON    string            // body application/json; not beside Form
+	Headers map[string]string
+	User    string // of HTTP Basic, with Secret as its password; "": none
+	Secret  string
+	// Success is a regular expression that the answer's body matches when the
+	// message was taken; "": every answer 200 to 299 says so.
+	Success string
+	Roots   *x509.CertPool // that the certificate leads to; nil: those of the system
+	Timeout time.Duration  // of one message; 0 is 15 s
+}
+
+// maxAnswer is how much of an answer is read, in octets.
+const maxAnswer = 64 << 10
+
+// Gateway sends by HTTP.
+type Gateway struct {
+	config  GatewayConfig
+	url     *url.URL
+	query   map[string]*template.Template
+	form    map[string]*template.Template
+	headers map[string]*template.Template
+	body    any // JSON with *template.Template for its texts; nil for none
+	success *regexp.Regexp
+	client  *http.Client
+}
+
+// values are what templates name.
+type values struct{ To, ID, Secret, Text string }
+
+// headerValues are what templates of headers name: a text has lines, a header has
+// one.
+type headerValues struct{ To, ID, Secret string }
+
+// NewGateway checks the configuration, the templates included, and connects to
+// nothing.
+func NewGateway(c GatewayConfig) (*Gateway, error) {
+	g := &Gateway{config: c}
+	var faults []error
+	note := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		note(errors.New("sms: url: want http:// or https:// and a host, and no password in it"))
+	}
+	g.url = u
+	if g.config.Method == "" {
+		g.config.Method = http.MethodGet
+		if c.JSON != "" || len(c.Form) > 0 {
+			g.config.Method = http.MethodPost
+		}
+	}
+	if g.config.Method != http.MethodGet && g.config.Method != http.MethodPost {
+		note(errors.New("sms: method: want GET or POST"))
+	}
+	if c.JSON != "" && len(c.Form) > 0 {
+		note(errors.New("sms: json and form: want one of them"))
+	}
+	if (c.JSON != "" || len(c.Form) > 0) && g.config.Method == http.MethodGet {
+		note(errors.New("sms: method: a body wants POST"))
+	}
+	try := values{"70000000000", "id", "secret", "text"}
+	g.query, err = templates("query", c.Query, try)
+	note(err)
+	g.form, err = templates("form", c.Form, try)
+	note(err)
+	g.headers, err = templates("headers", c.Headers, headerValues{try.To, try.ID, try.Secret})
+	note(err)
+	if c.JSON != "" {
+		g.body, err = jsonTemplate(c.JSON, try)
+		note(err)
+	}
+	if c.Success != "" {
+		if g.success, err = regexp.Compile(c.Success); err != nil {
+			note(fmt.Errorf("sms: success: %w", err))
+		}
+	}
+	if c.Timeout == 0 {
+		g.config.Timeout = 15 * time.Second
+	}
+	g.client = &http.Client{
+		// Our own transport: the environment is not asked for a proxy, and an answer
+		// cannot send the message and the secret to another address.
+		Transport: &http.Transport{
+			TLSClientConfig:        &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+			MaxResponseHeaderBytes: maxAnswer,
+			MaxConnsPerHost:        16,
+			IdleConnTimeout:        time.Minute,
+			ForceAttemptHTTP2:      true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return g, errors.Join(faults...)
+}
+
+// templates parses and tries values.
+func templates(what string, texts map[string]string, try any) (map[string]*template.Template, error) {
+	parsed := map[string]*template.Template{}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		t, err := parse(what+"."+name, texts[name], try)
+		if err != nil {
+			return nil, err
+		}
+		parsed[name] = t
+	}
+	return parsed, nil
+}
+
+func parse(what, text string, try any) (*template.Template, error) {
+	t, err := template.New(what).Parse(text)
+	if err == nil {
+		err = t.Execute(io.Discard, try)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sms: %s: want text with {{.To}}, {{.Text}}, {{.ID}}, {{.Secret}}: %w", what, err)
+	}
+	return t, nil
+}
+
+// jsonTemplate parses JSON and makes templates of its texts.
+func jsonTemplate(text string, try values) (any, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("sms: json: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("sms: json: want one value")
+	}
+	return mapTexts(v, func(s string) (any, error) { return parse("json", s, try) })
+}
+
+// mapTexts replaces the texts of a JSON value; names of members stay.
+func mapTexts(v any, replace func(string) (any, error)) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		return replace(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			if out[i], err = mapTexts(v[i], replace); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name := range v {
+			if out[name], err = mapTexts(v[name], replace); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// fill puts values into the templates of a JSON value.
+func fill(v any, data values) (any, error) {
+	switch v := v.(type) {
+	case *template.Template:
+		var b strings.Builder
+		err := v.Execute(&b, data)
+		return b.String(), err
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = fill(v[i], data); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name := range v {
+			var err error
+			if out[name], err = fill(v[name], data); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+func fillAll(texts map[string]*template.Template, data any) (url.Values, error) {
+	out := url.Values{}
+	for name, t := range texts {
+		var b strings.Builder
+		if err := t.Execute(&b, data); err != nil {
+			return nil, fmt.Errorf("sms: %s cannot be filled in", t.Name())
+		}
+		out.Set(name, b.String())
+	}
+	return out, nil
+}
+
+// Channel implements notify.Notifier.
+func (g *Gateway) Channel() notify.Channel { return notify.SMS }
+
+// Send implements notify.Notifier. Answers 400, 404 and 422 are permanent, as is 413:
+// the gateway understood and does not want this message. All else may be mended.
+func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
+	if !isNumber(m.To) {
+		return errNoNumber
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	request, err := g.request(ctx, m)
+	if err != nil {
+		return err
+	}
+	answer, err := g.client.Do(request)
+	if err != nil {
+		// The error of the client quotes the address, which may hold the text.
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err
+		}
+		return fmt.Errorf("sms: the gateway does not answer: %w", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	switch {
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
+		err := fmt.Errorf("sms: the gateway answers %d", answer.StatusCode)
+		switch answer.StatusCode {
+		case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			err = notify.Permanent(err)
+		}
+		return err
+	case g.success == nil:
+		return nil // what broke off after the status changes nothing
+	case err != nil:
+		return errors.New("sms: the answer of the gateway broke off")
+	case !g.success.Match(text):
+		return fmt.Errorf("sms: the gateway answers %d, and its text does not say that the message was taken", answer.StatusCode)
+	}
+	return nil
+}
+
+func (g *Gateway) request(ctx context.Context, m notify.Message) (*http.Request, error) {
+	data := values{m.To, m.ID, g.config.Secret, m.Text}
+	query, err := fillAll(g.query, data)
+	if err != nil {
+		return nil, err
+	}
+	address := *g.url
+	if len(query) > 0 {
+		if address.RawQuery != "" {
+			address.RawQuery += "&"
+		}
+		address.RawQuery += query.Encode()
+	}
+	var body []byte
+	kind := ""
+	switch {
+	case g.body != nil:
+		filled, err := fill(g.body, data)
+		if err != nil {
+			return nil, errors.New("sms: json cannot be filled in")
+		}
+		if body, err = json.Marshal(filled); err != nil {
+			return nil, errors.New("sms: json cannot be filled in")
+		}
+		kind = "application/json"
+	case len(g.form) > 0:
+		form, err := fillAll(g.form, data)
+		if err != nil {
+			return nil, err
+		}
+		body, kind = []byte(form.Encode()), "application/x-www-form-urlencoded"
+	}
+	request, err := http.NewRequestWithContext(ctx, g.config.Method, address.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("sms: url: no request can be made of it")
+	}
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
+	}
+	headers, err := fillAll(g.headers, headerValues{data.To, data.ID, data.Secret})
+	if err != nil {
+		return nil, err
+	}
+	for name := range headers {
+		request.Header.Set(name, headers.Get(name))
+	}
+	if g.config.User != "" {
+		request.SetBasicAuth(g.config.User, g.config.Secret)
+	}
+	return request, nil
+}
+
+// Close gives up idle connections.
+func (g *Gateway) Close() error {
+	g.client.CloseIdleConnections()
+	return nil
+}

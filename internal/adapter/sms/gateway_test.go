@@ -1,0 +1,230 @@
+package sms
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/domain/notify"
+	"tamga/internal/judge"
+)
+
+var short = notify.Message{ID: "11111111-2222-4333-8444-555555555555", Channel: notify.SMS, To: "79261234567", Text: "Код 123456 & \"=#\\\n{{.Secret}}"}
+
+// request is what a gateway saw.
+type request struct {
+	Method, Path, Kind, User, Password, Key string
+	Query, Form                             url.Values
+	JSON                                    any
+}
+
+// gateway answers with a status and a text and keeps the last request.
+func gateway(t *testing.T, status int, text string) (address string, last func() request) {
+	t.Helper()
+	requests := make(chan request, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		q := request{Method: r.Method, Path: r.URL.Path, Kind: r.Header.Get("Content-Type"), Key: r.Header.Get("X-Key"), Query: r.URL.Query()}
+		q.User, q.Password, _ = r.BasicAuth()
+		switch q.Kind {
+		case "application/json":
+			if err := json.Unmarshal(body, &q.JSON); err != nil {
+				t.Error(err)
+			}
+		case "application/x-www-form-urlencoded":
+			if q.Form, err = url.ParseQuery(string(body)); err != nil {
+				t.Error(err)
+			}
+		}
+		requests <- q
+		w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
+		w.WriteHeader(status)
+		io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() request {
+		t.Helper()
+		select {
+		case q := <-requests:
+			return q
+		default:
+			t.Fatal("no request arrived")
+			return request{}
+		}
+	}
+}
+
+// What a text holds stays a value, wherever it is put: every place is compared as
+// the other side reads it.
+func TestGatewayTemplates(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config GatewayConfig
+		want   request
+	}{
+		{"Query", GatewayConfig{Query: map[string]string{"phone": "+{{.To}}", "mes": "{{.Text}}", "charset": "utf-8"}},
+			request{Method: "GET", Path: "/send", Query: url.Values{"phone": {"+79261234567"}, "mes": {short.Text}, "charset": {"utf-8"}, "fixed": {"1"}}}},
+		{"Form", GatewayConfig{Form: map[string]string{"to": "{{.To}}", "text": "{{.Text}}", "psw": "{{.Secret}}", "id": "{{.ID}}"}, Secret: "s&=e"},
+			request{Method: "POST", Path: "/send", Query: url.Values{"fixed": {"1"}}, Kind: "application/x-www-form-urlencoded",
+				Form: url.Values{"to": {"79261234567"}, "text": {short.Text}, "psw": {"s&=e"}, "id": {short.ID}}}},
+		{"JSON", GatewayConfig{JSON: `{"messages":[{"to":"+{{.To}}","body":{"text":"{{.Text}}"},"n":1.50,"flash":false,"x":null}]}`, Headers: map[string]string{"X-Key": "Key {{.Secret}}"}, Secret: "k"},
+			request{Method: "POST", Path: "/send", Query: url.Values{"fixed": {"1"}}, Kind: "application/json", Key: "Key k",
+				JSON: map[string]any{"messages": []any{map[string]any{"to": "+79261234567", "body": map[string]any{"text": short.Text}, "n": 1.5, "flash": false, "x": nil}}}}},
+		{"Basic", GatewayConfig{Form: map[string]string{"t": "{{.Text}}"}, User: "tamga", Secret: "p:w"},
+			request{Method: "POST", Path: "/send", Query: url.Values{"fixed": {"1"}}, Kind: "application/x-www-form-urlencoded", User: "tamga", Password: "p:w", Form: url.Values{"t": {short.Text}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, last := gateway(t, http.StatusOK, "")
+			c.config.URL = address + "/send?fixed=1"
+			g, err := NewGateway(c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			if err := g.Send(t.Context(), short); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, last()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestGatewayAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		status    int
+		text      string
+		success   string
+		want      string // "" is a success
+		permanent bool
+	}{
+		{"OK", 200, "anything", "", "", false},
+		{"Accepted", 202, "", "", "", false},
+		{"SaysSo", 200, `{"status":"OK"}`, `"status":\s*"OK"`, "", false},
+		{"SaysOtherwise", 200, `{"status":"ERROR","text":"Код 123456"}`, `"status":\s*"OK"`, "does not say", false},
+		{"NoEnd", 200, strings.Repeat("x", 4*maxAnswer) + "OK", "OK", "does not say", false},
+		{"BadRequest", 400, "Код 123456", "", "400", true},
+		{"Unprocessable", 422, "", "", "422", true},
+		{"Unauthorized", 401, "", "", "401", false},
+		{"TooMany", 429, "", "", "429", false},
+		{"Broken", 500, "Код 123456", "", "500", false},
+		{"Redirect", 302, "", "", "302", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, last := gateway(t, c.status, c.text)
+			g, err := NewGateway(GatewayConfig{URL: address, Query: map[string]string{"text": "{{.Text}}", "key": "{{.Secret}}"}, Secret: "top secret", Success: c.success})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			err = g.Send(t.Context(), short)
+			last()
+			if (err == nil) != (c.want == "") || notify.IsPermanent(err) != c.permanent || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q, permanent %t", err, c.want, c.permanent)
+			}
+			noSecrets(t, err)
+		})
+	}
+}
+
+// An address that holds the text and the secret is in no error.
+func TestGatewayUnreachable(t *testing.T) {
+	g, err := NewGateway(GatewayConfig{URL: "http://127.0.0.1:1/", Query: map[string]string{"text": "{{.Text}}", "key": "{{.Secret}}"}, Secret: "top secret", Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	err = g.Send(t.Context(), short)
+	if err == nil || notify.IsPermanent(err) {
+		t.Errorf("%v, want a temporary error", err)
+	}
+	noSecrets(t, err)
+	m := short
+	m.To = "7926123456&admin=1"
+	if err := g.Send(t.Context(), m); !notify.IsPermanent(err) {
+		t.Errorf("hostile number: %v, want a permanent error", err)
+	}
+}
+
+func noSecrets(t *testing.T, err error) {
+	t.Helper()
+	for _, secret := range []string{"123456", "top", "secret1"} {
+		if err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("the error holds a secret: %v", err)
+		}
+	}
+}
+
+func TestNewGateway(t *testing.T) {
+	good := GatewayConfig{URL: "https://gateway.example/send", Form: map[string]string{"to": "{{.To}}", "text": "{{.Text}}"}}
+	if _, err := NewGateway(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*GatewayConfig){
+		"url":       func(c *GatewayConfig) { c.URL = "ftp://gateway.example/" },
+		"password":  func(c *GatewayConfig) { c.URL = "https://u:p@gateway.example/" },
+		"method":    func(c *GatewayConfig) { c.Method = "PUT" },
+		"body":      func(c *GatewayConfig) { c.Method = "GET" },
+		"json and":  func(c *GatewayConfig) { c.JSON = "{}" },
+		"form.to":   func(c *GatewayConfig) { c.Form["to"] = "{{.Number}}" },
+		"form.x":    func(c *GatewayConfig) { c.Form["x"] = "{{" },
+		"headers":   func(c *GatewayConfig) { c.Headers = map[string]string{"X-Text": "{{.Text}}"} },
+		"one value": func(c *GatewayConfig) { c.Form, c.JSON = nil, "{} {}" },
+		"success":   func(c *GatewayConfig) { c.Success = "(" },
+	} {
+		c := good
+		c.Form = maps.Clone(good.Form)
+		change(&c)
+		if _, err := NewGateway(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want one about it", name, err)
+		}
+	}
+}
+
+// A gateway that others wrote takes what the template makes and hands it to a message
+// centre as it was meant.
+func TestKannel(t *testing.T) {
+	centre := judge.SMPPCentre(t, nil)
+	g, err := NewGateway(GatewayConfig{
+		URL: judge.Kannel(t, centre),
+		Query: map[string]string{
+			"username": "tamga", "password": "{{.Secret}}", "from": "Tamga", "to": "+{{.To}}",
+			"text": "{{.Text}}", "charset": "utf-8", "coding": "2",
+		},
+		Secret: judge.KannelPassword, Success: "^(0: Accepted|3: Queued)",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	m := short
+	m.Text = "Код 123456 & username=root\nДействует 5 мин. +7%20#"
+	if err := g.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := centre.Next(); got.Text != m.Text || strings.TrimPrefix(got.To, "+") != m.To || got.From != "Tamga" || got.Coding != codingUCS2 {
+		t.Errorf("%+v", got)
+	}
+	centre.Receipt()
+	wrong, err := NewGateway(GatewayConfig{URL: g.config.URL, Query: map[string]string{"username": "tamga", "password": "x", "to": "{{.To}}", "text": "{{.Text}}"}, Success: "^0: Accepted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	if err := wrong.Send(t.Context(), m); err == nil || notify.IsPermanent(err) || !strings.Contains(err.Error(), "403") {
+		t.Errorf("a wrong password: %v, want a temporary error with 403", err)
+	}
+}

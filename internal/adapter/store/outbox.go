@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/notify"
+)
+
+// Outbox satisfies notify.Store.
+type Outbox struct{ *DB }
+
+var _ notify.Store = Outbox{}
+
+const messageColumns = "message_id, channel, recipient, subject, user_id, actor, sealed, state, attempts, error, created_at, due_at, expires_at, done_at"
+
+func scanMessage(r row) (m notify.Record, err error) {
+	err = r.Scan(&m.ID, &m.Channel, &m.To, &m.Subject, &m.UserID, &m.Actor, &m.Sealed, &m.State, &m.Attempts, &m.Error,
+		(*timeField)(&m.CreatedAt), (*timeField)(&m.DueAt), (*timeField)(&m.ExpiresAt), (*timeField)(&m.DoneAt))
+	return m, err
+}
+
+// lane names the recipient whatever the letter case of an address.
+func lane(m notify.Record) string { return string(m.Channel) + " " + strings.ToLower(m.To) }
+
+// AddMessage implements notify.Store.
+func (s Outbox) AddMessage(ctx context.Context, m notify.Record) error {
+	_, err := s.exec(ctx, `INSERT INTO outbox (message_id, channel, lane, recipient, subject, user_id, actor, sealed,
+			state, attempts, error, lease, leased_until, created_at, due_at, expires_at, done_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, '', '', 0, $10, $11, $12, 0)`,
+		m.ID, string(m.Channel), lane(m), m.To, m.Subject, m.UserID, m.Actor, m.Sealed,
+		string(m.State), millis(m.CreatedAt), millis(m.DueAt), millis(m.ExpiresAt))
+	return err
+}
+
+// claimable says which messages may be tried: $1 is the channel, $2 now. A message
+// whose lease ran out is one of a process that died. The smallest number of a lane
+// is one look into an index whatever the planner believes of the table, which is
+// empty one minute and full the next.
+const claimable = `o.channel = $1 AND o.state = 'pending' AND o.due_at <= $2 AND o.leased_until <= $2
+	AND o.id = (SELECT MIN(e.id) FROM outbox e WHERE e.lane = o.lane AND e.state = 'pending')`
+
+// ClaimMessages implements notify.Store. Nearly always there is nothing to claim, so
+// it reads before it writes. The conditions of the change decide: of two processes
+// that read the same messages one gets each.
+func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease string, now, until time.Time, limit int) (claimed []notify.Record, err error) {
+	ids, err := all(ctx, s.DB, scalar[int64], "SELECT o.id FROM outbox o WHERE "+claimable+" ORDER BY o.id LIMIT $3", string(channel), millis(now), limit)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	args := []any{lease, millis(until), millis(now)}
+	marks := make([]string, len(ids))
+	for i, id := range ids {
+		args = append(args, id)
+		marks[i] = fmt.Sprintf("$%d", len(args))
+	}
+	err = s.committer.Do(ctx, func(ctx context.Context) error {
+		claimed, err = all(ctx, s.DB, scanMessage, `UPDATE outbox SET lease = $1, leased_until = $2, attempts = attempts + 1
+			WHERE state = 'pending' AND due_at <= $3 AND leased_until <= $3 AND id IN (`+strings.Join(marks, ", ")+`)
+			RETURNING `+messageColumns, args...)
+		return err
+	})
+	return claimed, err
+}
+
+// FinishMessage implements notify.Store.
+func (s Outbox) FinishMessage(ctx context.Context, id, lease string, e notify.Ending) (bool, error) {
+	doneAt := e.At
+	if e.State == notify.Pending {
+		doneAt = time.Time{}
+	}
+	n, err := s.exec(ctx, `UPDATE outbox SET state = $3, error = $4, lease = '', leased_until = 0, done_at = $5,
+			due_at = CASE WHEN CAST($6 AS BIGINT) = 0 THEN due_at ELSE CAST($6 AS BIGINT) END,
+			sealed = CASE WHEN CAST($7 AS BOOLEAN) THEN $8 ELSE sealed END
+		WHERE message_id = $1 AND lease = $2 AND state = 'pending'`,
+		id, lease, string(e.State), e.Error, millis(doneAt), millis(e.DueAt), e.Wipe, []byte{})
+	return n == 1, err
+}
+
+// Undelivered implements notify.Store.
+func (s Outbox) Undelivered(ctx context.Context, channel notify.Channel, now time.Time) (bool, error) {
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT o.id FROM outbox o WHERE o.channel = $1 AND o.state = 'pending' AND (o.leased_until > $2 OR "+claimable+") LIMIT 1",
+		string(channel), millis(now))
+	return found, err
+}
+
+// Message implements notify.Store.
+func (s Outbox) Message(ctx context.Context, id string) (notify.Record, error) {
+	m, found, err := one(ctx, s.DB, scanMessage, "SELECT "+messageColumns+" FROM outbox WHERE message_id = $1", id)
+	if err == nil && !found {
+		err = notify.ErrNotFound
+	}
+	return m, err
+}
+
+// Messages implements notify.Store.
+func (s Outbox) Messages(ctx context.Context, q notify.MessageQuery) ([]notify.Record, error) {
+	query, args := "SELECT "+messageColumns+" FROM outbox", []any{q.Limit}
+	switch {
+	case q.State != "" && q.UserID != "":
+		query += " WHERE state = $2 AND user_id = $3"
+		args = append(args, string(q.State), q.UserID)
+	case q.State != "":
+		query += " WHERE state = $2"
+		args = append(args, string(q.State))
+	case q.UserID != "":
+		query += " WHERE user_id = $2"
+		args = append(args, q.UserID)
+	}
+	return all(ctx, s.DB, scanMessage, query+" ORDER BY id DESC LIMIT $1", args...)
+}
+
+// ReviveMessage implements notify.Store.
+func (s Outbox) ReviveMessage(ctx context.Context, id string, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE outbox SET state = 'pending', attempts = 0, error = '', due_at = $2, done_at = 0, lease = '', leased_until = 0
+		WHERE message_id = $1 AND state = 'dead' AND expires_at > $2 AND length(sealed) > 0`, id, millis(now))
+	return n == 1, err
+}
+
+// SweepMessages implements notify.Store.
+func (s Outbox) SweepMessages(ctx context.Context, now, doneBefore time.Time) error {
+	for _, sweep := range []struct {
+		query string
+		args  []any
+	}{
+		// Of a channel that is no longer configured: nobody else would give them up.
+		{`UPDATE outbox SET state = 'dead', error = 'not delivered in its time', done_at = $1, sealed = $3 WHERE id IN
+			(SELECT id FROM outbox WHERE state = 'pending' AND expires_at <= $1 AND leased_until <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion, []byte{}}},
+		{`UPDATE outbox SET sealed = $3 WHERE id IN
+			(SELECT id FROM outbox WHERE state = 'dead' AND expires_at <= $1 AND length(sealed) > 0 LIMIT $2)`,
+			[]any{millis(now), sweepPortion, []byte{}}},
+		{`DELETE FROM outbox WHERE id IN
+			(SELECT id FROM outbox WHERE done_at <> 0 AND done_at <= $1 LIMIT $2)`,
+			[]any{millis(doneBefore), sweepPortion}},
+	} {
+		for n := int64(sweepPortion); n == sweepPortion; {
+			var err error
+			if n, err = s.exec(ctx, sweep.query, sweep.args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// SpendBudget implements notify.Store.
+func (s Outbox) SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO message_budgets AS b (name, messages, window_from) VALUES ($1, 1, $2)
+		ON CONFLICT (name) DO UPDATE SET
+			messages = CASE WHEN b.window_from <= $3 THEN 1 ELSE b.messages + 1 END,
+			window_from = CASE WHEN b.window_from <= $3 THEN excluded.window_from ELSE b.window_from END
+		WHERE b.window_from <= $3 OR b.messages < $4`,
+		key, millis(now), millis(now.Add(-window)), limit)
+	return n == 1, err
+}
+
+// SweepBudgets implements notify.Store.
+func (s Outbox) SweepBudgets(ctx context.Context, windowFromBefore time.Time) error {
+	for n := int64(sweepPortion); n == sweepPortion; {
+		var err error
+		if n, err = s.exec(ctx, "DELETE FROM message_budgets WHERE name IN (SELECT name FROM message_budgets WHERE window_from <= $1 LIMIT $2)",
+			millis(windowFromBefore), sweepPortion); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package contact
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Settings of the book.
+type Settings struct {
+	// Unique makes a contact one user's alone whatever its roles. Otherwise only
+	// primary contacts are, since they are identifiers.
+	Unique bool
+	Codes  CodeSettings
+}
+
+// DefaultSettings are the values of the interface family and our own choice.
+func DefaultSettings() Settings {
+	return Settings{Codes: CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second}}
+}
+
+// Deps are what a Book works with.
+type Deps struct {
+	Store   Store
+	Reach   Reach
+	Methods Methods
+	Notices Notices
+	Vault   notify.Sealer
+	Now     func() time.Time
+	Rand    io.Reader // of codes; safe for concurrent use
+}
+
+// Book keeps the contacts of all users. Operations that name who act for an
+// operator and fail with user_not_found for users out of reach; a value that is
+// none fails with invalid_phone or invalid_email, and so does a contact that the
+// user does not have.
+type Book struct {
+	settings Settings
+	deps     Deps
+	codes    *Codes
+}
+
+// New checks the settings.
+func New(s Settings, d Deps) (*Book, error) {
+	codes, err := NewCodes(s.Codes, d.Store, d.Vault, d.Now, d.Rand)
+	if err != nil {
+		return nil, err
+	}
+	return &Book{settings: s, deps: d, codes: codes}, nil
+}
+
+// List returns the contacts of one kind, the oldest first.
+func (b *Book) List(ctx context.Context, who audit.Principal, userID string, kind Kind) (list []Contact, err error) {
+	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+		list, err = b.deps.Store.Contacts(ctx, userID, kind.Type)
+		return err
+	})
+	return list, err
+}
+
+// Add gives a user a contact without roles. Faults: duplicate_phone or
+// duplicate_email when the user has it already or, where contacts are unique,
+// anybody has it; wrong_operation above MaxContacts.
+func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (c Contact, err error) {
+	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+		if c, err = b.add(ctx, userID, kind, value, false); err != nil {
+			return err
+		}
+		return b.changed(ctx, who, userID)
+	})
+	return c, err
+}
+
+// add adds a contact, inside a transaction.
+func (b *Book) add(ctx context.Context, userID string, kind Kind, value string, primary bool) (Contact, error) {
+	shown, normal, err := kind.normal(value)
+	if err != nil {
+		return Contact{}, err
+	}
+	have, err := b.deps.Store.Contacts(ctx, userID, kind.Type)
+	if err != nil {
+		return Contact{}, err
+	}
+	if len(have) >= MaxContacts {
+		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, more are not kept", MaxContacts)
+	}
+	c := Contact{UserID: userID, Type: kind.Type, Value: shown, Primary: primary, CreatedAt: b.now()}
+	added, err := b.deps.Store.AddContact(ctx, c, normal, b.settings.Unique)
+	if err == nil && !added {
+		err = fault.New(kind.Taken, "the contact is taken: by this user, or by another where it has to be unique")
+	}
+	return c, err
+}
+
+// IsUnique predicts whether a value may become the identifier of a user: whether
+// Register, SetPrimary and SetMain will take it. The fault is invalid_phone or
+// invalid_email. It tells nothing of who has it.
+func (b *Book) IsUnique(ctx context.Context, value string) (Unique, error) {
+	kind := KindOf(value)
+	normal, err := kind.Normal(value)
+	if err != nil {
+		return Unique{}, err
+	}
+	taken := false
+	if b.settings.Unique {
+		taken, err = b.deps.Store.HasContact(ctx, kind.Type, normal)
+	} else {
+		var owner string
+		owner, err = b.deps.Store.PrimaryOwner(ctx, kind.Type, normal)
+		taken = owner != ""
+	}
+	return Unique{Data: value, IsUnique: !taken, Required: true}, err
+}
+
+// Confirm says on the operator's word that the user has the contact.
+func (b *Book) Confirm(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (Contact, error) {
+	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
+		return b.deps.Store.ConfirmContact(ctx, userID, kind.Type, normal)
+	})
+}
+
+// purposeContact is the purpose of codes that confirm a contact.
+const purposeContact = "contact"
+
+// RequireConfirmation sends a code to the contact. A former code is of no use from
+// then on. Faults: too_many_requests before the resend time is over or when a
+// budget is used up; wrong_operation when the channel is not configured.
+func (b *Book) RequireConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
+	return b.within(ctx, who, userID, func(ctx context.Context) error {
+		c, normal, err := b.find(ctx, userID, kind, value)
+		if err != nil {
+			return err
+		}
+		code, expires, err := b.codes.Issue(ctx, userID, purposeContact, kind, normal)
+		if err != nil {
+			return err
+		}
+		return fault.Rollback(b.deps.Notices.Order(ctx, notify.Direct{
+			Channel: kind.Channel, To: c.Value, Template: notify.TemplateContactCode,
+			Data:   map[string]string{"Code": code, "Minutes": b.codes.minutes()},
+			UserID: userID, Actor: who.UserID, Expires: expires,
+		}))
+	})
+}
+
+// SubmitConfirmation confirms the contact if the code is right. Faults:
+// invalid_confirmation_code for a code that is wrong, spent, too late or was never
+// sent, which are not told apart; max_attempts_exceeded once the attempts are used
+// up, whatever is submitted, until another code is sent.
+func (b *Book) SubmitConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value, code string) (Contact, error) {
+	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
+		if err := b.codes.Spend(ctx, userID, purposeContact, kind, normal, code); err != nil {
+			return err
+		}
+		return b.deps.Store.ConfirmContact(ctx, userID, kind.Type, normal)
+	})
+}
+
+// SetPrimary makes a confirmed contact one that the user signs in with, in the
+// place of a former one of its kind, or takes that role away. Faults:
+// contact_confirmation_required; duplicate_phone or duplicate_email when it is an
+// identifier of another user.
+func (b *Book) SetPrimary(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, primary bool) (Contact, error) {
+	return b.setRole(ctx, who, userID, kind, value, RolePrimary, primary)
+}
+
+// SetNotification has notifications sent to a confirmed contact, or no longer. Any
+// number of contacts may have the role. The fault is contact_confirmation_required.
+func (b *Book) SetNotification(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, notification bool) (Contact, error) {
+	return b.setRole(ctx, who, userID, kind, value, RoleNotification, notification)
+}
+
+// SetSecondaryAuth has one-time codes and passwords sent to a confirmed contact, in
+// the place of a former one of its kind. The fault is contact_confirmation_required.
+func (b *Book) SetSecondaryAuth(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
+	_, err := b.setRole(ctx, who, userID, kind, value, RoleSecondaryAuth, true)
+	return err
+}
+
+func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, r Role, has bool) (Contact, error) {
+	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, c Contact) error {
+		if has && !c.Confirmed {
+			return fault.New(fault.ContactUnconfirmed, "the contact is not confirmed: confirm it first, then give it a role")
+		}
+		ok, err := b.deps.Store.SetRole(ctx, userID, kind.Type, normal, r, has)
+		if err == nil && !ok {
+			err = fault.Rollback(takenByOther(kind))
+		}
+		return err
+	})
+}
+
+// Delete takes a contact from a user, with its roles. When it was the one that
+// codes of an authentication method go to, the method is told ([Methods]).
+func (b *Book) Delete(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
+	return b.within(ctx, who, userID, func(ctx context.Context) error {
+		c, normal, err := b.find(ctx, userID, kind, value)
+		if err != nil {
+			return err
+		}
+		return b.delete(ctx, who, kind, c, normal)
+	})
+}
+
+// delete removes a contact, inside a transaction. The notice goes out first, so
+// that a contact that is taken from its owner behind their back still hears of it.
+func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Contact, normal string) error {
+	if err := b.changed(ctx, who, c.UserID); err != nil {
+		return err
+	}
+	if err := b.deps.Store.DeleteContact(ctx, c.UserID, kind.Type, normal); err != nil {
+		return err
+	}
+	if !c.SecondaryAuth {
+		return nil
+	}
+	return fault.Rollback(b.deps.Methods.ContactGone(ctx, c.UserID, kind.Method))
+}
+
+// Main is the contact of the legacy view, which knows one of each kind: the
+// primary one, otherwise the one for one-time codes, otherwise the oldest. found is
+// false when the user has none.
+func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kind Kind) (c Contact, found bool, err error) {
+	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+		c, found, err = b.MainOf(ctx, userID, kind)
+		return err
+	})
+	return c, found, err
+}
+
+// SetMain makes a value the primary contact of its kind, adding it if the user
+// does not have it. As at registration the operator's word is enough for the role;
+// the contact counts as confirmed only if it was. A former primary contact stays
+// without the role. Faults: duplicate_phone, duplicate_email.
+func (b *Book) SetMain(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
+	return b.within(ctx, who, userID, func(ctx context.Context) error {
+		if err := b.Register(ctx, userID, kind, value); err != nil {
+			return fault.Rollback(err)
+		}
+		return b.changed(ctx, who, userID)
+	})
+}
+
+// DeleteMain deletes the contact of the legacy view; a user who has none stays as
+// they are. The fault is wrong_operation while the authentication method that uses
+// contacts of the kind is on.
+func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID string, kind Kind) error {
+	return b.within(ctx, who, userID, func(ctx context.Context) error {
+		used, err := b.deps.Methods.MethodUsesContact(ctx, userID, kind.Method)
+		if err != nil {
+			return err
+		}
+		if used {
+			return fault.Newf(fault.WrongOperation, "the authentication method %s of the user is on: delete the method first", kind.Method)
+		}
+		c, found, err := b.MainOf(ctx, userID, kind)
+		if err != nil || !found {
+			return err
+		}
+		normal, err := kind.Normal(c.Value)
+		if err != nil {
+			return err
+		}
+		return b.delete(ctx, who, kind, c, normal)
+	})
+}
+
+// within runs fn in one transaction after the right to act was read there.
+func (b *Book) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return b.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := b.deps.Reach.Reach(ctx, who, userID); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
+// change changes one contact and returns it as it is then.
+func (b *Book) change(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, fn func(ctx context.Context, normal string, c Contact) error) (c Contact, err error) {
+	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+		before, normal, err := b.find(ctx, userID, kind, value)
+		if err != nil {
+			return err
+		}
+		if err := fn(ctx, normal, before); err != nil {
+			return err
+		}
+		if c, _, err = b.deps.Store.Contact(ctx, userID, kind.Type, normal); err != nil {
+			return err
+		}
+		return b.changed(ctx, who, userID)
+	})
+	return c, err
+}
+
+// find finds a contact of the user.
+func (b *Book) find(ctx context.Context, userID string, kind Kind, value string) (Contact, string, error) {
+	normal, err := kind.Normal(value)
+	if err != nil {
+		return Contact{}, "", err
+	}
+	c, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+	if err == nil && !found {
+		err = fault.New(kind.Invalid, "the user has no such contact")
+	}
+	return c, normal, err
+}
+
+func takenByOther(kind Kind) error {
+	return fault.New(kind.Taken, "the contact is an identifier of another user")
+}
+
+// changed tells the user that the account is not what it was.
+func (b *Book) changed(ctx context.Context, who audit.Principal, userID string) error {
+	return b.deps.Notices.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
+}
+
+// now is the time as stores keep it.
+func (b *Book) now() time.Time { return b.deps.Now().UTC().Truncate(time.Millisecond) }

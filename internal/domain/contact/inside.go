@@ -1,0 +1,122 @@
+package contact
+
+import (
+	"context"
+
+	"tamga/internal/domain/notify"
+)
+
+// The operations of this file are for rooms that act inside a transaction of
+// their own and have looked into the rights of the caller.
+
+// Register makes a value an identifier of a user: the primary contact of its kind,
+// not confirmed unless it was. The operator's word is enough for that; the roles
+// that send something need a confirmed contact. Faults: invalid_phone,
+// invalid_email, duplicate_phone, duplicate_email.
+func (b *Book) Register(ctx context.Context, userID string, kind Kind, value string) error {
+	_, normal, err := kind.normal(value)
+	if err != nil {
+		return err
+	}
+	return b.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		_, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+		if err != nil {
+			return err
+		}
+		if !found {
+			if former, has, err := b.deps.Store.ContactByRole(ctx, userID, kind.Type, RolePrimary); err != nil {
+				return err
+			} else if has {
+				formerNormal, err := kind.Normal(former.Value)
+				if err != nil {
+					return err
+				}
+				if _, err := b.deps.Store.SetRole(ctx, userID, kind.Type, formerNormal, RolePrimary, false); err != nil {
+					return err
+				}
+			}
+			_, err := b.add(ctx, userID, kind, value, true)
+			return err
+		}
+		ok, err := b.deps.Store.SetRole(ctx, userID, kind.Type, normal, RolePrimary, true)
+		if err == nil && !ok {
+			err = takenByOther(kind)
+		}
+		return err
+	})
+}
+
+// PrimaryOf is the user who signs in with a contact, "" for nobody. normal is what
+// kind.Normal returned.
+func (b *Book) PrimaryOf(ctx context.Context, kind Kind, normal string) (userID string, err error) {
+	return b.deps.Store.PrimaryOwner(ctx, kind.Type, normal)
+}
+
+// ForOneTime is the contact that one-time codes and passwords of a kind go to;
+// found is false when none is assigned or it is not confirmed.
+func (b *Book) ForOneTime(ctx context.Context, userID string, kind Kind) (c Contact, found bool, err error) {
+	c, found, err = b.deps.Store.ContactByRole(ctx, userID, kind.Type, RoleSecondaryAuth)
+	return c, found && c.Confirmed, err
+}
+
+// Confirmed reports whether a value is a confirmed contact of the user, so that
+// something may be sent there. The fault, for a value that is none, is
+// invalid_phone or invalid_email.
+func (b *Book) Confirmed(ctx context.Context, userID string, kind Kind, value string) (bool, error) {
+	normal, err := kind.Normal(value)
+	if err != nil {
+		return false, err
+	}
+	c, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+	return found && c.Confirmed, err
+}
+
+// MainOf is the contact of the legacy view; see [Book.Main].
+func (b *Book) MainOf(ctx context.Context, userID string, kind Kind) (c Contact, found bool, err error) {
+	for _, r := range []Role{RolePrimary, RoleSecondaryAuth} {
+		if c, found, err = b.deps.Store.ContactByRole(ctx, userID, kind.Type, r); found || err != nil {
+			return c, found, err
+		}
+	}
+	list, err := b.deps.Store.Contacts(ctx, userID, kind.Type)
+	if err != nil || len(list) == 0 {
+		return Contact{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// DeleteAll removes the contacts and codes of a user who is being deleted.
+func (b *Book) DeleteAll(ctx context.Context, userID string) error {
+	return b.deps.Store.DeleteContacts(ctx, userID)
+}
+
+// Codes makes and spends one-time codes for other purposes, by the same rules.
+func (b *Book) Codes() *Codes { return b.codes }
+
+// Sweep deletes what has expired; the server calls it now and then.
+func (b *Book) Sweep(ctx context.Context) error {
+	return b.deps.Store.SweepCodes(ctx, b.now())
+}
+
+// Addresses satisfies notify.Recipients. It stands apart from the Book, which
+// needs the service that needs it.
+type Addresses struct{ Store Store }
+
+// NotificationAddresses implements notify.Recipients.
+func (a Addresses) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	for _, kind := range []Kind{Phone, Email} {
+		if kind.Channel != channel {
+			continue
+		}
+		list, err := a.Store.NotificationContacts(ctx, userID, kind.Type)
+		if err != nil {
+			return nil, err
+		}
+		addresses := make([]string, len(list))
+		for i, c := range list {
+			addresses[i] = c.Value
+		}
+		return addresses, nil
+	}
+	return nil, nil
+}

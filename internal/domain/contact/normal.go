@@ -1,0 +1,161 @@
+package contact
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+
+	"tamga/internal/domain/fault"
+)
+
+// Limits of values.
+const (
+	maxGiven  = 512 // octets of a value as given
+	minPhone  = 7   // digits with the country code
+	maxPhone  = 15  // digits (ITU-T E.164, 6.2.1)
+	maxLocal  = 64  // octets before the @ (RFC 5321, 4.5.3.1.1)
+	maxEmail  = 254 // octets of an address (RFC 5321, 4.5.3.1.3, erratum 1690)
+	maxDomain = 253 // octets after the @ in its ASCII form
+)
+
+// normalPhone reads a phone number and returns its digits with the country code
+// and without a plus, twice.
+//
+// Spaces, hyphens, dots and brackets are dropped; "+" or "00" before the digits
+// says that the country code follows. Eleven digits that begin with 8 and one of
+// 3, 4, 7, 8, 9 are a number of Russia or Kazakhstan as dialled inside the country:
+// the 8 becomes 7, also where a plus was forgotten. A foreign number that reads so
+// (Vietnam's +84 with nine digits) is refused even with its plus, since its normal
+// form, which has none, would name another telephone.
+func normalPhone(value string) (shown, normal string, err error) {
+	refused := func(text string) (string, string, error) {
+		return "", "", fault.New(fault.InvalidPhone, "phone: "+text)
+	}
+	if len(value) > maxGiven {
+		return refused("too long, want at most 15 digits")
+	}
+	digits := make([]byte, 0, maxPhone+2)
+	plus := false
+	for i, c := range strings.TrimSpace(value) {
+		switch {
+		case '0' <= c && c <= '9':
+			if len(digits) == cap(digits) {
+				return refused("too long, want at most 15 digits")
+			}
+			digits = append(digits, byte(c))
+		case c == '+' && i == 0:
+			plus = true
+		case c == ' ', c == '-', c == '.', c == '(', c == ')', c == '\u00a0', c == '\u2011', c == '\u2013':
+		default:
+			return refused("want digits with the country code, such as +7 926 123-45-67")
+		}
+	}
+	number := string(digits)
+	if rest, ok := strings.CutPrefix(number, "00"); ok && !plus {
+		number, plus = rest, true
+	}
+	national := len(number) == 11 && number[0] == '8' && strings.IndexByte("34789", number[1]) >= 0
+	switch {
+	case len(number) < minPhone || len(number) > maxPhone:
+		return refused("want 7 to 15 digits with the country code, such as +7 926 123-45-67")
+	case number[0] == '0':
+		return refused("no country code begins with 0, want one such as +7 926 123-45-67")
+	case national && plus:
+		return refused("a number that begins with +8 and reads as one of Russia without its plus is not supported")
+	case national:
+		number = "7" + number[1:]
+	}
+	return number, number, nil
+}
+
+// domains judges and converts the part after the @: IDNA 2008 with the mapping of
+// letter case and width that people expect, and names as they may be registered.
+var domains = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
+// normalEmail reads an address. Shown is the part before the @ as given and the
+// domain in lower-case letters of its script; the normal form has the domain in
+// ASCII and the whole in lower case: hosts may tell letter cases apart before the
+// @ (RFC 5321, 2.4), people do not.
+func normalEmail(value string) (shown, normal string, err error) {
+	refused := func(text string) (string, string, error) {
+		return "", "", fault.New(fault.InvalidEmail, "e-mail: "+text)
+	}
+	const form = "want an address such as name@example.ru"
+	if len(value) > maxGiven || !utf8.ValidString(value) {
+		return refused(form)
+	}
+	value = norm.NFC.String(strings.TrimSpace(value))
+	at := strings.LastIndexByte(value, '@')
+	if at < 1 || at == len(value)-1 {
+		return refused(form)
+	}
+	local, domain := value[:at], value[at+1:]
+	if len(local) > maxLocal || !isDotAtom(local) {
+		return refused("the part before the @ holds letters, digits and .!#$%&'*+=?^_`{|}~- and no two dots side by side")
+	}
+	ascii, err := domains.ToASCII(domain)
+	if err != nil || len(ascii) > maxDomain || strings.HasSuffix(ascii, ".") || !strings.Contains(ascii, ".") || allDigits(ascii[strings.LastIndexByte(ascii, '.')+1:]) {
+		return refused("the part after the @ is no domain name, want one such as example.ru")
+	}
+	unicodeDomain, err := domains.ToUnicode(ascii)
+	if err != nil {
+		return refused("the part after the @ is no domain name, want one such as example.ru")
+	}
+	folded := fold(local)
+	if len(folded) > maxLocal || !isDotAtom(folded) { // such as a ligature of eighteen letters
+		return refused("the part before the @ holds characters that stand for others")
+	}
+	shown, normal = local+"@"+unicodeDomain, folded+"@"+ascii
+	if len(local)+1+len(ascii) > maxEmail || len(normal) > maxEmail || len(shown) > maxEmail {
+		return refused("too long, want at most 254 octets")
+	}
+	return shown, normal, nil
+}
+
+// ASCIIAddress is an address of its shown form with the domain as mail transport
+// names it (RFC 5891). The room that sends mail uses it.
+func ASCIIAddress(shown string) (string, error) {
+	at := strings.LastIndexByte(shown, '@')
+	ascii, err := domains.ToASCII(shown[at+1:])
+	if err != nil || at < 1 {
+		return "", fault.New(fault.InvalidEmail, "e-mail: want an address such as name@example.ru")
+	}
+	return shown[:at+1] + ascii, nil
+}
+
+// isDotAtom reports whether s is a dot-atom (RFC 5322, 3.2.3), with letters and
+// digits of every script (RFC 6531, 3.3). Quoted strings are taken from nobody:
+// what needs one is a slip of the finger or an attack. Nor is the slash, since
+// addresses stand in paths, and some front ends decode paths too early.
+func isDotAtom(s string) bool {
+	if s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
+		return false
+	}
+	for _, c := range s {
+		ok := c == '.' || c < utf8.RuneSelf && strings.ContainsRune("!#$%&'*+-=?^_`{|}~", c) || unicode.IsLetter(c) || unicode.IsDigit(c) || c >= utf8.RuneSelf && unicode.IsMark(c)
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func allDigits(s string) bool {
+	return strings.Trim(s, "0123456789") == ""
+}
+
+// fold brings letters that differ in case only to one of them. It is run to its
+// end, since the composed form of a lower-case letter may hold another to fold.
+func fold(s string) string {
+	for range 4 {
+		next := norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// Budget bounds the messages of one channel within an hour that begins with the
+// first one; 0 is no bound. It keeps a stolen token, or a client that loops, from
+// flooding people and from running up the bill of an SMS gateway.
+type Budget struct {
+	Recipient int // to one address
+	Actor     int // caused by one operator or user
+	Prefix    int // to numbers that agree in their first six digits; for SMS alone
+	Total     int // of the installation
+}
+
+const (
+	budgetWindow = time.Hour
+	prefixDigits = 6 // country code and the range that an operator of telephones was given
+)
+
+// spend counts a message under everything that has a budget.
+func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
+	b := s.settings.Budgets[d.Channel]
+	prefix := ""
+	if d.Channel == SMS && len(d.To) > prefixDigits {
+		prefix = d.To[:prefixDigits]
+	}
+	for _, scope := range []struct {
+		name, key string
+		limit     int
+		counts    bool
+	}{
+		{"address", strings.ToLower(d.To), b.Recipient, true},
+		{"caller", d.Actor, b.Actor, d.Actor != ""},
+		{"range of numbers", prefix, b.Prefix, prefix != ""},
+		{"installation", "", b.Total, true},
+	} {
+		if scope.limit == 0 || !scope.counts {
+			continue
+		}
+		ok, err := s.spendOne(ctx, string(d.Channel)+" "+scope.name+" "+scope.key, now, scope.limit)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Newf(fault.TooManyRequests, "too many messages for this %s within an hour, the bound is %d: try again later", scope.name, scope.limit)
+		}
+	}
+	return nil
+}
+
+// shares is into how many counters a large budget is divided, so that orders given
+// at once do not all wait for one row.
+const shares = 16
+
+// spendOne counts a message under one key. A divided budget is used up when every
+// share is.
+func (s *Service) spendOne(ctx context.Context, key string, now time.Time, limit int) (bool, error) {
+	if limit < shares*shares {
+		return s.deps.Store.SpendBudget(ctx, key, now, budgetWindow, limit)
+	}
+	var first [1]byte
+	if _, err := io.ReadFull(s.deps.Rand, first[:]); err != nil {
+		return false, fmt.Errorf("notify: drawing a share: %w", err)
+	}
+	for i := range shares {
+		share := (int(first[0]) + i) % shares
+		size := limit / shares
+		if share < limit%shares {
+			size++
+		}
+		ok, err := s.deps.Store.SpendBudget(ctx, fmt.Sprintf("%s #%d", key, share), now, budgetWindow, size)
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}

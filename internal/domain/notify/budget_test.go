@@ -1,0 +1,86 @@
+package notify_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+func TestBudgets(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		budget notify.Budget
+		next   func(n int, d *notify.Direct) // makes order n of the same scope
+		beside func(d *notify.Direct)        // makes one of another scope
+	}{
+		{"Recipient", notify.Budget{Recipient: 3}, func(n int, d *notify.Direct) { d.Actor = fmt.Sprint(n) }, func(d *notify.Direct) { d.To = "79269999999" }},
+		{"Actor", notify.Budget{Actor: 3}, func(n int, d *notify.Direct) { d.To = fmt.Sprintf("7%010d", n) }, func(d *notify.Direct) { d.Actor = "another" }},
+		{"Prefix", notify.Budget{Prefix: 3}, func(n int, d *notify.Direct) { d.To, d.Actor = fmt.Sprintf("792612%05d", n), fmt.Sprint(n) }, func(d *notify.Direct) { d.To = "79261300000" }},
+		{"Total", notify.Budget{Total: 3}, func(n int, d *notify.Direct) { d.To, d.Actor = fmt.Sprintf("7%010d", n), fmt.Sprint(n) }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := open(t, func(s *notify.Settings) { s.Budgets = map[notify.Channel]notify.Budget{notify.SMS: c.budget} })
+			put := func(n int) error {
+				d := direct("79261234567", "123456")
+				c.next(n, &d)
+				return o.Order(t.Context(), d)
+			}
+			for n := range 3 {
+				if err := put(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := put(3); !fault.Is(err, fault.TooManyRequests) {
+				t.Errorf("over the budget: %v", err)
+			}
+			if c.beside != nil {
+				d := direct("79261234567", "123456")
+				c.beside(&d)
+				if err := o.Order(t.Context(), d); err != nil {
+					t.Errorf("another: %v", err)
+				}
+			}
+			o.now = start.Add(time.Hour)
+			if err := put(4); err != nil {
+				t.Errorf("an hour later: %v", err)
+			}
+		})
+	}
+}
+
+// A large budget is divided into shares, which together are exactly as large.
+func TestDividedBudget(t *testing.T) {
+	const limit = 260
+	o := open(t, func(s *notify.Settings) { s.Budgets = map[notify.Channel]notify.Budget{notify.SMS: {Actor: limit}} })
+	taken := 0
+	for n := range limit + 20 {
+		switch err := o.Order(t.Context(), direct(fmt.Sprintf("7%010d", n), "123456")); {
+		case err == nil:
+			taken++
+		case !fault.Is(err, fault.TooManyRequests):
+			t.Fatal(err)
+		}
+	}
+	if taken != limit {
+		t.Errorf("%d messages were taken, want %d", taken, limit)
+	}
+}
+
+// An address in other letters is the same address.
+func TestBudgetOfAnAddress(t *testing.T) {
+	o := open(t, func(s *notify.Settings) {
+		s.Budgets = map[notify.Channel]notify.Budget{notify.Email: {Recipient: 1}}
+	})
+	d := direct("Victim@Example.ru", "1")
+	d.Channel = notify.Email
+	if err := o.Order(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	d.To = "victim@example.ru"
+	if err := o.Order(t.Context(), d); !fault.Is(err, fault.TooManyRequests) {
+		t.Errorf("%v, want too_many_requests", err)
+	}
+}

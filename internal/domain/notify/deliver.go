@@ -1,0 +1,252 @@
+package notify
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/fault"
+)
+
+// Run delivers what the outbox holds until ctx ends; then it finishes what is
+// under way. Any number of processes may run over one database.
+func (s *Service) Run(ctx context.Context) {
+	var channels sync.WaitGroup
+	for _, notifier := range s.notifiers {
+		channels.Go(func() { s.run(ctx, notifier) })
+	}
+	channels.Wait()
+}
+
+// eager is the first look at the outbox after an order: the transaction that
+// holds the message has yet to commit.
+const eager = 5 * time.Millisecond
+
+// run delivers the messages of one channel.
+func (s *Service) run(ctx context.Context, notifier Notifier) {
+	channel := notifier.Channel()
+	free := make(chan struct{}, s.settings.Workers) // holds a token for each attempt under way
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	pause := s.settings.Poll
+	for ctx.Err() == nil {
+		slots := s.slots(ctx, free)
+		claimed, lease, err := s.claim(ctx, channel, slots)
+		if err != nil && ctx.Err() == nil {
+			s.deps.Failed(err)
+		}
+		for range slots - len(claimed) {
+			<-free
+		}
+		for _, r := range claimed {
+			attempts.Go(func() {
+				defer func() { <-free }()
+				s.attempt(ctx, notifier, r, lease)
+			})
+		}
+		if len(claimed) > 0 {
+			pause = eager
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-s.wake[channel]:
+			pause = eager
+		case <-timer.C:
+			pause = min(2*pause, s.settings.Poll)
+		}
+		timer.Stop()
+	}
+}
+
+// slots waits for one free slot and takes every other free one too.
+func (s *Service) slots(ctx context.Context, free chan struct{}) int {
+	select {
+	case free <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	for n := 1; ; n++ {
+		select {
+		case free <- struct{}{}:
+		default:
+			return n
+		}
+	}
+}
+
+// Flush delivers everything that is due and returns when nothing is under way,
+// here or in another process: what was ordered before it was called has been
+// tried. It is for those who look at the result, such as the page of captured
+// messages and tests.
+func (s *Service) Flush(ctx context.Context) error {
+	for channel, notifier := range s.notifiers {
+		for {
+			claimed, lease, err := s.claim(ctx, channel, s.settings.Workers)
+			if err != nil {
+				return err
+			}
+			for _, r := range claimed {
+				s.attempt(ctx, notifier, r, lease)
+			}
+			if len(claimed) > 0 {
+				continue
+			}
+			more, err := s.deps.Store.Undelivered(ctx, channel, s.now())
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+			timer := time.NewTimer(eager)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return ctx.Err()
+			case <-timer.C:
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) claim(ctx context.Context, channel Channel, limit int) ([]Record, string, error) {
+	if limit == 0 {
+		return nil, "", nil
+	}
+	lease, err := uuid.NewRandomFromReader(s.deps.Rand)
+	if err != nil {
+		return nil, "", fmt.Errorf("notify: making an identifier: %w", err)
+	}
+	now := s.now()
+	list, err := s.deps.Store.ClaimMessages(ctx, channel, lease.String(), now, now.Add(s.settings.Lease), limit)
+	return list, lease.String(), err
+}
+
+// attempt tries one message and records how it ended. The record is made even
+// when the process is asked to stop: what was sent must not be sent again.
+func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, lease string) {
+	ctx = context.WithoutCancel(ctx)
+	end, outcome := s.try(ctx, notifier, r)
+	held, err := s.deps.Store.FinishMessage(ctx, r.ID, lease, end)
+	switch {
+	case err != nil:
+		s.deps.Failed(err)
+	case !held:
+		s.deps.Failed(fmt.Errorf("notify: message %s took longer than its lease: another process may have sent it too", r.ID))
+	}
+	s.deps.Delivered(r.Channel, outcome)
+}
+
+// try sends one message.
+func (s *Service) try(ctx context.Context, notifier Notifier, r Record) (Ending, string) {
+	if now := s.now(); !now.Before(r.ExpiresAt) {
+		text := "not delivered in its time"
+		if r.Error != "" {
+			text += ": " + r.Error
+		}
+		return Ending{State: Dead, Error: text, At: now, Wipe: true}, "expired"
+	}
+	err := s.send(ctx, notifier, r)
+	now := s.now()
+	if err == nil {
+		return Ending{State: Sent, At: now, Wipe: true}, "sent"
+	}
+	text := legible(err)
+	if IsPermanent(err) || r.Attempts >= s.settings.Attempts {
+		return Ending{State: Dead, Error: text, At: now}, "dead"
+	}
+	pause, perr := s.pause(r.Attempts)
+	if perr != nil {
+		s.deps.Failed(perr)
+	}
+	return Ending{State: Pending, DueAt: now.Add(pause), Error: text, At: now}, "retried"
+}
+
+func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
+	plain, err := s.deps.Vault.Open(place(r.ID), r.Sealed)
+	if err != nil {
+		return fmt.Errorf("the text cannot be opened: %w", err)
+	}
+	defer clear(plain)
+	var c content
+	if err := json.Unmarshal(plain, &c); err != nil {
+		return Permanent(errors.New("the text is in no form that this program knows"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.SendTime)
+	defer cancel()
+	return notifier.Send(ctx, Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Created: r.CreatedAt})
+}
+
+// pause is how long to wait after attempt n: twice as long each time, less up to
+// a half at random, so that messages that failed together are not tried together.
+func (s *Service) pause(n int) (time.Duration, error) {
+	whole := s.settings.LongestPause
+	if shift := n - 1; shift < 30 && s.settings.FirstPause<<shift < whole {
+		whole = s.settings.FirstPause << shift
+	}
+	var b [8]byte
+	if _, err := io.ReadFull(s.deps.Rand, b[:]); err != nil {
+		return whole, fmt.Errorf("notify: drawing a pause: %w", err)
+	}
+	half := uint64(whole / 2)
+	return whole - time.Duration(binary.BigEndian.Uint64(b[:])%(half+1)), nil
+}
+
+// legible is the text of an error as it is kept: one short line.
+func legible(err error) string { return oneLine(err.Error()) }
+
+// List returns messages, newest first, without their texts.
+func (s *Service) List(ctx context.Context, q MessageQuery) ([]Record, error) {
+	if q.Limit < 1 || q.Limit > MaxMessages {
+		return nil, fault.Newf(fault.InvalidParameters, "limit: want 1 to %d", MaxMessages)
+	}
+	return s.deps.Store.Messages(ctx, q)
+}
+
+// Resend has a message tried again that was given up. Faults: object_not_found,
+// wrong_operation for one that is not given up or whose text is of no use any
+// more.
+func (s *Service) Resend(ctx context.Context, id string) error {
+	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		r, err := s.deps.Store.Message(ctx, id)
+		if errors.Is(err, ErrNotFound) {
+			return fault.New(fault.NotFound, "there is no such message").With(err)
+		}
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		switch {
+		case r.State == Sent:
+			return fault.New(fault.WrongOperation, "the message was delivered and its text is gone: repeat what ordered it")
+		case r.State == Pending:
+			return fault.New(fault.WrongOperation, "the message waits for its next attempt already")
+		case len(r.Sealed) == 0 || !now.Before(r.ExpiresAt):
+			return fault.New(fault.WrongOperation, "the message is of no use any more and its text is gone: repeat what ordered it")
+		}
+		revived, err := s.deps.Store.ReviveMessage(ctx, id, now)
+		if err == nil && !revived {
+			return fault.New(fault.WrongOperation, "the message is not given up any more")
+		}
+		return err
+	})
+}
+
+// Sweep deletes what is of no use any more; the server calls it now and then.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.now()
+	if err := s.deps.Store.SweepMessages(ctx, now, now.Add(-s.settings.Keep)); err != nil {
+		return err
+	}
+	return s.deps.Store.SweepBudgets(ctx, now.Add(-budgetWindow))
+}

@@ -1,0 +1,108 @@
+package notify
+
+// EventType names an event as the interface does.
+type EventType string
+
+// The events of this release that the interface family names.
+const (
+	UserCreated             EventType = "UserCreated"
+	UserCreatedByAdmin      EventType = "UserCreatedByAdmin"
+	UserCreateFail          EventType = "UserCreateFail"
+	UserAccountChanged      EventType = "UserAccountChanged"
+	UserAccountChangeFail   EventType = "UserAccountChangeFail"
+	UserPasswordChanged     EventType = "UserPasswordChanged"
+	UserPasswordChangeFail  EventType = "UserPasswordChangeFail"
+	UserPhoneChangeFail     EventType = "UserPhoneChangeFail"
+	UserPasswordReset       EventType = "UserPasswordReset"
+	UserDeleted             EventType = "UserDeleted"
+	UserDeleteFail          EventType = "UserDeleteFail"
+	CertificatesRequested   EventType = "CertificatesRequested"
+	RevokeRequestsRequested EventType = "RevokeRequestsRequested"
+)
+
+// Events of our own: the interface family names none for what befalls keys and
+// certificates beyond their requests.
+const (
+	CertificateIssued      EventType = "CertificateIssued"
+	CertificateRejected    EventType = "CertificateRequestRejected"
+	CertificateRevoked     EventType = "CertificateRevoked"
+	CertificateHeld        EventType = "CertificateHeld"
+	CertificateUnheld      EventType = "CertificateUnheld"
+	CertificateDeleted     EventType = "CertificateDeleted"
+	CertificatePinChanged  EventType = "CertificatePinChanged"
+	CertificateKeyImported EventType = "CertificateKeyImported"
+)
+
+// Usage says whom an event is for.
+type Usage string
+
+// The usages of the interface family that this release has events of.
+const (
+	ForUser     Usage = "User"
+	ForOperator Usage = "Operator"
+)
+
+// EventInfo describes an event.
+type EventInfo struct {
+	Type        EventType
+	Number      int    // of the interface family; 0 where none is public
+	Category    string // name of an EventCategory
+	Usage       Usage
+	Description map[string]string // by language, "ru" and "en"
+}
+
+// EventCategory is a heading that events stand under.
+type EventCategory struct {
+	Category    string
+	Description map[string]string // by language, "ru" and "en"
+}
+
+// Categories lists the categories in their order.
+func Categories() []EventCategory {
+	return []EventCategory{
+		{"UserAccount", map[string]string{"ru": "Учётная запись", "en": "User account"}},
+		{"Authentication", map[string]string{"ru": "Аутентификация", "en": "Authentication"}},
+		{"Certificates", map[string]string{"ru": "Сертификаты", "en": "Certificates"}},
+		{"CertificatesV2", map[string]string{"ru": "Сертификаты (версия 2)", "en": "Certificates (version 2)"}},
+	}
+}
+
+// Events lists the catalogue in its order.
+func Events() []EventInfo {
+	info := func(t EventType, number int, category string, usage Usage, ru, en string) EventInfo {
+		return EventInfo{t, number, category, usage, map[string]string{"ru": ru, "en": en}}
+	}
+	return []EventInfo{
+		info(UserCreated, 1, "UserAccount", ForUser, "Пользователь зарегистрирован", "The user is registered"),
+		info(UserCreatedByAdmin, 2, "UserAccount", ForUser, "Пользователь зарегистрирован оператором", "The user is registered by an operator"),
+		info(UserCreateFail, 3, "UserAccount", ForOperator, "Пользователь не зарегистрирован", "A registration failed"),
+		info(UserAccountChanged, 4, "UserAccount", ForUser, "Данные учётной записи изменены", "The account is changed"),
+		info(UserAccountChangeFail, 5, "UserAccount", ForUser, "Данные учётной записи не изменены из-за ошибки", "A change of the account failed"),
+		info(UserPasswordChanged, 6, "UserAccount", ForUser, "Пароль изменён", "The password is changed"),
+		info(UserPasswordChangeFail, 7, "UserAccount", ForUser, "Пароль не изменён из-за ошибки", "A change of the password failed"),
+		info(UserPhoneChangeFail, 8, "UserAccount", ForUser, "Номер телефона не изменён из-за ошибки", "A change of the phone number failed"),
+		info(UserPasswordReset, 9, "UserAccount", ForUser, "Пароль сброшен", "The password is reset"),
+		info(UserDeleted, 10, "UserAccount", ForOperator, "Пользователь удалён", "The user is deleted"),
+		info(UserDeleteFail, 11, "UserAccount", ForOperator, "Пользователь не удалён из-за ошибки", "A deletion of the user failed"),
+		info(CertificatesRequested, 0, "Certificates", ForUser, "Создан запрос на сертификат", "A certificate is requested"),
+		info(RevokeRequestsRequested, 0, "Certificates", ForUser, "Создан запрос на отзыв сертификата", "The revocation of a certificate is requested"),
+		info(CertificateIssued, 0, "Certificates", ForUser, "Сертификат выпущен", "A certificate is issued"),
+		info(CertificateRejected, 0, "Certificates", ForUser, "Запрос на сертификат отклонён", "A request for a certificate is rejected"),
+		info(CertificateRevoked, 0, "Certificates", ForUser, "Сертификат отозван", "A certificate is revoked"),
+		info(CertificateHeld, 0, "Certificates", ForUser, "Действие сертификата приостановлено", "A certificate is put on hold"),
+		info(CertificateUnheld, 0, "Certificates", ForUser, "Действие сертификата возобновлено", "A certificate is good again"),
+		info(CertificateDeleted, 0, "Certificates", ForUser, "Сертификат удалён", "A certificate is deleted"),
+		info(CertificatePinChanged, 0, "Certificates", ForUser, "ПИН-код ключа изменён", "The PIN of a key is changed"),
+		info(CertificateKeyImported, 0, "Certificates", ForUser, "Ключ с сертификатом загружен", "A key with its certificate is imported"),
+	}
+}
+
+// EventByType finds an event of the catalogue.
+func EventByType(t EventType) (EventInfo, bool) {
+	for _, e := range Events() {
+		if e.Type == t {
+			return e, true
+		}
+	}
+	return EventInfo{}, false
+}

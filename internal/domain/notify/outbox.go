@@ -1,0 +1,87 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// State says where a message is on its way.
+type State string
+
+// The states of a message. A message that is under way is Pending with a lease.
+const (
+	Pending State = "pending" // waits for its first or next attempt
+	Sent    State = "sent"    // handed over; its text is gone
+	Dead    State = "dead"    // given up; its text is kept for a repetition while it is of use
+)
+
+// Record is a message in the outbox.
+type Record struct {
+	ID        string // GUID
+	Channel   Channel
+	To        string
+	Subject   string // what it is about: the name of the template or of the event
+	UserID    string
+	Actor     string
+	Sealed    []byte // sealed subject and text; empty once they are of no use
+	State     State
+	Attempts  int       // begun
+	Error     string    // of the last attempt; empty after a success
+	CreatedAt time.Time // when it was ordered
+	DueAt     time.Time // when it is or was to be tried next
+	ExpiresAt time.Time // when it is of no use any more
+	DoneAt    time.Time // when it became Sent or Dead; zero while Pending
+}
+
+// ErrNotFound is what a Store answers for a message that is not there.
+var ErrNotFound = errors.New("notify: no such message")
+
+// MessageQuery selects messages, newest first.
+type MessageQuery struct {
+	State  State // "" means all
+	UserID string
+	Limit  int // 1 to MaxMessages
+}
+
+// MaxMessages is the most a list returns at once.
+const MaxMessages = 1000
+
+// Ending is how an attempt ended.
+type Ending struct {
+	State State     // Pending: try again at DueAt
+	DueAt time.Time // of Pending
+	Error string
+	At    time.Time
+	Wipe  bool // the text is of no use any more
+}
+
+// Store keeps the outbox and the budgets.
+type Store interface {
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+
+	AddMessage(ctx context.Context, r Record) error
+	// ClaimMessages leases up to limit messages that are due, the oldest first: of
+	// each recipient only the oldest that is not done, and none that is leased
+	// past now. It counts an attempt.
+	ClaimMessages(ctx context.Context, channel Channel, lease string, now, until time.Time, limit int) ([]Record, error)
+	// FinishMessage ends the attempt that holds the lease; false means that the
+	// lease was lost, and then nothing was changed.
+	FinishMessage(ctx context.Context, id, lease string, e Ending) (bool, error)
+	// Undelivered reports whether a message of the channel is due or under way.
+	Undelivered(ctx context.Context, channel Channel, now time.Time) (bool, error)
+
+	Message(ctx context.Context, id string) (Record, error) // or ErrNotFound
+	Messages(ctx context.Context, q MessageQuery) ([]Record, error)
+	// ReviveMessage makes a Dead message with a text Pending and due, with no
+	// attempts counted; false when it is not one.
+	ReviveMessage(ctx context.Context, id string, now time.Time) (bool, error)
+	// SweepMessages gives up what is Pending, not under way and expired at now, wipes
+	// the texts of what expired, and deletes what was done before the other time.
+	SweepMessages(ctx context.Context, now, doneBefore time.Time) error
+
+	// SpendBudget counts one message under a key unless limit was reached in the
+	// window that began with the first one counted. One statement decides.
+	SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error)
+	SweepBudgets(ctx context.Context, windowFromBefore time.Time) error
+}

@@ -1,0 +1,239 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+)
+
+// Settings of the service.
+type Settings struct {
+	Language     string        // of messages that name none: "ru" or "en"
+	Life         time.Duration // of a message that names no end; it is tried until then at most
+	Attempts     int           // of a message before it is given up
+	FirstPause   time.Duration // before the second attempt; each further pause is twice as long, less up to a half at random
+	LongestPause time.Duration
+	SendTime     time.Duration // one attempt
+	Lease        time.Duration // of a message under way; longer than SendTime
+	Workers      int           // attempts of one channel at a time in one process
+	Poll         time.Duration // how often the outbox is looked at when nothing woke the loop
+	Keep         time.Duration // how long done messages are listed
+	Budgets      map[Channel]Budget
+}
+
+// DefaultSettings are our own choice.
+func DefaultSettings() Settings {
+	return Settings{
+		Language:     "ru",
+		Life:         24 * time.Hour,
+		Attempts:     10,
+		FirstPause:   5 * time.Second,
+		LongestPause: 15 * time.Minute,
+		SendTime:     25 * time.Second,
+		Lease:        35 * time.Second,
+		Workers:      4,
+		Poll:         time.Second,
+		Keep:         30 * 24 * time.Hour,
+		Budgets: map[Channel]Budget{
+			Email: {Recipient: 20, Actor: 10_000},
+			SMS:   {Recipient: 10, Actor: 10_000, Prefix: 1_000},
+		},
+	}
+}
+
+// check reports every fault at once.
+func (s Settings) check() error {
+	var faults []error
+	must := func(ok bool, text string) {
+		if !ok {
+			faults = append(faults, errors.New("notify: settings: "+text))
+		}
+	}
+	must(languages[s.Language], "language: want ru or en")
+	must(s.Life >= time.Minute, "life: want at least 1m")
+	must(s.Attempts >= 1, "attempts: want at least 1")
+	must(s.FirstPause >= time.Millisecond && s.LongestPause >= s.FirstPause, "pauses: want the longest not below the first")
+	must(s.SendTime >= time.Second && s.Lease > s.SendTime, "send time and lease: want at least 1s, and the lease longer")
+	must(s.Workers >= 1, "workers: want at least 1")
+	must(s.Poll >= 10*time.Millisecond, "poll: want at least 10ms")
+	must(s.Keep >= 0, "keep: want 0s or more")
+	for channel, b := range s.Budgets {
+		must(b.Recipient >= 0 && b.Actor >= 0 && b.Prefix >= 0 && b.Total >= 0, "budgets of "+string(channel)+": want 0 or more")
+	}
+	return errors.Join(faults...)
+}
+
+// Deps are what a Service works with.
+type Deps struct {
+	Store       Store
+	Vault       Sealer
+	Templates   *Templates
+	Notifiers   []Notifier // one a channel, in the order they are told to clients
+	Preferences Preferences
+	Recipients  Recipients
+	Now         func() time.Time
+	Rand        io.Reader // of identifiers and pauses; safe for concurrent use
+
+	// Delivered is told of every attempt: its channel and "sent", "retried",
+	// "dead" or "expired". Failed is told what kept the loop from its work. Both
+	// may be nil.
+	Delivered func(channel Channel, outcome string)
+	Failed    func(err error)
+}
+
+// Service takes orders and delivers them.
+type Service struct {
+	settings  Settings
+	deps      Deps
+	notifiers map[Channel]Notifier
+	wake      map[Channel]chan struct{}
+}
+
+// New checks the settings.
+func New(s Settings, d Deps) (*Service, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	n := &Service{settings: s, deps: d, notifiers: map[Channel]Notifier{}, wake: map[Channel]chan struct{}{}}
+	for _, notifier := range d.Notifiers {
+		channel := notifier.Channel()
+		if n.notifiers[channel] != nil {
+			return nil, fmt.Errorf("notify: two notifiers for %s: want one", channel)
+		}
+		n.notifiers[channel] = notifier
+		n.wake[channel] = make(chan struct{}, 1)
+	}
+	if n.deps.Delivered == nil {
+		n.deps.Delivered = func(Channel, string) {}
+	}
+	if n.deps.Failed == nil {
+		n.deps.Failed = func(error) {}
+	}
+	return n, nil
+}
+
+// Available lists the channels that have a notifier, in the order of Deps.
+func (s *Service) Available() []Channel {
+	channels := make([]Channel, len(s.deps.Notifiers))
+	for i, n := range s.deps.Notifiers {
+		channels[i] = n.Channel()
+	}
+	return channels
+}
+
+// Order puts one message for an address into the outbox, in the transaction of
+// ctx if there is one. Faults: wrong_operation when the channel has no notifier,
+// too_many_requests when a budget is used up. Faults of Order leave no message
+// behind, but count as commits (see package fault): a caller that wrote
+// something before rolls back.
+func (s *Service) Order(ctx context.Context, d Direct) error {
+	return s.put(ctx, d, d.Template)
+}
+
+// Emit tells a user of an event, by the user's preferences, in the transaction
+// of ctx if there is one. A recipient whose budget is used up is left out: a
+// notice is never a reason to refuse what it is about.
+func (s *Service) Emit(ctx context.Context, e Event) error {
+	info, ok := EventByType(e.Type)
+	if !ok {
+		return fmt.Errorf("notify: event %q is not in the catalogue", e.Type)
+	}
+	channels, err := s.deps.Preferences.Channels(ctx, e.UserID, e.Type)
+	if err != nil {
+		return err
+	}
+	for _, channel := range channels {
+		if s.notifiers[channel] == nil {
+			continue
+		}
+		addresses, err := s.deps.Recipients.NotificationAddresses(ctx, e.UserID, channel)
+		if err != nil {
+			return err
+		}
+		for _, to := range addresses {
+			lang := s.settings.Language
+			err := s.put(ctx, Direct{
+				Channel: channel, To: to, Template: TemplateEvent, Lang: lang, UserID: e.UserID, Actor: e.Actor,
+				Data: map[string]string{
+					"Description": info.Description[lang],
+					"Detail":      e.Detail,
+					"Time":        s.now().Format("2006-01-02 15:04 MST"),
+				},
+			}, string(e.Type))
+			if err != nil && !fault.Is(err, fault.TooManyRequests) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put renders, counts, seals and stores one message.
+func (s *Service) put(ctx context.Context, d Direct, about string) error {
+	if s.notifiers[d.Channel] == nil {
+		return fault.Newf(fault.WrongOperation, "notifications by %s are not configured: ask the administrator", d.Channel)
+	}
+	if d.Lang == "" {
+		d.Lang = s.settings.Language
+	}
+	id, err := uuid.NewRandomFromReader(s.deps.Rand)
+	if err != nil {
+		return fmt.Errorf("notify: making an identifier: %w", err)
+	}
+	now := s.now()
+	r := Record{
+		ID: id.String(), Channel: d.Channel, To: d.To, Subject: about, UserID: d.UserID, Actor: d.Actor,
+		State: Pending, CreatedAt: now, DueAt: now, ExpiresAt: d.Expires,
+	}
+	if r.ExpiresAt.IsZero() {
+		r.ExpiresAt = now.Add(s.settings.Life)
+	}
+	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, d.Data)
+	if err != nil {
+		return err
+	}
+	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
+		return fmt.Errorf("notify: a picture of %d octets: want at most %d", len(d.Picture), maxPicture)
+	}
+	plain, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	if r.Sealed, err = s.deps.Vault.Seal(place(r.ID), plain); err != nil {
+		return err
+	}
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.spend(ctx, d, now); err != nil {
+			return err
+		}
+		return s.deps.Store.AddMessage(ctx, r)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case s.wake[d.Channel] <- struct{}{}:
+	default: // the loop is to look anyway
+	}
+	return nil
+}
+
+// maxPicture bounds pictures, in octets: they are sealed with the text.
+const maxPicture = 32 << 10
+
+// place is where the text of a message is kept.
+func place(id string) vault.Place {
+	return vault.Place{Purpose: "message", Table: "outbox", Row: id, Column: "sealed"}
+}
+
+// now is the time as stores keep it.
+func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }

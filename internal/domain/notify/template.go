@@ -1,0 +1,148 @@
+package notify
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/template"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The texts. Each is a file NAME.LANG.txt of text/template with three parts:
+// "subject" and "email" for mail, "sms" for SMS.
+const (
+	TemplateContactCode = "contact-code" // Code, Minutes, Title
+	TemplatePassword    = "password"     // Login, Password, Title
+	TemplateEvent       = "event"        // Description, Detail, Time, Title
+	TemplateDeviceCode  = "device-code"  // Code, Minutes, Title
+	TemplateDeviceQR    = "device-qr"    // Expires, Title; a picture goes with it
+)
+
+var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR}
+
+// languages that every text exists in.
+var languages = map[string]bool{"ru": true, "en": true}
+
+// maxValue is how many characters of a value reach a text.
+const maxValue = 300
+
+//go:embed templates/*.txt
+var builtin embed.FS
+
+// Templates are the texts of messages. Values never become part of a template:
+// they are put in as they are, without control characters.
+type Templates struct {
+	title string
+	texts map[string]*template.Template // by "NAME.LANG"
+}
+
+// NewTemplates parses the texts: those of the program, and over them the files of
+// the same names in own, which may be nil. title is what the installation calls
+// itself in them. Every text is tried, so a file with a fault is told here.
+func NewTemplates(title string, own fs.FS) (*Templates, error) {
+	t := &Templates{title: title, texts: map[string]*template.Template{}}
+	files, err := fs.Sub(builtin, "templates")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range templateNames {
+		for lang := range languages {
+			file := name + "." + lang + ".txt"
+			text, err := fs.ReadFile(files, file)
+			if err != nil {
+				return nil, fmt.Errorf("notify: template %s: %w", file, err)
+			}
+			if own != nil {
+				switch replaced, err := fs.ReadFile(own, file); {
+				case err == nil:
+					text = replaced
+				case !errors.Is(err, fs.ErrNotExist):
+					return nil, fmt.Errorf("notify: template %s: %w", file, err)
+				}
+			}
+			parsed, err := template.New(file).Option("missingkey=error").Parse(string(text))
+			if err != nil {
+				return nil, fmt.Errorf("notify: template %s: %w", file, err)
+			}
+			t.texts[name+"."+lang] = parsed
+			for _, channel := range []Channel{Email, SMS} {
+				if _, err := t.render(name, lang, channel, sample[name]); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return t, nil
+}
+
+// sample holds the values a template may name, for the trial at the start.
+var sample = map[string]map[string]string{
+	TemplateContactCode: {"Code": "000000", "Minutes": "5"},
+	TemplatePassword:    {"Login": "login", "Password": "password"},
+	TemplateEvent:       {"Description": "description", "Detail": "detail", "Time": "time"},
+	TemplateDeviceCode:  {"Code": "000000", "Minutes": "5"},
+	TemplateDeviceQR:    {"Expires": "time"},
+}
+
+// content is what is sealed: the readable part of a message.
+type content struct {
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+	Picture []byte `json:"picture,omitempty"`
+}
+
+// render makes the text of a message.
+func (t *Templates) render(name, lang string, channel Channel, data map[string]string) (content, error) {
+	text := t.texts[name+"."+lang]
+	if text == nil {
+		return content{}, fmt.Errorf("notify: there is no template %q in language %q", name, lang)
+	}
+	values := map[string]string{"Title": oneLine(t.title)}
+	for key, value := range data {
+		values[key] = oneLine(value)
+	}
+	part := func(part string) (string, error) {
+		var b strings.Builder
+		if err := text.ExecuteTemplate(&b, part, values); err != nil {
+			return "", fmt.Errorf("notify: template %s.%s: part %q cannot be filled in: want the values that the manual lists", name, lang, part)
+		}
+		return strings.TrimSpace(b.String()), nil
+	}
+	var c content
+	var err error
+	switch channel {
+	case Email:
+		if c.Subject, err = part("subject"); err != nil {
+			return content{}, err
+		}
+		c.Subject = oneLine(c.Subject)
+		c.Text, err = part("email")
+	default:
+		c.Text, err = part("sms")
+	}
+	return c, err
+}
+
+// oneLine keeps a value from being more than a value: no line ends, which would
+// begin a header or a sentence of its own, no characters that steer terminals or
+// turn the direction of reading, and no end to it.
+func oneLine(s string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n++; n > maxValue {
+			b.WriteRune('…')
+			break
+		}
+		switch {
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
