@@ -23,7 +23,10 @@ type block struct {
 
 // NewCipher returns the cipher with a key of KeySize octets and a parameter set.
 // It keeps a copy of the key. Its Encrypt and Decrypt run in constant time, allow
-// any overlap of dst and src, and panic when one is shorter than BlockSize.
+// any overlap of dst and src, and panic when one is shorter than BlockSize. Besides
+// it has EncryptBlocks(dst, src []byte), which enciphers whole blocks, each by itself,
+// many times as fast: dst and src must be the same or must not overlap, src must
+// consist of whole blocks and dst must be no shorter, or it panics.
 func NewCipher(key []byte, s *SBox) (cipher.Block, error) {
 	b, err := newBlock(key, s)
 	if err != nil {
@@ -120,5 +123,5 @@ func (b *block) backwards(lo, hi uint32) (uint32, uint32) {
 }
 
 func (b *block) round(x uint32) uint32 {
-	return bits.RotateLeft32(b.s.substitute(x), 11)
+	return bits.RotateLeft32(substitute(b.s, x), 11)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"embed"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -81,8 +82,11 @@ func TestSubstitute(t *testing.T) {
 				for j, row := range s.rows {
 					want |= uint32(row[word>>(4*j)&15]) << (4 * j)
 				}
-				if got := s.substitute(word); got != want {
+				if got := substitute(s, word); got != want {
 					t.Fatalf("%s: %08x becomes %08x, want %08x", s.Name(), word, got, want)
+				}
+				if got, want := substitute(s, uint64(word)<<32|uint64(^word)), uint64(want)<<32|uint64(substitute(s, ^word)); got != want {
+					t.Fatalf("%s: two words at a time become %016x, want %016x", s.Name(), got, want)
 				}
 				got := table[0][word&255] ^ table[1][word>>8&255] ^ table[2][word>>16&255] ^ table[3][word>>24]
 				if want = want<<11 | want>>21; got != want {
@@ -116,7 +120,9 @@ func TestSets(t *testing.T) {
 
 var meshings = map[string]Meshing{"none": NoMeshing, "CryptoPro": CryptoProMeshing}
 
-func TestKnownStreams(t *testing.T) {
+func TestKnownStreams(t *testing.T) { eachTwin(t, testKnownStreams) }
+
+func testKnownStreams(t *testing.T) {
 	type newStream = func(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error)
 	for _, v := range gosttest.Vectors(t, testdata, "testdata/modes.txt") {
 		modes := map[string][2]newStream{"CNT": {NewCNT, NewCNT}, "CFB": {NewCFBEncrypter, NewCFBDecrypter}}
@@ -141,6 +147,59 @@ func TestKnownStreams(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEncryptBlocks compares many blocks with the same one by one.
+func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
+
+func testEncryptBlocks(t *testing.T) {
+	r := rand.NewChaCha8([32]byte{1})
+	key := make([]byte, KeySize)
+	for i, s := range sets {
+		r.Read(key)
+		b, err := newBlock(key, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := i; n < 300; n += len(sets) {
+			src := make([]byte, n*BlockSize)
+			r.Read(src)
+			want := make([]byte, len(src))
+			for i := 0; i < len(src); i += BlockSize {
+				b.Encrypt(want[i:], src[i:])
+			}
+			got := append(make([]byte, len(src)), 0xa5)
+			if b.EncryptBlocks(got, src); !bytes.Equal(got, append(want, 0xa5)) {
+				t.Fatalf("%s: %d blocks differ from one by one", s.Name(), n)
+			}
+			if b.EncryptBlocks(src, src); !bytes.Equal(src, want) {
+				t.Fatalf("%s: %d blocks in place differ", s.Name(), n)
+			}
+		}
+	}
+	// Sums of keys and halves that carry out of a word must not reach its neighbour.
+	b, _ := newBlock(bytes.Repeat([]byte{0xff}, KeySize), SBoxZ)
+	src := bytes.Repeat([]byte{0xff}, 18*BlockSize)
+	got, want := make([]byte, len(src)), make([]byte, BlockSize)
+	b.EncryptBlocks(got, src)
+	b.Encrypt(want, src)
+	if !bytes.Equal(got, bytes.Repeat(want, 18)) {
+		t.Errorf("blocks of ones: %x, want %x again and again", got, want)
+	}
+	for name, f := range map[string]func(){
+		"a part of a block": func() { b.EncryptBlocks(make([]byte, 16), make([]byte, 9)) },
+		"a short output":    func() { b.EncryptBlocks(make([]byte, 15), make([]byte, 16)) },
+	} {
+		if recovered(f) == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func recovered(f func()) (message any) {
+	defer func() { message = recover() }()
+	f()
+	return nil
 }
 
 // TestCount covers the two moduli of the counter at their ends.
@@ -249,6 +308,14 @@ func BenchmarkCipher(b *testing.B) {
 		b.SetBytes(BlockSize)
 		for b.Loop() {
 			c.Encrypt(iv, iv)
+		}
+	})
+	b.Run("blocks/16KiB", func(b *testing.B) {
+		c, _ := newBlock(key, SBoxZ)
+		p := make([]byte, 16<<10)
+		b.SetBytes(int64(len(p)))
+		for b.Loop() {
+			c.EncryptBlocks(p, p)
 		}
 	})
 	b.Run("CNT/1KiB", func(b *testing.B) {

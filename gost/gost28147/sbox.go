@@ -11,11 +11,12 @@ type SBox struct {
 	name string
 	// rows[i] substitutes bits 4i to 4i+3 of a word.
 	rows [8][16]byte
-	// anf holds the algebraic normal form of all 32 output bits: bit b of anf[m]
-	// tells whether the product of the input bits chosen by m, bits of the nibble
-	// that b is in, is a term of output bit b.
-	anf   [16]uint32
+	// anf holds the algebraic normal form of all 32 output bits, twice side by side:
+	// bit b of anf[m] tells whether the product of the input bits chosen by m, bits
+	// of the nibble that b is in, is a term of output bit b.
+	anf   [16]uint64
 	table func() *[4][256]uint32
+	wide  wide // what the assembly looks up
 }
 
 func newSBox(name string, rows [8][16]byte) *SBox {
@@ -30,9 +31,10 @@ func newSBox(name string, rows [8][16]byte) *SBox {
 					c ^= y
 				}
 			}
-			s.anf[m] |= uint32(c) << (4 * i)
+			s.anf[m] |= uint64(c) << (4 * i) * (1<<32 + 1)
 		}
 	}
+	s.wide.set(&rows)
 	s.table = sync.OnceValue(func() *[4][256]uint32 {
 		t := new([4][256]uint32)
 		for j := range t {
@@ -60,10 +62,10 @@ func (s *SBox) Name() string { return s.name }
 // use of it. The caller must not change the tables.
 func (s *SBox) PublicTable() *[4][256]uint32 { return s.table() }
 
-// substitute applies the set to the eight nibbles of x in constant time: it
-// evaluates the normal form of all 32 bits side by side.
-func (s *SBox) substitute(x uint32) uint32 {
-	const ones = 0x11111111
+// substitute applies the set to all nibbles of x, of one word or of two, in constant
+// time: it evaluates the normal form of all bits side by side.
+func substitute[W uint32 | uint64](s *SBox, x W) W {
+	ones := ^W(0) / 15 // 0x111...
 	// Each variable is a bit of every nibble, spread over the nibble.
 	b0 := (x & ones) * 15
 	b1 := (x >> 1 & ones) * 15
@@ -71,8 +73,8 @@ func (s *SBox) substitute(x uint32) uint32 {
 	b3 := (x >> 3 & ones) * 15
 	b01, b23 := b0&b1, b2&b3
 	c := &s.anf
-	return c[0] ^ b0&c[1] ^ b1&c[2] ^ b01&c[3] ^
-		b2&(c[4]^b0&c[5]^b1&c[6]^b01&c[7]) ^
-		b3&(c[8]^b0&c[9]^b1&c[10]^b01&c[11]) ^
-		b23&(c[12]^b0&c[13]^b1&c[14]^b01&c[15])
+	return W(c[0]) ^ b0&W(c[1]) ^ b1&W(c[2]) ^ b01&W(c[3]) ^
+		b2&(W(c[4])^b0&W(c[5])^b1&W(c[6])^b01&W(c[7])) ^
+		b3&(W(c[8])^b0&W(c[9])^b1&W(c[10])^b01&W(c[11])) ^
+		b23&(W(c[12])^b0&W(c[13])^b1&W(c[14])^b01&W(c[15]))
 }

@@ -2,6 +2,7 @@ package gost28147
 
 import (
 	"crypto/cipher"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 )
@@ -71,7 +72,16 @@ func (s *stream) beforeBlock() {
 	s.used = 0
 }
 
-type cnt struct{ stream }
+type cnt struct {
+	stream
+	// ahead are gammas not used yet, at the end of made: with one key many blocks
+	// are enciphered faster together.
+	made  [ahead]byte
+	ahead []byte
+}
+
+// ahead is how many octets of gamma are made at most, the interval of one key.
+const ahead = meshingInterval
 
 // NewCNT returns the counter mode, "gamma", of RFC 5830, section 6, with a key of
 // KeySize octets and a synchronization vector of BlockSize octets. Enciphering and
@@ -84,20 +94,38 @@ func NewCNT(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error) {
 		return nil, err
 	}
 	st.iv = st.block.encrypt(st.iv)
-	return &cnt{st}, nil
+	return &cnt{stream: st}, nil
 }
 
 func (c *cnt) XORKeyStream(dst, src []byte) {
 	checkLength(dst, src)
-	for i, x := range src {
-		if c.used == BlockSize {
-			c.beforeBlock()
-			c.iv = count(c.iv)
-			binary.LittleEndian.PutUint64(c.gamma[:], c.block.encrypt(c.iv))
+	for len(src) > 0 {
+		if len(c.ahead) == 0 {
+			c.fill(len(src))
 		}
-		dst[i] = x ^ c.gamma[c.used]
-		c.used++
+		n := subtle.XORBytes(dst, src, c.ahead)
+		dst, src, c.ahead = dst[n:], src[n:], c.ahead[n:]
 	}
+}
+
+// fill makes gammas for as many octets, but no more than one key enciphers.
+func (c *cnt) fill(octets int) {
+	if c.meshing == CryptoProMeshing && c.since == meshingInterval {
+		c.iv = c.block.mesh(c.iv)
+		c.since = 0
+	}
+	room := ahead
+	if c.meshing == CryptoProMeshing {
+		room -= c.since
+	}
+	n := min((octets+BlockSize-1)/BlockSize*BlockSize, room)
+	c.since += n
+	c.ahead = c.made[:n]
+	for b := c.ahead; len(b) > 0; b = b[BlockSize:] {
+		c.iv = count(c.iv)
+		binary.LittleEndian.PutUint64(b, c.iv)
+	}
+	c.block.EncryptBlocks(c.ahead, c.ahead)
 }
 
 // count adds C2 to the low half modulo 2^32 and C1 to the high half modulo 2^32-1,

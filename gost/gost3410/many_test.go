@@ -133,6 +133,16 @@ func TestPrecompute(t *testing.T) {
 			if a, b := plain.Verify(c.digest, c.signature), fast.Verify(c.digest, c.signature); a != c.want || b != c.want {
 				t.Errorf("%s: %v, with a table %v, want %v", name, a, b, c.want)
 			}
+			// In every place of a group beside good ones.
+			for place := range together {
+				items := slices.Repeat([]VerifyItem{{plain, digest, good}}, together)
+				items[place] = VerifyItem{plain, c.digest, c.signature}
+				for i, got := range VerifyMany(items) {
+					if want := i != place || c.want; got != want {
+						t.Errorf("%s at place %d of eight: %v at place %d, want %v", name, place, got, i, want)
+					}
+				}
+			}
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package mode owns modes of operation of 128-bit block ciphers: of those that the
-// standards define, only what a stored key needs, which is MGM.
+// Package mode owns modes of operation of the block ciphers of GOST R 34.12-2015: of
+// those that the standards define, MGM, which stored keys need, and the counter mode.
 package mode
 
 import (
@@ -58,17 +58,20 @@ func NewMGM(b cipher.Block) (cipher.AEAD, error) {
 	if n := b.BlockSize(); n != blockSize {
 		return nil, fmt.Errorf("mode: cipher with blocks of %d octets, want %d", n, blockSize)
 	}
-	m := &mgm{block: b}
+	return &mgm{block: b, encrypt: encrypter(b)}, nil
+}
+
+// encrypter returns a function that enciphers every block of a slice in place.
+func encrypter(b cipher.Block) func(blocks []byte) {
 	if many, ok := b.(manyBlocks); ok {
-		m.encrypt = func(p []byte) { many.EncryptBlocks(p, p) }
-	} else {
-		m.encrypt = func(p []byte) {
-			for ; len(p) > 0; p = p[blockSize:] {
-				b.Encrypt(p, p)
-			}
+		return func(p []byte) { many.EncryptBlocks(p, p) }
+	}
+	size := b.BlockSize()
+	return func(p []byte) {
+		for ; len(p) > 0; p = p[size:] {
+			b.Encrypt(p, p)
 		}
 	}
-	return m, nil
 }
 
 // NonceSize returns MGMNonceSize.
@@ -136,7 +139,7 @@ type sequence struct {
 	lo    uint64
 	right bool // count in the right half, not in the left one
 	ready []byte
-	buf   [8 * blockSize]byte
+	buf   [ahead]byte
 }
 
 // start begins a sequence: the nonce, after its first bit has been set to what
@@ -153,11 +156,11 @@ func (s *sequence) start(m *mgm, nonce []byte, right bool) {
 	s.hi, s.lo = binary.BigEndian.Uint64(first), binary.BigEndian.Uint64(first[8:])
 }
 
-// next returns the next block of the sequence. ahead is how many blocks are
-// wanted, this one included.
-func (s *sequence) next(ahead int) []byte {
+// next returns the next blocks of the sequence, at least one and at most so many.
+// left is how many are wanted in all from now on, these included.
+func (s *sequence) next(most, left int) []byte {
 	if len(s.ready) == 0 {
-		s.ready = s.buf[:min(len(s.buf)/blockSize, ahead)*blockSize]
+		s.ready = s.buf[:min(len(s.buf)/blockSize, left)*blockSize]
 		for b := s.ready; len(b) > 0; b = b[blockSize:] {
 			binary.BigEndian.PutUint64(b, s.hi)
 			binary.BigEndian.PutUint64(b[8:], s.lo)
@@ -169,8 +172,9 @@ func (s *sequence) next(ahead int) []byte {
 		}
 		s.m.encrypt(s.ready)
 	}
-	b := s.ready[:blockSize]
-	s.ready = s.ready[blockSize:]
+	n := min(most*blockSize, len(s.ready))
+	b := s.ready[:n]
+	s.ready = s.ready[n:]
 	return b
 }
 
@@ -182,7 +186,8 @@ func (m *mgm) xorKeyStream(dst, src, nonce []byte) {
 	var y sequence
 	y.start(m, nonce, true)
 	for len(src) > 0 {
-		n := subtle.XORBytes(dst, src[:min(blockSize, len(src))], y.next(blocksOf(len(src))))
+		left := blocksOf(len(src))
+		n := subtle.XORBytes(dst, src, y.next(left, left))
 		dst, src = dst[n:], src[n:]
 	}
 }
@@ -195,40 +200,26 @@ func (m *mgm) tag(nonce, ciphertext, data []byte) (tag [MGMTagSize]byte) {
 	z.start(m, nonce, false)
 	left := blocksOf(len(data)) + blocksOf(len(ciphertext)) + 1
 	var sum element
+	var last [blockSize]byte
 	for _, p := range [][]byte{data, ciphertext} {
-		for len(p) > 0 {
-			var last [blockSize]byte
-			p = p[copy(last[:], p):]
-			sum.addProduct(load(z.next(left)), load(last[:]))
+		for whole := len(p) / blockSize; whole > 0; whole = len(p) / blockSize {
+			factors := z.next(whole, left)
+			sum.addProducts(factors, p[:len(factors)])
+			p = p[len(factors):]
+			left -= len(factors) / blockSize
+		}
+		if len(p) > 0 {
+			last = [blockSize]byte{}
+			copy(last[:], p)
+			sum.addProducts(z.next(1, left), last[:])
 			left--
 		}
 	}
-	sum.addProduct(load(z.next(left)), element{uint64(len(data)) * 8, uint64(len(ciphertext)) * 8})
+	binary.BigEndian.PutUint64(last[:], uint64(len(data))*8)
+	binary.BigEndian.PutUint64(last[8:], uint64(len(ciphertext))*8)
+	sum.addProducts(z.next(1, left), last[:])
 	binary.BigEndian.PutUint64(tag[:], sum.hi)
 	binary.BigEndian.PutUint64(tag[8:], sum.lo)
 	m.block.Encrypt(tag[:], tag[:])
 	return tag
-}
-
-// An element of the field of 2^128 elements modulo x^128+x^7+x^2+x+1, the first bit
-// of a block being the highest coefficient.
-type element struct{ hi, lo uint64 }
-
-func load(b []byte) element {
-	return element{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
-}
-
-// addProduct adds a*b to z in constant time.
-func (z *element) addProduct(a, b element) {
-	for _, word := range [2]uint64{b.lo, b.hi} {
-		for range 64 {
-			bit := -(word & 1)
-			word >>= 1
-			z.hi ^= a.hi & bit
-			z.lo ^= a.lo & bit
-			top := -(a.hi >> 63)
-			a.hi = a.hi<<1 | a.lo>>63
-			a.lo = a.lo<<1 ^ top&0x87
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -143,7 +144,28 @@ func readCertificateID(value []byte, v2 bool) (id certificateID, err error) {
 // marshalOID encodes an identifier of this program or of a parsed structure;
 // those are always encodable.
 func marshalOID(oid asn1.ObjectIdentifier) []byte {
-	var b cryptobyte.Builder
-	b.AddASN1ObjectIdentifier(oid)
-	return b.BytesOrPanic()
+	if len(oid) < 2 || oid[0] < 0 || oid[0] > 2 || oid[1] < 0 || oid[0] < 2 && oid[1] > 39 {
+		panic(fmt.Sprintf("cms: %v is no object identifier", oid))
+	}
+	// Arcs in groups of seven bits, the highest first, all but the last with the top
+	// bit; the first two arcs are one number.
+	out := make([]byte, 2, 2+5*len(oid))
+	for i, arc := range oid[1:] {
+		if arc < 0 {
+			panic(fmt.Sprintf("cms: %v is no object identifier", oid))
+		}
+		n := uint64(arc)
+		if i == 0 {
+			n += 40 * uint64(oid[0])
+		}
+		for shift := (max(bits.Len64(n), 1) - 1) / 7 * 7; shift > 0; shift -= 7 {
+			out = append(out, 0x80|byte(n>>shift))
+		}
+		out = append(out, byte(n)&0x7f)
+	}
+	if len(out)-2 > 127 { // longer than any that is known
+		return append(appendHeader(nil, byte(cbasn1.OBJECT_IDENTIFIER), int64(len(out)-2)), out[2:]...)
+	}
+	out[0], out[1] = byte(cbasn1.OBJECT_IDENTIFIER), byte(len(out)-2)
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -71,6 +72,8 @@ type Certificate struct {
 
 	// Deviations are the faults that were tolerated, in words.
 	Deviations []string
+
+	digest atomic.Pointer[suite.Digest] // see Digest
 }
 
 // ParseCertificate reads one DER certificate of at most MaxCertificate octets,
@@ -234,8 +237,17 @@ func (c *Certificate) Equal(o *Certificate) bool {
 	return c == o || c != nil && o != nil && bytes.Equal(c.Raw, o.Raw)
 }
 
-// Digest is the digest of the whole certificate as received.
-func (c *Certificate) Digest(h *suite.Hash) []byte { return h.Digest(c.Raw).Sum }
+// Digest is the digest of the whole certificate as received. The last one is
+// remembered: a signer's is asked for with every signature.
+func (c *Certificate) Digest(h *suite.Hash) []byte {
+	d := c.digest.Load()
+	if d == nil || d.Hash != h {
+		sum := h.Digest(c.Raw)
+		d = &sum
+		c.digest.Store(d)
+	}
+	return bytes.Clone(d.Sum)
+}
 
 // Thumbprint is the SHA-1 of the certificate in upper-case hex, as Windows and
 // the services around it name certificates.

@@ -1,7 +1,10 @@
 package x509gost
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -80,4 +83,22 @@ func (c *Certificate) KeyDigest(h *suite.Hash) []byte {
 		return nil
 	}
 	return h.Digest(bits).Sum
+}
+
+// ParseOID reads an object identifier in its dotted form, of at most 32 arcs of 31
+// bits.
+func ParseOID(text string) (OID, error) {
+	parts := strings.Split(strings.TrimSpace(text), ".")
+	oid := make(OID, 0, min(len(parts), 32))
+	for _, p := range parts {
+		n, err := strconv.ParseUint(p, 10, 31)
+		if err != nil || len(oid) == 32 || len(p) > 1 && p[0] == '0' {
+			return nil, errors.New("x509gost: not a dotted object identifier")
+		}
+		oid = append(oid, int(n))
+	}
+	if len(oid) < 2 || oid[0] > 2 || oid[0] < 2 && oid[1] > 39 {
+		return nil, errors.New("x509gost: not a dotted object identifier")
+	}
+	return oid, nil
 }

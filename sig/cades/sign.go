@@ -4,35 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/sig"
 )
-
-// stateVersion is the form of state below. Finish knows every version that was
-// ever written: 1 was without the fields from Kind on, for plain signatures.
-const stateVersion = 2
-
-// state is all that Finish needs beside the job's document and certificates.
-type state struct {
-	Version     int    `json:"v"`
-	Attributes  []byte `json:"attributes"`  // signed attributes as they were digested, tag 0x31
-	Digest      []byte `json:"digest"`      // of what is signed, by the suite's hash
-	Hash        bool   `json:"hash"`        // the document of the job is that digest itself
-	Size        int64  `json:"size"`        // octets of the job's document
-	Detached    bool   `json:"detached"`    // the message is without the document
-	Chain       bool   `json:"chain"`       // issuers' certificates are included
-	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
-
-	Kind     string   `json:"kind,omitempty"`     // kindSign when empty
-	Message  []byte   `json:"message,omitempty"`  // fingerprint of the message to extend
-	Position position `json:"position,omitempty"` // of the signature to countersign
-	Level    string   `json:"level,omitempty"`    // levelBES when empty
-	Address  string   `json:"address,omitempty"`  // of the time-stamp service
-}
 
 // Prepare implements sig.Format. It reads the parameters Hash, IsDetached,
 // CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain,
@@ -68,8 +45,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	st, err := json.Marshal(state{
-		Version:     stateVersion,
+	st := state{
 		Attributes:  attrs,
 		Digest:      a.digest.Sum,
 		Hash:        p.hash && p.kind == kindSign,
@@ -82,11 +58,8 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Position:    p.position,
 		Level:       p.level,
 		Address:     p.address,
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st}, nil
+	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st.marshal()}, nil
 }
 
 // document is the digest of the job's document, or the one that it is.
@@ -195,16 +168,9 @@ func attach(job *sig.Job, st *state, signer cms.Signer) (sig.Result, error) {
 
 // readState reads a prepared state and checks that it was made for this job.
 func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
-	var st state
-	if err := json.Unmarshal(prepared, &st); err != nil {
-		return nil, &sig.ErrState{Text: "cannot be read"}
-	}
-	switch st.Version {
-	case stateVersion:
-	case 1:
-		st.Kind, st.Level = kindSign, levelBES
-	default:
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; 1 to %d expected", st.Version, stateVersion)}
+	st, err := parseState(prepared)
+	if err != nil {
+		return nil, err
 	}
 	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	if !bytes.Equal(st.Certificate, thumbprint[:]) {
@@ -215,7 +181,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	}
 	if job.Document == nil {
 		if st.Detached && st.Kind == kindSign {
-			return &st, nil
+			return st, nil
 		}
 		return nil, &sig.ErrState{Text: "the document is needed"}
 	}
@@ -236,5 +202,5 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 			}
 		}
 	}
-	return &st, nil
+	return st, nil
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -236,11 +238,15 @@ func TestState(t *testing.T) {
 	if _, err := cades.New().Finish(context.Background(), job(), prepared.State, value); err != nil {
 		t.Fatalf("finish: %v", err)
 	}
+	// The states of earlier releases were JSON.
+	thumbprint := sha256.Sum256(signer.Certificate.Raw)
+	attributes := binary.BigEndian.Uint32(prepared.State[10:])
+	fields := map[string]any{
+		"v": 2, "attributes": prepared.State[14 : 14+attributes], "digest": s.Hash.Digest(text).Sum,
+		"size": len(text), "chain": true, "certificate": thumbprint[:], "kind": "Sign", "level": "BES",
+	}
 	change := func(key string, to any) []byte {
-		var m map[string]any
-		if err := json.Unmarshal(prepared.State, &m); err != nil {
-			t.Fatal(err)
-		}
+		m := maps.Clone(fields)
 		m[key] = to
 		b, err := json.Marshal(m)
 		if err != nil {
@@ -248,6 +254,17 @@ func TestState(t *testing.T) {
 		}
 		return b
 	}
+	for _, version := range []int{1, 2} {
+		if _, err := cades.New().Finish(context.Background(), job(), change("v", version), value); err != nil {
+			t.Fatalf("finish a state of version %d: %v", version, err)
+		}
+	}
+	flags := bytes.Clone(prepared.State)
+	flags[1] |= 8
+	unknown := bytes.Clone(prepared.State)
+	unknown[0] = 4
+	length := bytes.Clone(prepared.State)
+	length[10] = 0xff
 	otherJob, shorter, wrong := job(), job(), job()
 	otherJob.Certificate = other.Certificate
 	shorter.Document = sigtest.Document(text[1:])
@@ -269,7 +286,12 @@ func TestState(t *testing.T) {
 	}{
 		{"empty", job(), nil},
 		{"no JSON", job(), []byte("{")},
-		{"version 3", job(), change("v", 3)},
+		{"JSON of version 3", job(), change("v", 3)},
+		{"version 4", job(), unknown},
+		{"an unknown flag", job(), flags},
+		{"a length beyond the end", job(), length},
+		{"one octet less", job(), prepared.State[:len(prepared.State)-1]},
+		{"one octet more", job(), append(bytes.Clone(prepared.State), 0)},
 		{"no attributes", job(), change("attributes", nil)},
 		{"negative size", job(), change("size", -1)},
 		{"hash attached", job(), change("hash", true)},

@@ -22,6 +22,7 @@ type file struct {
 	sections []*section       // newest first
 	trailer  dict
 	rebuilt  bool
+	referred int // of a rebuilt one: the highest number that anything refers to
 	crypt    *crypt
 	version  string
 

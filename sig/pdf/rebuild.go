@@ -22,6 +22,7 @@ type scan struct {
 	lists    []found // object streams
 	catalog  ref     // the last one met
 	lexing   int64   // octets that may still be spent on looking into objects
+	referred int     // the highest number that anything refers to, lost or not
 }
 
 const (
@@ -86,6 +87,7 @@ func (s *scan) completed(i int) dict {
 func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	f := newFile(s.file.ctx, s.file.src, s.file.size)
 	f.bias, f.version, f.rebuilt, f.trailer = s.file.bias, s.file.version, true, trailer
+	f.referred = s.referred
 	all := slices.Clone(s.found)
 	f.sections = []*section{sectionOf(all)}
 	if e := trailer.get("Encrypt"); e != nil {
@@ -112,6 +114,11 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	clear(f.objects)
 	if err := f.usable(password); err != nil {
 		return nil, err
+	}
+	_, root := f.catalog()
+	kids, _ := f.resolve(f.resolveDict(root.get("Pages")).get("Kids")).(array)
+	if _, err := f.page(0); err != nil && len(kids) > 0 {
+		return nil, errors.New("the pages are not among them")
 	}
 	f.damaged = nil
 	return f, nil
@@ -154,6 +161,7 @@ func (s *scan) run() error {
 			f.broken = readFailed(err, at)
 			return f.broken
 		}
+		s.references(b)
 		next, err := s.chunk(b, at)
 		if err != nil {
 			return err
@@ -161,6 +169,42 @@ func (s *scan) run() error {
 		at = next
 	}
 	return nil
+}
+
+// references notes the highest number in what looks like a reference. What is lost may
+// be referred to still, and a new object must not take its place: half a document
+// would otherwise show a signature where a page was.
+func (s *scan) references(b []byte) {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(b[i:], 'R')
+		if n < 0 {
+			return
+		}
+		i += n
+		_, rest, ok := numberBefore(b, i)
+		if !ok {
+			continue
+		}
+		if num, _, ok := numberBefore(b, rest); ok && num <= maxEntries {
+			s.referred = max(s.referred, num)
+		}
+	}
+}
+
+// numberBefore reads the digits that stand, with one space behind them, before i.
+func numberBefore(b []byte, i int) (n, start int, ok bool) {
+	if i == 0 || b[i-1] != ' ' {
+		return 0, 0, false
+	}
+	i--
+	end := i
+	for i > 0 && end-i < 8 && b[i-1] >= '0' && b[i-1] <= '9' {
+		i--
+	}
+	for _, c := range b[i:end] {
+		n = n*10 + int(c-'0')
+	}
+	return n, i, i < end
 }
 
 // chunk looks for objects and trailers in b, which stands at an offset, and returns

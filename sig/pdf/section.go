@@ -132,7 +132,7 @@ func (f *file) newUpdate() *update {
 		}
 	}
 	highest := f.highest()
-	u.next = highest + 1
+	u.next = max(highest, f.referred) + 1
 	// Size may be larger than needed: numbers below it may be referred to, and stand
 	// for null. One out of all proportion is not believed.
 	if size, ok := integer(f.trailer.get("Size")); ok && size > int64(u.next) && size <= int64(highest)*2+maxEntries {

@@ -27,7 +27,7 @@
 // there for the formulas of package point, which call them by name.
 //
 // The assembly is straight lines of code with loops of a fixed count; it moves by
-// condition (CMOV) and masks by SBB, and takes no address from a value. To check
-// that, read it for jumps (only JNZ behind a DECQ of a counter) and for operands in
-// memory (only those of pointers from the arguments and SP).
+// condition (CMOV) and masks by SBB, and takes no address from a value. TestAssembly
+// reads it for jumps (only JNZ behind a DECQ of a counter) and for operands in memory
+// (only those of pointers from the arguments and SP).
 package field

@@ -4,12 +4,11 @@ package field
 func lookup4[E ~[4]uint64](z *E, table []E, index uint64) {
 	var r0, r1, r2, r3 uint64
 	for j := range table {
-		e := [4]uint64(table[j])
 		mask := equal(uint64(j), index)
-		r0 |= mask & e[0]
-		r1 |= mask & e[1]
-		r2 |= mask & e[2]
-		r3 |= mask & e[3]
+		r0 |= mask & table[j][0]
+		r1 |= mask & table[j][1]
+		r2 |= mask & table[j][2]
+		r3 |= mask & table[j][3]
 	}
 	*z = E{r0, r1, r2, r3}
 }
@@ -18,16 +17,15 @@ func lookup4[E ~[4]uint64](z *E, table []E, index uint64) {
 func lookup8[E ~[8]uint64](z *E, table []E, index uint64) {
 	var r0, r1, r2, r3, r4, r5, r6, r7 uint64
 	for j := range table {
-		e := [8]uint64(table[j])
 		mask := equal(uint64(j), index)
-		r0 |= mask & e[0]
-		r1 |= mask & e[1]
-		r2 |= mask & e[2]
-		r3 |= mask & e[3]
-		r4 |= mask & e[4]
-		r5 |= mask & e[5]
-		r6 |= mask & e[6]
-		r7 |= mask & e[7]
+		r0 |= mask & table[j][0]
+		r1 |= mask & table[j][1]
+		r2 |= mask & table[j][2]
+		r3 |= mask & table[j][3]
+		r4 |= mask & table[j][4]
+		r5 |= mask & table[j][5]
+		r6 |= mask & table[j][6]
+		r7 |= mask & table[j][7]
 	}
 	*z = E{r0, r1, r2, r3, r4, r5, r6, r7}
 }

@@ -28,6 +28,7 @@ type edwardsP256A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP256A
+	lanes edLanesP256A // the same for lanes
 }
 
 // edWindowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -244,7 +245,8 @@ func (c *edwardsP256A) normalize(a []edAffineP256A, p []edExtendedP256A) {
 	}
 }
 
-func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP256A]int8
 	negated := recode(digits[:], k, c.order, baseBits)
@@ -289,21 +291,17 @@ func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
 	c.double(&twice, &p)
 	two := c.cached(&twice)
 	for j := range u {
+		if j > 0 {
+			c.add(&p, &p, &two)
+		}
 		q := c.cached(&p)
 		u[j], v[j], z[j], dt[j] = q.u, q.v, q.z, q.dt
-		c.add(&p, &p, &two)
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP256A, pointBits)]
 	negated := recode(digits, n, c.order, pointBits)
-	var sum edExtendedP256A // the neutral point
-	sum.v.SetSmall(1)
-	sum.z.SetSmall(1)
+	var sum edExtendedP256A
 	for i := len(digits) - 1; i >= 0; i-- {
-		for range pointBits - 1 {
-			c.doubleWithoutT(&sum, &sum)
-		}
-		c.double(&sum, &sum)
 		index, negative := split(digits[i])
 		var e edCachedP256A
 		e.u.Lookup(u[:], index)
@@ -314,6 +312,14 @@ func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
 		m.negate()
 		e.u.Assign(&m.u, negative^negated)
 		e.dt.Assign(&m.dt, negative^negated)
+		if i == len(digits)-1 {
+			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
+			continue
+		}
+		for range pointBits - 1 {
+			c.doubleWithoutT(&sum, &sum)
+		}
+		c.double(&sum, &sum)
 		c.add(&sum, &sum, &e)
 	}
 	clear(digits)

@@ -30,6 +30,7 @@ type edwardsP512A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP512A
+	lanes edLanesP512A // the same for lanes
 }
 
 // edWindowP512A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -246,7 +247,8 @@ func (c *edwardsP512A) normalize(a []edAffineP512A, p []edExtendedP512A) {
 	}
 }
 
-func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP512A]int8
 	negated := recode(digits[:], k, c.order, baseBits)
@@ -291,21 +293,17 @@ func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
 	c.double(&twice, &p)
 	two := c.cached(&twice)
 	for j := range u {
+		if j > 0 {
+			c.add(&p, &p, &two)
+		}
 		q := c.cached(&p)
 		u[j], v[j], z[j], dt[j] = q.u, q.v, q.z, q.dt
-		c.add(&p, &p, &two)
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP512A, pointBits)]
 	negated := recode(digits, n, c.order, pointBits)
-	var sum edExtendedP512A // the neutral point
-	sum.v.SetSmall(1)
-	sum.z.SetSmall(1)
+	var sum edExtendedP512A
 	for i := len(digits) - 1; i >= 0; i-- {
-		for range pointBits - 1 {
-			c.doubleWithoutT(&sum, &sum)
-		}
-		c.double(&sum, &sum)
 		index, negative := split(digits[i])
 		var e edCachedP512A
 		e.u.Lookup(u[:], index)
@@ -316,6 +314,14 @@ func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
 		m.negate()
 		e.u.Assign(&m.u, negative^negated)
 		e.dt.Assign(&m.dt, negative^negated)
+		if i == len(digits)-1 {
+			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
+			continue
+		}
+		for range pointBits - 1 {
+			c.doubleWithoutT(&sum, &sum)
+		}
+		c.double(&sum, &sum)
 		c.add(&sum, &sum, &e)
 	}
 	clear(digits)

@@ -18,7 +18,10 @@ const limbsP256A = (8*sizeP256A + 51) / 52
 
 // windowLanesP256A is a window of the table as lanes read it: limb by limb of x,
 // then of y, all entries.
-type windowLanesP256A [2 * limbsP256A][1 << (baseBits - 1)]uint64
+type windowLanesP256A [2 * limbsP256A]rowP256A
+
+// rowP256A is one limb of all entries.
+type rowP256A [1 << (baseBits - 1)]uint64
 
 // lanesP256A is the table of the base point once more, as lanes read it, built at its
 // first use: a quarter larger than that of comb.
@@ -118,7 +121,7 @@ func (c *weierstrassP256A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool
 // lanesP256AWork is what a multiplication in lanes works on. It belongs on the heap,
 // where the allocator puts objects of this size at multiples of 64.
 type lanesP256AWork struct {
-	sum             [3]laneP256A // in Jacobian coordinates
+	sum             lanesP256APoint
 	e               [2]laneP256A // the affine point to add
 	index, negative [lanes]uint64
 }
@@ -161,9 +164,9 @@ func (v *lanesP256AWork) begin() {
 	}
 }
 
-// MulBaseMany takes eight scalars at a time, and three or more are worth eight.
+// MulBaseMany takes eight scalars at a time, and four or more are worth eight.
 func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	for twin.IFMA && len(k) >= 3 {
+	for twin.IFMA && len(k) >= 4 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		for l := range n {
@@ -179,13 +182,31 @@ func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool)
 // In lanes_p256a_amd64.s; those of single operations are there for the tests.
 
 //go:noescape
-func ifmaChordP256A(z, p *[3]laneP256A, q *[2]laneP256A)
+func ifmaChordP256A(z, p *lanesP256APoint, q *[2]laneP256A)
 
 //go:noescape
-func ifmaTangentP256A(z, p *[3]laneP256A)
+func ifmaTangentP256A(z, p *lanesP256APoint)
 
 //go:noescape
 func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[lanes]uint64)
+
+// ifmaSpreadP256A sets lane i < n of z to the entry index[i] of a table, whose rows are
+// one for each limb: the first at tables, the next step octets further. Other lanes
+// become 0.
+//
+//go:noescape
+func ifmaSpreadP256A(z *laneP256A, tables *rowP256A, step, n int, index *[lanes]uint64)
+
+// ifmaNegateP256A sets z = -z in the lanes with a mask of all ones.
+//
+//go:noescape
+func ifmaNegateP256A(z *laneP256A, negative *[lanes]uint64)
+
+//go:noescape
+func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
+
+//go:noescape
+func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
 
 //go:noescape
 func ifmaMulP256A(z, x, y *laneP256A)

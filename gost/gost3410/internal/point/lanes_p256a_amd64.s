@@ -322,15 +322,25 @@ TEXT addLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 #define ADD addLanes<>(SB)
 #define SUB subLanes<>(SB)
 
-// func ifmaChordP256A(z, p *[3]laneP256A, q *[2]laneP256A)
+// func ifmaChordP256A(z, p *lanesP256APoint, q *[2]laneP256A)
 TEXT ·ifmaChordP256A(SB), 0, $2048-24
 	NO_LOCAL_POINTERS
 #include "chord_amd64.h"
 
-// func ifmaTangentP256A(z, p *[3]laneP256A)
+// func ifmaTangentP256A(z, p *lanesP256APoint)
 TEXT ·ifmaTangentP256A(SB), 0, $2048-16
 	NO_LOCAL_POINTERS
 #include "tangent_amd64.h"
+
+// func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
+TEXT ·ifmaEdMixedP256A(SB), 0, $2304-24
+	NO_LOCAL_POINTERS
+#include "edwards_mixed_amd64.h"
+
+// func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
+TEXT ·ifmaEdAddP256A(SB), 0, $2624-24
+	NO_LOCAL_POINTERS
+#include "edwards_add_amd64.h"
 
 // PICK sets z to the lanes' entries among the 32 numbers at off(SI): by four bits of
 // the index, Z30, from either half, and between these by the fifth bit, K1.
@@ -343,7 +353,7 @@ TEXT ·ifmaTangentP256A(SB), 0, $2048-16
 	VPERMI2Q  (off+192)(SI), Z10, Z11 \
 	VMOVDQA64 Z11, K1, z
 
-// func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[8]uint64)
+// func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[lanes]uint64)
 TEXT ·ifmaPickP256A(SB), NOSPLIT, $0-32
 	MOVQ         z+0(FP), DI
 	MOVQ         table+8(FP), SI
@@ -380,6 +390,74 @@ TEXT ·ifmaPickP256A(SB), NOSPLIT, $0-32
 	VPSUBQ       Z2, Z6, K2, Z2
 	VPSUBQ       Z3, Z6, K2, Z3
 	VPSUBQ       Z4, Z7, K2, Z4
+	TIDY(Z0, Z1, Z2, Z3, Z4)
+	VZEROUPPER
+	RET
+
+// ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
+#define ONE(off, z) \
+	PICK(off, Z12)                  \
+	VMOVDQA64 Z12, K3, z
+
+// func ifmaSpreadP256A(z *laneP256A, tables *rowP256A, step, n int, index *[lanes]uint64)
+TEXT ·ifmaSpreadP256A(SB), NOSPLIT, $0-40
+	MOVQ         z+0(FP), DI
+	MOVQ         tables+8(FP), SI
+	MOVQ         step+16(FP), R8
+	MOVQ         n+24(FP), DX
+	MOVQ         index+32(FP), AX
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	MOVQ         $16, CX
+	VPBROADCASTQ CX, Z13
+	MOVQ         $1, CX
+	KMOVW        CX, K3              // the lane
+
+spread:
+	VPBROADCASTQ (AX), Z30           // its index
+	VPTESTMQ     Z13, Z30, K1        // all lanes where that is above 15
+	ONE(0, Z0)
+	ONE(256, Z1)
+	ONE(512, Z2)
+	ONE(768, Z3)
+	ONE(1024, Z4)
+	ADDQ         R8, SI
+	ADDQ         $8, AX
+	KSHIFTLB     $1, K3, K3
+	DECQ         DX
+	JNZ          spread
+
+	VMOVDQU64    Z0, 0(DI)
+	VMOVDQU64    Z1, 64(DI)
+	VMOVDQU64    Z2, 128(DI)
+	VMOVDQU64    Z3, 192(DI)
+	VMOVDQU64    Z4, 256(DI)
+	VZEROUPPER
+	RET
+
+// func ifmaNegateP256A(z *laneP256A, negative *[lanes]uint64)
+TEXT ·ifmaNegateP256A(SB), NOSPLIT, $0-16
+	MOVQ         z+0(FP), DI
+	MOVQ         negative+8(FP), BX
+	VMOVDQU64    0(BX), Z10
+	VPMOVQ2M     Z10, K2             // lanes that want the opposite
+	VPBROADCASTQ lanes52<>(SB), Z31
+	VPBROADCASTQ lanes8p0<>(SB), Z10
+	VPBROADCASTQ lanes8p1<>(SB), Z11
+	VPBROADCASTQ lanes8p4<>(SB), Z12
+	VMOVDQU64    0(DI), Z0
+	VMOVDQU64    64(DI), Z1
+	VMOVDQU64    128(DI), Z2
+	VMOVDQU64    192(DI), Z3
+	VMOVDQU64    256(DI), Z4
+	VPSUBQ       Z0, Z10, K2, Z0     // 8p - z in the lanes of K2
+	VPSUBQ       Z1, Z11, K2, Z1
+	VPSUBQ       Z2, Z11, K2, Z2
+	VPSUBQ       Z3, Z11, K2, Z3
+	VPSUBQ       Z4, Z12, K2, Z4
 	TIDY(Z0, Z1, Z2, Z3, Z4)
 	VZEROUPPER
 	RET

@@ -65,10 +65,56 @@ func TestLaneOperationsP256A(t *testing.T) {
 			same("sub", &z, func(w *field.P256A, l int) { a, b := x.get(l), y.get(l); w.Sub(&a, &b) })
 			ifmaAddP256A(&z, &x, &y)
 			same("add", &z, func(w *field.P256A, l int) { a, b := x.get(l), y.get(l); w.Add(&a, &b) })
+			negated := x
+			masks := [lanes]uint64{1: ^uint64(0), 2: ^uint64(0), 7: ^uint64(0)}
+			ifmaNegateP256A(&negated, &masks)
+			same("negate", &negated, func(w *field.P256A, l int) {
+				if *w = x.get(l); masks[l] != 0 {
+					w.Sub(new(field.P256A), w)
+				}
+			})
 			v := x
 			ifmaMulP256A(&v, &v, &v)
 			same("mul over operands", &v, func(w *field.P256A, l int) { a := x.get(l); w.Sqr(&a) })
 			x, y = z, v
+		}
+	}
+}
+
+// Every index in every lane, and lanes without a table.
+func TestSpreadP256A(t *testing.T) {
+	if !twin.IFMA {
+		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		return
+	}
+	var tables [lanes][2 * limbsP256A]rowP256A
+	r := rand.New(rand.NewChaCha8([32]byte{8}))
+	for l := range tables {
+		for i := range tables[l] {
+			for j := range tables[l][i] {
+				tables[l][i][j] = r.Uint64() & mask52
+			}
+		}
+	}
+	for n := 1; n <= lanes; n++ {
+		for first := range 1 << (baseBits - 1) {
+			var index [lanes]uint64
+			for l := range index {
+				index[l] = uint64(first+5*l) % uint64(len(rowP256A{}))
+			}
+			z := laneP256A{{9, 9, 9, 9, 9, 9, 9, 9}}
+			ifmaSpreadP256A(&z, &tables[0][limbsP256A], len(tables[0])*len(rowP256A{})*8, n, &index)
+			for l := range lanes {
+				for i := range z {
+					want := tables[l][limbsP256A+i][index[l]]
+					if l >= n {
+						want = 0
+					}
+					if z[i][l] != want {
+						t.Fatalf("limb %d of lane %d of %d, index %d: got %x, want %x", i, l, n, index[l], z[i][l], want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -20,7 +20,10 @@ const limbsP512A = (8*sizeP512A + 51) / 52
 
 // windowLanesP512A is a window of the table as lanes read it: limb by limb of x,
 // then of y, all entries.
-type windowLanesP512A [2 * limbsP512A][1 << (baseBits - 1)]uint64
+type windowLanesP512A [2 * limbsP512A]rowP512A
+
+// rowP512A is one limb of all entries.
+type rowP512A [1 << (baseBits - 1)]uint64
 
 // lanesP512A is the table of the base point once more, as lanes read it, built at its
 // first use: a quarter larger than that of comb.
@@ -120,7 +123,7 @@ func (c *weierstrassP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool
 // lanesP512AWork is what a multiplication in lanes works on. It belongs on the heap,
 // where the allocator puts objects of this size at multiples of 64.
 type lanesP512AWork struct {
-	sum             [3]laneP512A // in Jacobian coordinates
+	sum             lanesP512APoint
 	e               [2]laneP512A // the affine point to add
 	index, negative [lanes]uint64
 }
@@ -163,9 +166,9 @@ func (v *lanesP512AWork) begin() {
 	}
 }
 
-// MulBaseMany takes eight scalars at a time, and three or more are worth eight.
+// MulBaseMany takes eight scalars at a time, and four or more are worth eight.
 func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	for twin.IFMA && len(k) >= 3 {
+	for twin.IFMA && len(k) >= 4 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		for l := range n {
@@ -181,13 +184,31 @@ func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool)
 // In lanes_p512a_amd64.s; those of single operations are there for the tests.
 
 //go:noescape
-func ifmaChordP512A(z, p *[3]laneP512A, q *[2]laneP512A)
+func ifmaChordP512A(z, p *lanesP512APoint, q *[2]laneP512A)
 
 //go:noescape
-func ifmaTangentP512A(z, p *[3]laneP512A)
+func ifmaTangentP512A(z, p *lanesP512APoint)
 
 //go:noescape
 func ifmaPickP512A(z *[2]laneP512A, table *windowLanesP512A, index, negative *[lanes]uint64)
+
+// ifmaSpreadP512A sets lane i < n of z to the entry index[i] of a table, whose rows are
+// one for each limb: the first at tables, the next step octets further. Other lanes
+// become 0.
+//
+//go:noescape
+func ifmaSpreadP512A(z *laneP512A, tables *rowP512A, step, n int, index *[lanes]uint64)
+
+// ifmaNegateP512A sets z = -z in the lanes with a mask of all ones.
+//
+//go:noescape
+func ifmaNegateP512A(z *laneP512A, negative *[lanes]uint64)
+
+//go:noescape
+func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
+
+//go:noescape
+func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
 
 //go:noescape
 func ifmaMulP512A(z, x, y *laneP512A)

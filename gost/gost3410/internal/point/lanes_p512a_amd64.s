@@ -357,15 +357,25 @@ TEXT addWide<>(SB), NOSPLIT|NOFRAME, $0-0
 #define ADD addWide<>(SB)
 #define SUB subWide<>(SB)
 
-// func ifmaChordP512A(z, p *[3]laneP512A, q *[2]laneP512A)
+// func ifmaChordP512A(z, p *lanesP512APoint, q *[2]laneP512A)
 TEXT ·ifmaChordP512A(SB), 0, $3968-24
 	NO_LOCAL_POINTERS
 #include "chord_amd64.h"
 
-// func ifmaTangentP512A(z, p *[3]laneP512A)
+// func ifmaTangentP512A(z, p *lanesP512APoint)
 TEXT ·ifmaTangentP512A(SB), 0, $3968-16
 	NO_LOCAL_POINTERS
 #include "tangent_amd64.h"
+
+// func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
+TEXT ·ifmaEdMixedP512A(SB), 0, $4544-24
+	NO_LOCAL_POINTERS
+#include "edwards_mixed_amd64.h"
+
+// func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
+TEXT ·ifmaEdAddP512A(SB), 0, $5184-24
+	NO_LOCAL_POINTERS
+#include "edwards_add_amd64.h"
 
 // PICK sets z to the lanes' entries among the 32 numbers at off(SI): by four bits of
 // the index, Z30, from either half, and between these by the fifth bit, K1.
@@ -378,7 +388,7 @@ TEXT ·ifmaTangentP512A(SB), 0, $3968-16
 	VPERMI2Q  (off+192)(SI), Z20, Z21 \
 	VMOVDQA64 Z21, K1, z
 
-// func ifmaPickP512A(z *[2]laneP512A, table *windowLanesP512A, index, negative *[8]uint64)
+// func ifmaPickP512A(z *[2]laneP512A, table *windowLanesP512A, index, negative *[lanes]uint64)
 TEXT ·ifmaPickP512A(SB), NOSPLIT, $0-32
 	MOVQ         z+0(FP), DI
 	MOVQ         table+8(FP), SI
@@ -427,6 +437,99 @@ TEXT ·ifmaPickP512A(SB), NOSPLIT, $0-32
 	VPBROADCASTQ wide32p1<>(SB), Z11
 	VPBROADCASTQ wide32p9<>(SB), Z12
 	VPSUBQ       Z0, Z10, K2, Z0     // 32p - y in the lanes of K2
+	VPSUBQ       Z1, Z11, K2, Z1
+	VPSUBQ       Z2, Z11, K2, Z2
+	VPSUBQ       Z3, Z11, K2, Z3
+	VPSUBQ       Z4, Z11, K2, Z4
+	VPSUBQ       Z5, Z11, K2, Z5
+	VPSUBQ       Z6, Z11, K2, Z6
+	VPSUBQ       Z7, Z11, K2, Z7
+	VPSUBQ       Z8, Z11, K2, Z8
+	VPSUBQ       Z9, Z12, K2, Z9
+	TIDY
+	VZEROUPPER
+	RET
+
+// ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
+#define ONE(off, z) \
+	PICK(off, Z22)                  \
+	VMOVDQA64 Z22, K3, z
+
+// func ifmaSpreadP512A(z *laneP512A, tables *rowP512A, step, n int, index *[lanes]uint64)
+TEXT ·ifmaSpreadP512A(SB), NOSPLIT, $0-40
+	MOVQ         z+0(FP), DI
+	MOVQ         tables+8(FP), SI
+	MOVQ         step+16(FP), R8
+	MOVQ         n+24(FP), DX
+	MOVQ         index+32(FP), AX
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+	MOVQ         $16, CX
+	VPBROADCASTQ CX, Z23
+	MOVQ         $1, CX
+	KMOVW        CX, K3              // the lane
+
+spread:
+	VPBROADCASTQ (AX), Z30           // its index
+	VPTESTMQ     Z23, Z30, K1        // all lanes where that is above 15
+	ONE(0, Z0)
+	ONE(256, Z1)
+	ONE(512, Z2)
+	ONE(768, Z3)
+	ONE(1024, Z4)
+	ONE(1280, Z5)
+	ONE(1536, Z6)
+	ONE(1792, Z7)
+	ONE(2048, Z8)
+	ONE(2304, Z9)
+	ADDQ         R8, SI
+	ADDQ         $8, AX
+	KSHIFTLB     $1, K3, K3
+	DECQ         DX
+	JNZ          spread
+
+	VMOVDQU64    Z0, 0(DI)
+	VMOVDQU64    Z1, 64(DI)
+	VMOVDQU64    Z2, 128(DI)
+	VMOVDQU64    Z3, 192(DI)
+	VMOVDQU64    Z4, 256(DI)
+	VMOVDQU64    Z5, 320(DI)
+	VMOVDQU64    Z6, 384(DI)
+	VMOVDQU64    Z7, 448(DI)
+	VMOVDQU64    Z8, 512(DI)
+	VMOVDQU64    Z9, 576(DI)
+	VZEROUPPER
+	RET
+
+// func ifmaNegateP512A(z *laneP512A, negative *[lanes]uint64)
+TEXT ·ifmaNegateP512A(SB), NOSPLIT, $0-16
+	MOVQ         z+0(FP), DI
+	MOVQ         negative+8(FP), BX
+	VMOVDQU64    0(BX), Z10
+	VPMOVQ2M     Z10, K2             // lanes that want the opposite
+	VPBROADCASTQ wide52<>(SB), Z31
+	VPBROADCASTQ wide32p0<>(SB), Z10
+	VPBROADCASTQ wide32p1<>(SB), Z11
+	VPBROADCASTQ wide32p9<>(SB), Z12
+	VMOVDQU64    0(DI), Z0
+	VMOVDQU64    64(DI), Z1
+	VMOVDQU64    128(DI), Z2
+	VMOVDQU64    192(DI), Z3
+	VMOVDQU64    256(DI), Z4
+	VMOVDQU64    320(DI), Z5
+	VMOVDQU64    384(DI), Z6
+	VMOVDQU64    448(DI), Z7
+	VMOVDQU64    512(DI), Z8
+	VMOVDQU64    576(DI), Z9
+	VPSUBQ       Z0, Z10, K2, Z0     // 32p - z in the lanes of K2
 	VPSUBQ       Z1, Z11, K2, Z1
 	VPSUBQ       Z2, Z11, K2, Z2
 	VPSUBQ       Z3, Z11, K2, Z3

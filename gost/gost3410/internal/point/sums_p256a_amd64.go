@@ -94,7 +94,7 @@ func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][
 		v.e[1].set(l, &p.(*keyP256A).p.y)
 	}
 	v.begin()
-	var twice, p [3]laneP256A
+	var twice, p lanesP256APoint
 	var zz, zzz laneP256A
 	ifmaTangentP256A(&twice, &v.sum)
 	ifmaSqrP256A(&zz, &twice[2])

@@ -96,7 +96,7 @@ func (c *weierstrassP512A) oddLanes(points []Point, v *lanesP512AWork) *[lanes][
 		v.e[1].set(l, &p.(*keyP512A).p.y)
 	}
 	v.begin()
-	var twice, p [3]laneP512A
+	var twice, p lanesP512APoint
 	var zz, zzz laneP512A
 	ifmaTangentP512A(&twice, &v.sum)
 	ifmaSqrP512A(&zz, &twice[2])

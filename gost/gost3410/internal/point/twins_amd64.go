@@ -158,6 +158,8 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
 
 type lanesP256B struct{}
 
+func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP256B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -167,6 +169,8 @@ func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256C struct{}
+
+func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256C) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
@@ -178,6 +182,8 @@ func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP256T struct{}
 
+func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP256T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -188,6 +194,8 @@ func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512B struct{}
 
+func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -197,6 +205,8 @@ func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP512T struct{}
+
+func (c *weierstrassP512T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP512T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)

@@ -44,6 +44,8 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) { doubleWithoutTP51
 
 type lanesP256A struct{}
 
+func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -53,6 +55,8 @@ func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256B struct{}
+
+func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
@@ -64,6 +68,8 @@ func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP256C struct{}
 
+func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP256C) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -73,6 +79,8 @@ func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256T struct{}
+
+func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
@@ -84,6 +92,8 @@ func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512A struct{}
 
+func (c *weierstrassP512A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -93,6 +103,8 @@ func (c *weierstrassP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP512B struct{}
+
+func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
@@ -104,6 +116,8 @@ func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512T struct{}
 
+func (c *weierstrassP512T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *weierstrassP512T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -112,6 +126,10 @@ func (c *weierstrassP512T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 	sumEach(points, r, s, t, ok)
 }
 
+type edLanesP256A struct{}
+
+func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
+
 func (c *edwardsP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
@@ -119,6 +137,10 @@ func (c *edwardsP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	sumEach(points, r, s, t, ok)
 }
+
+type edLanesP512A struct{}
+
+func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)

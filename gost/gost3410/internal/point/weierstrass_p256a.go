@@ -152,7 +152,8 @@ func normalizeP256A(a []affineP256A, p []projectiveP256A) {
 	}
 }
 
-func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256A]int8
 	negated := recode(digits[:], k, c.order, baseBits)

@@ -154,7 +154,8 @@ func normalizeP256B(a []affineP256B, p []projectiveP256B) {
 	}
 }
 
-func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP256B) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256B]int8
 	negated := recode(digits[:], k, c.order, baseBits)

@@ -154,7 +154,8 @@ func normalizeP256C(a []affineP256C, p []projectiveP256C) {
 	}
 }
 
-func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP256C) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256C]int8
 	negated := recode(digits[:], k, c.order, baseBits)

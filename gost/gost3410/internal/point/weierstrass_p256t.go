@@ -154,7 +154,8 @@ func normalizeP256T(a []affineP256T, p []projectiveP256T) {
 	}
 }
 
-func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP256T) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256T]int8
 	negated := recode(digits[:], k, c.order, baseBits)

@@ -154,7 +154,8 @@ func normalizeP512A(a []affineP512A, p []projectiveP512A) {
 	}
 }
 
-func (c *weierstrassP512A) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP512A]int8
 	negated := recode(digits[:], k, c.order, baseBits)

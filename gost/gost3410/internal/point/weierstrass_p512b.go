@@ -154,7 +154,8 @@ func normalizeP512B(a []affineP512B, p []projectiveP512B) {
 	}
 }
 
-func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP512B) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP512B]int8
 	negated := recode(digits[:], k, c.order, baseBits)

@@ -154,7 +154,8 @@ func normalizeP512T(a []affineP512T, p []projectiveP512T) {
 	}
 }
 
-func (c *weierstrassP512T) MulBase(xy []byte, k *field.Scalar) bool {
+// mulBaseOne is MulBase without lanes.
+func (c *weierstrassP512T) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP512T]int8
 	negated := recode(digits[:], k, c.order, baseBits)

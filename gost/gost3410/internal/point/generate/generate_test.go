@@ -28,6 +28,8 @@ var copies = []struct {
 	{"edwards_%_formulas.go", "P256A", []string{"P512A"}},
 	{"weierstrass_%_amd64.s", "P256A", []string{"P256B", "P256C", "P512A", "P512B"}},
 	{"lanes_%_amd64.go", "P256A", []string{"P512A"}},
+	{"spread_%_amd64.go", "P256A", []string{"P512A"}},
+	{"edwards_spread_%_amd64.go", "P256A", []string{"P512A"}},
 	{"sums_%_amd64.go", "P256A", []string{"P512A"}},
 	{"lanes_%_amd64_test.go", "P256A", []string{"P512A"}},
 	{"edwards_%_amd64.s", "P256A", []string{"P512A"}},

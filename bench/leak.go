@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/gost/gost3410"
+)
+
+// A leak of time is looked for as in "Dude, is my code constant time?" (Reparaz,
+// Balasch, Verbauwhede, 2017): calls with one secret and calls with another one each
+// time take turns at random, and Welch's t says how likely both take the same time.
+
+// limit is the t above which times differ.
+const limit = 4.5
+
+// A subject is what calls are made of: a secret in, a function to time out. It is
+// given the same secret again and again, or fresh ones.
+type subject struct {
+	name string
+	// fresh makes a secret.
+	fresh func() []byte
+	// ready makes a call with a secret; whatever it does itself is not timed.
+	ready func(secret []byte) func()
+}
+
+// leakSets are the sets to look at: each prime form, each kind of curve. Nonces are
+// timed only where one in 2^32 or fewer is out of range: to draw again takes time and
+// says nothing about the nonce that is used, but is told apart from a leak by nobody.
+var leakSets = []struct {
+	set  *gost3410.Set
+	sign bool
+}{
+	{gost3410.CryptoProA, true},
+	{gost3410.CryptoProB, false},
+	{gost3410.CryptoProC, false},
+	{gost3410.TC26256A, false},
+	{gost3410.TC26512A, true},
+	{gost3410.TC26512B, false},
+	{gost3410.TC26512C, false},
+}
+
+// feed is a random source of octets made before.
+type feed struct{ octets []byte }
+
+func (f *feed) Read(p []byte) (int, error) {
+	n := copy(p, f.octets)
+	f.octets = f.octets[n:]
+	return n, nil
+}
+
+func subjects() (all []subject) {
+	for _, s := range leakSets {
+		size := s.set.Size()
+		scalar := func() []byte {
+			key, err := gost3410.GenerateKey(s.set, nil)
+			if err != nil {
+				panic(err)
+			}
+			return key.Bytes()
+		}
+		digest := random(size)
+		all = append(all, subject{"generate " + s.set.Name(), scalar, func(secret []byte) func() {
+			source := &feed{slices.Clone(secret)}
+			return func() {
+				key, err := gost3410.GenerateKey(s.set, source)
+				if err != nil || key.PublicKey() == nil {
+					panic("a key in range is refused")
+				}
+			}
+		}})
+		if !s.sign {
+			continue
+		}
+		// A secret is a key and the octets of the random source for 8 signatures.
+		both := func() []byte { return append(scalar(), random(8*size)...) }
+		all = append(all, subject{"sign " + s.set.Name(), both, func(secret []byte) func() {
+			key, err := gost3410.NewPrivateKey(s.set, secret[:size])
+			if err != nil {
+				panic(err)
+			}
+			source := &feed{slices.Clone(secret[size:])}
+			return func() {
+				if _, err := key.Sign(source, digest, nil); err != nil {
+					panic(err)
+				}
+			}
+		}}, subject{"sign eight at a time " + s.set.Name(), both, func(secret []byte) func() {
+			items := make([]gost3410.SignItem, batch)
+			for i := range items {
+				key, err := gost3410.NewPrivateKey(s.set, secret[:size])
+				if err != nil {
+					panic(err)
+				}
+				items[i] = gost3410.SignItem{Key: key, Digest: digest}
+			}
+			source := &feed{slices.Clone(secret[size:])}
+			return func() {
+				if _, err := gost3410.SignMany(source, items); err != nil {
+					panic(err)
+				}
+			}
+		}})
+	}
+	return all
+}
+
+// findLeaks times as many calls of each subject and is an error when one differs
+// three times out of three. It takes seconds for a hundred thousand calls.
+func findLeaks(calls int) error {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	var leaking []string
+	for _, s := range subjects() {
+		if !strings.Contains(s.name, *only) {
+			continue
+		}
+		for attempt := 1; ; attempt++ {
+			t := welch(s, calls)
+			fmt.Printf("%-60s %d calls, |t| = %.2f\n", s.name, calls, t)
+			if t < limit {
+				break
+			}
+			if attempt == 3 {
+				leaking = append(leaking, s.name)
+				break
+			}
+		}
+	}
+	// The method has to find a leak that is there, of a fraction of a microsecond.
+	if t := welch(slow(), min(calls, 1_000_000)); t < limit {
+		return fmt.Errorf("the leak made on purpose is not found: |t| = %.2f; more calls or a quieter machine are needed", t)
+	}
+	if len(leaking) > 0 {
+		return errors.New("time depends on secrets: " + fmt.Sprint(leaking))
+	}
+	return nil
+}
+
+// slow is a subject that takes longer with one secret: it generates a key and, where
+// the first octet is odd, draws two random octets more.
+func slow() subject {
+	s := subjects()[0]
+	fresh, ready, first := s.fresh, s.ready, true
+	s.fresh = func() []byte {
+		secret := fresh()
+		secret[0] &^= 1
+		if first {
+			secret[0] |= 1
+		}
+		first = false
+		return secret
+	}
+	s.ready = func(secret []byte) func() {
+		call, longer := ready(secret), int(secret[0]&1)*2
+		return func() {
+			call()
+			for range longer {
+				random(1)
+			}
+		}
+	}
+	return s
+}
+
+// welch returns the greatest |t| of a subject over all calls and over those below
+// some percentiles, which interruptions do not reach.
+func welch(s subject, calls int) float64 {
+	const together = 512
+	one := s.fresh()
+	many := make([][]byte, 4096)
+	for i := range many {
+		many[i] = s.fresh()
+	}
+	r := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	var cuts []float64
+	var classes [6][2]moments
+	for done := 0; done < calls+together; done += together {
+		var class [together]int
+		var call [together]func()
+		for i := range call {
+			class[i] = r.IntN(2)
+			secret := one
+			if class[i] == 1 {
+				secret = many[r.IntN(len(many))]
+			}
+			call[i] = s.ready(slices.Clone(secret))
+		}
+		var took [together]float64
+		for i, f := range call {
+			start := time.Now()
+			f()
+			took[i] = float64(time.Since(start))
+		}
+		if done == 0 { // tables are being built, and the percentiles are not known yet
+			sorted := slices.Sorted(slices.Values(took[:]))
+			for _, p := range []float64{0.5, 0.75, 0.9, 0.95, 0.99} {
+				cuts = append(cuts, sorted[int(p*together)])
+			}
+			cuts = append(cuts, math.Inf(1))
+			continue
+		}
+		for i, t := range took {
+			for j, cut := range cuts {
+				if t <= cut {
+					classes[j][class[i]].add(t)
+				}
+			}
+		}
+	}
+	worst := 0.0
+	for _, c := range classes {
+		if c[0].n > 1000 && c[1].n > 1000 {
+			worst = max(worst, math.Abs(c[0].mean-c[1].mean)/math.Sqrt(c[0].variance()/c[0].n+c[1].variance()/c[1].n))
+		}
+	}
+	return worst
+}
+
+// moments are mean and variance of a sample as it grows (Welford).
+type moments struct{ n, mean, squares float64 }
+
+func (m *moments) add(x float64) {
+	m.n++
+	d := x - m.mean
+	m.mean += d / m.n
+	m.squares += d * (x - m.mean)
+}
+
+func (m *moments) variance() float64 { return m.squares / (m.n - 1) }

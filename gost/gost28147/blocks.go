@@ -1,0 +1,53 @@
+package gost28147
+
+import "encoding/binary"
+
+// EncryptBlocks enciphers all blocks of src, each by itself. It panics when src has
+// a part of a block or dst is shorter than src.
+func (b *block) EncryptBlocks(dst, src []byte) {
+	if len(src)%BlockSize != 0 {
+		panic("gost28147: input not full blocks")
+	}
+	if len(dst) < len(src) {
+		panic("gost28147: output smaller than input")
+	}
+	done := b.encryptWide(dst, src)
+	b.encryptPairs(dst[done:], src[done:])
+}
+
+// encryptPairs enciphers two blocks at a time, one in each half of a word: the lower
+// halves of both blocks in one word, the higher ones in another.
+func (b *block) encryptPairs(dst, src []byte) {
+	for ; len(src) >= 2*BlockSize; dst, src = dst[2*BlockSize:], src[2*BlockSize:] {
+		x, y := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[BlockSize:])
+		lo, hi := x&low|y<<32, x>>32|y&^low
+		for range 3 {
+			for i := 0; i < 8; i += 2 {
+				hi ^= b.rounds(lo, b.k[i])
+				lo ^= b.rounds(hi, b.k[i+1])
+			}
+		}
+		for i := 7; i > 0; i -= 2 {
+			hi ^= b.rounds(lo, b.k[i])
+			lo ^= b.rounds(hi, b.k[i-1])
+		}
+		binary.LittleEndian.PutUint64(dst, hi&low|lo<<32)
+		binary.LittleEndian.PutUint64(dst[BlockSize:], hi>>32|lo&^low)
+	}
+	if len(src) > 0 {
+		b.Encrypt(dst, src)
+	}
+}
+
+const low = 1<<32 - 1
+
+// rounds is round on the two halves of x.
+func (b *block) rounds(x uint64, key uint32) uint64 {
+	// The upper half gets the key above the lower half, and what the lower half
+	// carries is kept out of it.
+	k := uint64(key)
+	sum := (x+k)&low | (x+k<<32)&^low
+	y := substitute(b.s, sum)
+	const left = 1<<11 - 1 | (1<<11-1)<<32 // the bits that come around
+	return y<<11&^left | y>>21&left
+}

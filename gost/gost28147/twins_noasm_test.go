@@ -1,0 +1,8 @@
+//go:build !amd64 || purego
+
+package gost28147
+
+import "testing"
+
+// eachTwin runs f: there is but one twin.
+func eachTwin(t *testing.T, f func(t *testing.T)) { t.Run("portable", f) }

@@ -1,0 +1,119 @@
+//go:build !purego
+
+package point
+
+import (
+	"sync"
+
+	"tamga/gost/gost3410/internal/field"
+	"tamga/gost/gost3410/internal/twin"
+)
+
+// windowEdLanesP256A is a window of the table as lanes read it: limb by limb of u,
+// then of v, then of d*u*v, all entries.
+type windowEdLanesP256A [3 * limbsP256A]rowP256A
+
+// edLanesP256A is the table of the base point once more, as lanes read it, built at
+// its first use: a quarter larger than that of comb.
+type edLanesP256A struct {
+	once  sync.Once
+	table *[edWindowsP256A]windowEdLanesP256A
+	d     laneP256A // d in all lanes
+}
+
+// lanesEdP256APoint are eight points u/z, v/z with t = u*v/z; to be added to others,
+// with d*t for t.
+type lanesEdP256APoint [4]laneP256A
+
+// combLanes returns the table of comb as lanes read it.
+func (c *edwardsP256A) combLanes() *[edWindowsP256A]windowEdLanesP256A {
+	c.lanes.once.Do(func() {
+		table := c.comb()
+		lane := new([edWindowsP256A]windowEdLanesP256A)
+		for i := range table {
+			for j := range table[i].u {
+				for k, f := range []*field.P256A{&table[i].u[j], &table[i].v[j], &table[i].duv[j]} {
+					var limbs [limbsP256A]uint64
+					words := f.Limbs()
+					split52(limbs[:], words[:])
+					for m, limb := range limbs {
+						lane[i][k*limbsP256A+m][j] = limb
+					}
+				}
+			}
+		}
+		for l := range lanes {
+			c.lanes.d.set(l, &c.d)
+		}
+		c.lanes.table = lane
+	})
+	return c.lanes.table
+}
+
+// MulBase spreads one scalar over the lanes where the processor can.
+func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
+	if twin.IFMA {
+		return c.mulBaseSpread(xy, k)
+	}
+	return c.mulBaseOne(xy, k)
+}
+
+// spreadEdP256AWork is what a multiplication spread over lanes works on. It belongs on
+// the heap, where the allocator puts objects of this size at multiples of 64.
+type spreadEdP256AWork struct {
+	sum, other      lanesEdP256APoint
+	e               [3]laneP256A // the affine point to add
+	index, negative [lanes]uint64
+}
+
+// mulBaseSpread is mulBaseOne, with windows l, l+8, l+16... added up in lane l and then
+// the lanes in three steps. Every addition is complete. It runs in constant time.
+func (c *edwardsP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
+	table := c.combLanes()
+	var digits [edWindowsP256A]int8
+	negated := recode(digits[:], k, c.order, baseBits)
+	v := new(spreadEdP256AWork)
+	for first := 0; first < len(digits); first += lanes {
+		n := min(lanes, len(digits)-first)
+		for l := range n {
+			v.index[l], v.negative[l] = split(digits[first+l])
+			v.negative[l] ^= negated
+		}
+		const step = len(table[0]) * len(rowP256A{}) * 8
+		for i := range v.e {
+			ifmaSpreadP256A(&v.e[i], &table[first][i*limbsP256A], step, n, &v.index)
+		}
+		ifmaNegateP256A(&v.e[0], &v.negative)
+		ifmaNegateP256A(&v.e[2], &v.negative)
+		for l := n; l < lanes; l++ { // lanes without a window add the neutral point 0, 1
+			v.e[1][0][l] = 1
+			for i := range v.e[0] {
+				v.e[0][i][l], v.e[2][i][l] = 0, 0
+			}
+		}
+		if first == 0 {
+			v.sum[0], v.sum[1] = v.e[0], v.e[1]
+			for l := range lanes {
+				v.sum[2][0][l] = 1
+			}
+			ifmaMulP256A(&v.sum[3], &v.e[0], &v.e[1])
+			continue
+		}
+		ifmaEdMixedP256A(&v.sum, &v.sum, &v.e)
+	}
+	for n := lanes / 2; n > 0; n /= 2 {
+		for l := range n {
+			for i := range v.sum {
+				for j := range v.sum[i] {
+					v.other[i][j][l] = v.sum[i][j][n+l]
+				}
+			}
+		}
+		ifmaMulP256A(&v.other[3], &v.other[3], &c.lanes.d)
+		ifmaEdAddP256A(&v.sum, &v.sum, &v.other)
+	}
+	sum := edExtendedP256A{v.sum[0].get(0), v.sum[1].get(0), v.sum[2].get(0), v.sum[3].get(0)}
+	clear(digits[:])
+	*v = spreadEdP256AWork{}
+	return c.write(xy, &sum)
+}

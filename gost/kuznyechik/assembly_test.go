@@ -1,0 +1,15 @@
+package kuznyechik
+
+import (
+	"os"
+	"testing"
+
+	"tamga/gost/gosttest"
+)
+
+// Nothing in the assembly branches on a secret or looks one up.
+func TestAssembly(t *testing.T) {
+	if n := gosttest.Assembly(t, os.DirFS(".")); n < 2 {
+		t.Errorf("%d routines were read, fewer than there are", n)
+	}
+}

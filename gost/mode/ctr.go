@@ -1,0 +1,77 @@
+package mode
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"fmt"
+)
+
+// NewCTR returns the counter mode of GOST R 34.13-2015, section 5.2, with whole blocks
+// of gamma, over a cipher with blocks of 8 or 16 octets: Magma or Kuznyechik. The
+// initialization vector is half a block and must not be used twice with a key. The
+// counter begins with the vector and zeros and is counted up as one big-endian
+// number, modulo 2 to the power of the block's bits. It uses the cipher's
+// EncryptBlocks(dst, src []byte) where there is one.
+//
+// Enciphering and deciphering are the same. Dst and src of XORKeyStream must be the
+// same or must not overlap; it panics when dst is shorter than src.
+func NewCTR(b cipher.Block, iv []byte) (cipher.Stream, error) {
+	size := b.BlockSize()
+	if size != 8 && size != 16 {
+		return nil, fmt.Errorf("mode: cipher with blocks of %d octets, want 8 or 16", size)
+	}
+	if len(iv) != size/2 {
+		return nil, fmt.Errorf("mode: initialization vector of %d octets, want %d", len(iv), size/2)
+	}
+	c := &ctr{size: size, encrypt: encrypter(b)}
+	if size == 8 {
+		c.lo = uint64(binary.BigEndian.Uint32(iv)) << 32
+	} else {
+		c.hi = binary.BigEndian.Uint64(iv)
+	}
+	return c, nil
+}
+
+type ctr struct {
+	size    int
+	encrypt func(blocks []byte)
+	hi, lo  uint64 // the counter of the next block; hi is not written in blocks of 8
+	ready   []byte // gamma not used yet
+	buf     [ahead]byte
+}
+
+// ahead is how many octets of gamma are made at a time at most: ciphers are at their
+// best with many blocks.
+const ahead = 2048
+
+func (c *ctr) XORKeyStream(dst, src []byte) {
+	if len(dst) < len(src) {
+		panic("mode: output smaller than input")
+	}
+	for len(src) > 0 {
+		if len(c.ready) == 0 {
+			c.fill(len(src))
+		}
+		n := subtle.XORBytes(dst, src, c.ready)
+		dst, src, c.ready = dst[n:], src[n:], c.ready[n:]
+	}
+}
+
+// fill makes gamma for as many octets, rounded up to blocks, or as much as there is
+// room for.
+func (c *ctr) fill(octets int) {
+	n := min(octets, len(c.buf))
+	n = (n + c.size - 1) / c.size * c.size
+	c.ready = c.buf[:n]
+	for b := c.ready; len(b) > 0; b = b[c.size:] {
+		if c.size == 16 {
+			binary.BigEndian.PutUint64(b, c.hi)
+		}
+		binary.BigEndian.PutUint64(b[c.size-8:], c.lo)
+		if c.lo++; c.lo == 0 { // the counter is no secret
+			c.hi++
+		}
+	}
+	c.encrypt(c.ready)
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 || purego
+
+package mode
+
+// addProducts adds to z the products of the blocks of a and b, which have one length.
+func (z *element) addProducts(a, b []byte) { z.addProductsGeneric(a, b) }
