@@ -4,11 +4,13 @@
 #   ./test.sh          vet, staticcheck, all tests with the race detector, every fuzz target shortly
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
 #
-# The judges of our signatures are programs we did not write: OpenSSL with
-# gost-engine, Bouncy Castle, xmllint, xmlsec and Santuario (in the JDK). They and
-# PostgreSQL are Debian packages; run as root this script installs those that are
-# missing. Without them the tests that
-# need them are skipped in plain sight, and under CI=true they fail.
+# The judges of what we make are programs we did not write: OpenSSL with gost-engine,
+# Bouncy Castle, xmllint, xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler,
+# LibreOffice; and so are the peers we talk to: PostgreSQL, HAProxy, GnuTLS, Kannel, an
+# SMPP centre, readers of QR codes and OATH tools. They are Debian packages, one npm
+# package and xmlsec built with GOST from Debian's source; run as root this script
+# installs what is missing. Without them the tests that need them are skipped in plain
+# sight, and under CI=true they fail.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -32,6 +34,25 @@ needed=(
   libxml2-utils:/usr/bin/xmllint
   xmlsec1:/usr/bin/xmlsec1
   postgresql:/usr/lib/postgresql
+  qpdf:/usr/bin/qpdf
+  mupdf-tools:/usr/bin/mutool
+  poppler-utils:/usr/bin/pdfsig
+  libnss3-tools:/usr/bin/certutil
+  libreoffice-writer-nogui:/usr/lib/libreoffice/program/libswlo.so
+  libreoffice-calc-nogui:/usr/lib/libreoffice/program/libsclo.so
+  libreoffice-impress-nogui:/usr/lib/libreoffice/program/libsdlo.so
+  python3-uno:/usr/lib/python3/dist-packages/uno.py
+  make:/usr/bin/make
+  libxml2-dev:/usr/include/libxml2/libxml/tree.h
+  libssl-dev:/usr/include/openssl/ssl.h
+  haproxy:/usr/sbin/haproxy
+  gnutls-bin:/usr/bin/gnutls-cli
+  kannel:/usr/sbin/bearerbox
+  nodejs:/usr/bin/node
+  npm:/usr/bin/npm
+  zbar-tools:/usr/bin/zbarimg
+  oathtool:/usr/bin/oathtool
+  pskctool:/usr/bin/pskctool
 )
 missing=()
 for entry in "${needed[@]}"; do
@@ -46,6 +67,16 @@ if [ ${#missing[@]} -gt 0 ]; then
   else
     echo "== not installed, their tests will be skipped: ${missing[*]}" >&2
   fi
+fi
+
+# What has no Debian package goes into the user's cache.
+judges="${XDG_CACHE_HOME:-$HOME/.cache}/tamga-judges"
+if [ -e /usr/bin/make ] && command -v apt-get >/dev/null; then
+  internal/judge/xmlsec-gost.sh || echo "== xmlsec with GOST could not be built, its tests will be skipped" >&2
+fi
+if [ ! -d "$judges/smpp/node_modules/smpp" ] && command -v npm >/dev/null; then
+  npm install --silent --no-audit --no-fund --prefix "$judges/smpp" smpp@0.5.1 >/dev/null ||
+    echo "== the SMPP centre could not be installed, its tests will be skipped" >&2
 fi
 
 if [ -n "$quick" ]; then

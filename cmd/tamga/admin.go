@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ func administer(c *console, from *configFrom, operation, object string, fn func(
 	}
 	defer h.close()
 	if err := h.usable(c.ctx); err != nil {
+		return err
+	}
+	if _, err := h.auth(c.ctx); err != nil {
 		return err
 	}
 	entry := audit.Entry{
@@ -116,7 +120,10 @@ func (g *groupListCommand) Run(c *console) error {
 }
 
 type operatorCommand struct {
-	Add operatorAddCommand `cmd:"" help:"Register an operator, who acts on the users of one or more groups."`
+	Add         operatorAddCommand    `cmd:"" help:"Register an operator, who acts on the users of one or more groups."`
+	List        operatorListCommand   `cmd:"" help:"List operators and their groups."`
+	Groups      operatorGroupsCommand `cmd:"" help:"Change the groups an operator acts on; it counts from the next request on."`
+	Certificate certificateCommand    `cmd:"" help:"Administer the certificates an operator signs in with."`
 }
 
 type operatorAddCommand struct {
@@ -127,7 +134,7 @@ type operatorAddCommand struct {
 }
 
 func (o *operatorAddCommand) Run(c *console) error {
-	return register(c, &o.From, "AddOperator", user.Registration{Login: o.Login, Operator: true, Groups: o.Group}, o.PasswordFile)
+	return register(c, &o.From, "AddOperator", user.Account{Login: o.Login, Operator: true, Groups: o.Group}, o.PasswordFile)
 }
 
 type userCommand struct {
@@ -139,6 +146,10 @@ type userCommand struct {
 	Password userPasswordCommand `cmd:"" help:"Set the password of a user; every token ends."`
 	Deny     userDenyCommand     `cmd:"" help:"Forbid a user an action, such as SignDocument."`
 	Allow    userAllowCommand    `cmd:"" help:"Allow a user an action again."`
+
+	Method      methodCommand      `cmd:"" help:"Administer the authentication methods of a user."`
+	Certificate certificateCommand `cmd:"" help:"Administer the certificates a user signs in with."`
+	Delete      userDeleteCommand  `cmd:"" help:"Delete a user with everything that is theirs: keys, contacts, tokens."`
 }
 
 type userAddCommand struct {
@@ -150,11 +161,11 @@ type userAddCommand struct {
 }
 
 func (u *userAddCommand) Run(c *console) error {
-	return register(c, &u.From, "AddUser", user.Registration{Login: u.Login, DisplayName: u.Name, Group: u.Group}, u.PasswordFile)
+	return register(c, &u.From, "AddUser", user.Account{Login: u.Login, DisplayName: u.Name, Group: u.Group}, u.PasswordFile)
 }
 
 // register registers a user or operator with a password.
-func register(c *console, from *configFrom, operation string, r user.Registration, passwordFile string) error {
+func register(c *console, from *configFrom, operation string, r user.Account, passwordFile string) error {
 	password, err := newPassword(c, r.Login, passwordFile)
 	if err != nil {
 		return err
@@ -166,7 +177,7 @@ func register(c *console, from *configFrom, operation string, r user.Registratio
 		}
 		var made user.User
 		err = h.db.Atomic(ctx, func(ctx context.Context) error {
-			if made, err = h.users.Register(ctx, r); err != nil {
+			if made, err = h.users.Add(ctx, r); err != nil {
 				return fault.Rollback(err)
 			}
 			return fault.Rollback(identity.SetPassword(ctx, made.ID, password))
@@ -202,7 +213,7 @@ func (u *userListCommand) Run(c *console) error {
 		}
 		lines := []line{}
 		for after := ""; ; {
-			page, err := h.users.List(ctx, user.Query{After: after, Limit: user.MaxPage})
+			page, err := h.users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
 			if err != nil {
 				return err
 			}
@@ -212,7 +223,7 @@ func (u *userListCommand) Run(c *console) error {
 			if len(page) < user.MaxPage {
 				break
 			}
-			after = page[len(page)-1].Login
+			after = page[len(page)-1].Key()
 		}
 		var text strings.Builder
 		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -224,7 +235,7 @@ func (u *userListCommand) Run(c *console) error {
 			if l.Locked {
 				marks = append(marks, "locked")
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.Login, l.Group, l.ID, printable(l.Name), strings.Join(marks, ", "))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Login, "-"), l.Group, l.ID, printable(l.Name), strings.Join(marks, ", "))
 		}
 		table.Flush()
 		return u.From.answer(c, lines, "%s", text.String())
@@ -233,20 +244,29 @@ func (u *userListCommand) Run(c *console) error {
 
 // onUser is a command that does one thing to one user.
 type onUser struct {
-	Login string     `arg:"" help:"Login of the user."`
+	Login string     `arg:"" help:"Login of the user; of one without a login the identifier."`
 	From  configFrom `embed:""`
+}
+
+// find finds the user by login, otherwise by identifier.
+func (o *onUser) find(ctx context.Context, h *house) (user.User, error) {
+	u, err := h.users.ByLogin(ctx, o.Login)
+	if fault.Is(err, fault.UserNotFound) {
+		u, err = h.users.Get(ctx, strings.ToLower(o.Login))
+	}
+	return u, err
 }
 
 func (o *onUser) do(c *console, operation, done string, act func(ctx context.Context, h *house, u user.User) error) error {
 	return administer(c, &o.From, operation, o.Login, func(ctx context.Context, h *house) error {
-		u, err := h.users.ByLogin(ctx, o.Login)
+		u, err := o.find(ctx, h)
 		if err != nil {
 			return err
 		}
 		if err := act(ctx, h, u); err != nil {
 			return err
 		}
-		return o.From.answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s %s.\n", u.Login, done)
+		return o.From.answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s %s.\n", cmp.Or(u.Login, u.ID), done)
 	})
 }
 
@@ -272,7 +292,7 @@ type userLogoutCommand struct {
 
 func (u *userLogoutCommand) Run(c *console) error {
 	return u.do(c, "EndTokens", "has no tokens any more", func(ctx context.Context, h *house, x user.User) error {
-		return sessions{h.db}.EndAll(ctx, x.ID)
+		return h.identity.EndAll(ctx, x.ID)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"tamga/sig/xmldsig"
 )
 
 // Config is the whole configuration of a process, one YAML file. Its comments
@@ -31,7 +32,33 @@ type Config struct {
 	TLS struct {
 		CertificateFile string `yaml:"certificate_file"`
 		KeyFile         string `yaml:"key_file"`
+		// Whether clients are asked for a certificate, which may identify an operator
+		// instead of a token. Default false: browsers bother their users with it.
+		ClientCertificates bool `yaml:"client_certificates"`
 	} `yaml:"tls"`
+	// The door for GOST-TLS: HAProxy with gost-engine in front, made by "tamga
+	// gost-tls init".
+	GOSTTLS struct {
+		// Unix socket the front end connects to; the program creates it. Empty: there is
+		// no such door. Its directory must not be writable by others.
+		Socket string `yaml:"socket"`
+		// User the front end runs as, a name or a number: the only one whose connections
+		// to the socket are taken. Empty: the user of this program.
+		FrontEndUser string `yaml:"front_end_user"`
+	} `yaml:"gost_tls"`
+	// Whose certificates of operators count. Each operator's certificate is
+	// registered besides: "tamga operator certificate".
+	OperatorCertificates struct {
+		// Whether the built-in authority's do. Default true.
+		BuiltIn bool `yaml:"built_in"`
+		// Certificates (PEM) of further authorities: self-issued ones are trusted, the
+		// others help to build paths.
+		AuthoritiesFile string `yaml:"authorities_file"`
+		// Files with the current revocation lists of these authorities (DER or PEM),
+		// read at each judgement; whatever renews one has to replace it whole.
+		// Certificates that no current list covers are refused.
+		RevocationFiles []string `yaml:"revocation_files"`
+	} `yaml:"operator_certificates"`
 	// Directory for documents under way. The program creates it, mode 0700. It
 	// must be on a disk with room for the largest requests at once.
 	SpoolDir string `yaml:"spool_dir"`
@@ -51,6 +78,7 @@ type Config struct {
 	// First path element of each service, and the names clients know them by.
 	SignServer string `yaml:"sign_server"` // default /SignServer
 	IDP        string `yaml:"idp"`         // default /STS
+	SVS        string `yaml:"svs"`         // verification service; default /SVS
 	// Resource the tokens are for, and other spellings clients use for it.
 	Resource        string   `yaml:"resource"`
 	ResourceAliases []string `yaml:"resource_aliases"`
@@ -59,6 +87,8 @@ type Config struct {
 	Tokens  struct {
 		// Life of an access token. Default 300s, what existing clients expect.
 		AccessLife time.Duration `yaml:"access_life"`
+		// Life of an authorization code, at most 10m. Default 60s.
+		CodeLife time.Duration `yaml:"code_life"`
 	} `yaml:"tokens"`
 	Passwords struct {
 		// Wrong passwords in Window before the user is locked out for LockOut.
@@ -66,7 +96,11 @@ type Config struct {
 		Window   time.Duration `yaml:"window"`   // default 15m
 		LockOut  time.Duration `yaml:"lock_out"` // default 15m
 	} `yaml:"passwords"`
-	PIN struct {
+	Users    UsersConfig    `yaml:"users"`
+	Messages MessagesConfig `yaml:"messages"`
+	// Mobile devices of users.
+	Devices DevicesConfig `yaml:"devices"`
+	PIN     struct {
 		// Wrong PINs in a row before the key is blocked. Default 10.
 		Attempts int `yaml:"attempts"`
 	} `yaml:"pin"`
@@ -90,6 +124,16 @@ type Config struct {
 		// false.
 		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
+	// The service that judges signatures for whoever asks.
+	Verification VerificationConfig `yaml:"verification"`
+	XML          struct {
+		// Largest XML document that is signed. It takes several times its size in
+		// memory. Default 64MiB.
+		Document Size `yaml:"document"`
+		// Whether documents with a document type declaration without internal subset
+		// are signed. What it names outside is never read. Default false.
+		AllowDoctype bool `yaml:"allow_doctype"`
+	} `yaml:"xml"`
 	TwoStep struct {
 		// Whether presign, postsign and enhance ask for no token, as existing clients
 		// of two steps send none. Then whoever reaches the address may have documents
@@ -138,6 +182,9 @@ type ClientConfig struct {
 	SecretFile string `yaml:"secret_file"`
 	// Whether it may send passwords of users. Default false.
 	PasswordGrant bool `yaml:"password_grant"`
+	// Addresses authorization codes may be sent to, compared octet for octet, such as
+	// urn:ietf:wg:oauth:2.0:oob:auto. Empty: none, so the client gets no codes.
+	RedirectURIs []string `yaml:"redirect_uris"`
 }
 
 // defaultConfig returns the configuration of an empty file.
@@ -148,18 +195,24 @@ func defaultConfig() *Config {
 		BlobDir:    "blobs",
 		BatchItems: 10_000,
 		Evidence:   defaultEvidence(),
-		Database:   "sqlite:tamga.db",
-		SignServer: "/SignServer",
-		IDP:        "/STS",
-		Resource:   "urn:cryptopro:dss:signserver:signserver",
-		StopTime:   30 * time.Second,
+
+		Verification: defaultVerification(),
+		Database:     "sqlite:tamga.db",
+		SignServer:   "/SignServer",
+		IDP:          "/STS",
+		SVS:          "/SVS",
+		Resource:     "urn:cryptopro:dss:signserver:signserver",
+		StopTime:     30 * time.Second,
 	}
-	c.Tokens.AccessLife = 300 * time.Second
+	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
+	c.Users, c.Messages, c.Devices = defaultUsers(), defaultMessages(), defaultDevices()
 	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
 	c.PIN.Attempts = 10
+	c.OperatorCertificates.BuiltIn = true
 	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
 	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
 	c.Policy.AllowHashSigning = true
+	c.XML.Document = xmldsig.DefaultMaxSize
 	c.TwoStep.CallsPerSecond, c.TwoStep.CallsAtOnce, c.TwoStep.Request = 20, 200, 64<<20
 	c.TwoStep.Life = 15 * time.Minute
 	c.TwoStep.Objects, c.TwoStep.Octets = 100_000, 16<<30
@@ -270,6 +323,10 @@ func (c *Config) Validate() error {
 		{!c.dev || isLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
 		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
+		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
+		{c.GOSTTLS.Socket != "" || c.GOSTTLS.FrontEndUser == "", "gost_tls.front_end_user: want gost_tls.socket as well"},
+		{len(c.path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 octets, as the system does"},
+		{c.OperatorCertificates.AuthoritiesFile == "" || len(c.OperatorCertificates.RevocationFiles) > 0, "operator_certificates.revocation_files: want the revocation lists of the authorities: without them their certificates are refused"},
 		{c.SpoolDir != "", "spool_dir: want a directory for documents under way"},
 		{c.BlobDir != "" && c.path(c.BlobDir) != c.path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
 		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},
@@ -278,15 +335,20 @@ func (c *Config) Validate() error {
 		{c.MasterKeys.Active == "" || c.MasterKeys.Files[c.MasterKeys.Active] != "", "master_keys.files: want a file for the active key"},
 		{isPath(c.SignServer), "sign_server: want one path element, such as /SignServer"},
 		{isPath(c.IDP), "idp: want one path element, such as /STS"},
-		{c.SignServer != c.IDP, "sign_server and idp: want different paths"},
+		{isPath(c.SVS), "svs: want one path element, such as /SVS"},
+		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
+		{isPath(c.Devices.Path) && !isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want one path element, such as /DssApiGateway, another than those of the services"},
+		{c.Verification.CallsPerSecond > 0 && c.Verification.CallsAtOnce > 0 && c.Verification.Request > 0, "verification: calls_per_second, calls_at_once and request: want more than 0"},
 		{c.Resource != "", "resource: want the name tokens are for"},
 		{c.Tokens.AccessLife >= time.Second, "tokens.access_life: want at least 1s"},
+		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},
 		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
 		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
 		{c.Argon2.Memory >= 8<<20 && c.Argon2.Memory <= 1<<30, "argon2.memory: want 8MiB to 1GiB"},
 		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
 		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
 		{c.Limits.SigningRequest > 0 && c.Limits.OtherRequest > 0, "limits: want sizes above 0"},
+		{c.XML.Document > 0, "xml.document: want a size above 0"},
 		{c.TwoStep.CallsPerSecond > 0 && c.TwoStep.CallsAtOnce > 0, "two_step: calls_per_second and calls_at_once: want more than 0"},
 		{c.TwoStep.Request > 0 && c.TwoStep.Octets > 0 && c.TwoStep.CallerOctets > 0, "two_step: request, octets and caller_octets: want sizes above 0"},
 		{c.TwoStep.Life >= time.Second, "two_step.life: want at least 1s"},
@@ -310,6 +372,9 @@ func (c *Config) Validate() error {
 		}
 		seen[client.ID] = true
 	}
+	faults = append(faults, c.Users.check()...)
+	faults = append(faults, c.Messages.check()...)
+	faults = append(faults, c.Devices.check()...)
 	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
 }

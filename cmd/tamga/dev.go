@@ -14,10 +14,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
+	webconsole "tamga/internal/web/console"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -38,7 +40,8 @@ func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
 	}
 	c := defaultConfig()
 	c.dev, c.base = !anywhere, dir
-	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true}}
+	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
+	c.Messages.Capture = true
 	c.MasterKeys.Active = "dev"
 	c.MasterKeys.Files = map[string]string{"dev": devMasterKey}
 	c.Log.Format = "text"
@@ -73,12 +76,16 @@ func ensureMasterKey(file string) error {
 type devDescription struct {
 	BaseURL      string           `json:"base_url"`
 	IDPURL       string           `json:"idp_url"`
+	SVSURL       string           `json:"svs_url"`
 	TokenURL     string           `json:"token_url"`
 	TSPURL       string           `json:"tsp_url"`
 	OCSPURL      string           `json:"ocsp_url"`
 	CRLURL       string           `json:"crl_url"`
+	CapturedURL  string           `json:"captured_messages_url,omitempty"`
 	Resource     string           `json:"resource"`
 	ClientID     string           `json:"client_id"`
+	MobileSystem string           `json:"mobile_system_id"`
+	DevicesURL   string           `json:"devices_url"`
 	CAPEM        string           `json:"ca_pem"`
 	Operator     devUser          `json:"operator"`
 	User         devUser          `json:"user"`
@@ -122,11 +129,11 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 	if err != nil && !fault.Is(err, fault.InvalidObjectState) {
 		return nil, err
 	}
-	operator, err := furnishUser(ctx, h, user.Registration{Login: "operator", Group: devGroup, Operator: true, Groups: []string{devGroup}}, drawn.Operator, first)
+	operator, err := furnishUser(ctx, h, user.Account{Login: "operator", Group: devGroup, Operator: true, Groups: []string{devGroup}}, drawn.Operator, first)
 	if err != nil {
 		return nil, err
 	}
-	demo, err := furnishUser(ctx, h, user.Registration{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
+	demo, err := furnishUser(ctx, h, user.Account{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
 	if err != nil {
 		return nil, err
 	}
@@ -141,16 +148,22 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 	d := &devDescription{
 		BaseURL:      base + h.config.SignServer,
 		IDPURL:       base + h.config.IDP,
+		SVSURL:       base + h.config.SVS,
 		TokenURL:     base + h.config.IDP + "/oauth/token",
 		TSPURL:       base + authority.TSPPath(),
 		OCSPURL:      base + authority.OCSPPath(),
 		CRLURL:       base + authority.CRLPath("gost"),
 		Resource:     h.config.Resource,
 		ClientID:     devClient,
+		MobileSystem: h.config.Devices.settings(base, "").Systems[0].ID,
+		DevicesURL:   base + h.config.Devices.Path,
 		CAPEM:        "ca.pem",
 		Operator:     devUser{operator.ID, operator.Login, drawn.Operator},
 		User:         devUser{demo.ID, demo.Login, drawn.User},
 		Certificates: certificates,
+	}
+	if h.captured != nil {
+		d.CapturedURL = base + webconsole.MessagesPath
 	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
@@ -210,10 +223,10 @@ func randomPIN() string {
 }
 
 // furnishUser registers a user unless known; on a first start the password is set.
-func furnishUser(ctx context.Context, h *house, r user.Registration, password string, first bool) (user.User, error) {
+func furnishUser(ctx context.Context, h *house, r user.Account, password string, first bool) (user.User, error) {
 	u, err := h.users.ByLogin(ctx, r.Login)
 	if fault.Is(err, fault.UserNotFound) {
-		u, err = h.users.Register(ctx, r)
+		u, err = h.users.Add(ctx, r)
 		first = true
 	}
 	if err != nil || !first {
@@ -328,11 +341,17 @@ func replaceFile(file string, data []byte, mode os.FileMode) error {
 
 // explain prints where things are and what to paste first.
 func (d *devDescription) explain(w io.Writer, dir string) {
+	messages := "are sent as configured"
+	if d.CapturedURL != "" {
+		messages = d.CapturedURL + " (kept there, not sent)"
+	}
 	fmt.Fprintf(w, `Tamga serves for trying out. Everything it made lies in %[1]s; %[2]s there names it.
 
   signing service    %[3]s
   identity provider  %[4]s
   user               %[5]s, password in %[2]s
+  operator           %[11]s, password in %[2]s
+  e-mails and SMS    %[12]s
   authority          %[6]s, revocation list %[7]s
 
 Sign a file and check it:
@@ -349,5 +368,5 @@ The same with curl:
   curl -s %[3]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
     -d '{"Content":"SGVsbG8K","Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}'
 
-`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource)
+`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -152,28 +151,14 @@ func (h *house) openEvidence(e EvidenceConfig, observe func(evidence.Event)) (*e
 			return nil, errors.New("evidence.proxy: want http:// or https:// and a host")
 		}
 	}
-	roots, err := h.certificatesOf(e.RootFiles, "evidence.root_files")
-	if err != nil {
-		return nil, err
-	}
-	known, err := h.certificatesOf(e.AuthorityFiles, "evidence.authority_files")
+	anchors, err := h.anchors()
 	if err != nil {
 		return nil, err
 	}
 	return evidence.New(evidence.Config{
-		Services:           h.policies.TSPServices,
-		AllowThirdPartyTSP: h.policies.Rules.AllowThirdPartyTSP,
-		Anchors: func(ctx context.Context) ([]*x509gost.Certificate, []*x509gost.Certificate, error) {
-			ownRoots, err := h.authority.Roots(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
-			issuing, err := h.authority.Issuing(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
-			return slices.Concat(ownRoots, roots), slices.Concat(issuing, known), nil
-		},
+		Services:               h.policies.TSPServices,
+		AllowThirdPartyTSP:     h.policies.Rules.AllowThirdPartyTSP,
+		Anchors:                anchors,
 		Exceptions:             exceptions,
 		Proxy:                  proxy,
 		Observe:                observe,

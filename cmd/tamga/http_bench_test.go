@@ -1,10 +1,12 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
@@ -32,8 +34,7 @@ func BenchmarkHTTP(b *testing.B) {
 	server := startProgram(b, plainProgram(b), b.TempDir(), more...)
 	token := server.token()
 	document := bytes.Repeat([]byte("0123456789abcdef"), 64)
-	one := func(name, level string, c devCertificate) {
-		order := request(document, "CAdES", c.ID, parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
+	one := func(name string, c devCertificate, order map[string]any) {
 		order["Signature"].(map[string]any)["PinCode"] = c.PIN
 		body, err := json.Marshal(order)
 		if err != nil {
@@ -53,10 +54,17 @@ func BenchmarkHTTP(b *testing.B) {
 		})
 	}
 	plain := server.cert("gost2012-256", false)
-	one("BES-1KiB", "BES", plain)
-	one("BES-1KiB-PIN", "BES", server.cert("gost2012-256", true))
-	one("T-1KiB", "T", plain)
-	one("XLT1-1KiB", "XLT1", plain)
+	cms := func(level string, c devCertificate) map[string]any {
+		return request(document, "CAdES", c.ID, parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
+	}
+	one("BES-1KiB", plain, cms("BES", plain))
+	withPIN := server.cert("gost2012-256", true)
+	one("BES-1KiB-PIN", withPIN, cms("BES", withPIN))
+	one("T-1KiB", plain, cms("T", plain))
+	one("XLT1-1KiB", plain, cms("XLT1", plain))
+	one("XMLEnveloped-4KiB", plain, request(xmlOf(4<<10), "XMLDSig", plain.ID, parameters{"XMLDsigType": "XMLEnveloped"}))
+	one("PDF-100KB", plain, request(pdfOf(100_000), "PDF", plain.ID, parameters{"PDFFormat": "CMS"}))
+	one("DOCX-50KB", plain, request(docxOf(b, 50_000), "MSOffice", plain.ID, parameters{}))
 	b.Run("cosign-10000", func(b *testing.B) {
 		first := server.signed("POST", "/api/documents", token, request(document, "CAdES", plain.ID, parameters{"IsDetached": "True"}))
 		documents := make([]map[string]any, 10_000)
@@ -76,6 +84,64 @@ func BenchmarkHTTP(b *testing.B) {
 		b.ReportMetric(float64(b.N)*float64(len(documents))/b.Elapsed().Seconds(), "signatures/s")
 		b.ReportMetric(float64((server.processorTime()-before).Microseconds())/float64(b.N*len(documents)), "server-us/signature")
 	})
+}
+
+// xmlOf makes an XML document of about size octets.
+func xmlOf(size int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><orders xmlns="urn:orders">`)
+	for i := 0; b.Len() < size-20; i++ {
+		fmt.Fprintf(&b, `<order number="%d"><name>Поставка</name><sum currency="RUB">%d.00</sum></order>`, i, i*17)
+	}
+	b.WriteString("</orders>")
+	return b.Bytes()
+}
+
+// pdfOf makes a document of one page and a stream, of about size octets.
+func pdfOf(size int) []byte {
+	var b bytes.Buffer
+	var at []int
+	object := func(text string) {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(at), text)
+	}
+	b.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
+	object("<</Type/Catalog/Pages 2 0 R>>")
+	object("<</Type/Pages/Kids[3 0 R]/Count 1>>")
+	object("<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<<>>>>")
+	object(fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", size, bytes.Repeat([]byte(" "), size)))
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(at)+1)
+	for _, n := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", n)
+	}
+	fmt.Fprintf(&b, "trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n", len(at)+1, start)
+	return b.Bytes()
+}
+
+// docxOf makes a package of about size octets with a document in it.
+func docxOf(b *testing.B, size int) []byte {
+	random := make([]byte, size)
+	rand.NewChaCha8([32]byte{}).Read(random)
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, part := range []struct{ name, text string }{
+		{"[Content_Types].xml", `<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="png" ContentType="image/png"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`},
+		{"_rels/.rels", `<?xml version="1.0" encoding="UTF-8"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`},
+		{"word/document.xml", `<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>Договор</w:t></w:r></w:p></w:body></w:document>`},
+		{"word/_rels/document.xml.rels", `<?xml version="1.0" encoding="UTF-8"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="media/image1.png"/></Relationships>`},
+		{"word/media/image1.png", string(random)},
+	} {
+		f, err := w.Create(part.name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		io.WriteString(f, part.text)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // p99 asks at a steady rate for three seconds and returns the 99th percentile of

@@ -27,6 +27,10 @@ type commands struct {
 	Operator operatorCommand `cmd:"" help:"Add and list operators."`
 	Cert     certCommand     `cmd:"" help:"Issue, list and revoke certificates of users."`
 	TSP      tspCommand      `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
+	GOSTTLS  gostTLSCommand  `cmd:"" name:"gost-tls" help:"Set up and check the front end for GOST-TLS with client certificates."`
+	Audit    auditCommand    `cmd:"" help:"Read the journal: who did what, on whom, with what outcome."`
+	Phone    phoneCommand    `cmd:"" help:"Be a mobile device: register with a QR code, verify, poll."`
+	Message  messageCommand  `cmd:"" help:"List messages to people, and have those tried again that were given up."`
 	Config   configCommand   `cmd:"" help:"Check a configuration and print it with its defaults."`
 	Version  versionCommand  `cmd:"" help:"Print the version of this program."`
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +47,16 @@ type process struct {
 	dir  string // of --dev
 	dev  *devDescription
 	done chan struct{}
+
+	mu  sync.Mutex
+	log strings.Builder // what it wrote to standard error
+}
+
+// logged is what the process wrote to standard error so far.
+func (p *process) logged() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
 }
 
 // startDev starts "tamga serve --dev" over dir and waits until it is ready. The
@@ -106,6 +117,9 @@ func startServer(t testing.TB, program string, args ...string) *process {
 				address, _, _ = strings.Cut(address, " ")
 				listening <- "http://" + address
 			}
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
 			if testing.Verbose() {
 				fmt.Fprintln(os.Stderr, "  server:", lines.Text())
 			}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -17,10 +20,15 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"waitready": waitReady,
+			"devenv":    devEnvironment,
+			"keep":      keep,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Secrets are files that their owner alone may read.
-			return os.Chmod(env.Getenv("WORK")+"/password", 0o600)
+			if err := os.Chmod(env.Getenv("WORK")+"/password", 0o600); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
 		},
 	})
 }
@@ -62,4 +70,32 @@ func answers(ctx context.Context, d *devDescription) bool {
 	}
 	response.Body.Close()
 	return response.StatusCode == http.StatusOK
+}
+
+// devEnvironment DIR sets the addresses and names of dev.json in the environment.
+func devEnvironment(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: devenv DIR")
+	}
+	d, err := readDev(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for name, value := range map[string]string{
+		"IDP_URL": d.IDPURL, "TOKEN_URL": d.TokenURL, "CAPTURED_MESSAGES_URL": d.CapturedURL, "RESOURCE": d.Resource,
+		"CLIENT_ID": d.ClientID, "OPERATOR_PASSWORD": d.Operator.Password,
+	} {
+		ts.Setenv(name, value)
+	}
+}
+
+// keep REGEXP NAME sets a variable to what the group of the expression matches in the
+// output of the last program.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: keep REGEXP NAME")
+	}
+	found := regexp.MustCompile(args[0]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no match of %s in the output", args[0])
+	}
+	ts.Setenv(args[1], found[1])
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"tamga/internal/web/rest"
 )
@@ -65,6 +67,9 @@ func (s *serveCommand) Run(c *console) error {
 		if err := h.db.Migrate(c.ctx); err != nil {
 			return err
 		}
+		if _, err := h.auth(c.ctx); err != nil {
+			return err
+		}
 		d, err := furnish(c.ctx, h, s.Data)
 		if err != nil {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
@@ -76,44 +81,79 @@ func (s *serveCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
+	doors := []door{{listener: listener}}
+	if config.TLS.CertificateFile != "" {
+		if doors[0].tls, err = h.clientTLS(c.ctx); err != nil {
+			return err
+		}
+	}
+	if config.GOSTTLS.Socket != "" {
+		front, err := listenFrontEnd(config, log)
+		if err != nil {
+			return err
+		}
+		defer front.Close()
+		doors = append(doors, door{listener: front, connContext: rest.FrontEnd})
+		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
+	}
 	log.Info("listening", "address", config.Listen, "url", config.publicURL())
-	return serve(c.ctx, listener, handler, config, log, h.work)
+	return serve(c.ctx, doors, handler, config, log, h.work)
 }
 
-// serve answers on the listener until ctx ends, then waits for requests under
-// way, at most config.StopTime. The background work ends with it.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, config *Config, log *slog.Logger, background func(context.Context)) error {
+// door is where requests come in.
+type door struct {
+	listener    net.Listener
+	tls         *tls.Config // nil: plain HTTP
+	connContext func(context.Context, net.Conn) context.Context
+}
+
+func (d door) serve(s *http.Server, config *Config) error {
+	if d.tls == nil {
+		return s.Serve(d.listener)
+	}
+	s.TLSConfig = d.tls
+	return s.ServeTLS(d.listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
+}
+
+// serve answers at the doors until ctx ends, then waits for requests under way, at
+// most config.StopTime. The background work ends with it.
+func serve(ctx context.Context, doors []door, handler http.Handler, config *Config, log *slog.Logger, background func(context.Context)) error {
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	server := rest.NewServer(handler, log)
-	server.BaseContext = func(net.Listener) context.Context { return requests }
 	working := make(chan struct{})
 	workCtx, stopWork := context.WithCancel(ctx)
 	defer stopWork()
 	go func() { defer close(working); background(workCtx) }()
 
-	failed := make(chan error, 1)
-	go func() {
-		if config.TLS.CertificateFile != "" {
-			failed <- server.ServeTLS(listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
-			return
-		}
-		failed <- server.Serve(listener)
-	}()
+	failed := make(chan error, len(doors))
+	var servers []*http.Server
+	for _, d := range doors {
+		server := rest.NewServer(handler, log)
+		server.BaseContext = func(net.Listener) context.Context { return requests }
+		server.ConnContext = d.connContext
+		servers = append(servers, server)
+		go func() { failed <- d.serve(server, config) }()
+	}
 	var err error
 	select {
 	case err = <-failed:
 		err = fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
 		log.Info("stopping", "waiting", config.StopTime.String())
-		deadline, cancel := context.WithTimeout(requests, config.StopTime)
-		if stopErr := server.Shutdown(deadline); stopErr != nil {
-			log.Warn("requests were still under way when the time to stop was over", "error", stopErr)
-			abort()
-			server.Close()
-		}
-		cancel()
 	}
+	deadline, cancel := context.WithTimeout(requests, config.StopTime)
+	var stopping sync.WaitGroup
+	for _, server := range servers {
+		stopping.Go(func() {
+			if stopErr := server.Shutdown(deadline); stopErr != nil {
+				log.Warn("requests were still under way when the time to stop was over", "error", stopErr)
+				abort()
+				server.Close()
+			}
+		})
+	}
+	stopping.Wait()
+	cancel()
 	stopWork()
 	<-working
 	return err

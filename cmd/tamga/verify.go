@@ -16,6 +16,8 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
 	"tamga/sig/raw"
 	"tamga/sig/xmldsig"
 )
@@ -23,7 +25,7 @@ import (
 // verifyCommand judges signatures without asking anybody: what it may trust and
 // what it may know of revocation is what the flags name.
 type verifyCommand struct {
-	File string `arg:"" help:"A CMS or CAdES message (DER, BER, PEM or Base64), or a bare signature value."`
+	File string `arg:"" help:"A signed message (CMS, CAdES: DER, BER, PEM or Base64), a signed XML, PDF or Office document, or a bare signature value."`
 
 	Original      string   `placeholder:"FILE" help:"The document that a detached or bare signature was made over. Default for NAME.sig: NAME, when it is there."`
 	Hash          string   `placeholder:"HEX" help:"The hash of that document instead of the document."`
@@ -144,7 +146,7 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 		}
 	}
 
-	format := map[string]sig.Verifier{"cms": cades.New(), "xml": xmldsig.New(), "raw": raw.New()}[in.format]
+	format := verifiers[in.format]
 	bar.stage("checking", -1)
 	report, err := format.Verify(c.ctx, check)
 	if err != nil {
@@ -152,6 +154,11 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 	}
 	r.fill(report)
 	return r, nil
+}
+
+// verifiers are the formats by what a file is recognised as.
+var verifiers = map[string]sig.Verifier{
+	"cms": cades.New(), "xml": xmldsig.New(), "pdf": pdf.New(), "office": ooxml.New(), "raw": raw.New(),
 }
 
 // explain words the errors of formats for this command.

@@ -13,6 +13,8 @@ import (
 
 	"tamga/pki/cms"
 	"tamga/sig"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
 	"tamga/sig/xmldsig"
 )
 
@@ -54,7 +56,7 @@ func openDocument(path string, bar *progress) (*document, error) {
 // signedInput is FILE of verify, recognised.
 type signedInput struct {
 	document *document
-	format   string       // "cms", "xml" or "raw"
+	format   string       // a key of verifiers
 	message  *cms.Message // of "cms"
 	notes    []string
 	close    func()
@@ -62,7 +64,7 @@ type signedInput struct {
 
 const (
 	// headSize is how many octets of a file tell what it is.
-	headSize = 512
+	headSize = 1024
 	// maxRaw is more than any bare signature has, in octets.
 	maxRaw = 4 << 10
 )
@@ -106,12 +108,21 @@ func (in *signedInput) recognise(ctx context.Context, path string) error {
 		}
 		return nil
 	}
-	if xmldsig.LooksLikeXML(head) && !isBare(head) {
+	switch {
+	case size <= headSize && isBare(head):
+		// random octets, whatever they begin with
+	case xmldsig.LooksLikeXML(head) && !isBare(head):
 		in.format = "xml"
 		return nil
+	case pdf.LooksLikePDF(head):
+		in.format = "pdf"
+		return nil
+	case ooxml.LooksLikePackage(head):
+		in.format = "office"
+		return nil
 	}
-	if other := otherKind(head, size); other != "" {
-		return fmt.Errorf("%s is %s: a CMS message (DER, BER, PEM or Base64), XML or a bare signature expected", path, other)
+	if other := otherKind(size); other != "" {
+		return fmt.Errorf("%s is %s: a CMS message (DER, BER, PEM or Base64), XML, PDF, an Office document or a bare signature expected", path, other)
 	}
 	in.format = "raw"
 	return nil
@@ -287,15 +298,10 @@ func isBare(head []byte) bool {
 
 // otherKind names what people give by mistake, "" for what may be a bare
 // signature. Those are random octets, too random to look like one of these.
-func otherKind(head []byte, size int64) string {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
+func otherKind(size int64) string {
 	switch {
 	case size == 0:
 		return "empty"
-	case bytes.HasPrefix(text, []byte("%PDF-")):
-		return "a PDF document, whose signatures this release does not check"
-	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
-		return "a ZIP or Office document, whose signatures this release does not check"
 	case size > maxRaw:
 		return "of another kind (" + octets(size) + ")"
 	}

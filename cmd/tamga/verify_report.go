@@ -208,7 +208,7 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 // for a terminal.
 func (r *verifyReport) print(w io.Writer) error {
 	p := &printer{}
-	kind := map[string]string{"cms": "signed message", "xml": "XML document", "raw": "bare signature"}[r.Format]
+	kind := map[string]string{"cms": "signed message", "xml": "XML document", "pdf": "PDF document", "office": "Office document", "raw": "bare signature"}[r.Format]
 	p.line("%s: %s, %d %s", r.File, kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
 	for _, n := range r.Notes {
 		p.line("note: %s", n)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,25 +21,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
+	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/rest/openapi"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/tokenapi"
+	"tamga/internal/web/umsapi"
 	"tamga/pki/cms"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
 	"tamga/sig/raw"
 	"tamga/sig/xmldsig"
 )
@@ -52,6 +62,13 @@ type house struct {
 	ring      *vault.Ring
 	passwords *auth.Passwords
 	users     *user.Service
+	contacts  *contact.Book
+	messages  *notify.Service
+	devices   *device.Service
+	captured  *capture.Box // nil unless messages are captured
+	printer   auth.Printer
+	delivered *prometheus.CounterVec
+	identity  *auth.Service // once auth has opened it
 	policies  *policy.Service
 	authority *authority.Service
 	keys      *keys.Service
@@ -76,7 +93,9 @@ func formats(config *Config) map[string]sig.Format {
 		"GOST3410": raw.New(),
 		"CAdES":    cms,
 		"CMS":      cms,
-		"XMLDSig":  xmldsig.New(),
+		"XMLDSig":  &xmldsig.Format{MaxSize: int64(config.XML.Document), AllowDoctype: config.XML.AllowDoctype},
+		"PDF":      &pdf.Format{CMS: cms},
+		"MSOffice": ooxml.New(),
 	}
 }
 
@@ -112,7 +131,10 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		return nil, err
 	}
 	h.audit = store.Audit{DB: h.db}
-	h.users = &user.Service{Store: store.Users{DB: h.db}, Sessions: sessions{h.db}, Now: time.Now, Rand: rand.Reader}
+	if err := h.openPeople(); err != nil {
+		h.close()
+		return nil, err
+	}
 	allowed := config.Policy.AllowedSignatureTypes
 	if len(allowed) == 0 {
 		for name := range formats(config) {
@@ -169,16 +191,12 @@ func openRing(config *Config) (*vault.Ring, error) {
 	return vault.NewRing(config.MasterKeys.Active, keys, rand.Reader)
 }
 
-// sessions lets the room user end tokens, which belong to the room auth.
-type sessions struct{ db *store.DB }
-
-func (s sessions) EndAll(ctx context.Context, userID string) error {
-	return store.Tokens{DB: s.db}.RevokeTokens(ctx, userID)
-}
-
-// auth opens the room that proves identities. Its token signing key is in the
+// auth opens the room that proves identities, once. Its token signing key is in the
 // database, which has to have its tables.
 func (h *house) auth(ctx context.Context) (*auth.Service, error) {
+	if h.identity != nil {
+		return h.identity, nil
+	}
 	tokens := store.Tokens{DB: h.db}
 	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.newTokenKey)
 	if err != nil {
@@ -198,7 +216,15 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.TokenLife = h.config.Tokens.AccessLife
 	settings.Failures = h.config.Passwords.Attempts
 	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
-	return auth.New(settings, auth.Deps{Store: tokens, Passwords: h.passwords, Keys: opened, Now: time.Now, Rand: rand.Reader})
+	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
+	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
+	if h.identity, err = auth.New(settings, auth.Deps{
+		Store: tokens, Passwords: h.passwords, Keys: opened, Now: time.Now, Rand: rand.Reader,
+		Reach: h.users, Contacts: h.contacts, Messages: h.messages, Printer: h.printer,
+	}); err != nil {
+		return nil, err
+	}
+	return h.identity, nil
 }
 
 func tokenKeyPlace(id string) vault.Place {
@@ -241,7 +267,7 @@ func (h *house) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
 func (h *house) clients() (*auth.Clients, error) {
 	var list []auth.Client
 	for _, c := range h.config.Clients {
-		client := auth.Client{ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant}
+		client := auth.Client{ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs}
 		if !client.Public {
 			secret, err := ownSecret(h.config.path(c.SecretFile), "secret of client "+c.ID)
 			if err != nil {
@@ -281,8 +307,12 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.config.Users.IDOnlyPublic {
+		h.log.Warn("whoever knows the name of a user with identification only can sign in as them through a public client", "setting", "users.id_only_public")
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(h.delivered)
 	if h.network, err = h.openEvidence(h.config.Evidence, countEvidence(registry)); err != nil {
 		return nil, err
 	}
@@ -302,7 +332,14 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
 	}
+	peers, err := h.peers()
+	if err != nil {
+		return nil, err
+	}
 	h.tasks = []task{
+		{"sweeping codes of contacts", h.contacts.Sweep},
+		{"sweeping messages", h.messages.Sweep},
+		{"sweeping mobile devices", h.devices.Sweep},
 		{"sweeping expired tokens", identity.Sweep},
 		{"sweeping prepared documents", signer.Sweep},
 		{"renewing what the authority has published", h.authority.Maintain},
@@ -315,12 +352,59 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
-	mux := http.NewServeMux()
-	rest.MountAPI(mux, h.config.SignServer, gate, signatures.Routes())
-	rest.Mount(mux, h.config.IDP, gate, tokenapi.New(identity, clients).Routes())
-	rest.Mount(mux, "", gate, pkiapi.New(h.authority).Routes())
+	const family = "Served under /rest/api as well."
+	surfaces := []surface{
+		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge).Routes()}},
+		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: append(h.ums().Routes(), umsapi.DeviceRoutes(h.devices)...)}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
+	}
+	if h.config.Verification.Enabled {
+		svs, err := h.verification()
+		if err != nil {
+			return nil, err
+		}
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.config.SVS, Routes: svs.Routes()}})
+	}
+	if h.captured != nil {
+		h.log.Warn("messages are captured and shown to whoever reaches "+webconsole.MessagesPath+", not sent", "setting", "messages.capture")
+		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes()}})
+	}
+	mux, err := h.mount(surfaces, gate)
+	if err != nil {
+		return nil, err
+	}
 	rest.Health(mux, h.db.Ping, rest.MetricsPage(registry), h.log)
 	return rest.Front(mux, h.log, rest.NewMetrics(registry)), nil
+}
+
+// surface is a table of routes with what it is mounted by.
+type surface struct {
+	openapi.Surface
+	api  bool // at the two addresses of rest.MountAPI
+	gate *rest.Gate
+}
+
+// mount puts the surfaces on one mux, with their description.
+func (h *house) mount(surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
+	mux := http.NewServeMux()
+	var described []openapi.Surface
+	for _, s := range surfaces {
+		if s.api {
+			rest.MountAPI(mux, s.Prefix, s.gate, s.Routes)
+			s.Prefix += "/api"
+		} else {
+			rest.Mount(mux, s.Prefix, s.gate, s.Routes)
+		}
+		described = append(described, s.Surface)
+	}
+	document, err := openapi.Document("Tamga", version, h.config.publicURL(), described)
+	if err != nil {
+		return nil, err
+	}
+	rest.Mount(mux, "", gate, []rest.Route{openapi.Route(document)})
+	return mux, nil
 }
 
 // countEvidence counts what is asked of other people's services.
@@ -374,8 +458,11 @@ func (h *house) usable(ctx context.Context) error {
 	return err
 }
 
-// work does what is due now and then, until ctx ends.
+// work delivers messages and does what is due now and then, until ctx ends.
 func (h *house) work(ctx context.Context) {
+	var delivering sync.WaitGroup
+	defer delivering.Wait()
+	delivering.Go(func() { h.messages.Run(ctx) })
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {

@@ -2,38 +2,29 @@ package blob
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
+	"syscall"
 
-	"tamga/internal/domain/signing"
-	"tamga/sig"
+	"tamga/internal/domain/document"
 )
 
-// Dir keeps documents as files of one directory, readable by their owner alone.
+// Dir keeps objects as files of a directory, readable by their owner alone.
 // Processes on one machine, or with a file system in common, may share it.
-//
-// The name of a file begins with the time until which it is needed, so that a
-// sweep needs nobody to tell it: what a killed process left behind, finished or
-// not, goes the same way as what has expired.
 type Dir struct{ dir string }
 
-var _ signing.Blobs = (*Dir)(nil)
+var _ Place = (*Dir)(nil)
 
-// Endings of file names.
-const (
-	finished   = ".blob"
-	unfinished = ".part"
-)
+// unfinished ends the name of a file until all of it is on the disk, so that a name
+// never stands for half an object.
+const unfinished = ".part"
 
-// NewDir returns the documents of dir, which it creates for its owner alone.
+// NewDir returns the objects of dir, which it creates for its owner alone.
 func NewDir(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob: creating the directory of documents: %w", err)
@@ -41,50 +32,108 @@ func NewDir(dir string) (*Dir, error) {
 	return &Dir{dir: dir}, nil
 }
 
-// KeepBlob implements [signing.Blobs]. The file gets its name when all of it is
-// on the disk, so that a name never stands for half a document.
-func (b *Dir) KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (name string, err error) {
-	stem := fmt.Sprintf("%d-%s", expires.Unix(), rand.Text())
-	part := filepath.Join(b.dir, stem+unfinished)
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("blob: keeping a document: %w", err)
+// path refuses names that lead elsewhere.
+func (d *Dir) path(name string) (string, error) {
+	folder, file := filepath.Split(name)
+	if !plainName(file) || folder != "" && !plainName(strings.TrimSuffix(folder, "/")) {
+		return "", fmt.Errorf("blob: %q is not the name of an object", name)
 	}
-	if err = copyTo(ctx, f, d); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("blob: keeping a document: %w", errors.Join(err, os.Remove(part)))
-	}
-	if err := os.Rename(part, filepath.Join(b.dir, stem+finished)); err != nil {
-		return "", fmt.Errorf("blob: keeping a document: %w", errors.Join(err, os.Remove(part)))
-	}
-	if err := syncDir(b.dir); err != nil {
-		return "", fmt.Errorf("blob: keeping a document: %w", errors.Join(err, b.RemoveBlob(ctx, stem+finished)))
-	}
-	return stem + finished, nil
+	return filepath.Join(d.dir, name), nil
 }
 
-// copyTo writes a document and looks at ctx between pieces.
-func copyTo(ctx context.Context, w io.Writer, d sig.Document) error {
-	buf := make([]byte, min(d.Size(), 128<<10))
-	for at, size := int64(0), d.Size(); at < size; {
-		if err := ctx.Err(); err != nil {
-			return err
+// plainName reports whether a name is one of ours: letters, digits, dots and dashes,
+// no dot first.
+func plainName(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-') {
+			return false
 		}
-		p := buf[:min(int64(len(buf)), size-at)]
-		if n, err := d.ReadAt(p, at); n < len(p) {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
+	}
+	return s != "" && s[0] != '.'
+}
+
+// fileWriter is a file under way.
+type fileWriter struct {
+	*os.File
+	path string // of the finished file
+	ctx  context.Context
+	done bool
+}
+
+func (d *Dir) create(ctx context.Context, name string) (document.Writer, error) {
+	path, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := os.OpenFile(path+unfinished, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		// The first object of its folder.
+		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			if err = syncDir(d.dir); err == nil {
+				f, err = os.OpenFile(path+unfinished, flags, 0o600)
 			}
-			return err
 		}
-		if _, err := w.Write(p); err != nil {
-			return err
-		}
-		at += int64(len(p))
+	}
+	if err != nil {
+		return nil, keeping(err)
+	}
+	return &fileWriter{File: f, path: path, ctx: ctx}, nil
+}
+
+// keeping tells what was done when an error came, and that there is no room.
+func keeping(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("blob: keeping a document: %w: %w", document.ErrNoRoom, err)
+	}
+	return fmt.Errorf("blob: keeping a document: %w", err)
+}
+
+// Write implements io.Writer.
+func (w *fileWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.File.Write(p)
+	if err != nil {
+		err = keeping(err)
+	}
+	return n, err
+}
+
+// Commit implements [document.Writer].
+func (w *fileWriter) Commit() error {
+	if w.done {
+		return errClosed
+	}
+	err := w.ctx.Err()
+	if err == nil {
+		err = w.File.Sync()
+	}
+	if err != nil {
+		w.Abort()
+		return keeping(err)
+	}
+	w.done = true
+	if err := w.File.Close(); err != nil {
+		return keeping(errors.Join(err, os.Remove(w.path+unfinished)))
+	}
+	if err := os.Rename(w.path+unfinished, w.path); err != nil {
+		return keeping(errors.Join(err, os.Remove(w.path+unfinished)))
+	}
+	if err := syncDir(filepath.Dir(w.path)); err != nil {
+		return keeping(errors.Join(err, os.Remove(w.path)))
 	}
 	return nil
+}
+
+// Abort implements [document.Writer].
+func (w *fileWriter) Abort() {
+	if !w.done {
+		w.done = true
+		w.File.Close()
+		os.Remove(w.path + unfinished)
+	}
 }
 
 // syncDir makes the names of a directory durable.
@@ -96,18 +145,17 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// file is an open document.
+// file is an open object.
 type file struct {
 	*os.File
 	size int64
 }
 
-// Size implements [sig.Document].
+// Size implements [document.Object].
 func (f *file) Size() int64 { return f.size }
 
-// OpenBlob implements [signing.Blobs].
-func (b *Dir) OpenBlob(_ context.Context, name string) (signing.Blob, error) {
-	path, err := b.path(name)
+func (d *Dir) open(_ context.Context, name string) (document.Object, error) {
+	path, err := d.path(name)
 	if err != nil {
 		return nil, err
 	}
@@ -122,49 +170,30 @@ func (b *Dir) OpenBlob(_ context.Context, name string) (signing.Blob, error) {
 	return &file{f, info.Size()}, nil
 }
 
-// RemoveBlob implements [signing.Blobs].
-func (b *Dir) RemoveBlob(_ context.Context, name string) error {
-	path, err := b.path(name)
+func (d *Dir) remove(_ context.Context, name string) error {
+	path, err := d.path(name)
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("blob: removing a document: %w", err)
+	for _, p := range []string{path + unfinished, path} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("blob: removing a document: %w", err)
+		}
 	}
 	return nil
 }
 
-// path refuses names that KeepBlob does not give.
-func (b *Dir) path(name string) (string, error) {
-	if _, ok := expiry(name); !ok || !strings.HasSuffix(name, finished) {
-		return "", fmt.Errorf("blob: %q is not the name of a document", name)
+func (d *Dir) sweep(ctx context.Context, folder string, gone func(name string) bool) error {
+	f, err := os.Open(filepath.Join(d.dir, folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return filepath.Join(b.dir, name), nil
-}
-
-// expiry reads the time in the name of a file of ours.
-func expiry(name string) (time.Time, bool) {
-	seconds, rest, ok := strings.Cut(name, "-")
-	random, known := strings.CutSuffix(rest, finished)
-	if !known {
-		random, known = strings.CutSuffix(rest, unfinished)
-	}
-	n, err := strconv.ParseInt(seconds, 10, 64)
-	if !ok || !known || err != nil || random == "" || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		return time.Time{}, false
-	}
-	return time.Unix(n, 0), true
-}
-
-// SweepBlobs implements [signing.Blobs]. Files that are not ours are left alone.
-func (b *Dir) SweepBlobs(ctx context.Context, now time.Time) error {
-	d, err := os.Open(b.dir)
 	if err != nil {
 		return fmt.Errorf("blob: sweeping documents: %w", err)
 	}
-	defer d.Close()
+	defer f.Close()
 	for {
-		entries, err := d.ReadDir(1000)
+		entries, err := f.ReadDir(1000)
 		if err == io.EOF {
 			return nil
 		}
@@ -175,12 +204,11 @@ func (b *Dir) SweepBlobs(ctx context.Context, now time.Time) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			needed, ours := expiry(e.Name())
-			if !ours || now.Before(needed) {
+			if !e.Type().IsRegular() || !gone(strings.TrimSuffix(e.Name(), unfinished)) {
 				continue
 			}
 			// Another process may sweep at the same time.
-			if err := os.Remove(filepath.Join(b.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(filepath.Join(d.dir, folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("blob: sweeping documents: %w", err)
 			}
 		}

@@ -48,7 +48,7 @@ func New(store Store, vault notify.Sealer) *Box { return &Box{store, vault} }
 
 // Notifiers are one for each channel that a server can have, e-mail first.
 func (b *Box) Notifiers() []notify.Notifier {
-	return []notify.Notifier{slot{b, notify.Email}, slot{b, notify.SMS}}
+	return []notify.Notifier{slot{b, notify.Email}, slot{b, notify.SMS}, slot{b, notify.Push}}
 }
 
 // slot is the notifier of one channel.

@@ -76,6 +76,13 @@ func (s Authority) MarkRevoked(ctx context.Context, serial []byte, reason int, a
 	return n == 1, err
 }
 
+// LiftHold takes a hold (reason 6) back.
+func (s Authority) LiftHold(ctx context.Context, serial []byte) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE issued_certificates SET revoked_at = 0, reason = 0
+		WHERE serial = $1 AND revoked_at <> 0 AND reason = 6`, serial)
+	return n == 1, err
+}
+
 // Revoked reads all revocations of an authority. The list they go into holds
 // every one, so there is no limit here either.
 func (s Authority) Revoked(ctx context.Context, name string) ([]authority.Issued, error) {

@@ -107,6 +107,30 @@ func (c *Committer) do(u *unit) error {
 	return o.err
 }
 
+// peopleTurn names the lock of inTurn; any number will do, as long as it stays.
+const peopleTurn = 0x7065_6f70_6c65 // "people"
+
+// inTurn is Atomic for units that read before they write, in the transactions of the
+// committer: such units share a flush to disk, and there are many of them at once
+// where operators register and change users. Units run one after the other, over all
+// processes, so each sees what those before it did: SQLite has it no other way, and on
+// PostgreSQL a lock that ends with the transaction sees to it. Under SERIALIZABLE, a
+// dozen callers on neighbouring rows refused each other until they gave up.
+//
+// What a unit decides by reading holds against other units of inTurn, and against
+// single statements as far as the rows are those it wrote or a constraint decides.
+func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
+	if db.transaction(ctx) != nil || db.engine == sqliteEngine {
+		return db.committer.Do(ctx, fn)
+	}
+	return db.committer.Do(ctx, func(ctx context.Context) error {
+		if _, err := db.exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(peopleTurn)); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
 func (c *Committer) enter(u *unit) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

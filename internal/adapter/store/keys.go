@@ -30,9 +30,9 @@ func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) 
 // AddCertificate adds a certificate and returns its number.
 func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64, error) {
 	id, found, err := returning(ctx, s.DB, scalar[int64], `INSERT INTO certificates
-			(user_id, key_id, certificate, serial, friendly_name, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-		c.UserID, c.KeyID, c.DER, c.Serial, c.FriendlyName, millis(c.CreatedAt))
+			(user_id, key_id, certificate, serial, friendly_name, created_at, outside)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		c.UserID, c.KeyID, c.DER, c.Serial, c.FriendlyName, millis(c.CreatedAt), c.Outside)
 	if err == nil && !found {
 		err = errors.New("store: the database gave a new certificate no number")
 	}
@@ -42,16 +42,16 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 // certificateQuery reads a certificate with what is known about it now; it ends
 // where a condition follows.
 const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, i.revoked_at, i.reason
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, 0), COALESCE(i.reason, 0), c.outside
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
-	JOIN issued_certificates i ON i.serial = c.serial
+	LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside
 	LEFT JOIN default_certificates d ON d.user_id = c.user_id AND d.certificate_id = c.id
-	WHERE `
+	WHERE (c.outside OR i.serial IS NOT NULL) AND `
 
 func scanCertificate(r row) (c keys.CertificateRecord, err error) {
 	err = r.Scan(&c.ID, &c.UserID, &c.KeyID, &c.DER, &c.Serial, &c.FriendlyName, (*timeField)(&c.CreatedAt),
-		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason)
+		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Outside)
 	return c, err
 }
 

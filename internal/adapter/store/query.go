@@ -59,8 +59,21 @@ func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query st
 }
 
 // all reads every row of a query. Queries over tables that grow carry a LIMIT.
-func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
-	rows, err := db.querier(ctx).QueryContext(ctx, query, legible(args)...)
+func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
+	return allOf(ctx, db.querier(ctx), scan, query, args...)
+}
+
+// allUnprepared is all for a query that was put together at run time: it is not to
+// take the place of another among the prepared ones.
+func allUnprepared[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
+	if t := db.transaction(ctx); t != nil {
+		return allOf(ctx, querier(t.tx), scan, query, args...)
+	}
+	return allOf(ctx, querier(db.read), scan, query, args...)
+}
+
+func allOf[T any](ctx context.Context, q querier, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
+	rows, err := q.QueryContext(ctx, query, legible(args)...)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

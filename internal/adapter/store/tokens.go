@@ -1,10 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/user"
 )
 
 // Tokens satisfies auth.Store and auth.KeyStore.
@@ -14,6 +18,11 @@ var (
 	_ auth.Store    = Tokens{}
 	_ auth.KeyStore = Tokens{}
 )
+
+// Atomic implements auth.Store; see inTurn.
+func (s Tokens) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.inTurn(ctx, fn)
+}
 
 // SetPassword implements auth.Store.
 func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time.Time) error {
@@ -28,20 +37,81 @@ func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time
 	return err
 }
 
-// CredentialByLogin implements auth.Store.
-func (s Tokens) CredentialByLogin(ctx context.Context, folded string) (auth.Credential, error) {
+// HasPassword implements auth.Store.
+func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM passwords WHERE user_id = $1", userID)
+	return found, err
+}
+
+// schemeColumns say what the methods of the user u come to.
+var schemeColumns = hasMethod("none") + ", " + hasMethod("password") + ", " + hasMethod("certificate") + ", " + secondStep
+
+func schemeFields(s *auth.Scheme) []any {
+	return []any{&s.IDOnly, &s.Password, &s.Certificate, &s.SecondStep}
+}
+
+func hasMethod(name string) string {
+	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = '" + name + "')"
+}
+
+// secondStep is the condition that the user u has a method that is no first step.
+var secondStep = func() string {
+	var primary []string
+	for _, m := range auth.Methods() {
+		if m.Primary {
+			primary = append(primary, "'"+m.Name+"'")
+		}
+	}
+	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method NOT IN (" + strings.Join(primary, ", ") + "))"
+}()
+
+// CredentialOf implements auth.Store. A login comes before a contact that reads
+// the same.
+func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
 	c, found, err := one(ctx, s.DB, func(r row) (c auth.Credential, err error) {
-		err = r.Scan(append(userFields(&c.User), &c.Encoded)...)
+		fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil))
+		err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
 		return c, err
-	}, "SELECT "+userColumns+", p.encoded FROM users u JOIN passwords p ON p.user_id = u.id WHERE u.login_folded = $1", folded)
+	}, "SELECT "+userColumns+`, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), `+schemeColumns+`
+		FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
+		WHERE u.id = COALESCE(
+			(SELECT id FROM users WHERE login_folded = $1 AND login <> ''),
+			(SELECT user_id FROM contacts WHERE type = '`+string(contact.PhoneNumber)+`' AND normal = $2 AND is_primary),
+			(SELECT user_id FROM contacts WHERE type = '`+string(contact.EmailAddress)+`' AND normal = $3 AND is_primary))`, folded, phone, email)
 	if err == nil && !found {
 		err = auth.ErrNotFound
 	}
 	return c, err
 }
 
+// SignInName implements auth.Store.
+func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.User, error) {
+	type named struct {
+		user.User
+		contact string
+	}
+	n, found, err := one(ctx, s.DB, func(r row) (n named, err error) {
+		err = r.Scan(append(userFields(&n.User), &n.contact)...)
+		return n, err
+	}, "SELECT "+userColumns+`, COALESCE((SELECT c.value FROM contacts c WHERE c.user_id = u.id AND c.is_primary ORDER BY c.type LIMIT 1), '')
+		FROM users u WHERE u.id = $1`, userID)
+	if err == nil && !found {
+		err = auth.ErrNotFound
+	}
+	return cmp.Or(n.Login, n.contact), n.User, err
+}
+
 // BeginAttempt implements auth.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
+	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)
+}
+
+// BeginUserAttempt implements auth.Store.
+func (s Tokens) BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule auth.LockOut) (bool, error) {
+	return s.beginAttempt(ctx, "user_failures", "user_id", userID, now, rule)
+}
+
+func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any, now time.Time, rule auth.LockOut) (bool, error) {
 	lockEnd := millis(now.Add(rule.LockOut))
 	firstLock := int64(0)
 	if rule.Failures <= 1 {
@@ -50,9 +120,9 @@ func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.
 	// A window that has ended starts anew with this attempt. A lock-out that
 	// has ended inside a longer window does not: the count is kept, so the
 	// next wrong password locks out again.
-	n, err := s.exec(ctx, `INSERT INTO login_failures AS f (login, failures, window_from, locked_until)
+	n, err := s.exec(ctx, `INSERT INTO `+table+` AS f (`+column+`, failures, window_from, locked_until)
 		VALUES ($1, 1, $2, $3)
-		ON CONFLICT (login) DO UPDATE SET
+		ON CONFLICT (`+column+`) DO UPDATE SET
 			failures = CASE WHEN f.window_from <= $4 THEN 1 ELSE f.failures + 1 END,
 			window_from = CASE WHEN f.window_from <= $4 THEN excluded.window_from ELSE f.window_from END,
 			locked_until = CASE
@@ -60,24 +130,46 @@ func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.
 				WHEN f.failures + 1 >= $5 THEN CAST($6 AS BIGINT)
 				ELSE 0 END
 		WHERE f.locked_until <= excluded.window_from`,
-		login[:], millis(now), firstLock, millis(now.Add(-rule.Window)), int64(rule.Failures), lockEnd)
+		key, millis(now), firstLock, millis(now.Add(-rule.Window)), int64(rule.Failures), lockEnd)
 	return n == 1, err
 }
 
-// EndAttempt implements auth.Store.
-func (s Tokens) EndAttempt(ctx context.Context, login auth.LoginKey) error {
-	_, err := s.exec(ctx, "DELETE FROM login_failures WHERE login = $1", login[:])
+// EndUserAttempt implements auth.Store.
+func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
+	_, err := s.exec(ctx, "DELETE FROM user_failures WHERE user_id = $1", userID)
 	return err
 }
 
 // AddToken implements auth.Store.
-func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, encoded string) (bool, error) {
-	n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked)
-		SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE
-		FROM users u JOIN passwords p ON p.user_id = u.id
-		WHERE u.id = $2 AND u.locked = FALSE AND p.encoded = $7`,
-		t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), encoded)
-	return n == 1, err
+func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (added bool, err error) {
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked)
+			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE
+			FROM users u
+			WHERE u.id = $2 AND NOT `+barred("u", "$7")+`
+				AND EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
+				AND CASE CAST($8 AS TEXT)
+					WHEN 'none' THEN TRUE
+					WHEN 'password' THEN EXISTS (SELECT 1 FROM passwords w WHERE w.user_id = u.id AND w.encoded = $9)
+					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
+					ELSE FALSE END`,
+			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint))
+		added = n == 1
+		if err != nil || !added {
+			return err
+		}
+		_, err = s.exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", t.UserID, millis(t.CreatedAt))
+		return err
+	})
+	return added && err == nil, err
+}
+
+// octets is a value that is never NULL.
+func octets(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 // BearerByToken implements auth.Store.
@@ -100,9 +192,18 @@ func (s Tokens) BearerByToken(ctx context.Context, tokenID string) (auth.Bearer,
 
 // RevokeTokens implements auth.Store.
 func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE", userID)
-	return err
+	return s.inTurn(ctx, func(ctx context.Context) error {
+		if _, err := s.exec(ctx, "UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE", userID); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "DELETE FROM authorization_codes WHERE user_id = $1", userID)
+		return err
+	})
 }
+
+// codeMemory is how long a code is remembered after its end. What it was exchanged
+// for lives no longer, usually.
+const codeMemory = time.Hour
 
 // sweepPortion keeps a sweep from holding up other writers.
 const sweepPortion = 1000
@@ -119,6 +220,13 @@ func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) 
 		{`DELETE FROM login_failures WHERE login IN
 			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
+		{`DELETE FROM user_failures WHERE user_id IN
+			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
+		// A spent code stays a while, so that a second use is seen as one.
+		{`DELETE FROM authorization_codes WHERE hash IN
+			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {
 			var err error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/user"
 )
@@ -13,7 +14,12 @@ type Users struct{ *DB }
 
 var _ user.Store = Users{}
 
-const userColumns = "u.id, u.login, u.display_name, u.group_name, u.operator, u.locked, u.created_at"
+// Atomic implements user.Store; see inTurn.
+func (s Users) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.inTurn(ctx, fn)
+}
+
+const userColumns = "u.id, u.login, u.display_name, u.group_name, u.operator, u.locked, u.lock_at, u.unapproved, u.created_at"
 
 func scanUser(r row) (u user.User, err error) {
 	err = r.Scan(userFields(&u)...)
@@ -22,7 +28,13 @@ func scanUser(r row) (u user.User, err error) {
 
 // userFields are the destinations of userColumns, in their order.
 func userFields(u *user.User) []any {
-	return []any{&u.ID, &u.Login, &u.DisplayName, &u.Group, &u.Operator, &u.Locked, (*timeField)(&u.CreatedAt)}
+	return []any{&u.ID, &u.Login, &u.DisplayName, &u.Group, &u.Operator, &u.Locked, (*timeField)(&u.LockAt), &u.Unapproved, (*timeField)(&u.CreatedAt)}
+}
+
+// barred is user.User.Barred in SQL, for the user under this name at the time of an
+// argument.
+func barred(name, now string) string {
+	return fmt.Sprintf("(%[1]s.locked OR %[1]s.unapproved OR %[1]s.lock_at <> 0 AND %[1]s.lock_at <= %[2]s)", name, now)
 }
 
 // AddUser implements user.Store.
@@ -30,9 +42,9 @@ func (s Users) AddUser(ctx context.Context, u user.User, folded string) error {
 	if err := s.groupExists(ctx, u.Group); err != nil {
 		return err
 	}
-	n, err := s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		u.ID, u.Login, folded, u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.CreatedAt))
+	n, err := s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+		u.ID, u.Login, user.LoginKey(u.ID, folded), u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.LockAt), u.Unapproved, millis(u.CreatedAt))
 	if err == nil && n == 0 {
 		return user.ErrDuplicate
 	}
@@ -54,7 +66,7 @@ func (s Users) UserByID(ctx context.Context, id string) (user.User, error) {
 
 // UserByLogin implements user.Store.
 func (s Users) UserByLogin(ctx context.Context, folded string) (user.User, error) {
-	return s.find(ctx, "u.login_folded = $1", folded)
+	return s.find(ctx, "u.login_folded = $1 AND u.login <> ''", folded)
 }
 
 func (s Users) find(ctx context.Context, condition, arg string) (user.User, error) {
@@ -83,9 +95,43 @@ func (s Users) ListUsers(ctx context.Context, q user.Query) ([]user.User, error)
 	return all(ctx, s.DB, scanUser, query+" ORDER BY u.login_folded LIMIT $2", args...)
 }
 
-// SetLocked implements user.Store.
-func (s Users) SetLocked(ctx context.Context, id string, locked bool) error {
-	return s.change(ctx, "UPDATE users SET locked = $2 WHERE id = $1", id, locked)
+// SetLock implements user.Store.
+func (s Users) SetLock(ctx context.Context, id string, locked bool, at time.Time) error {
+	return s.change(ctx, "UPDATE users SET locked = $2, lock_at = $3 WHERE id = $1", id, locked, millis(at))
+}
+
+// SetUnapproved implements user.Store.
+func (s Users) SetUnapproved(ctx context.Context, id string, unapproved bool) error {
+	return s.change(ctx, "UPDATE users SET unapproved = $2 WHERE id = $1", id, unapproved)
+}
+
+// SetGroup implements user.Store.
+func (s Users) SetGroup(ctx context.Context, id, group string) error {
+	if err := s.groupExists(ctx, group); err != nil {
+		return err
+	}
+	return s.change(ctx, "UPDATE users SET group_name = $2 WHERE id = $1", id, group)
+}
+
+// SetLogin implements user.Store.
+func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
+	return s.Atomic(ctx, func(ctx context.Context) error {
+		// Looked for first: a violated constraint would end a PostgreSQL transaction,
+		// and one that lost a race ends in a conflict that is tried again.
+		owner, found, err := one(ctx, s.DB, scalar[string], "SELECT id FROM users WHERE login_folded = $1", user.LoginKey(id, folded))
+		if err != nil {
+			return err
+		}
+		if found && owner != id {
+			return user.ErrDuplicate
+		}
+		return s.change(ctx, "UPDATE users SET login = $2, login_folded = $3 WHERE id = $1", id, login, user.LoginKey(id, folded))
+	})
+}
+
+// DeleteUser implements user.Store. What refers to a user goes with them.
+func (s Users) DeleteUser(ctx context.Context, id string) error {
+	return s.change(ctx, "DELETE FROM users WHERE id = $1", id)
 }
 
 // SetDisplayName implements user.Store.

@@ -4,17 +4,15 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/go-jose/go-jose/v4/jwt"
-	"github.com/google/uuid"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -27,9 +25,6 @@ const (
 	MinPassword = 8   // characters
 	MaxPassword = 256 // characters
 )
-
-// methodPassword is Principal.Method of a token from the password grant.
-const methodPassword = "password"
 
 // Settings of the service.
 type Settings struct {
@@ -44,6 +39,14 @@ type Settings struct {
 	Failures int
 	Window   time.Duration
 	LockOut  time.Duration
+
+	// PasswordDisplay lists the ways a new password may go, of the Display
+	// constants; letter case does not count.
+	PasswordDisplay []string
+	// IDOnlyPublic lets users with the method "none" sign in by their name alone
+	// through a public client: whoever knows a name is that user.
+	IDOnlyPublic bool
+	CodeLife     time.Duration // of an authorization code
 }
 
 // DefaultSettings are the values of the interface and of our own choice where
@@ -55,6 +58,9 @@ func DefaultSettings() Settings {
 		Failures:    10,
 		Window:      15 * time.Minute,
 		LockOut:     15 * time.Minute,
+
+		PasswordDisplay: []string{DisplayScreen, DisplayFrame, DisplayPhone, DisplayEmail, DisplayPrint},
+		CodeLife:        time.Minute,
 	}
 }
 
@@ -73,6 +79,10 @@ func (s Settings) check() error {
 	must(s.Failures >= 1, "failures: want at least 1")
 	must(s.Window >= time.Second, "window: want at least 1 s")
 	must(s.LockOut >= time.Second, "lock-out: want at least 1 s")
+	must(s.CodeLife >= time.Second && s.CodeLife <= 10*time.Minute, "code life: want 1 s to 10 min")
+	for _, way := range s.PasswordDisplay {
+		must(displays[strings.ToLower(way)], "password display: unknown way "+strconv.Quote(way)+", want Screen, Frame, Phone, Email, Print")
+	}
 	return errors.Join(faults...)
 }
 
@@ -87,10 +97,44 @@ type LockOut struct {
 	Window, LockOut time.Duration
 }
 
-// Credential is a stored password and its owner.
+// Scheme is what the methods of a user come to.
+type Scheme struct {
+	IDOnly, Password, Certificate bool // first steps there are
+	SecondStep                    bool // another step follows the first
+}
+
+// Credential is somebody who may sign in, and with what.
 type Credential struct {
-	User    user.User
-	Encoded string // see Passwords.Encode
+	User        user.User
+	Encoded     string // see Passwords.Encode; "" without a password
+	Scheme      Scheme
+	LockedUntil time.Time // end of the automatic lock; zero or past for none
+}
+
+// Proof is what a token rests on: it is recorded only if that is still so.
+type Proof struct {
+	Method     string // the user has it, and no second step
+	Encoded    string // of the password method: the stored password
+	Thumbprint []byte // of the certificate method: a certificate of the user
+	Now        time.Time
+}
+
+// Code is an authorization code as it is stored.
+type Code struct {
+	Hash        [sha256.Size]byte
+	UserID      string
+	ClientID    string
+	RedirectURI string
+	Scope       string // granted
+	Method      string
+	Thumbprint  []byte
+	ExpiresAt   time.Time
+}
+
+// StoredMethod is a method that a user has.
+type StoredMethod struct {
+	Name  string
+	Level int
 }
 
 // TokenRecord is the server's side of an access token.
@@ -114,29 +158,61 @@ type Bearer struct {
 // ErrNotFound is what a Store answers for a record that is not there.
 var ErrNotFound = errors.New("auth: not found")
 
-// Store keeps passwords, attempts and token records.
+// Store keeps passwords, attempts, methods, certificates, codes and token records.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // or ErrNotFound
-	CredentialByLogin(ctx context.Context, folded string) (Credential, error)    // or ErrNotFound
+	HasPassword(ctx context.Context, userID string) (bool, error)
+	// CredentialOf finds who is identified by a folded login or else by the normal
+	// form of a primary phone or e-mail, "" for none. One query does the same work
+	// whatever is found. ErrNotFound for nobody.
+	CredentialOf(ctx context.Context, folded, phone, email string) (Credential, error)
+	// SignInName is what a user signs in with: the login, otherwise a primary
+	// contact, "" for nothing. ErrNotFound for no user.
+	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
 	// BeginAttempt counts an attempt as failed before it is judged. It is
 	// durable when it returns; false means that the login is locked out, and
 	// then nothing was counted. The attempt that reaches the limit begins the
 	// lock-out. One statement decides, so attempts made at once share a budget.
+	// A known user is counted under the user and not under what was typed: all
+	// names and all ways of signing in with a secret share the budget.
 	BeginAttempt(ctx context.Context, login LoginKey, now time.Time, rule LockOut) (bool, error)
-	// EndAttempt forgets the count of a login after a correct password.
-	EndAttempt(ctx context.Context, login LoginKey) error
+	BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule LockOut) (bool, error)
+	// EndUserAttempt forgets the count of a user after a correct password.
+	EndUserAttempt(ctx context.Context, userID string) error
 
-	// AddToken records a token if the user is not locked and their stored
-	// password is still encoded; false otherwise.
-	AddToken(ctx context.Context, t TokenRecord, encoded string) (bool, error)
+	// AddToken records a token, and that the user signed in, if the user is not
+	// barred and the proof holds; false otherwise. One statement decides.
+	AddToken(ctx context.Context, t TokenRecord, p Proof) (bool, error)
 	BearerByToken(ctx context.Context, tokenID string) (Bearer, error) // or ErrNotFound
-	RevokeTokens(ctx context.Context, userID string) error
+	RevokeTokens(ctx context.Context, userID string) error             // and codes
 
-	// Sweep deletes tokens that expired and counts that ended before now.
+	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
+	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
+	MethodsOf(ctx context.Context, userID string) ([]StoredMethod, error)
+
+	AddCertificate(ctx context.Context, c SignInCertificate) (bool, error) // false when it is somebody's
+	RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) (bool, error)
+	CertificatesOf(ctx context.Context, userID string) ([]SignInCertificate, error)
+	// BearerByCertificate finds the user of a certificate; Token is empty. ErrNotFound.
+	BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (Bearer, Scheme, error)
+
+	AddCode(ctx context.Context, c Code) error
+	// SpendCode marks a code as exchanged for a token if it lives and is of this
+	// client and address. One statement decides; true is told once.
+	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
+	// EndReplayed revokes the token that a spent code of the client was exchanged for.
+	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error
+
+	// Sweep deletes tokens and codes that expired and counts that ended before now.
 	Sweep(ctx context.Context, now time.Time, window time.Duration) error
+}
+
+// Reach decides whether an operator may act on a user; [user.Service] satisfies it.
+type Reach interface {
+	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
 // Service proves identities.
@@ -148,6 +224,10 @@ type Service struct {
 	resources map[string]bool // lower case
 	now       func() time.Time
 	rand      io.Reader
+	reach     Reach
+	contacts  Contacts
+	messages  Messages
+	printer   Printer
 }
 
 // Deps are what a Service works with.
@@ -155,6 +235,10 @@ type Deps struct {
 	Store     Store
 	Passwords *Passwords
 	Keys      []TokenKey // the first one signs, all are accepted
+	Reach     Reach
+	Contacts  Contacts
+	Messages  Messages
+	Printer   Printer // nil: no print forms
 	Now       func() time.Time
 	Rand      io.Reader
 }
@@ -172,11 +256,14 @@ func New(s Settings, d Deps) (*Service, error) {
 	for _, a := range s.Aliases {
 		resources[strings.ToLower(a)] = true
 	}
-	return &Service{settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand}, nil
+	return &Service{
+		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
+		reach: d.Reach, contacts: d.Contacts, messages: d.Messages, printer: d.Printer,
+	}, nil
 }
 
-// SetPassword gives a user a password and ends the tokens obtained with the old
-// one. Faults: invalid_parameters, user_not_found.
+// SetPassword gives a user a password for an administrator, with the method to use
+// it, and ends the tokens obtained with the old one. Faults: invalid_parameters, user_not_found.
 func (s *Service) SetPassword(ctx context.Context, userID, password string) error {
 	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
 		return fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
@@ -191,6 +278,9 @@ func (s *Service) SetPassword(ctx context.Context, userID, password string) erro
 			return fault.New(fault.UserNotFound, "user not found").With(err)
 		}
 		if err != nil {
+			return err
+		}
+		if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
 			return err
 		}
 		return s.store.RevokeTokens(ctx, userID)
@@ -210,134 +300,6 @@ type Token struct {
 // offline_access asks for a refresh token; asking is no error (RFC 6749, 3.3),
 // but this release grants none.
 var scopes = map[string]bool{"dss": true, "offline_access": false}
-
-// PasswordGrant exchanges a login and password for a token (RFC 6749, 4.3).
-// Refusals are *GrantError:
-//
-//   - unauthorized_client: the client may not use this grant
-//   - invalid_request: no resource or an unknown one, no login
-//   - invalid_scope: a scope nobody knows
-//   - invalid_grant: an unknown login, a wrong password, a locked user, a
-//     locked-out login. The answer is one and the same, and so is the work done
-//     for it: neither text nor time tells which it was.
-//
-// An attempt is counted durably before the password is derived and forgotten
-// when it is correct. While a login is locked out a correct password is refused
-// like a wrong one and nothing is counted.
-func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (Token, error) {
-	if !client.PasswordGrant {
-		return Token{}, &GrantError{UnauthorizedClient, "the client may not use the password grant"}
-	}
-	if resource == "" {
-		return Token{}, &GrantError{InvalidRequest, "resource: missing, want the name of the resource the token is for"}
-	}
-	if !s.resources[strings.ToLower(resource)] {
-		return Token{}, &GrantError{InvalidRequest, "resource: unknown"}
-	}
-	granted, err := grantScope(scope)
-	if err != nil {
-		return Token{}, err
-	}
-	if login == "" {
-		return Token{}, &GrantError{InvalidRequest, "username: missing"}
-	}
-	c, ok, err := s.checkPassword(ctx, login, password)
-	if err != nil {
-		return Token{}, err
-	}
-	refused := &GrantError{InvalidGrant, "the user name or password is not correct"}
-	if !ok {
-		return Token{}, refused
-	}
-	id, err := uuid.NewRandomFromReader(s.rand)
-	if err != nil {
-		return Token{}, fmt.Errorf("auth: making an identifier: %w", err)
-	}
-	now := s.now()
-	// Whole seconds, as the token can say; the record expires with the token.
-	expires := time.Unix(now.Unix(), 0).Add(s.settings.TokenLife)
-	access, err := s.tokens.sign(claims{
-		Issuer:      s.settings.Issuer,
-		Audience:    jwt.Audience{s.settings.Resource},
-		IssuedAt:    jwt.NewNumericDate(now),
-		Expiry:      jwt.NewNumericDate(expires),
-		ID:          id.String(),
-		Login:       c.User.Login,
-		UserID:      c.User.ID,
-		LocalIssuer: s.settings.LocalIssuer,
-	})
-	if err != nil {
-		return Token{}, err
-	}
-	// The user may have been locked or given another password while we derived.
-	ok, err = s.store.AddToken(ctx, TokenRecord{
-		ID: id.String(), UserID: c.User.ID, ClientID: client.ID, Method: methodPassword,
-		CreatedAt: now, ExpiresAt: expires,
-	}, c.Encoded)
-	if err != nil {
-		return Token{}, err
-	}
-	if !ok {
-		return Token{}, refused
-	}
-	return Token{AccessToken: access, ExpiresIn: s.settings.TokenLife, Scope: granted, UserID: c.User.ID}, nil
-}
-
-func grantScope(asked string) (string, error) {
-	var granted []string
-	for _, name := range strings.Fields(asked) {
-		grant, known := scopes[name]
-		if !known {
-			return "", &GrantError{InvalidScope, "scope: unknown, want dss and offline_access at most"}
-		}
-		if grant {
-			granted = append(granted, name)
-		}
-	}
-	return strings.Join(granted, " "), nil
-}
-
-// checkPassword judges one attempt. It does the same whether or not the user
-// exists: one look-up, one counted attempt, one derivation. That holds as long
-// as stored passwords have the configured cost.
-func (s *Service) checkPassword(ctx context.Context, login, password string) (Credential, bool, error) {
-	if utf8.RuneCountInString(password) > MaxPassword {
-		return Credential{}, false, nil // nobody's: SetPassword takes none that long
-	}
-	folded := user.FoldLogin(login)
-	c, err := s.store.CredentialByLogin(ctx, folded)
-	known := err == nil
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Credential{}, false, err
-	}
-	stored := s.passwords.dummy
-	if known {
-		if stored, err = parseEncoded(c.Encoded, s.passwords.budgetKiB); err != nil {
-			return Credential{}, false, fmt.Errorf("user %s: %w", c.User.ID, err)
-		}
-	}
-	// First the memory, then the count: a client that gives up in the queue
-	// has not tried a password.
-	release, err := s.passwords.admit(ctx, stored)
-	if err != nil {
-		return Credential{}, false, err
-	}
-	defer release()
-	key := LoginKey(sha256.Sum256([]byte(folded)))
-	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut}
-	counted, err := s.store.BeginAttempt(ctx, key, s.now(), rule)
-	if err != nil {
-		return Credential{}, false, err
-	}
-	matches := stored.matches(password)
-	if !known || !counted || !matches || c.User.Locked {
-		return Credential{}, false, nil
-	}
-	if err := s.store.EndAttempt(ctx, key); err != nil {
-		return Credential{}, false, err
-	}
-	return c, true, nil
-}
 
 // Authenticate turns a bearer token into the one who acts. The signature, the
 // claims and the record are judged, and the user as they are at this moment.
@@ -361,19 +323,30 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (audit.Princi
 		return audit.Principal{}, refused.With(errors.New("auth: token: revoked"))
 	case !now.Before(b.Token.ExpiresAt):
 		return audit.Principal{}, refused.With(errors.New("auth: token: its record has expired"))
-	case b.User.Locked:
+	case b.User.Barred(now):
 		return audit.Principal{}, refused.With(errors.New("auth: token: its user is locked"))
 	}
+	return principal(b, c.Login), nil
+}
+
+// principal is the one whom a record stands for; name is for users without a login.
+func principal(b Bearer, name string) audit.Principal {
 	return audit.Principal{
-		UserID: b.User.ID, Login: b.User.Login, Group: b.User.Group,
+		UserID: b.User.ID, Login: cmp.Or(b.User.Login, name), Group: b.User.Group,
 		Operator: b.User.Operator, Groups: b.Groups,
 		TokenID: b.Token.ID, ClientID: b.Token.ClientID, Method: b.Token.Method,
-	}, nil
+	}
 }
 
 // EndAll revokes every token of a user. It joins the transaction of ctx.
 func (s *Service) EndAll(ctx context.Context, userID string) error {
 	return s.store.RevokeTokens(ctx, userID)
+}
+
+// Forgive forgets the wrong passwords counted against a user, which lifts the
+// automatic lock. It joins the transaction of ctx.
+func (s *Service) Forgive(ctx context.Context, userID string) error {
+	return s.store.EndUserAttempt(ctx, userID)
 }
 
 // Sweep deletes what has expired; the server calls it now and then. Nothing

@@ -13,6 +13,11 @@ const (
 	InvalidGrant       = "invalid_grant"
 	InvalidScope       = "invalid_scope"
 	UnauthorizedClient = "unauthorized_client"
+	AccessDenied       = "access_denied" // of an authorization (RFC 6749, 4.1.2.1)
+
+	// SecondStepNeeded is the interface family's code for a user who has proved the
+	// first step and has a second one to do.
+	SecondStepNeeded = "authn_method_not_confirmed"
 )
 
 // GrantError is a refusal of the token endpoint.
@@ -29,7 +34,15 @@ type Client struct {
 	Secret        []byte // SHA-256 of the secret, see HashSecret; nil for a public client
 	Public        bool   // proves itself by nothing but its identifier
 	PasswordGrant bool   // may exchange a password for a token
+
+	// RedirectURIs are where authorization codes may be sent, compared octet for
+	// octet; none means that the client may not use codes.
+	RedirectURIs []string
 }
+
+// RedirectOutOfBand is the redirect address of programs without one: the code is
+// read from the answer itself.
+const RedirectOutOfBand = "urn:ietf:wg:oauth:2.0:oob:auto"
 
 // HashSecret is the form in which the secret of a client is configured. Secrets
 // of clients are random and long, unlike passwords, so one SHA-256 will do.
@@ -61,6 +74,13 @@ func NewClients(list []Client) (*Clients, error) {
 		c.byID[client.ID] = client
 	}
 	return c, errors.Join(faults...)
+}
+
+// Find finds a client that has not proved itself yet, for a request that needs none:
+// an authorization code is worth nothing without the proof of its client.
+func (c *Clients) Find(id string) (Client, bool) {
+	client, known := c.byID[id]
+	return client, known
 }
 
 // Authenticate finds the client that presents this identifier and secret. A

@@ -31,6 +31,7 @@ import (
 var (
 	ErrNotIssued      = errors.New("authority: no certificate with this serial number was issued here")
 	ErrAlreadyRevoked = errors.New("authority: the certificate is revoked already")
+	ErrNotOnHold      = errors.New("authority: the certificate is not on hold")
 )
 
 // Table is the table authority keys belong to: the first half of their vault.Key.ID.
@@ -59,6 +60,9 @@ type Store interface {
 	// MarkRevoked notes a revocation, also in place of a hold. It reports false
 	// when there was nothing to change.
 	MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error)
+	// LiftHold makes a certificate on hold a good one again. It reports false when it
+	// was not on hold.
+	LiftHold(ctx context.Context, serial []byte) (bool, error)
 	// Revoked reads all revocations of one authority, ordered by serial number.
 	Revoked(ctx context.Context, authority string) ([]Issued, error)
 

@@ -45,6 +45,29 @@ func (s *Service) Revoke(ctx context.Context, serial []byte, reason int, at time
 	})
 }
 
+// Unhold lifts the hold of a certificate and renews the issuer's list, both or
+// neither. It fails with ErrNotIssued or ErrNotOnHold.
+func (s *Service) Unhold(ctx context.Context, serial []byte) error {
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		issued, found, err := s.store.Issued(ctx, serial)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return ErrNotIssued
+		}
+		changed, err := s.store.LiftHold(ctx, serial)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			return ErrNotOnHold
+		}
+		_, err = s.renew(ctx, issued.Authority)
+		return err
+	})
+}
+
 // CRL returns the current revocation list (DER) of the authority of this name,
 // renewing it when half of its life is over. An unknown name is the fault
 // object_not_found.

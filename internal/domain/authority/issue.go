@@ -33,6 +33,15 @@ type Request struct {
 	// Life of the certificate; 0 means Config.Life. It ends with the issuer's at
 	// the latest.
 	Life time.Duration
+	// Usage are the extended key usages of a user's certificate; none: those of every
+	// user. The caller has made sure that they are not those of a server or of an
+	// authority's own services.
+	Usage []x509gost.OID
+	// Extensions go into the certificate as they are.
+	Extensions []x509gost.Extension
+	// ServerNames are the host names and IP addresses of a server. With them it is a
+	// TLS server's certificate, not a user's.
+	ServerNames []string
 }
 
 // Bootstrap creates the authorities and delegates that do not exist yet, also in
@@ -193,6 +202,18 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment,
 		ExtKeyUsage: userUsage,
 		Policies:    s.config.Policies,
+	}
+	if len(r.Usage) > 0 {
+		t.ExtKeyUsage = r.Usage
+	}
+	t.ExtraExtensions = append(t.ExtraExtensions, r.Extensions...)
+	if len(r.ServerNames) > 0 {
+		names, err := alternativeNames(r.ServerNames)
+		if err != nil {
+			return nil, err
+		}
+		t.KeyUsage, t.ExtKeyUsage = serverKeyUsage, []x509gost.OID{usageServerAuth}
+		t.ExtraExtensions = append(t.ExtraExtensions, names)
 	}
 	s.nameAddresses(t, issuer.name)
 	if !t.NotBefore.Before(t.NotAfter) {

@@ -22,7 +22,15 @@ const (
 	UserNotFound           = "user_not_found"
 	InvalidObjectState     = "invalid_object_state"
 	WrongOperation         = "wrong_operation"
-	Failed                 = "An error has occurred" // 500: no fault of the client, such as another service's outage
+	InvalidLogin           = "invalid_login"
+	InvalidPhone           = "invalid_phone"
+	InvalidEmail           = "invalid_email"
+	ContactUnconfirmed     = "contact_confirmation_required"
+	MaxAttempts            = "max_attempts_exceeded"
+	BadBounds              = "error_bad_bounds"              // of a search: the page
+	InvalidFilterValue     = "error_invalid_filter_value"    // of a search
+	UnsupportedOperation   = "error_operation_not_supported" // of a search: this comparison of this column
+	Failed                 = "An error has occurred"         // 500: no fault of the client, such as another service's outage
 
 	Unauthorized    = "invalid_token"               // 401
 	AccessDenied    = "access_denied"               // 403
@@ -31,7 +39,37 @@ const (
 	TooManyRequests = "too_many_requests"           // 429
 	Unavailable     = "temporarily_unavailable"     // 503
 
-	DuplicateLogin = "duplicate_login" // our own: the specification names no code for a taken login
+	DuplicateLogin = "duplicate_login"              // our own: the specification names no code for a taken login
+	DuplicateName  = "duplicate_distinguished_name" // our own, too: where the installation wants names unique
+	DuplicatePhone = "duplicate_phone"              // our own, likewise for a taken phone number
+	DuplicateEmail = "duplicate_email"              // and a taken e-mail address
+	InvalidCode    = "invalid_confirmation_code"    // our own: a one-time code that is wrong, spent or too late
+
+	KeyNotFound           = "key_not_found"                     // of a mobile device, or of the initialization of one
+	KInitExists           = "initialization_key_already_exists" // one at a time
+	MaxTokens             = "maximum_tokens_count_exceeded"     // of devices
+	InvalidSystem         = "invalid_system_id"                 // of the mobile application
+	InvalidContactInfo    = "invalid_contact_info"
+	InvalidLicense        = "invalid_license"
+	CertificateNotFound   = "certificate_not_found" // 404
+	CertificateStatus     = "invalid_certificate_status"
+	CertificateFormat     = "invalid_certificate_format"
+	DuplicateFriendlyName = "duplicate_friendly_name"
+	FriendlyNameLength    = "invalid_frinendly_name_length" // so spelled by the interface family
+	RequestNotFound       = "request_not_found"             // 404
+	RequestStatus         = "invalid_request_status"
+	PendingRequests       = "pending_requests_exist"
+	InvalidSubject        = "invalid_subject_name"
+	InvalidEnroll         = "invalid_enroll"    // of a certificate authority: none of this number
+	EnrollMissing         = "enroll_is_missing" // no authority certifies keys of this kind
+	AlgorithmNotSupported = "algid_is_not_supported"
+	ParameterNotSupported = "param_set_is_not_supported"
+	ProviderNotFound      = "provider_not_found"
+	CertNotFound          = "cert_not_found" // of the calls on keys, which answer it in their own form
+	ParamIsNull           = "param_is_null"
+	ValueIsNull           = "value_is_null"
+	DocumentInfoInvalid   = "document_info_invalid"
+	WrongTime             = "wrong_time" // our own: the clock of a device is too far from ours
 )
 
 // Error is a refusal with a reason the caller may know.

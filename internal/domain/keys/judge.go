@@ -25,7 +25,8 @@ func (j *judgement) holds(crls []*x509gost.RevocationList, at time.Time) bool {
 }
 
 // Judge says whether a certificate may be used at a time: it is valid then, not
-// revoked, and its path leads to a root of the built-in authority. A
+// revoked, and its path leads to a root of the built-in authority or, for one of
+// another authority, to a root of that. A
 // certificate that may not be used is the fault invalid_certificate, with the
 // reason in words: show it to the certificate's owner only.
 //
@@ -34,6 +35,9 @@ func (j *judgement) holds(crls []*x509gost.RevocationList, at time.Time) bool {
 func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
 	if err := refuse(c, at); err != nil {
 		return nil, err
+	}
+	if c.Outside {
+		return s.judgeOutside(ctx, c, at)
 	}
 	crls, err := s.Authority.CRLs(ctx)
 	if err != nil {
@@ -92,7 +96,7 @@ func translate(c *Certificate, err error) error {
 		{chain.ErrExpired, "its issuer has expired"},
 		{chain.ErrNotYetValid, "its issuer is not valid yet"},
 		{chain.ErrUsage, "it is not for signing documents"},
-		{chain.ErrRevocationUnknown, "no current revocation list covers it"},
+		{chain.ErrRevocationUnknown, "nothing current tells whether it is revoked"},
 		{chain.ErrSignature, "a signature on its path does not match"},
 		{chain.ErrNoPath, "no path leads from it to a trusted root"},
 	}

@@ -18,8 +18,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/vault"
@@ -58,6 +56,38 @@ type Store interface {
 	// false when the user has no certificate of this number.
 	SetDefault(ctx context.Context, userID string, id int64) (bool, error)
 
+	// DeleteCertificate removes one by number; it is nobody's default any more.
+	DeleteCertificate(ctx context.Context, id int64) error
+	// SetFriendlyName names one by number.
+	SetFriendlyName(ctx context.Context, id int64, name string) error
+	// DeleteUnusedKey removes a key that has neither a certificate nor a pending
+	// request; another is left alone.
+	DeleteUnusedKey(ctx context.Context, keyID string) error
+	// ReplaceSealed puts another seal in place of the one given. It reports false when
+	// the key has yet another.
+	ReplaceSealed(ctx context.Context, keyID string, old, sealed []byte, hasPIN bool) (bool, error)
+	// PINFailures counts the attempts that ReservePIN took.
+	PINFailures(ctx context.Context, keyID string) (int, error)
+
+	// AddRequest adds a request and gives it the next number.
+	AddRequest(ctx context.Context, r RequestRecord) (id int64, err error)
+	// Request reads one by number, whoever's it is.
+	Request(ctx context.Context, id int64) (RequestRecord, bool, error)
+	// Requests reads the last 1000 requests of a user by number.
+	Requests(ctx context.Context, userID string) ([]RequestRecord, error)
+	// PendingRequests reads the first 1000 requests of everybody that wait.
+	PendingRequests(ctx context.Context) ([]RequestRecord, error)
+	// Decide ends the waiting of a request. It reports false when it does not wait.
+	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)
+	// DeleteRequest removes one by number.
+	DeleteRequest(ctx context.Context, id int64) error
+
+	// KeyParameter reads what a client keeps with a key under a name.
+	KeyParameter(ctx context.Context, keyID, name string) (value string, found bool, err error)
+	// SetKeyParameter keeps a value with a key. It reports false when the key has most
+	// others already.
+	SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error)
+
 	// ReservePIN takes one of limit attempts of a key, durably before it returns,
 	// and reports false when none is left. It must not be called in a
 	// transaction, which could take the attempt back.
@@ -85,6 +115,7 @@ type NewCertificate struct {
 	Serial        []byte // as in the certificate
 	FriendlyName  string
 	CreatedAt     time.Time
+	Outside       bool // issued by another authority than the built-in one
 }
 
 // CertificateRecord is a stored certificate with what is known about it now.
@@ -130,6 +161,7 @@ type Certificate struct {
 	Reason        int       // CRLReason of the revocation
 	FriendlyName  string
 	CreatedAt     time.Time
+	Outside       bool // issued by another authority than the built-in one
 
 	// key is the public key to verify with; nil stands for that of X509.
 	key func() crypto.PublicKey
@@ -145,7 +177,8 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	return c.X509.Suite.Verify(public, d, value)
 }
 
-// Options are what a Service is made of. All are needed but PINAttempts.
+// Options are what a Service is made of. All are needed up to Now; acts of users need
+// Policy as well.
 type Options struct {
 	Store     Store
 	Holder    vault.Holder
@@ -156,6 +189,19 @@ type Options struct {
 	// PINAttempts blocks a key after so many wrong PINs in a row; 0 means
 	// DefaultPINAttempts.
 	PINAttempts int
+	// PINMode says whether new keys have a PIN; "" means PINAllow.
+	PINMode PINMode
+
+	Policy       Permitter    // judges the acts of users
+	Confirmation Confirmation // nil: nothing waits for a confirmation
+	Events       Events       // nil: nobody is told
+	Profiles     Profiles     // nil: nothing is known about users' names
+
+	// Enrolment says who certifies keys, and under which names.
+	Enrolment Enrolment
+	// Evidence tells about the revocation of certificates of outside authorities; nil:
+	// nothing is known, so they cannot be used.
+	Evidence Evidence
 }
 
 // Service gives users the use of their keys. It is safe for concurrent use; the
@@ -176,6 +222,16 @@ func New(o Options) (*Service, error) {
 	}
 	if o.PINAttempts < 0 {
 		return nil, fmt.Errorf("keys: %d PIN attempts: want at least 1", o.PINAttempts)
+	}
+	switch o.PINMode {
+	case "":
+		o.PINMode = PINAllow
+	case PINRequired, PINForbid, PINAllow:
+	default:
+		return nil, fmt.Errorf("keys: PIN mode %q: want Required, Forbid or Allow", o.PINMode)
+	}
+	if err := o.Enrolment.complete(); err != nil {
+		return nil, err
 	}
 	return &Service{Options: o}, nil
 }
@@ -242,6 +298,8 @@ type IssueOrder struct {
 	Default      bool          // make it the user's default certificate
 	FriendlyName string        // at most 255 characters
 	Life         time.Duration // 0: the authority's default
+
+	first bool // make it the default one when the user has none
 }
 
 // Issue makes a key and has the built-in authority certify it; both are stored
@@ -258,54 +316,7 @@ func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error)
 	if utf8.RuneCountInString(o.FriendlyName) > maxFriendlyName {
 		return nil, fault.Newf(fault.InvalidParameters, "the friendly name is too long: at most %d characters", maxFriendlyName)
 	}
-	guid, err := uuid.NewRandomFromReader(s.Rand)
-	if err != nil {
-		return nil, fmt.Errorf("keys: drawing a key id: %w", err)
-	}
-	keyID := guid.String()
-	secret := []byte(o.PIN)
-	defer clear(secret)
-	key, public, err := s.Holder.Generate(ctx, vaultID(keyID), o.Suite, secret)
-	if err != nil {
-		return nil, err
-	}
-	var made CertificateRecord
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
-		cert, err := s.Authority.Issue(ctx, authority.Request{
-			Suite: o.Suite, PublicKey: public, Subject: o.Subject, Life: o.Life,
-		})
-		if err != nil {
-			return fault.Rollback(err)
-		}
-		now := s.Now()
-		err = s.Store.AddKey(ctx, KeyRecord{
-			ID: keyID, UserID: o.UserID, Suite: o.Suite.Name, Sealed: key.Sealed, HasPIN: key.HasPIN, CreatedAt: now,
-		})
-		if err != nil {
-			return fault.Rollback(err)
-		}
-		made = CertificateRecord{
-			NewCertificate: NewCertificate{
-				UserID: o.UserID, KeyID: keyID, DER: cert.Raw, Serial: cert.SerialNumber,
-				FriendlyName: o.FriendlyName, CreatedAt: now,
-			},
-			HasPIN: key.HasPIN,
-		}
-		if made.ID, err = s.Store.AddCertificate(ctx, made.NewCertificate); err != nil {
-			return fault.Rollback(err)
-		}
-		if o.Default {
-			if _, err := s.Store.SetDefault(ctx, o.UserID, made.ID); err != nil {
-				return fault.Rollback(err)
-			}
-			made.Default = true
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.certificate(made)
+	return s.certify(ctx, o, s.generate)
 }
 
 // SetDefault makes a certificate the default one of its user. One that is
@@ -351,7 +362,7 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 		ID: r.ID, UserID: r.UserID, KeyID: r.KeyID, X509: e.x509,
 		Default: r.Default, HasPIN: r.HasPIN,
 		RevokedAt: r.RevokedAt, Reason: r.Reason,
-		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt,
+		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt, Outside: r.Outside,
 		key: func() crypto.PublicKey { return e.key(&s.cache) },
 	}
 	now := s.Now()

@@ -34,58 +34,72 @@ const settleTime = 10 * time.Second
 // many documents at once with the right PIN does not use up the attempts. Sign
 // must not be called in a transaction.
 func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	var values [][]byte
+	err := s.open(ctx, c, pin, func(ctx context.Context, key vault.Key, secret []byte) (err error) {
+		values, err = s.Holder.Sign(ctx, key, secret, digests)
+		return err
+	})
+	return values, err
+}
+
+// open has use work with the key of a certificate and the octets of its PIN, nil
+// for a key without one, under the rules of Sign. What use answers is the answer,
+// but for vault.ErrPIN, which becomes the fault invalid_pin. When use changes the
+// PIN, what it wrote stays although the attempts could not be given back.
+func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
 	key, err := s.key(ctx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !key.HasPIN {
-		return s.Holder.Sign(ctx, key, nil, digests)
+		return use(ctx, key, nil)
 	}
 	switch {
 	case pin == "":
-		return nil, fault.New(fault.InvalidPIN, "the key of this certificate has a PIN: give it")
+		return fault.New(fault.InvalidPIN, "the key of this certificate has a PIN: give it")
 	case len(pin) > vault.MaxPIN:
-		return nil, wrongPIN()
+		return wrongPIN()
 	}
 	leave, err := s.gates.enter(ctx, c.KeyID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer leave()
 	reserved, err := s.Store.ReservePIN(ctx, c.KeyID, s.PINAttempts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !reserved {
-		return nil, fault.New(fault.InvalidPIN, "the PIN is blocked after too many wrong attempts")
+		return blockedPIN()
 	}
-	values, err := s.tryPIN(ctx, c, pin, digests)
+	err = s.tryPIN(ctx, c, pin, use)
 	if errors.Is(err, vault.ErrPIN) {
-		return nil, wrongPIN().With(err)
+		return wrongPIN().With(err)
 	}
 	// Whoever asked may have hung up; the attempt is settled all the same.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if err != nil {
 		// Nothing was learnt about the PIN. What cannot be given back stays taken.
-		return nil, errors.Join(err, s.Store.ReturnPIN(settle, c.KeyID))
+		return errors.Join(err, s.Store.ReturnPIN(settle, c.KeyID))
 	}
-	if err := s.Store.ResetPIN(settle, c.KeyID); err != nil {
-		return nil, err
-	}
-	return values, nil
+	return s.Store.ResetPIN(settle, c.KeyID)
 }
 
 // tryPIN reads the key after the attempt was taken: the PIN may have changed
 // while this try waited for its turn.
-func (s *Service) tryPIN(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+func (s *Service) tryPIN(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
 	key, err := s.key(ctx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	secret := []byte(pin)
 	defer clear(secret)
-	return s.Holder.Sign(ctx, key, secret, digests)
+	return use(ctx, key, secret)
+}
+
+func blockedPIN() *fault.Error {
+	return fault.New(fault.InvalidPIN, "the PIN is blocked after too many wrong attempts")
 }
 
 func wrongPIN() *fault.Error { return fault.New(fault.InvalidPIN, "the PIN is wrong") }

@@ -3,6 +3,7 @@ package signing
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -10,6 +11,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/pki/suite"
+	"tamga/sig"
 )
 
 // BatchOrder asks for one signature over each of many documents, all by one key.
@@ -26,7 +28,16 @@ type Item struct {
 	Content  *Intake
 	Original *Intake // nil when absent
 	Err      error   // a fault in the item itself: it is its outcome, the rest goes on
+
+	// In the place of Content and Original: documents that were kept before.
+	stored, storedOriginal sig.Document
 }
+
+// content is the document of the item; nil when there is none.
+func (it *Item) content() source { return sourceOf(it.Content, it.stored) }
+
+// original is the document that the message of the item signs; nil when there is none.
+func (it *Item) original() source { return sourceOf(it.Original, it.storedOriginal) }
 
 // Outcome is what became of one item: a Result or a fault.
 type Outcome struct {
@@ -36,6 +47,8 @@ type Outcome struct {
 
 // defaultBatchItems is how many documents a batch may have unless set otherwise.
 const defaultBatchItems = 10_000
+
+func (s *Service) batchItems() int { return cmp.Or(s.BatchItems, defaultBatchItems) }
 
 // parallel bounds how many items of a batch are worked on at a time. It is more
 // than processors are likely to be, since higher levels wait for other services.
@@ -50,17 +63,22 @@ const sideBySide = 64
 // ours end it all. The key is asked once for all items, so that a batch costs one
 // attempt of a PIN.
 func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrder) ([]Outcome, error) {
+	return s.signMany(ctx, who, o, policy.SignDocuments)
+}
+
+// signMany is SignMany for a caller who may do what action says.
+func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrder, action policy.Action) ([]Outcome, error) {
 	if len(o.Items) == 0 {
 		return nil, fault.New(fault.ContentRequired, "Documents is empty: send the documents to sign")
 	}
-	if most := cmp.Or(s.BatchItems, defaultBatchItems); len(o.Items) > most {
+	if most := s.batchItems(); len(o.Items) > most {
 		return nil, fault.Newf(fault.InvalidParameters, "Documents holds %d documents: send at most %d in one request", len(o.Items), most)
 	}
 	t, err := s.terms(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocuments); err != nil {
+	if err := s.permit(ctx, who, action); err != nil {
 		return nil, err
 	}
 	by, err := s.signer(ctx, who, o.Certificate, o.Items[0].Content)
@@ -92,8 +110,14 @@ func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrd
 		if err := by.check(w.digest, values[n]); err != nil {
 			return err
 		}
-		result, err := t.format.Finish(ctx, s.job(t, by, o.Items[i].Content, w.original), w.state, values[n])
+		job := s.job(t, by, o.Items[i].content(), o.Items[i].original())
+		result, err := t.format.Finish(ctx, job, w.state, values[n])
 		w.state = nil
+		var room *sig.ErrRoom
+		if errors.As(err, &room) { // as in Sign
+			job.Room = room.Need
+			result, err = s.make(ctx, t.format, job, by, o.PIN)
+		}
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))
 		}
@@ -108,9 +132,8 @@ func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrd
 
 // work is an item on its way.
 type work struct {
-	original *Intake
-	digest   suite.Digest
-	state    []byte
+	digest suite.Digest
+	state  []byte
 }
 
 // prepareMany prepares each item that is in order.
@@ -136,13 +159,10 @@ func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items [
 		switch {
 		case item.Err != nil:
 			return outcomes[i].fail(ctx, item.Err)
-		case item.Content.isEmpty():
+		case item.content() == nil:
 			return outcomes[i].fail(ctx, fault.Newf(fault.ContentRequired, "Documents[%d].Content is missing or empty", i))
 		}
-		if !item.Original.isEmpty() {
-			w.original = item.Original
-		}
-		prepared, err := t.format.Prepare(ctx, s.job(t, by, item.Content, w.original))
+		prepared, err := t.format.Prepare(ctx, s.job(t, by, item.content(), item.original()))
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +71,10 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 		return nil, s.wrongValue(ctx, record)
 	}
 	job.Evidence = s.Evidence
+	if _, secret := apart(o.Params); len(secret) > 0 {
+		job.Params = maps.Clone(job.Params)
+		maps.Copy(job.Params, secret)
+	}
 
 	lease, err := newID(s.Rand)
 	if err != nil {
@@ -202,8 +207,9 @@ func agrees(o *CompleteOrder, record *PreparedRecord, stored *storedJob) error {
 		return contradiction("SignedHashValue", "is not the HashValue that was given for this object")
 	}
 	given := sig.Params(stored.Params).Reader()
-	keys := make([]string, 0, len(o.Params))
-	for key := range o.Params {
+	repeated, _ := apart(o.Params)
+	keys := make([]string, 0, len(repeated))
+	for key := range repeated {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)

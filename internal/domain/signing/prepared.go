@@ -126,7 +126,7 @@ const jobVersion = 1
 // storedJob is PreparedRecord.Job.
 type storedJob struct {
 	Version     int               `json:"v"`
-	Params      map[string]string `json:"params"`  // as the client gave them
+	Params      map[string]string `json:"params"`  // as the client gave them, without secrets
 	Address     string            `json:"address"` // of the time-stamp service to use; "" where none is needed
 	Certificate []byte            `json:"certificate"`
 	Chain       [][]byte          `json:"chain"`
@@ -143,8 +143,9 @@ type storedDigest struct {
 
 // storeJob writes a job down; params are those the client gave.
 func storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
+	kept, _ := apart(params)
 	j := storedJob{
-		Version: jobVersion, Params: params, Address: t.address,
+		Version: jobVersion, Params: kept, Address: t.address,
 		Certificate: job.Certificate.Raw, Digest: prepared.Digest.Sum, State: prepared.State, Time: job.Time,
 	}
 	for _, c := range job.Chain {

@@ -68,6 +68,8 @@ type Service struct {
 	// Evidence is what time stamps and revocation data come from; nil: the levels
 	// that need them are refused by their format.
 	Evidence sig.Evidence
+	// Confirmation is asked before a key of ours is used; nil: nothing needs it.
+	Confirmation Confirmation
 	// BatchItems bounds the documents of a batch; 0 is 10 000.
 	BatchItems int
 
@@ -115,14 +117,14 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
+	if err := s.permit(ctx, who, policy.SignDocument); err != nil {
 		return nil, err
 	}
 	by, err := s.signer(ctx, who, o.Certificate, o.Content)
 	if err != nil {
 		return nil, err
 	}
-	job := s.job(t, by, o.Content, o.Original)
+	job := s.job(t, by, o.Content, sourceOf(o.Original, nil))
 	for again := false; ; again = true {
 		result, err := s.make(ctx, t.format, job, by, o.PIN)
 		var room *sig.ErrRoom
@@ -193,8 +195,31 @@ func (by *signer) check(d suite.Digest, value []byte) error {
 	return nil
 }
 
-// job is one signature of a signer of ours.
-func (s *Service) job(t *terms, by *signer, content, original *Intake) *sig.Job {
+// source is a document with the digests that were computed on its way in.
+type source interface {
+	sig.Document
+	digests() []suite.Digest
+}
+
+// kept is a document that was kept before: it is read when its digest is needed.
+type kept struct{ sig.Document }
+
+func (kept) digests() []suite.Digest { return nil }
+
+// sourceOf is an intake or, where there is none, a kept document; nil when both are
+// empty.
+func sourceOf(in *Intake, stored sig.Document) source {
+	switch {
+	case !in.isEmpty():
+		return in
+	case stored != nil && stored.Size() > 0:
+		return kept{stored}
+	}
+	return nil
+}
+
+// job is one signature of a signer of ours. original is nil when there is none.
+func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 	job := &sig.Job{
 		Document:    content,
 		Certificate: by.certificate.X509,
@@ -211,6 +236,33 @@ func (s *Service) job(t *terms, by *signer, content, original *Intake) *sig.Job 
 		job.Digests = content.digests()
 	}
 	return job
+}
+
+// Confirmation says which actions of a user need the owner's consent before they are
+// done.
+type Confirmation interface {
+	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
+}
+
+// permit returns nil when who may do a at once. Faults: access_denied, and
+// wrong_operation for what would need a confirmation.
+func (s *Service) permit(ctx context.Context, who audit.Principal, a policy.Action) error {
+	if err := s.Policy.Permit(ctx, who.UserID, a); err != nil {
+		return err
+	}
+	if s.Confirmation == nil {
+		return nil
+	}
+	needs, err := s.Confirmation.NeedsConfirmation(ctx, who.UserID, a)
+	if err == nil && needs {
+		err = unconfirmed("the policy of the user asks for a confirmation of " + a.String())
+	}
+	return err
+}
+
+// unconfirmed refuses what nobody here can confirm.
+func unconfirmed(why string) error {
+	return fault.New(fault.WrongOperation, why+", and this release has no confirmations: nothing was signed")
 }
 
 // Canary makes and checks a signature with a fresh key of every suite and

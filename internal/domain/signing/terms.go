@@ -118,6 +118,23 @@ func TypeName(text string) string {
 	return text
 }
 
+// secrets are parameters that are used and never kept: not between two steps, not in
+// the journal. A second step that needs one gets it from the client again.
+var secrets = []string{"PDFPassword"}
+
+// apart divides parameters into those that may be kept and the secrets.
+func apart(params map[string]string) (kept, secret map[string]string) {
+	kept, secret = make(map[string]string, len(params)), map[string]string{}
+	for key, value := range params {
+		if slices.ContainsFunc(secrets, func(s string) bool { return strings.EqualFold(s, strings.TrimSpace(key)) }) {
+			secret[key] = value
+		} else {
+			kept[key] = value
+		}
+	}
+	return kept, secret
+}
+
 // isOverHash reads the parameter that policy needs before a format reads them all.
 func isOverHash(p sig.Params) (bool, error) {
 	r := p.Reader()

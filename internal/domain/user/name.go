@@ -35,6 +35,20 @@ func checkName(field, s string, shortest, longest int) error {
 	return nil
 }
 
+// checkLogin refuses what cannot be a login.
+func checkLogin(login string) error {
+	if err := checkName("login", login, 1, MaxLogin); err != nil {
+		return err
+	}
+	if FoldLogin(login) == "" {
+		return fault.New(fault.InvalidParameters, "login: want at least one visible character")
+	}
+	return nil
+}
+
+// foldIssuer is the form in which names of identity providers are compared.
+func foldIssuer(issuer string) string { return foldText(issuer) }
+
 // FoldLogin is the form in which logins are compared: compatibility-composed
 // (NFKC) and without letter case, so that one name typed on two keyboards is
 // one login. A text too long to be a login comes back as it is; it matches
@@ -43,7 +57,12 @@ func FoldLogin(login string) string {
 	if len(login) > MaxLogin*utf8.UTFMax {
 		return login
 	}
-	folded := []rune(norm.NFKC.String(login))
+	return foldText(login)
+}
+
+// foldText is FoldLogin for texts of any length.
+func foldText(text string) string {
+	folded := []rune(norm.NFKC.String(text))
 	for i, r := range folded {
 		folded[i] = foldRune(r)
 	}

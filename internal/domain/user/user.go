@@ -4,6 +4,7 @@ package user
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,18 +13,42 @@ import (
 
 	"github.com/google/uuid"
 
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 )
 
 // User is a registered person.
 type User struct {
 	ID          string // GUID, lower case
-	Login       string // as registered; compared by FoldLogin
+	Login       string // as registered, compared by FoldLogin; "" for none
 	DisplayName string
 	Group       string
-	Operator    bool // manages the users of the groups that OperatorGroups names
-	Locked      bool
+	Operator    bool      // manages the users of the groups that OperatorGroups names
+	Locked      bool      // by an operator; see Barred for the whole truth
+	LockAt      time.Time // when the lock came, or comes: a delayed lock has no other sign until then
+	Unapproved  bool      // waits for approval
 	CreatedAt   time.Time
+}
+
+// Key is what lists of users are sorted by: the folded login, and before all of
+// those, for users without one, a text that no login folds to.
+func (u User) Key() string { return LoginKey(u.ID, FoldLogin(u.Login)) }
+
+// LoginKey is the Key of a user with a folded login, which is also what is kept of it
+// where folded logins are unique: "" is the login of many.
+func LoginKey(id, folded string) string {
+	if folded == "" {
+		return "\x01" + id // logins have no control characters
+	}
+	return folded
+}
+
+// Barred reports whether the user may not be signed in at this moment: locked, by a
+// delayed lock that has come due, or not approved. It is asked at every check.
+func (u User) Barred(now time.Time) bool {
+	return u.Locked || u.Unapproved || !u.LockAt.IsZero() && !now.Before(u.LockAt)
 }
 
 // Group is a set of users that operators are responsible for.
@@ -40,51 +65,109 @@ var (
 	ErrNoGroup   = errors.New("user: no such group")
 )
 
-// Query selects a page of users in the order of their folded logins.
+// Query selects a page of users in the order of their Keys.
 type Query struct {
 	Groups []string // only users of these groups; nil means all groups, empty means none
-	After  string   // only logins after this one; "" begins at the first
+	After  string   // only users after the one with this Key; "" begins at the first
 	Limit  int      // 1 to MaxPage
 }
 
 // MaxPage is the most a list returns at once.
 const MaxPage = 1000
 
-// Store keeps users and groups.
+// Store keeps users and groups. Where an operator is asked for, their rights are
+// read with the rest: who is barred or no operator has none.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	// AddUser returns ErrDuplicate for a login (compared by folded) or id that
-	// is taken and ErrNoGroup for an unknown group.
+	// is taken and ErrNoGroup for an unknown group. A user without a login has
+	// an empty folded one.
 	AddUser(ctx context.Context, u User, folded string) error
 	UserByID(ctx context.Context, id string) (User, error)                   // or ErrNotFound
 	UserByLogin(ctx context.Context, folded string) (User, error)            // or ErrNotFound
-	ListUsers(ctx context.Context, q Query) ([]User, error)                  // After is folded
-	SetLocked(ctx context.Context, id string, locked bool) error             // or ErrNotFound
+	ListUsers(ctx context.Context, q Query) ([]User, error)                  // in the order of their Keys
 	SetDisplayName(ctx context.Context, id, name string) error               // or ErrNotFound
+	SetLogin(ctx context.Context, id, login, folded string) error            // ErrDuplicate, ErrNotFound; "" and "" remove it
+	SetGroup(ctx context.Context, id, group string) error                    // ErrNotFound, ErrNoGroup
+	SetLock(ctx context.Context, id string, locked bool, at time.Time) error // or ErrNotFound
+	SetUnapproved(ctx context.Context, id string, unapproved bool) error     // or ErrNotFound
+	DeleteUser(ctx context.Context, id string) error                         // with all that refers to them; or ErrNotFound
 	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
 	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
 
 	AddGroup(ctx context.Context, g Group) error // or ErrDuplicate
 	Groups(ctx context.Context) ([]Group, error) // sorted by name
+
+	// ActingGroups are the groups of an operator, sorted; none for anybody else.
+	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
+	// Reachable reports whether the user is in a group of the operator; see
+	// Service.Reach for users who are operators. One query does the same work
+	// whatever the answer.
+	Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error)
+	// InfoByID reads a user the operator reaches, or returns ErrNotFound.
+	InfoByID(ctx context.Context, operatorID, id string, now time.Time) (Info, error)
+	// SearchUsers finds a page of the users the operator reaches.
+	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
+
+	OwnerOfLogin(ctx context.Context, folded string) (string, error)            // or ErrNotFound
+	OwnerOfExternal(ctx context.Context, issuer, folded string) (string, error) // or ErrNotFound; issuer is folded
+	ExternalLogins(ctx context.Context, id string) ([]ExternalLogin, error)     // by issuer
+	// SetExternalLogin returns ErrDuplicate when another user has it.
+	SetExternalLogin(ctx context.Context, id string, l ExternalLogin, issuer, folded string) error
+	DeleteExternalLogin(ctx context.Context, id, issuer string) error // nothing to delete is no error
+
+	NameOf(ctx context.Context, id string) (map[string]string, error) // by object identifier
+	// SetName returns ErrDuplicate when the name is to be unique and is not.
+	SetName(ctx context.Context, id string, n Name) error
+	// NameTaken reports whether somebody has the name: anybody when operatorID is
+	// "", otherwise only those the operator reaches.
+	NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID string, now time.Time) (bool, error)
 }
 
 // Sessions ends what a user has signed in to. The room auth satisfies it.
 type Sessions interface {
 	// EndAll ends every token of the user, in the transaction of ctx.
 	EndAll(ctx context.Context, userID string) error
+	// Forgive forgets the wrong passwords counted against the user and so lifts the
+	// automatic lock, in the transaction of ctx.
+	Forgive(ctx context.Context, userID string) error
 }
 
-// Service registers and changes users.
+// Contacts are the phones and e-mails of users; [contact.Book] satisfies it.
+type Contacts interface {
+	// Register makes a value an identifier of a new user.
+	Register(ctx context.Context, userID string, kind contact.Kind, value string) error
+	// PrimaryOf is the user whom a normal value identifies, "" for nobody.
+	PrimaryOf(ctx context.Context, kind contact.Kind, normal string) (string, error)
+	// IsUnique predicts whether a value may become an identifier.
+	IsUnique(ctx context.Context, value string) (contact.Unique, error)
+	// DeleteAll deletes every contact of a user.
+	DeleteAll(ctx context.Context, userID string) error
+}
+
+// Events tell people what happened; [notify.Service] satisfies it.
+type Events interface {
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// Service registers and changes users. The optional fields have useful zero values.
 type Service struct {
 	Store    Store
 	Sessions Sessions
+	Contacts Contacts
+	Events   Events
+	Naming   *Naming
 	Now      func() time.Time
 	Rand     io.Reader // of identifiers
+
+	LocalIssuer   string        // usually "realsts"
+	Issuers       []Issuer      // other identity providers to tell of; optional
+	LockDelayUnit time.Duration // of LockOrder.Delay; optional, a second
 }
 
-// Registration describes a new user.
-type Registration struct {
+// Account describes a new user as an administrator adds one.
+type Account struct {
 	Login       string // 1 to MaxLogin characters
 	DisplayName string // up to MaxDisplayName characters; "" stands for the login
 	Group       string
@@ -92,58 +175,114 @@ type Registration struct {
 	Groups      []string // of an operator: what they are responsible for, at least one
 }
 
-// Register adds a user. Faults: invalid_parameters for names and groups,
-// duplicate_login.
-func (s *Service) Register(ctx context.Context, r Registration) (User, error) {
-	if err := checkName("login", r.Login, 1, MaxLogin); err != nil {
+// Add adds a user for an administrator; operators call Register. Faults:
+// invalid_parameters for names and groups, duplicate_login.
+func (s *Service) Add(ctx context.Context, a Account) (User, error) {
+	if err := checkLogin(a.Login); err != nil {
 		return User{}, err
 	}
-	if err := checkName("display name", r.DisplayName, 0, MaxDisplayName); err != nil {
+	if err := checkName("display name", a.DisplayName, 0, MaxDisplayName); err != nil {
 		return User{}, err
-	}
-	folded := FoldLogin(r.Login)
-	if folded == "" {
-		return User{}, fault.New(fault.InvalidParameters, "login: want at least one visible character")
 	}
 	switch {
-	case r.Operator && len(r.Groups) == 0:
+	case a.Operator && len(a.Groups) == 0:
 		return User{}, fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
-	case !r.Operator && len(r.Groups) != 0:
+	case !a.Operator && len(a.Groups) != 0:
 		return User{}, fault.New(fault.InvalidParameters, "groups: only an operator is responsible for groups")
-	case r.Operator && r.Group == "":
-		r.Group = r.Groups[0]
+	case a.Operator && a.Group == "":
+		a.Group = a.Groups[0]
 	}
-	id, err := uuid.NewRandomFromReader(s.Rand)
+	id, err := s.newID()
 	if err != nil {
-		return User{}, fmt.Errorf("user: making an identifier: %w", err)
+		return User{}, err
 	}
 	u := User{
-		ID: id.String(), Login: r.Login, DisplayName: r.DisplayName, Group: r.Group,
-		Operator: r.Operator, CreatedAt: s.now(),
+		ID: id, Login: a.Login, DisplayName: a.DisplayName, Group: a.Group,
+		Operator: a.Operator, CreatedAt: s.now(),
 	}
 	if u.DisplayName == "" {
 		u.DisplayName = u.Login
 	}
-	groups := slices.Compact(slices.Sorted(slices.Values(r.Groups)))
+	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
 	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
-		if err := s.Store.AddUser(ctx, u, folded); err != nil || !u.Operator {
+		if err := s.add(ctx, u); err != nil || !u.Operator {
 			return err
 		}
-		return s.Store.SetOperatorGroups(ctx, u.ID, groups)
+		return noGroup(s.Store.SetOperatorGroups(ctx, u.ID, groups))
 	})
-	switch {
-	case errors.Is(err, ErrDuplicate):
-		return User{}, fault.Newf(fault.DuplicateLogin, "login: %q is taken", r.Login).With(err)
-	case errors.Is(err, ErrNoGroup):
-		return User{}, fault.New(fault.InvalidParameters, "group: unknown, want the name of an existing group").With(err)
-	case err != nil:
+	if err != nil {
 		return User{}, err
 	}
 	return u, nil
 }
 
-// ByID finds a user. The fault is user_not_found.
-func (s *Service) ByID(ctx context.Context, id string) (User, error) {
+// add stores a new user with a first name. Its faults roll back.
+func (s *Service) add(ctx context.Context, u User) error {
+	err := s.freeLogin(ctx, u.ID, u.Login)
+	if err == nil {
+		err = s.Store.AddUser(ctx, u, FoldLogin(u.Login))
+	}
+	if errors.Is(err, ErrDuplicate) {
+		return fault.Rollback(loginTaken(u.Login).With(err))
+	}
+	if err := noGroup(err); err != nil {
+		return fault.Rollback(err)
+	}
+	called := u.Login
+	if called == "" {
+		called = u.DisplayName
+	}
+	name, ok := s.Naming.firstName(called)
+	if !ok {
+		return nil
+	}
+	if err = s.Store.SetName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
+		return nil // it is to be set to one that is free
+	}
+	return err
+}
+
+func (s *Service) newID() (string, error) {
+	id, err := uuid.NewRandomFromReader(s.Rand)
+	if err != nil {
+		return "", fmt.Errorf("user: making an identifier: %w", err)
+	}
+	return id.String(), nil
+}
+
+// freeLogin returns ErrDuplicate for a login that reads as a phone or an e-mail
+// somebody else signs in with: a login comes first when a name is looked for, so it
+// would keep that user out. Logins of others are the Store's to find.
+func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
+	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
+		normal, err := kind.Normal(login)
+		if err != nil {
+			continue // it does not read so
+		}
+		owner, err := s.Contacts.PrimaryOf(ctx, kind, normal)
+		if err != nil {
+			return err
+		}
+		if owner != "" && owner != userID {
+			return ErrDuplicate
+		}
+	}
+	return nil
+}
+
+func loginTaken(login string) *fault.Error {
+	return fault.Newf(fault.DuplicateLogin, "login: %q is taken", login)
+}
+
+func noGroup(err error) error {
+	if errors.Is(err, ErrNoGroup) {
+		return fault.Rollback(fault.New(fault.InvalidParameters, "group: unknown, want the name of an existing group").With(err))
+	}
+	return err
+}
+
+// Get finds a user for an administrator. The fault is user_not_found.
+func (s *Service) Get(ctx context.Context, id string) (User, error) {
 	u, err := s.Store.UserByID(ctx, id)
 	return u, notFound(err)
 }
@@ -154,12 +293,12 @@ func (s *Service) ByLogin(ctx context.Context, login string) (User, error) {
 	return u, notFound(err)
 }
 
-// List returns a page of users; pass the login of its last one as the next After.
-func (s *Service) List(ctx context.Context, q Query) ([]User, error) {
+// Page returns a page of users to an administrator; pass the Key of its last one as
+// the next After.
+func (s *Service) Page(ctx context.Context, q Query) ([]User, error) {
 	if q.Limit < 1 || q.Limit > MaxPage {
 		return nil, fault.Newf(fault.InvalidParameters, "limit: want 1 to %d", MaxPage)
 	}
-	q.After = FoldLogin(q.After)
 	return s.Store.ListUsers(ctx, q)
 }
 
@@ -176,22 +315,41 @@ func (s *Service) Rename(ctx context.Context, id, displayName string) error {
 	return notFound(s.Store.SetDisplayName(ctx, id, displayName))
 }
 
-// Lock shuts a user out: from the moment it returns no token of theirs is
-// accepted and none is issued. Locking a locked user changes nothing. The fault
-// is user_not_found.
+// Lock shuts a user out for an administrator: from the moment it returns no token of
+// theirs is accepted and none is issued. The fault is user_not_found.
 func (s *Service) Lock(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
-		if err := notFound(s.Store.SetLocked(ctx, id, true)); err != nil {
-			return err
-		}
-		return s.Sessions.EndAll(ctx, id)
-	})
+	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.lock(ctx, id, 0) })
 }
 
 // Unlock lets a user in again; tokens from before the lock stay ended. The
 // fault is user_not_found.
 func (s *Service) Unlock(ctx context.Context, id string) error {
-	return notFound(s.Store.SetLocked(ctx, id, false))
+	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.unlock(ctx, id) })
+}
+
+// SetOperatorGroups changes what an operator is responsible for. Faults:
+// user_not_found, invalid_parameters, wrong_operation for a user who is no operator.
+func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
+	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
+	if len(groups) == 0 {
+		return fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
+	}
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		u, err := s.Store.UserByID(ctx, id)
+		if err != nil {
+			return notFound(err)
+		}
+		if !u.Operator {
+			return fault.New(fault.WrongOperation, "the user is no operator: register an operator instead")
+		}
+		return noGroup(s.Store.SetOperatorGroups(ctx, id, groups))
+	})
+}
+
+// Remove deletes a user for an administrator, with everything that is theirs. The
+// fault is user_not_found.
+func (s *Service) Remove(ctx context.Context, id string) error {
+	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.remove(ctx, id, audit.Principal{}) })
 }
 
 // AddGroup makes a group. Faults: invalid_parameters, invalid_object_state for
@@ -225,7 +383,7 @@ func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Milliseco
 
 func notFound(err error) error {
 	if errors.Is(err, ErrNotFound) {
-		return fault.New(fault.UserNotFound, "user not found").With(err)
+		return fault.New(fault.UserNotFound, notFoundText).With(err)
 	}
 	return err
 }

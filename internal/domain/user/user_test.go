@@ -15,14 +15,17 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
 )
 
-// sessions notes who was signed out, and may fail.
+// sessions notes who was signed out and forgiven, and may fail.
 type sessions struct {
-	ended []string
-	err   error
+	ended, forgiven []string
+	err             error
 }
 
 func (s *sessions) EndAll(_ context.Context, id string) error {
@@ -30,61 +33,115 @@ func (s *sessions) EndAll(_ context.Context, id string) error {
 	return s.err
 }
 
-// service keeps its users in a real database; its clock shows more than a
-// database keeps.
-func service(t *testing.T) (*user.Service, *sessions) {
-	t.Helper()
-	out := &sessions{}
-	s := &user.Service{
-		Store:    store.Users{DB: storetest.SQLite(t)},
-		Sessions: out,
-		Now:      func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.Local) },
-		Rand:     rand.Reader,
-	}
-	if _, err := s.AddGroup(t.Context(), "Default", ""); err != nil {
-		t.Fatal(err)
-	}
-	return s, out
+func (s *sessions) Forgive(_ context.Context, id string) error {
+	s.forgiven = append(s.forgiven, id)
+	return nil
 }
 
-func TestRegister(t *testing.T) {
+// notices keeps the events it was told of, in their order.
+type notices struct {
+	events []notify.Event
+	err    error
+}
+
+func (n *notices) Emit(_ context.Context, e notify.Event) error {
+	n.events = append(n.events, e)
+	return n.err
+}
+
+func (n *notices) Order(context.Context, notify.Direct) error { return nil }
+
+// noMethods has no methods that use contacts.
+type noMethods struct{}
+
+func (noMethods) MethodUsesContact(context.Context, string, string) (bool, error) { return false, nil }
+func (noMethods) ContactGone(context.Context, string, string) error               { return nil }
+
+// bench is a service on a real database with a clock to move.
+type bench struct {
+	*user.Service
+	db      *store.DB
+	out     *sessions
+	notices *notices
+	book    *contact.Book
+	clock   time.Time
+}
+
+func newBench(t testing.TB, db *store.DB, unique bool) *bench {
+	t.Helper()
+	// The clock shows more than a database keeps.
+	b := &bench{db: db, out: &sessions{}, notices: &notices{}, clock: time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.Local)}
+	naming, err := user.NewNaming(user.DefaultComponents(), unique)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := vault.NewRing("k", map[string][]byte{"k": make([]byte, 32)}, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return b.clock }
+	b.Service = &user.Service{
+		Store: store.Users{DB: db}, Sessions: b.out, Events: b.notices, Naming: naming, LocalIssuer: "realsts",
+		Now: now, Rand: rand.Reader,
+	}
+	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
+		Store: store.Contacts{DB: db}, Reach: b.Service, Methods: noMethods{}, Notices: b.notices, Vault: ring, Now: now, Rand: rand.Reader,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Contacts = b.book
+	return b
+}
+
+// service is a bench with the group Default.
+func service(t *testing.T) (*user.Service, *sessions) {
+	t.Helper()
+	b := newBench(t, storetest.SQLite(t), false)
+	if _, err := b.AddGroup(t.Context(), "Default", ""); err != nil {
+		t.Fatal(err)
+	}
+	return b.Service, b.out
+}
+
+func TestAdd(t *testing.T) {
 	s, _ := service(t)
 	if _, err := s.AddGroup(t.Context(), "Branch", "The branch"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		name   string
-		r      user.Registration
+		r      user.Account
 		fault  string // "" for success
 		groups []string
 	}{
-		{"plain", user.Registration{Login: "demo", DisplayName: "Demo", Group: "Default"}, "", nil},
-		{"cyrillic", user.Registration{Login: "Иванов И.И.", Group: "Default"}, "", nil},
-		{"one character", user.Registration{Login: "x", Group: "Default"}, "", nil},
-		{"longest", user.Registration{Login: strings.Repeat("я", 128), Group: "Default"}, "", nil},
-		{"operator", user.Registration{Login: "op", Operator: true, Groups: []string{"Default", "Branch", "Default"}}, "", []string{"Branch", "Default"}},
-		{"taken", user.Registration{Login: "demo", Group: "Default"}, fault.DuplicateLogin, nil},
-		{"taken in other case", user.Registration{Login: "DEMO", Group: "Default"}, fault.DuplicateLogin, nil},
-		{"taken in other case, cyrillic", user.Registration{Login: "ИВАНОВ и.и.", Group: "Default"}, fault.DuplicateLogin, nil},
-		{"taken in full width", user.Registration{Login: "ｄｅｍｏ", Group: "Default"}, fault.DuplicateLogin, nil},
-		{"empty", user.Registration{Group: "Default"}, fault.InvalidParameters, nil},
-		{"too long", user.Registration{Login: strings.Repeat("x", 129), Group: "Default"}, fault.InvalidParameters, nil},
-		{"control", user.Registration{Login: "a\nb", Group: "Default"}, fault.InvalidParameters, nil},
-		{"NUL", user.Registration{Login: "a\x00", Group: "Default"}, fault.InvalidParameters, nil},
-		{"right-to-left mark", user.Registration{Login: "a\u202eb", Group: "Default"}, fault.InvalidParameters, nil},
-		{"zero width", user.Registration{Login: "de\u200bmo", Group: "Default"}, fault.InvalidParameters, nil},
-		{"space at the end", user.Registration{Login: "demo ", Group: "Default"}, fault.InvalidParameters, nil},
-		{"not UTF-8", user.Registration{Login: "\xff", Group: "Default"}, fault.InvalidParameters, nil},
-		{"bad display name", user.Registration{Login: "y", DisplayName: "a\tb", Group: "Default"}, fault.InvalidParameters, nil},
-		{"no group", user.Registration{Login: "y"}, fault.InvalidParameters, nil},
-		{"unknown group", user.Registration{Login: "y", Group: "default"}, fault.InvalidParameters, nil},
-		{"operator of nothing", user.Registration{Login: "y", Group: "Default", Operator: true}, fault.InvalidParameters, nil},
-		{"operator of an unknown group", user.Registration{Login: "y", Group: "Default", Operator: true, Groups: []string{"no"}}, fault.InvalidParameters, nil},
-		{"groups without being an operator", user.Registration{Login: "y", Group: "Default", Groups: []string{"Branch"}}, fault.InvalidParameters, nil},
-		{"free after all these refusals", user.Registration{Login: "y", Group: "Default"}, "", nil},
+		{"plain", user.Account{Login: "demo", DisplayName: "Demo", Group: "Default"}, "", nil},
+		{"cyrillic", user.Account{Login: "Иванов И.И.", Group: "Default"}, "", nil},
+		{"one character", user.Account{Login: "x", Group: "Default"}, "", nil},
+		{"longest", user.Account{Login: strings.Repeat("я", 128), Group: "Default"}, "", nil},
+		{"operator", user.Account{Login: "op", Operator: true, Groups: []string{"Default", "Branch", "Default"}}, "", []string{"Branch", "Default"}},
+		{"taken", user.Account{Login: "demo", Group: "Default"}, fault.DuplicateLogin, nil},
+		{"taken in other case", user.Account{Login: "DEMO", Group: "Default"}, fault.DuplicateLogin, nil},
+		{"taken in other case, cyrillic", user.Account{Login: "ИВАНОВ и.и.", Group: "Default"}, fault.DuplicateLogin, nil},
+		{"taken in full width", user.Account{Login: "ｄｅｍｏ", Group: "Default"}, fault.DuplicateLogin, nil},
+		{"empty", user.Account{Group: "Default"}, fault.InvalidParameters, nil},
+		{"too long", user.Account{Login: strings.Repeat("x", 129), Group: "Default"}, fault.InvalidParameters, nil},
+		{"control", user.Account{Login: "a\nb", Group: "Default"}, fault.InvalidParameters, nil},
+		{"NUL", user.Account{Login: "a\x00", Group: "Default"}, fault.InvalidParameters, nil},
+		{"right-to-left mark", user.Account{Login: "a\u202eb", Group: "Default"}, fault.InvalidParameters, nil},
+		{"zero width", user.Account{Login: "de\u200bmo", Group: "Default"}, fault.InvalidParameters, nil},
+		{"space at the end", user.Account{Login: "demo ", Group: "Default"}, fault.InvalidParameters, nil},
+		{"not UTF-8", user.Account{Login: "\xff", Group: "Default"}, fault.InvalidParameters, nil},
+		{"bad display name", user.Account{Login: "y", DisplayName: "a\tb", Group: "Default"}, fault.InvalidParameters, nil},
+		{"no group", user.Account{Login: "y"}, fault.InvalidParameters, nil},
+		{"unknown group", user.Account{Login: "y", Group: "default"}, fault.InvalidParameters, nil},
+		{"operator of nothing", user.Account{Login: "y", Group: "Default", Operator: true}, fault.InvalidParameters, nil},
+		{"operator of an unknown group", user.Account{Login: "y", Group: "Default", Operator: true, Groups: []string{"no"}}, fault.InvalidParameters, nil},
+		{"groups without being an operator", user.Account{Login: "y", Group: "Default", Groups: []string{"Branch"}}, fault.InvalidParameters, nil},
+		{"free after all these refusals", user.Account{Login: "y", Group: "Default"}, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			u, err := s.Register(t.Context(), c.r)
+			u, err := s.Add(t.Context(), c.r)
 			if c.fault != "" {
 				if !fault.Is(err, c.fault) {
 					t.Errorf("error %v, want %s", err, c.fault)
@@ -100,7 +157,7 @@ func TestRegister(t *testing.T) {
 			if u.Login != c.r.Login || u.DisplayName == "" || u.Group == "" || u.Locked {
 				t.Errorf("registered %+v", u)
 			}
-			byID, err := s.ByID(t.Context(), u.ID)
+			byID, err := s.Get(t.Context(), u.ID)
 			if d := cmp.Diff(u, byID); d != "" || err != nil {
 				t.Errorf("by id: %v %s", err, d)
 			}
@@ -118,13 +175,13 @@ func TestRegister(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	s, out := service(t)
-	u, err := s.Register(t.Context(), user.Registration{Login: "demo", Group: "Default"})
+	u, err := s.Add(t.Context(), user.Account{Login: "demo", Group: "Default"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	locked := func() bool {
 		t.Helper()
-		u, err := s.ByID(t.Context(), u.ID)
+		u, err := s.Get(t.Context(), u.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +217,7 @@ func TestLock(t *testing.T) {
 func TestRenameAndList(t *testing.T) {
 	s, _ := service(t)
 	for _, login := range []string{"Bob", "alice", "Carol"} {
-		if _, err := s.Register(t.Context(), user.Registration{Login: login, Group: "Default"}); err != nil {
+		if _, err := s.Add(t.Context(), user.Account{Login: login, Group: "Default"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,10 +233,17 @@ func TestRenameAndList(t *testing.T) {
 			t.Errorf("display name %q: %v, want %s", bad, err, fault.InvalidParameters)
 		}
 	}
+	nameless, err := s.Add(t.Context(), user.Account{Login: "x", DisplayName: "Роберт without a login", Group: "Default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.SetLogin(t.Context(), nameless.ID, "", ""); err != nil {
+		t.Fatal(err)
+	}
 	var names []string
-	q := user.Query{Limit: 2}
+	q := user.Query{Limit: 1} // so that every user is once the last of a page
 	for {
-		page, err := s.List(t.Context(), q)
+		page, err := s.Page(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,13 +253,13 @@ func TestRenameAndList(t *testing.T) {
 		for _, u := range page {
 			names = append(names, u.DisplayName)
 		}
-		q.After = page[len(page)-1].Login
+		q.After = page[len(page)-1].Key()
 	}
-	if d := cmp.Diff([]string{"alice", "Роберт", "Carol"}, names); d != "" {
+	if d := cmp.Diff([]string{"Роберт without a login", "alice", "Роберт", "Carol"}, names); d != "" {
 		t.Error(d)
 	}
 	for _, limit := range []int{-1, 0, 1001} {
-		if _, err := s.List(t.Context(), user.Query{Limit: limit}); !fault.Is(err, fault.InvalidParameters) {
+		if _, err := s.Page(t.Context(), user.Query{Limit: limit}); !fault.Is(err, fault.InvalidParameters) {
 			t.Errorf("limit %d: %v, want %s", limit, err, fault.InvalidParameters)
 		}
 	}

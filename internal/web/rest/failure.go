@@ -13,14 +13,16 @@ import (
 
 // statuses lists the codes that are not 400.
 var statuses = map[string]int{
-	fault.Unauthorized:    http.StatusUnauthorized,
-	fault.UserNotFound:    http.StatusNotFound,
-	fault.AccessDenied:    http.StatusForbidden,
-	fault.NotFound:        http.StatusNotFound,
-	fault.TooLarge:        http.StatusRequestEntityTooLarge,
-	fault.TooManyRequests: http.StatusTooManyRequests,
-	fault.Unavailable:     http.StatusServiceUnavailable,
-	fault.Failed:          http.StatusInternalServerError,
+	fault.Unauthorized:        http.StatusUnauthorized,
+	fault.UserNotFound:        http.StatusNotFound,
+	fault.AccessDenied:        http.StatusForbidden,
+	fault.NotFound:            http.StatusNotFound,
+	fault.CertificateNotFound: http.StatusNotFound,
+	fault.RequestNotFound:     http.StatusNotFound,
+	fault.TooLarge:            http.StatusRequestEntityTooLarge,
+	fault.TooManyRequests:     http.StatusTooManyRequests,
+	fault.Unavailable:         http.StatusServiceUnavailable,
+	fault.Failed:              http.StatusInternalServerError,
 }
 
 // clientGone is the status in log and metrics of a request nobody waits for.

@@ -89,4 +89,3 @@ func bindHeader(in *input, name, text string, v reflect.Value) error {
 	}
 	return nil
 }
-

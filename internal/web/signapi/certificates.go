@@ -48,20 +48,42 @@ type revocationInfo struct {
 	UnholdDate         *string
 }
 
+// builtInAuthority and outsideAuthority are what certificates name as their
+// authority; which outside one it was stands in the request.
 const (
-	// builtInAuthority is the number of the one authority there is.
-	builtInAuthority = 1
-	// softwareProvider names the group of keys that this program holds itself.
-	softwareProvider = "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a11"
+	builtInAuthority = keys.BuiltIn
+	outsideAuthority = 0
 )
 
-// providerTypes are the numbers by which clients tell kinds of keys.
-var providerTypes = map[string]int{
-	"gost2001":     75,
-	"gost2012-256": 80,
-	"gost2012-512": 81,
-	"rsa-2048":     24,
-	"ecdsa-p256":   16,
+// provider is a kind of keys that this program holds itself, as the interface tells
+// of them. The groups are our own GUIDs, the same in every installation.
+type provider struct {
+	suite       string // name of the suite
+	group       string // CspID and GroupID
+	kind        int    // ProviderType
+	keyLength   int    // bits
+	hash        string // of the digests it signs
+	name        string
+	description string // clients look for "10-2012" in it
+}
+
+// providers are the kinds there are, the usual one first.
+var providers = []provider{
+	{"gost2012-256", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a11", 80, 256, "GR 34.11-2012 256", "Tamga GOST R 34.10-2012", "ГОСТ Р 34.10-2012, 256 бит (GOST R 34.10-2012)"},
+	{"gost2012-512", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a12", 81, 512, "GR 34.11-2012 512", "Tamga GOST R 34.10-2012 Strong", "ГОСТ Р 34.10-2012, 512 бит (GOST R 34.10-2012)"},
+	{"gost2001", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a13", 75, 256, "GOST R 34.11-94", "Tamga GOST R 34.10-2001", "ГОСТ Р 34.10-2001"},
+	{"rsa-2048", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a14", 24, 2048, "SHA-256", "Tamga RSA", "RSA, 2048 бит"},
+	{"ecdsa-p256", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a15", 16, 256, "SHA-256", "Tamga ECDSA", "ECDSA, P-256"},
+}
+
+// providerOf finds the kind of a suite; the zero one when there is none.
+func providerOf(suite string) provider {
+	for _, p := range providers {
+		if p.suite == suite {
+			return p
+		}
+	}
+	return provider{}
 }
 
 // reasons are the names of CRLReason (RFC 5280, 5.3.1).
@@ -92,7 +114,11 @@ func (a *API) one(ctx context.Context, r struct {
 	ID string `path:"id"`
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	c, err := a.certificates.Resolve(ctx, rest.Caller(ctx).UserID, r.ID)
+	find := a.certificates.Resolve
+	if a.management != nil {
+		find = a.management.Keys.Find
+	}
+	c, err := find(ctx, rest.Caller(ctx).UserID, r.ID)
 	if err != nil {
 		return certificate{}, err
 	}
@@ -108,7 +134,7 @@ func describe(c *keys.Certificate) certificate {
 		IsDefault:              c.Default,
 		HasPin:                 c.HasPIN,
 		CertificateAuthorityID: builtInAuthority,
-		CspID:                  softwareProvider,
+		CspID:                  providers[0].group,
 		HashAlgorithms:         []string{},
 		PrivateKeyNotBefore:    date(c.X509.PrivateKeyNotBefore),
 		PrivateKeyNotAfter:     date(c.X509.PrivateKeyNotAfter),
@@ -116,8 +142,12 @@ func describe(c *keys.Certificate) certificate {
 		CertificateType:        "ServerSide",
 	}
 	if s := c.X509.Suite; s != nil { // nil: a key of a kind we cannot sign with
+		p := providerOf(s.Name)
 		d.HashAlgorithms = append(d.HashAlgorithms, s.Hash.Name)
-		d.ProviderType = providerTypes[s.Name]
+		d.CspID, d.ProviderType, d.ProviderName = p.group, p.kind, textOrNull(p.name)
+	}
+	if c.Outside {
+		d.CertificateAuthorityID = outsideAuthority
 	}
 	if !c.RevokedAt.IsZero() {
 		reason, ok := reasons[c.Reason]

@@ -2,6 +2,7 @@ package signapi
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -141,11 +142,43 @@ func readParameters(where string, parameters map[string]rest.Blob) (texts map[st
 			texts[name] = text
 			continue
 		}
+		if strings.EqualFold(name, appearance) {
+			if texts[name], err = long(value); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		if texts[name], err = value.Text(); err != nil {
 			return nil, nil, recoded(err, fault.InvalidSignatureParams)
 		}
 	}
 	return texts, document, nil
+}
+
+// appearance is the one parameter that may be long: it holds pictures, in Base64.
+const (
+	appearance     = "PdfSignatureAppearance"
+	longAppearance = 12 << 20 // octets
+)
+
+// long reads a parameter of Base64 that may be longer than other texts.
+func long(value rest.Blob) (string, error) {
+	text, err := value.Text()
+	if err == nil {
+		return text, nil
+	}
+	in, err := intake(value)
+	if err != nil {
+		return "", recoded(err, fault.InvalidSignatureParams)
+	}
+	if in.Size() > longAppearance {
+		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d octets, want at most %d: make its pictures smaller", appearance, in.Size(), longAppearance)
+	}
+	octets := make([]byte, in.Size())
+	if n, err := in.ReadAt(octets, 0); n < len(octets) {
+		return "", fmt.Errorf("signapi: reading a parameter: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(octets), nil
 }
 
 // recoded gives a fault of the kit the code that the specification has for its place.

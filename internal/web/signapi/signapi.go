@@ -34,6 +34,7 @@ type API struct {
 	signer       Signer
 	certificates Certificates
 	anonymous    *Anonymous
+	management   *Management // nil: keys are used and not managed
 }
 
 // Anonymous opens the routes that use no key of ours (two steps and enhancing) to
@@ -72,7 +73,7 @@ func (a *API) Routes() []rest.Route {
 			return r.AtMost(cmp.Or(a.anonymous.Limit, anonymousLimit))
 		}
 	}
-	return []rest.Route{
+	routes := []rest.Route{
 		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly(),
 		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly(),
 		rest.Handle("POST /documents/hash", "HashDocument", rest.SignedIn, a.hash).Large().AnswerOnly(),
@@ -84,4 +85,8 @@ func (a *API) Routes() []rest.Route {
 		own(rest.Handle("PATCH /signatures/postsign", "EnhanceSignature", right, a.enhance)),
 		own(rest.Handle("POST /documents/enhancesignature", "EnhanceSignature", right, a.enhanceSignature)),
 	}
+	if a.management != nil {
+		routes = append(routes, a.managementRoutes()...)
+	}
+	return routes
 }

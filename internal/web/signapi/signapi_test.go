@@ -419,9 +419,9 @@ func TestCertificates(t *testing.T) {
 	}
 	h := open(t, own)
 	first := `{"ID":1,"DName":"CN=Анна","CertificateBase64":"AQID","Status":{"Value":"ACTIVE","RevocationInfo":null,"PinCode":null,"ActiveCertId":0},"IsDefault":true,"HasPin":true,` +
-		`"CertificateAuthorityID":1,"CspID":"` + softwareProvider + `","HashAlgorithms":["GR 34.11-2012 256"],"ProviderName":null,"ProviderType":80,"PrivateKeyNotBefore":null,"PrivateKeyNotAfter":"2026-11-21T10:00:00Z","FriendlyName":"mine","CertificateType":"ServerSide"}`
+		`"CertificateAuthorityID":1,"CspID":"` + providers[0].group + `","HashAlgorithms":["GR 34.11-2012 256"],"ProviderName":"Tamga GOST R 34.10-2012","ProviderType":80,"PrivateKeyNotBefore":null,"PrivateKeyNotAfter":"2026-11-21T10:00:00Z","FriendlyName":"mine","CertificateType":"ServerSide"}`
 	second := `{"ID":2,"DName":"","CertificateBase64":"BA==","Status":{"Value":"REVOKED","RevocationInfo":{"ApproveDate":null,"DistName":null,"RequestDate":null,"RevocationComments":null,"RevocationDate":"2026-11-21T10:00:00Z","RevocationReason":"CRL_REASON_KEY_COMPROMISE","SignedRequest":null,"UnholdAction":null,"UnholdDate":null},"PinCode":null,"ActiveCertId":0},"IsDefault":false,"HasPin":false,` +
-		`"CertificateAuthorityID":1,"CspID":"` + softwareProvider + `","HashAlgorithms":[],"ProviderName":null,"ProviderType":0,"PrivateKeyNotBefore":null,"PrivateKeyNotAfter":null,"FriendlyName":"","CertificateType":"ServerSide"}`
+		`"CertificateAuthorityID":1,"CspID":"` + providers[0].group + `","HashAlgorithms":[],"ProviderName":null,"ProviderType":0,"PrivateKeyNotBefore":null,"PrivateKeyNotAfter":null,"FriendlyName":"","CertificateType":"ServerSide"}`
 	for _, c := range []struct {
 		path, user string
 		status     int

@@ -1,5 +1,6 @@
 // Package tokenapi owns the token endpoint (RFC 6749): it finds out which client
-// asks, hands the request to its grant, and answers in the shapes of OAuth.
+// asks, hands the request to its grant, and answers in the shapes of OAuth. Beside it
+// is the authorization endpoint for client certificates.
 package tokenapi
 
 import (
@@ -21,25 +22,30 @@ const maxForm = 64 << 10
 // Identity issues tokens; see [auth.Service].
 type Identity interface {
 	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error)
+	CodeGrant(ctx context.Context, client auth.Client, code, redirectURI, resource string) (auth.Token, error)
+	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
 }
 
 // Clients knows the programs that may ask; see [auth.Clients].
 type Clients interface {
 	Authenticate(id, secret string) (auth.Client, error)
+	Find(id string) (auth.Client, bool)
 }
 
 // API serves the token endpoint.
 type API struct {
 	identity Identity
 	clients  Clients
+	judge    Judge
 }
 
 // New returns the API.
-func New(i Identity, c Clients) *API { return &API{i, c} }
+func New(i Identity, c Clients, j Judge) *API { return &API{i, c, j} }
 
 // grants by grant_type. A new grant is a file with its function and a row here.
 var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error){
-	"password": (*API).password,
+	"password":           (*API).password,
+	"authorization_code": (*API).code,
 }
 
 // Routes are the operations of this door, below {idp_url}. One client asks by
@@ -48,6 +54,7 @@ func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
+		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
 	}
 }
 
@@ -100,7 +107,7 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 }
 
 // parameters that may occur once (RFC 6749, 3.2); others are ignored.
-var parameters = []string{"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope"}
+var parameters = []string{"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope", "code", "redirect_uri"}
 
 // client finds out which program asks: by HTTP Basic or by client_id and
 // client_secret in the form, not by both unless they agree.
@@ -156,8 +163,11 @@ func (e oauthError) Answer() (int, http.Header, any) {
 		Description string `json:"error_description"`
 	}{e.Code, e.Description}
 	header := http.Header{"Pragma": {"no-cache"}}
-	if e.Code == auth.InvalidClient {
+	switch e.Code {
+	case auth.InvalidClient:
 		header.Set("WWW-Authenticate", `Basic realm="tamga"`)
+		return http.StatusUnauthorized, header, body
+	case loginRequired:
 		return http.StatusUnauthorized, header, body
 	}
 	return http.StatusBadRequest, header, body

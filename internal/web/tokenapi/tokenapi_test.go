@@ -3,6 +3,7 @@ package tokenapi
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,6 +39,28 @@ func (identity) PasswordGrant(_ context.Context, client auth.Client, login, pass
 	return auth.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
+func (identity) CodeGrant(_ context.Context, client auth.Client, code, redirectURI, resource string) (auth.Token, error) {
+	if code != "c0de" || redirectURI != auth.RedirectOutOfBand {
+		return auth.Token{}, &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
+	}
+	return auth.Token{AccessToken: client.ID + "|" + resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+}
+
+func (identity) AuthorizeCertificate(_ context.Context, der []byte, a auth.Authorization) (string, audit.Principal, error) {
+	if string(der) != "good" || a.RedirectURI != auth.RedirectOutOfBand {
+		return "", audit.Principal{}, &auth.GrantError{Code: auth.AccessDenied, Description: "not you"}
+	}
+	return "c0de", audit.Principal{UserID: "9", Login: "operator", Method: "certificate"}, nil
+}
+
+// judge knows one certificate that does not count.
+func judge(_ context.Context, certificates [][]byte) error {
+	if string(certificates[0]) == "bad" {
+		return errors.New("revoked, which is for the log")
+	}
+	return nil
+}
+
 type journal []audit.Entry
 
 func (j *journal) Record(_ context.Context, e audit.Entry) error {
@@ -45,7 +68,7 @@ func (j *journal) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
-func open(t *testing.T) (*httptest.Server, *journal) {
+func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *journal) {
 	t.Helper()
 	clients, err := auth.NewClients([]auth.Client{
 		{ID: "public", Public: true, PasswordGrant: true},
@@ -57,18 +80,22 @@ func open(t *testing.T) (*httptest.Server, *journal) {
 	}
 	j := &journal{}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients).Routes())
-	s := httptest.NewServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients, judge).Routes())
+	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
+	for _, c := range configure {
+		c(s)
+	}
+	s.Start()
 	t.Cleanup(s.Close)
 	return s, j
 }
 
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil).Routes() {
+	for _, r := range New(nil, nil, nil).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
-	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone"}, got); d != "" {
+	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone"}, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -106,6 +133,9 @@ func TestToken(t *testing.T) {
 		{"basic, public", "POST", "", "", basic("public", ""), "grant_type=password" + user, 200, public},
 		{"not basic", "POST", "", "", "Bearer x", "grant_type=password&client_id=public" + user, 200, public},
 
+		{"code", "POST", "", "", "", "grant_type=authorization_code&client_id=public&code=c0de&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto", 200, `{"access_token":"public||code","token_type":"Bearer","expires_in":300}`},
+		{"a wrong code", "POST", "", "", "", "grant_type=authorization_code&client_id=public&code=c0df&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto", 400, failure("invalid_grant", "wrong")},
+		{"two codes", "POST", "", "", "", "grant_type=authorization_code&client_id=public&code=c0de&code=x&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto", 400, failure("invalid_request", "code is given more than once")},
 		{"no grant", "POST", "", "", "", "client_id=public" + user, 400, failure("invalid_request", "grant_type is missing")},
 		{"unknown grant", "POST", "", "", "", "grant_type=magic&client_id=public" + user, 400, failure("unsupported_grant_type", "this grant_type is not served here")},
 		{"twice", "POST", "", "", "", "grant_type=password&client_id=public&client_id=secret" + user, 400, failure("invalid_request", "client_id is given more than once")},

@@ -27,9 +27,10 @@ type Cluster struct {
 }
 
 // PostgreSQL starts a server of its own for the test and stops it at the end.
+// Options are settings of the server, such as "fsync=on", which tests do without.
 // Without PostgreSQL on the machine the test is skipped, or fails where the
 // environment says CI=true.
-func PostgreSQL(t *testing.T) *Cluster {
+func PostgreSQL(t testing.TB, options ...string) *Cluster {
 	t.Helper()
 	bin, ok := postgresPrograms()
 	if !ok {
@@ -62,8 +63,12 @@ func PostgreSQL(t *testing.T) *Cluster {
 	}
 	// The shell stops the server when its input ends: at the end of the test,
 	// and also when the test process is killed.
-	server := command(attr, dir, "/bin/sh", "-c", `"$@" </dev/null & read -r _; kill -INT $!; wait $!`, "sh",
-		filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60")
+	args := []string{"-c", `"$@" </dev/null & read -r _; kill -INT $!; wait $!`, "sh",
+		filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60"}
+	for _, o := range options {
+		args = append(args, "-c", o)
+	}
+	server := command(attr, dir, "/bin/sh", args...)
 	stop, err := server.StdinPipe()
 	must(t, err)
 	log, err := server.StderrPipe()

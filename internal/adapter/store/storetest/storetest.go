@@ -25,6 +25,9 @@ var suite = []struct {
 	{"Atomic", testAtomic},
 	{"Committer", testCommitter},
 	{"Users", testUsers},
+	{"People", testPeople},
+	{"Search", testSearch},
+	{"Methods", testMethods},
 	{"Tokens", testTokens},
 	{"Policies", testPolicies},
 	{"TSPServices", testTSPServices},
@@ -32,6 +35,10 @@ var suite = []struct {
 	{"Authority", testAuthority},
 	{"Keys", testKeys},
 	{"Prepared", testPrepared},
+	{"Contacts", testContacts},
+	{"Outbox", testOutbox},
+	{"Captured", testCaptured},
+	{"Devices", testDevices},
 }
 
 // Run tests the behaviour. open returns an empty, migrated database each time.

@@ -13,68 +13,142 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
 	"tamga/internal/domain/user"
 )
 
 func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
+	by := func(encoded string) auth.Proof { return auth.Proof{Method: "password", Encoded: encoded, Now: start} }
 	rule := auth.LockOut{Failures: 3, Window: 15 * time.Minute, LockOut: 20 * time.Minute}
 	login := auth.LoginKey(sha256.Sum256([]byte("login")))
-	other := auth.LoginKey(sha256.Sum256([]byte("other")))
 	cases{
 		{"Passwords", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			if _, err := s.CredentialByLogin(t.Context(), "user1"); !errors.Is(err, auth.ErrNotFound) {
-				t.Errorf("without a password: %v, want %v", err, auth.ErrNotFound)
+			credential := func(login string) auth.Credential {
+				t.Helper()
+				c, err := s.CredentialOf(t.Context(), login, "", "")
+				must(t, err)
+				return c
+			}
+			if d := cmp.Diff(auth.Credential{User: u}, credential("user1")); d != "" {
+				t.Errorf("without a password or a method: %s", d)
 			}
 			for _, encoded := range []string{"first", "second"} {
 				must(t, s.SetPassword(t.Context(), u.ID, encoded, start))
-				got, err := s.CredentialByLogin(t.Context(), "user1")
-				must(t, err)
-				if d := cmp.Diff(auth.Credential{User: u, Encoded: encoded}, got); d != "" {
+				if d := cmp.Diff(auth.Credential{User: u, Encoded: encoded}, credential("user1")); d != "" {
 					t.Error(d)
+				}
+			}
+			if has, err := s.HasPassword(t.Context(), u.ID); !has || err != nil {
+				t.Errorf("has a password: %v, %v", has, err)
+			}
+			for _, c := range []struct {
+				method string
+				scheme auth.Scheme
+			}{
+				{"password", auth.Scheme{Password: true}},
+				{"none", auth.Scheme{Password: true, IDOnly: true}},
+				{"saml", auth.Scheme{Password: true, IDOnly: true}},
+				{"certificate", auth.Scheme{Password: true, IDOnly: true, Certificate: true}},
+				{"otpviasms", auth.Scheme{Password: true, IDOnly: true, Certificate: true, SecondStep: true}},
+			} {
+				must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: c.method, Level: 1}, start))
+				if got := credential("user1").Scheme; got != c.scheme {
+					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
 			}
 			if err := s.SetPassword(t.Context(), "nobody", "x", start); !errors.Is(err, auth.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, auth.ErrNotFound)
 			}
-			if _, err := s.CredentialByLogin(t.Context(), "a\x00\xff"); !errors.Is(err, auth.ErrNotFound) {
-				t.Errorf("hostile login: %v, want %v", err, auth.ErrNotFound)
+			for _, hostile := range []string{"", "a\x00\xff", "' OR 1=1 --", "\x01" + u.ID} {
+				if _, err := s.CredentialOf(t.Context(), hostile, hostile, hostile); !errors.Is(err, auth.ErrNotFound) {
+					t.Errorf("hostile login %q: %v, want %v", hostile, err, auth.ErrNotFound)
+				}
+			}
+		}},
+		{"WhoIsIdentified", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			owner := map[string]user.User{}
+			for i, kind := range []contact.Kind{contact.Phone, contact.Email} {
+				u := person(t, db, i+1)
+				value := map[contact.Type]string{contact.PhoneNumber: "79261234567", contact.EmailAddress: "a@example.ru"}[kind.Type]
+				ok, err := store.Contacts{DB: db}.AddContact(t.Context(), contact.Contact{UserID: u.ID, Type: kind.Type, Value: value, Primary: true, CreatedAt: start}, value, false)
+				if must(t, err); !ok {
+					t.Fatal("not added")
+				}
+				owner[value] = u
+			}
+			other := person(t, db, 3)
+			ok, err := store.Contacts{DB: db}.AddContact(t.Context(), contact.Contact{UserID: other.ID, Type: contact.PhoneNumber, Value: "79260000000", CreatedAt: start}, "79260000000", false)
+			if must(t, err); !ok {
+				t.Fatal("not added")
+			}
+			for _, c := range []struct {
+				login, phone, email string
+				want                string // login of the user, "" for nobody
+			}{
+				{"79261234567", "79261234567", "", "User1"},
+				{"a@example.ru", "", "a@example.ru", "User2"},
+				{"user3", "", "", "User3"},
+				{"user3", "79261234567", "a@example.ru", "User3"}, // a login comes first
+				{"x", "79260000000", "", ""},                      // a contact that is not primary
+				{"x", "a@example.ru", "79261234567", ""},          // of the other kind
+			} {
+				got, err := s.CredentialOf(t.Context(), c.login, c.phone, c.email)
+				if (err == nil) != (c.want != "") || got.User.Login != c.want {
+					t.Errorf("%+v: %q, %v", c, got.User.Login, err)
+				}
+			}
+			for value, u := range owner {
+				must(t, store.Users{DB: db}.SetLogin(t.Context(), u.ID, "", ""))
+				if name, _, err := s.SignInName(t.Context(), u.ID); name != value || err != nil {
+					t.Errorf("the name of one without a login is %q, %v; want %q", name, err, value)
+				}
+			}
+			if name, _, err := s.SignInName(t.Context(), other.ID); name != "User3" || err != nil {
+				t.Errorf("name %q, %v", name, err)
+			}
+			if _, _, err := s.SignInName(t.Context(), "nobody"); !errors.Is(err, auth.ErrNotFound) {
+				t.Errorf("unknown user: %v, want %v", err, auth.ErrNotFound)
 			}
 		}},
 		{"Attempts", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, v := person(t, db, 1), person(t, db, 2)
 			for i, c := range []struct {
-				login   auth.LoginKey
+				user    string
 				minute  int
 				correct bool
 				want    bool
 			}{
-				{login, 0, false, true},
-				{login, 1, false, true},
-				{other, 1, false, true},
-				{login, 2, false, true},   // the third locks out until minute 22
-				{login, 2, true, false},   // correct or not
-				{login, 21, false, false}, // nothing is counted meanwhile
-				{other, 21, false, true},  // another login has its own count
-				{login, 22, false, true},  // the end itself is free, and a new window begins
-				{login, 36, false, true},
-				{login, 37, false, true}, // minute 22 is out of the window: this is the first
-				{login, 38, true, true},  // a correct one forgets
-				{login, 38, false, true},
-				{login, 38, false, true},
-				{login, 38, false, true},
-				{login, 38, false, false},
+				{u.ID, 0, false, true},
+				{u.ID, 1, false, true},
+				{v.ID, 1, false, true},
+				{u.ID, 2, false, true},   // the third locks out until minute 22
+				{u.ID, 2, true, false},   // correct or not
+				{u.ID, 21, false, false}, // nothing is counted meanwhile
+				{v.ID, 21, false, true},  // another login has its own count
+				{u.ID, 22, false, true},  // the end itself is free, and a new window begins
+				{u.ID, 36, false, true},
+				{u.ID, 37, false, true}, // minute 22 is out of the window: this is the first
+				{u.ID, 38, true, true},  // a correct one forgets
+				{u.ID, 38, false, true},
+				{u.ID, 38, false, true},
+				{u.ID, 38, false, true},
+				{u.ID, 38, false, false},
 			} {
 				at := start.Add(time.Duration(c.minute) * time.Minute)
-				got, err := s.BeginAttempt(t.Context(), c.login, at, rule)
+				got, err := s.BeginUserAttempt(t.Context(), c.user, at, rule)
 				must(t, err)
 				if got != c.want {
 					t.Errorf("row %d, minute %d: %v, want %v", i, c.minute, got, c.want)
 				}
 				if got && c.correct {
-					must(t, s.EndAttempt(t.Context(), c.login))
+					must(t, s.EndUserAttempt(t.Context(), c.user))
 				}
 			}
 		}},
@@ -126,13 +200,40 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%d of 64 attempts were admitted, want 10", n)
 			}
 		}},
+		{"AttemptsOfUsersAtOnceShareTheBudget", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			admitted := make([]bool, 64)
+			for _, err := range together(len(admitted), func(i int) (err error) {
+				admitted[i], err = s.BeginUserAttempt(t.Context(), u.ID, start, rule)
+				return err
+			}) {
+				must(t, err)
+			}
+			n := 0
+			for _, ok := range admitted {
+				if ok {
+					n++
+				}
+			}
+			if n != rule.Failures {
+				t.Errorf("%d of 64 attempts were admitted, want %d", n, rule.Failures)
+			}
+			c, err := s.CredentialOf(t.Context(), "user1", "", "")
+			must(t, err)
+			if want := start.Add(rule.LockOut); !c.LockedUntil.Equal(want) {
+				t.Errorf("locked until %v, want %v", c.LockedUntil, want)
+			}
+		}},
 		{"Records", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
+			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
 			record := auth.TokenRecord{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
-			if ok, err := s.AddToken(t.Context(), record, "encoded"); err != nil || !ok {
+			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
 			}
 			got, err := s.BearerByToken(t.Context(), "jti")
@@ -153,11 +254,11 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 
 			record.ID = "jti-2"
-			if ok, err := s.AddToken(t.Context(), record, "an older password"); err != nil || ok {
+			if ok, err := s.AddToken(t.Context(), record, by("an older password")); err != nil || ok {
 				t.Errorf("after a change of password: %v, %v; want no token", ok, err)
 			}
-			must(t, store.Users{DB: db}.SetLocked(t.Context(), u.ID, true))
-			if ok, err := s.AddToken(t.Context(), record, "encoded"); err != nil || ok {
+			must(t, store.Users{DB: db}.SetLock(t.Context(), u.ID, true, start))
+			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || ok {
 				t.Errorf("of a locked user: %v, %v; want no token", ok, err)
 			}
 		}},
@@ -169,7 +270,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, users.AddUser(t.Context(), u, "op"))
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"B", "A"}))
 			must(t, s.SetPassword(t.Context(), "op", "encoded", start))
-			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "jti", UserID: "op", ExpiresAt: start}, "encoded"); err != nil || !ok {
+			must(t, s.SetMethod(t.Context(), "op", auth.StoredMethod{Name: "password", Level: 1}, start))
+			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			b, err := s.BearerByToken(t.Context(), "jti")
@@ -183,8 +285,9 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
+			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
 			for id, life := range map[string]time.Duration{"past": -1, "now": 0, "next": 1} {
-				if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, "encoded"); err != nil || !ok {
+				if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, by("encoded")); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
 			}

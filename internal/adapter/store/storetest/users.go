@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,9 +106,9 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			want := person(t, db, 1)
 			person(t, db, 2)
-			must(t, s.SetLocked(t.Context(), want.ID, true))
+			must(t, s.SetLock(t.Context(), want.ID, true, start))
 			must(t, s.SetDisplayName(t.Context(), want.ID, "Имя"))
-			want.Locked, want.DisplayName = true, "Имя"
+			want.Locked, want.LockAt, want.DisplayName = true, start, "Имя"
 			got, err := s.UserByID(t.Context(), want.ID)
 			must(t, err)
 			if d := cmp.Diff(want, got); d != "" {
@@ -116,9 +117,9 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			if other, err := s.UserByLogin(t.Context(), "user2"); err != nil || other.Locked {
 				t.Errorf("another user: %+v, %v", other, err)
 			}
-			must(t, s.SetLocked(t.Context(), want.ID, true)) // again is no error
-			must(t, s.SetLocked(t.Context(), want.ID, false))
-			if err := s.SetLocked(t.Context(), "nobody", true); !errors.Is(err, user.ErrNotFound) {
+			must(t, s.SetLock(t.Context(), want.ID, true, start)) // again is no error
+			must(t, s.SetLock(t.Context(), want.ID, false, time.Time{}))
+			if err := s.SetLock(t.Context(), "nobody", true, start); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, user.ErrNotFound)
 			}
 			if err := s.SetDisplayName(t.Context(), "nobody", "x"); !errors.Is(err, user.ErrNotFound) {

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
+)
+
+// UsersConfig says how users are named and reached.
+type UsersConfig struct {
+	// Components of distinguished names: the numbers clients use for them, their
+	// rules and their order. Empty: the sixteen of docs/users.md.
+	Names []NameConfig `yaml:"names"`
+	// Whether two users may not have the same distinguished name. Default false.
+	UniqueNames bool `yaml:"unique_names"`
+	// Whether a phone or e-mail belongs to one user alone even when nobody signs in
+	// with it. Default false.
+	UniqueContacts bool `yaml:"unique_contacts"`
+	// Unit of LockoutDelay. Default 1s.
+	LockDelayUnit time.Duration `yaml:"lock_delay_unit"`
+	// Other identity providers that users may have logins at.
+	Issuers []IssuerConfig `yaml:"issuers"`
+	// Codes that confirm a phone or an e-mail.
+	Codes struct {
+		Digits   int           `yaml:"digits"`   // default 6
+		Life     time.Duration `yaml:"life"`     // default 300s
+		Attempts int           `yaml:"attempts"` // at one code, default 5
+		Resend   time.Duration `yaml:"resend"`   // before another may be sent, default 60s
+	} `yaml:"codes"`
+	// Ways a new password may go (the interface's PasswordDisplayFormatList): Screen,
+	// Frame, Phone, Email, Print. Default: all of them.
+	PasswordDisplay []string `yaml:"password_display"`
+	// Whether users with the method "identification only" may sign in through a
+	// public client by their name alone. Default false: whoever knows a name would be
+	// that user.
+	IDOnlyPublic bool `yaml:"id_only_public"`
+}
+
+// NameConfig is one component of distinguished names.
+type NameConfig struct {
+	ID          int      `yaml:"id"`           // number on the wire
+	OID         string   `yaml:"oid"`          // dotted
+	Name        string   `yaml:"name"`         // short, such as CN
+	DisplayName string   `yaml:"display_name"` // for people
+	Order       int      `yaml:"order"`        // the smallest comes first
+	MinLength   int      `yaml:"min_length"`   // characters of a value that is there
+	MaxLength   int      `yaml:"max_length"`
+	Required    bool     `yaml:"required"`
+	Values      []string `yaml:"values"`  // to choose from; empty: any
+	Default     string   `yaml:"default"` // where none is given
+}
+
+// IssuerConfig is an identity provider that is not ours.
+type IssuerConfig struct {
+	Name        string `yaml:"name"`
+	DisplayName string `yaml:"display_name"`
+	Description string `yaml:"description"`
+}
+
+func defaultUsers() UsersConfig {
+	codes := contact.DefaultSettings().Codes
+	c := UsersConfig{LockDelayUnit: time.Second, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
+	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
+	return c
+}
+
+// contacts are the settings of the book of contacts.
+func (c UsersConfig) contacts() contact.Settings {
+	return contact.Settings{
+		Unique: c.UniqueContacts,
+		Codes:  contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
+	}
+}
+
+// naming is the policy of distinguished names.
+func (c UsersConfig) naming() (*user.Naming, error) {
+	components := user.DefaultComponents()
+	if len(c.Names) > 0 {
+		components = nil
+	}
+	for _, n := range c.Names {
+		components = append(components, user.Component{
+			ID: n.ID, OID: n.OID, Name: n.Name, DisplayName: n.DisplayName, Order: n.Order,
+			MinLength: n.MinLength, MaxLength: n.MaxLength, Required: n.Required, Values: n.Values, Default: n.Default,
+		})
+	}
+	return user.NewNaming(components, c.UniqueNames)
+}
+
+func (c UsersConfig) issuers() []user.Issuer {
+	var list []user.Issuer
+	for _, i := range c.Issuers {
+		list = append(list, user.Issuer{Name: i.Name, DisplayName: i.DisplayName, Description: i.Description})
+	}
+	return list
+}
+
+func (c UsersConfig) check() (faults []error) {
+	if _, err := c.naming(); err != nil {
+		faults = append(faults, fmt.Errorf("users.names: %w", err))
+	}
+	if c.LockDelayUnit < time.Second {
+		faults = append(faults, errors.New("users.lock_delay_unit: want at least 1s"))
+	}
+	seen := map[string]bool{localIssuer: true}
+	for i, p := range c.Issuers {
+		if p.Name == "" || seen[p.Name] {
+			faults = append(faults, fmt.Errorf("users.issuers[%d].name: want a name of its own, another than %s", i, localIssuer))
+		}
+		seen[p.Name] = true
+	}
+	return faults
+}
+
+// localIssuer names our own identity provider on the wire.
+const localIssuer = "realsts"
+
+// MessagesConfig says how messages reach people.
+type MessagesConfig struct {
+	// Language of messages: ru or en. Default ru.
+	Language string `yaml:"language"`
+	// What the service calls itself in messages. Default Tamga.
+	Title string `yaml:"title"`
+	// Directory with texts that take the place of the program's. Empty: none.
+	TemplatesDir string `yaml:"templates_dir"`
+	// Keep messages in the database and show them on a page instead of sending them.
+	// Default false; --dev sets it.
+	Capture bool `yaml:"capture"`
+	// Attempts at a message before it is given up, and the longest pause between two.
+	// Defaults 10, 15m.
+	Attempts     int           `yaml:"attempts"`
+	LongestPause time.Duration `yaml:"longest_pause"`
+	// How long messages that were sent or given up are listed. Default 720h.
+	Keep time.Duration `yaml:"keep"`
+	// Most messages of an hour: to one address, caused by one caller, to numbers that
+	// agree in their first six digits, and of the installation; 0 is no bound.
+	Budgets struct {
+		Email BudgetConfig `yaml:"email"` // default 20, 10000, -, 0
+		SMS   BudgetConfig `yaml:"sms"`   // default 10, 10000, 1000, 0
+	} `yaml:"budgets"`
+	Mail MailConfig `yaml:"mail"`
+	SMS  SMSConfig  `yaml:"sms"`
+	Push PushConfig `yaml:"push"`
+}
+
+// BudgetConfig bounds the messages of an hour.
+type BudgetConfig struct {
+	Recipient int `yaml:"recipient"`
+	Caller    int `yaml:"caller"`
+	Prefix    int `yaml:"prefix"`
+	Total     int `yaml:"total"`
+}
+
+func budgetConfig(b notify.Budget) BudgetConfig {
+	return BudgetConfig{Recipient: b.Recipient, Caller: b.Actor, Prefix: b.Prefix, Total: b.Total}
+}
+
+func (b BudgetConfig) budget() notify.Budget {
+	return notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
+}
+
+// MailConfig is the SMTP server that takes our mail.
+type MailConfig struct {
+	// HOST:PORT. Empty: no e-mail is sent.
+	Address string `yaml:"address"`
+	// starttls (default), tls, or none for a server on this machine.
+	Security string `yaml:"security"`
+	// Authorities (PEM) the server's certificate leads to. Empty: those of the system.
+	AuthoritiesFile string `yaml:"authorities_file"`
+	// Name and password for the server. Empty: it takes our mail without.
+	User         string `yaml:"user"`
+	PasswordFile string `yaml:"password_file"`
+	// Address and name of the sender.
+	From     string `yaml:"from"`
+	FromName string `yaml:"from_name"`
+}
+
+// SMSConfig is what takes our SMS: a message centre by SMPP 3.4, or a gateway by HTTP.
+type SMSConfig struct {
+	SMPP SMPPConfig    `yaml:"smpp"`
+	HTTP GatewayConfig `yaml:"http"`
+}
+
+// SMPPConfig is a message centre.
+type SMPPConfig struct {
+	// HOST:PORT. Empty: none.
+	Address         string `yaml:"address"`
+	TLS             bool   `yaml:"tls"`              // default false
+	AuthoritiesFile string `yaml:"authorities_file"` // with tls; empty: those of the system
+	SystemID        string `yaml:"system_id"`
+	PasswordFile    string `yaml:"password_file"` // at most 8 octets, says the protocol
+	SystemType      string `yaml:"system_type"`
+	Transmitter     bool   `yaml:"transmitter"` // bind as a transmitter alone; default false
+	From            string `yaml:"from"`        // a name of up to 11 letters, or digits
+	Unicode         bool   `yaml:"unicode"`     // send everything in UCS-2; default false
+	// Parts of messages a second. Default 0: no bound.
+	PerSecond float64 `yaml:"per_second"`
+}
+
+// GatewayConfig is a gateway that takes a message by one HTTP request. Values of
+// query, form and headers and texts in json may name {{.To}}, {{.Text}} (not in
+// headers), {{.ID}} and {{.Secret}}; each is encoded for where it stands.
+type GatewayConfig struct {
+	URL     string            `yaml:"url"`    // empty: none
+	Method  string            `yaml:"method"` // GET or POST; empty: POST with form or json
+	Query   map[string]string `yaml:"query"`
+	Form    map[string]string `yaml:"form"`
+	JSON    string            `yaml:"json"` // not beside form
+	Headers map[string]string `yaml:"headers"`
+	// User of HTTP Basic, whose password is the secret. Empty: none.
+	User       string `yaml:"user"`
+	SecretFile string `yaml:"secret_file"`
+	// Regular expression that an answer matches when the message was taken. Empty:
+	// every answer 200 to 299.
+	Success         string `yaml:"success"`
+	AuthoritiesFile string `yaml:"authorities_file"` // empty: those of the system
+}
+
+func defaultMessages() MessagesConfig {
+	d := notify.DefaultSettings()
+	c := MessagesConfig{Language: d.Language, Title: "Tamga", Attempts: d.Attempts, LongestPause: d.LongestPause, Keep: d.Keep}
+	c.Budgets.Email, c.Budgets.SMS = budgetConfig(d.Budgets[notify.Email]), budgetConfig(d.Budgets[notify.SMS])
+	c.Mail.Security = "starttls"
+	c.Push = defaultPush()
+	return c
+}
+
+// settings are those of the room that delivers.
+func (c MessagesConfig) settings() notify.Settings {
+	s := notify.DefaultSettings()
+	s.Language, s.Attempts, s.LongestPause, s.Keep = c.Language, c.Attempts, c.LongestPause, c.Keep
+	s.Budgets = map[notify.Channel]notify.Budget{notify.Email: c.Budgets.Email.budget(), notify.SMS: c.Budgets.SMS.budget()}
+	if c.Capture {
+		// Nobody far away is waited for; what a killed process left is taken up soon.
+		s.SendTime, s.Lease = time.Second, 2*time.Second
+	}
+	return s
+}
+
+func (c MessagesConfig) check() (faults []error) {
+	for _, k := range []struct {
+		ok   bool
+		text string
+	}{
+		{c.Mail.Address == "" || c.Mail.From != "", "messages.mail.from: want the address of the sender"},
+		{isOneOf(c.Mail.Security, "starttls", "tls", "none"), "messages.mail.security: want starttls, tls or none"},
+		{(c.Mail.User == "") == (c.Mail.PasswordFile == ""), "messages.mail: user and password_file go together"},
+		{c.SMS.SMPP.Address == "" || c.SMS.HTTP.URL == "", "messages.sms: want smpp or http, not both"},
+		{c.SMS.SMPP.PerSecond >= 0, "messages.sms.smpp.per_second: want 0 or more"},
+		{!c.Capture || c.Mail.Address == "" && c.SMS.SMPP.Address == "" && c.SMS.HTTP.URL == "" && !c.Push.configured(), "messages.capture: want no mail, no sms and no push beside it: captured messages are not sent"},
+	} {
+		if !k.ok {
+			faults = append(faults, errors.New(k.text))
+		}
+	}
+	return faults
+}

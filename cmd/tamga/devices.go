@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"time"
+
+	"tamga/internal/adapter/push"
+	"tamga/internal/adapter/qr"
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/notify"
+	"tamga/internal/web/deviceapi"
+	"tamga/internal/web/rest/limit"
+)
+
+// openDevices opens the room of mobile devices, after those of messages, users and
+// contacts.
+func (h *house) openDevices() error {
+	c := &h.config.Devices
+	contacts := store.Contacts{DB: h.db}
+	codes, err := contact.NewCodes(contact.CodeSettings{
+		Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend,
+	}, contacts, h.ring, time.Now, rand.Reader)
+	if err != nil {
+		return fmt.Errorf("devices.codes: %w", err)
+	}
+	h.devices, err = device.New(c.settings(h.config.publicURL(), h.config.Messages.Title), device.Deps{
+		Store: store.Devices{DB: h.db}, Vault: h.ring, Users: h.users, Contacts: contacts, Codes: codes,
+		Messages: h.messages, Methods: &later{h}, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return fmt.Errorf("devices: %w", err)
+	}
+	return nil
+}
+
+// deviceDoor is where devices come in.
+func (h *house) deviceDoor() *deviceapi.API {
+	c := &h.config.Devices
+	return deviceapi.New(h.devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
+}
+
+// DevicesGone ends what a user signed in to with devices of which none is left.
+func (l *later) DevicesGone(ctx context.Context, userID string) error {
+	return l.do(func(s *auth.Service) error { return s.ContactGone(ctx, userID, device.Method) })
+}
+
+// recipients know where notifications go: contacts, and devices once their room is
+// open, which needs the one that asks here.
+type recipients struct {
+	contacts contact.Addresses
+	h        *house
+}
+
+func (r recipients) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	if channel == notify.Push {
+		return r.h.devices.NotificationAddresses(ctx, userID, channel)
+	}
+	return r.contacts.NotificationAddresses(ctx, userID, channel)
+}
+
+// push opens the services that reach devices.
+func (h *house) push() (notify.Notifier, error) {
+	c := &h.config.Messages.Push
+	roots, err := h.roots(c.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	var routes []push.Route
+	if c.FCM.ServiceAccountFile != "" {
+		account, err := h.ownFile(c.FCM.ServiceAccountFile, "messages.push.fcm.service_account_file")
+		if err != nil {
+			return nil, err
+		}
+		s, err := push.NewFCM(push.FCMConfig{ServiceAccount: account, Endpoint: c.FCM.Endpoint, Roots: roots, Now: time.Now})
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, push.Route{OSTypes: c.FCM.OSTypes, Sender: s})
+	}
+	if c.APNs.KeyFile != "" {
+		key, err := h.ownFile(c.APNs.KeyFile, "messages.push.apns.key_file")
+		if err != nil {
+			return nil, err
+		}
+		s, err := push.NewAPNs(push.APNsConfig{
+			Key: key, KeyID: c.APNs.KeyID, TeamID: c.APNs.TeamID, Topic: c.APNs.Topic,
+			Endpoint: c.APNs.Endpoint, Roots: roots, Now: time.Now,
+		})
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, push.Route{OSTypes: c.APNs.OSTypes, Sender: s})
+	}
+	if c.Webhook.URL != "" {
+		secret, err := h.optionalSecret(c.Webhook.SecretFile, "messages.push.webhook.secret_file")
+		if err != nil {
+			return nil, err
+		}
+		s, err := push.NewWebhook(push.WebhookConfig{URL: c.Webhook.URL, Secret: secret, Roots: roots, Now: time.Now})
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, push.Route{Sender: s})
+	}
+	return push.New(push.Config{
+		Title: h.config.Messages.Title, Routes: routes,
+		Gone: func(ctx context.Context, to device.PushTarget) error { return h.devices.PushGone(ctx, to) },
+	})
+}
+
+// ownFile reads a secret of several lines, which its owner alone may read.
+func (h *house) ownFile(file, what string) ([]byte, error) {
+	file = h.config.path(file)
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+	}
+	if info.Size() > maxSecret {
+		return nil, fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, file, maxSecret)
+	}
+	return os.ReadFile(file)
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tamga/internal/judge"
+)
+
+// frontEnd is a server of --dev with HAProxy and gost-engine in front, and an
+// operator with a certificate.
+type frontEnd struct {
+	*process
+	tool   *judge.Tool
+	config string // directory of gost-tls init
+	port   string
+}
+
+// operatorKey makes a key and a certificate of the built-in authority with other
+// people's means: OpenSSL with gost-engine makes the key and the request.
+func (f *frontEnd) operatorKey(name, algorithm, set, digest string) {
+	f.t.Helper()
+	for _, args := range [][]string{
+		{"genpkey", "-algorithm", algorithm, "-pkeyopt", "paramset:" + set, "-out", name + ".key"},
+		{"req", "-new", "-" + digest, "-key", name + ".key", "-subj", "/CN=" + name, "-out", name + ".csr"},
+	} {
+		if _, err := f.tool.Run(args...); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.command("", "gost-tls", "certify", filepath.Join(f.tool.Dir, name+".csr"), "-o", filepath.Join(f.tool.Dir, name+".pem"), "--data", f.dir)
+}
+
+func startFrontEnd(t *testing.T) *frontEnd {
+	t.Helper()
+	tool := judge.OpenSSL(t)
+	judge.HAProxyProgram(t)
+	// A path of a socket is short, and that of a test's directory may not be.
+	run, err := os.MkdirTemp("", "tamga")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(run) })
+	socket := filepath.Join(run, "gost.sock")
+	f := &frontEnd{tool: tool, config: filepath.Join(t.TempDir(), "gost-tls")}
+	f.process = startDev(t, t.TempDir(), "--set", "gost_tls.socket="+socket)
+	set := []string{"--data", f.dir, "--set", "gost_tls.socket=" + socket}
+
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, f.port, _ = net.SplitHostPort(free.Addr().String())
+	free.Close()
+	f.command("", append([]string{"gost-tls", "init", "--dir", f.config, "--name", "localhost", "--listen", "127.0.0.1:" + f.port}, set...)...)
+	f.command("", append([]string{"gost-tls", "check", "--dir", f.config}, set...)...)
+	judge.HAProxy(t, filepath.Join(f.config, frontEndConfig), filepath.Join(f.config, frontEndOpenSSL), "127.0.0.1:"+f.port)
+
+	f.operatorKey("operator", "gost2012_256", "A", "md_gost12_256")
+	f.command("", "operator", "certificate", "add", f.dev.Operator.Login, filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.dir)
+	return f
+}
+
+// written is an HTTP request for one answer.
+func written(method, path, body string, headers ...string) string {
+	all := append([]string{"Host: localhost", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
+	return method + " " + path + " HTTP/1.1\r\n" + strings.Join(all, "\r\n") + "\r\n\r\n" + body
+}
+
+// talk sends a request through the front end with the key of a name.
+func (f *frontEnd) talk(say, name string, args ...string) string {
+	f.t.Helper()
+	args = append([]string{"-connect", "127.0.0.1:" + f.port, "-servername", "localhost", "-CAfile", filepath.Join(f.config, frontEndRoot), "-verify_return_error"}, args...)
+	if name != "" {
+		args = append(args, "-cert", name+".pem", "-key", name+".key")
+	}
+	return f.tool.Talk(say, args...)
+}
+
+func (f *frontEnd) expect(name, want, got string) {
+	f.t.Helper()
+	if !strings.Contains(got, want) {
+		f.t.Errorf("%s: no %q in\n%s", name, want, got)
+	}
+}
+
+// TestGOSTTLS runs the real thing: HAProxy with gost-engine in front, an OpenSSL and
+// a GnuTLS client.
+func TestGOSTTLS(t *testing.T) {
+	f := startFrontEnd(t)
+	policy := written("GET", "/STS/ums/policy", "")
+	for suite := range strings.SplitSeq(gostCiphers, ":") {
+		f.expect(suite, "HTTP/1.1 200 OK", f.talk(policy, "operator", "-tls1_2", "-cipher", suite))
+	}
+	f.expect("no suite chosen", `"AvaliableIdentifierTypes"`, f.talk(policy, "operator"))
+
+	t.Run("GnuTLS", func(t *testing.T) {
+		pem := func(name string) string { return filepath.Join(f.tool.Dir, name) }
+		out := judge.TalkGnuTLS(t, f.tool.Dir, policy, "--priority", "NONE:+VERS-TLS1.2:+GOST:+COMP-NULL", "--x509cafile", filepath.Join(f.config, frontEndRoot),
+			"--x509certfile", pem("operator.pem"), "--x509keyfile", pem("operator.key"), "-p", f.port, "localhost")
+		f.expect("GnuTLS", "HTTP/1.1 200 OK", out)
+	})
+
+	t.Run("code", func(t *testing.T) {
+		out := f.talk(written("GET", "/STS/oauth/authorize/certificate?client_id="+f.dev.ClientID+
+			"&response_type=code&scope=dss&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&resource="+f.dev.Resource, ""), "operator", "-tls1_2")
+		_, rest, found := strings.Cut(out, "Location: urn:ietf:wg:oauth:2.0:oob:auto?code=")
+		if !found {
+			t.Fatalf("no code in\n%s", out)
+		}
+		code, _, _ := strings.Cut(rest, "\r\n")
+		if strings.Trim(code, "0123456789abcdef") != "" {
+			t.Errorf("a client that lower-cases or cuts it spoils the code %q", code)
+		}
+		exchange := func() (int, []byte) {
+			response, err := http.Post(f.dev.TokenURL, "application/x-www-form-urlencoded", strings.NewReader(
+				"grant_type=authorization_code&code="+code+"&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&client_id="+f.dev.ClientID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return readAll(t, response)
+		}
+		status, body := exchange()
+		var token struct {
+			AccessToken string `json:"access_token"`
+		}
+		if err := json.Unmarshal(body, &token); err != nil || status != 200 {
+			t.Fatalf("the code is exchanged for %d %s", status, body)
+		}
+		if status, body := f.do(t.Context(), "GET", f.dev.IDPURL+"/ums/policy", token.AccessToken, nil); status != 200 {
+			t.Errorf("the token opens user management with %d %s", status, body)
+		}
+		if status, body := exchange(); status != 400 || !bytes.Contains(body, []byte("invalid_grant")) {
+			t.Errorf("the code a second time is answered %d %s", status, body)
+		}
+	})
+
+	t.Run("refused", func(t *testing.T) {
+		f.operatorKey("stranger", "gost2012_512", "A", "md_gost12_512")
+		f.expect("a certificate that is nobody's", "HTTP/1.1 401", f.talk(policy, "stranger", "-tls1_2"))
+		for _, args := range [][]string{
+			{"genpkey", "-algorithm", "gost2012_256", "-pkeyopt", "paramset:A", "-out", "forged.key"},
+			{"req", "-x509", "-new", "-md_gost12_256", "-key", "forged.key", "-subj", "/CN=operator", "-out", "forged.pem"},
+		} {
+			if _, err := f.tool.Run(args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.expect("a certificate of another authority", "alert", f.talk(policy, "forged", "-tls1_2"))
+		f.expect("no certificate", "alert", f.talk(policy, "", "-tls1_2"))
+		f.expect("a foreign Host", "HTTP/1.1 421", f.talk(strings.Replace(policy, "Host: localhost", "Host: evil.example", 1), "operator", "-tls1_2"))
+
+		block, _ := pem.Decode(f.tool.Read("operator.pem"))
+		value := base64.StdEncoding.EncodeToString(block.Bytes)
+		for _, name := range []string{"Client-Cert", "client-cert", "CLIENT-CERT", "Client-Cert-Chain", "client_cert", "Client_Cert_Chain"} {
+			forged := written("GET", "/STS/ums/policy", "", name+": :"+value+":")
+			f.expect("a forged "+name+" with a certificate of one's own", "HTTP/1.1 200", f.talk(forged, "operator", "-tls1_2"))
+			f.expect("a forged "+name+" with a stranger's certificate", "HTTP/1.1 401", f.talk(forged, "stranger", "-tls1_2"))
+		}
+		out := f.talk(written("GET", "/STS/ums/policy", "", "X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "X-Forwarded-Host: evil.example"), "operator", "-tls1_2")
+		f.expect("forged forwarding headers", "HTTP/1.1 200", out)
+	})
+
+	t.Run("revoked", func(t *testing.T) {
+		f.command("", "gost-tls", "revoke", filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.dir)
+		f.expect("a revoked certificate", "HTTP/1.1 401", f.talk(policy, "operator", "-tls1_2"))
+	})
+
+	var log bytes.Buffer
+	if err := run(t.Context(), []string{"audit", "--data", f.dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), `"method":"certificate","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
+		t.Errorf("the journal does not know where the calls came from:\n%s", log.String())
+	}
+}
+
+// Class 12: paths that mean one thing to the proxy and another to us.
+func TestPathTricksThroughTheFrontEnd(t *testing.T) {
+	f := startFrontEnd(t)
+	id := f.dev.User.ID
+	for _, path := range []string{
+		"/STS/ums/user/" + id + "/emails/a%2Fb%40example.ru/confirm",
+		"/STS/ums/user/" + id + "/emails/..%2F..%2F" + id + "/confirm",
+		"/STS/ums/user/" + id + "/emails/%252e%252e%252f/confirm",
+		"/STS/ums/user/" + id + "/phones/7916%00/confirm",
+		"/STS/ums/user/" + id + "/phones/%c0%ae%c0%ae%c0%af/confirm",
+		"/STS/ums/user/" + id + "/phones/%ff%fe/confirm",
+		"/STS/ums/user/" + id + "/phones/../lockout?lock=true",
+		"/STS/ums/user/" + id + "/phones/%2e%2e/lockout?lock=true",
+		"/STS//ums//user/" + id + "/lockout?lock=true",
+		"/STS/ums/user/%2e%2e/users",
+		"//evil.example/STS/ums/user/" + id + "/lockout?lock=true",
+	} {
+		out := f.talk(written("POST", path, ""), "operator", "-tls1_2")
+		// A redirect to the address without doubled slashes does nothing by itself.
+		redirected := strings.Contains(path, "//") && strings.Contains(out, "HTTP/1.1 307")
+		if !strings.Contains(out, "HTTP/1.1 400") && !strings.Contains(out, "HTTP/1.1 404") && !redirected {
+			t.Errorf("%s is answered\n%.300s", path, out[max(0, strings.Index(out, "HTTP/1.1")):])
+		}
+	}
+	if status, body := f.do(t.Context(), "GET", f.dev.IDPURL+"/ums/user/"+id, f.tokenOf(f.dev.Operator.Login, f.dev.Operator.Password), nil); status != 200 || !bytes.Contains(body, []byte(`"AccountLocked":false`)) {
+		t.Errorf("after the tricks the user is %d %s", status, body)
+	}
+}
+
+// TestGOSTTLSCheck: each known trap is found in the file.
+func TestGOSTTLSCheck(t *testing.T) {
+	p := startDev(t, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "front")
+	socket := filepath.Join(t.TempDir(), "gost.sock")
+	set := []string{"--data", p.dir, "--set", "gost_tls.socket=" + socket}
+	p.command("", append([]string{"gost-tls", "init", "--dir", dir, "--name", "localhost", "--listen", ":4430"}, set...)...)
+	file := filepath.Join(dir, frontEndConfig)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := parseProxy(string(good)).wrong(socket); len(found) != 0 {
+		t.Errorf("what init wrote is wrong: %q", found)
+	}
+	for _, c := range []struct{ name, old, new, says string }{
+		{"mixed port", "ssl-max-ver TLSv1.2", "ssl-max-ver TLSv1.3", "TLS 1.2 alone"},
+		{"no upper version", "ssl-max-ver TLSv1.2", "", "TLS 1.2 alone"},
+		{"a second certificate", "ca-file", "crt /etc/ecdsa.pem ca-file", "mixed port"},
+		{"other suites", "ciphers GOST2012", "ciphers ECDHE-ECDSA-AES128-GCM-SHA256:GOST2012", "GOST suites alone"},
+		{"a certificate is a choice", "verify required", "verify optional", "demands a certificate"},
+		{"tickets", "no-tls-tickets", "", "session tickets"},
+		{"session cache", "tune.ssl.cachesize 0", "tune.ssl.cachesize 20000", "session cache"},
+		{"one exact name", "del-header x-tamga-tls- -m beg", "del-header x-tamga-tls-", "forge x-tamga-tls-"},
+		{"forged certificates pass", "http-request del-header client-cert -m beg\n", "", "forge client-cert"},
+		{"with an underscore", "http-request del-header client_cert -m beg\n", "", "forge client_cert"},
+		{"removed at times", "del-header client-cert -m beg", "del-header client-cert -m beg if { src 127.0.0.1 }", "forge client-cert"},
+		{"every Host", "http-request deny deny_status 421", "http-request deny deny_status 403", "foreign Host"},
+		{"a common name is no identity", ":%[ssl_c_der,base64]:", "%[ssl_c_s_dn(cn)]", "forwarded"},
+		{"secrets in the log", "  log-format", "  option httplog\n  log-format", "queries"},
+		{"another socket", "unix@" + socket, "127.0.0.1:8080", "service's socket"},
+		{"a plain port", "  bind ", "  bind :8000\n  bind ", "speaks TLS"},
+	} {
+		changed := strings.Replace(string(good), c.old, c.new, 1)
+		if changed == string(good) {
+			t.Errorf("%s: the file has no %q", c.name, c.old)
+		}
+		if found := strings.Join(parseProxy(changed).wrong(socket), "\n"); !strings.Contains(found, c.says) {
+			t.Errorf("%s: found %q, want %q", c.name, found, c.says)
+		}
+	}
+	// The order counts: what is removed after it was set is gone.
+	line := "  http-request del-header client-cert -m beg\n"
+	late := strings.Replace(string(good), line, "", 1) + "\nfrontend more\n" + line
+	if found := strings.Join(parseProxy(late).wrong(socket), "\n"); !strings.Contains(found, "forge client-cert") {
+		t.Errorf("a late removal: found %q", found)
+	}
+
+	bundle := filepath.Join(dir, frontEndServer)
+	for _, c := range []struct {
+		name, says string
+		spoil      func() error
+	}{
+		{"a readable key", "chmod 600", func() error { return os.Chmod(bundle, 0o644) }},
+		{"another key", "want a certificate and its key", func() error { return os.WriteFile(bundle, []byte("x"), 0o600) }},
+		{"no engine", "gost-engine is not installed", func() error {
+			return os.WriteFile(filepath.Join(dir, frontEndOpenSSL), []byte("dynamic_path = /nowhere/gost.so\nactivate = 1\n"), 0o644)
+		}},
+	} {
+		if err := c.spoil(); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err := run(t.Context(), append([]string{"gost-tls", "check", "--dir", dir}, set...), strings.NewReader(""), &out, &out)
+		if err == nil || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: %v\n%s", c.name, err, out.String())
+		}
+		os.Chmod(bundle, 0o600)
+	}
+	err = run(t.Context(), append([]string{"gost-tls", "init", "--dir", dir}, set...), strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("init over what is there: %v", err)
+	}
+}
+
+// wrong lists what is wrong in the lines.
+func (p *proxyConfig) wrong(socket string) (found []string) {
+	for _, k := range p.check(socket) {
+		if k.Wrong != "" {
+			found = append(found, k.Trap)
+		}
+	}
+	return found
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// mailServer is a mail server on loopback whose mind a test changes.
+type mailServer struct {
+	address string
+	mail    chan string // what was taken
+	refused chan string // recipients that were not
+
+	mu     sync.Mutex
+	refuse error
+}
+
+func (m *mailServer) setRefuse(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = err
+}
+
+func startMailServer(t *testing.T) *mailServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mailServer{address: listener.Addr().String(), mail: make(chan string, 100), refused: make(chan string, 100)}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &mailSession{m}, nil }))
+	server.Domain, server.ErrorLog = "mx.example", log.New(io.Discard, "", 0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		server.Close()
+		<-done
+	})
+	return m
+}
+
+type mailSession struct{ server *mailServer }
+
+func (s *mailSession) Mail(string, *smtp.MailOptions) error { return nil }
+func (s *mailSession) Reset()                               {}
+func (s *mailSession) Logout() error                        { return nil }
+
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if s.server.refuse != nil {
+		s.server.refused <- to
+	}
+	return s.server.refuse
+}
+
+func (s *mailSession) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err == nil {
+		s.server.mail <- string(text)
+	}
+	return err
+}
+
+// next waits for a value that is about to come.
+func next(t *testing.T, values <-chan string, what string) string {
+	t.Helper()
+	select {
+	case v := <-values:
+		return v
+	case <-time.After(time.Minute):
+		t.Fatalf("%s did not come in a minute", what)
+		return ""
+	}
+}
+
+// A message that the mail server refuses is given up and listed with the reason; an
+// administrator has it sent again, and the code in it works.
+func TestMessageCommands(t *testing.T) {
+	server := startMailServer(t)
+	server.setRefuse(&smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"})
+	w := startUMS(t, "--set", "messages.capture=false", "--set", "messages.mail.address="+server.address,
+		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.ru", "--set", "messages.language=en")
+	id, _, _, email := w.register()
+	path := "/ums/user/" + id + "/emails/" + email
+	w.ok(ours, "POST", path+"/requireconfirm", "{}")
+	next(t, server.refused, "the attempt")
+	list := func(more ...string) (list []messageJSON) {
+		t.Helper()
+		text := w.command("", append([]string{"message", "list", "--json", "--data", w.dir}, more...)...)
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return list
+	}
+	var m messageJSON
+	for begun := time.Now(); m.State != "dead"; { // the outcome is written after the answer of the server
+		if got := list(); len(got) == 1 {
+			m = got[0]
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("the message is not given up: %+v", m)
+		}
+	}
+	if m.Channel != "Email" || m.To != email || m.Subject != "contact-code" || m.UserID != id || m.Attempts != 1 || !strings.Contains(m.Error, "550 5.1.1") || m.DoneAt == nil {
+		t.Errorf("%+v", m)
+	}
+	if got := list("--state", "sent"); len(got) != 0 {
+		t.Errorf("sent: %+v", got)
+	}
+	if text := w.command("", "message", "list", "--data", w.dir); !strings.Contains(text, m.ID) || !strings.Contains(text, "dead") {
+		t.Errorf("for people:\n%s", text)
+	}
+	server.setRefuse(nil)
+	w.command("", "message", "resend", m.ID, "--data", w.dir)
+	mail := next(t, server.mail, "the mail")
+	code := regexp.MustCompile(`confirmation code: (\d{6})`).FindStringSubmatch(mail)
+	if code == nil {
+		t.Fatalf("no code in\n%s", mail)
+	}
+	var c contactJSON
+	w.ok(ours, "POST", path+"/submitconfirm", fmt.Sprintf("%q", code[1])).into(t, &c)
+	if !c.Confirmed {
+		t.Errorf("%+v", c)
+	}
+	again := runProgram(t.Context(), "", "message", "resend", m.ID, "--data", w.dir)
+	if again.failure == nil || !strings.Contains(again.failure.Error(), "delivered") {
+		t.Errorf("resent what was delivered: %v", again.failure)
+	}
+}
+
+// Messages outlive the process that ordered them, and the Host a client names is in
+// none of them.
+func TestMessagesSurviveKill(t *testing.T) {
+	server := startMailServer(t)
+	server.setRefuse(&smtp.SMTPError{Code: 451, Message: "later"})
+	settings := []string{"--set", "messages.capture=false", "--set", "messages.mail.address=" + server.address,
+		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.ru"}
+	w := startUMS(t, settings...)
+	const messages = 5
+	for range messages {
+		id, _, _, email := w.register()
+		a := w.ask(ours, "POST", "/ums/user/"+id+"/emails/"+email+"/requireconfirm", "{}",
+			"Host", "evil.example", "X-Forwarded-Host", "evil.example", "Forwarded", "host=evil.example")
+		if a.status != 200 {
+			t.Fatal(a)
+		}
+	}
+	next(t, server.refused, "an attempt")
+	w.kill()
+	server.setRefuse(nil)
+	startDev(t, w.dir, settings...)
+	seen := map[string]bool{}
+	for len(seen) < messages {
+		mail := next(t, server.mail, "a mail")
+		if strings.Contains(mail, "evil") {
+			t.Errorf("a client names the host in\n%s", mail)
+		}
+		seen[regexp.MustCompile(`(?m)^To: .*$`).FindString(mail)] = true
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"time"
+
+	"tamga/internal/domain/authority"
+	"tamga/pki/x509gost"
+)
+
+// operatorAuthorities reads the authorities of the configuration whose
+// certificates of operators count.
+func (h *house) operatorAuthorities() ([]*x509gost.Certificate, error) {
+	file := h.config.OperatorCertificates.AuthoritiesFile
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(h.config.path(file))
+	if err != nil {
+		return nil, fmt.Errorf("operator_certificates.authorities_file: %w", err)
+	}
+	list, err := x509gost.ParseCertificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("operator_certificates.authorities_file: %w", err)
+	}
+	for _, c := range list {
+		if !c.IsCA {
+			return nil, fmt.Errorf("operator_certificates.authorities_file: %s is no authority's certificate", c.Subject)
+		}
+	}
+	return list, nil
+}
+
+// peers opens the judge of operators' certificates.
+func (h *house) peers() (*authority.Peers, error) {
+	list, err := h.operatorAuthorities()
+	if err != nil {
+		return nil, err
+	}
+	p := &authority.Peers{Now: time.Now}
+	for _, c := range list {
+		if c.IsSelfIssued() {
+			p.Roots = append(p.Roots, c)
+		} else {
+			p.Intermediates = append(p.Intermediates, c)
+		}
+	}
+	if h.config.OperatorCertificates.BuiltIn {
+		p.Own = h.authority
+	}
+	if files := h.config.OperatorCertificates.RevocationFiles; len(files) > 0 {
+		// Read at each judgement: what renews a list replaces its file, and it counts
+		// from then on.
+		p.Lists = func(context.Context) ([]*x509gost.RevocationList, error) {
+			var lists []*x509gost.RevocationList
+			for _, file := range files {
+				l, err := readRevocationLists(h.config.path(file))
+				if err != nil {
+					return nil, fmt.Errorf("operator_certificates.revocation_files: %w", err)
+				}
+				lists = append(lists, l...)
+			}
+			return lists, nil
+		}
+		// A file that is broken is found out now, not by the first operator.
+		if _, err := p.Lists(context.Background()); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// clientTLS is the configuration of Go's own TLS: with client certificates it
+// asks for one and takes none on trust, since a handshake proves the key alone and
+// the certificate is judged at each request.
+func (h *house) clientTLS(ctx context.Context) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if !h.config.TLS.ClientCertificates {
+		return c, nil
+	}
+	c.ClientAuth = tls.RequestClientCert
+	list, err := h.operatorAuthorities()
+	if err != nil {
+		return nil, err
+	}
+	if h.config.OperatorCertificates.BuiltIn {
+		for _, certificates := range []func(context.Context) ([]*x509gost.Certificate, error){h.authority.Roots, h.authority.Issuing} {
+			own, err := certificates(ctx)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, own...)
+		}
+	}
+	// A hint for clients that have several certificates.
+	c.ClientCAs = x509.NewCertPool()
+	for _, a := range list {
+		if x, err := x509.ParseCertificate(a.Raw); err == nil {
+			c.ClientCAs.AddCert(x)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tamga/internal/adapter/capture"
+	"tamga/internal/adapter/mail"
+	printing "tamga/internal/adapter/print"
+	"tamga/internal/adapter/sms"
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
+	webconsole "tamga/internal/web/console"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/umsapi"
+)
+
+// openPeople puts together the rooms that know people: their messages, contacts and
+// records. They need the room that proves identities, which needs them and a
+// database with tables; later stands for it until then.
+func (h *house) openPeople() error {
+	h.delivered = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tamga_messages_total", Help: "Attempts at messages, by channel and outcome (sent, retried, dead, expired).",
+	}, []string{"channel", "outcome"})
+	var own fs.FS
+	if dir := h.config.Messages.TemplatesDir; dir != "" {
+		own = os.DirFS(h.config.path(dir))
+	}
+	templates, err := notify.NewTemplates(h.config.Messages.Title, own)
+	if err != nil {
+		return fmt.Errorf("messages.templates_dir: %w", err)
+	}
+	if h.printer, err = printing.New(h.config.Messages.Language, h.config.Messages.Title, own); err != nil {
+		return fmt.Errorf("messages.templates_dir: %w", err)
+	}
+	notifiers, err := h.notifiers()
+	if err != nil {
+		return err
+	}
+	h.messages, err = notify.New(h.config.Messages.settings(), notify.Deps{
+		Store: store.Outbox{DB: h.db}, Vault: h.ring, Templates: templates, Notifiers: notifiers,
+		Preferences: notify.StandardDefaults(), Recipients: recipients{contact.Addresses{Store: store.Contacts{DB: h.db}}, h},
+		Now: time.Now, Rand: rand.Reader,
+		Delivered: func(channel notify.Channel, outcome string) {
+			h.delivered.WithLabelValues(string(channel), outcome).Inc()
+		},
+		Failed: func(err error) { h.log.Error("delivering messages", "error", err) },
+	})
+	if err != nil {
+		return err
+	}
+	naming, err := h.config.Users.naming()
+	if err != nil {
+		return err
+	}
+	identity := &later{h}
+	h.users = &user.Service{
+		Store: store.Users{DB: h.db}, Sessions: identity, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		LocalIssuer: localIssuer, Issuers: h.config.Users.issuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
+	}
+	h.contacts, err = contact.New(h.config.Users.contacts(), contact.Deps{
+		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: identity, Notices: h.messages, Vault: h.ring,
+		Now: time.Now, Rand: rand.Reader,
+	})
+	h.users.Contacts = h.contacts
+	if err != nil {
+		return err
+	}
+	return h.openDevices()
+}
+
+// later is the room auth for rooms that are opened before it.
+type later struct{ h *house }
+
+var errNoIdentity = errors.New("the room that proves identities is not open yet")
+
+func (l *later) EndAll(ctx context.Context, userID string) error {
+	return l.do(func(s *auth.Service) error { return s.EndAll(ctx, userID) })
+}
+
+func (l *later) Forgive(ctx context.Context, userID string) error {
+	return l.do(func(s *auth.Service) error { return s.Forgive(ctx, userID) })
+}
+
+func (l *later) ContactGone(ctx context.Context, userID, method string) error {
+	return l.do(func(s *auth.Service) error { return s.ContactGone(ctx, userID, method) })
+}
+
+func (l *later) MethodUsesContact(ctx context.Context, userID, method string) (uses bool, err error) {
+	err = l.do(func(s *auth.Service) error { uses, err = s.MethodUsesContact(ctx, userID, method); return err })
+	return uses, err
+}
+
+func (l *later) do(what func(s *auth.Service) error) error {
+	if l.h.identity == nil {
+		return errNoIdentity
+	}
+	return what(l.h.identity)
+}
+
+// notifiers opens what the configuration names: one a channel, in the order clients
+// are told of them.
+func (h *house) notifiers() ([]notify.Notifier, error) {
+	c := &h.config.Messages
+	if c.Capture {
+		h.captured = capture.New(store.Captured{DB: h.db}, h.ring)
+		return h.captured.Notifiers(), nil
+	}
+	var list []notify.Notifier
+	if c.Mail.Address != "" {
+		n, err := h.mail()
+		if err != nil {
+			return nil, fmt.Errorf("messages.mail: %w", err)
+		}
+		list = append(list, n)
+	}
+	if c.SMS.SMPP.Address != "" {
+		n, err := h.smpp()
+		if err != nil {
+			return nil, fmt.Errorf("messages.sms.smpp: %w", err)
+		}
+		list = append(list, n)
+	}
+	if c.SMS.HTTP.URL != "" {
+		n, err := h.gateway()
+		if err != nil {
+			return nil, fmt.Errorf("messages.sms.http: %w", err)
+		}
+		list = append(list, n)
+	}
+	if c.Push.configured() {
+		n, err := h.push()
+		if err != nil {
+			return nil, fmt.Errorf("messages.push: %w", err)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func (h *house) mail() (notify.Notifier, error) {
+	c := h.config.Messages.Mail
+	roots, err := h.roots(c.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	password, err := h.optionalSecret(c.PasswordFile, "messages.mail.password_file")
+	if err != nil {
+		return nil, err
+	}
+	return mail.New(mail.Config{
+		Address: c.Address, Security: mail.Security(c.Security), Roots: roots, User: c.User, Password: password,
+		From: c.From, FromName: c.FromName,
+	})
+}
+
+func (h *house) smpp() (notify.Notifier, error) {
+	c := h.config.Messages.SMS.SMPP
+	roots, err := h.roots(c.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	password, err := h.optionalSecret(c.PasswordFile, "messages.sms.smpp.password_file")
+	if err != nil {
+		return nil, err
+	}
+	return sms.NewSMPP(sms.SMPPConfig{
+		Address: c.Address, TLS: c.TLS, Roots: roots, SystemID: c.SystemID, Password: password, SystemType: c.SystemType,
+		Transmitter: c.Transmitter, From: c.From, Unicode: c.Unicode, PerSecond: c.PerSecond,
+	})
+}
+
+func (h *house) gateway() (notify.Notifier, error) {
+	c := h.config.Messages.SMS.HTTP
+	roots, err := h.roots(c.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := h.optionalSecret(c.SecretFile, "messages.sms.http.secret_file")
+	if err != nil {
+		return nil, err
+	}
+	return sms.NewGateway(sms.GatewayConfig{
+		URL: c.URL, Method: c.Method, Query: c.Query, Form: c.Form, JSON: c.JSON, Headers: c.Headers,
+		User: c.User, Secret: secret, Success: c.Success, Roots: roots,
+	})
+}
+
+// roots reads authorities that a server's certificate leads to; nil are those of the
+// system.
+func (h *house) roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(h.config.path(file))
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: want certificates as PEM", file)
+	}
+	return pool, nil
+}
+
+// optionalSecret reads a secret that may not be configured.
+func (h *house) optionalSecret(file, what string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	return ownSecret(h.config.path(file), what)
+}
+
+// ums is the surface of user management.
+func (h *house) ums() *umsapi.API {
+	return umsapi.New(h.users, h.contacts, h.identity, localIssuer)
+}
+
+// umsGate is the gate of user management: what of the common one is not about
+// documents, and certificates of operators besides.
+func (h *house) umsGate(common *rest.Gate, peers *authority.Peers) *rest.Gate {
+	gate := *common
+	gate.Document = nil
+	gate.Permit = h.ums().Permit
+	gate.IdentifyPeer = func(ctx context.Context, certificates [][]byte) (audit.Principal, error) {
+		if err := peers.Judge(ctx, certificates); err != nil {
+			return audit.Principal{}, fault.New(fault.Unauthorized, "the client certificate is not accepted").With(err)
+		}
+		return h.identity.AuthenticateCertificate(ctx, certificates[0])
+	}
+	return &gate
+}
+
+// capturedMessages are all messages ordered so far, for the page that shows them.
+func (h *house) capturedMessages(ctx context.Context) ([]webconsole.Message, error) {
+	if err := h.messages.Flush(ctx); err != nil {
+		return nil, err
+	}
+	have, err := h.captured.List(ctx)
+	list := make([]webconsole.Message, len(have))
+	for i, m := range have {
+		list[i] = webconsole.Message{ID: m.ID, At: m.At, Channel: string(m.Channel), To: m.To, Subject: m.Subject, Text: m.Text}
+	}
+	return list, err
+}

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/device"
+	devmsg "tamga/internal/domain/device/message"
+	"tamga/internal/judge"
+)
+
+// phone runs a command of a device and returns what it printed and said.
+func runPhone(t testing.TB, file string, args ...string) (string, error) {
+	t.Helper()
+	var out, said bytes.Buffer
+	err := run(t.Context(), append(append([]string{"phone"}, args...), "--file", file), strings.NewReader(""), &out, &said)
+	return out.String() + said.String(), err
+}
+
+var eightDigits = regexp.MustCompile(`\b[0-9]{8}\b`)
+
+// activationCode is the newest activation code sent to an address.
+func (w *umsWorld) activationCode(to string) string {
+	w.t.Helper()
+	list := w.captured()
+	for i := len(list) - 1; i >= 0; i-- {
+		if code := eightDigits.FindString(list[i].Text); list[i].To == to && code != "" {
+			return code
+		}
+	}
+	w.t.Fatalf("no activation code for %s among %d messages", to, len(list))
+	return ""
+}
+
+// kinit begins an initialization and keeps its picture in a file.
+func (w *umsWorld) kinit(id, body string) (file, text, kid string) {
+	w.t.Helper()
+	var made struct {
+		KeyInfo    struct{ Kid string }
+		QrCode     []byte
+		QRCodeData string
+	}
+	w.ok(ours, "POST", "/ums/user/"+id+"/mydss/init", body).into(w.t, &made)
+	file = filepath.Join(w.t.TempDir(), "kinit.gif")
+	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return file, made.QRCodeData, made.KeyInfo.Kid
+}
+
+// verification gets a verification code and keeps its picture in a file.
+func (w *umsWorld) verification(id, kid string) (file, text string) {
+	w.t.Helper()
+	var made struct {
+		QrCode     []byte
+		QrCodeData string
+		Data       devmsg.Verification
+	}
+	w.ok(ours, "POST", "/ums/user/"+id+"/mydss/verify/get", `{"Kid":"`+kid+`"}`).into(w.t, &made)
+	if parsed, err := devmsg.ParseQR(made.QrCodeData); err != nil || parsed != made.Data {
+		w.t.Errorf("the text of the code is %s, its data %v: %v", made.QrCodeData, made.Data, err)
+	}
+	file = filepath.Join(w.t.TempDir(), "verification.gif")
+	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return file, made.QrCodeData
+}
+
+// TestPhone takes devices through everything from outside: an operator over HTTP, and
+// the command-line device with pictures of QR codes.
+func TestPhone(t *testing.T) {
+	zbar := judge.ZBar(t)
+	onBothEngines(t, func(t *testing.T, w *umsWorld) {
+		if w.dev.MobileSystem != defaultSystemID {
+			t.Errorf("dev.json has the mobile system %q", w.dev.MobileSystem)
+		}
+		for _, suite := range []string{"gost2012-256", "ecdsa-p256"} {
+			w.walk(t, suite, func(t *testing.T) {
+				id, login, phone, _ := w.register()
+				user := "/ums/user/" + id
+				w.ok(ours, "POST", user+"/phones/"+phone+"/confirm", "")
+				w.ok(ours, "POST", user+"/authmethod/mydss?level=0", `{"Kid":"1"}`)
+				picture, text, kid := w.kinit(id, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.dev.MobileSystem))
+				gif, err := os.ReadFile(picture)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := zbar.Read(gif, "gif"); got != text {
+					t.Errorf("zbarimg reads %s, want %s", got, text)
+				}
+				file := filepath.Join(t.TempDir(), "phone.json")
+				if out, err := runPhone(t, file, "register", "--qr", picture, "--code", "00000000", "--suite", suite); err == nil || !strings.Contains(err.Error(), "invalid_confirmation_code") {
+					t.Errorf("a wrong code: %s, %v", out, err)
+				}
+				out, err := runPhone(t, file, "register", "--qr", picture, "--code", w.activationCode(phone), "--suite", suite, "--name", "Телефон Петрова")
+				if err != nil || !strings.Contains(out, "device: "+kid+"\nstate: NotVerified\nuser: "+id+"\n") {
+					t.Fatalf("registered: %s, %v", out, err)
+				}
+				verification, text := w.verification(id, kid)
+				if gif, err = os.ReadFile(verification); err != nil {
+					t.Fatal(err)
+				}
+				if got := zbar.Read(gif, "gif"); got != text {
+					t.Errorf("zbarimg reads %s, want %s", got, text)
+				}
+				if _, err := runPhone(t, file, "register", "--qr", verification, "--code", "1"); err == nil {
+					t.Error("registered with a verification code")
+				}
+				if out, err := runPhone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active\n") {
+					t.Fatalf("verified: %s, %v", out, err)
+				}
+				if out, err := runPhone(t, file, "verify", "--qr", verification); err == nil {
+					t.Errorf("verified again: %s", out)
+				}
+				if out, err := runPhone(t, file, "push", "--address", "token of "+kid, "--os-type", "2", "--json"); err != nil || !strings.Contains(out, `"push_listed":true`) {
+					t.Errorf("push: %s, %v", out, err)
+				}
+				var pushes []struct{ Kid, DeviceName, State, Contact string }
+				w.ok(ours, "GET", user+"/pushaddress/true", "").into(t, &pushes)
+				if len(pushes) != 1 || pushes[0].Kid != kid || pushes[0].DeviceName != "Телефон Петрова" || pushes[0].State != "Active" ||
+					pushes[0].Contact != `{"Address":"token of `+kid+`","OsType":2,"SystemId":"`+defaultSystemID+`"}` {
+					t.Errorf("the push addresses are %+v", pushes)
+				}
+				poll := func() string {
+					t.Helper()
+					out, err := runPhone(t, file, "poll", "--json")
+					if err != nil {
+						return err.Error()
+					}
+					var a devmsg.Answer
+					if err := json.Unmarshal([]byte(out), &a); err != nil {
+						t.Fatal(err)
+					}
+					return a.State
+				}
+				if got := poll(); got != device.Active {
+					t.Errorf("poll: %s", got)
+				}
+				if out, err := runPhone(t, file, "show"); err != nil || !strings.Contains(out, "key: "+suite) || strings.Contains(out, `"key"`) {
+					t.Errorf("show: %s, %v", out, err)
+				}
+				var info struct {
+					Keys []struct{ Kid, State, UserName string }
+				}
+				w.ok(ours, "GET", user+"/mydss", "").into(t, &info)
+				if len(info.Keys) != 1 || info.Keys[0].State != "Active" || info.Keys[0].UserName != login {
+					t.Errorf("the operator sees %+v", info)
+				}
+				w.ok(ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
+				if got := poll(); !strings.Contains(got, "403 access_denied") {
+					t.Errorf("a blocked device: %s", got)
+				}
+				w.ok(ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":false}`)
+				w.ok(ours, "POST", user+"/lockout?lock=True", "")
+				if got := poll(); !strings.Contains(got, "403 access_denied") {
+					t.Errorf("of a locked user: %s", got)
+				}
+				w.ok(ours, "POST", user+"/lockout?lock=False", "")
+				if got := poll(); got != device.Active {
+					t.Errorf("of an unlocked user: %s", got)
+				}
+				if out, err := runPhone(t, file, "leave"); err != nil {
+					t.Errorf("leave: %s, %v", out, err)
+				}
+				if _, err := os.Stat(file); err == nil {
+					t.Error("the file of the device is there still")
+				}
+				w.ok(ours, "GET", user+"/mydss", "").into(t, &info)
+				if len(info.Keys) != 0 {
+					t.Errorf("after it left the operator sees %+v", info)
+				}
+			})
+		}
+		w.walk(t, "anonymous", func(t *testing.T) {
+			id, _, _, _ := w.register()
+			file := filepath.Join(t.TempDir(), "phone.json")
+			out, err := runPhone(t, file, "register", "--service", w.dev.DevicesURL)
+			if err != nil || !strings.Contains(out, "Tell the operator the number") {
+				t.Fatalf("registered: %s, %v", out, err)
+			}
+			var facts phoneFacts
+			if out, err = runPhone(t, file, "show", "--json"); err == nil {
+				err = json.Unmarshal([]byte(out), &facts)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ok(ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
+			verification, _ := w.verification(id, facts.Kid)
+			if out, err := runPhone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active") || !strings.Contains(out, "user: "+id) {
+				t.Errorf("verified: %s, %v", out, err)
+			}
+			w.ok(ours, "DELETE", "/ums/user/"+id, "")
+			if out, err := runPhone(t, file, "poll"); err == nil || !strings.Contains(err.Error(), "401") {
+				t.Errorf("of a deleted user: %s, %v", out, err)
+			}
+			if _, err := runPhone(t, file, "leave"); err == nil {
+				t.Error("a device that nobody knows left")
+			}
+			if _, err := runPhone(t, file, "leave", "--forget"); err != nil {
+				t.Error(err)
+			}
+		})
+		w.walk(t, "QR code by e-mail", func(t *testing.T) {
+			id, _, _, email := w.register()
+			user := "/ums/user/" + id
+			w.ok(ours, "POST", user+"/emails/"+email+"/confirm", "")
+			_, _, kid := w.kinit(id, `{"Email":"`+email+`"}`)
+			for _, path := range []string{"/mydss/init/sendqr", "/mydss/sendqr"} {
+				w.ok(ours, "POST", user+path, `{"Email":"`+email+`"}`)
+			}
+			n := 0
+			for _, m := range w.captured() {
+				if m.To == email && strings.Contains(m.Subject, "QR") {
+					n++
+				}
+			}
+			if n != 2 {
+				t.Errorf("%d messages with the QR code were sent, want 2", n)
+			}
+			w.ok(ours, "POST", user+"/mydss/init/delete", "")
+			if a := w.ask(ours, "POST", user+"/mydss/init/get", ""); a.status != 400 || !strings.Contains(a.body, "key_not_found") {
+				t.Errorf("after it was deleted: %v (%s)", a, kid)
+			}
+		})
+		// Who may not: the reach of every one of these operations.
+		w.walk(t, "rights", func(t *testing.T) {
+			id, _, _, _ := w.register()
+			for _, path := range []string{
+				"POST /mydss/assign", "POST /mydss/init", "POST /mydss/init/get", "POST /mydss/init/sendqr", "POST /mydss/sendqr", "POST /mydss/init/resendotp",
+				"POST /mydss/init/delete", "POST /mydss/verify/get", "GET /mydss", "POST /mydss", "POST /mydss/lockout", "POST /mydss/delete", "DELETE /mydss",
+				"GET /pushaddress/true", "GET /pushaddress", "POST /pushaddress/restore", "PATCH /pushaddress/restore",
+				"POST /pushaddress/notification/true", "PATCH /pushaddress/notification/true", "DELETE /pushaddress/",
+			} {
+				method, path, _ := strings.Cut(path, " ")
+				for who, want := range map[string]int{nobody: 401, plain: 403, foreign: 404} {
+					if a := w.ask(who, method, "/ums/user/"+id+path, ""); a.status != want {
+						t.Errorf("%q: %v, want %d", who, a, want)
+					}
+				}
+				if a := w.ask(ours, method, "/ums/user/"+missing+path, ""); a.status != 404 {
+					t.Errorf("of nobody: %v", a)
+				}
+			}
+		})
+	})
+}
+
+// TestPhoneFile: what the command-line device refuses by itself.
+func TestPhoneFile(t *testing.T) {
+	judge.ZBar(t)
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	none := filepath.Join(dir, "none.json")
+	secret := base64.RawURLEncoding.EncodeToString(make([]byte, 32))
+	kinit := `{"type":"Kinit","version":1,"data":{"kid":"1","uid":"u","service_url":"http://example.com/x","key_content":"` + secret + `","activation_required":false,"weakness":false}}`
+	for _, c := range []struct {
+		file string
+		args []string
+		want string
+	}{
+		{none, []string{"poll"}, "there is no device"},
+		{none, []string{"register"}, "--qr FILE"},
+		{none, []string{"register", "--qr", write("no.gif", "no picture", 0o600)}, "no QR code"},
+		{none, []string{"register", "--qr-text", "{}"}, "version"},
+		{none, []string{"register", "--qr-text", kinit}, "http"},
+		{none, []string{"verify"}, "which QR code"},
+		{none, []string{"verify", "--qr-text", kinit}, "registers a new device"},
+		{write("open.json", "{}", 0o644), []string{"poll"}, "chmod 600"},
+		{write("torn.json", "{", 0o600), []string{"poll"}, "not the file of a device"},
+		{write("empty.json", "{}", 0o600), []string{"poll"}, "key"},
+	} {
+		if out, err := runPhone(t, c.file, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %s, %v; want %q", c.args, out, err, c.want)
+		}
+		os.Remove(none)
+	}
+}
+
+// TestPhoneClock: a device whose clock is wrong takes the time of the service.
+func TestPhoneClock(t *testing.T) {
+	times, numbers := []int64{}, []int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var signed devmsg.Signed
+		if err := json.NewDecoder(r.Body).Decode(&signed); err != nil {
+			t.Error(err)
+		}
+		m, err := devmsg.Parse(signed)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		times, numbers = append(times, m.Time), append(numbers, m.Number)
+		there := time.Now().Add(time.Hour)
+		w.Header().Set("Date", there.UTC().Format(http.TimeFormat))
+		if off := there.Unix() - m.Time; off > 60 || off < -60 {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"error":"wrong_time","error_description":"the clock is wrong"}`)
+			return
+		}
+		fmt.Fprint(w, `{"kid":"1","state":"NotVerified","operations":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "phone.json")
+	for _, args := range [][]string{{"register", "--service", server.URL}, {"poll"}} {
+		if out, err := runPhone(t, file, args...); err != nil {
+			t.Fatalf("%v: %s, %v", args, out, err)
+		}
+	}
+	if len(times) != 3 {
+		t.Errorf("%d messages were sent, want one that was refused, the same again and a poll", len(times))
+	}
+	for i := range numbers {
+		if numbers[i] != int64(i+1) {
+			t.Errorf("the numbers are %v", numbers)
+		}
+	}
+}

@@ -1,0 +1,438 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bodies are requests that do something, by operation: the query and the body.
+var bodies = map[string]struct{ query, body string }{
+	"RegisterUser":                      {"", `{"Login":"LOGIN"}`},
+	"RegisterUser2":                     {"", `{"Login":"LOGIN2"}`},
+	"CheckIdentifiersUnique":            {"", `{"Login":"LOGIN"}`},
+	"SetUserProperty":                   {"", `{"PropertyType":0,"Value":"Changed"}`},
+	"SetUserApprovedStateAsync":         {"approved=false", "{}"},
+	"SetUserDistinguishedName":          {"", `{"11":"Changed"}`},
+	"CheckDistinguishedNameUnique":      {"", `{"11":"Changed"}`},
+	"SetUserGroup":                      {"groupName=Default", `{"9":"Changed"}`},
+	"SetUserLocalLogin":                 {"newLogin=changed-LOGIN", ""},
+	"SetUserLogin":                      {"", `{"Login":"changed-LOGIN","IssuerName":"elsewhere"}`},
+	"DeleteUserLogin":                   {"issuerName=realsts", ""},
+	"ResetPasswordAndSend":              {"", `{"ReturnRawPassword":true}`},
+	"ResetPasswordAndPrint":             {"format=Html", ""},
+	"AddUserPhone":                      {"", `"79990000001"`},
+	"SubmitUserPhoneConfirmation":       {"", `"123456"`},
+	"SetUserPrimaryPhone":               {"", `false`},
+	"SetUserNotificationPhone":          {"", `true`},
+	"SetUserMainPhone":                  {"", `"79990000002"`},
+	"AddUserEmail":                      {"", `"changed@example.ru"`},
+	"SubmitUserEmailConfirmation":       {"", `"123456"`},
+	"SetUserPrimaryEmail":               {"", `false`},
+	"SetUserNotificationEmail":          {"", `true`},
+	"SetUserMainEmail":                  {"", `"changed2@example.ru"`},
+	"GetUserRawAuthenticationDataAsync": {"", `{"UserId":"ID"}`},
+	"SetUserLockoutState":               {"lock=true", "{}"},
+	"SetUserLockoutStateEx":             {"", `{"LockUser":true}`},
+	"Get":                               {"type=Login&value=LOGIN", ""},
+	"GetUsers":                          {"", `{}`},
+}
+
+// target is the user a request of the matrix names.
+type target struct{ id, login, phone, email string }
+
+// address fills an operation's path, query and body with a target.
+func address(o struct{ name, method, path string }, u target) (path, body string) {
+	b := bodies[o.name]
+	in := strings.NewReplacer("{id}", u.id, "{phone}", u.phone, "{email}", url.PathEscape(u.email), "LOGIN", u.login, "ID", u.id)
+	path = in.Replace(o.path)
+	if b.query != "" {
+		path += "?" + in.Replace(b.query)
+	}
+	return path, in.Replace(b.body)
+}
+
+// told is what a caller learns from an answer.
+func told(a umsAnswer) string {
+	header := a.header.Clone()
+	header.Del("Date")
+	header.Del("X-Request-Id")
+	return fmt.Sprint(a.status, " ", a.body, " ", header)
+}
+
+const userNotFound = `{"Message":"User not found","error":"user_not_found","error_description":"User not found"}`
+
+// Classes 13, 15 and 17: every operation by every caller. A user of another group is
+// one who does not exist, to the octet.
+func TestMatrixOfCallers(t *testing.T) { onBothEngines(t, matrixOfCallers) }
+
+func matrixOfCallers(t *testing.T, w *umsWorld) {
+	id, login, phone, email := w.register()
+	there, absent := target{id, login, phone, email}, target{missing, "nobody-of-this-name", phone, email}
+	before := w.ok(ours, "GET", "/ums/user/"+id, "").body
+	for _, o := range operations(t) {
+		named := strings.Contains(o.path, "{id}")
+		what := o.name + " " + o.method + " " + o.path
+		call := func(who string, u target) umsAnswer {
+			t.Helper()
+			path, body := address(o, u)
+			return w.ask(who, o.method, path, body)
+		}
+		for who, status := range map[string]int{nobody: 401, plain: 403} {
+			a, b := call(who, there), call(who, absent)
+			if a.status != status || told(a) != told(b) {
+				t.Errorf("%s by %q: %v; for nobody: %v", what, who, a, b)
+			}
+		}
+		switch {
+		case named || o.name == "Get" || o.name == "GetUserRawAuthenticationDataAsync":
+			a, b := call(foreign, there), call(foreign, absent)
+			if a.status != 404 || a.body != userNotFound {
+				t.Errorf("%s by an operator of another group: %v", what, a)
+			}
+			if d := cmp.Diff(told(b), told(a)); d != "" {
+				t.Errorf("%s tells a user of another group from none: %s", what, d)
+			}
+		case o.name == "GetUsers":
+			if a := call(foreign, there); strings.Contains(a.body, id) || !strings.Contains(a.body, `"TotalCount":0`) && strings.Contains(a.body, "Default") {
+				t.Errorf("%s shows users of another group: %v", what, a)
+			}
+		case o.name == "GetPolicy":
+			if a := call(foreign, there); a.status != 200 || strings.Contains(a.body, `"Default"`) {
+				t.Errorf("%s shows another group: %v", what, a)
+			}
+		}
+		if !named {
+			continue
+		}
+		// A body that is broken, and an operator as the target: nobody's to see.
+		path, _ := address(o, there)
+		none, _ := address(o, absent)
+		for _, broken := range []string{"{", strings.Repeat("x", 2<<20)} {
+			if a, b := w.ask(foreign, o.method, path, broken), w.ask(foreign, o.method, none, broken); told(a) != told(b) {
+				t.Errorf("%s with a broken body: %v; for nobody: %v", what, a, b)
+			}
+		}
+		operator := target{w.dev.Operator.ID, "operator", phone, email}
+		path, body := address(o, operator)
+		if a := w.ask(foreign, o.method, path, body); a.status != 404 || a.body != userNotFound {
+			t.Errorf("%s on an operator of another group: %v", what, a)
+		}
+	}
+	if after := w.ok(ours, "GET", "/ums/user/"+id, "").body; after != before {
+		t.Errorf("somebody changed the user:\n%s", cmp.Diff(before, after))
+	}
+	// The operator of the group is let in everywhere, each time with a fresh user.
+	for _, o := range operations(t) {
+		var u target
+		u.id, u.login, u.phone, u.email = w.register()
+		if strings.HasPrefix(o.name, "RegisterUser") {
+			u.login = "new-" + u.login
+		}
+		path, body := address(o, u)
+		if a := w.ask(ours, o.method, path, body); a.status != 200 && a.status != 400 {
+			t.Errorf("%s by its operator: %v", o.name, a)
+		}
+	}
+	w.scan()
+}
+
+// Class 20: whoever is no operator any more has no rights from before.
+func TestRightsAreThoseOfNow(t *testing.T) {
+	w := startUMS(t)
+	id, _, _, _ := w.register()
+	w.ok(twoGroup, "GET", "/ums/user/"+id, "")
+	w.tamga("user", "lock", twoGroup)
+	if a := w.ask(twoGroup, "GET", "/ums/user/"+id, ""); a.status != 401 {
+		t.Errorf("a locked operator: %v", a)
+	}
+}
+
+// Classes 9 and 10: what a request says of its host and its way changes no message.
+func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
+	w := startUMS(t)
+	hostile := []string{"Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https",
+		"Forwarded", "host=evil.example;for=192.0.2.66", "X-Original-URL", "/evil", "X-Rewrite-URL", "/evil", "X-Host", "evil.example", "Referer", "https://evil.example/"}
+	messages := func(headers ...string) string {
+		t.Helper()
+		id, login, phone, email := w.register()
+		begin := len(w.captured())
+		for _, contact := range []string{"phones/" + phone, "emails/" + url.PathEscape(email)} {
+			if a := w.ask(ours, "POST", "/ums/user/"+id+"/"+contact+"/requireconfirm", "", headers...); a.status != 200 {
+				t.Fatalf("%v", a)
+			}
+			w.ok(ours, "POST", "/ums/user/"+id+"/"+contact+"/confirm", "")
+		}
+		if a := w.ask(ours, "POST", "/ums/user/"+id+"/password/send", `{"NotificationDestinations":[{"Type":"PhoneNumber","Value":"`+phone+`"},{"Type":"EmailAddress","Value":"`+email+`"}]}`, headers...); a.status != 200 {
+			t.Fatalf("%v", a)
+		}
+		var lines []string
+		for _, m := range w.captured()[begin:] {
+			lines = append(lines, m.Channel+"|"+m.Subject+"|"+m.Text)
+		}
+		slices.Sort(lines)
+		text := strings.NewReplacer(login, "LOGIN", phone, "PHONE", email, "EMAIL").Replace(strings.Join(lines, "\n"))
+		text = sixDigits.ReplaceAllString(text, "CODE")
+		return regexp.MustCompile(`[a-z0-9]{12,}`).ReplaceAllString(text, "PASSWORD")
+	}
+	honest, forged := messages(), messages(hostile...)
+	if d := cmp.Diff(honest, forged); d != "" || strings.Contains(forged, "evil") || strings.Contains(forged, "192.0.2.66") || !strings.Contains(honest, "CODE") {
+		t.Errorf("messages differ: %s\n%s", d, honest)
+	}
+	if strings.Contains(w.tamga("audit", "--limit", "0", "--json"), "192.0.2.66") {
+		t.Error("the journal believes X-Forwarded-For")
+	}
+	w.scan()
+}
+
+// Class 1: one code sent many times at once is taken once.
+func TestCodeIsSpentOnce(t *testing.T) { onBothEngines(t, codeIsSpentOnce) }
+
+func codeIsSpentOnce(t *testing.T, w *umsWorld) {
+	id, _, phone, _ := w.register()
+	one := "/ums/user/" + id + "/phones/" + phone
+	w.ok(ours, "POST", one+"/requireconfirm", "")
+	code := w.code(phone)
+	var mu sync.Mutex
+	var senders sync.WaitGroup
+	count := map[int]int{}
+	for range 20 {
+		senders.Go(func() {
+			a := w.ask(ours, "POST", one+"/submitconfirm", `"`+code+`"`)
+			mu.Lock()
+			defer mu.Unlock()
+			count[a.status]++
+		})
+	}
+	senders.Wait()
+	if count[200] != 1 || count[400] != 19 {
+		t.Errorf("answers by status: %v", count)
+	}
+	w.scan()
+}
+
+// Class 2: guesses at a code share a budget, whatever way they come.
+func TestCodeGuesses(t *testing.T) {
+	w := startUMS(t)
+	id, _, phone, _ := w.register()
+	one := "/ums/user/" + id + "/phones/"
+	w.ok(ours, "POST", one+phone+"/requireconfirm", "")
+	code := w.code(phone)
+	wrong := "000000"
+	if code == wrong {
+		wrong = "000001"
+	}
+	for i := range 5 {
+		path := one + []string{phone, "+" + phone, "8" + phone[1:]}[i%3] + "/submitconfirm"
+		if a := w.ask(ours, []string{"POST", "PATCH"}[i%2], path, `"`+wrong+`"`); a.status != 400 {
+			t.Errorf("%v", a)
+		}
+	}
+	if a := w.ask(ours, "POST", one+phone+"/submitconfirm", `"`+code+`"`); a.status != 400 || !strings.Contains(a.body, "max_attempts_exceeded") {
+		t.Errorf("the right code after five wrong ones: %v", a)
+	}
+	w.scan()
+}
+
+// Classes 22, 25 and 32: hostile texts in every place a text goes, and bodies that
+// are none. Nothing is ever an internal error, and what is stored comes back as it
+// was.
+func TestHostileInput(t *testing.T) { onBothEngines(t, hostileInput) }
+
+func hostileInput(t *testing.T, w *umsWorld) {
+	id, _, _, _ := w.register()
+	texts := []string{
+		"'; DROP TABLE users; --", `" OR 1=1 --`, "%' OR '%'='", "a\\'b", "{{.Text}}{{template \"x\"}}", "${jndi:ldap://x}", "<script>alert(1)</script>",
+		"=cmd|' /C calc'!A0", "\u202egpj.exe", "a\x00b", "\xff\xfe\xfd", "\xc0\xae\xc0\xae/", strings.Repeat("я", 5000), "..", "../../etc/passwd", "a/b", "%2e%2e%2f", "%252e", " ", "", "\r\nX-Injected: 1",
+		"１２３", "ſelect", "null", "-1", "1e309", "99999999999999999999",
+	}
+	for _, text := range texts {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, p := url.QueryEscape(text), url.PathEscape(text)
+		for _, call := range [][3]string{
+			{"POST", "/ums/user", `{"Login":` + string(quoted) + `}`},
+			{"POST", "/ums/user", `{"Email":` + string(quoted) + `}`},
+			{"POST", "/ums/user", `{"PhoneNumber":` + string(quoted) + `}`},
+			{"POST", "/ums/user", `{` + string(quoted) + `:"x"}`},
+			{"POST", "/ums/user?groupName=" + q, `{"Login":"x"}`},
+			{"POST", "/ums/user/isunique?issuerName=" + q, `{"Login":` + string(quoted) + `,"Email":` + string(quoted) + `}`},
+			{"GET", "/ums/user?type=Login&value=" + q, ""},
+			{"GET", "/ums/user?type=" + q + "&value=" + q + "&issuerName=" + q, ""},
+			{"GET", "/ums/user/" + p, ""},
+			{"POST", "/ums/user/" + id, `{"PropertyType":0,"Value":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id, `{"PropertyType":` + string(quoted) + `,"Value":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/approve?approved=" + q, ""},
+			{"POST", "/ums/user/" + id + "/dn", `{"11":` + string(quoted) + `,"9":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/dn", `{` + string(quoted) + `:"x"}`},
+			{"POST", "/ums/user/dn/isunique", `{"11":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/group?groupName=" + q, ""},
+			{"POST", "/ums/user/" + id + "/login", `{"Login":` + string(quoted) + `,"IssuerName":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/login/local?newLogin=" + q, ""},
+			{"DELETE", "/ums/user/" + id + "/login?issuerName=" + q, ""},
+			{"POST", "/ums/user/" + id + "/password/send", `{"NotificationDestinations":[{"Type":` + string(quoted) + `,"Value":` + string(quoted) + `}],"ReturnPrintedPasswordFormat":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/password/send/sms?destination=" + q, ""},
+			{"POST", "/ums/user/" + id + "/password/print?format=" + q, ""},
+			{"POST", "/ums/user/" + id + "/phones", string(quoted)},
+			{"POST", "/ums/user/" + id + "/emails", string(quoted)},
+			{"POST", "/ums/user/phones/" + p + "/isunique", ""},
+			{"POST", "/ums/user/" + id + "/phones/" + p + "/confirm", ""},
+			{"POST", "/ums/user/" + id + "/emails/" + p + "/submitconfirm", string(quoted)},
+			{"PATCH", "/ums/user/" + id + "/emails/" + p + "/primary?primary=" + q, string(quoted)},
+			{"DELETE", "/ums/user/" + id + "/emails/" + p + "/", ""},
+			{"POST", "/ums/user/" + id + "/authmethod/oath?level=" + q, ""},
+			{"POST", "/ums/user/rawauthdata", `{"UserId":` + string(quoted) + `,"AuthnMethods":[` + string(quoted) + `],"Format":` + string(quoted) + `}`},
+			{"POST", "/ums/user/" + id + "/lockout?lock=" + q, ""},
+			{"POST", "/ums/user/" + p + "/grants/revoke", ""},
+			{"POST", "/ums/users", `{"Filters":[{"Column":"Login","Operation":"Like","Value":` + string(quoted) + `},{"Column":"Rdn","Operation":0,"Value":` + string(quoted) + `}]}`},
+			{"POST", "/ums/users", `{"Filters":[{"Column":` + string(quoted) + `,"Operation":` + string(quoted) + `,"Value":1}],"OrderColumn":` + string(quoted) + `,"OrderDirection":` + string(quoted) + `}`},
+		} {
+			// "." and ".." cannot be a segment; the address is another one then.
+			if a := w.ask(ours, call[0], call[1], call[2]); a.status >= 500 || a.header.Get("X-Injected") != "" {
+				t.Errorf("%.300s", a.String())
+			}
+		}
+	}
+	w.scan()
+	w.asked = nil
+
+	// Bodies of every other form, at every operation that takes one.
+	for _, o := range operations(t) {
+		if o.method == "GET" || o.method == "DELETE" {
+			continue
+		}
+		var u target
+		u.id, u.login, u.phone, u.email = w.register()
+		path, _ := address(o, u)
+		for _, body := range []string{
+			"", " ", "{}", "[]", "null", "true", "1", `""`, `"x"`, "{", "[", `{"a":`, "\xef\xbb\xbf{}", "\xff", "{}{}", `{"a":{"a":{"a":1}}}`,
+			strings.Repeat("[", 100_000), `{"` + strings.Repeat("k", 100_000) + `":1}`, `{"Login":"a","Login":"b"}`, `{"Filters":null,"StartPosition":-1}`,
+			`{"StartPosition":9223372036854775807,"EndPosition":-9223372036854775808}`, `{"LockUser":true,"UseLockoutDelay":true,"LockoutDelay":9223372036854775807}`,
+			`{"PropertyType":1e9}`, `{"UserId":null,"AuthnMethods":null}`, "a=b&c=d",
+		} {
+			if a := w.ask(ours, o.method, path, body); a.status >= 500 {
+				t.Errorf("%.300s", a.String())
+			}
+		}
+	}
+	// Too large a body is refused where a body is read at all.
+	large := w.ask(ours, "POST", "/ums/user", `{"Login":"`+strings.Repeat("x", 1<<20)+`"}`)
+	if large.status != 413 || !strings.Contains(large.body, "max_request_length_exceeded") {
+		t.Errorf("a large body: %v", large)
+	}
+	w.scan()
+}
+
+// TestLenientRequests: what existing clients send.
+func TestLenientRequests(t *testing.T) {
+	w := startUMS(t)
+	id, _, phone, _ := w.register()
+	for _, kind := range []string{"", "application/json", "application/x-www-form-urlencoded", "text/plain"} {
+		for _, call := range [][3]string{
+			{"POST", "/ums/user/" + id + "/phones/" + phone + "/confirm", ""},
+			{"PATCH", "/ums/user/" + id + "/phones/%2B" + phone + "/notification", "true"},
+			{"POST", "/ums/user/" + id + "/dn", `{"11":"Иванов","INN":"500100732259","2.5.4.10":"ООО"}`},
+			{"GET", "/ums/user/" + id, ""},
+			{"POST", "/ums/user/" + id + "/authmethod/idonly", ""},
+			{"POST", "/ums/user/" + id + "/lockoutex", `{"lockuser":false,"USELOCKOUTDELAY":null,"Unknown":[1,2]}`},
+			{"POST", "/ums/users", `{"startPosition":0,"endPosition":1,"Filters":[],"Document":""}`},
+		} {
+			headers := []string{}
+			if kind != "" {
+				headers = append(headers, "Content-Type", kind)
+			}
+			if a := w.ask(ours, call[0], call[1], call[2], headers...); a.status != 200 || a.body != "" && !strings.Contains(a.header.Get("Content-Type"), "application/json") {
+				t.Errorf("as %q: %v", kind, a)
+			}
+		}
+	}
+	w.scan()
+}
+
+// TestUserAudit: who did what to whom, and how it ended, is in the journal.
+func TestUserAudit(t *testing.T) { onBothEngines(t, userAudit) }
+
+func userAudit(t *testing.T, w *umsWorld) {
+	id, login, _, _ := w.register()
+	w.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=true", "")
+	w.ask(foreign, "POST", "/ums/user/"+id+"/lockout?lock=false", "")
+	w.ok(ours, "GET", "/ums/user?type=Login&value="+login, "")
+	out := w.tamga("audit", "--user", id, "--json", "--limit", "0")
+	var lines []string
+	for line := range strings.Lines(out) {
+		var e struct{ Login, Operation, Outcome, Object string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Object != id {
+			t.Errorf("an entry of another: %s", line)
+		}
+		lines = append(lines, e.Login+" "+e.Operation+" "+e.Outcome)
+	}
+	want := []string{"operator RegisterUser ok", "operator SetUserLockoutState ok", "foreign SetUserLockoutState user_not_found", "operator Get ok"}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Error(d)
+	}
+	people := w.tamga("audit", "--operation", "SetUserLockoutState", "--outcome", "ok", "--since", "1h", "--attempts")
+	if strings.Count(people, "\n") != 1 || !strings.Contains(people, id) {
+		t.Errorf("for people:\n%s", people)
+	}
+	if both := w.tamga("audit", "--operation", "SetUserLockoutState", "--attempts"); strings.Count(both, "(attempt)") != 1 {
+		t.Errorf("with attempts:\n%s", both)
+	}
+}
+
+// TestKillDuringRegistration kills the server under load: what was answered 200 is
+// there after the restart, and its lock is in force.
+func TestKillDuringRegistration(t *testing.T) {
+	w := startUMS(t)
+	var mu sync.Mutex
+	var senders sync.WaitGroup
+	answered := make(chan struct{}, 10_000)
+	registered := map[string]string{}
+	for sender := range 8 {
+		senders.Go(func() {
+			for i := 0; ; i++ {
+				login := fmt.Sprintf("load-%d-%d", sender, i)
+				status, body, err := w.try(ours, "/ums/user", `{"Login":"`+login+`"}`)
+				if err != nil {
+					return // the server is gone
+				}
+				var id string
+				if status != 200 || json.Unmarshal(body, &id) != nil {
+					t.Errorf("%s: %d %s", login, status, body)
+					return
+				}
+				if status, _, err := w.try(ours, "/ums/user/"+id+"/lockout?lock=true", ""); err != nil || status != 200 {
+					continue
+				}
+				mu.Lock()
+				registered[id] = login
+				mu.Unlock()
+				answered <- struct{}{}
+			}
+		})
+	}
+	for range 100 {
+		<-answered
+	}
+	w.kill()
+	senders.Wait()
+	w.process = startDev(t, w.dir, "--listen", strings.TrimPrefix(w.url, "http://"))
+	for id, login := range registered {
+		var info map[string]any
+		w.ok(ours, "GET", "/ums/user/"+id, "").into(t, &info)
+		if info["Login"] != login || info["AccountLocked"] != true {
+			t.Errorf("%s came back as %v", login, info)
+		}
+	}
+}

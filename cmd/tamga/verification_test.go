@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"tamga/pki/suite"
+)
+
+// svsVerdict is what existing clients read of an answer of the verification service.
+type svsVerdict struct {
+	Result                *bool
+	Message               *string
+	SignerCertificate     *string
+	SignerCertificateInfo *struct{ SubjectName, IssuerName, NotBefore, NotAfter, SerialNumber, Thumbprint, KeyIdentifier string }
+	SignatureInfo         *struct {
+		CAdESType        string
+		LocalSigningTime *string
+	}
+}
+
+// ask calls the verification service, without a token.
+func (p *process) ask(method, path string, body any) (int, []byte) {
+	p.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.do(p.t.Context(), method, p.dev.SVSURL+path, "", bytes.NewReader(data))
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// judged asks the verification service, without a token.
+func (p *process) judged(question map[string]any) []svsVerdict {
+	p.t.Helper()
+	status, body := p.ask("POST", "/rest/api/signatures", question)
+	if status != 200 {
+		p.t.Fatalf("the verification service answered %d %s", status, body)
+	}
+	var list []svsVerdict
+	if err := json.Unmarshal(body, &list); err != nil {
+		p.t.Fatalf("%v in %s", err, body)
+	}
+	for _, v := range list {
+		if v.Result == nil || v.Message == nil || v.SignerCertificate == nil {
+			p.t.Fatalf("Result, Message and SignerCertificate are always there for existing clients: %s", body)
+		}
+	}
+	return list
+}
+
+// TestVerificationService asks as existing clients do, about signatures of every
+// suite and about changed copies.
+func TestVerificationService(t *testing.T) {
+	server := startDev(t, t.TempDir())
+	token := server.token()
+	document := []byte("a document to be judged")
+	sign := func(cert int64, params parameters) []byte {
+		return server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, params))
+	}
+	for _, c := range server.dev.Certificates {
+		if c.PIN != "" {
+			continue
+		}
+		t.Run(c.Suite, func(t *testing.T) {
+			attached := sign(c.ID, parameters{"IsDetached": "False"})
+			v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": attached})
+			if len(v) != 1 || !*v[0].Result {
+				t.Fatalf("a good signature: %s", *v[0].Message)
+			}
+			der, err := base64.StdEncoding.DecodeString(*v[0].SignerCertificate)
+			if err != nil || len(der) == 0 || v[0].SignerCertificateInfo == nil || v[0].SignerCertificateInfo.SerialNumber == "" || v[0].SignatureInfo.CAdESType != "BES" || v[0].SignatureInfo.LocalSigningTime == nil {
+				t.Errorf("the signer is not told in full: %+v", v[0])
+			}
+			changed := bytes.Replace(attached, document, bytes.ToUpper(document), 1)
+			if v := server.judged(map[string]any{"SignatureType": 2, "Content": changed}); *v[0].Result || *v[0].Message == "" {
+				t.Error("a changed copy is called good")
+			}
+
+			detached := sign(c.ID, parameters{"IsDetached": "True"})
+			if v := server.judged(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": document, "VerifyParams": map[string]any{"VerifyAll": 1}}); !*v[0].Result {
+				t.Errorf("a good detached signature: %s", *v[0].Message)
+			}
+			if v := server.judged(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": []byte("another document")}); *v[0].Result {
+				t.Error("a signature of another document is called good")
+			}
+		})
+	}
+
+	cert := server.cert("gost2012-256", false).ID
+	t.Run("several signers", func(t *testing.T) {
+		first := sign(cert, parameters{"IsDetached": "False"})
+		two := server.signed("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{"CmsSignatureType": "Cosign", "IsDetached": "False"}))
+		three := server.signed("POST", "/api/documents", token, request(two, "CAdES", cert, parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "1"}))
+		all := server.judged(map[string]any{"SignatureType": "CAdES", "Content": three})
+		if len(all) != 3 {
+			t.Fatalf("%d verdicts, want those of two signers and a countersigner", len(all))
+		}
+		if one := server.judged(map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
+			t.Errorf("the second signature alone: %+v", one)
+		}
+		status, body := server.ask("POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
+		var signers struct {
+			SignerInfoList []struct {
+				ID       string `json:"Id"`
+				Index    int
+				ParentID *string `json:"ParentId"`
+			}
+		}
+		if err := json.Unmarshal(body, &signers); status != 200 || err != nil || len(signers.SignerInfoList) != 3 {
+			t.Fatalf("signersInfo: %d %s", status, body)
+		}
+		parents := 0
+		for _, s := range signers.SignerInfoList {
+			if s.ParentID != nil {
+				parents++
+			}
+		}
+		if parents != 1 {
+			t.Errorf("signersInfo names %d countersigners, want 1: %s", parents, body)
+		}
+	})
+
+	t.Run("hash instead of document", func(t *testing.T) {
+		detached := sign(cert, parameters{"IsDetached": "True"})
+		sum := suite.Streebog256.Digest(document).Sum
+		params := map[string]any{"Hash": true, "HashAlgorithm": "GR 34.11-2012 256"}
+		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); !*v[0].Result {
+			t.Errorf("by its hash: %s", *v[0].Message)
+		}
+		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": map[string]any{"3": "True"}}); !*v[0].Result {
+			t.Errorf("by a hash whose algorithm is not told: %s", *v[0].Message)
+		}
+		sum[0] ^= 1
+		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); *v[0].Result {
+			t.Error("another hash is called good")
+		}
+	})
+
+	t.Run("bare value", func(t *testing.T) {
+		value := server.signed("POST", "/api/documents", token, request(document, "GOST3410", cert, parameters{"Hash": "False"}))
+		pem := readFile(t, server.path(server.cert("gost2012-256", false).PEM))
+		q := map[string]any{"SignatureType": "GOST3410", "Content": value, "Source": document, "Certificate": string(pem)}
+		if v := server.judged(q); len(v) != 1 || !*v[0].Result {
+			t.Errorf("a bare value: %+v", v)
+		}
+		delete(q, "Certificate")
+		if status, body := server.ask("POST", "/api/signatures", q); status != 400 || !strings.Contains(string(body), "invalid_parameters") {
+			t.Errorf("a bare value without its certificate: %d %s", status, body)
+		}
+	})
+
+	t.Run("certificate and policy", func(t *testing.T) {
+		pem := readFile(t, server.path(server.cert("gost2012-512", false).PEM))
+		status, body := server.ask("POST", "/api/certificates", map[string]any{"Content": pem})
+		var v svsVerdict
+		if err := json.Unmarshal(body, &v); status != 200 || err != nil || v.Result == nil || !*v.Result {
+			t.Errorf("a good certificate: %d %s", status, body)
+		}
+		if status, body := server.ask("GET", "/rest/api/policy", nil); status != 200 || !strings.Contains(string(body), `"XMLDSig"`) {
+			t.Errorf("policy: %d %s", status, body)
+		}
+	})
+
+	for name, c := range map[string]struct {
+		question map[string]any
+		code     string
+	}{
+		"nothing":                {map[string]any{"SignatureType": "CAdES"}, "content_required"},
+		"no signature":           {map[string]any{"SignatureType": "CAdES", "Content": []byte("plain text")}, "invalid_content"},
+		"no type":                {map[string]any{"Content": []byte("x")}, "invalid_parameters"},
+		"number of no type":      {map[string]any{"SignatureType": 17, "Content": []byte("x")}, "invalid_parameters"},
+		"index beyond the last":  {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, parameters{"IsDetached": "False"}), "VerifyParams": map[string]any{"SignatureIndex": 5}}, "invalid_parameters"},
+		"hash longer than any":   {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, parameters{"IsDetached": "True"}), "Source": make([]byte, 65), "VerifyParams": map[string]any{"Hash": 1}}, "invalid_parameters"},
+		"content to be returned": {map[string]any{"SignatureType": "CAdES", "Content": []byte("x"), "VerifyParams": map[string]any{"ExtractContent": true}}, "invalid_parameters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, body := server.ask("POST", "/api/signatures", c.question)
+			if status != 400 || !strings.Contains(string(body), c.code) {
+				t.Errorf("%d %s, want 400 with %s", status, body, c.code)
+			}
+		})
+	}
+}

@@ -1,0 +1,316 @@
+package blob
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/vault"
+)
+
+// Sealer seals the keys of objects; see [vault.Ring].
+type Sealer interface {
+	Seal(p vault.Place, plaintext []byte) ([]byte, error)
+	Open(p vault.Place, sealed []byte) ([]byte, error)
+}
+
+// ErrDamaged says that a sealed object was changed, cut, or put in the place of
+// another.
+var ErrDamaged = errors.New("blob: the sealed object was damaged or does not belong here")
+
+// The form of a sealed object. It has a key of its own, drawn for it, so the numbers
+// of its chunks can be their nonces. The key is sealed by the vault's ring for the
+// object's name and stands in the head; the head is associated data of every chunk.
+//
+//	head   headSize octets: version 1, length of the sealed key (2 octets), the sealed
+//	       key, zeros
+//	chunk  chunkSize octets of the object, fewer in the last one, as AES-256-GCM with
+//	       its tag. Nonce: number of the chunk from 0 (8 octets), 3 zeros, 1 for the
+//	       last chunk and 0 for the others
+//
+// An object of no octets has one chunk of none. What is cut at a chunk ends with one
+// that is not marked as the last, which open looks at; chunks that changed places
+// have other numbers.
+const (
+	headSize    = 256
+	chunkSize   = 64 << 10
+	tagSize     = 16
+	sealedChunk = chunkSize + tagSize
+	sealVersion = 1
+	keySize     = 32
+)
+
+func isSealed(name string) bool { return strings.HasSuffix(name, sealedEnd) }
+
+type sealer struct{ ring Sealer }
+
+// keyPlace is what the key of an object is sealed for.
+func keyPlace(name string) vault.Place {
+	return vault.Place{Purpose: "object key", Table: "objects", Row: name, Column: "head"}
+}
+
+func (s sealer) writer(to document.Writer, name string) (document.Writer, error) {
+	key := make([]byte, keySize)
+	defer clear(key)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	sealed, err := s.ring.Seal(keyPlace(name), key)
+	if err != nil {
+		return nil, fmt.Errorf("blob: sealing the key of an object: %w", err)
+	}
+	if len(sealed) > headSize-3 {
+		return nil, fmt.Errorf("blob: the sealed key of an object has %d octets, the head has room for %d", len(sealed), headSize-3)
+	}
+	w := &sealedWriter{to: to, head: make([]byte, headSize), plain: (*chunks.Get().(*[]byte))[:0]}
+	w.head[0] = sealVersion
+	binary.BigEndian.PutUint16(w.head[1:], uint16(len(sealed)))
+	copy(w.head[3:], sealed)
+	if w.aead, err = newGCM(key); err != nil {
+		return nil, err
+	}
+	if _, err := to.Write(w.head); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func newGCM(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// nonce of a chunk.
+func nonce(n int64, last bool) []byte {
+	b := make([]byte, 12)
+	binary.BigEndian.PutUint64(b, uint64(n))
+	if last {
+		b[11] = 1
+	}
+	return b
+}
+
+// chunks are room for a chunk, sealed.
+var chunks = sync.Pool{New: func() any { b := make([]byte, sealedChunk); return &b }}
+
+// sealedWriter seals what is written to it.
+type sealedWriter struct {
+	to    document.Writer
+	aead  cipher.AEAD
+	head  []byte
+	plain []byte // not sealed yet; at most a chunk
+	n     int64  // chunks that were written
+	err   error
+}
+
+var errClosed = errors.New("blob: the object is closed")
+
+// Write implements io.Writer.
+func (w *sealedWriter) Write(p []byte) (total int, err error) {
+	for len(p) > 0 {
+		if w.err != nil {
+			return total, w.err
+		}
+		// A full chunk waits for the octet after it: it may be the last one.
+		if len(w.plain) == chunkSize {
+			if w.err = w.seal(false); w.err != nil {
+				return total, w.err
+			}
+		}
+		n := min(len(p), chunkSize-len(w.plain))
+		w.plain = append(w.plain, p[:n]...)
+		p, total = p[n:], total+n
+	}
+	return total, w.err
+}
+
+func (w *sealedWriter) seal(last bool) error {
+	sealed := w.aead.Seal(w.plain[:0], nonce(w.n, last), w.plain, w.head)
+	w.n++
+	w.plain = w.plain[:0]
+	_, err := w.to.Write(sealed)
+	return err
+}
+
+// Commit implements [document.Writer].
+func (w *sealedWriter) Commit() error {
+	if w.err == nil {
+		w.err = w.seal(true)
+	}
+	if w.err != nil {
+		return w.err
+	}
+	w.done()
+	return w.to.Commit()
+}
+
+// Abort implements [document.Writer].
+func (w *sealedWriter) Abort() {
+	w.done()
+	w.to.Abort()
+}
+
+// done gives the room of a chunk back.
+func (w *sealedWriter) done() {
+	if w.plain == nil {
+		return
+	}
+	b := w.plain[:sealedChunk]
+	clear(b)
+	chunks.Put(&b)
+	w.plain, w.err = nil, errClosed
+}
+
+func (s sealer) open(o document.Object, name string) (document.Object, error) {
+	head := make([]byte, headSize)
+	if n, err := o.ReadAt(head, 0); n < headSize {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = ErrDamaged
+		}
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint16(head[1:]))
+	if head[0] != sealVersion {
+		return nil, fmt.Errorf("blob: an object is sealed in form %d, this program knows form %d", head[0], sealVersion)
+	}
+	if n > headSize-3 {
+		return nil, ErrDamaged
+	}
+	key, err := s.ring.Open(keyPlace(name), head[3:3+n])
+	if errors.Is(err, vault.ErrSealed) {
+		return nil, ErrDamaged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob: opening the key of an object: %w", err)
+	}
+	defer clear(key)
+	if len(key) != keySize {
+		return nil, ErrDamaged
+	}
+	r := &sealedObject{from: o, head: head, cached: -1}
+	if r.aead, err = newGCM(key); err != nil {
+		return nil, err
+	}
+	body := o.Size() - headSize
+	r.chunks = (body + sealedChunk - 1) / sealedChunk
+	r.size = body - r.chunks*tagSize
+	if rest := body - (r.chunks-1)*sealedChunk; body <= 0 || rest < tagSize || rest == tagSize && r.chunks > 1 {
+		return nil, ErrDamaged
+	}
+	// The last chunk says that it is the last.
+	if err := r.load(r.chunks - 1); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// sealedObject opens the chunks it is asked for, and keeps the last one: formats read
+// many small pieces that lie together.
+type sealedObject struct {
+	from   document.Object
+	aead   cipher.AEAD
+	head   []byte
+	chunks int64
+	size   int64
+
+	mu     sync.Mutex
+	cached int64 // number of the chunk in plain; -1 is none
+	plain  []byte
+}
+
+// Size implements [document.Object].
+func (r *sealedObject) Size() int64 { return r.size }
+
+// Close implements io.Closer.
+func (r *sealedObject) Close() error {
+	r.mu.Lock()
+	clear(r.plain)
+	r.cached, r.plain = -1, nil
+	r.mu.Unlock()
+	return r.from.Close()
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *sealedObject) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, errors.New("blob: negative offset in an object")
+	}
+	total := 0
+	for total < len(p) {
+		if off >= r.size {
+			return total, io.EOF
+		}
+		n, err := r.readChunk(p[total:], off/chunkSize, int(off%chunkSize))
+		total, off = total+n, off+int64(n)
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// readChunk copies what chunk n has from an octet on. A whole chunk is opened where
+// it is wanted, without a look at the one that is kept.
+func (r *sealedObject) readChunk(p []byte, n int64, from int) (int, error) {
+	if size := r.length(n); from == 0 && len(p) >= size {
+		b := chunks.Get().(*[]byte)
+		defer chunks.Put(b)
+		sealed := (*b)[:size+tagSize]
+		if err := r.read(sealed, n); err != nil {
+			return 0, err
+		}
+		if _, err := r.aead.Open(p[:0:size], nonce(n, n == r.chunks-1), sealed, r.head); err != nil {
+			clear(p[:size])
+			return 0, ErrDamaged
+		}
+		return size, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cached != n {
+		if err := r.load(n); err != nil {
+			return 0, err
+		}
+	}
+	return copy(p, r.plain[from:]), nil
+}
+
+// length is how many octets of the object chunk n has.
+func (r *sealedObject) length(n int64) int { return int(min(chunkSize, r.size-n*chunkSize)) }
+
+// load opens chunk n and keeps it.
+func (r *sealedObject) load(n int64) error {
+	sealed := make([]byte, r.length(n)+tagSize)
+	if err := r.read(sealed, n); err != nil {
+		return err
+	}
+	plain, err := r.aead.Open(sealed[:0], nonce(n, n == r.chunks-1), sealed, r.head)
+	if err != nil {
+		r.cached = -1
+		return ErrDamaged
+	}
+	r.cached, r.plain = n, plain
+	return nil
+}
+
+// read reads chunk n as it is kept.
+func (r *sealedObject) read(sealed []byte, n int64) error {
+	got, err := r.from.ReadAt(sealed, headSize+n*sealedChunk)
+	if got < len(sealed) {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = ErrDamaged
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Package qr makes pictures of QR codes.
+package qr
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+
+	"github.com/boombuler/barcode/qr"
+)
+
+const (
+	quiet    = 4   // modules of white around the code (ISO/IEC 18004, 9.1)
+	wanted   = 400 // pixels a side, about
+	smallest = 3   // pixels of a module
+)
+
+// GIF paints a text, up to some 2300 octets of UTF-8, as a GIF of two colours. A
+// seventh of the code may be unreadable.
+func GIF(text string) ([]byte, error) {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return nil, fmt.Errorf("qr: a text of %d octets: %w", len(text), err)
+	}
+	modules := code.Bounds().Dx()
+	scale := max(smallest, wanted/(modules+2*quiet))
+	side := (modules + 2*quiet) * scale
+	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})
+	for y := range modules {
+		for x := range modules {
+			if code.At(x, y) != color.Black {
+				continue
+			}
+			left := (quiet + x) * scale
+			for row := range scale {
+				start := picture.PixOffset(left, (quiet+y)*scale+row)
+				for i := range scale {
+					picture.Pix[start+i] = 1
+				}
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := gif.Encode(&out, picture, &gif.Options{NumColors: 2}); err != nil {
+		return nil, fmt.Errorf("qr: %w", err)
+	}
+	return out.Bytes(), nil
+}

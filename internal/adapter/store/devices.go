@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"tamga/internal/domain/device"
+)
+
+// Devices satisfies device.Store.
+type Devices struct{ *DB }
+
+var _ device.Store = Devices{}
+
+const deviceColumns = "kid, user_id, number, not_after, created_at, sealed"
+
+func scanDevice(r row) (d device.Record, err error) {
+	var user sql.NullString
+	err = r.Scan(&d.Kid, &user, &d.Number, (*timeField)(&d.NotAfter), (*timeField)(&d.CreatedAt), &d.Sealed)
+	d.UserID = user.String
+	return d, err
+}
+
+// orNone is the stored form of an owner: NULL for none, which refers to nobody.
+func orNone(userID string) any {
+	if userID == "" {
+		return nil
+	}
+	return userID
+}
+
+// AddDevice implements device.Store.
+func (s Devices) AddDevice(ctx context.Context, r device.Record) (bool, error) {
+	n, err := s.exec(ctx, "INSERT INTO devices ("+deviceColumns+") VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+		r.Kid, orNone(r.UserID), r.Number, millis(r.NotAfter), millis(r.CreatedAt), r.Sealed)
+	return n == 1, err
+}
+
+// Device implements device.Store.
+func (s Devices) Device(ctx context.Context, kid string) (device.Record, bool, error) {
+	return one(ctx, s.DB, scanDevice, "SELECT "+deviceColumns+" FROM devices WHERE kid = $1", kid)
+}
+
+// Devices implements device.Store.
+func (s Devices) Devices(ctx context.Context, userID string) ([]device.Record, error) {
+	return all(ctx, s.DB, scanDevice, "SELECT "+deviceColumns+" FROM devices WHERE user_id = $1 ORDER BY created_at, kid LIMIT 1000", userID)
+}
+
+// CountDevices implements device.Store.
+func (s Devices) CountDevices(ctx context.Context, anonymous bool) (int, error) {
+	query := "SELECT COUNT(*) FROM devices WHERE user_id IS NOT NULL"
+	if anonymous {
+		query = "SELECT COUNT(*) FROM devices WHERE user_id IS NULL"
+	}
+	n, _, err := one(ctx, s.DB, scalar[int64], query)
+	return int(n), err
+}
+
+// OwnDevice implements device.Store.
+func (s Devices) OwnDevice(ctx context.Context, r device.Record) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE devices SET user_id = $2, not_after = $3, sealed = $4 WHERE kid = $1 AND user_id IS NULL",
+		r.Kid, r.UserID, millis(r.NotAfter), r.Sealed)
+	return n == 1, err
+}
+
+// ChangeDevice implements device.Store.
+func (s Devices) ChangeDevice(ctx context.Context, kid string, before, after []byte) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE devices SET sealed = $3 WHERE kid = $1 AND sealed = $2", kid, before, after)
+	return n == 1, err
+}
+
+// CountMessage implements device.Store.
+func (s Devices) CountMessage(ctx context.Context, kid string, number int64) (device.Record, bool, error) {
+	return returning(ctx, s.DB, scanDevice, "UPDATE devices SET number = $2 WHERE kid = $1 AND number < $2 RETURNING "+deviceColumns, kid, number)
+}
+
+// DeleteDevice implements device.Store.
+func (s Devices) DeleteDevice(ctx context.Context, kid string) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM devices WHERE kid = $1", kid)
+	return n == 1, err
+}
+
+const kinitColumns = "user_id, kid, expires_at, sealed"
+
+func scanKInit(r row) (k device.KInitRecord, err error) {
+	err = r.Scan(&k.UserID, &k.Kid, (*timeField)(&k.ExpiresAt), &k.Sealed)
+	return k, err
+}
+
+// AddKInit implements device.Store.
+func (s Devices) AddKInit(ctx context.Context, r device.KInitRecord, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "INSERT INTO device_kinits ("+kinitColumns+`) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (user_id) DO UPDATE SET kid = excluded.kid, expires_at = excluded.expires_at, sealed = excluded.sealed
+		WHERE device_kinits.expires_at <= $5`,
+		r.UserID, r.Kid, millis(r.ExpiresAt), r.Sealed, millis(now))
+	return n == 1, err
+}
+
+// KInit implements device.Store.
+func (s Devices) KInit(ctx context.Context, userID string, now time.Time) (device.KInitRecord, bool, error) {
+	return one(ctx, s.DB, scanKInit, "SELECT "+kinitColumns+" FROM device_kinits WHERE user_id = $1 AND expires_at > $2", userID, millis(now))
+}
+
+// KInitByKid implements device.Store.
+func (s Devices) KInitByKid(ctx context.Context, kid string, now time.Time) (device.KInitRecord, bool, error) {
+	return one(ctx, s.DB, scanKInit, "SELECT "+kinitColumns+" FROM device_kinits WHERE kid = $1 AND expires_at > $2", kid, millis(now))
+}
+
+// ChangeKInit implements device.Store.
+func (s Devices) ChangeKInit(ctx context.Context, kid string, before, after []byte) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE device_kinits SET sealed = $3 WHERE kid = $1 AND sealed = $2", kid, before, after)
+	return n == 1, err
+}
+
+// SpendKInit implements device.Store.
+func (s Devices) SpendKInit(ctx context.Context, kid string, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM device_kinits WHERE kid = $1 AND expires_at > $2", kid, millis(now))
+	return n == 1, err
+}
+
+// SetNonce implements device.Store.
+func (s Devices) SetNonce(ctx context.Context, r device.NonceRecord) error {
+	_, err := s.exec(ctx, `INSERT INTO device_nonces (kid, hash, expires_at, sealed) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (kid) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at, sealed = excluded.sealed`,
+		r.Kid, r.Hash, millis(r.ExpiresAt), r.Sealed)
+	return err
+}
+
+// Nonce implements device.Store.
+func (s Devices) Nonce(ctx context.Context, kid string, now time.Time) (device.NonceRecord, bool, error) {
+	return one(ctx, s.DB, func(r row) (n device.NonceRecord, err error) {
+		err = r.Scan(&n.Kid, &n.Hash, (*timeField)(&n.ExpiresAt), &n.Sealed)
+		return n, err
+	}, "SELECT kid, hash, expires_at, sealed FROM device_nonces WHERE kid = $1 AND expires_at > $2", kid, millis(now))
+}
+
+// SpendNonce implements device.Store.
+func (s Devices) SpendNonce(ctx context.Context, kid string, hash []byte, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM device_nonces WHERE kid = $1 AND hash = $2 AND expires_at > $3", kid, hash, millis(now))
+	return n == 1, err
+}
+
+// DeleteNonce implements device.Store.
+func (s Devices) DeleteNonce(ctx context.Context, kid string) error {
+	_, err := s.exec(ctx, "DELETE FROM device_nonces WHERE kid = $1", kid)
+	return err
+}
+
+// SweepDevices implements device.Store. Devices of users stay when their keys have
+// expired: operators see them.
+func (s Devices) SweepDevices(ctx context.Context, now time.Time) error {
+	for _, query := range []string{
+		"DELETE FROM device_kinits WHERE expires_at <= $1",
+		"DELETE FROM device_nonces WHERE expires_at <= $1",
+		"DELETE FROM devices WHERE user_id IS NULL AND not_after <= $1",
+	} {
+		if _, err := s.exec(ctx, query, millis(now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

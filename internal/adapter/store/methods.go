@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/auth"
+)
+
+// SetMethod implements auth.Store.
+func (s Tokens) SetMethod(ctx context.Context, userID string, m auth.StoredMethod, at time.Time) error {
+	_, err := s.exec(ctx, `INSERT INTO user_methods (user_id, method, level, created_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (user_id, method) DO UPDATE SET level = excluded.level`, userID, m.Name, m.Level, millis(at))
+	return err
+}
+
+// DeleteMethod implements auth.Store.
+func (s Tokens) DeleteMethod(ctx context.Context, userID, name string) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM user_methods WHERE user_id = $1 AND method = $2", userID, name)
+	return n == 1, err
+}
+
+// MethodsOf implements auth.Store.
+func (s Tokens) MethodsOf(ctx context.Context, userID string) ([]auth.StoredMethod, error) {
+	return all(ctx, s.DB, func(r row) (m auth.StoredMethod, err error) {
+		err = r.Scan(&m.Name, &m.Level)
+		return m, err
+	}, "SELECT method, level FROM user_methods WHERE user_id = $1", userID)
+}
+
+// AddCertificate implements auth.Store.
+func (s Tokens) AddCertificate(ctx context.Context, c auth.SignInCertificate) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO sign_in_certificates (thumbprint, user_id, subject, issuer, serial, not_after, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		c.Thumbprint[:], c.UserID, c.Subject, c.Issuer, c.Serial, millis(c.NotAfter), millis(c.CreatedAt))
+	return n == 1, err
+}
+
+// RemoveCertificate implements auth.Store.
+func (s Tokens) RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM sign_in_certificates WHERE user_id = $1 AND thumbprint = $2", userID, thumbprint[:])
+	return n == 1, err
+}
+
+// CertificatesOf implements auth.Store.
+func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]auth.SignInCertificate, error) {
+	return all(ctx, s.DB, func(r row) (c auth.SignInCertificate, err error) {
+		var thumbprint []byte
+		err = r.Scan(&thumbprint, &c.UserID, &c.Subject, &c.Issuer, &c.Serial, (*timeField)(&c.NotAfter), (*timeField)(&c.CreatedAt))
+		if err == nil && len(thumbprint) != len(c.Thumbprint) {
+			err = fmt.Errorf("store: a thumbprint has %d octets, want %d", len(thumbprint), len(c.Thumbprint))
+		}
+		copy(c.Thumbprint[:], thumbprint)
+		return c, err
+	}, `SELECT thumbprint, user_id, subject, issuer, serial, not_after, created_at
+		FROM sign_in_certificates WHERE user_id = $1 ORDER BY created_at, thumbprint`, userID)
+}
+
+// BearerByCertificate implements auth.Store.
+func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (b auth.Bearer, scheme auth.Scheme, err error) {
+	_, found, err := one(ctx, s.DB, func(r row) (struct{}, error) {
+		return struct{}{}, r.Scan(append(userFields(&b.User), schemeFields(&scheme)...)...)
+	}, "SELECT "+userColumns+", "+schemeColumns+` FROM sign_in_certificates k JOIN users u ON u.id = k.user_id WHERE k.thumbprint = $1`, thumbprint[:])
+	if err == nil && !found {
+		err = auth.ErrNotFound
+	}
+	if err == nil && b.User.Operator {
+		b.Groups, err = s.operatorGroups(ctx, b.User.ID)
+	}
+	return b, scheme, err
+}
+
+// AddCode implements auth.Store.
+func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
+	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '')`,
+		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, octets(c.Thumbprint), millis(c.ExpiresAt))
+	return err
+}
+
+// SpendCode implements auth.Store.
+func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (auth.Code, bool, error) {
+	return returning(ctx, s.DB, func(r row) (auth.Code, error) {
+		c := auth.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
+		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt))
+		return c, err
+	}, `UPDATE authorization_codes SET spent_at = $5, token_id = $4
+		WHERE hash = $1 AND client_id = $2 AND redirect_uri = $3 AND spent_at = 0 AND expires_at > $5
+		RETURNING user_id, scope, method, thumbprint, expires_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
+}
+
+// EndReplayed implements auth.Store.
+func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error {
+	_, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE WHERE id IN
+		(SELECT token_id FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)`, hash[:], clientID)
+	return err
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tamga/internal/domain/keys"
+)
+
+// DeleteCertificate removes a certificate; the default it may be goes with it.
+func (s Keys) DeleteCertificate(ctx context.Context, id int64) error {
+	_, err := s.exec(ctx, `DELETE FROM certificates WHERE id = $1`, id)
+	return err
+}
+
+// SetFriendlyName names a certificate.
+func (s Keys) SetFriendlyName(ctx context.Context, id int64, name string) error {
+	_, err := s.exec(ctx, `UPDATE certificates SET friendly_name = $1 WHERE id = $2`, name, id)
+	return err
+}
+
+// DeleteUnusedKey removes a key that has neither a certificate nor a pending request.
+func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
+	_, err := s.exec(ctx, `DELETE FROM keys WHERE id = $1
+		AND NOT EXISTS (SELECT 1 FROM certificates WHERE key_id = $1)
+		AND NOT EXISTS (SELECT 1 FROM certificate_requests WHERE key_id = $1 AND status = 2)`, keyID)
+	return err
+}
+
+// ReplaceSealed puts another seal in place of the one that was read.
+func (s Keys) ReplaceSealed(ctx context.Context, keyID string, old, sealed []byte, hasPIN bool) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE keys SET sealed = $1, has_pin = $2 WHERE id = $3 AND sealed = $4`, sealed, hasPIN, keyID, old)
+	return n == 1, err
+}
+
+// PINFailures counts attempts that were begun and not found right.
+func (s Keys) PINFailures(ctx context.Context, keyID string) (int, error) {
+	n, _, err := one(ctx, s.DB, scalar[int], `SELECT pin_failures FROM keys WHERE id = $1`, keyID)
+	return n, err
+}
+
+// AddRequest adds a request and returns its number.
+func (s Keys) AddRequest(ctx context.Context, r keys.RequestRecord) (int64, error) {
+	var key any
+	if r.KeyID != "" {
+		key = r.KeyID
+	}
+	if r.DER == nil {
+		r.DER = []byte{}
+	}
+	id, found, err := returning(ctx, s.DB, scalar[int64], `INSERT INTO certificate_requests
+			(user_id, type, status, authority, key_id, certificate_id, renews, request, life, reason, comment, created_at, decided_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id`,
+		r.UserID, int(r.Type), int(r.Status), r.Authority, key, r.CertificateID, r.Renews, r.DER,
+		r.Life.Milliseconds(), r.Reason, r.Comment, millis(r.CreatedAt), millis(r.DecidedAt))
+	if err == nil && !found {
+		err = errors.New("store: the database gave a new request no number")
+	}
+	return id, err
+}
+
+const requestQuery = `SELECT id, user_id, type, status, authority, COALESCE(key_id, ''), certificate_id, renews,
+		request, life, reason, comment, created_at, decided_at
+	FROM certificate_requests WHERE `
+
+func scanRequest(r row) (q keys.RequestRecord, err error) {
+	var life int64
+	err = r.Scan(&q.ID, &q.UserID, &q.Type, &q.Status, &q.Authority, &q.KeyID, &q.CertificateID, &q.Renews,
+		&q.DER, &life, &q.Reason, &q.Comment, (*timeField)(&q.CreatedAt), (*timeField)(&q.DecidedAt))
+	q.Life = time.Duration(life) * time.Millisecond
+	return q, err
+}
+
+// Request reads one by number.
+func (s Keys) Request(ctx context.Context, id int64) (keys.RequestRecord, bool, error) {
+	return one(ctx, s.DB, scanRequest, requestQuery+`id = $1`, id)
+}
+
+// Requests reads the last requests of a user by number.
+func (s Keys) Requests(ctx context.Context, userID string) ([]keys.RequestRecord, error) {
+	return all(ctx, s.DB, scanRequest, requestQuery+`id IN
+		(SELECT id FROM certificate_requests WHERE user_id = $1 ORDER BY id DESC LIMIT 1000) ORDER BY id`, userID)
+}
+
+// PendingRequests reads the first requests that wait.
+func (s Keys) PendingRequests(ctx context.Context) ([]keys.RequestRecord, error) {
+	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 ORDER BY id LIMIT 1000`)
+}
+
+// Decide ends the waiting of a request.
+func (s Keys) Decide(ctx context.Context, id int64, status keys.RequestStatus, certificateID int64, at time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE certificate_requests SET status = $1, certificate_id = $2, decided_at = $3
+		WHERE id = $4 AND status = 2`, int(status), certificateID, millis(at), id)
+	return n == 1, err
+}
+
+// DeleteRequest removes a request.
+func (s Keys) DeleteRequest(ctx context.Context, id int64) error {
+	_, err := s.exec(ctx, `DELETE FROM certificate_requests WHERE id = $1`, id)
+	return err
+}
+
+// KeyParameter reads what a client keeps with a key.
+func (s Keys) KeyParameter(ctx context.Context, keyID, name string) (string, bool, error) {
+	return one(ctx, s.DB, scalar[string], `SELECT value FROM key_parameters WHERE key_id = $1 AND name = $2`, keyID, name)
+}
+
+// SetKeyParameter keeps a value with a key, unless that has most others.
+func (s Keys) SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error) {
+	n, err := s.exec(ctx, `INSERT INTO key_parameters (key_id, name, value)
+		SELECT id, $2, $3 FROM keys WHERE id = $1
+			AND (SELECT COUNT(*) FROM key_parameters WHERE key_id = $1 AND name <> $2) < $4
+		ON CONFLICT (key_id, name) DO UPDATE SET value = excluded.value`, keyID, name, value, most)
+	return n == 1, err
+}

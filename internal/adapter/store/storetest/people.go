@@ -1,0 +1,402 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/user"
+)
+
+// testPeople is the behaviour of what operators do to users: reach, logins, names,
+// locks and the end.
+func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
+	cases{
+		{"Reach", func(t *testing.T, db *store.DB) {
+			s := store.Users{DB: db}
+			for _, g := range []string{"Default", "A", "B"} {
+				group(t, db, g)
+			}
+			u := person(t, db, 1)
+			operator := func(id, home string, groups ...string) string {
+				must(t, s.AddUser(t.Context(), user.User{ID: id, Login: id, Group: home, Operator: true}, id))
+				must(t, s.SetOperatorGroups(t.Context(), id, groups))
+				return id
+			}
+			d, a, both := operator("d", "Default", "Default"), operator("a", "A", "A"), operator("both", "Default", "A", "Default")
+			reach := func(who, whom string) bool {
+				t.Helper()
+				ok, err := s.Reachable(t.Context(), who, whom, start)
+				must(t, err)
+				return ok
+			}
+			for _, c := range []struct {
+				who, whom string
+				want      bool
+			}{
+				{d, u.ID, true}, {both, u.ID, true}, {a, u.ID, false},
+				{d, "nobody", false}, {"nobody", u.ID, false}, {u.ID, u.ID, false}, {"", "", false}, {"' OR 1=1 --", u.ID, false}, {d, "a\x00b", false},
+				{d, both, false}, // an operator of more than one's own groups
+				{both, d, true}, {d, d, true}, {a, d, false},
+			} {
+				if got := reach(c.who, c.whom); got != c.want {
+					t.Errorf("%q reaches %q: %v, want %v", c.who, c.whom, got, c.want)
+				}
+			}
+			barred := []struct {
+				name     string
+				bar, lif func() error
+			}{
+				{"locked", func() error { return s.SetLock(t.Context(), d, true, start) }, func() error { return s.SetLock(t.Context(), d, false, time.Time{}) }},
+				{"lock come due", func() error { return s.SetLock(t.Context(), d, false, start) }, func() error { return s.SetLock(t.Context(), d, false, start.Add(time.Millisecond)) }},
+				{"not approved", func() error { return s.SetUnapproved(t.Context(), d, true) }, func() error { return s.SetUnapproved(t.Context(), d, false) }},
+			}
+			for _, c := range barred {
+				must(t, c.bar())
+				if groups, err := s.ActingGroups(t.Context(), d, start); err != nil || len(groups) != 0 || reach(d, u.ID) {
+					t.Errorf("an operator who is barred (%s) acts for %v, %v", c.name, groups, err)
+				}
+				must(t, c.lif())
+				if groups, err := s.ActingGroups(t.Context(), d, start); err != nil || !slices.Equal(groups, []string{"Default"}) || !reach(d, u.ID) {
+					t.Errorf("after %s: %v, %v", c.name, groups, err)
+				}
+			}
+			must(t, s.SetGroup(t.Context(), u.ID, "B"))
+			if reach(d, u.ID) || reach(both, u.ID) {
+				t.Error("who moved away is reached")
+			}
+			if err := s.SetGroup(t.Context(), u.ID, "no"); !errors.Is(err, user.ErrNoGroup) {
+				t.Errorf("unknown group: %v", err)
+			}
+			if err := s.SetGroup(t.Context(), "nobody", "A"); !errors.Is(err, user.ErrNotFound) {
+				t.Errorf("unknown user: %v", err)
+			}
+			if _, err := s.InfoByID(t.Context(), d, u.ID, start); !errors.Is(err, user.ErrNotFound) {
+				t.Errorf("the record of who moved away: %v", err)
+			}
+		}},
+		{"Logins", func(t *testing.T, db *store.DB) {
+			s := store.Users{DB: db}
+			group(t, db, "Default")
+			u, v := person(t, db, 1), person(t, db, 2)
+			if err := s.SetLogin(t.Context(), u.ID, "USER2", "user2"); !errors.Is(err, user.ErrDuplicate) {
+				t.Errorf("taken: %v", err)
+			}
+			must(t, s.SetLogin(t.Context(), u.ID, "New", "new"))
+			must(t, s.SetLogin(t.Context(), u.ID, "NEW", "new"))
+			if _, err := s.UserByLogin(t.Context(), "user1"); !errors.Is(err, user.ErrNotFound) {
+				t.Errorf("the old login: %v", err)
+			}
+			must(t, s.SetLogin(t.Context(), u.ID, "", ""))
+			must(t, s.SetLogin(t.Context(), v.ID, "", "")) // two may have none
+			must(t, s.SetLogin(t.Context(), v.ID, "", ""))
+			if got, err := s.UserByID(t.Context(), u.ID); err != nil || got.Login != "" {
+				t.Errorf("%+v, %v", got, err)
+			}
+			for _, find := range []string{"", "\x01" + u.ID} {
+				if _, err := s.UserByLogin(t.Context(), find); !errors.Is(err, user.ErrNotFound) {
+					t.Errorf("%q: %v", find, err)
+				}
+				if _, err := s.OwnerOfLogin(t.Context(), find); !errors.Is(err, user.ErrNotFound) {
+					t.Errorf("%q: %v", find, err)
+				}
+			}
+			if err := s.SetLogin(t.Context(), "nobody", "x", "x"); !errors.Is(err, user.ErrNotFound) {
+				t.Errorf("nobody: %v", err)
+			}
+
+			ids := make([]user.User, 8)
+			for i := range ids {
+				ids[i] = person(t, db, 10+i)
+			}
+			for _, set := range []func(i int) error{
+				func(i int) error { return s.SetLogin(t.Context(), ids[i].ID, "wanted", "wanted") },
+				func(i int) error {
+					return s.SetExternalLogin(t.Context(), ids[i].ID, user.ExternalLogin{Login: "w", Issuer: "x"}, "x", "w")
+				},
+			} {
+				won := 0
+				for _, err := range together(len(ids), set) {
+					if err == nil {
+						won++
+					} else if !errors.Is(err, user.ErrDuplicate) {
+						t.Error(err)
+					}
+				}
+				if won != 1 {
+					t.Errorf("%d of %d got one login", won, len(ids))
+				}
+			}
+		}},
+		{"NamesAtOnce", func(t *testing.T, db *store.DB) {
+			s := store.Users{DB: db}
+			group(t, db, "Default")
+			name := user.Name{Values: map[string]string{"2.5.4.3": "x"}, Text: "CN=x", Folded: "cn=x", Key: [32]byte{1}, Unique: true}
+			ids := make([]user.User, 8)
+			for i := range ids {
+				ids[i] = person(t, db, i)
+			}
+			won := 0
+			for _, err := range together(len(ids), func(i int) error { return s.SetName(t.Context(), ids[i].ID, name) }) {
+				if err == nil {
+					won++
+				} else if !errors.Is(err, user.ErrDuplicate) {
+					t.Error(err)
+				}
+			}
+			if won != 1 {
+				t.Errorf("%d of %d got one name", won, len(ids))
+			}
+			if taken, err := s.NameTaken(t.Context(), name.Key, "", start); !taken || err != nil {
+				t.Errorf("taken: %v, %v", taken, err)
+			}
+			if taken, err := s.NameTaken(t.Context(), name.Key, ids[0].ID, start); taken || err != nil {
+				t.Errorf("taken for who reaches nobody: %v, %v", taken, err)
+			}
+			// A name from before names were unique counts, too.
+			older := name
+			older.Key, older.Unique = [32]byte{2}, false
+			must(t, s.SetName(t.Context(), ids[0].ID, older))
+			must(t, s.SetName(t.Context(), ids[1].ID, older))
+			older.Unique = true
+			if err := s.SetName(t.Context(), ids[2].ID, older); !errors.Is(err, user.ErrDuplicate) {
+				t.Errorf("a name of two others: %v", err)
+			}
+		}},
+		{"DeleteTakesEverything", func(t *testing.T, db *store.DB) {
+			s, tokens, contacts := store.Users{DB: db}, store.Tokens{DB: db}, store.Contacts{DB: db}
+			group(t, db, "Default")
+			u, other := person(t, db, 1), person(t, db, 2)
+			for _, x := range []user.User{u, other} {
+				n := byte(len(x.ID)) + x.ID[35]
+				must(t, s.SetName(t.Context(), x.ID, user.Name{Values: map[string]string{"2.5.4.3": "x"}, Text: "CN=x", Key: [32]byte{n}, Unique: true}))
+				must(t, s.SetExternalLogin(t.Context(), x.ID, user.ExternalLogin{Login: x.Login, Issuer: "i"}, "i", x.Login))
+				must(t, tokens.SetPassword(t.Context(), x.ID, "p", start))
+				must(t, tokens.SetMethod(t.Context(), x.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
+				_, err := tokens.BeginUserAttempt(t.Context(), x.ID, start, auth.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour})
+				must(t, err)
+				_, err = tokens.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: [32]byte{n}, UserID: x.ID})
+				must(t, err)
+				must(t, tokens.AddCode(t.Context(), auth.Code{Hash: [32]byte{n}, UserID: x.ID, ExpiresAt: start}))
+				_, err = tokens.AddToken(t.Context(), auth.TokenRecord{ID: x.ID, UserID: x.ID}, auth.Proof{Method: "password", Encoded: "p", Now: start})
+				must(t, err)
+				_, err = contacts.AddContact(t.Context(), contact.Contact{UserID: x.ID, Type: contact.PhoneNumber, Value: x.ID}, x.ID, false)
+				must(t, err)
+			}
+			must(t, s.DeleteUser(t.Context(), u.ID))
+			if err := s.DeleteUser(t.Context(), u.ID); !errors.Is(err, user.ErrNotFound) {
+				t.Errorf("twice: %v", err)
+			}
+			left := func(id string) string {
+				_, byToken := tokens.BearerByToken(t.Context(), id)
+				methods, err := tokens.MethodsOf(t.Context(), id)
+				must(t, err)
+				certificates, err := tokens.CertificatesOf(t.Context(), id)
+				must(t, err)
+				name, err := s.NameOf(t.Context(), id)
+				must(t, err)
+				logins, err := s.ExternalLogins(t.Context(), id)
+				must(t, err)
+				password, err := tokens.HasPassword(t.Context(), id)
+				must(t, err)
+				phones, err := contacts.Contacts(t.Context(), id, contact.PhoneNumber)
+				must(t, err)
+				return fmt.Sprint(byToken == nil, len(methods), len(certificates), len(name), len(logins), password, len(phones))
+			}
+			if got, want := left(u.ID), "false 0 0 0 0 false 0"; got != want {
+				t.Errorf("of the deleted user there is %s, want %s", got, want)
+			}
+			if got, want := left(other.ID), "true 1 1 1 1 true 1"; got != want {
+				t.Errorf("of another there is %s, want %s", got, want)
+			}
+		}},
+	}.run(t, open)
+}
+
+// testMethods is the behaviour of methods, certificates and codes.
+func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
+	cases{
+		{"ProofOfTokens", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			must(t, s.SetPassword(t.Context(), u.ID, "p", start))
+			print := [32]byte{1}
+			ok, err := s.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: print, UserID: u.ID})
+			if must(t, err); !ok {
+				t.Fatal("not added")
+			}
+			has := func(names ...string) {
+				for _, m := range auth.Methods() {
+					_, err := s.DeleteMethod(t.Context(), u.ID, m.Name)
+					must(t, err)
+				}
+				for _, name := range names {
+					must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: name, Level: 1}, start))
+				}
+			}
+			password := auth.Proof{Method: "password", Encoded: "p", Now: start}
+			certificate := auth.Proof{Method: "certificate", Thumbprint: print[:], Now: start}
+			for i, c := range []struct {
+				methods []string
+				proof   auth.Proof
+				want    bool
+			}{
+				{nil, password, false},
+				{nil, certificate, false},
+				{nil, auth.Proof{Method: "none", Now: start}, false},
+				{[]string{"password"}, password, true},
+				{[]string{"password"}, auth.Proof{Method: "password", Encoded: "other", Now: start}, false},
+				{[]string{"password"}, auth.Proof{Method: "password", Now: start}, false},
+				{[]string{"password"}, certificate, false},
+				{[]string{"password", "none"}, auth.Proof{Method: "none", Now: start}, true},
+				{[]string{"certificate"}, certificate, true},
+				{[]string{"certificate"}, auth.Proof{Method: "certificate", Thumbprint: []byte{2}, Now: start}, false},
+				{[]string{"certificate"}, auth.Proof{Method: "certificate", Now: start}, false},
+				{[]string{"saml"}, auth.Proof{Method: "saml", Now: start}, false},
+				{[]string{"otpviasms"}, auth.Proof{Method: "otpviasms", Now: start}, false},
+				{[]string{"password", "oath"}, password, false},
+				{[]string{"certificate", "mydss"}, certificate, false},
+			} {
+				has(c.methods...)
+				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint(i), UserID: u.ID, Method: c.proof.Method}, c.proof)
+				if must(t, err); ok != c.want {
+					t.Errorf("row %d, %v with %+v: %v, want %v", i, c.methods, c.proof, ok, c.want)
+				}
+			}
+			has("password")
+			users := store.Users{DB: db}
+			for i, c := range []struct {
+				name string
+				bar  func() error
+				now  time.Time
+				want bool
+			}{
+				{"a lock to come", func() error { return users.SetLock(t.Context(), u.ID, false, start.Add(time.Second)) }, start, true},
+				{"a moment before", func() error { return nil }, start.Add(time.Second - time.Millisecond), true},
+				{"come due", func() error { return nil }, start.Add(time.Second), false},
+				{"locked", func() error { return users.SetLock(t.Context(), u.ID, true, start) }, start, false},
+				{"unlocked", func() error { return users.SetLock(t.Context(), u.ID, false, time.Time{}) }, start, true},
+				{"not approved", func() error { return users.SetUnapproved(t.Context(), u.ID, true) }, start, false},
+			} {
+				must(t, c.bar())
+				p := password
+				p.Now = c.now
+				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint("bar", i), UserID: u.ID, Method: "password"}, p)
+				if must(t, err); ok != c.want {
+					t.Errorf("%s: %v, want %v", c.name, ok, c.want)
+				}
+			}
+		}},
+		{"Certificates", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, v := person(t, db, 1), person(t, db, 2)
+			c := auth.SignInCertificate{Thumbprint: [32]byte{7}, UserID: u.ID, Subject: "CN=Имя", Issuer: "CN=CA", Serial: "0a", NotAfter: start.Add(time.Hour), CreatedAt: start}
+			for i, want := range []bool{true, false} {
+				if ok, err := s.AddCertificate(t.Context(), c); ok != want || err != nil {
+					t.Errorf("time %d: %v, %v; want %v", i, ok, err, want)
+				}
+			}
+			theirs := c
+			theirs.UserID = v.ID
+			if ok, err := s.AddCertificate(t.Context(), theirs); ok || err != nil {
+				t.Errorf("to somebody else: %v, %v", ok, err)
+			}
+			list, err := s.CertificatesOf(t.Context(), u.ID)
+			must(t, err)
+			if d := cmp.Diff([]auth.SignInCertificate{c}, list); d != "" {
+				t.Error(d)
+			}
+			b, scheme, err := s.BearerByCertificate(t.Context(), c.Thumbprint)
+			if d := cmp.Diff(auth.Bearer{User: u}, b); d != "" || err != nil || scheme != (auth.Scheme{}) {
+				t.Error(d, err, scheme)
+			}
+			if ok, err := s.RemoveCertificate(t.Context(), v.ID, c.Thumbprint); ok || err != nil {
+				t.Errorf("from somebody else: %v, %v", ok, err)
+			}
+			if ok, err := s.RemoveCertificate(t.Context(), u.ID, c.Thumbprint); !ok || err != nil {
+				t.Errorf("%v, %v", ok, err)
+			}
+			if _, _, err := s.BearerByCertificate(t.Context(), c.Thumbprint); !errors.Is(err, auth.ErrNotFound) {
+				t.Errorf("after that: %v", err)
+			}
+		}},
+		{"Codes", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			code := auth.Code{Hash: [32]byte{9}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Scope: "dss", Method: "certificate", Thumbprint: []byte{1, 2}, ExpiresAt: start.Add(time.Minute)}
+			must(t, s.AddCode(t.Context(), code))
+			for name, spend := range map[string]func() (auth.Code, bool, error){
+				"another client":  func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "x", "r", "t", start) },
+				"another address": func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "c", "x", "t", start) },
+				"another code":    func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), [32]byte{8}, "c", "r", "t", start) },
+				"at its end": func() (auth.Code, bool, error) {
+					return s.SpendCode(t.Context(), code.Hash, "c", "r", "t", code.ExpiresAt)
+				},
+			} {
+				if _, ok, err := spend(); ok || err != nil {
+					t.Errorf("%s: %v, %v", name, ok, err)
+				}
+			}
+			won := make([]bool, 16)
+			for _, err := range together(len(won), func(i int) (err error) {
+				var got auth.Code
+				got, won[i], err = s.SpendCode(t.Context(), code.Hash, "c", "r", fmt.Sprint("t", i), code.ExpiresAt.Add(-time.Millisecond))
+				if won[i] {
+					if d := cmp.Diff(code, got); d != "" {
+						t.Error(d)
+					}
+				}
+				return err
+			}) {
+				must(t, err)
+			}
+			n, winner := 0, ""
+			for i, ok := range won {
+				if ok {
+					n++
+					winner = fmt.Sprint("t", i)
+				}
+			}
+			if n != 1 {
+				t.Fatalf("%d of 16 spent one code", n)
+			}
+			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
+			for _, id := range []string{winner, "other"} {
+				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID}, auth.Proof{Method: "none", Now: start})
+				if must(t, err); !ok {
+					t.Fatal("no token")
+				}
+			}
+			must(t, s.EndReplayed(t.Context(), code.Hash, "x"))
+			if b, err := s.BearerByToken(t.Context(), winner); err != nil || b.Token.Revoked {
+				t.Errorf("a replay by another client ended the token: %v", err)
+			}
+			must(t, s.EndReplayed(t.Context(), code.Hash, "c"))
+			if b, err := s.BearerByToken(t.Context(), winner); err != nil || !b.Token.Revoked {
+				t.Errorf("a replay left the token: %v", err)
+			}
+			if b, err := s.BearerByToken(t.Context(), "other"); err != nil || b.Token.Revoked {
+				t.Errorf("a replay ended another token: %v", err)
+			}
+			must(t, s.Sweep(t.Context(), code.ExpiresAt, time.Minute))
+			must(t, s.RevokeTokens(t.Context(), u.ID))
+			fresh := code
+			fresh.Hash = [32]byte{10}
+			must(t, s.AddCode(t.Context(), fresh))
+			must(t, s.RevokeTokens(t.Context(), u.ID))
+			if _, ok, err := s.SpendCode(t.Context(), fresh.Hash, "c", "r", "t", start); ok || err != nil {
+				t.Errorf("a code from before grants were revoked: %v, %v", ok, err)
+			}
+		}},
+	}.run(t, open)
+}

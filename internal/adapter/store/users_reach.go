@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/user"
+)
+
+// ActingGroups implements user.Store.
+func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error) {
+	return all(ctx, s.DB, scalar[string], `SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name`, operatorID, millis(now))
+}
+
+// reached is the condition that the operator $1 reaches the user u at the time $2:
+// u is in a group of an acting operator and, being an operator too, has no group
+// that the operator $1 has not.
+var reached = `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = $1 AND o.operator AND NOT ` + barred("o", "$2") + `)
+	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
+		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = $1 AND mine.group_name = theirs.group_name)))`
+
+// Reachable implements user.Store.
+func (s Users) Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error) {
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reached, operatorID, millis(now), userID)
+	return found, err
+}
+
+// shown is the contact of a type that lists show of the user u: the one they sign in
+// with, otherwise the one that receives codes, otherwise the oldest.
+func shown(typ contact.Type) string {
+	return `(SELECT s.normal FROM contacts s WHERE s.user_id = u.id AND s.type = '` + string(typ) + `'
+		ORDER BY s.is_primary DESC, s.secondary_auth DESC, s.created_at, s.normal LIMIT 1)`
+}
+
+// infoColumns are those of user.Info at the time $2, and infoTables where they are
+// found.
+var (
+	infoColumns = `u.id, u.login, u.display_name, u.group_name, u.created_at, u.lock_at, u.last_login_at,
+	` + barredNow + `, COALESCE(n.name, ''),
+	COALESCE(p.value, ''), COALESCE(p.confirmed, FALSE), COALESCE(e.value, ''), COALESCE(e.confirmed, FALSE)`
+	infoTables = " FROM users u" + nameTable + phoneTable + emailTable
+	nameTable  = " LEFT JOIN distinguished_names n ON n.user_id = u.id"
+	phoneTable = " LEFT JOIN contacts p ON p.user_id = u.id AND p.type = '" + string(contact.PhoneNumber) + "' AND p.normal = " + shown(contact.PhoneNumber)
+	emailTable = " LEFT JOIN contacts e ON e.user_id = u.id AND e.type = '" + string(contact.EmailAddress) + "' AND e.normal = " + shown(contact.EmailAddress)
+
+	// barredNow adds the automatic lock for wrong passwords to what bars the user u.
+	barredNow = "(" + barred("u", "$2") + " OR EXISTS (SELECT 1 FROM user_failures f WHERE f.user_id = u.id AND f.locked_until > $2))"
+)
+
+func scanInfo(r row) (i user.Info, err error) {
+	err = r.Scan(&i.ID, &i.Login, &i.DisplayName, &i.Group, (*timeField)(&i.CreatedAt), (*timeField)(&i.LockedAt), (*timeField)(&i.LastLoginAt),
+		&i.Locked, &i.Name, &i.PhoneNumber, &i.PhoneConfirmed, &i.Email, &i.EmailConfirmed)
+	return i, err
+}
+
+// InfoByID implements user.Store.
+func (s Users) InfoByID(ctx context.Context, operatorID, id string, now time.Time) (user.Info, error) {
+	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reached, operatorID, millis(now), id)
+	if err == nil && !found {
+		err = user.ErrNotFound
+	}
+	return i, err
+}

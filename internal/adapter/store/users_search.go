@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/user"
+)
+
+// searchColumns say how each column is found in SQL. test is the condition, with
+// %[1]s for the comparison with the value; order is what the column sorts by, found in
+// tables besides users. Truth values have the condition alone. Nothing of a request becomes part of the SQL.
+var searchColumns = map[user.Column]struct{ test, order, tables string }{
+	user.ColumnLogin:          {"(u.login <> '' AND u.login_folded %[1]s)", "u.login_folded", ""},
+	user.ColumnPhoneNumber:    {hasContact(contact.PhoneNumber, "x.normal %[1]s"), "COALESCE(p.normal, '')", phoneTable},
+	user.ColumnPhoneConfirmed: {hasContact(contact.PhoneNumber, "x.confirmed AND x.normal = "+shown(contact.PhoneNumber)), "COALESCE(p.confirmed, FALSE)", phoneTable},
+	user.ColumnEmail:          {hasContact(contact.EmailAddress, "x.normal %[1]s"), "COALESCE(e.normal, '')", emailTable},
+	user.ColumnEmailConfirmed: {hasContact(contact.EmailAddress, "x.confirmed AND x.normal = "+shown(contact.EmailAddress)), "COALESCE(e.confirmed, FALSE)", emailTable},
+	user.ColumnRdn:            {"EXISTS (SELECT 1 FROM distinguished_names x WHERE x.user_id = u.id AND x.name_folded %[1]s)", "COALESCE(n.name_folded, '')", nameTable},
+	user.ColumnGroup:          {"COALESCE(u.group_name %[1]s, FALSE)", "u.group_name", ""},
+	user.ColumnAuthMethod:     {"EXISTS (SELECT 1 FROM user_methods x WHERE x.user_id = u.id AND x.method %[1]s)", "", ""},
+	user.ColumnIsLocked:       {barredNow, barredNow, ""},
+	user.ColumnLastLogin:      {"u.last_login_at %[1]s", "u.last_login_at", ""},
+	user.ColumnCreated:        {"u.created_at %[1]s", "u.created_at", ""},
+}
+
+func hasContact(typ contact.Type, condition string) string {
+	return "EXISTS (SELECT 1 FROM contacts x WHERE x.user_id = u.id AND x.type = '" + string(typ) + "' AND " + condition + ")"
+}
+
+// SearchUsers implements user.Store.
+func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
+	where, args := reached, []any{operatorID, millis(now)}
+	for _, c := range conditions {
+		column, known := searchColumns[c.Column]
+		if !known {
+			return user.Found{}, fmt.Errorf("store: column %d is not searched", c.Column)
+		}
+		test, wanted := column.test, c.Truth
+		if strings.Contains(test, "%[1]s") {
+			var compared string
+			compared, args = comparison(c, args)
+			test, wanted = fmt.Sprintf(test, compared), true
+		}
+		// "Not equal" is what "equal" is not: of several contacts none is equal.
+		if wanted == (c.Operation == user.NotEqual) {
+			test = "NOT " + test
+		}
+		where += " AND " + test
+	}
+	if q.End == q.Start {
+		return s.countUsers(ctx, where, args)
+	}
+	direction := ""
+	if q.Descending {
+		direction = " DESC"
+	}
+	order := searchColumns[q.Order]
+	args = append(args, q.End-q.Start, q.Start)
+	// First the page, out of what it is filtered and sorted by, then the records: most
+	// of the columns are not looked at for users on other pages.
+	query := fmt.Sprintf(`WITH page (id, place, total) AS (
+			SELECT u.id, ROW_NUMBER() OVER (ORDER BY %[1]s%[2]s, u.id%[2]s), COUNT(*) OVER () FROM users u%[3]s WHERE %[4]s
+			ORDER BY 2 LIMIT $%[5]d OFFSET $%[6]d)
+		SELECT %[7]s, page.total%[8]s JOIN page ON page.id = u.id ORDER BY page.place`,
+		order.order, direction, order.tables, where, len(args)-1, len(args), infoColumns, infoTables)
+	var found user.Found
+	users, err := allUnprepared(ctx, s.DB, func(r row) (user.Info, error) { return scanInfo(withTotal{r, &found.Total}) }, query, args...)
+	if err == nil && len(users) == 0 && q.Start > 0 {
+		return s.countUsers(ctx, where, args[:len(args)-2])
+	}
+	found.Users = users
+	return found, err
+}
+
+// countUsers is a search that asks for no users, or for a page beyond the last.
+func (s Users) countUsers(ctx context.Context, where string, args []any) (user.Found, error) {
+	total, err := allUnprepared(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM users u WHERE "+where, args...)
+	if err != nil {
+		return user.Found{}, err
+	}
+	return user.Found{Total: int(total[0])}, nil
+}
+
+// withTotal scans a row that has the total behind the columns of a record.
+type withTotal struct {
+	row
+	total *int
+}
+
+func (w withTotal) Scan(dest ...any) error { return w.row.Scan(append(dest, w.total)...) }
+
+// comparison is the part of a condition that compares, and the arguments with its
+// value added.
+func comparison(c user.Condition, args []any) (string, []any) {
+	operator := "="
+	if c.Column == user.ColumnGroup {
+		marks := []string{"NULL"} // for an empty list
+		for _, g := range c.Groups {
+			args = append(args, g)
+			marks = append(marks, fmt.Sprintf("$%d", len(args)))
+		}
+		return "IN (" + strings.Join(marks, ", ") + ")", args
+	}
+	switch c.Operation {
+	case user.Greater:
+		operator = ">"
+	case user.Less:
+		operator = "<"
+	case user.Like:
+		args = append(args, likePattern(c.Parts()))
+		return fmt.Sprintf(`LIKE $%d ESCAPE '\'`, len(args)), args
+	}
+	switch c.Column {
+	case user.ColumnLastLogin, user.ColumnCreated:
+		args = append(args, millis(c.Time))
+	default:
+		args = append(args, c.Text)
+	}
+	return fmt.Sprintf("%s $%d", operator, len(args)), args
+}
+
+// likePattern joins parts by "anything"; what means something to LIKE stands for
+// itself in them.
+func likePattern(parts []string) string {
+	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+	for i, p := range parts {
+		parts[i] = escaped.Replace(p)
+	}
+	return strings.Join(parts, "%")
+}

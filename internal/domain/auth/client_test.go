@@ -1,0 +1,73 @@
+package auth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"tamga/internal/domain/auth"
+)
+
+func TestSettingsAreChecked(t *testing.T) {
+	b := newBench(t)
+	s := auth.Settings{}
+	_, err := auth.New(s, auth.Deps{Keys: b.keys})
+	for _, want := range []string{"issuer", "resource", "token life", "failures", "window", "lock-out"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("empty settings: %v, want a word about %s", err, want)
+		}
+	}
+	p384, kerr := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if kerr != nil {
+		t.Fatal(kerr)
+	}
+	for name, keys := range map[string][]auth.TokenKey{
+		"no key":     nil,
+		"P-384":      {{ID: "a", Signer: p384}},
+		"without id": {{Signer: b.keys[0].Signer}},
+		"twice":      {b.keys[0], b.keys[0]},
+	} {
+		if _, err := auth.New(settings(), auth.Deps{Keys: keys}); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestClients(t *testing.T) {
+	confidential := auth.Client{ID: "portal", Secret: auth.HashSecret("s3cret"), PasswordGrant: true}
+	clients, err := auth.NewClients([]auth.Client{client, confidential})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id, secret string
+		ok         bool
+	}{
+		{"tamga-dev", "", true},
+		{"tamga-dev", "anything", false},
+		{"portal", "s3cret", true},
+		{"portal", "S3cret", false},
+		{"portal", "", false},
+		{"Portal", "s3cret", false},
+		{"", "", false},
+		{"nobody", "", false},
+	} {
+		got, err := clients.Authenticate(c.id, c.secret)
+		if c.ok && (err != nil || got.ID != c.id) || !c.ok && (code(t, err) != auth.InvalidClient || got.ID != "") {
+			t.Errorf("%q with %q: %v, %v; want ok %v", c.id, c.secret, got.ID, err, c.ok)
+		}
+	}
+	for name, list := range map[string][]auth.Client{
+		"no id":                {{Public: true}},
+		"twice":                {client, client},
+		"public with a secret": {{ID: "x", Public: true, Secret: auth.HashSecret("x")}},
+		"without a secret":     {{ID: "x"}},
+		"secret not hashed":    {{ID: "x", Secret: []byte("s3cret")}},
+	} {
+		if _, err := auth.NewClients(list); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}

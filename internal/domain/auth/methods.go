@@ -1,0 +1,331 @@
+package auth
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// The name spaces of method addresses.
+const (
+	claimsNamespace   = "http://schemas.microsoft.com/ws/2012/09/identity/authenticationmethod/"
+	identityNamespace = "http://dss.cryptopro.ru/identity/authenticationmethod/"
+)
+
+// Names of methods that the rules of signing in speak of.
+const (
+	methodIDOnly      = "none"
+	methodCertificate = "certificate"
+	methodPassword    = "password"
+)
+
+// Method is a way to sign in, or a step of one.
+type Method struct {
+	Name      string // last part of the address; also Principal.Method and the stored form
+	Route     string // last part of the path that sets and deletes it; "" for a method without routes
+	Operation string // ending of the names of its operations, such as "OtpViaSms"
+	Primary   bool   // a first step; every other method is a second one, whatever its level
+	// Kind is the contact a one-time password goes to; nil for methods without.
+	Kind *contact.Kind
+}
+
+// methods is the table. A method that users may have is a row here; its routes are
+// made from it.
+var methods = []Method{
+	{Name: methodIDOnly, Route: "idonly", Operation: "IdOnly", Primary: true},
+	{Name: methodPassword, Route: "password", Operation: "Password", Primary: true},
+	{Name: methodCertificate, Route: "cert", Operation: "Cert", Primary: true},
+	{Name: "saml", Route: "external", Operation: "Saml", Primary: true},
+	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", Kind: &contact.Phone},
+	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", Kind: &contact.Email},
+	{Name: "oath", Route: "oath", Operation: "OAth"},
+	{Name: "mydss", Route: "mydss", Operation: "MyDss"},
+}
+
+// Methods lists the methods in the order of their table.
+func Methods() []Method { return append([]Method(nil), methods...) }
+
+// URI is the address of a method.
+func (m Method) URI() string {
+	if m.Name == methodIDOnly {
+		return claimsNamespace + m.Name
+	}
+	return identityNamespace + m.Name
+}
+
+// MethodNamed finds a method by its name, its route, or its address in either
+// spelling and either name space, without regard to letter case.
+func MethodNamed(text string) (Method, bool) {
+	text = strings.ToLower(text)
+	for _, space := range []string{claimsNamespace, identityNamespace} {
+		text = strings.TrimPrefix(text, space)
+	}
+	for _, m := range methods {
+		if text == m.Name || text == m.Route {
+			return m, true
+		}
+	}
+	return Method{}, false
+}
+
+// Levels of a method. They are kept and returned as they were given; what counts at
+// signing in is whether the method is primary.
+const (
+	LevelPrimary   = 1
+	LevelSecondary = 2
+	maxLevel       = 3
+)
+
+// AuthenticationInfo is a method that a user has.
+type AuthenticationInfo struct {
+	MethodURI string
+	Level     int
+}
+
+// SetMethod gives a user a method, named by its route; setting it again changes the
+// level. A nil level is 1 for a primary method and 2 for another. What the method
+// works with (a contact, a certificate) may come later: until then it opens nothing.
+// Faults: user_not_found, invalid_parameters for an unknown method and for a level
+// beyond 0 to 3 or, of a primary method, other than 1.
+func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, name string, level *int) error {
+	m, err := routed(name)
+	if err != nil {
+		return err
+	}
+	stored := StoredMethod{m.Name, LevelSecondary}
+	if m.Primary {
+		stored.Level = LevelPrimary
+	}
+	if level != nil {
+		if *level < 0 || *level > maxLevel || m.Primary && *level != LevelPrimary {
+			return fault.Newf(fault.InvalidParameters, "level: want 0 to %d; a first step such as %s has none but %d", maxLevel, m.Route, LevelPrimary)
+		}
+		stored.Level = *level
+	}
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		if err := s.store.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
+			return err
+		}
+		// Tokens that are out were issued without the step.
+		return s.store.RevokeTokens(ctx, userID)
+	})
+}
+
+// DeleteMethod takes a method from a user; if the user had it every token ends.
+// Faults: user_not_found, invalid_parameters.
+func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID, name string) error {
+	m, err := routed(name)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		had, err := s.store.DeleteMethod(ctx, userID, m.Name)
+		if err != nil || !had {
+			return err
+		}
+		return s.store.RevokeTokens(ctx, userID)
+	})
+}
+
+func routed(name string) (Method, error) {
+	m, known := MethodNamed(name)
+	if !known {
+		return Method{}, fault.Newf(fault.InvalidParameters, "authentication method %.64q: unknown, want one such as %s", name, methods[1].Route)
+	}
+	return m, nil
+}
+
+// change runs fn on a user within reach and tells of the change, all in one
+// transaction. What fn refuses leaves nothing behind.
+func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.reach.Reach(ctx, who, userID); err != nil {
+			return err
+		}
+		if err := fn(ctx); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID}))
+	})
+}
+
+// GrantMethod and WithdrawMethod are SetMethod and DeleteMethod for administrators,
+// who reach everybody. Faults: user_not_found, invalid_parameters.
+func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
+	m, err := routed(name)
+	if err != nil {
+		return err
+	}
+	stored := StoredMethod{m.Name, LevelSecondary}
+	if m.Primary {
+		stored.Level = LevelPrimary
+	}
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.exists(ctx, userID); err != nil {
+			return err
+		}
+		if err := s.store.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
+			return err
+		}
+		return s.store.RevokeTokens(ctx, userID)
+	})
+}
+
+// WithdrawMethod takes a method from a user; see GrantMethod.
+func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error {
+	m, err := routed(name)
+	if err != nil {
+		return err
+	}
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.exists(ctx, userID); err != nil {
+			return err
+		}
+		if _, err := s.store.DeleteMethod(ctx, userID, m.Name); err != nil {
+			return err
+		}
+		return s.store.RevokeTokens(ctx, userID)
+	})
+}
+
+// exists returns nil for a user there is. The fault is user_not_found.
+func (s *Service) exists(ctx context.Context, userID string) error {
+	_, _, err := s.store.SignInName(ctx, userID)
+	if errors.Is(err, ErrNotFound) {
+		return fault.New(fault.UserNotFound, "User not found").With(err)
+	}
+	return err
+}
+
+// Scheme lists the methods of a user in the order of the table. The fault is
+// user_not_found.
+func (s *Service) Scheme(ctx context.Context, who audit.Principal, userID string) ([]AuthenticationInfo, error) {
+	if err := s.reach.Reach(ctx, who, userID); err != nil {
+		return nil, err
+	}
+	return s.SchemeOf(ctx, userID)
+}
+
+// SchemeOf is Scheme for administrators. A user who does not exist has no methods.
+func (s *Service) SchemeOf(ctx context.Context, userID string) ([]AuthenticationInfo, error) {
+	had, err := s.had(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	list := []AuthenticationInfo{}
+	for _, m := range methods {
+		if stored, has := had[m.Name]; has {
+			list = append(list, AuthenticationInfo{m.URI(), stored.Level})
+		}
+	}
+	return list, nil
+}
+
+// had are the methods of a user by name.
+func (s *Service) had(ctx context.Context, userID string) (map[string]StoredMethod, error) {
+	list, err := s.store.MethodsOf(ctx, userID)
+	byName := make(map[string]StoredMethod, len(list))
+	for _, m := range list {
+		byName[m.Name] = m
+	}
+	return byName, err
+}
+
+// RawData tells what a user's methods work with.
+type RawData struct {
+	UserID  string
+	Methods []RawMethod
+}
+
+// RawMethod is one method of RawData. Parameters hold no secrets.
+type RawMethod struct {
+	MethodURI  string
+	Confirmed  bool // ready to be used: a password set, a certificate bound, a contact confirmed
+	Parameters []Parameter
+}
+
+// Parameter is a name and a value.
+type Parameter struct{ Key, Value string }
+
+// RawData reads the data of the named methods that the user has; without names of
+// all. Faults: user_not_found, invalid_parameters for an unknown method.
+func (s *Service) RawData(ctx context.Context, who audit.Principal, userID string, names []string) (RawData, error) {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		m, err := routed(name)
+		if err != nil {
+			return RawData{}, err
+		}
+		wanted[m.Name] = true
+	}
+	if err := s.reach.Reach(ctx, who, userID); err != nil {
+		return RawData{}, err
+	}
+	had, err := s.had(ctx, userID)
+	if err != nil {
+		return RawData{}, err
+	}
+	data := RawData{UserID: userID, Methods: []RawMethod{}}
+	for _, m := range methods {
+		if _, has := had[m.Name]; !has || len(wanted) > 0 && !wanted[m.Name] {
+			continue
+		}
+		raw, err := s.rawMethod(ctx, userID, m)
+		if err != nil {
+			return RawData{}, err
+		}
+		data.Methods = append(data.Methods, raw)
+	}
+	return data, nil
+}
+
+func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw RawMethod, err error) {
+	raw = RawMethod{MethodURI: m.URI(), Parameters: []Parameter{}}
+	switch {
+	case m.Name == methodIDOnly:
+		raw.Confirmed = true
+	case m.Name == methodPassword:
+		raw.Confirmed, err = s.store.HasPassword(ctx, userID)
+	case m.Name == methodCertificate:
+		var list []SignInCertificate
+		if list, err = s.store.CertificatesOf(ctx, userID); err != nil {
+			return raw, err
+		}
+		raw.Confirmed = len(list) > 0
+		for _, c := range list {
+			raw.Parameters = append(raw.Parameters, Parameter{"Thumbprint", hex.EncodeToString(c.Thumbprint[:])}, Parameter{"Subject", c.Subject})
+		}
+	case m.Kind != nil:
+		var c contact.Contact
+		if c, raw.Confirmed, err = s.contacts.ForOneTime(ctx, userID, *m.Kind); err == nil && raw.Confirmed {
+			raw.Parameters = append(raw.Parameters, Parameter{string(m.Kind.Type), c.Value})
+		}
+	}
+	return raw, err
+}
+
+// ContactGone is told that the contact a user's one-time passwords of a method went
+// to is no more, in the transaction that removes it; method is Kind.Method. The
+// method stays: who loses a phone must not lose the second step with it. Until a
+// contact is assigned again the step cannot be done, so no token is issued. Tokens
+// that are out end.
+func (s *Service) ContactGone(ctx context.Context, userID, method string) error {
+	used, err := s.MethodUsesContact(ctx, userID, method)
+	if err != nil || !used {
+		return err
+	}
+	return s.store.RevokeTokens(ctx, userID)
+}
+
+// MethodUsesContact reports whether the user has the method of a contact.
+func (s *Service) MethodUsesContact(ctx context.Context, userID, method string) (bool, error) {
+	had, err := s.had(ctx, userID)
+	_, has := had[method]
+	return has, err
+}

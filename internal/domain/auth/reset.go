@@ -1,0 +1,290 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Destination is where a new password is sent: a contact, by default the one
+// assigned for one-time passwords.
+type Destination struct {
+	Type  string // "PhoneNumber" or "EmailAddress"
+	Value string // a confirmed contact of the user; "" for the assigned one
+}
+
+// Delivery says what becomes of a new password.
+type Delivery struct {
+	Destinations []Destination
+	Show         bool        // return it if the settings allow that, and not if they do not (ResetPassword)
+	Raw          bool        // return it, or refuse the whole order (ReturnRawPassword)
+	Print        PrintFormat // "" for no print form
+}
+
+// Outcome is a password that was reset, as far as the delivery asks for it.
+type Outcome struct {
+	Password string
+	Form     *PrintedForm // nil unless ordered
+}
+
+// PrintFormat is a kind of print form, by its name on the wire.
+type PrintFormat string
+
+// The formats of print forms.
+const (
+	HTML PrintFormat = "Html"
+	XML  PrintFormat = "Xml"
+	PDF  PrintFormat = "Pdf"
+	Word PrintFormat = "Word"
+)
+
+// PasswordForm is what a print form says. Texts come from people and may hold
+// anything a printable line can.
+type PasswordForm struct {
+	Login       string // what the user signs in with: the login, otherwise a phone or e-mail
+	DisplayName string
+	Password    string
+	At          time.Time
+}
+
+// PrintedForm is a print form as a file.
+type PrintedForm struct {
+	Name        string // of the file
+	ContentType string
+	Content     []byte
+}
+
+// Printer makes print forms. It works from its arguments alone and may be called
+// again with the same ones.
+type Printer interface {
+	Print(ctx context.Context, format PrintFormat, form PasswordForm) (PrintedForm, error)
+}
+
+// Contacts are the contacts passwords and codes go to; [contact.Book] satisfies it.
+type Contacts interface {
+	// ForOneTime is the confirmed contact assigned for one-time passwords, false
+	// where there is none.
+	ForOneTime(ctx context.Context, userID string, kind contact.Kind) (contact.Contact, bool, error)
+	// Confirmed reports whether a normal value is a confirmed contact of the user.
+	Confirmed(ctx context.Context, userID string, kind contact.Kind, normal string) (bool, error)
+}
+
+// Messages send passwords and tell of events; [notify.Service] satisfies it.
+type Messages interface {
+	Available() []notify.Channel
+	Order(ctx context.Context, d notify.Direct) error
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// Values of Settings.PasswordDisplay, the interface's PasswordDisplayFormatList.
+const (
+	DisplayScreen = "Screen" // return it
+	DisplayFrame  = "Frame"  // likewise
+	DisplayPhone  = "Phone"  // send it by SMS
+	DisplayEmail  = "Email"  // send it by e-mail
+	DisplayPrint  = "Print"  // print it
+)
+
+// displays are the values there are, in lower case.
+var displays = map[string]bool{"screen": true, "frame": true, "phone": true, "email": true, "print": true}
+
+// ResetPassword gives a user a new random password and delivers it, all or nothing:
+// an order that cannot be carried out leaves the old password in force. Every token
+// and code of the user ends, and wrong passwords counted so far are forgotten. The
+// password grants no method: who may not sign in with a password still may not.
+//
+// Faults: user_not_found; invalid_login for a user with nothing to sign in with;
+// wrong_operation for a delivery that the settings do not allow or that has no
+// notifier; invalid_phone and invalid_email for a contact that is not a confirmed one
+// of the user, or where none is assigned; invalid_parameters; too_many_requests.
+func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID string, d Delivery) (out Outcome, err error) {
+	for _, f := range []PrintFormat{HTML, XML, PDF, Word} {
+		if strings.EqualFold(string(d.Print), string(f)) {
+			d.Print = f
+		}
+	}
+	if err := s.checkDelivery(d); err != nil {
+		return Outcome{}, err
+	}
+	password, err := GeneratePassword(s.rand)
+	if err != nil {
+		return Outcome{}, err
+	}
+	// Before it is known whether there is such a user: a derivation is no work for a
+	// transaction, and now it takes its time for everybody.
+	encoded, err := s.passwords.Encode(ctx, password)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var printed struct {
+		form PrintedForm
+		on   PasswordForm
+	}
+	if d.Print != "" {
+		// Before the transaction, which everybody waits for.
+		if printed.on, err = s.passwordForm(ctx, who, userID, password); err != nil {
+			return Outcome{}, err
+		}
+		if printed.form, err = s.printer.Print(ctx, d.Print, printed.on); err != nil {
+			return Outcome{}, err
+		}
+		out.Form = &printed.form
+	}
+	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+		form, err := s.passwordForm(ctx, who, userID, password)
+		if err != nil {
+			return err
+		}
+		if form.At = printed.on.At; d.Print != "" && form != printed.on {
+			return fault.New(fault.Unavailable, "the user was renamed while the form was printed, try again")
+		}
+		return fault.Rollback(s.replacePassword(ctx, who, userID, form.Login, password, encoded, d))
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if d.Raw || d.Show && s.displays(DisplayScreen, DisplayFrame) {
+		out.Password = password
+	}
+	return out, nil
+}
+
+// passwordForm reads what a print form says of a user within reach. Faults:
+// user_not_found, invalid_login.
+func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID, password string) (PasswordForm, error) {
+	if err := s.reach.Reach(ctx, who, userID); err != nil {
+		return PasswordForm{}, err
+	}
+	name, u, err := s.store.SignInName(ctx, userID)
+	if errors.Is(err, ErrNotFound) {
+		return PasswordForm{}, fault.New(fault.UserNotFound, "User not found").With(err)
+	}
+	if err == nil && name == "" {
+		err = fault.New(fault.InvalidLogin, "the user has no login, primary phone or primary e-mail to sign in with")
+	}
+	return PasswordForm{Login: name, DisplayName: u.DisplayName, Password: password, At: s.now()}, err
+}
+
+// replacePassword does what is to be done together.
+func (s *Service) replacePassword(ctx context.Context, who audit.Principal, userID, name, password, encoded string, d Delivery) error {
+	if err := s.store.SetPassword(ctx, userID, encoded, s.now()); err != nil {
+		return err
+	}
+	if err := s.store.RevokeTokens(ctx, userID); err != nil {
+		return err
+	}
+	if err := s.store.EndUserAttempt(ctx, userID); err != nil {
+		return err
+	}
+	for _, destination := range d.Destinations {
+		if err := s.send(ctx, who, userID, name, password, destination); err != nil {
+			return err
+		}
+	}
+	for _, event := range []notify.EventType{notify.UserPasswordReset, notify.UserPasswordChanged} {
+		if err := s.messages.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recipient finds the kind of contact of a destination, and the way that the settings
+// have to allow for it.
+func recipient(d Destination) (kind contact.Kind, way string, ok bool) {
+	switch {
+	case strings.EqualFold(d.Type, string(contact.PhoneNumber)):
+		return contact.Phone, DisplayPhone, true
+	case strings.EqualFold(d.Type, string(contact.EmailAddress)):
+		return contact.Email, DisplayEmail, true
+	}
+	return contact.Kind{}, "", false
+}
+
+// checkDelivery refuses what the installation does not do. The faults are
+// wrong_operation and invalid_parameters.
+func (s *Service) checkDelivery(d Delivery) error {
+	disallowed := func(way string) error {
+		return fault.Newf(fault.WrongOperation, "PasswordDisplayList does not contain %s: this delivery of passwords is not enabled", way)
+	}
+	if d.Raw && !s.displays(DisplayScreen, DisplayFrame) {
+		return disallowed(DisplayScreen + " or " + DisplayFrame)
+	}
+	if len(d.Destinations) > maxDestinations {
+		return fault.Newf(fault.InvalidParameters, "NotificationDestinations: want at most %d", maxDestinations)
+	}
+	for _, destination := range d.Destinations {
+		kind, way, ok := recipient(destination)
+		switch {
+		case !ok:
+			return fault.New(fault.InvalidParameters, "NotificationDestinations: unknown Type, want PhoneNumber or EmailAddress")
+		case !s.displays(way):
+			return disallowed(way)
+		case !slices.Contains(s.messages.Available(), kind.Channel):
+			return fault.Newf(fault.WrongOperation, "notifications by %s are not configured: ask the administrator", kind.Channel)
+		}
+	}
+	switch d.Print {
+	case "":
+	case HTML, XML, PDF, Word:
+		if !s.displays(DisplayPrint) {
+			return disallowed(DisplayPrint)
+		}
+		if s.printer == nil {
+			return fault.New(fault.WrongOperation, "print forms are not configured: ask the administrator")
+		}
+	default:
+		return fault.New(fault.InvalidParameters, "print form: unknown format, want Html, Xml, Pdf or Word")
+	}
+	return nil
+}
+
+// maxDestinations bounds the messages of one order.
+const maxDestinations = 10
+
+// displays reports whether the settings have one of these ways.
+func (s *Service) displays(ways ...string) bool {
+	return slices.ContainsFunc(s.settings.PasswordDisplay, func(allowed string) bool {
+		return slices.ContainsFunc(ways, func(way string) bool { return strings.EqualFold(allowed, way) })
+	})
+}
+
+// send orders the message with a password.
+func (s *Service) send(ctx context.Context, who audit.Principal, userID, name, password string, d Destination) error {
+	kind, _, _ := recipient(d) // checked before
+	to := d.Value
+	if to == "" {
+		c, found, err := s.contacts.ForOneTime(ctx, userID, kind)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fault.Newf(kind.Invalid, "the user has no confirmed %s assigned for one-time passwords", kind.Type)
+		}
+		to = c.Value
+	} else {
+		normal, err := kind.Normal(to)
+		if err != nil {
+			return err
+		}
+		confirmed, err := s.contacts.Confirmed(ctx, userID, kind, normal)
+		if err != nil {
+			return err
+		}
+		if !confirmed {
+			return fault.Newf(kind.Invalid, "the destination is not a confirmed %s of the user", kind.Type)
+		}
+		to = normal
+	}
+	return s.messages.Order(ctx, notify.Direct{
+		Channel: kind.Channel, To: to, Template: notify.TemplatePassword, UserID: userID, Actor: who.UserID,
+		Data: map[string]string{"Login": name, "Password": password},
+	})
+}

@@ -1,0 +1,211 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/user"
+)
+
+// PasswordGrant exchanges a login and password for a token (RFC 6749, 4.3). The
+// login may also be a phone number or an e-mail address the user signs in with. An
+// empty password is no password but "identification only": it will do for users
+// with that method, through a client that proved itself or where the settings allow
+// any. Refusals are *GrantError:
+//
+//   - unauthorized_client: the client may not use this grant
+//   - invalid_request: no resource or an unknown one, no login
+//   - invalid_scope: a scope nobody knows
+//   - invalid_grant: an unknown login, a wrong password, a user who is locked, locked
+//     out, not approved or without the method. The answer is one and the same, and so
+//     is the work done for it: neither text nor time tells which it was.
+//   - authn_method_not_confirmed: the first step is proved and a second one is needed
+//
+// An attempt is counted durably before the password is derived and forgotten
+// when it is correct. While a user is locked out a correct password is refused
+// like a wrong one and nothing is counted.
+func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (Token, error) {
+	if !client.PasswordGrant {
+		return Token{}, &GrantError{UnauthorizedClient, "the client may not use the password grant"}
+	}
+	if err := s.checkResource(resource); err != nil {
+		return Token{}, err
+	}
+	granted, err := grantScope(scope)
+	if err != nil {
+		return Token{}, err
+	}
+	if login == "" {
+		return Token{}, &GrantError{InvalidRequest, "username: missing"}
+	}
+	var c Credential
+	var ok bool
+	proof := Proof{Method: methodPassword}
+	if password == "" {
+		proof.Method = methodIDOnly
+		c, ok, err = s.identify(ctx, client, login)
+	} else {
+		c, ok, err = s.checkPassword(ctx, login, password)
+		proof.Encoded = c.Encoded
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	refused := &GrantError{InvalidGrant, "the user name or password is not correct"}
+	if !ok {
+		return Token{}, refused
+	}
+	if c.Scheme.SecondStep {
+		return Token{}, &GrantError{SecondStepNeeded, "the user signs in with a second step, which this grant does not have"}
+	}
+	name := c.User.Login
+	if user.FoldLogin(login) != user.FoldLogin(name) {
+		name = login // a phone or an e-mail: clients compare with what they sent
+	}
+	id, err := uuid.NewRandomFromReader(s.rand)
+	if err != nil {
+		return Token{}, fmt.Errorf("auth: making an identifier: %w", err)
+	}
+	issued, record, err := s.sign(id, c.User.ID, name, client, proof.Method, granted)
+	if err != nil {
+		return Token{}, err
+	}
+	// The user may have been locked or given another password while we derived.
+	proof.Now = s.now()
+	ok, err = s.store.AddToken(ctx, record, proof)
+	if err != nil {
+		return Token{}, err
+	}
+	if !ok {
+		return Token{}, refused
+	}
+	return issued, nil
+}
+
+// checkResource refuses a resource that is none of ours.
+func (s *Service) checkResource(resource string) error {
+	if resource == "" {
+		return &GrantError{InvalidRequest, "resource: missing, want the name of the resource the token is for"}
+	}
+	if !s.resources[strings.ToLower(resource)] {
+		return &GrantError{InvalidRequest, "resource: unknown"}
+	}
+	return nil
+}
+
+// sign makes a token and the record it counts by.
+func (s *Service) sign(id uuid.UUID, userID, name string, client Client, method, scope string) (Token, TokenRecord, error) {
+	now := s.now()
+	// Whole seconds, as the token can say; the record expires with the token.
+	expires := time.Unix(now.Unix(), 0).Add(s.settings.TokenLife)
+	access, err := s.tokens.sign(claims{
+		Issuer:      s.settings.Issuer,
+		Audience:    jwt.Audience{s.settings.Resource},
+		IssuedAt:    jwt.NewNumericDate(now),
+		Expiry:      jwt.NewNumericDate(expires),
+		ID:          id.String(),
+		Login:       name,
+		UserID:      userID,
+		LocalIssuer: s.settings.LocalIssuer,
+	})
+	if err != nil {
+		return Token{}, TokenRecord{}, err
+	}
+	return Token{AccessToken: access, ExpiresIn: s.settings.TokenLife, Scope: scope, UserID: userID},
+		TokenRecord{ID: id.String(), UserID: userID, ClientID: client.ID, Method: method, CreatedAt: now, ExpiresAt: expires}, nil
+}
+
+func grantScope(asked string) (string, error) {
+	var granted []string
+	for _, name := range strings.Fields(asked) {
+		grant, known := scopes[name]
+		if !known {
+			return "", &GrantError{InvalidScope, "scope: unknown, want dss and offline_access at most"}
+		}
+		if grant {
+			granted = append(granted, name)
+		}
+	}
+	return strings.Join(granted, " "), nil
+}
+
+// credential finds who a typed name belongs to.
+func (s *Service) credential(ctx context.Context, login string) (c Credential, known bool, err error) {
+	phone, err := contact.Phone.Normal(login)
+	if err != nil {
+		phone = ""
+	}
+	email, err := contact.Email.Normal(login)
+	if err != nil {
+		email = ""
+	}
+	c, err = s.store.CredentialOf(ctx, user.FoldLogin(login), phone, email)
+	if errors.Is(err, ErrNotFound) {
+		return Credential{}, false, nil
+	}
+	return c, err == nil, err
+}
+
+// identify judges a sign-in by name alone. Nothing secret is tried, so nothing is
+// counted or derived, for known names and others alike.
+func (s *Service) identify(ctx context.Context, client Client, login string) (Credential, bool, error) {
+	c, known, err := s.credential(ctx, login)
+	now := s.now()
+	allowed := !client.Public || s.settings.IDOnlyPublic
+	ok := known && allowed && c.Scheme.IDOnly && !c.User.Barred(now) && !now.Before(c.LockedUntil)
+	return c, ok && err == nil, err
+}
+
+// checkPassword judges one attempt. It does the same whether or not the user
+// exists: one look-up, one counted attempt, one derivation. That holds as long
+// as stored passwords have the configured cost.
+func (s *Service) checkPassword(ctx context.Context, login, password string) (Credential, bool, error) {
+	if utf8.RuneCountInString(password) > MaxPassword {
+		return Credential{}, false, nil // nobody's: SetPassword takes none that long
+	}
+	c, known, err := s.credential(ctx, login)
+	if err != nil {
+		return Credential{}, false, err
+	}
+	stored := s.passwords.dummy
+	if c.Encoded != "" {
+		if stored, err = parseEncoded(c.Encoded, s.passwords.budgetKiB); err != nil {
+			return Credential{}, false, fmt.Errorf("user %s: %w", c.User.ID, err)
+		}
+	}
+	// First the memory, then the count: a client that gives up in the queue
+	// has not tried a password.
+	release, err := s.passwords.admit(ctx, stored)
+	if err != nil {
+		return Credential{}, false, err
+	}
+	defer release()
+	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut}
+	var counted bool
+	if known {
+		counted, err = s.store.BeginUserAttempt(ctx, c.User.ID, s.now(), rule)
+	} else {
+		key := LoginKey(sha256.Sum256([]byte(user.FoldLogin(login))))
+		counted, err = s.store.BeginAttempt(ctx, key, s.now(), rule)
+	}
+	if err != nil {
+		return Credential{}, false, err
+	}
+	matches := stored.matches(password)
+	if c.Encoded == "" || !counted || !matches || !c.Scheme.Password || c.User.Barred(s.now()) {
+		return Credential{}, false, nil
+	}
+	if err := s.store.EndUserAttempt(ctx, c.User.ID); err != nil {
+		return Credential{}, false, err
+	}
+	return c, true, nil
+}

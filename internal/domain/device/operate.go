@@ -1,0 +1,239 @@
+package device
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/fault"
+)
+
+// Assign gives a device that registered without a K-init to a user. It has still to
+// be verified. Faults: key_not_found when there is no such device or it is somebody's,
+// maximum_tokens_count_exceeded, invalid_license.
+func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid string) (d Device, err error) {
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		none := fault.New(fault.KeyNotFound, "Kid: there is no device with it that waits to be assigned")
+		r, found, err := s.deps.Store.Device(ctx, kid)
+		if err != nil {
+			return err
+		}
+		if !found || r.UserID != "" {
+			return none
+		}
+		if d, err = s.read(r); err != nil {
+			return err
+		}
+		if !d.live(s.now()) {
+			return none
+		}
+		if err := s.room(ctx, userID); err != nil {
+			return err
+		}
+		if err := s.licensed(ctx); err != nil {
+			return err
+		}
+		d.UserID, d.Verified = userID, false
+		d.NotAfter = s.now().Add(s.settings.DeviceLife)
+		after, err := s.record(d)
+		if err != nil {
+			return err
+		}
+		owned, err := s.deps.Store.OwnDevice(ctx, after)
+		if err == nil && !owned {
+			err = none
+		}
+		if err != nil {
+			return err
+		}
+		if d.UserName, err = s.login(ctx, userID); err != nil {
+			return err
+		}
+		return s.changed(ctx, who, userID)
+	})
+	return d, err
+}
+
+// Info is what is known of a user's devices.
+type Info struct {
+	UserID  string
+	Devices []Device // the oldest first
+	KInit   *Device  // the device to be, where an initialization was begun: its Kid, system and times
+}
+
+// Info reads a user's devices.
+func (s *Service) Info(ctx context.Context, who audit.Principal, userID string) (info Info, err error) {
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		info = Info{UserID: userID}
+		if info.Devices, err = s.devices(ctx, userID); err != nil {
+			return err
+		}
+		login, err := s.login(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for i := range info.Devices {
+			info.Devices[i].UserName = login
+		}
+		r, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+		if err != nil || !found {
+			return err
+		}
+		k, err := s.readKInit(r)
+		if err != nil {
+			return err
+		}
+		info.KInit = &Device{
+			Kid: k.kid(), UserID: userID, UserName: login, SystemID: k.SystemID, Verified: true, // its state is Active
+			NotBefore: time.UnixMilli(k.CreatedAt).UTC(), NotAfter: k.record.ExpiresAt,
+		}
+		return nil
+	})
+	return info, err
+}
+
+// SetBlocked blocks a device or lifts the block. Nothing that a blocked device sends
+// is listened to from the moment this returns; a verification that was begun is
+// void. Unblocked it is what it was before. The fault is key_not_found.
+func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, kid string, block bool) (d Device, err error) {
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		var r Record
+		if d, r, err = s.owned(ctx, userID, kid); err != nil {
+			return err
+		}
+		if d.UserName, err = s.login(ctx, userID); err != nil {
+			return err
+		}
+		if d.Blocked == block {
+			return nil
+		}
+		d.Blocked = block
+		if err := s.change(ctx, r, d); err != nil {
+			return err
+		}
+		if err := s.deps.Store.DeleteNonce(ctx, kid); err != nil {
+			return err
+		}
+		if block {
+			if err := s.lost(ctx, userID); err != nil {
+				return err
+			}
+		}
+		return s.changed(ctx, who, userID)
+	})
+	return d, err
+}
+
+// Delete deletes a device of a user. The fault is key_not_found.
+func (s *Service) Delete(ctx context.Context, who audit.Principal, userID, kid string) error {
+	return s.within(ctx, who, userID, func(ctx context.Context) error {
+		// Not opened: what was damaged must go as well.
+		r, found, err := s.deps.Store.Device(ctx, kid)
+		if err == nil && (!found || r.UserID != userID) {
+			err = fault.New(fault.KeyNotFound, "Kid: the user has no such device")
+		}
+		if err != nil {
+			return err
+		}
+		return s.delete(ctx, who, userID, []Record{r})
+	})
+}
+
+// DeleteAll deletes every device of a user and the initialization of a new one.
+func (s *Service) DeleteAll(ctx context.Context, who audit.Principal, userID string) error {
+	return s.within(ctx, who, userID, func(ctx context.Context) error {
+		list, err := s.deps.Store.Devices(ctx, userID)
+		if err != nil {
+			return err
+		}
+		k, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+		if err != nil {
+			return err
+		}
+		if found {
+			if _, err := s.deps.Store.SpendKInit(ctx, k.Kid, s.now()); err != nil {
+				return err
+			}
+		}
+		return s.delete(ctx, who, userID, list)
+	})
+}
+
+func (s *Service) delete(ctx context.Context, who audit.Principal, userID string, list []Record) error {
+	for _, r := range list {
+		if _, err := s.deps.Store.DeleteDevice(ctx, r.Kid); err != nil {
+			return err
+		}
+	}
+	if err := s.deps.Methods.DevicesGone(ctx, userID); err != nil {
+		return err
+	}
+	return s.changed(ctx, who, userID)
+}
+
+// lost tells the method when no device of the user may speak for them any more.
+func (s *Service) lost(ctx context.Context, userID string) error {
+	has, err := s.HasActive(ctx, userID)
+	if err != nil || has {
+		return err
+	}
+	return s.deps.Methods.DevicesGone(ctx, userID)
+}
+
+// Verification is the QR code that a device of a user is verified with.
+type Verification struct {
+	QR     []byte // GIF
+	QRText string // what the picture holds
+	Data   message.Verification
+}
+
+// BeginVerification makes a QR code that verifies a device when it is scanned with
+// it, once; a former one is of no use then. Faults: key_not_found; wrong_operation
+// for a device that is blocked, expired or verified already.
+func (s *Service) BeginVerification(ctx context.Context, who audit.Principal, userID, kid string) (Verification, error) {
+	nonce, err := s.secret(message.SecretSize)
+	if err != nil {
+		return Verification{}, err
+	}
+	seed, err := s.secret(16)
+	if err != nil {
+		return Verification{}, err
+	}
+	v := Verification{Data: message.Verification{
+		Type: message.TypeVerification, Version: message.Version,
+		Data: message.VerificationData{
+			Kid: kid, UID: userID, ServiceURL: s.settings.ServiceURL, Seed: message.Secret(seed), Nonce: message.Secret(nonce),
+		},
+	}}
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		d, _, err := s.owned(ctx, userID, kid)
+		if err != nil {
+			return err
+		}
+		switch now := s.now(); {
+		case d.Blocked:
+			return fault.New(fault.WrongOperation, "the device is blocked: lift the block first")
+		case !d.live(now):
+			return fault.New(fault.WrongOperation, "the key of the device has expired: delete it and register it anew")
+		case d.Verified:
+			return fault.New(fault.WrongOperation, "the device is verified already")
+		}
+		expires := s.now().Add(s.settings.VerificationLife)
+		sealed, err := s.seal(noncePlace(kid), sealedNonce{UserID: userID, Nonce: nonce, Seed: seed, ExpiresAt: expires.UnixMilli()})
+		if err != nil {
+			return err
+		}
+		hash := sha256.Sum256(nonce)
+		return s.deps.Store.SetNonce(ctx, NonceRecord{Kid: kid, Hash: hash[:], ExpiresAt: expires, Sealed: sealed})
+	})
+	if err != nil {
+		return Verification{}, err
+	}
+	if v.QRText, v.QR, err = s.paint(v.Data); err != nil {
+		return Verification{}, fmt.Errorf("device: %s: %w", kid, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,217 @@
+package device
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Sources of push addresses.
+const (
+	SourceContacts = ""       // those among the contacts of the user
+	SourceAll      = "All"    // these and those of devices that were removed from them
+	SourceTokens   = "Tokens" // those of devices alone, removed from the contacts
+)
+
+// PushFilter selects push addresses.
+type PushFilter struct {
+	Source     string // one of the sources, without regard to letter case
+	ActiveOnly bool   // of devices that are Active
+}
+
+// PushAddress names a push address: that of one device. SystemID and OSType count
+// where they are given.
+type PushAddress struct {
+	Address  string
+	OSType   *int
+	SystemID string
+}
+
+// PushContact is a push address with the device it belongs to.
+type PushContact struct {
+	Device
+	SystemName string
+	Source     string // SourceAll, or SourceTokens for one that is not among the contacts
+}
+
+// PushAddresses lists the push addresses of a user's devices, the oldest device first.
+// The fault is invalid_parameters for an unknown source.
+func (s *Service) PushAddresses(ctx context.Context, who audit.Principal, userID string, f PushFilter) (list []PushContact, err error) {
+	var keep func(p *Push) bool
+	switch {
+	case f.Source == SourceContacts:
+		keep = func(p *Push) bool { return p.Listed }
+	case strings.EqualFold(f.Source, SourceAll):
+		keep = func(*Push) bool { return true }
+	case strings.EqualFold(f.Source, SourceTokens):
+		keep = func(p *Push) bool { return !p.Listed }
+	default:
+		return nil, fault.Newf(fault.InvalidParameters, "DataSource: want %s or %s, or nothing for the contacts", SourceAll, SourceTokens)
+	}
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		list = nil
+		devices, err := s.devices(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			if d.Push != nil && keep(d.Push) && (!f.ActiveOnly || d.Active(s.now())) {
+				list = append(list, s.describePush(d))
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// RestorePush puts the push address of a device among the contacts again. The fault
+// is invalid_contact_info when no device of the user has it.
+func (s *Service) RestorePush(ctx context.Context, who audit.Principal, userID string, a PushAddress) (PushContact, error) {
+	return s.changePush(ctx, who, userID, a, func(p *Push) error {
+		p.Listed = true
+		return nil
+	})
+}
+
+// SetPushNotification has notifications sent to a push address, or no longer. The
+// fault is invalid_contact_info when the user has no such contact.
+func (s *Service) SetPushNotification(ctx context.Context, who audit.Principal, userID string, a PushAddress, notification bool) (PushContact, error) {
+	return s.changePush(ctx, who, userID, a, func(p *Push) error {
+		if !p.Listed {
+			return noPush()
+		}
+		p.Notification = notification
+		return nil
+	})
+}
+
+// DeletePush takes a push address out of the contacts and returns it as it was. It
+// stays bound to its device, and [Service.RestorePush] brings it back. The fault is
+// invalid_contact_info when the user has no such contact.
+func (s *Service) DeletePush(ctx context.Context, who audit.Principal, userID string, a PushAddress) (PushContact, error) {
+	var was Push
+	c, err := s.changePush(ctx, who, userID, a, func(p *Push) error {
+		if !p.Listed {
+			return noPush()
+		}
+		was = *p
+		p.Listed, p.Notification = false, false
+		return nil
+	})
+	if err != nil {
+		return PushContact{}, err
+	}
+	c.Push = &was
+	return s.describePush(c.Device), nil
+}
+
+func noPush() error {
+	return fault.New(fault.InvalidContactInfo, "the user has no such push address: want Address, OsType and SystemId as they are listed")
+}
+
+// changePush changes one push address. Of two devices with the same one, which is
+// what a phone looks like that was registered anew, the later one has it.
+func (s *Service) changePush(ctx context.Context, who audit.Principal, userID string, a PushAddress, fn func(p *Push) error) (c PushContact, err error) {
+	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+		records, err := s.deps.Store.Devices(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for i := len(records) - 1; i >= 0; i-- {
+			d, err := s.read(records[i])
+			if err != nil {
+				return err
+			}
+			if !a.names(d.Push) {
+				continue
+			}
+			if err := fn(d.Push); err != nil {
+				return err
+			}
+			if err := s.change(ctx, records[i], d); err != nil {
+				return err
+			}
+			c = s.describePush(d)
+			return s.changed(ctx, who, userID)
+		}
+		return noPush()
+	})
+	return c, err
+}
+
+// names reports whether p is the address that is meant.
+func (a PushAddress) names(p *Push) bool {
+	return p != nil && a.Address == p.Address && (a.OSType == nil || *a.OSType == p.OSType) &&
+		(a.SystemID == "" || strings.EqualFold(a.SystemID, p.SystemID))
+}
+
+func (s *Service) describePush(d Device) PushContact {
+	c := PushContact{Device: d, Source: SourceTokens}
+	if d.Push.Listed {
+		c.Source = SourceAll
+	}
+	if system, known := s.system(d.Push.SystemID); known {
+		c.SystemName = system.Name
+	}
+	return c
+}
+
+// PushTarget is where a push message goes, as it stands in the outbox.
+type PushTarget struct {
+	Kid      string `json:"Kid"`
+	Address  string `json:"Address"`
+	OSType   int    `json:"OsType"`
+	SystemID string `json:"SystemId"`
+}
+
+// ParsePushTarget reads what [Addresses] gave.
+func ParsePushTarget(text string) (PushTarget, bool) {
+	var t PushTarget
+	err := json.Unmarshal([]byte(text), &t)
+	return t, err == nil && t.Address != ""
+}
+
+// NotificationAddresses are the targets of a user's devices that are Active and have
+// the notification role, for [notify.Recipients].
+func (s *Service) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	if channel != notify.Push {
+		return nil, nil
+	}
+	devices, err := s.devices(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, d := range devices {
+		if d.Push == nil || !d.Push.Listed || !d.Push.Notification || !d.Active(s.now()) {
+			continue
+		}
+		text, err := json.Marshal(PushTarget{d.Kid, d.Push.Address, d.Push.OSType, d.Push.SystemID})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, string(text))
+	}
+	return list, nil
+}
+
+// PushGone is told by a sender that an address is no more; the device keeps none
+// unless it has another one meanwhile.
+func (s *Service) PushGone(ctx context.Context, t PushTarget) error {
+	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		r, found, err := s.deps.Store.Device(ctx, t.Kid)
+		if err != nil || !found {
+			return err
+		}
+		d, err := s.read(r)
+		if err != nil || d.Push == nil || d.Push.Address != t.Address {
+			return err
+		}
+		d.Push = nil
+		return fault.Rollback(s.change(ctx, r, d))
+	})
+}

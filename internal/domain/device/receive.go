@@ -1,0 +1,418 @@
+package device
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Answer is what a device is told in return for a message.
+type Answer struct {
+	Device    Device
+	Who       audit.Principal // whom the device speaks for; the zero value for nobody
+	Time      time.Time
+	PollAfter time.Duration
+}
+
+// Register makes a new device known. With the answer to a K-init it becomes a device
+// of the user; without one it waits to be assigned. The message is signed with the
+// device's own key, and the answer to the K-init binds it to that key, so the first
+// device that registers is the only one. A device whose first answer was lost may
+// send the same again with the same key.
+//
+// Faults: invalid_parameters, wrong_time, invalid_token for a wrong signature;
+// key_not_found for a K-init that is not there, has expired, was used or belongs to
+// another QR code; invalid_confirmation_code, max_attempts_exceeded;
+// maximum_tokens_count_exceeded, invalid_license; wrong_operation where devices
+// without a K-init are not taken.
+func (s *Service) Register(ctx context.Context, signed message.Signed) (Answer, error) {
+	m, err := s.parse(signed, message.Register)
+	if err != nil {
+		return Answer{}, err
+	}
+	if len(m.Key) == 0 {
+		return Answer{}, fault.New(fault.InvalidParameters, "key: a new device sends its public key")
+	}
+	if err := m.CheckKey(); err != nil {
+		return Answer{}, refused(err)
+	}
+	if !m.Verify(m.Key) {
+		return Answer{}, unknownDevice()
+	}
+	var r message.Registration
+	if err := json.Unmarshal(m.Payload, &r); err != nil {
+		return Answer{}, fault.New(fault.InvalidParameters, "payload: want a registration")
+	}
+	if err := checkAbout(r.Device); err != nil {
+		return Answer{}, err
+	}
+	now := s.now()
+	d := Device{
+		Name: r.Device.Name, Type: r.Device.Type, AppVersion: r.Device.AppVersion,
+		Key: m.Key, CreatedAt: now, NotBefore: now,
+	}
+	if r.KInit == nil {
+		return s.registerAnonymous(ctx, m, d)
+	}
+	return s.registerKInit(ctx, m, d, *r.KInit)
+}
+
+func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d Device) (a Answer, err error) {
+	if s.settings.Anonymous == 0 {
+		return Answer{}, fault.New(fault.WrongOperation, "devices are registered with a QR code: ask the operator for one")
+	}
+	if d.Kid, err = s.newKid(); err != nil {
+		return Answer{}, err
+	}
+	d.SystemID = s.settings.Systems[0].ID
+	d.NotAfter = d.CreatedAt.Add(s.settings.AnonymousLife)
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		waiting, err := s.deps.Store.CountDevices(ctx, true)
+		if err != nil {
+			return err
+		}
+		if waiting >= s.settings.Anonymous {
+			return fault.New(fault.TooManyRequests, "too many devices wait to be assigned: try again later")
+		}
+		a, err = s.add(ctx, m, d)
+		return err
+	})
+	return a, err
+}
+
+func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Device, k message.KInitAnswer) (a Answer, err error) {
+	none := fault.New(fault.KeyNotFound, "the QR code is not good any more, or never was: ask the operator for another one")
+	d.Kid = k.Kid
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		r, found, err := s.deps.Store.KInitByKid(ctx, k.Kid, s.now())
+		if err != nil {
+			return err
+		}
+		if !found {
+			// The same device again?
+			known, found, err := s.device(ctx, k.Kid)
+			if err != nil {
+				return err
+			}
+			if !found || !hmac.Equal(known.Key, d.Key) {
+				return none
+			}
+			if _, counted, err := s.deps.Store.CountMessage(ctx, k.Kid, m.Number); err != nil || !counted {
+				return orReplayed(err)
+			}
+			a, err = s.answer(ctx, known)
+			return err
+		}
+		begun, err := s.readKInit(r)
+		if err != nil {
+			return err
+		}
+		if !hmac.Equal(message.KInitProof(begun.Content, k.Kid, d.Key), k.Proof) {
+			return none
+		}
+		d.UserID, d.SystemID = begun.UserID, begun.SystemID
+		d.NotAfter = d.CreatedAt.Add(s.settings.DeviceLife)
+		if err := s.mayAct(ctx, d.UserID); err != nil {
+			return err
+		}
+		if err := s.room(ctx, d.UserID); err != nil {
+			return err
+		}
+		if err := s.licensed(ctx); err != nil {
+			return err
+		}
+		if begun.Activation {
+			if strings.TrimSpace(k.Code) == "" { // no attempt at guessing
+				return fault.New(fault.InvalidCode, "code is missing: want the activation code that was sent to the user")
+			}
+			if err := s.deps.Codes.Spend(ctx, d.UserID, codePurpose(k.Kid), kindOf(begun.Contact), begun.Normal, k.Code); err != nil {
+				return err // committed: the attempt counts
+			}
+		}
+		spent, err := s.deps.Store.SpendKInit(ctx, k.Kid, s.now())
+		if err == nil && !spent {
+			err = none
+		}
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		if a, err = s.add(ctx, m, d); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.changed(ctx, a.Who, d.UserID))
+	})
+	return a, err
+}
+
+// add stores a new device, whose first message was m.
+func (s *Service) add(ctx context.Context, m *message.Message, d Device) (Answer, error) {
+	r, err := s.record(d)
+	if err != nil {
+		return Answer{}, err
+	}
+	r.Number = m.Number
+	added, err := s.deps.Store.AddDevice(ctx, r)
+	if err == nil && !added {
+		err = errors.New("device: the identifier is taken")
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	return s.answer(ctx, d)
+}
+
+// Verify verifies a device that was shown its verification code. The fault, beside
+// those of Poll, is invalid_confirmation_code for a code that is not the device's,
+// has expired or was used.
+func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, error) {
+	var v message.VerificationAnswer
+	return s.receive(ctx, signed, message.Verify, &v, func(ctx context.Context, d *Device) error {
+		wrong := fault.New(fault.InvalidCode, "the QR code is not good any more, or belongs to another device: ask the operator for another one")
+		r, found, err := s.deps.Store.Nonce(ctx, d.Kid, s.now())
+		if err != nil {
+			return err
+		}
+		if !found || d.UserID == "" {
+			return wrong
+		}
+		var n sealedNonce
+		if err := s.open(noncePlace(d.Kid), r.Sealed, &n); err != nil {
+			return err
+		}
+		if n.UserID != d.UserID || n.ExpiresAt != r.ExpiresAt.UnixMilli() ||
+			!hmac.Equal(message.VerificationProof(n.Nonce, n.Seed, d.Kid, d.Key), v.Proof) {
+			return wrong
+		}
+		hash := sha256.Sum256(n.Nonce)
+		spent, err := s.deps.Store.SpendNonce(ctx, d.Kid, hash[:], s.now())
+		if err != nil {
+			return err
+		}
+		if !spent {
+			return wrong
+		}
+		d.Verified = true
+		return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: d.UserID, Actor: d.UserID})
+	})
+}
+
+// SetPush says where the device is reached; an empty address takes it away. A new
+// address is among the contacts of the user, with notifications; one that an operator
+// removed stays removed while it is the same.
+func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, error) {
+	var p message.PushAddress
+	return s.receive(ctx, signed, message.Push, &p, func(_ context.Context, d *Device) error {
+		if p.Address == "" {
+			d.Push = nil
+			return nil
+		}
+		if len(p.Address) > maxAddress || !printable(p.Address) {
+			return fault.Newf(fault.InvalidParameters, "address: want up to %d octets without control characters", maxAddress)
+		}
+		system, known := s.system(strings.ToLower(p.SystemID))
+		if !known {
+			return fault.New(fault.InvalidSystem, "system_id: there is no such mobile application")
+		}
+		if d.Push == nil || d.Push.Address != p.Address || d.Push.SystemID != system.ID {
+			d.Push = &Push{Address: p.Address, SystemID: system.ID, Listed: true, Notification: true}
+		}
+		d.Push.OSType = p.OSType
+		return nil
+	})
+}
+
+// Poll tells a device its state and, one day, the operations that wait for it.
+// Faults: invalid_parameters, wrong_time; invalid_token for a device that is not
+// known and for a wrong signature, which are not told apart; invalid_object_state for
+// a message that was received before; access_denied for a device that is blocked or
+// expired, or whose user is locked.
+func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
+	return s.receive(ctx, signed, message.Poll, &struct{}{}, func(context.Context, *Device) error { return nil })
+}
+
+// Leave has the device forgotten. The faults are those of Poll.
+func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, error) {
+	return s.receive(ctx, signed, message.Leave, &struct{}{}, func(ctx context.Context, d *Device) error {
+		if _, err := s.deps.Store.DeleteDevice(ctx, d.Kid); err != nil || d.UserID == "" {
+			return err
+		}
+		if err := s.lost(ctx, d.UserID); err != nil {
+			return err
+		}
+		return s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID)
+	})
+}
+
+// receive takes a message of a known device. fn may change the device, which is then
+// stored. The message number is spent whatever fn says; what fn wrote is kept unless
+// it fails.
+func (s *Service) receive(ctx context.Context, signed message.Signed, kind string, payload any, fn func(ctx context.Context, d *Device) error) (a Answer, err error) {
+	m, err := s.parse(signed, kind)
+	if err != nil {
+		return Answer{}, err
+	}
+	if m.Kid == "" {
+		return Answer{}, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
+	}
+	// Verified before the transaction, which holds up others; the key is compared
+	// again inside.
+	known, found, err := s.device(ctx, m.Kid)
+	if err != nil {
+		return Answer{}, err
+	}
+	if !found || !m.Verify(known.Key) {
+		return Answer{}, unknownDevice()
+	}
+	if err := json.Unmarshal(m.Payload, payload); err != nil {
+		return Answer{}, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
+	}
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		a = Answer{}
+		r, counted, err := s.deps.Store.CountMessage(ctx, m.Kid, m.Number)
+		if err != nil || !counted {
+			return orReplayed(err)
+		}
+		d, err := s.read(r)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !hmac.Equal(d.Key, known.Key):
+			return unknownDevice()
+		case !d.live(s.now()):
+			return fault.New(fault.AccessDenied, "the device is blocked or its key has expired: ask the operator")
+		case d.UserID != "":
+			if err := s.mayAct(ctx, d.UserID); err != nil {
+				return err
+			}
+		}
+		before := d
+		if before.Push != nil {
+			push := *before.Push
+			before.Push = &push
+		}
+		if err := fn(ctx, &d); err != nil {
+			return err // faults of fn come before it writes anything
+		}
+		if !before.same(d) {
+			if err := s.change(ctx, r, d); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		a, err = s.answer(ctx, d)
+		return err
+	})
+	return a, err
+}
+
+// same reports whether messages have changed nothing of a device.
+func (d Device) same(other Device) bool {
+	if d.Verified != other.Verified || (d.Push == nil) != (other.Push == nil) {
+		return false
+	}
+	return d.Push == nil || *d.Push == *other.Push
+}
+
+// parse reads a message of one type that is meant for us and was made now.
+func (s *Service) parse(signed message.Signed, kind string) (*message.Message, error) {
+	m, err := message.Parse(signed)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if m.Type != kind {
+		return nil, fault.Newf(fault.InvalidParameters, "typ: want %s at this address", kind)
+	}
+	if m.Service != s.settings.ServiceURL {
+		return nil, fault.Newf(fault.InvalidParameters, "aud: want %s, which is the service_url of the QR code", s.settings.ServiceURL)
+	}
+	if off := s.now().Unix() - m.Time; off > int64(s.settings.Skew/time.Second) || off < -int64(s.settings.Skew/time.Second) {
+		return nil, fault.New(fault.WrongTime, "iat: the clock of the device is wrong: the header Date of this answer has the time of the service")
+	}
+	return m, nil
+}
+
+// device finds a device by its kid.
+func (s *Service) device(ctx context.Context, kid string) (d Device, found bool, err error) {
+	r, found, err := s.deps.Store.Device(ctx, kid)
+	if err == nil && found {
+		d, err = s.read(r)
+	}
+	return d, found, err
+}
+
+// mayAct refuses devices of users who are locked.
+func (s *Service) mayAct(ctx context.Context, userID string) error {
+	u, err := s.deps.Users.Get(ctx, userID)
+	if err == nil && u.Barred(s.now()) {
+		err = fault.New(fault.AccessDenied, "the user is locked: ask the operator")
+	}
+	return err
+}
+
+// answer tells a device about itself.
+func (s *Service) answer(ctx context.Context, d Device) (Answer, error) {
+	a := Answer{Device: d, Time: s.now(), PollAfter: s.settings.PollAfter}
+	if d.UserID == "" {
+		return a, nil
+	}
+	u, err := s.deps.Users.Get(ctx, d.UserID)
+	a.Who = audit.Principal{UserID: d.UserID, Login: u.Login, Group: u.Group, Method: Method}
+	return a, err
+}
+
+func orReplayed(err error) error {
+	if err == nil {
+		err = fault.New(fault.InvalidObjectState, "num: a message with this number or a later one was received before: numbers grow")
+	}
+	return err
+}
+
+func unknownDevice() error {
+	return fault.New(fault.Unauthorized, "the device is not known, or its signature does not verify")
+}
+
+func refused(err error) error {
+	if errors.Is(err, message.ErrForm) {
+		return fault.New(fault.InvalidParameters, err.Error())
+	}
+	return err
+}
+
+func kindOf(t contact.Type) contact.Kind {
+	if t == contact.EmailAddress {
+		return contact.Email
+	}
+	return contact.Phone
+}
+
+func checkAbout(about message.About) error {
+	for _, field := range []struct {
+		name, value string
+		most        int
+	}{{"name", about.Name, maxName}, {"type", about.Type, maxVersion}, {"app_version", about.AppVersion, maxVersion}} {
+		if utf8.RuneCountInString(field.value) > field.most || !printable(field.value) {
+			return fault.Newf(fault.InvalidParameters, "device.%s: want up to %d characters of text", field.name, field.most)
+		}
+	}
+	return nil
+}
+
+// printable reports whether text holds nothing that steers terminals or pages.
+func printable(text string) bool {
+	return utf8.ValidString(text) && !slices.ContainsFunc([]rune(text), func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
+	})
+}

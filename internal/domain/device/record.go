@@ -1,0 +1,221 @@
+package device
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+)
+
+// sealedDevice is what the sealed record of a device holds.
+type sealedDevice struct {
+	UserID     string      `json:"user_id"`
+	Name       string      `json:"name"`
+	Type       string      `json:"type"`
+	AppVersion string      `json:"app_version"`
+	SystemID   string      `json:"system_id"`
+	Key        []byte      `json:"key"`
+	Verified   bool        `json:"verified"`
+	Blocked    bool        `json:"blocked"`
+	NotBefore  int64       `json:"not_before"` // milliseconds since 1970
+	NotAfter   int64       `json:"not_after"`
+	Push       *sealedPush `json:"push,omitempty"`
+}
+
+type sealedPush struct {
+	Address      string `json:"address"`
+	OSType       int    `json:"os_type"`
+	SystemID     string `json:"system_id"`
+	Listed       bool   `json:"listed"`
+	Notification bool   `json:"notification"`
+}
+
+// sealedKInit is what the sealed record of a K-init holds.
+type sealedKInit struct {
+	UserID     string       `json:"user_id"`
+	Content    []byte       `json:"content"`
+	SystemID   string       `json:"system_id"`
+	Activation bool         `json:"activation"`
+	Contact    contact.Type `json:"contact,omitempty"` // that the code was sent to; of two the phone
+	Normal     string       `json:"normal,omitempty"`
+	CreatedAt  int64        `json:"created_at"`
+	ExpiresAt  int64        `json:"expires_at"`
+}
+
+// sealedNonce is what the sealed record of a verification holds.
+type sealedNonce struct {
+	UserID    string `json:"user_id"`
+	Nonce     []byte `json:"nonce"`
+	Seed      []byte `json:"seed"`
+	ExpiresAt int64  `json:"expires_at"`
+}
+
+// errMoved is a record whose seal belongs to other cells of its row than stand there.
+var errMoved = errors.New("device: a record does not agree with its row: the database was changed by somebody else")
+
+func devicePlace(kid string) vault.Place {
+	return vault.Place{Purpose: "mobile device", Table: "devices", Row: kid, Column: "sealed"}
+}
+
+func kinitPlace(kid string) vault.Place {
+	return vault.Place{Purpose: "device initialization", Table: "device_kinits", Row: kid, Column: "sealed"}
+}
+
+func noncePlace(kid string) vault.Place {
+	return vault.Place{Purpose: "device verification", Table: "device_nonces", Row: kid, Column: "sealed"}
+}
+
+// seal seals v as JSON.
+func (s *Service) seal(p vault.Place, v any) ([]byte, error) {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	return s.deps.Vault.Seal(p, plain)
+}
+
+// open is the inverse of seal.
+func (s *Service) open(p vault.Place, sealed []byte, v any) error {
+	plain, err := s.deps.Vault.Open(p, sealed)
+	if err != nil {
+		return fmt.Errorf("device: %s: %w", p.Row, err)
+	}
+	defer clear(plain)
+	if err := json.Unmarshal(plain, v); err != nil {
+		return fmt.Errorf("device: %s: the record is in no form that this program knows", p.Row)
+	}
+	return nil
+}
+
+// record is the stored form of a device.
+func (s *Service) record(d Device) (Record, error) {
+	content := sealedDevice{
+		UserID: d.UserID, Name: d.Name, Type: d.Type, AppVersion: d.AppVersion, SystemID: d.SystemID, Key: d.Key,
+		Verified: d.Verified, Blocked: d.Blocked, NotBefore: d.NotBefore.UnixMilli(), NotAfter: d.NotAfter.UnixMilli(),
+		Push: (*sealedPush)(d.Push),
+	}
+	sealed, err := s.seal(devicePlace(d.Kid), content)
+	return Record{Kid: d.Kid, UserID: d.UserID, NotAfter: d.NotAfter, CreatedAt: d.CreatedAt, Sealed: sealed}, err
+}
+
+// read opens a stored device.
+func (s *Service) read(r Record) (Device, error) {
+	var c sealedDevice
+	if err := s.open(devicePlace(r.Kid), r.Sealed, &c); err != nil {
+		return Device{}, err
+	}
+	d := Device{
+		Kid: r.Kid, UserID: c.UserID, Name: c.Name, Type: c.Type, AppVersion: c.AppVersion, SystemID: c.SystemID, Key: c.Key,
+		Verified: c.Verified, Blocked: c.Blocked, CreatedAt: r.CreatedAt,
+		NotBefore: time.UnixMilli(c.NotBefore).UTC(), NotAfter: time.UnixMilli(c.NotAfter).UTC(),
+		Push: (*Push)(c.Push),
+	}
+	if d.UserID != r.UserID || !d.NotAfter.Equal(r.NotAfter) {
+		return Device{}, fmt.Errorf("%w: %s", errMoved, r.Kid)
+	}
+	return d, nil
+}
+
+// devices reads the devices of a user, the oldest first. One that does not open fails
+// the whole: who changed the database must not thereby take a device out of sight.
+func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) {
+	records, err := s.deps.Store.Devices(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Device, len(records))
+	for i, r := range records {
+		if list[i], err = s.read(r); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// owned finds a device of a user. The fault is key_not_found, for a device of somebody
+// else as for none.
+func (s *Service) owned(ctx context.Context, userID, kid string) (Device, Record, error) {
+	r, found, err := s.deps.Store.Device(ctx, kid)
+	if err == nil && (!found || r.UserID != userID) {
+		err = fault.New(fault.KeyNotFound, "Kid: the user has no such device")
+	}
+	if err != nil {
+		return Device{}, Record{}, err
+	}
+	d, err := s.read(r)
+	return d, r, err
+}
+
+// change stores a device that was read as r.
+func (s *Service) change(ctx context.Context, r Record, d Device) error {
+	after, err := s.record(d)
+	if err != nil {
+		return err
+	}
+	changed, err := s.deps.Store.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
+	if err == nil && !changed {
+		err = fault.New(fault.Unavailable, "the device is being changed by somebody else: try again")
+	}
+	return err
+}
+
+// kinit is a K-init that was read.
+type kinit struct {
+	sealedKInit
+	record KInitRecord
+}
+
+func (k kinit) kid() string { return k.record.Kid }
+
+func (s *Service) readKInit(r KInitRecord) (kinit, error) {
+	k := kinit{record: r}
+	if err := s.open(kinitPlace(r.Kid), r.Sealed, &k.sealedKInit); err != nil {
+		return kinit{}, err
+	}
+	if k.UserID != r.UserID || k.ExpiresAt != r.ExpiresAt.UnixMilli() {
+		return kinit{}, fmt.Errorf("%w: %s", errMoved, r.Kid)
+	}
+	return k, nil
+}
+
+// newKid draws the identifier of a device: fifteen decimal digits, so that programs
+// that read it as a number keep it.
+func (s *Service) newKid() (string, error) {
+	kid := make([]byte, 0, 15)
+	var b [32]byte
+	for {
+		if _, err := io.ReadFull(s.deps.Rand, b[:]); err != nil {
+			return "", fmt.Errorf("device: drawing an identifier: %w", err)
+		}
+		for _, x := range b {
+			if x >= 250 || len(kid) == 0 && x%10 == 0 { // each digit as likely as the others, no zero in front
+				continue
+			}
+			if kid = append(kid, '0'+x%10); len(kid) == cap(kid) {
+				return string(kid), nil
+			}
+		}
+	}
+}
+
+func (s *Service) secret(size int) ([]byte, error) {
+	b := make([]byte, size)
+	if _, err := io.ReadFull(s.deps.Rand, b); err != nil {
+		return nil, fmt.Errorf("device: drawing a secret: %w", err)
+	}
+	return b, nil
+}
+
+func validGUID(id string) bool {
+	u, err := uuid.Parse(id)
+	return err == nil && u.String() == id
+}

@@ -1,0 +1,245 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// What the documents of one request keep in memory before they turn to Bytes: small
+// ones are most, and they share one step of the store when they are kept.
+const (
+	memoryLimit = 128 << 10 // octets of one document
+	roomLimit   = 4 << 20   // octets of all documents of a request together
+)
+
+// step is how many octets a large upload asks the quotas for at a time.
+const step = 16 << 20
+
+var (
+	errIntakeState = errors.New("document: an intake is written, then finished, then kept")
+	// errLost: the process was away for longer than the lease.
+	errLost = fault.New(fault.Unavailable, "the upload took too long to come to its end: send the document again")
+)
+
+// room is what the documents of one request share.
+type room struct {
+	s      *Service
+	ctx    context.Context // of the request: writers of octets are handed none
+	userID string
+	digest Digest
+	memory int64 // octets that may still be kept in memory
+}
+
+// Intake takes one document in: octets are written to it in order and hashed, and go
+// to Bytes when they are many. It becomes a document by [Service.Keep]; closed before
+// that it leaves nothing behind. It is used by one goroutine at a time.
+type Intake struct {
+	room    *room
+	id      string
+	hash    hash.Hash
+	sum     []byte
+	size    int64
+	memory  []byte
+	to      Writer // nil while the document is in memory
+	upload  Upload // what the store knows of it; without an ID nothing
+	renewed time.Time
+
+	finished, settled bool // settled: kept or given up
+	err               error
+}
+
+// NewIntake opens room for a document of who.
+func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, error) {
+	if who.UserID == "" {
+		return nil, errors.New("document: an upload of nobody")
+	}
+	d, err := s.Digest(ctx, who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return (&room{s: s, ctx: ctx, userID: who.UserID, digest: d, memory: roomLimit}).intake()
+}
+
+func (r *room) intake() (*Intake, error) {
+	id, err := uuid.NewRandomFromReader(r.s.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("document: naming a document: %w", err)
+	}
+	return &Intake{room: r, id: id.String(), hash: r.digest.New()}, nil
+}
+
+// Sibling opens room for another document of the same request, an *Intake.
+func (in *Intake) Sibling() (io.WriteCloser, error) { return in.room.intake() }
+
+// Size is the number of octets so far.
+func (in *Intake) Size() int64 { return in.size }
+
+// Write implements io.Writer. Faults: invalid_object_state when a quota is used up,
+// temporarily_unavailable when Bytes is.
+func (in *Intake) Write(p []byte) (int, error) {
+	if in.err == nil && (in.finished || in.settled) {
+		in.err = errIntakeState
+	}
+	if in.err != nil {
+		return 0, in.err
+	}
+	if in.err = in.write(p); in.err != nil {
+		return 0, in.err
+	}
+	in.hash.Write(p)
+	in.size += int64(len(p))
+	return len(p), nil
+}
+
+func (in *Intake) write(p []byte) error {
+	n := int64(len(p))
+	if in.to == nil {
+		if in.size+n <= memoryLimit && n <= in.room.memory {
+			in.memory = append(in.memory, p...)
+			in.room.memory -= n
+			return nil
+		}
+		if err := in.begin(n); err != nil {
+			return err
+		}
+	}
+	if err := in.extend(in.size + n); err != nil {
+		return err
+	}
+	_, err := in.to.Write(p)
+	return noRoom(err)
+}
+
+// begin turns from memory to Bytes.
+func (in *Intake) begin(more int64) error {
+	s := in.room.s
+	u := in.describe(in.size + more)
+	now := s.Now()
+	added, err := s.Store.AddUploads(in.room.ctx, []Upload{u}, now, now.Add(leaseTime), s.quotas())
+	if err != nil {
+		return err
+	}
+	if !added {
+		return quotaFault()
+	}
+	in.upload, in.renewed = u, now
+	if in.to, err = s.Bytes.Create(in.room.ctx, u.Bytes); err != nil {
+		return noRoom(err)
+	}
+	kept := in.memory
+	in.memory = nil
+	in.room.memory += int64(len(kept))
+	_, err = in.to.Write(kept)
+	return noRoom(err)
+}
+
+func (in *Intake) describe(octets int64) Upload {
+	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.room.s.Bytes.Name(in.id), Octets: octets}
+}
+
+// extend sees to it that the quotas have octets for the upload and the lease is
+// young. Room is asked for in large steps; where a quota is nearly used up, for no
+// more than is needed.
+func (in *Intake) extend(octets int64) error {
+	s := in.room.s
+	now := s.Now()
+	need := octets - in.upload.Octets
+	if need <= 0 && now.Sub(in.renewed) < renewAfter {
+		return nil
+	}
+	need = max(need, 0)
+	for _, more := range []int64{max(need, step), need} {
+		if need == 0 {
+			more = 0
+		}
+		answer, err := s.Store.ExtendUpload(in.room.ctx, in.upload, more, now.Add(leaseTime), s.quotas())
+		switch {
+		case err != nil:
+			return err
+		case answer == Lost:
+			return errLost
+		case answer == Extended:
+			in.upload.Octets += more
+			in.renewed = now
+			return nil
+		}
+	}
+	return quotaFault()
+}
+
+func quotaFault() error {
+	return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up: delete some, or send smaller ones")
+}
+
+// noRoom gives a full store its fault.
+func noRoom(err error) error {
+	if errors.Is(err, ErrNoRoom) {
+		return fault.New(fault.Unavailable, "the document store is full: try again later").With(err)
+	}
+	return err
+}
+
+// Finish ends writing. What was not small is durable then.
+func (in *Intake) Finish() error {
+	if in.err == nil && (in.finished || in.settled) {
+		in.err = errIntakeState
+	}
+	if in.err != nil {
+		return in.err
+	}
+	in.finished = true
+	in.sum = in.hash.Sum(nil)
+	if in.to != nil {
+		in.err = noRoom(in.to.Commit())
+	}
+	return in.err
+}
+
+// Close gives up what was not kept. It may be called more than once.
+func (in *Intake) Close() error {
+	if in.settled {
+		return nil
+	}
+	in.settled = true
+	in.room.memory += int64(len(in.memory))
+	in.memory = nil
+	if in.to != nil {
+		in.to.Abort()
+	}
+	if in.upload.ID == "" {
+		return nil
+	}
+	// The client may be gone; what it left is not to wait for the sweep.
+	ctx := context.WithoutCancel(in.room.ctx)
+	ended, err := in.room.s.Store.EndUpload(ctx, in.id)
+	if err != nil || !ended {
+		return err
+	}
+	return in.room.s.erase(ctx, Gone{ID: in.id, Bytes: in.upload.Bytes})
+}
+
+// record is the document that the intake becomes.
+func (in *Intake) record(d Description, now time.Time) Record {
+	s := in.room.s
+	r := Record{
+		Info: Info{
+			ID: in.id, UserID: in.room.userID, Name: d.Name, Type: d.Type, Parent: strings.ToLower(d.Parent), Extra: d.Extra,
+			Size: in.size, Hash: in.sum, HashName: in.room.digest.Name, Uploaded: now, Accessed: now,
+		},
+		Bytes: in.upload.Bytes,
+	}
+	if d.Temporary {
+		r.Expires = now.Add(s.Rules.withDefaults().TemporaryLife)
+	}
+	return r
+}

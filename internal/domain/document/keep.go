@@ -1,0 +1,253 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// New is a document to keep: its octets, finished, and what is said of it.
+type New struct {
+	Content     *Intake
+	Description Description
+}
+
+// Lengths of what is said of a document.
+const (
+	maxName  = 255     // characters
+	maxType  = 255     // characters
+	maxExtra = 4 << 10 // octets
+)
+
+// atOnce is how many small documents of a request are written side by side.
+const atOnce = 8
+
+// Keep turns finished intakes of one request into documents, all of them or none,
+// and returns what is known of each. Faults: content_required, document_info_invalid,
+// invalid_object_state when a quota is used up, temporarily_unavailable.
+func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New) ([]Info, error) {
+	records, err := s.settle(ctx, who, documents)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.record(ctx, records); err != nil {
+		return nil, err
+	}
+	infos := make([]Info, len(documents))
+	for i, d := range documents {
+		d.Content.settled = true
+		infos[i] = records[i].Info
+	}
+	return infos, nil
+}
+
+// record makes documents of uploads whose bytes are durable.
+func (s *Service) record(ctx context.Context, records []Record) error {
+	kept, err := s.Store.KeepDocuments(ctx, records)
+	if err == nil && !kept {
+		err = fault.Rollback(errLost)
+	}
+	return err
+}
+
+// Save writes down a document made by the service itself, durably, and returns its
+// identifier and a function that makes it one that can be found, to be called inside
+// the transaction that records what it was made for. What the function is not called
+// for is swept.
+func (s *Service) Save(ctx context.Context, who audit.Principal, d Description, src io.WriterTo) (id string, record func(ctx context.Context) error, err error) {
+	in, err := s.NewIntake(ctx, who)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, in.Close())
+		}
+	}()
+	if _, err := src.WriteTo(in); err != nil {
+		return "", nil, err
+	}
+	if err := in.Finish(); err != nil {
+		return "", nil, err
+	}
+	records, err := s.settle(ctx, who, []New{{in, d}})
+	if err != nil {
+		return "", nil, err
+	}
+	return in.id, func(ctx context.Context) error { return s.record(ctx, records) }, nil
+}
+
+// settle checks documents and makes their bytes durable.
+func (s *Service) settle(ctx context.Context, who audit.Principal, documents []New) ([]Record, error) {
+	if len(documents) == 0 {
+		return nil, fault.New(fault.ContentRequired, "there is no document")
+	}
+	if len(documents) > Many {
+		return nil, fault.Newf(fault.InvalidParameters, "%d documents at a time: send at most %d", len(documents), Many)
+	}
+	var small []*Intake
+	var parents []string
+	for i := range documents {
+		in := documents[i].Content
+		switch {
+		case in == nil || in.size == 0:
+			return nil, fault.New(fault.ContentRequired, "a document is missing or empty")
+		case in.room.s != s || in.room.userID != who.UserID || !in.finished || in.settled || in.err != nil:
+			return nil, errIntakeState
+		case in.to == nil:
+			small = append(small, in)
+		}
+		d := &documents[i].Description
+		if err := check(d); err != nil {
+			return nil, err
+		}
+		if d.Parent != "" {
+			parents = append(parents, d.Parent)
+		}
+	}
+	if err := s.own(ctx, who, parents, "ParentDocumentId"); err != nil {
+		return nil, err
+	}
+	if err := s.write(ctx, small); err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	records := make([]Record, len(documents))
+	for i, d := range documents {
+		records[i] = d.Content.record(d.Description, now)
+	}
+	return records, nil
+}
+
+// write brings documents that are in memory into Bytes.
+func (s *Service) write(ctx context.Context, small []*Intake) error {
+	if len(small) == 0 {
+		return nil
+	}
+	uploads := make([]Upload, len(small))
+	for i, in := range small {
+		uploads[i] = in.describe(in.size)
+	}
+	now := s.Now()
+	added, err := s.Store.AddUploads(ctx, uploads, now, now.Add(leaseTime), s.quotas())
+	if err != nil {
+		return err
+	}
+	if !added {
+		return quotaFault()
+	}
+	for i, in := range small {
+		in.upload = uploads[i] // from here on Close knows what to remove
+	}
+	errs := make([]error, min(atOnce, len(small)))
+	var all sync.WaitGroup
+	for worker := range errs {
+		all.Go(func() {
+			for i := worker; i < len(small) && errs[worker] == nil; i += len(errs) {
+				errs[worker] = small[i].flush(ctx)
+			}
+		})
+	}
+	all.Wait()
+	return noRoom(errors.Join(errs...))
+}
+
+func (in *Intake) flush(ctx context.Context) (err error) {
+	if in.to, err = in.room.s.Bytes.Create(ctx, in.upload.Bytes); err != nil {
+		return err
+	}
+	if _, err := in.to.Write(in.memory); err != nil {
+		return err
+	}
+	return in.to.Commit()
+}
+
+// check judges what a client says of a document.
+func check(d *Description) error {
+	if err := checkText("the file name", d.Name, maxName); err != nil {
+		return err
+	}
+	if err := checkText("FileType", d.Type, maxType); err != nil {
+		return err
+	}
+	if len(d.Extra) > maxExtra {
+		return fault.Newf(fault.DocumentInfoInvalid, "AdditionalInfo has %d octets: want at most %d", len(d.Extra), maxExtra)
+	}
+	return nil
+}
+
+// checkText refuses what can do harm where a text is shown, sorted or made a header
+// of: control characters, line and paragraph separators, and the characters that turn
+// the direction of writing, by which "exe.txt" is shown for another name.
+func checkText(what, text string, most int) error {
+	if n := utf8.RuneCountInString(text); n > most {
+		return fault.Newf(fault.DocumentInfoInvalid, "%s has %d characters: want at most %d", what, n, most)
+	}
+	for _, c := range text {
+		if unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' || c == utf8.RuneError {
+			return fault.Newf(fault.DocumentInfoInvalid, "%s holds the character U+%04X: want letters, digits, signs and spaces", what, c)
+		}
+	}
+	return nil
+}
+
+// own makes sure that other documents a client names are its own.
+func (s *Service) own(ctx context.Context, who audit.Principal, ids []string, key string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	wanted := map[string]bool{}
+	for _, id := range ids {
+		id, ok := identifier(id)
+		if !ok {
+			return fault.Newf(fault.DocumentInfoInvalid, "%s is not a document's identifier: want a GUID", key)
+		}
+		wanted[id] = true
+	}
+	list := make([]string, 0, len(wanted))
+	for id := range wanted {
+		list = append(list, id)
+	}
+	found, err := s.Store.FindDocuments(ctx, who.UserID, list, s.Now())
+	if err != nil {
+		return err
+	}
+	if len(found) != len(wanted) {
+		return fault.Newf(fault.NotFound, "%s: there is no such document", key)
+	}
+	return nil
+}
+
+// identifier brings a GUID into the form it is stored in. Anything else, paths
+// included, is no identifier.
+func identifier(text string) (string, bool) {
+	if len(text) != 36 {
+		return "", false
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return "", false
+	}
+	return id.String(), true
+}
+
+// IsIdentifier reports whether a text has the form of an identifier: a GUID of 36
+// characters in either letter case.
+func IsIdentifier(text string) bool {
+	id, ok := identifier(text)
+	return ok && strings.EqualFold(id, text)
+}
+
+// notFound is the answer for what is not there and for what is another's.
+func notFound() error {
+	return fault.New(fault.NotFound, "there is no such document")
+}

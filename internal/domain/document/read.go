@@ -1,0 +1,268 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Stored is a document, open for reading.
+type Stored struct {
+	Info
+	object Object
+}
+
+// Size is the length in octets.
+func (d *Stored) Size() int64 { return d.Info.Size }
+
+// ReadAt implements io.ReaderAt.
+func (d *Stored) ReadAt(p []byte, off int64) (int, error) { return d.object.ReadAt(p, off) }
+
+// WriteTo implements io.WriterTo, any number of times.
+func (d *Stored) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(d.object, 0, d.Info.Size)}, make([]byte, min(d.Info.Size+1, 256<<10)))
+	if err == nil && n != d.Info.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close ends reading.
+func (d *Stored) Close() error { return d.object.Close() }
+
+// Open opens a document of who for reading. The fault is object_not_found.
+func (s *Service) Open(ctx context.Context, who audit.Principal, id string) (*Stored, error) {
+	r, err := s.find(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, r)
+}
+
+func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
+	o, err := s.Bytes.Open(ctx, r.Bytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Deleted in this moment, or lost: only another look tells.
+		if _, again := s.find(ctx, audit.Principal{UserID: r.UserID}, r.ID); again != nil {
+			return nil, again
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Size() != r.Size {
+		o.Close()
+		return nil, fmt.Errorf("document: the bytes of document %s are %d, not the %d that were written", r.ID, o.Size(), r.Size)
+	}
+	if now := s.Now(); now.Sub(r.Accessed) >= accessStep {
+		if err := s.Store.TouchDocument(ctx, r.ID, now); err != nil {
+			o.Close()
+			return nil, err
+		}
+	}
+	return &Stored{r.Info, o}, nil
+}
+
+func (s *Service) find(ctx context.Context, who audit.Principal, id string) (*Record, error) {
+	id, ok := identifier(id)
+	if !ok {
+		return nil, notFound()
+	}
+	found, err := s.Store.FindDocuments(ctx, who.UserID, []string{id}, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, notFound()
+	}
+	return &found[0], nil
+}
+
+// Info says what is known of a document of who. The fault is object_not_found.
+func (s *Service) Info(ctx context.Context, who audit.Principal, id string) (Info, error) {
+	r, err := s.find(ctx, who, id)
+	if err != nil {
+		return Info{}, err
+	}
+	return r.Info, nil
+}
+
+// Found is an answer of Infos for one identifier.
+type Found struct {
+	ID     string  // as it was asked for
+	Record *Record // nil: there is no such document
+}
+
+// Infos looks up to Many documents up at once, in the order they are asked for. An
+// identifier that is none is the fault invalid_parameters.
+func (s *Service) Infos(ctx context.Context, who audit.Principal, ids []string) ([]Found, error) {
+	if len(ids) == 0 {
+		return nil, fault.New(fault.InvalidParameters, "DocumentIds is missing or empty")
+	}
+	if len(ids) > Many {
+		return nil, fault.Newf(fault.InvalidParameters, "DocumentIds has %d identifiers: want at most %d", len(ids), Many)
+	}
+	asked := make([]string, len(ids))
+	seen := map[string]bool{}
+	var list []string
+	for i, id := range ids {
+		known, ok := identifier(id)
+		if !ok {
+			return nil, fault.Newf(fault.InvalidParameters, "DocumentIds[%d] is not a document's identifier: want a GUID", i)
+		}
+		if asked[i] = known; !seen[known] {
+			seen[known] = true
+			list = append(list, known)
+		}
+	}
+	records, err := s.Store.FindDocuments(ctx, who.UserID, list, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	byID := map[string]*Record{}
+	for i := range records {
+		byID[records[i].ID] = &records[i]
+	}
+	found := make([]Found, len(ids))
+	for i, id := range asked {
+		found[i] = Found{ids[i], byID[id]}
+	}
+	return found, nil
+}
+
+// OpenFound opens a document that Infos found.
+func (s *Service) OpenFound(ctx context.Context, f Found) (*Stored, error) {
+	if f.Record == nil {
+		return nil, notFound()
+	}
+	return s.open(ctx, f.Record)
+}
+
+// ByHash finds the youngest document of who with this hash.
+func (s *Service) ByHash(ctx context.Context, who audit.Principal, hash []byte) (Info, error) {
+	if len(hash) == 0 {
+		return Info{}, notFound()
+	}
+	r, found, err := s.Store.FindByHash(ctx, who.UserID, bytes.Clone(hash), s.Now())
+	if err != nil {
+		return Info{}, err
+	}
+	if !found {
+		return Info{}, notFound()
+	}
+	return r.Info, nil
+}
+
+// List calls each for every document of who.
+func (s *Service) List(ctx context.Context, who audit.Principal, each func(Info) error) error {
+	const portion = 500
+	for behind := ""; ; {
+		list, err := s.Store.ListDocuments(ctx, who.UserID, behind, portion, s.Now())
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := each(list[i].Info); err != nil {
+				return err
+			}
+			behind = list[i].ID
+		}
+		if len(list) < portion {
+			return nil
+		}
+	}
+}
+
+// Patch changes what is said of a document of who, and how long it lives: made
+// temporary it lives from now on as long as a new one. Faults: object_not_found,
+// document_info_invalid.
+func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c Change) error {
+	return s.change(ctx, who, id, func(ctx context.Context, i *Info) error {
+		for _, field := range []struct {
+			from *string
+			to   *string
+		}{{c.Name, &i.Name}, {c.Type, &i.Type}, {c.Extra, &i.Extra}} {
+			if field.from != nil {
+				*field.to = *field.from
+			}
+		}
+		if c.Parent != nil {
+			if *c.Parent != "" {
+				if strings.EqualFold(*c.Parent, i.ID) {
+					return fault.New(fault.DocumentInfoInvalid, "ParentDocumentId is the document itself")
+				}
+				if err := s.own(ctx, who, []string{*c.Parent}, "ParentDocumentId"); err != nil {
+					return err
+				}
+			}
+			i.Parent = strings.ToLower(*c.Parent)
+		}
+		if c.Temporary != nil && *c.Temporary != i.Temporary() {
+			if *c.Temporary {
+				i.Expires = s.Now().Add(s.Rules.withDefaults().TemporaryLife)
+			} else {
+				i.Expires = time.Time{}
+			}
+		}
+		return check(&Description{Name: i.Name, Type: i.Type, Extra: i.Extra})
+	})
+}
+
+// Link notes that a document of who belongs to another one of theirs. Faults:
+// object_not_found, document_info_invalid.
+func (s *Service) Link(ctx context.Context, who audit.Principal, id, to string) error {
+	return s.change(ctx, who, id, func(ctx context.Context, i *Info) error {
+		if strings.EqualFold(to, i.ID) {
+			return fault.New(fault.DocumentInfoInvalid, "DocumentId is the document itself: name the one to link it to")
+		}
+		if err := s.own(ctx, who, []string{to}, "DocumentId"); err != nil {
+			return err
+		}
+		i.Linked = strings.ToLower(to)
+		return nil
+	})
+}
+
+// change reads, changes and writes a document in one transaction.
+func (s *Service) change(ctx context.Context, who audit.Principal, id string, do func(ctx context.Context, i *Info) error) error {
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		r, err := s.find(ctx, who, id)
+		if err != nil {
+			return err
+		}
+		if err := do(ctx, &r.Info); err != nil {
+			return fault.Rollback(err)
+		}
+		changed, err := s.Store.ChangeDocument(ctx, r.Info, s.Now())
+		if err == nil && !changed {
+			err = notFound()
+		}
+		return err
+	})
+}
+
+// Delete ends a document of who. The fault is object_not_found.
+func (s *Service) Delete(ctx context.Context, who audit.Principal, id string) error {
+	id, ok := identifier(id)
+	if !ok {
+		return notFound()
+	}
+	gone, removed, err := s.Store.RemoveDocument(ctx, who.UserID, id, s.Now())
+	if err != nil {
+		return err
+	}
+	if !removed {
+		return notFound()
+	}
+	// It is deleted for everybody; its bytes go now or with the next sweep.
+	_ = s.erase(context.WithoutCancel(ctx), gone)
+	return nil
+}

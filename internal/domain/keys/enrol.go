@@ -1,0 +1,429 @@
+package keys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// maxKeys bounds the certificates of one user, and the requests: lists show no more.
+const maxKeys = 1000
+
+// maxUsages bounds the extended key usages of one request.
+const maxUsages = 32
+
+// Order asks for a certificate.
+type Order struct {
+	Authority int64             // 0: the first of the policy
+	Suite     string            // name of the new key's; "": that of the certificate that is renewed, otherwise gost2012-256
+	Name      map[string]string // parts of the subject, see Service.Subject
+	PIN       string            // of the new key
+	Template  string            // object identifier that is the authority's own name for what it issues; "": none
+	Usages    []string          // extended key usages as object identifiers; none: the usual ones
+	Life      time.Duration     // 0: the authority's own
+
+	// Renew names the certificate whose successor is wanted, and the PIN of its key.
+	// The successor has a key of its own and, unless Name says otherwise, its subject.
+	Renew, RenewPIN string
+}
+
+// order is an Order that was checked.
+type order struct {
+	Order
+	suite    *suite.Suite
+	template x509gost.OID
+	usages   []x509gost.OID
+}
+
+// oidTemplate is szOID_CERTIFICATE_TEMPLATE, in which certificates and requests of the
+// interface family carry the template's name.
+var oidTemplate = x509gost.OID{1, 3, 6, 1, 4, 1, 311, 21, 7}
+
+// usageOfOthers are extended key usages that no user's key gets: those of servers, of
+// code, of an authority's own services, and any.
+var usageOfOthers = []x509gost.OID{
+	x509gost.UsageAny,
+	{1, 3, 6, 1, 5, 5, 7, 3, 1}, {1, 3, 6, 1, 5, 5, 7, 3, 3},
+	{1, 3, 6, 1, 5, 5, 7, 3, 8}, {1, 3, 6, 1, 5, 5, 7, 3, 9},
+}
+
+// userUsage is what requests ask for when the client says nothing.
+var userUsage = []x509gost.OID{{1, 3, 6, 1, 5, 5, 7, 3, 2}, {1, 3, 6, 1, 5, 5, 7, 3, 4}}
+
+// check refuses what no authority is to be asked.
+func (s *Service) check(asked Order) (*order, error) {
+	o := &order{Order: asked}
+	if err := s.checkNewPIN(o.PIN); err != nil {
+		return nil, err
+	}
+	if o.Suite != "" {
+		var known bool
+		if o.suite, known = suite.ByName(o.Suite); !known {
+			return nil, fault.New(fault.ProviderNotFound, "GroupId: there is no such provider of keys: the policy lists them")
+		}
+	}
+	if o.Template != "" {
+		var err error
+		if o.template, err = x509gost.ParseOID(o.Template); err != nil {
+			return nil, fault.New(fault.InvalidParameters, "TemplateOid: want an object identifier in dots").With(err)
+		}
+	}
+	if len(o.Usages) > maxUsages {
+		return nil, fault.Newf(fault.InvalidParameters, "EkuString: at most %d usages", maxUsages)
+	}
+	for _, text := range o.Usages {
+		u, err := x509gost.ParseOID(text)
+		if err != nil {
+			return nil, fault.New(fault.InvalidParameters, "EkuString: want object identifiers in dots, with commas between them").With(err)
+		}
+		if slices.ContainsFunc(usageOfOthers, u.Equal) {
+			return nil, fault.Newf(fault.InvalidParameters, "EkuString: users' keys are not for %s", u)
+		}
+		o.usages = append(o.usages, u)
+	}
+	if o.Life != 0 && (o.Life < shortestLife || o.Life > s.Enrolment.Life) {
+		return nil, fault.Newf(fault.InvalidParameters, "the life of a certificate: want %s to %s", shortestLife, s.Enrolment.Life)
+	}
+	return o, nil
+}
+
+// CreateRequest makes a key and the request for its certificate. The built-in
+// authority answers at once unless it has an operator; other requests wait. Faults:
+// pending_requests_exist, invalid_enroll, invalid_subject_name, invalid_pin,
+// invalid_parameters, certificate_not_found and invalid_certificate of the one that is
+// renewed, invalid_object_state when the user has too many, access_denied,
+// wrong_operation.
+func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Request, error) {
+	action := policy.CreateRequest
+	if asked.Renew != "" {
+		action = policy.RenewCertificate
+	}
+	if err := s.guard(ctx, a, action); err != nil {
+		return nil, err
+	}
+	o, err := s.check(asked)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.Enrolment.authority(o.Authority)
+	if err != nil {
+		return nil, err
+	}
+	userID := a.Who.UserID
+	// Asked again in the transaction; asked here, no key is made in vain.
+	if err := s.mayAsk(ctx, userID); err != nil {
+		return nil, err
+	}
+	subject, renewed, err := s.subjectOf(ctx, userID, o)
+	if err != nil {
+		return nil, err
+	}
+	keyRecord, der, err := s.newRequest(ctx, userID, o, subject)
+	if err != nil {
+		return nil, err
+	}
+	record := RequestRecord{
+		UserID: userID, Type: ForCertificate, Status: Pending, Authority: target.ID,
+		KeyID: keyRecord.ID, Renews: renewed, DER: der, Life: o.Life, CreatedAt: keyRecord.CreatedAt,
+	}
+	var q *Request
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		q = nil
+		err := s.mayAsk(ctx, userID)
+		if err != nil {
+			return err
+		}
+		if err := s.Store.AddKey(ctx, keyRecord); err != nil {
+			return fault.Rollback(err)
+		}
+		if q, err = s.addRequest(ctx, record, a, notify.CertificatesRequested); err != nil {
+			return fault.Rollback(err)
+		}
+		if target.Outside || target.Operator {
+			return nil
+		}
+		return fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
+	})
+	return q, err
+}
+
+// addRequest stores a request and tells of it.
+func (s *Service) addRequest(ctx context.Context, r RequestRecord, a Act, event notify.EventType) (q *Request, err error) {
+	if r.ID, err = s.Store.AddRequest(ctx, r); err != nil {
+		return nil, err
+	}
+	if q, err = s.request(ctx, r); err != nil {
+		return nil, err
+	}
+	return q, s.emit(ctx, event, r.UserID, a.Who.UserID, "request "+strconv.FormatInt(r.ID, 10))
+}
+
+// mayAsk refuses a user whose last request waits, or who has too many certificates.
+func (s *Service) mayAsk(ctx context.Context, userID string) error {
+	requests, err := s.Store.Requests(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, r := range requests {
+		if r.Status == Pending && r.Type == ForCertificate {
+			return fault.Newf(fault.PendingRequests, "request %d waits for its certificate: wait for it, or delete it", r.ID)
+		}
+	}
+	certificates, err := s.Store.Certificates(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if len(requests) >= maxKeys || len(certificates) >= maxKeys {
+		return fault.Newf(fault.InvalidObjectState, "a user has at most %d certificates and as many requests: delete some", maxKeys)
+	}
+	return nil
+}
+
+// subjectOf finds the subject of a certificate that is asked for, and the number of
+// the one that it renews.
+func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subject x509gost.Name, renews int64, err error) {
+	if o.Renew != "" {
+		old, err := s.Find(ctx, userID, o.Renew)
+		if err != nil {
+			return x509gost.Name{}, 0, err
+		}
+		if err := refuse(old, s.Now()); err != nil {
+			return x509gost.Name{}, 0, err
+		}
+		if err := s.open(ctx, old, o.RenewPIN, s.opens); err != nil {
+			return x509gost.Name{}, 0, err
+		}
+		o.suite = cmp.Or(o.suite, old.X509.Suite)
+		if len(o.Name) == 0 {
+			return old.X509.Subject, old.ID, nil
+		}
+		renews = old.ID
+	}
+	subject, err = s.Subject(ctx, userID, o.Name)
+	return subject, renews, err
+}
+
+// newKeyID draws the id of a new key.
+func (s *Service) newKeyID() (string, error) {
+	guid, err := uuid.NewRandomFromReader(s.Rand)
+	if err != nil {
+		return "", fmt.Errorf("keys: drawing a key id: %w", err)
+	}
+	return guid.String(), nil
+}
+
+// newRequest makes a key, not stored yet, and a request that it signs.
+func (s *Service) newRequest(ctx context.Context, userID string, o *order, subject x509gost.Name) (KeyRecord, []byte, error) {
+	su := cmp.Or(o.suite, suite.GOST2012x256)
+	id, err := s.newKeyID()
+	if err != nil {
+		return KeyRecord{}, nil, err
+	}
+	secret := []byte(o.PIN)
+	defer clear(secret)
+	key, public, err := s.Holder.Generate(ctx, vaultID(id), su, secret)
+	if err != nil {
+		return KeyRecord{}, nil, err
+	}
+	extensions, err := o.extensions()
+	if err != nil {
+		return KeyRecord{}, nil, err
+	}
+	der, err := x509gost.CreateRequest(subject, extensions, public, su, func(d suite.Digest) ([]byte, error) {
+		values, err := s.Holder.Sign(ctx, key, secret, []suite.Digest{d})
+		if err != nil {
+			return nil, err
+		}
+		return values[0], nil
+	})
+	return keyRecord(id, userID, key, s.Now()), der, err
+}
+
+func keyRecord(id, userID string, k vault.Key, at time.Time) KeyRecord {
+	return KeyRecord{ID: id, UserID: userID, Suite: k.Suite.Name, Sealed: k.Sealed, HasPIN: k.HasPIN, CreatedAt: at}
+}
+
+// extensions are what a request asks for.
+func (o *order) extensions() ([]x509gost.Extension, error) {
+	usages := o.usages
+	if len(usages) == 0 {
+		usages = userUsage
+	}
+	var usage, extended cryptobyte.Builder
+	usage.AddASN1(asn1.BIT_STRING, func(b *cryptobyte.Builder) { b.AddBytes([]byte{6, 0xc0}) }) // digitalSignature, nonRepudiation
+	extended.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		for _, u := range usages {
+			b.AddASN1ObjectIdentifier(u)
+		}
+	})
+	usageDER, err := usage.Bytes()
+	extendedDER, err2 := extended.Bytes()
+	list := []x509gost.Extension{
+		{OID: x509gost.OIDKeyUsage, Critical: true, Value: usageDER},
+		{OID: x509gost.OIDExtKeyUsage, Value: extendedDER},
+	}
+	if o.template == nil {
+		return list, errors.Join(err, err2)
+	}
+	var template cryptobyte.Builder
+	template.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1ObjectIdentifier(o.template) })
+	templateDER, err3 := template.Bytes()
+	return append(list, x509gost.Extension{OID: oidTemplate, Value: templateDER}), errors.Join(err, err2, err3)
+}
+
+// fulfil has the built-in authority do what a request asks for, inside a transaction.
+// actor is who caused it, "" for an operator.
+func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
+	if q.Type == ForRevocation {
+		r, found, err := s.Store.Certificate(ctx, q.CertificateID)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fault.Newf(fault.RequestStatus, "the certificate of request %d was deleted", q.ID)
+		}
+		c, err := s.certificate(r)
+		if err != nil {
+			return err
+		}
+		if err := s.setStatus(ctx, c, StatusOrder{Status: Revoked, Reason: q.Reason}); err != nil {
+			return err
+		}
+		if err := s.decide(ctx, q, Accepted, c.ID); err != nil {
+			return err
+		}
+		return s.emit(ctx, notify.CertificateRevoked, q.UserID, actor, "certificate "+strconv.FormatInt(c.ID, 10))
+	}
+	usages, template, err := asked(q.Parsed.Extensions)
+	if err != nil {
+		return err
+	}
+	if err := q.Parsed.CheckSignature(); err != nil {
+		return err
+	}
+	cert, err := s.Authority.Issue(ctx, authority.Request{
+		Suite: q.Parsed.Suite, PublicKey: q.Parsed.PublicKey, Subject: q.Parsed.Subject, Life: q.Life,
+		Usage: usages, Extensions: template,
+	})
+	if err != nil {
+		return err
+	}
+	return s.accept(ctx, q, cert, false, actor)
+}
+
+// asked reads what a request of ours asks for.
+func asked(extensions []x509gost.Extension) (usages []x509gost.OID, template []x509gost.Extension, err error) {
+	for _, e := range extensions {
+		switch {
+		case e.OID.Equal(oidTemplate):
+			template = append(template, e)
+		case e.OID.Equal(x509gost.OIDExtKeyUsage):
+			in, list := cryptobyte.String(e.Value), cryptobyte.String(nil)
+			if !in.ReadASN1(&list, asn1.SEQUENCE) {
+				return nil, nil, errors.New("keys: the usages of a request are malformed")
+			}
+			for !list.Empty() {
+				oid, err := x509gost.ReadOID(&list)
+				if err != nil {
+					return nil, nil, err
+				}
+				usages = append(usages, oid)
+			}
+		}
+	}
+	return usages, template, nil
+}
+
+// accept stores the certificate that a request has brought, inside a transaction. A
+// user's first certificate is the default one.
+func (s *Service) accept(ctx context.Context, q *Request, cert *x509gost.Certificate, outside bool, actor string) error {
+	id, err := s.Store.AddCertificate(ctx, NewCertificate{
+		UserID: q.UserID, KeyID: q.KeyID, DER: cert.Raw, Serial: cert.SerialNumber, CreatedAt: s.Now(), Outside: outside,
+	})
+	if err != nil {
+		return err
+	}
+	_, found, err := s.Store.DefaultCertificate(ctx, q.UserID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if _, err := s.Store.SetDefault(ctx, q.UserID, id); err != nil {
+			return err
+		}
+	}
+	if err := s.decide(ctx, q, Accepted, id); err != nil {
+		return err
+	}
+	return s.emit(ctx, notify.CertificateIssued, q.UserID, actor, "certificate "+strconv.FormatInt(id, 10))
+}
+
+// RequestRevocation asks the built-in authority to revoke a certificate; it does so at
+// once unless it has an operator. Faults are those of SetStatus, and
+// pending_requests_exist when the same was asked already.
+func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o StatusOrder) (*Request, error) {
+	if err := s.guard(ctx, a, policy.RevokeCertificate); err != nil {
+		return nil, err
+	}
+	o.Status = Revoked
+	c, err := s.Find(ctx, a.Who.UserID, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStatus(c, o); err != nil {
+		return nil, err
+	}
+	if c.Status == Revoked {
+		return nil, fault.Newf(fault.CertificateStatus, "certificate %d is revoked already", c.ID)
+	}
+	if o.PIN != "" {
+		if err := s.open(ctx, c, o.PIN, s.opens); err != nil {
+			return nil, err
+		}
+	}
+	target, err := s.Enrolment.authority(BuiltIn)
+	if err != nil {
+		return nil, err
+	}
+	var q *Request
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		q = nil
+		requests, err := s.Store.Requests(ctx, c.UserID)
+		if err != nil {
+			return err
+		}
+		for _, r := range requests {
+			if r.Status == Pending && r.Type == ForRevocation && r.CertificateID == c.ID {
+				return fault.Newf(fault.PendingRequests, "request %d asks for the same and waits", r.ID)
+			}
+		}
+		q, err = s.addRequest(ctx, RequestRecord{
+			UserID: c.UserID, Type: ForRevocation, Status: Pending, Authority: target.ID, CertificateID: c.ID,
+			Reason: o.Reason, Comment: o.Comment, CreatedAt: s.Now(),
+		}, a, notify.RevokeRequestsRequested)
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		if target.Operator {
+			return nil
+		}
+		return fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
+	})
+	return q, err
+}

@@ -1,0 +1,166 @@
+package keys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+	"tamga/pki/x509gost"
+)
+
+// Profiles know what the service calls its users; see user.Store.NameOf.
+type Profiles interface {
+	// ProfileOf returns the parts of a user's distinguished name by object identifier,
+	// at least a common name.
+	ProfileOf(ctx context.Context, userID string) (map[string]string, error)
+}
+
+// Authority is one that users may have their keys certified by.
+type Authority struct {
+	ID   int64 // on the wire
+	Name string
+	// Operator says that requests to the built-in authority wait for an operator.
+	// Requests to another authority always wait, for its certificate.
+	Operator bool
+	// Outside authorities get requests by other ways than this program. Their roots are
+	// trusted and their other certificates used to build paths.
+	Outside              bool
+	Roots, Intermediates []*x509gost.Certificate
+}
+
+// BuiltIn is the number of the built-in authority.
+const BuiltIn = 1
+
+// Enrolment says who certifies keys, and under which names. The zero value is the
+// built-in authority, which approves at once.
+type Enrolment struct {
+	Authorities []Authority
+	// Naming is what a distinguished name is made of; nil means
+	// user.DefaultComponents.
+	Naming []user.Component
+	// FixedNames says that users get the name the service knows them by and may not
+	// send another. Otherwise their requests decide what the profile leaves open or
+	// says differently.
+	FixedNames bool
+	// Life is the longest a user may ask for; 0: 20 years.
+	Life time.Duration
+}
+
+const (
+	longestLife  = 20 * 365 * 24 * time.Hour
+	shortestLife = time.Minute
+)
+
+// complete fills in the defaults and refuses what contradicts itself.
+func (e *Enrolment) complete() error {
+	if len(e.Authorities) == 0 {
+		e.Authorities = []Authority{{ID: BuiltIn, Name: "Tamga"}}
+	}
+	for i, a := range e.Authorities {
+		switch {
+		case a.ID <= 0 || a.Name == "":
+			return errors.New("keys: an authority has a number from 1 on and a name")
+		case a.Outside == (a.ID == BuiltIn):
+			return fmt.Errorf("keys: authority %d: number %d is the built-in one, and it alone", a.ID, BuiltIn)
+		case a.Outside && (len(a.Roots) == 0 || a.Operator):
+			return fmt.Errorf("keys: authority %d: an outside authority has roots, and no operator here", a.ID)
+		case slices.ContainsFunc(e.Authorities[:i], func(b Authority) bool { return b.ID == a.ID }):
+			return fmt.Errorf("keys: authority %d is listed twice", a.ID)
+		}
+	}
+	if e.Naming == nil {
+		e.Naming = user.DefaultComponents()
+	}
+	e.Life = cmp.Or(e.Life, longestLife)
+	if e.Life < shortestLife {
+		return fmt.Errorf("keys: the longest life of a certificate: want at least %s", shortestLife)
+	}
+	return nil
+}
+
+// authority finds one by number; 0 is the first. The fault is invalid_enroll.
+func (e *Enrolment) authority(id int64) (Authority, error) {
+	for _, a := range e.Authorities {
+		if id == 0 || a.ID == id {
+			return a, nil
+		}
+	}
+	return Authority{}, fault.Newf(fault.InvalidEnroll, "there is no certificate authority %d here: the policy lists them", id)
+}
+
+// Subject makes the name a user's key is certified under: the parts that the user
+// asks for, by object identifier, number or short name as the policy lists them, and
+// for the rest what the service knows of the user. The fault is invalid_subject_name.
+func (s *Service) Subject(ctx context.Context, userID string, asked map[string]string) (x509gost.Name, error) {
+	e := &s.Enrolment
+	profile := map[string]string{}
+	if s.Profiles != nil {
+		var err error
+		if profile, err = s.Profiles.ProfileOf(ctx, userID); err != nil {
+			return x509gost.Name{}, err
+		}
+	}
+	given := map[string]string{}
+	for key, value := range asked {
+		c, ok := e.component(key)
+		value = strings.TrimSpace(value)
+		switch _, twice := given[c.OID]; {
+		case !ok:
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %.64q is no part of names here: the policy lists them", key)
+		case twice:
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is given twice", c.Name)
+		case value == "":
+			continue
+		case e.FixedNames && !strings.EqualFold(value, profile[c.OID]):
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is not what you are registered with, and names may not be changed here", c.Name)
+		}
+		given[c.OID] = value
+	}
+	var attributes []x509gost.Attribute
+	for _, c := range e.Naming {
+		value := cmp.Or(given[c.OID], profile[c.OID], c.Default)
+		if value == "" {
+			if c.Required {
+				return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s (%s) is required", c.Name, c.OID)
+			}
+			continue
+		}
+		if n := utf8.RuneCountInString(value); n < c.MinLength || n > c.MaxLength {
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has %d characters, want %d to %d", c.Name, n, c.MinLength, c.MaxLength)
+		}
+		if len(c.Values) > 0 && !slices.Contains(c.Values, value) {
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has only the values that the policy lists", c.Name)
+		}
+		oid, err := x509gost.ParseOID(c.OID)
+		if err != nil {
+			return x509gost.Name{}, err
+		}
+		attributes = append(attributes, x509gost.Attribute{OID: oid, Value: value})
+	}
+	name, err := x509gost.BuildName(attributes)
+	if err == nil && name.IsEmpty() {
+		err = errors.New("nothing is in it")
+	}
+	if err != nil {
+		return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: a value does not have the form it has in certificates (INN has 12 digits, SNILS 11, OGRN 13, OGRNIP 15, C two Latin letters)").With(err)
+	}
+	return name, nil
+}
+
+// component finds a part of names by object identifier, number or short name.
+func (e *Enrolment) component(key string) (user.Component, bool) {
+	key = strings.TrimSpace(key)
+	for _, c := range e.Naming {
+		if key == c.OID || strings.EqualFold(key, c.Name) || key == fmt.Sprint(c.ID) {
+			return c, true
+		}
+	}
+	return user.Component{}, false
+}

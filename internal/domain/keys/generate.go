@@ -1,0 +1,215 @@
+package keys
+
+import (
+	"context"
+	"crypto"
+	"strconv"
+	"unicode/utf8"
+
+	"tamga/gost/gost3410"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// algorithms are the suites by the numbers (ALG_ID) of the interface.
+var algorithms = map[int64]*suite.Suite{
+	11811: suite.GOST2001,
+	11849: suite.GOST2012x256,
+	11837: suite.GOST2012x512,
+	41984: suite.RSASHA256, // CALG_RSA_KEYX
+	9216:  suite.RSASHA256, // CALG_RSA_SIGN
+}
+
+// Generate makes a key of an algorithm with a certificate of the built-in authority
+// under the name the service knows the user by. parameters is the object identifier of
+// a GOST parameter set; "" takes the usual one. Faults: algid_is_not_supported,
+// param_set_is_not_supported, enroll_is_missing, invalid_pin, invalid_subject_name,
+// pending_requests_exist, invalid_object_state, access_denied, wrong_operation (also
+// where an operator approves requests).
+func (s *Service) Generate(ctx context.Context, a Act, algorithm int64, parameters, pin string) (*Certificate, error) {
+	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
+		return nil, err
+	}
+	su, ok := algorithms[algorithm]
+	if !ok {
+		return nil, fault.Newf(fault.AlgorithmNotSupported, "AlgId %d: want 11811, 11849, 11837, 41984 or 9216", algorithm)
+	}
+	set, err := parameterSet(su, parameters)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.Enrolment.authority(BuiltIn)
+	if err != nil {
+		return nil, fault.New(fault.EnrollMissing, "the built-in authority is not in use here: send a request to another").With(err)
+	}
+	if target.Operator {
+		return nil, fault.New(fault.WrongOperation, "certificates are approved by an operator here: send a request")
+	}
+	if err := s.checkNewPIN(pin); err != nil {
+		return nil, err
+	}
+	if err := s.mayAsk(ctx, a.Who.UserID); err != nil {
+		return nil, err
+	}
+	subject, err := s.Subject(ctx, a.Who.UserID, nil)
+	if err != nil {
+		return nil, err
+	}
+	o := IssueOrder{UserID: a.Who.UserID, Suite: su, Subject: subject, PIN: pin, first: true}
+	if set == nil {
+		return s.certify(ctx, o, s.generate)
+	}
+	return s.certify(ctx, o, func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+		key, err := gost3410.GenerateKey(set, s.Rand)
+		if err != nil {
+			return vault.Key{}, nil, err
+		}
+		defer key.Wipe()
+		return s.Holder.Import(ctx, id, su, key, pin)
+	})
+}
+
+// parameterSet reads a parameter set for keys of a suite; nil is the usual one.
+func parameterSet(su *suite.Suite, text string) (*gost3410.Set, error) {
+	if text == "" {
+		return nil, nil
+	}
+	oid, err := x509gost.ParseOID(text)
+	if err == nil && su.IsGOST() {
+		p, err := su.ParametersByOID(oid)
+		// Test sets have no place in certificates.
+		if err == nil && p.Set != gost3410.TestSet && p.Set != gost3410.TC26512Test {
+			return p.Set, nil
+		}
+	}
+	return nil, fault.Newf(fault.ParameterNotSupported, "ParametersOid: %s has no such parameter set", su.Name)
+}
+
+// maker makes a key that is not stored yet.
+type maker func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error)
+
+func (s *Service) generate(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+	return s.Holder.Generate(ctx, id, su, pin)
+}
+
+// certify makes a key and has the built-in authority certify it; both are stored or
+// neither.
+func (s *Service) certify(ctx context.Context, o IssueOrder, make maker) (*Certificate, error) {
+	return s.adopt(ctx, o, make, func(ctx context.Context, public crypto.PublicKey) (NewCertificate, error) {
+		cert, err := s.Authority.Issue(ctx, authority.Request{Suite: o.Suite, PublicKey: public, Subject: o.Subject, Life: o.Life})
+		if err != nil {
+			return NewCertificate{}, err
+		}
+		return NewCertificate{DER: cert.Raw, Serial: cert.SerialNumber}, nil
+	}, notify.CertificateIssued)
+}
+
+// adopt makes a key and stores it with the certificate that certificate gives for it,
+// inside the same transaction.
+func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certificate func(context.Context, crypto.PublicKey) (NewCertificate, error), event notify.EventType) (*Certificate, error) {
+	id, err := s.newKeyID()
+	if err != nil {
+		return nil, err
+	}
+	secret := []byte(o.PIN)
+	defer clear(secret)
+	key, public, err := make(ctx, vaultID(id), o.Suite, secret)
+	if err != nil {
+		return nil, err
+	}
+	var made CertificateRecord
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		now := s.Now()
+		c, err := certificate(ctx, public)
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		if err := s.Store.AddKey(ctx, keyRecord(id, o.UserID, key, now)); err != nil {
+			return fault.Rollback(err)
+		}
+		c.UserID, c.KeyID, c.FriendlyName, c.CreatedAt = o.UserID, id, o.FriendlyName, now
+		made = CertificateRecord{NewCertificate: c, HasPIN: key.HasPIN, Default: o.Default}
+		if made.ID, err = s.Store.AddCertificate(ctx, c); err != nil {
+			return fault.Rollback(err)
+		}
+		if o.first && !made.Default {
+			_, found, err := s.Store.DefaultCertificate(ctx, o.UserID)
+			if err != nil {
+				return fault.Rollback(err)
+			}
+			made.Default = !found
+		}
+		if made.Default {
+			if _, err := s.Store.SetDefault(ctx, o.UserID, made.ID); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		return fault.Rollback(s.emit(ctx, event, o.UserID, "", "certificate "+strconv.FormatInt(made.ID, 10)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.certificate(made)
+}
+
+// Bounds of what clients keep with a key.
+const (
+	maxParameters     = 100
+	maxParameterName  = 128  // characters
+	maxParameterValue = 4096 // octets
+)
+
+// Parameter reads what a client keeps with the key of a certificate; "" for what was
+// never set. Faults: cert_not_found, param_is_null.
+func (s *Service) Parameter(ctx context.Context, who audit.Principal, id, name string) (string, error) {
+	c, err := s.parameterOf(ctx, who, id, name)
+	if err != nil {
+		return "", err
+	}
+	value, _, err := s.Store.KeyParameter(ctx, c.KeyID, name)
+	return value, err
+}
+
+// SetParameter keeps a value with the key of a certificate. Nothing of it means
+// anything to this service. Faults: cert_not_found, param_is_null, value_is_null,
+// invalid_parameters, invalid_object_state.
+func (s *Service) SetParameter(ctx context.Context, a Act, id, name, value string) error {
+	c, err := s.parameterOf(ctx, a.Who, id, name)
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		return fault.New(fault.ValueIsNull, "Data is missing: send the value")
+	}
+	if len(value) > maxParameterValue {
+		return fault.Newf(fault.InvalidParameters, "Data: at most %d octets", maxParameterValue)
+	}
+	kept, err := s.Store.SetKeyParameter(ctx, c.KeyID, name, value, maxParameters)
+	if err == nil && !kept {
+		err = fault.Newf(fault.InvalidObjectState, "a key has at most %d parameters", maxParameters)
+	}
+	return err
+}
+
+func (s *Service) parameterOf(ctx context.Context, who audit.Principal, id, name string) (*Certificate, error) {
+	c, err := s.Find(ctx, who.UserID, id)
+	if f, ok := fault.As(err); ok {
+		return nil, fault.New(fault.CertNotFound, f.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, fault.New(fault.ParamIsNull, "Param is missing: name the parameter")
+	}
+	if utf8.RuneCountInString(name) > maxParameterName {
+		return nil, fault.Newf(fault.InvalidParameters, "Param: at most %d characters", maxParameterName)
+	}
+	return c, nil
+}

@@ -1,0 +1,102 @@
+package keys
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"encoding/base64"
+	"errors"
+	"strconv"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/pki/chain"
+	"tamga/pki/x509gost"
+)
+
+// Install takes the certificate that an outside authority issued for a waiting request
+// of the user: DER, BER, PEM, their Base64, or a PKCS #7 container; further
+// certificates in it are passed over. It has to be for the key of the request, be
+// valid now and lead to a root of the request's authority. Faults:
+// invalid_certificate_format, invalid_certificate, request_not_found, access_denied,
+// wrong_operation.
+func (s *Service) Install(ctx context.Context, a Act, data []byte) (*Certificate, error) {
+	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
+		return nil, err
+	}
+	certificates, err := readCertificates(data)
+	if err != nil {
+		return nil, fault.New(fault.CertificateFormat, "certificate: want an X.509 certificate as DER, BER or PEM").With(err)
+	}
+	var id int64
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		requests, err := s.Requests(ctx, a.Who)
+		if err != nil {
+			return err
+		}
+		waiting := false
+		for _, q := range requests {
+			if q.Status != Pending || q.Type != ForCertificate || q.Authority == BuiltIn {
+				continue
+			}
+			waiting = true
+			for _, cert := range certificates {
+				if !bytes.Equal(cert.RawSPKI, q.Parsed.RawSPKI) && !sameKey(cert, q.Parsed) {
+					continue
+				}
+				if err := s.trusted(cert, q.Authority); err != nil {
+					return err
+				}
+				if err := s.accept(ctx, q, cert, true, a.Who.UserID); err != nil {
+					return fault.Rollback(err)
+				}
+				id = q.CertificateID
+				return nil
+			}
+		}
+		if !waiting {
+			return fault.New(fault.RequestNotFound, "you have no request that waits for a certificate of another authority")
+		}
+		return fault.New(fault.InvalidCertificate, "the certificate is for another key than that of your request")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Find(ctx, a.Who.UserID, strconv.FormatInt(id, 10))
+}
+
+// sameKey compares keys that authorities may write in several ways.
+func sameKey(cert *x509gost.Certificate, r *x509gost.Request) bool {
+	k, ok := cert.PublicKey.(interface{ Equal(x crypto.PublicKey) bool })
+	return ok && cert.Suite == r.Suite && k.Equal(r.PublicKey)
+}
+
+// trusted refuses a certificate that does not come from an authority.
+func (s *Service) trusted(cert *x509gost.Certificate, id int64) error {
+	target, err := s.Enrolment.authority(id)
+	if err != nil {
+		return err
+	}
+	_, err = chain.Build(cert, chain.Options{Roots: target.Roots, Intermediates: target.Intermediates, At: s.Now()})
+	var refusal *chain.Error
+	if errors.As(err, &refusal) {
+		return fault.Newf(fault.InvalidCertificate, "the certificate is not one of %s that is valid now", target.Name).With(err)
+	}
+	return err
+}
+
+// readCertificates reads what people send as "the certificate".
+func readCertificates(data []byte) ([]*x509gost.Certificate, error) {
+	list, err := x509gost.ParseCertificates(data)
+	if err == nil {
+		return list, nil
+	}
+	if text, decodeErr := base64.StdEncoding.DecodeString(string(bytes.Join(bytes.Fields(data), nil))); decodeErr == nil {
+		data = text
+	}
+	der, berErr := x509gost.FromBER(data, x509gost.MaxBundle)
+	if berErr != nil {
+		return nil, err
+	}
+	return x509gost.ParseCertificates(der)
+}

@@ -1,0 +1,233 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+)
+
+// Act says who acts on keys of their own.
+type Act struct {
+	Who audit.Principal
+	// ForceConfirmation is the client's own wish that the act be confirmed.
+	ForceConfirmation bool
+}
+
+// Permitter judges acts by the user's access policy; [policy.Service] satisfies it.
+type Permitter interface {
+	Permit(ctx context.Context, userID string, a policy.Action) error
+}
+
+// Confirmation tells which acts of a user wait for a confirmation.
+type Confirmation interface {
+	Needed(ctx context.Context, userID string, a policy.Action) (bool, error)
+}
+
+// Events tell people what happened; [notify.Service] satisfies it.
+type Events interface {
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// guard asks the policies before anything is done.
+func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error {
+	if a.Who.UserID == "" || s.Policy == nil {
+		return errors.New("keys: an act has a user and is judged by an access policy")
+	}
+	if err := s.Policy.Permit(ctx, a.Who.UserID, action); err != nil {
+		return err
+	}
+	needed := a.ForceConfirmation
+	if !needed && s.Confirmation != nil {
+		var err error
+		if needed, err = s.Confirmation.Needed(ctx, a.Who.UserID, action); err != nil {
+			return err
+		}
+	}
+	if needed {
+		return fault.Newf(fault.WrongOperation, "%s is to be confirmed first, and there is no way here to confirm it: nothing was done", action)
+	}
+	return nil
+}
+
+// emit tells the user of an event, in the transaction of ctx.
+func (s *Service) emit(ctx context.Context, event notify.EventType, userID, actor, detail string) error {
+	if s.Events == nil {
+		return nil
+	}
+	return s.Events.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: actor, Detail: detail})
+}
+
+// Find is Resolve for those who manage certificates: one that does not exist, one of
+// another user and a text that is no number are the fault certificate_not_found.
+func (s *Service) Find(ctx context.Context, userID, identifier string) (*Certificate, error) {
+	c, err := s.Resolve(ctx, userID, identifier)
+	if f, ok := fault.As(err); ok && f.Code == fault.InvalidCertificate {
+		return nil, fault.New(fault.CertificateNotFound, f.Message)
+	}
+	return c, err
+}
+
+// PINMode is what the installation wants of new PINs.
+type PINMode string
+
+// The modes, named as the interface names them.
+const (
+	PINRequired PINMode = "Required"
+	PINForbid   PINMode = "Forbid"
+	PINAllow    PINMode = "Allow"
+)
+
+// checkNewPIN judges a PIN that a key is to get; "" is a key without one. Keys that
+// were there before the mode was chosen go on as they are.
+func (s *Service) checkNewPIN(pin string) error {
+	switch {
+	case len(pin) > vault.MaxPIN:
+		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+	case pin == "" && s.PINMode == PINRequired:
+		return fault.New(fault.InvalidPIN, "keys have a PIN here: give one")
+	case pin != "" && s.PINMode == PINForbid:
+		return fault.New(fault.InvalidPIN, "keys have no PIN here: leave it out")
+	}
+	return nil
+}
+
+// ChangePIN gives the key of a certificate another PIN: sets one, changes it, or
+// removes it with an empty newPIN. Wrong old PINs are counted as in Sign. Faults:
+// certificate_not_found, invalid_pin, access_denied, wrong_operation.
+func (s *Service) ChangePIN(ctx context.Context, a Act, id, oldPIN, newPIN string) error {
+	if err := s.guard(ctx, a, policy.ChangePin); err != nil {
+		return err
+	}
+	c, err := s.Find(ctx, a.Who.UserID, id)
+	if err != nil {
+		return err
+	}
+	if err := s.checkNewPIN(newPIN); err != nil {
+		return err
+	}
+	return s.open(ctx, c, oldPIN, func(ctx context.Context, key vault.Key, secret []byte) error {
+		fresh := []byte(newPIN)
+		defer clear(fresh)
+		made, err := s.Holder.Rewrap(ctx, key, secret, fresh)
+		if err != nil {
+			return err
+		}
+		return s.Store.Atomic(ctx, func(ctx context.Context) error {
+			// The seal that was opened is the one that is replaced: another process may
+			// have changed the PIN meanwhile.
+			replaced, err := s.Store.ReplaceSealed(ctx, c.KeyID, key.Sealed, made.Sealed, made.HasPIN)
+			if err != nil {
+				return err
+			}
+			if !replaced {
+				return fault.New(fault.InvalidObjectState, "the PIN was changed by somebody else at the same time: try again")
+			}
+			return s.emit(ctx, notify.CertificatePinChanged, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10))
+		})
+	})
+}
+
+// CheckPIN says whether a PIN is the one of a certificate's key. Every try is counted
+// as in Sign, or it would be a way round the count. reason says in words why not; with
+// attempts it names how many are left. A key without a PIN takes any. The fault is
+// certificate_not_found.
+func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin string, attempts bool) (valid bool, reason string, err error) {
+	c, err := s.Find(ctx, who.UserID, id)
+	if err != nil {
+		return false, "", err
+	}
+	err = s.open(ctx, c, pin, s.opens)
+	f, ok := fault.As(err)
+	if err == nil || !ok || f.Code != fault.InvalidPIN {
+		return err == nil, "", err
+	}
+	if reason = f.Message; !attempts {
+		return false, reason, nil
+	}
+	failures, err := s.Store.PINFailures(ctx, c.KeyID)
+	if err != nil {
+		return false, "", err
+	}
+	return false, fmt.Sprintf("%s; attempts left: %d", reason, max(0, s.PINAttempts-failures)), nil
+}
+
+// opens tries a PIN and does nothing with the key.
+func (s *Service) opens(ctx context.Context, key vault.Key, secret []byte) error {
+	_, err := s.Holder.Sign(ctx, key, secret, []suite.Digest{})
+	return err
+}
+
+// MakeDefault makes a certificate the default one of its user. The fault is
+// certificate_not_found.
+func (s *Service) MakeDefault(ctx context.Context, a Act, id string) (*Certificate, error) {
+	c, err := s.Find(ctx, a.Who.UserID, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SetDefault(ctx, c.UserID, c.ID); err != nil {
+		return nil, err
+	}
+	c.Default = true
+	return c, nil
+}
+
+// SetFriendlyName names a certificate for its user; "" takes the name away. Names of
+// one user's certificates differ. Faults: certificate_not_found,
+// duplicate_friendly_name, invalid_frinendly_name_length.
+func (s *Service) SetFriendlyName(ctx context.Context, a Act, id, name string) (*Certificate, error) {
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n > maxFriendlyName {
+		return nil, fault.Newf(fault.FriendlyNameLength, "the friendly name has %d characters: at most %d", n, maxFriendlyName)
+	}
+	var c *Certificate
+	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
+			return err
+		}
+		others, err := s.Store.Certificates(ctx, c.UserID)
+		if err != nil {
+			return err
+		}
+		for _, o := range others {
+			if name != "" && o.ID != c.ID && strings.EqualFold(o.FriendlyName, name) {
+				return fault.Newf(fault.DuplicateFriendlyName, "certificate %d has this name already", o.ID)
+			}
+		}
+		c.FriendlyName = name
+		return s.Store.SetFriendlyName(ctx, c.ID, name)
+	})
+	return c, err
+}
+
+// Delete removes a certificate and, when nothing else needs it, its key: what was
+// signed stays, nothing more can be. It does not revoke. Faults: certificate_not_found,
+// access_denied, wrong_operation.
+func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, error) {
+	if err := s.guard(ctx, a, policy.DeleteCertificate); err != nil {
+		return nil, err
+	}
+	var c *Certificate
+	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
+			return err
+		}
+		if err := s.Store.DeleteCertificate(ctx, c.ID); err != nil {
+			return fault.Rollback(err)
+		}
+		if err := s.Store.DeleteUnusedKey(ctx, c.KeyID); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.emit(ctx, notify.CertificateDeleted, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
+	})
+	return c, err
+}

@@ -1,0 +1,232 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/pki/x509gost"
+)
+
+// RequestStatus is what became of a request, numbered as the interface numbers it.
+type RequestStatus int
+
+// What becomes of requests.
+const (
+	Pending  RequestStatus = 2
+	Accepted RequestStatus = 4
+	Rejected RequestStatus = 8
+)
+
+var requestStatusNames = map[RequestStatus]string{Pending: "PENDING", Accepted: "ACCEPTED", Rejected: "REJECTED"}
+
+// String is the name the interface gives it.
+func (s RequestStatus) String() string {
+	if name, ok := requestStatusNames[s]; ok {
+		return name
+	}
+	return "RequestStatus(" + strconv.Itoa(int(s)) + ")"
+}
+
+// RequestType is what a request asks for, numbered as the interface numbers it.
+type RequestType int
+
+// What requests ask for.
+const (
+	ForCertificate RequestType = 0
+	ForRevocation  RequestType = 1
+)
+
+var requestTypeNames = map[RequestType]string{ForCertificate: "Certificate", ForRevocation: "RevokeRequest"}
+
+// String is the name the interface gives it.
+func (t RequestType) String() string {
+	if name, ok := requestTypeNames[t]; ok {
+		return name
+	}
+	return "RequestType(" + strconv.Itoa(int(t)) + ")"
+}
+
+// RequestRecord is a request as stored.
+type RequestRecord struct {
+	ID            int64
+	UserID        string
+	Type          RequestType
+	Status        RequestStatus
+	Authority     int64
+	KeyID         string // that a certificate is wanted for; "" once the key is gone, and for a revocation
+	CertificateID int64  // that was issued, or is to be revoked; 0: none yet
+	Renews        int64  // the certificate whose successor is wanted; 0: none
+	DER           []byte // PKCS #10; empty for a revocation
+	Life          time.Duration
+	Reason        int // CRLReason of a revocation
+	Comment       string
+	CreatedAt     time.Time
+	DecidedAt     time.Time // zero while it waits
+}
+
+// Request is a request for a certificate or for its revocation.
+type Request struct {
+	RequestRecord
+	Subject       string // of the certificate, in the manner of RFC 4514
+	AuthorityName string
+	Parsed        *x509gost.Request // nil for a revocation
+}
+
+// request makes the domain's view of a record.
+func (s *Service) request(ctx context.Context, r RequestRecord) (*Request, error) {
+	q := &Request{RequestRecord: r}
+	if a, err := s.Enrolment.authority(r.Authority); err == nil {
+		q.AuthorityName = a.Name
+	}
+	if r.Type == ForRevocation {
+		c, found, err := s.Store.Certificate(ctx, r.CertificateID)
+		if err != nil || !found { // the certificate was deleted since
+			return q, err
+		}
+		parsed, err := s.certificate(c)
+		if err == nil {
+			q.Subject = parsed.X509.Subject.String()
+		}
+		return q, err
+	}
+	var err error
+	if q.Parsed, err = x509gost.ParseRequest(r.DER); err != nil {
+		return nil, fmt.Errorf("keys: request %d: %w", r.ID, err)
+	}
+	q.Subject = q.Parsed.Subject.String()
+	return q, nil
+}
+
+func (s *Service) requests(ctx context.Context, records []RequestRecord, err error) ([]*Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*Request, len(records))
+	for i, r := range records {
+		if list[i], err = s.request(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Requests lists the requests of a user by number, the last 1000.
+func (s *Service) Requests(ctx context.Context, who audit.Principal) ([]*Request, error) {
+	records, err := s.Store.Requests(ctx, who.UserID)
+	return s.requests(ctx, records, err)
+}
+
+// Waiting lists the requests of all users that wait, for an operator: the first 1000.
+func (s *Service) Waiting(ctx context.Context) ([]*Request, error) {
+	records, err := s.Store.PendingRequests(ctx)
+	return s.requests(ctx, records, err)
+}
+
+// Request finds a request of a user. One that does not exist, one of another user and
+// a text that is no number are the fault request_not_found.
+func (s *Service) Request(ctx context.Context, who audit.Principal, identifier string) (*Request, error) {
+	unknown := fault.New(fault.RequestNotFound, "you have no request of this number")
+	id, err := strconv.ParseInt(identifier, 10, 64)
+	if err != nil {
+		return nil, unknown
+	}
+	r, found, err := s.Store.Request(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !found || r.UserID != who.UserID {
+		return nil, unknown
+	}
+	return s.request(ctx, r)
+}
+
+// DeleteRequest removes a request of a user. With one that waits its key goes, so that
+// a certificate that comes later finds nothing. Faults: request_not_found,
+// access_denied, wrong_operation.
+func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (*Request, error) {
+	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
+		return nil, err
+	}
+	var q *Request
+	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if q, err = s.Request(ctx, a.Who, identifier); err != nil {
+			return err
+		}
+		if err := s.Store.DeleteRequest(ctx, q.ID); err != nil || q.KeyID == "" {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.Store.DeleteUnusedKey(ctx, q.KeyID))
+	})
+	return q, err
+}
+
+// waiting reads a request that an operator decides about, inside a transaction.
+func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
+	r, found, err := s.Store.Request(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.Newf(fault.RequestNotFound, "there is no request %d", id)
+	}
+	if r.Status != Pending {
+		return nil, fault.Newf(fault.RequestStatus, "request %d is decided already: %s", id, r.Status)
+	}
+	return s.request(ctx, r)
+}
+
+// Approve has the built-in authority do what a waiting request asks for, whoever's it
+// is: the caller is an operator. Faults: request_not_found, invalid_request_status,
+// wrong_operation for a request to an outside authority, those of the revocation.
+func (s *Service) Approve(ctx context.Context, id int64) (*Request, error) {
+	var q *Request
+	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if q, err = s.waiting(ctx, id); err != nil {
+			return err
+		}
+		if q.Authority != BuiltIn {
+			return fault.Newf(fault.WrongOperation, "request %d is for %s: its certificate is installed when it has come", id, q.AuthorityName)
+		}
+		return fault.Rollback(s.fulfil(ctx, q, ""))
+	})
+	return q, err
+}
+
+// Reject refuses what a waiting request asks for, whoever's it is; its key goes.
+// Faults: request_not_found, invalid_request_status.
+func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
+	var q *Request
+	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if q, err = s.waiting(ctx, id); err != nil {
+			return err
+		}
+		if err := s.decide(ctx, q, Rejected, q.CertificateID); err != nil {
+			return fault.Rollback(err)
+		}
+		if q.KeyID != "" {
+			if err := s.Store.DeleteUnusedKey(ctx, q.KeyID); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		return fault.Rollback(s.emit(ctx, notify.CertificateRejected, q.UserID, "", "request "+strconv.FormatInt(q.ID, 10)))
+	})
+	return q, err
+}
+
+// decide ends the waiting of a request, inside a transaction.
+func (s *Service) decide(ctx context.Context, q *Request, status RequestStatus, certificateID int64) error {
+	now := s.Now()
+	decided, err := s.Store.Decide(ctx, q.ID, status, certificateID, now)
+	if err == nil && !decided {
+		err = errors.New("keys: a request was decided twice inside a transaction")
+	}
+	q.Status, q.CertificateID, q.DecidedAt = status, certificateID, now
+	return err
+}

@@ -1,0 +1,79 @@
+package signing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/notify"
+)
+
+// Callbacks sends requests to addresses that clients name.
+type Callbacks interface {
+	// Check refuses an address that can be refused by its looks. The fault is
+	// invalid_parameters.
+	Check(address string) error
+	// Post sends body, which it may write out more than once. id is the same at every
+	// attempt, so that a receiver can tell a repetition. An error that
+	// [notify.Permanent] made says that no repetition will help. No error quotes the
+	// address or the body.
+	Post(ctx context.Context, address, id string, body Result) error
+}
+
+// CallNext makes one attempt at the callback that has been due the longest. It
+// reports false when there is none.
+func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
+	lease, err := newID(s.Signer.Rand)
+	if err != nil {
+		return false, err
+	}
+	now := s.Signer.Now()
+	c, found, err := s.Store.ClaimCallback(ctx, lease, now, now.Add(s.Settings.Lease))
+	if err != nil || !found {
+		return false, err
+	}
+	err = s.hold(ctx, func(ctx context.Context, until time.Time) (bool, error) {
+		return s.Store.ExtendCallback(ctx, c.OperationID, lease, until)
+	}, func(ctx context.Context) error { return s.call(ctx, c) })
+	end := CallbackEnd{Taken: err == nil}
+	if err != nil {
+		end.Error = oneLine(err.Error())
+		end.Again = s.Signer.Now().Add(s.pause(c.Attempts))
+		stopped := ctx.Err() != nil
+		if stopped {
+			end.Again = now
+		}
+		if !stopped && (notify.IsPermanent(err) || c.Attempts >= s.Settings.Attempts) || !end.Again.Before(c.ExpiresAt) {
+			end.Again = time.Time{}
+			err = fmt.Errorf("signing: the callback of operation %s is given up: %w", c.OperationID, err)
+		} else {
+			err = nil
+		}
+	}
+	// What was sent must not be sent again because the process is asked to stop.
+	if e := s.Store.FinishCallback(context.WithoutCancel(ctx), c.OperationID, lease, end); e != nil {
+		return true, e
+	}
+	return true, err
+}
+
+// call sends an operation as it stands.
+func (s *Operations) call(ctx context.Context, c *CallbackRecord) error {
+	r, found, err := s.Store.FindOperation(ctx, c.OperationID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return notify.Permanent(fmt.Errorf("the operation is not kept any longer"))
+	}
+	op, err := s.withResults(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	body, err := s.Render(op)
+	if err != nil {
+		return err
+	}
+	return s.Callbacks.Post(ctx, c.URL, op.ID, body)
+}

@@ -1,0 +1,97 @@
+package signing
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sort"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/sig"
+)
+
+// Documents is the document store as operations use it. An identifier that is not
+// there and one of somebody else's are the same fault, object_not_found.
+type Documents interface {
+	// Open opens a stored document of who for reading and gives the name of its file.
+	Open(ctx context.Context, who audit.Principal, refID string) (d Blob, name string, err error)
+	// Save writes down a document made of another, durably, and chooses its
+	// identifier. It becomes one that can be found by record, which is called inside
+	// the transaction that records the outcome of the operation: what record was not
+	// called for is swept as if it had never been. record decides by the conditions
+	// of its statements, as units of the group committer do.
+	Save(ctx context.Context, who audit.Principal, d NewDocument) (refID string, record func(ctx context.Context) error, err error)
+}
+
+// NewDocument is a result on its way into the document store.
+type NewDocument struct {
+	Name   string // of a file
+	Parent string // RefId of the document it was made of
+	Result Result
+}
+
+// noDocuments stands for a document store that there is not.
+type noDocuments struct{}
+
+func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, string, error) {
+	return nil, "", fault.New(fault.InvalidParameters, "RefId: this installation keeps no documents: send them as Content")
+}
+
+func (noDocuments) Save(context.Context, audit.Principal, NewDocument) (string, func(context.Context) error, error) {
+	return "", nil, fault.New(fault.InvalidParameters, "this installation keeps no documents")
+}
+
+// bundle is documents one behind the other, kept as one: the many documents of an
+// operation cost one flush to disk and one open file.
+type bundle struct {
+	parts []sig.Document
+	ends  []int64 // where each ends
+}
+
+// add returns where the document lies in the bundle.
+func (b *bundle) add(d sig.Document) (at int64) {
+	at = b.Size()
+	b.parts, b.ends = append(b.parts, d), append(b.ends, at+d.Size())
+	return at
+}
+
+// Size implements [sig.Document].
+func (b *bundle) Size() int64 {
+	if len(b.ends) == 0 {
+		return 0
+	}
+	return b.ends[len(b.ends)-1]
+}
+
+// ReadAt implements [io.ReaderAt].
+func (b *bundle) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, errors.New("signing: negative offset in a document")
+	}
+	i := sort.Search(len(b.ends), func(i int) bool { return b.ends[i] > off })
+	for ; n < len(p) && i < len(b.parts); i++ {
+		from := off + int64(n) - (b.ends[i] - b.parts[i].Size())
+		want := p[n:min(int64(len(p)), int64(n)+b.parts[i].Size()-from)]
+		if err := readFull(b.parts[i], want, from); err != nil {
+			return n, err
+		}
+		n += len(want)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// section is a part of a kept document, to read or to write out any number of times.
+type section struct{ *io.SectionReader }
+
+func newSection(d io.ReaderAt, at, size int64) section {
+	return section{io.NewSectionReader(d, at, size)}
+}
+
+// WriteTo implements [io.WriterTo].
+func (s section) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(struct{ io.Writer }{w}, io.NewSectionReader(s.SectionReader, 0, s.Size()))
+}

@@ -1,0 +1,302 @@
+package signing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+)
+
+// pinPlace is where the PIN of a waiting operation is sealed to.
+func pinPlace(id string) vault.Place {
+	return vault.Place{Purpose: "operation pin", Table: "operations", Row: id, Column: "pin"}
+}
+
+// enqueue accepts an operation that is to be carried out later. What came along is
+// kept first, so that a row never names what is not there.
+func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *OperationOrder) (err error) {
+	if len(o.PIN) > vault.MaxPIN {
+		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+	}
+	contents := &bundle{}
+	p.Inline = make([]*extent, len(o.Inputs))
+	for i := range o.Inputs {
+		if in := o.Inputs[i].Content; !in.isEmpty() && op.Documents[i].Fault == nil {
+			p.Inline[i] = &extent{contents.add(in), in.Size()}
+		}
+	}
+	if !o.Original.isEmpty() {
+		p.Original = &extent{contents.add(o.Original), o.Original.Size()}
+	}
+	record, err := newRecord(op)
+	if err != nil {
+		return err
+	}
+	if record.Plan, err = json.Marshal(p); err != nil {
+		return err
+	}
+	if o.PIN != "" {
+		secret := []byte(o.PIN)
+		defer clear(secret)
+		if record.PIN, err = s.Vault.Seal(pinPlace(op.ID), secret); err != nil {
+			return err
+		}
+	}
+	if record.Octets = contents.Size(); record.Octets > 0 {
+		// Work may begin in the last moment, and goes on for as long as it is leased.
+		if record.Contents, err = s.Signer.Blobs.KeepBlob(ctx, contents, op.CompleteBefore.Add(time.Hour)); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.forget(ctx, record.Contents))
+		}
+	}()
+	kept := func(context.Context) error { return nil }
+	if o.Keep != nil {
+		if kept, err = o.Keep(ctx, op); err != nil {
+			return err
+		}
+	}
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		added, err := s.Store.AddOperation(ctx, record, s.Settings.Waiting)
+		if err != nil {
+			return err
+		}
+		if !added {
+			return fault.Rollback(fault.New(fault.TooManyRequests, "too many operations or too many octets of yours wait already: let some of them end"))
+		}
+		return fault.Rollback(kept(ctx))
+	})
+	if err == nil {
+		poke(s.queued)
+	}
+	return err
+}
+
+// callers is how many callbacks a process makes at a time.
+const callers = 4
+
+// Run carries out what was accepted and makes the callbacks that are owed, until ctx
+// ends. Any number of processes may run over one database.
+func (s *Operations) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	for range s.Settings.Workers {
+		working.Go(func() { s.loop(ctx, s.queued, s.ExecuteNext) })
+	}
+	if s.Callbacks != nil {
+		for range callers {
+			working.Go(func() { s.loop(ctx, s.owed, s.CallNext) })
+		}
+	}
+	working.Wait()
+}
+
+// loop does what there is to do, one after the other, and looks again now and then.
+func (s *Operations) loop(ctx context.Context, wake <-chan struct{}, next func(context.Context) (bool, error)) {
+	for ctx.Err() == nil {
+		worked, err := next(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Failed(err)
+		}
+		if worked {
+			continue
+		}
+		timer := time.NewTimer(s.Settings.Poll)
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// ExecuteNext makes one attempt at the operation that has been due the longest. It
+// reports false when there is none.
+func (s *Operations) ExecuteNext(ctx context.Context) (worked bool, err error) {
+	lease, err := newID(s.Signer.Rand)
+	if err != nil {
+		return false, err
+	}
+	now := s.Signer.Now()
+	record, found, err := s.Store.ClaimOperation(ctx, lease, now, now.Add(s.Settings.Lease))
+	if err != nil || !found {
+		return false, err
+	}
+	err = s.hold(ctx, func(ctx context.Context, until time.Time) (bool, error) {
+		return s.Store.ExtendOperation(ctx, record.ID, lease, until)
+	}, func(ctx context.Context) error { return s.execute(ctx, record, lease) })
+	switch {
+	case err == nil:
+	case errors.Is(err, errLeaseLost):
+		err = nil // cancelled, or taken up by another process after this one stood still
+	case ctx.Err() != nil:
+		// The process is asked to stop: another one goes on at once.
+		return true, s.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, lease, now, true)
+	default:
+		err = errors.Join(fmt.Errorf("signing: operation %s, attempt %d: %w", record.ID, record.Attempts, err),
+			s.Store.ReleaseOperation(ctx, record.ID, lease, s.Signer.Now().Add(s.pause(record.Attempts)), false))
+	}
+	return true, err
+}
+
+// pause is how long to wait after attempt n.
+func (s *Operations) pause(n int) time.Duration {
+	if shift := n - 1; shift < 20 && s.Settings.Pause<<shift < longestPause {
+		return s.Settings.Pause << shift
+	}
+	return longestPause
+}
+
+// longestPause is the longest pause between two attempts.
+const longestPause = 15 * time.Minute
+
+// hold does work and keeps its lease alive meanwhile; when the lease is lost, the
+// context of the work ends.
+func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, until time.Time) (bool, error), work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := extending(ctx, s.Settings.Lease/3, func(ctx context.Context) {
+		held, err := extend(ctx, s.Signer.Now().Add(s.Settings.Lease))
+		if err != nil && ctx.Err() == nil {
+			s.Failed(err) // the lease lasts two more of these
+		}
+		if err == nil && !held {
+			cancel(errLeaseLost)
+		}
+	})
+	err := work(ctx)
+	stop()
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errLeaseLost) {
+		err = errLeaseLost
+	}
+	cancel(nil)
+	return err
+}
+
+// extending calls extend every so often until stop is called or ctx ends. stop
+// returns when no call is under way.
+func extending(ctx context.Context, every time.Duration, extend func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				extend(ctx)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// execute makes one attempt at a leased operation. An error says that it may be
+// tried again.
+func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease string) error {
+	op, _, err := readRecord(record)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	if err := s.journal(ctx, op, audit.Attempt, ""); err != nil {
+		return err
+	}
+	r := &run{Operations: s, op: op}
+	err = s.attempt(ctx, r, record)
+	f, refused := fault.As(err)
+	switch {
+	case err == nil:
+		return r.finish(ctx, lease, nil)
+	case ctx.Err() != nil:
+		return err
+	case refused && !passing[f.Code]:
+	case record.Attempts < s.Settings.Attempts:
+		return err
+	default:
+		s.Failed(fmt.Errorf("signing: operation %s is given up after %d attempts: %w", op.ID, record.Attempts, err))
+		f = fault.New(fault.Failed, "the operation could not be carried out")
+	}
+	// All of it went wrong: no document has a result, whatever some had got to.
+	for i := range op.Documents {
+		d := &op.Documents[i]
+		op.Documents[i] = Processed{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, Fault: f}
+	}
+	r.records, r.failed, r.wrong = nil, f, len(op.Documents)
+	return r.finish(ctx, lease, nil)
+}
+
+// passing are the faults that may be over soon.
+var passing = map[string]bool{fault.Unavailable: true, fault.TooManyRequests: true}
+
+// attempt signs the documents of a leased operation. Who it is for has to be in good
+// standing now, whatever was so when it was accepted.
+func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecord) error {
+	if record.Attempts > s.Settings.Attempts {
+		return fault.New(fault.Failed, "the operation was begun several times and never ended")
+	}
+	if s.Standing != nil {
+		if err := s.Standing.MayAct(ctx, record.UserID); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.plan, err = readPlan(record.Plan); err != nil {
+		return err
+	}
+	if len(record.PIN) > 0 {
+		secret, err := s.Vault.Open(pinPlace(record.ID), record.PIN)
+		if err != nil {
+			return err
+		}
+		r.pin = string(secret)
+		clear(secret)
+	}
+	if record.Contents != "" {
+		blob, err := s.Signer.Blobs.OpenBlob(ctx, record.Contents)
+		if err != nil {
+			return err
+		}
+		r.op.open = append(r.op.open, blob.Close)
+		part := func(e *extent) source {
+			if e == nil {
+				return nil
+			}
+			return kept{newSection(blob, e.At, e.Size)}
+		}
+		r.original = part(r.plan.Original)
+		r.inline = func(i int) source { return part(r.plan.Inline[i]) }
+	}
+	return r.do(ctx)
+}
+
+// journal writes down that an operation is carried out without a request.
+func (s *Operations) journal(ctx context.Context, op *Operation, phase, outcome string) error {
+	e := audit.Entry{
+		At: s.Signer.Now(), RequestID: op.ID, Operation: "Execute" + op.Action.String(), Phase: phase, Outcome: outcome,
+		Object: "operation " + op.ID, Principal: op.Owner,
+	}
+	if phase == audit.Done {
+		e.Detail = fmt.Sprintf("%d documents", len(op.Documents))
+	}
+	return s.Audit.Record(ctx, e)
+}
+
+// outcomeOf names how an operation ended, for the journal.
+func outcomeOf(op *Operation) string {
+	if op.Fault != nil {
+		return op.Fault.Code
+	}
+	return audit.OK
+}

@@ -1,0 +1,313 @@
+package signing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// portion is how many documents of an operation are open at a time.
+const portion = 128
+
+// errLeaseLost ends work that another process has taken up, or that was cancelled.
+var errLeaseLost = errors.New("signing: an operation was taken up by another process, or is over")
+
+// run is one attempt at an operation.
+type run struct {
+	*Operations
+	op       *Operation
+	plan     *plan
+	pin      string
+	inline   func(i int) source // a document that came along
+	original source             // OriginalDocument; nil when absent
+
+	records []func(ctx context.Context) error // make stored results visible
+	failed  error                             // the first fault of a document
+	wrong   int                               // documents with one
+}
+
+// do signs the documents of the operation. The error is what is wrong with all of
+// it, or no fault at all.
+func (r *run) do(ctx context.Context) error {
+	for from := 0; from < len(r.op.Documents); from += portion {
+		if err := r.portion(ctx, from, min(from+portion, len(r.op.Documents))); err != nil {
+			return err
+		}
+	}
+	for i := range r.op.Documents {
+		if f := r.op.Documents[i].Fault; f != nil {
+			if r.wrong++; r.failed == nil {
+				r.failed = f
+			}
+		}
+	}
+	return nil
+}
+
+// portion signs some of the documents.
+func (r *run) portion(ctx context.Context, from, to int) (err error) {
+	var open []func() error
+	defer func() { err = errors.Join(err, closeAll(&open)) }()
+	type group struct {
+		manner
+		indexes []int
+		items   []Item
+	}
+	var groups []*group
+	for i := from; i < to; i++ {
+		d := &r.op.Documents[i]
+		if d.Fault != nil {
+			continue
+		}
+		item, how, err := r.item(ctx, i, &open)
+		if f, ok := fault.As(err); ok {
+			d.Fault = f
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var g *group
+		for _, other := range groups {
+			if other.rule == how.rule {
+				g = other
+			}
+		}
+		if g == nil {
+			g = &group{manner: how}
+			groups = append(groups, g)
+		}
+		g.indexes, g.items = append(g.indexes, i), append(g.items, item)
+	}
+	for _, g := range groups {
+		outcomes, err := r.Signer.signMany(ctx, r.op.Owner, &BatchOrder{
+			Type: g.signatureType, Params: g.params, Certificate: r.plan.Certificate, PIN: r.pin, Items: g.items,
+		}, r.op.Action)
+		if err != nil {
+			return err
+		}
+		for n, o := range outcomes {
+			if err := r.settle(ctx, g.indexes[n], o, g.signatureType); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// item opens a document and what it belongs to, and says how it is signed.
+func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item, how manner, err error) {
+	d := &r.op.Documents[i]
+	if d.OriginalRef != "" {
+		stored, name, err := r.Documents.Open(ctx, r.op.Owner, d.OriginalRef)
+		if err != nil {
+			return item, how, err
+		}
+		*open = append(*open, stored.Close)
+		if stored.Size() == 0 {
+			return item, how, fault.New(fault.ContentRequired, "the stored document is empty")
+		}
+		item.stored = stored
+		if d.OriginalName == "" {
+			d.OriginalName = name
+		}
+	} else {
+		item.Content, item.stored = intakeAndRest(r.inline(i))
+	}
+	item.Original, item.storedOriginal = intakeAndRest(r.original)
+	if d.Related != "" {
+		related, _, err := r.Documents.Open(ctx, r.op.Owner, d.Related)
+		if err != nil {
+			return item, how, err
+		}
+		// What comes of a document at hand may be read from both until it is written.
+		if d.OriginalRef == "" {
+			r.op.open = append(r.op.open, related.Close)
+		} else {
+			*open = append(*open, related.Close)
+		}
+		item.storedOriginal = related
+	}
+	how, err = r.manner(r.plan, d.OriginalName)
+	return item, how, err
+}
+
+// intakeAndRest gives a source as the two fields of an Item.
+func intakeAndRest(s source) (*Intake, source) {
+	if in, ok := s.(*Intake); ok {
+		return in, nil
+	}
+	return nil, s
+}
+
+// settle notes what became of a document. What came of a stored one is stored.
+func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string) error {
+	d := &r.op.Documents[i]
+	if o.Err != nil {
+		d.Fault = o.Err
+		return nil
+	}
+	name := resultName(d.OriginalName, signatureType)
+	if d.OriginalRef == "" {
+		d.Name, d.Content = name, o.Result
+		return nil
+	}
+	ref, record, err := r.Documents.Save(ctx, r.op.Owner, NewDocument{Name: name, Parent: d.OriginalRef, Result: o.Result})
+	if f, ok := fault.As(err); ok { // its quota is used up, most likely
+		d.Fault = f
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Name, d.RefID = name, ref
+	r.records = append(r.records, record)
+	return nil
+}
+
+// whole are the faults that are not about a document even where each document has
+// one, so that all of them have.
+var whole = map[string]bool{
+	fault.InvalidSignatureParams: true, fault.InvalidCertificate: true, fault.InvalidPIN: true, fault.AccessDenied: true,
+}
+
+// refused is the fault of an operation of which nothing came for one reason; nil for
+// all others.
+func (r *run) refused() error {
+	if r.wrong < len(r.op.Documents) {
+		return nil
+	}
+	first, _ := fault.As(r.failed)
+	if r.wrong == 1 {
+		return first
+	}
+	for i := range r.op.Documents {
+		if f := r.op.Documents[i].Fault; f.Code != first.Code || !whole[f.Code] {
+			return nil
+		}
+	}
+	return first
+}
+
+// finish writes down what came of the operation and makes it visible, in one step.
+// lease is that of an asynchronous one.
+func (r *run) finish(ctx context.Context, lease string, keep func(context.Context, *Operation) (func(context.Context) error, error)) (err error) {
+	now := r.Signer.Now()
+	op := r.op
+	op.State, op.UpdatedAt, op.CompletedAt = StateCompleted, now, now
+	if r.wrong == len(op.Documents) {
+		first, _ := fault.As(r.failed)
+		op.State, op.Fault = StateError, first
+	}
+	record, err := r.record(ctx, op, now)
+	if err != nil {
+		return err
+	}
+	kept := func(context.Context) error { return nil }
+	if keep != nil {
+		if kept, err = keep(ctx, op); err != nil {
+			return errors.Join(err, r.forget(ctx, record.Results))
+		}
+	}
+	// A result is made: a client that is gone does not keep it from being recorded.
+	ctx = context.WithoutCancel(ctx)
+	err = r.Store.Atomic(ctx, func(ctx context.Context) error {
+		for _, visible := range r.records {
+			if err := visible(ctx); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		if lease == "" {
+			if _, err := r.Store.AddOperation(ctx, record, Quota{}); err != nil {
+				return fault.Rollback(err)
+			}
+		} else {
+			held, err := r.Store.FinishOperation(ctx, record, lease)
+			if err != nil {
+				return fault.Rollback(err)
+			}
+			if !held {
+				return errLeaseLost
+			}
+			if err := r.journal(ctx, op, audit.Done, outcomeOf(op)); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		return fault.Rollback(kept(ctx))
+	})
+	if err != nil {
+		return errors.Join(err, r.forget(ctx, record.Results))
+	}
+	if op.Callback != "" {
+		poke(r.owed)
+	}
+	return nil
+}
+
+// record is the operation as it is written down when it is over. Contents are kept
+// where somebody will ask for them again.
+func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*OperationRecord, error) {
+	record, err := newRecord(op)
+	if err != nil {
+		return nil, err
+	}
+	record.KeepUntil = now.Add(r.Settings.Keep)
+	if !op.Async && op.Callback == "" {
+		return record, nil
+	}
+	contents := newIntake(r.Signer.Spool, nil)
+	defer contents.Close()
+	list := make([]*extent, len(op.Documents))
+	any := false
+	for i := range op.Documents {
+		if c := op.Documents[i].Content; c != nil {
+			at := contents.Size()
+			if _, err := c.WriteTo(contents); err != nil {
+				return nil, fmt.Errorf("signing: keeping a result: %w", err)
+			}
+			list[i], any = &extent{at, contents.Size() - at}, true
+		}
+	}
+	if !any {
+		return record, nil
+	}
+	if err := contents.Finish(); err != nil {
+		return nil, err
+	}
+	if record.Documents, err = storeDocuments(op.Documents, list); err != nil {
+		return nil, err
+	}
+	// Whoever reads may have begun in the last moment.
+	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(leaseTime))
+	return record, err
+}
+
+// forget removes a kept document, even for a client that is gone. "" is none.
+func (s *Operations) forget(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	return s.Signer.Blobs.RemoveBlob(context.WithoutCancel(ctx), name)
+}
+
+// closeAll calls all of list, once.
+func closeAll(list *[]func() error) error {
+	var errs []error
+	for _, c := range *list {
+		errs = append(errs, c())
+	}
+	*list = nil
+	return errors.Join(errs...)
+}
+
+// poke wakes who waits for c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

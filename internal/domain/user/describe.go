@@ -1,0 +1,38 @@
+package user
+
+import (
+	"context"
+
+	"tamga/internal/domain/audit"
+)
+
+// Issuer is an identity provider whose logins users may have.
+type Issuer struct {
+	Name        string // on the wire, such as "realsts"
+	DisplayName string
+	Description string
+}
+
+// Description tells an operator what the installation knows of users.
+type Description struct {
+	Identifiers []IdentifierType
+	Components  []Component // of distinguished names, in their order
+	Groups      []string    // of the operator, sorted
+	Issuers     []Issuer    // the local one first
+	UniqueNames bool        // whether two users may not share a distinguished name
+}
+
+// Policy describes the installation to an operator. The fault is access_denied.
+func (s *Service) Policy(ctx context.Context, who audit.Principal) (Description, error) {
+	groups, err := s.operatorGroups(ctx, who)
+	if err != nil {
+		return Description{}, err
+	}
+	return Description{
+		Identifiers: IdentifierTypes(),
+		Components:  s.Naming.Components(),
+		Groups:      groups,
+		Issuers:     append([]Issuer{{Name: s.LocalIssuer, DisplayName: s.LocalIssuer, Description: "Tamga"}}, s.Issuers...),
+		UniqueNames: s.Naming.Unique(),
+	}, nil
+}

@@ -1,0 +1,122 @@
+package user
+
+import (
+	"context"
+	"errors"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// ExternalLogin is a login at an identity provider; the local one is at
+// Service.LocalIssuer.
+type ExternalLogin struct {
+	Login  string
+	Issuer string
+}
+
+// MaxIssuer is the longest name of an identity provider, in characters.
+const MaxIssuer = 255
+
+// local reports whether an issuer is this identity provider, by name or by none.
+func (s *Service) local(issuer string) bool {
+	return issuer == "" || foldIssuer(issuer) == foldIssuer(s.LocalIssuer)
+}
+
+// checkIssuer refuses what is no name of an identity provider. Any name will do:
+// the list of Service.Issuers is for people, and a login may come before its issuer.
+func (s *Service) checkIssuer(issuer string) error {
+	if s.local(issuer) {
+		return nil
+	}
+	return checkName("issuerName", issuer, 1, MaxIssuer)
+}
+
+// SetLocalLogin adds or replaces the local login. Faults: user_not_found,
+// invalid_parameters, duplicate_login.
+func (s *Service) SetLocalLogin(ctx context.Context, who audit.Principal, userID, login string) error {
+	if err := checkLogin(login); err != nil {
+		return err
+	}
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		err := s.freeLogin(ctx, userID, login)
+		if err == nil {
+			err = s.Store.SetLogin(ctx, userID, login, FoldLogin(login))
+		}
+		if errors.Is(err, ErrDuplicate) {
+			return loginTaken(login).With(err)
+		}
+		return err
+	})
+}
+
+// SetLogin adds or replaces the login at an issuer; the local issuer makes it
+// local. An empty login removes the one there is. Faults: user_not_found,
+// invalid_parameters, duplicate_login.
+func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID string, l ExternalLogin) error {
+	switch {
+	case l.Issuer == "":
+		return fault.Newf(fault.InvalidParameters, "IssuerName: missing, want the name of an identity provider; %s makes the login local", s.LocalIssuer)
+	case l.Login == "":
+		return s.DeleteLogin(ctx, who, userID, l.Issuer)
+	case s.local(l.Issuer):
+		return s.SetLocalLogin(ctx, who, userID, l.Login)
+	}
+	if err := errors.Join(checkLogin(l.Login), s.checkIssuer(l.Issuer)); err != nil {
+		return err
+	}
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		err := s.Store.SetExternalLogin(ctx, userID, l, foldIssuer(l.Issuer), FoldLogin(l.Login))
+		if errors.Is(err, ErrDuplicate) {
+			return loginTaken(l.Login).With(err)
+		}
+		return err
+	})
+}
+
+// Logins lists the logins of a user: the local one first, the others by issuer. The
+// fault is user_not_found.
+func (s *Service) Logins(ctx context.Context, who audit.Principal, userID string) ([]ExternalLogin, error) {
+	info, err := s.ByID(ctx, who, userID)
+	if err != nil {
+		return nil, err
+	}
+	var list []ExternalLogin
+	if info.Login != "" {
+		list = append(list, ExternalLogin{Login: info.Login, Issuer: s.LocalIssuer})
+	}
+	external, err := s.Store.ExternalLogins(ctx, userID)
+	return append(list, external...), err
+}
+
+// DeleteLocalLogin removes the local login and ends every token: they were obtained
+// by a name that is gone. A user without one stays as they are. The fault is
+// user_not_found.
+func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, userID string) error {
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		if err := s.Store.SetLogin(ctx, userID, "", ""); err != nil {
+			return err
+		}
+		return s.Sessions.EndAll(ctx, userID)
+	})
+}
+
+// DeleteLogin removes the login at an issuer, the local one when that is the local
+// issuer. Without an issuer it is the external login at the issuer under which the
+// operator signed in; all operators sign in here, where no login is external, so
+// nothing is removed. Faults: user_not_found, invalid_parameters.
+func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, issuer string) error {
+	if issuer == "" {
+		_, err := s.ByID(ctx, who, userID)
+		return err
+	}
+	if s.local(issuer) {
+		return s.DeleteLocalLogin(ctx, who, userID)
+	}
+	if err := s.checkIssuer(issuer); err != nil {
+		return err
+	}
+	return s.change(ctx, who, userID, func(ctx context.Context) error {
+		return s.Store.DeleteExternalLogin(ctx, userID, foldIssuer(issuer))
+	})
+}

@@ -1,0 +1,217 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Registration is a new user as an operator registers one.
+type Registration struct {
+	Identifiers map[IdentifierType]string // at least one
+	Group       string                    // "" for the only group of the operator
+}
+
+// Register adds a user to a group of the operator and returns the identifier. The
+// user has no authentication method, so no token is issued to them yet. Their name
+// is CN with the login, e-mail or phone number until another is set. Faults:
+// invalid_parameters; wrong_operation when no group is named and the operator has
+// several; duplicate_login, and the faults of contacts.
+func (s *Service) Register(ctx context.Context, who audit.Principal, r Registration) (string, error) {
+	if err := checkIdentifiers(r.Identifiers); err != nil {
+		return "", err
+	}
+	id, err := s.newID()
+	if err != nil {
+		return "", err
+	}
+	u := User{ID: id, Login: r.Identifiers[Login], CreatedAt: s.now()}
+	for _, kind := range []IdentifierType{Login, Email, PhoneNumber} {
+		if u.DisplayName == "" {
+			u.DisplayName = r.Identifiers[kind]
+		}
+	}
+	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+		var err error
+		if u.Group, err = s.groupOf(ctx, who, r.Group); err != nil {
+			return err
+		}
+		if err := s.add(ctx, u); err != nil {
+			return fault.Rollback(err)
+		}
+		for _, kind := range []IdentifierType{PhoneNumber, Email} {
+			value, given := r.Identifiers[kind]
+			if !given {
+				continue
+			}
+			contactKind, _ := kind.contact()
+			if err := s.Contacts.Register(ctx, u.ID, contactKind, value); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+		return fault.Rollback(s.emit(ctx, notify.UserCreated, who, u.ID))
+	})
+	if err != nil {
+		return "", err
+	}
+	return u.ID, nil
+}
+
+// checkIdentifiers refuses identifiers that nobody could have.
+func checkIdentifiers(identifiers map[IdentifierType]string) error {
+	if len(identifiers) == 0 {
+		return fault.New(fault.InvalidParameters, "identifiers: want at least one of Login, PhoneNumber, Email")
+	}
+	for kind, value := range identifiers {
+		if err := checkIdentifier(kind, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkIdentifier(kind IdentifierType, value string) error {
+	if kind == Login {
+		return checkLogin(value)
+	}
+	contactKind, known := kind.contact()
+	if !known {
+		return fault.New(fault.InvalidParameters, "identifiers: unknown type, want Login, PhoneNumber or Email")
+	}
+	_, err := contactKind.Normal(value)
+	if err == nil && !utf8.ValidString(value) {
+		err = fault.Newf(contactKind.Invalid, "%s: want UTF-8", kind)
+	}
+	return err
+}
+
+// emit tells of an event caused by the caller.
+func (s *Service) emit(ctx context.Context, event notify.EventType, who audit.Principal, userID string) error {
+	return s.Events.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID})
+}
+
+// Unique tells whether registration would take an identifier.
+type Unique struct {
+	Data     string // as given
+	IsUnique bool
+	Required bool // whether the installation wants it unique at all
+}
+
+// CheckUnique predicts what Register, SetLogin and their like would say of these
+// identifiers; issuer is the identity provider of a login, "" for this one. Only
+// whether a value is taken is told, never by whom: identifiers are unique over the
+// installation, so an answer about the operator's groups alone would be wrong.
+// Faults: access_denied, invalid_parameters, invalid_phone, invalid_email.
+func (s *Service) CheckUnique(ctx context.Context, who audit.Principal, issuer string, identifiers map[IdentifierType]string) (map[IdentifierType]Unique, error) {
+	if err := checkIdentifiers(identifiers); err != nil {
+		return nil, err
+	}
+	if err := s.checkIssuer(issuer); err != nil {
+		return nil, err
+	}
+	if _, err := s.operatorGroups(ctx, who); err != nil {
+		return nil, err
+	}
+	answers := make(map[IdentifierType]Unique, len(identifiers))
+	for kind, value := range identifiers {
+		if kind != Login {
+			u, err := s.Contacts.IsUnique(ctx, value)
+			if err != nil {
+				return nil, err
+			}
+			answers[kind] = Unique{Data: value, IsUnique: u.IsUnique, Required: u.Required}
+			continue
+		}
+		owner, err := s.owner(ctx, Login, value, issuer)
+		if err != nil {
+			return nil, err
+		}
+		free := owner == ""
+		if free && s.local(issuer) {
+			err := s.freeLogin(ctx, "", value)
+			if err != nil && !errors.Is(err, ErrDuplicate) {
+				return nil, err
+			}
+			free = err == nil
+		}
+		answers[kind] = Unique{Data: value, IsUnique: free, Required: true}
+	}
+	return answers, nil
+}
+
+// PropertyType is a property of a user that the interface sets by number.
+type PropertyType int
+
+// The properties.
+const (
+	DisplayName PropertyType = 0 // the name in lists
+	LockedState PropertyType = 1 // a truth value as text
+)
+
+// SetProperty changes one property. Faults: user_not_found, invalid_parameters.
+func (s *Service) SetProperty(ctx context.Context, who audit.Principal, userID string, p PropertyType, value string) error {
+	switch p {
+	case DisplayName:
+		if err := checkName("Value", value, 1, MaxDisplayName); err != nil {
+			return err
+		}
+		return s.change(ctx, who, userID, func(ctx context.Context) error {
+			return s.Store.SetDisplayName(ctx, userID, value)
+		})
+	case LockedState:
+		switch strings.ToLower(strings.TrimSpace(value)) {
+		case "true", "1":
+			return s.SetLocked(ctx, who, userID, true)
+		case "false", "0":
+			return s.SetLocked(ctx, who, userID, false)
+		}
+		return fault.New(fault.InvalidParameters, "Value: want True or False for the property AccountLockedState")
+	}
+	return fault.New(fault.InvalidParameters, "PropertyType: unknown, want 0 (DisplayName) or 1 (AccountLockedState)")
+}
+
+// change runs fn on a user within reach and tells of the change, all in one
+// transaction. Whatever fn refuses leaves nothing behind.
+func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.Reach(ctx, who, userID); err != nil {
+			return err
+		}
+		if err := notFound(fn(ctx)); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.emit(ctx, notify.UserAccountChanged, who, userID))
+	})
+}
+
+// Delete removes a user and everything that is theirs. The fault is user_not_found.
+func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string) error {
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.Reach(ctx, who, userID); err != nil {
+			return err
+		}
+		return s.remove(ctx, userID, who)
+	})
+}
+
+// remove deletes a user. Keys, methods and whatever else refers to the user goes with
+// the record; certificates are left to the authority, which lists what it revoked.
+func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
+	if _, err := s.Store.UserByID(ctx, userID); err != nil {
+		return notFound(err)
+	}
+	// First the word, while there is somebody to send it to.
+	if err := s.emit(ctx, notify.UserDeleted, who, userID); err != nil {
+		return fault.Rollback(err)
+	}
+	err := errors.Join(s.Sessions.EndAll(ctx, userID), s.Contacts.DeleteAll(ctx, userID))
+	if err == nil {
+		err = notFound(s.Store.DeleteUser(ctx, userID))
+	}
+	return fault.Rollback(err)
+}

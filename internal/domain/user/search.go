@@ -1,0 +1,289 @@
+package user
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Search selects and orders users within the reach of an operator.
+type Search struct {
+	Start, End int // first position and the one after the last, from 0; at most MaxPage apart
+	Filters    []Filter
+	Order      Column
+	Descending bool
+}
+
+// Filter keeps users whose column compares with a value.
+type Filter struct {
+	Column    Column
+	Operation Operation
+	Value     string // text, a truth value, or a time as ISO 8601 or in Unix seconds
+}
+
+// Bounds of a search.
+const (
+	maxFilters     = 16
+	maxFilterValue = 1024    // octets
+	maxPosition    = 1 << 30 // of the end of a page
+)
+
+// Column is a column of a search, by the numbers of the interface.
+type Column int
+
+// The columns. The interface spells PhoneNumberComfirmed so.
+const (
+	ColumnLogin Column = iota
+	ColumnPhoneNumber
+	ColumnPhoneConfirmed
+	ColumnEmail
+	ColumnEmailConfirmed
+	ColumnRdn
+	ColumnGroup
+	ColumnAuthMethod
+	ColumnIsLocked
+	ColumnLastLogin
+	ColumnCreated
+	ColumnTokenSerial
+	ColumnTokenType
+)
+
+// Type is how values of a column compare.
+type Type int
+
+// The types. A text takes Equal, NotEqual and Like, a truth value Equal and NotEqual,
+// a time everything but Like; a column without a type takes nothing.
+const (
+	Text Type = iota + 1
+	Truth
+	Time
+)
+
+// columns by number: the name on the wire and the type. No user has a token with a
+// serial number yet, so nothing can be compared with one.
+var columns = [...]struct {
+	name string
+	typ  Type
+}{
+	{"Login", Text}, {"PhoneNumber", Text}, {"PhoneNumberComfirmed", Truth}, {"Email", Text}, {"EmailConfirmed", Truth},
+	{"Rdn", Text}, {"Group", Text}, {"AuthMethod", Text}, {"IsLocked", Truth}, {"LastLoginDate", Time}, {"CreateDate", Time},
+	{"TokenSerial", 0}, {"TokenType", 0},
+}
+
+// Operation compares a column with a value, by the numbers of the interface.
+type Operation int
+
+// The operations. Like looks for the value anywhere in the column, without regard
+// to letter case; where the value holds % that stands for any text.
+const (
+	Equal Operation = iota
+	NotEqual
+	Like
+	Greater
+	Less
+)
+
+var operationNames = [...]string{"Equal", "NotEqual", "Like", "Greater", "Less"}
+
+// ParseColumn reads the name of a column, without regard to letter case, or its
+// number. The fault is invalid_parameters.
+func ParseColumn(text string) (Column, error) {
+	for i, c := range columns {
+		if strings.EqualFold(text, c.name) || text == strconv.Itoa(i) || i == int(ColumnPhoneConfirmed) && strings.EqualFold(text, "PhoneNumberConfirmed") {
+			return Column(i), nil
+		}
+	}
+	return 0, fault.Newf(fault.InvalidParameters, "Column: unknown, want a name such as Login or a number from 0 to %d", len(columns)-1)
+}
+
+// ParseOperation reads the name of an operation, without regard to letter case, or
+// its number. The fault is error_operation_not_supported.
+func ParseOperation(text string) (Operation, error) {
+	for i, name := range operationNames {
+		if strings.EqualFold(text, name) || text == strconv.Itoa(i) {
+			return Operation(i), nil
+		}
+	}
+	return 0, fault.Newf(fault.UnsupportedOperation, "Operation: unknown, want one of %s", strings.Join(operationNames[:], ", "))
+}
+
+// Found is a page of a search.
+type Found struct {
+	Users []Info
+	Total int // users that the filters keep, on all pages
+}
+
+// Condition is a filter as a Store applies it: checked, and its value in the form
+// that is compared.
+type Condition struct {
+	Column    Column
+	Operation Operation
+	Text      string   // folded; of Like the parts between %, see Parts
+	Groups    []string // of ColumnGroup: the operator's groups that the text means
+	Truth     bool
+	Time      time.Time
+}
+
+// Parts are the texts of a Like that follow each other in the column, with anything
+// between them; an empty first or last one leaves that end open.
+func (c Condition) Parts() []string {
+	if !strings.Contains(c.Text, "%") {
+		return []string{"", c.Text, ""}
+	}
+	return strings.Split(c.Text, "%")
+}
+
+// pickGroups finds the groups a condition on ColumnGroup means.
+func (c *Condition) pickGroups(groups []string) {
+	if c.Column != ColumnGroup {
+		return
+	}
+	for _, g := range groups {
+		if c.Operation == Like && matches(c.Parts(), foldText(g)) || c.Operation != Like && g == c.Text {
+			c.Groups = append(c.Groups, g)
+		}
+	}
+}
+
+// matches reports whether parts follow each other in a text; see Parts.
+func matches(parts []string, text string) bool {
+	for i, p := range parts {
+		at := strings.Index(text, p)
+		switch {
+		case i == 0 && !strings.HasPrefix(text, p):
+			return false
+		case i == len(parts)-1 && i > 0:
+			return strings.HasSuffix(text, p)
+		case at < 0:
+			return false
+		case i == 0:
+			at = 0
+		}
+		text = text[at+len(p):]
+	}
+	return true
+}
+
+// List searches the users within the operator's reach. Nothing of the answer, the
+// count included, depends on anybody else. Faults: access_denied, error_bad_bounds,
+// error_invalid_filter_value, error_operation_not_supported, invalid_parameters.
+func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Found, error) {
+	if q.Start < 0 || q.End < q.Start || q.End > maxPosition || q.End-q.Start > MaxPage {
+		return Found{}, fault.Newf(fault.BadBounds, "StartPosition and EndPosition: want 0 or more, in their order, at most %d apart", MaxPage)
+	}
+	if q.Order < 0 || int(q.Order) >= len(columns) || columns[q.Order].typ == 0 || q.Order == ColumnAuthMethod {
+		return Found{}, fault.New(fault.UnsupportedOperation, "OrderColumn: users are not ordered by this column")
+	}
+	if len(q.Filters) > maxFilters {
+		return Found{}, fault.Newf(fault.InvalidParameters, "Filters: want at most %d", maxFilters)
+	}
+	conditions := make([]Condition, len(q.Filters))
+	for i, f := range q.Filters {
+		var err error
+		if conditions[i], err = f.condition(); err != nil {
+			return Found{}, err
+		}
+	}
+	groups, err := s.operatorGroups(ctx, who)
+	if err != nil {
+		return Found{}, err
+	}
+	for i := range conditions {
+		conditions[i].pickGroups(groups)
+	}
+	return s.Store.SearchUsers(ctx, who.UserID, q, conditions, s.now())
+}
+
+// condition checks a filter.
+func (f Filter) condition() (Condition, error) {
+	c := Condition{Column: f.Column, Operation: f.Operation}
+	if f.Column < 0 || int(f.Column) >= len(columns) {
+		return c, fault.New(fault.InvalidParameters, "Column: unknown")
+	}
+	column := columns[f.Column]
+	bad := func(want string) (Condition, error) {
+		return c, fault.Newf(fault.InvalidFilterValue, "filter of %s: want %s", column.name, want)
+	}
+	var fits bool
+	switch column.typ {
+	case Text:
+		fits = f.Operation == Equal || f.Operation == NotEqual || f.Operation == Like
+	case Truth:
+		fits = f.Operation == Equal || f.Operation == NotEqual
+	case Time:
+		fits = f.Operation == Equal || f.Operation == NotEqual || f.Operation == Greater || f.Operation == Less
+	}
+	if !fits {
+		return c, fault.Newf(fault.UnsupportedOperation, "filter of %s: this column is not compared so", column.name)
+	}
+	if len(f.Value) > maxFilterValue || !utf8.ValidString(f.Value) {
+		return bad("at most " + strconv.Itoa(maxFilterValue) + " octets of UTF-8")
+	}
+	switch column.typ {
+	case Text:
+		c.Text = f.text()
+	case Truth:
+		switch strings.ToLower(strings.TrimSpace(f.Value)) {
+		case "true", "1":
+			c.Truth = true
+		case "false", "0":
+		default:
+			return bad("True or False")
+		}
+	case Time:
+		var ok bool
+		if c.Time, ok = readTime(f.Value); !ok {
+			return bad("a date such as 2026-01-31T12:00:00Z, or Unix seconds")
+		}
+	}
+	return c, nil
+}
+
+// text is the value in the form of its column.
+func (f Filter) text() string {
+	kind := Login
+	switch f.Column {
+	case ColumnGroup: // letter case counts in names of groups, but not in looking for one
+		if f.Operation != Like {
+			return f.Value
+		}
+	case ColumnAuthMethod: // by name, route or address; see package auth for the names
+		method := strings.ToLower(f.Value[strings.LastIndexByte(f.Value, '/')+1:])
+		return cmp.Or(methodRoutes[method], method)
+	case ColumnPhoneNumber:
+		kind = PhoneNumber
+	case ColumnEmail:
+		kind = Email
+	}
+	if contactKind, ok := kind.contact(); ok && f.Operation != Like {
+		if normal, err := contactKind.Normal(f.Value); err == nil {
+			return normal
+		}
+	}
+	return foldText(f.Value)
+}
+
+// methodRoutes are the methods whose paths have another name.
+var methodRoutes = map[string]string{"idonly": "none", "cert": "certificate", "external": "saml"}
+
+// timeLayouts are the forms of ISO 8601 that clients send; without a zone it is UTC.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateTime, time.DateOnly}
+
+func readTime(text string) (time.Time, bool) {
+	text = strings.TrimSpace(text)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Unix(seconds, 0).UTC(), seconds >= 0 && seconds < 1<<40
+	}
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,47 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Reader is zbarimg, which reads bar codes in pictures (package zbar-tools).
+type Reader struct {
+	t       testing.TB
+	program string
+}
+
+// ZBar finds the program zbarimg.
+func ZBar(t testing.TB) *Reader {
+	t.Helper()
+	program, err := exec.LookPath("zbarimg")
+	if err != nil {
+		missing(t, "zbarimg is not installed (package zbar-tools)")
+	}
+	return &Reader{t, program}
+}
+
+// Read returns the text of the one QR code in a picture, and fails the test when
+// there is none. ending tells the form of the picture, such as "gif".
+func (r *Reader) Read(picture []byte, ending string) string {
+	r.t.Helper()
+	file := filepath.Join(r.t.TempDir(), "qr."+ending)
+	if err := os.WriteFile(file, picture, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	// Without this option it would look for other kinds of codes too and find some.
+	cmd := exec.CommandContext(ctx, r.program, "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", file)
+	var out, errors bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errors
+	if err := cmd.Run(); err != nil {
+		r.t.Fatalf("zbarimg: %v: %s", err, errors.String())
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}

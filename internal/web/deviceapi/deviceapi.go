@@ -1,0 +1,62 @@
+// Package deviceapi owns the door that mobile devices come in by: one address for
+// each type of message. What is in a message, and whether it is listened to, is known
+// to the room device; docs/device-protocol.md describes the protocol.
+package deviceapi
+
+import (
+	"context"
+
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/web/rest"
+)
+
+// API serves devices.
+type API struct {
+	devices *device.Service
+	admit   func(remote string) error
+}
+
+// New returns the API. admit may refuse a call by the address of its sender: the
+// callers have no tokens, and a line of the journal is written for most calls.
+func New(devices *device.Service, admit func(remote string) error) *API {
+	return &API{devices, admit}
+}
+
+// maxMessage bounds a message, in octets: its texts have bounds of their own.
+const maxMessage = 32 << 10
+
+// Routes are the operations of this surface, below the path of the service.
+func (a *API) Routes() []rest.Route {
+	var routes []rest.Route
+	for _, r := range []rest.Route{
+		rest.Handle("POST /v1/"+message.Register, "RegisterDevice", rest.Anyone, a.take((*device.Service).Register)),
+		rest.Handle("POST /v1/"+message.Verify, "VerifyDevice", rest.Anyone, a.take((*device.Service).Verify)),
+		rest.Handle("POST /v1/"+message.Push, "SetDevicePushAddress", rest.Anyone, a.take((*device.Service).SetPush)),
+		rest.Handle("POST /v1/"+message.Leave, "LeaveDevice", rest.Anyone, a.take((*device.Service).Leave)),
+		// Every few seconds from every device, and nothing is changed by it.
+		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.take((*device.Service).Poll)).Unjournaled(),
+	} {
+		routes = append(routes, r.AtMost(maxMessage).Guarded(a.admit))
+	}
+	return routes
+}
+
+type request struct{ Body message.Signed }
+
+func (a *API) take(f func(*device.Service, context.Context, message.Signed) (device.Answer, error)) func(context.Context, request) (message.Answer, error) {
+	return func(ctx context.Context, r request) (message.Answer, error) {
+		answer, err := f(a.devices, ctx, r.Body)
+		if err != nil {
+			return message.Answer{}, err
+		}
+		rest.Identified(ctx, answer.Who)
+		rest.Concerning(ctx, answer.Device.Kid)
+		d := answer.Device
+		return message.Answer{
+			Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
+			Time: answer.Time.Unix(), PollAfter: int(answer.PollAfter.Seconds()),
+			Operations: []any{}, PushListed: d.Push != nil && d.Push.Listed,
+		}, nil
+	}
+}

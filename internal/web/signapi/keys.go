@@ -1,0 +1,92 @@
+package signapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/web/rest"
+)
+
+// keyAnswer is the answer of the calls on keys. A refusal has the same form, with
+// IsError; the certificate stands there under both pairs of names that clients read.
+type keyAnswer struct {
+	IsError           bool
+	ErrorDescription  *string // the code
+	CertID            *int64  `json:"CertId,omitempty"`
+	ID                *int64  `json:",omitempty"`
+	Base64Certificate []byte  `json:",omitempty"`
+	CertificateBase64 []byte  `json:",omitempty"`
+}
+
+// keyRefusal answers 200 with the code of a fault, as the interface family has it for
+// calls on keys.
+type keyRefusal struct{ cause *fault.Error }
+
+// Error is the text for the log.
+func (r keyRefusal) Error() string { return r.cause.Error() }
+
+// Unwrap gives the fault.
+func (r keyRefusal) Unwrap() error { return r.cause }
+
+// Outcome implements [rest.Refusal].
+func (r keyRefusal) Outcome() string { return r.cause.Code }
+
+// Answer implements [rest.Refusal].
+func (r keyRefusal) Answer() (int, http.Header, any) {
+	return http.StatusOK, nil, keyAnswer{IsError: true, ErrorDescription: &r.cause.Code}
+}
+
+// keyFailure gives a fault the form of the calls on keys. What concerns the right to
+// call at all stays as it is everywhere.
+func keyFailure(err error) error {
+	f, ok := fault.As(err)
+	if !ok || f.Code == fault.AccessDenied || f.Code == fault.Unauthorized {
+		return err
+	}
+	return keyRefusal{f}
+}
+
+func (m *Management) generate(ctx context.Context, r struct {
+	Body struct{ AlgID, ParametersOid, PinCode, ForceConfirmation rest.Text }
+}) (keyAnswer, error) {
+	a, err := act(ctx, r.Body.ForceConfirmation)
+	if err != nil {
+		return keyAnswer{}, keyFailure(err)
+	}
+	algorithm, err := number("AlgId", r.Body.AlgID)
+	if err != nil {
+		return keyAnswer{}, keyRefusal{fault.New(fault.AlgorithmNotSupported, "AlgId: want a number")}
+	}
+	c, err := m.Keys.Generate(ctx, a, algorithm, strings.TrimSpace(string(r.Body.ParametersOid)), string(r.Body.PinCode))
+	if err != nil {
+		return keyAnswer{}, keyFailure(err)
+	}
+	return keyAnswer{CertID: &c.ID, ID: &c.ID, Base64Certificate: c.X509.Raw, CertificateBase64: c.X509.Raw}, nil
+}
+
+func (m *Management) setParameter(ctx context.Context, r struct {
+	ID   string `path:"id"`
+	Body struct{ Param, Data rest.Text }
+}) (keyAnswer, error) {
+	rest.Concerning(ctx, certificateObject(r.ID))
+	err := m.Keys.SetParameter(ctx, keys.Act{Who: rest.Caller(ctx)}, r.ID, string(r.Body.Param), string(r.Body.Data))
+	if err != nil {
+		return keyAnswer{}, keyFailure(err)
+	}
+	return keyAnswer{}, nil
+}
+
+func (m *Management) parameter(ctx context.Context, r struct {
+	ID    string `path:"id"`
+	Param string `query:"param"`
+}) (string, error) {
+	rest.Concerning(ctx, certificateObject(r.ID))
+	value, err := m.Keys.Parameter(ctx, rest.Caller(ctx), r.ID, r.Param)
+	if err != nil {
+		return "", keyFailure(err)
+	}
+	return value, nil
+}

@@ -1,0 +1,181 @@
+package signapi
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/policy"
+	"tamga/internal/web/rest"
+)
+
+// Template is a processing template: parameters of a signature under a name.
+type Template struct {
+	ID          string `json:"Id"`
+	Description string
+}
+
+// signingPolicy is the policy of the signing service.
+type signingPolicy struct {
+	CAPolicy                []authorityPolicy
+	CSPsPolicy              []providerPolicy
+	ActionPolicy            []actionPolicy
+	PinCodeMode             string
+	TspServices             []wireTSP
+	TransactionConfirmation string
+	AllowedSignatureTypes   []string
+	AllowThirdPartyTsp      bool
+	AllowHashSigning        bool
+	Templates               []Template `json:"templates"`
+}
+
+type authorityPolicy struct {
+	ID              int64
+	Name            string
+	Active          bool
+	AllowUserMode   bool
+	SNChangesEnable bool
+	CAType          string
+	ValidationMode  string
+	NamePolicy      []namePolicy
+	EKUTemplates    map[string][]string
+	ShowInUI        bool
+}
+
+type namePolicy struct {
+	IsRequired       bool
+	Order            int
+	OID              string
+	Name             string
+	Value            string
+	StringIdentifier string
+}
+
+type providerPolicy struct {
+	ID             string
+	GroupID        string
+	TypeID         string
+	ProviderName   string
+	ProviderType   int
+	KeyLength      int
+	HashAlgorithms []string
+	Description    string
+}
+
+type actionPolicy struct {
+	DisplayName string
+	URI         string `json:"Uri"`
+	Action      string
+	MfaRequired bool
+}
+
+// wireTSP is a time-stamp service on the wire.
+type wireTSP struct {
+	Name  string
+	Title string
+	URL   string `json:"Url"`
+}
+
+const (
+	// actionURI begins the address of an action, which ends in its name in lower case.
+	actionURI = "http://dss.cryptopro.ru/identity/claims/action/"
+	// caAutomatic and caByHand are how clients know authorities that answer by
+	// themselves and those whose certificates are brought.
+	caAutomatic = "CryptoProCA20Enroll"
+	caByHand    = "DSSOutOfBandEnroll"
+	// usagesName heads the usages a certificate is for when nothing else is asked.
+	usagesName = "Подпись документов"
+	// providerKind names what holds the keys: this program.
+	providerKind = "9a4d1a52-5f0b-4e5d-8f0a-2b6a4c1f7e01"
+)
+
+// actionTitles are the actions for people.
+var actionTitles = map[policy.Action]string{
+	policy.Issue: "Вход", policy.SignDocument: "Подпись документа", policy.SignDocuments: "Подпись пакета документов",
+	policy.DecryptDocument: "Расшифрование документа", policy.CreateRequest: "Создание запроса на сертификат",
+	policy.ChangePin: "Смена ПИН-кода", policy.RenewCertificate: "Обновление сертификата",
+	policy.RevokeCertificate: "Отзыв сертификата", policy.HoldCertificate: "Приостановление сертификата",
+	policy.UnholdCertificate: "Возобновление сертификата", policy.DeleteCertificate: "Удаление сертификата",
+	policy.PrivateKeyAccess: "Доступ к закрытому ключу",
+}
+
+func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, error) {
+	services, err := m.Policy.TSPServices(ctx)
+	if err != nil {
+		return signingPolicy{}, err
+	}
+	who := rest.Caller(ctx)
+	names, err := m.names(ctx, who.UserID)
+	if err != nil {
+		return signingPolicy{}, err
+	}
+	p := signingPolicy{
+		CAPolicy: []authorityPolicy{}, CSPsPolicy: []providerPolicy{}, ActionPolicy: []actionPolicy{}, TspServices: []wireTSP{},
+		PinCodeMode: string(m.Keys.PINMode), TransactionConfirmation: "Off",
+		AllowedSignatureTypes: m.Policy.Rules.AllowedSignatureTypes,
+		AllowThirdPartyTsp:    m.Policy.Rules.AllowThirdPartyTSP, AllowHashSigning: m.Policy.Rules.AllowHashSigning,
+		Templates: m.Templates,
+	}
+	if p.Templates == nil {
+		p.Templates = []Template{}
+	}
+	if m.Keys.Confirmation != nil {
+		p.TransactionConfirmation = "On"
+	}
+	var usages []string
+	for _, u := range keys.DefaultUsages() {
+		usages = append(usages, u.String())
+	}
+	for _, a := range m.Keys.Enrolment.Authorities {
+		kind := caAutomatic
+		if a.Outside {
+			kind = caByHand
+		}
+		p.CAPolicy = append(p.CAPolicy, authorityPolicy{
+			ID: a.ID, Name: a.Name, Active: true, AllowUserMode: true, SNChangesEnable: !m.Keys.Enrolment.FixedNames,
+			CAType: kind, ValidationMode: "CertificateAuthority", NamePolicy: names,
+			EKUTemplates: map[string][]string{usagesName: usages}, ShowInUI: true,
+		})
+	}
+	for _, known := range providers {
+		p.CSPsPolicy = append(p.CSPsPolicy, providerPolicy{
+			ID: known.group, GroupID: known.group, TypeID: providerKind, ProviderName: known.name, ProviderType: known.kind,
+			KeyLength: known.keyLength, HashAlgorithms: []string{known.hash}, Description: known.description,
+		})
+	}
+	for _, action := range policy.Actions() {
+		mfa := false
+		if m.Keys.Confirmation != nil {
+			if mfa, err = m.Keys.Confirmation.Needed(ctx, who.UserID, action); err != nil {
+				return signingPolicy{}, err
+			}
+		}
+		p.ActionPolicy = append(p.ActionPolicy, actionPolicy{
+			DisplayName: actionTitles[action], URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,
+		})
+	}
+	for _, t := range services {
+		p.TspServices = append(p.TspServices, wireTSP{t.Name, cmp.Or(t.Title, t.Name), t.URL})
+	}
+	return p, nil
+}
+
+// names is what a distinguished name is made of, with what is known of the user.
+func (m *Management) names(ctx context.Context, userID string) ([]namePolicy, error) {
+	profile := map[string]string{}
+	if m.Keys.Profiles != nil {
+		var err error
+		if profile, err = m.Keys.Profiles.ProfileOf(ctx, userID); err != nil {
+			return nil, err
+		}
+	}
+	list := []namePolicy{}
+	for _, c := range m.Keys.Enrolment.Naming {
+		list = append(list, namePolicy{
+			IsRequired: c.Required, Order: c.Order, OID: c.OID, Name: c.DisplayName,
+			Value: cmp.Or(profile[c.OID], c.Default), StringIdentifier: c.Name,
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,112 @@
+package umsapi
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/web/rest"
+)
+
+func (a *API) methodRoutes() []rest.Route {
+	routes := []rest.Route{
+		rest.Handle("GET /ums/user/{id}/authmethod", "GetUserAuthenticationScheme", Operator, a.scheme),
+		rest.Handle("POST /ums/user/rawauthdata", "GetUserRawAuthenticationDataAsync", Operator, a.rawData),
+	}
+	// A route each: a pattern for any name would match the paths of others.
+	for _, m := range auth.Methods() {
+		if m.Route == "" {
+			continue
+		}
+		path := " /ums/user/{id}/authmethod/" + m.Route
+		routes = append(routes,
+			rest.Handle("POST"+path, "SetUserAuthenticationMethod"+m.Operation, Operator, a.setMethod(m.Route)),
+			rest.Handle("DELETE"+path, "DeleteUserAuthenticationMethod"+m.Operation, Operator, a.deleteMethod(m.Route)),
+		)
+	}
+	return routes
+}
+
+// authenticationInfo is AuthenticationInfo.
+type authenticationInfo struct {
+	MethodURI string `json:"MethodUri"`
+	Level     int
+}
+
+func (a *API) scheme(ctx context.Context, r onUser) ([]authenticationInfo, error) {
+	have, err := a.identity.Scheme(ctx, caller(ctx), string(r.ID))
+	list := make([]authenticationInfo, len(have))
+	for i, m := range have {
+		list[i] = authenticationInfo(m)
+	}
+	return list, err
+}
+
+// level is the step of a method, where one is given.
+type level struct{ number *int }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *level) UnmarshalText(text []byte) error {
+	return json.Unmarshal(text, &l.number)
+}
+
+// setMethodRequest has no body: what clients send there says nothing that the path
+// does not.
+type setMethodRequest struct {
+	ID    userID `path:"id"`
+	Level level  `query:"level"`
+}
+
+func (a *API) setMethod(name string) func(context.Context, setMethodRequest) (rest.None, error) {
+	return func(ctx context.Context, r setMethodRequest) (rest.None, error) {
+		return rest.None{}, a.identity.SetMethod(ctx, caller(ctx), string(r.ID), name, r.Level.number)
+	}
+}
+
+func (a *API) deleteMethod(name string) func(context.Context, onUser) (rest.None, error) {
+	return func(ctx context.Context, r onUser) (rest.None, error) {
+		return rest.None{}, a.identity.DeleteMethod(ctx, caller(ctx), string(r.ID), name)
+	}
+}
+
+// rawDataRequest is UserRawAuthDataRequest. The values of Format are not public, and
+// all of them mean JSON here.
+type rawDataRequest struct {
+	UserID       string `json:"UserId"`
+	AuthnMethods []string
+	Format       rest.Unread
+}
+
+type rawParameter struct{ Key, Value string }
+
+type rawMethod struct {
+	AuthnMethod string
+	Confirmed   bool
+	Parameters  []rawParameter
+}
+
+// rawData is the object inside the string that is answered.
+type rawData struct {
+	UserID          string `json:"UserId"`
+	AuthMethodInfos []rawMethod
+}
+
+// rawData answers JSON inside a JSON string, as the specification has it.
+func (a *API) rawData(ctx context.Context, r struct{ Body rawDataRequest }) (string, error) {
+	id := strings.ToLower(r.Body.UserID)
+	rest.Concerning(ctx, id)
+	raw, err := a.identity.RawData(ctx, caller(ctx), id, r.Body.AuthnMethods)
+	if err != nil {
+		return "", err
+	}
+	answer := rawData{UserID: raw.UserID, AuthMethodInfos: make([]rawMethod, len(raw.Methods))}
+	for i, m := range raw.Methods {
+		answer.AuthMethodInfos[i] = rawMethod{m.MethodURI, m.Confirmed, make([]rawParameter, len(m.Parameters))}
+		for j, p := range m.Parameters {
+			answer.AuthMethodInfos[i].Parameters[j] = rawParameter(p)
+		}
+	}
+	text, err := json.Marshal(answer)
+	return string(text), err
+}

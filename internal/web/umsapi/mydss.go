@@ -1,0 +1,198 @@
+package umsapi
+
+import (
+	"context"
+	"slices"
+
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/web/rest"
+)
+
+// deviceAPI serves the mobile devices of users and their push addresses.
+type deviceAPI struct{ devices *device.Service }
+
+// DeviceRoutes are the operations on mobile devices and push addresses, to be mounted
+// beside [API.Routes] at the same gate.
+func DeviceRoutes(devices *device.Service) []rest.Route {
+	a := deviceAPI{devices}
+	return slices.Concat(a.mydssRoutes(), a.pushRoutes())
+}
+
+func (a deviceAPI) mydssRoutes() []rest.Route {
+	const mydss = "/ums/user/{id}/mydss"
+	info := rest.Handle("GET "+mydss, "GetUserMyDssAuthInfo", Operator, a.info)
+	return []rest.Route{
+		rest.Handle("POST "+mydss+"/assign", "AssignMyDssKey", Operator, a.assign),
+		rest.Handle("POST "+mydss+"/init", "CreateMyDssKInit", Operator, a.init),
+		rest.Handle("POST "+mydss+"/init/get", "GetMyDssKInit", Operator, a.getKInit),
+		// The table has the one path, the example the other.
+		rest.Handle("POST "+mydss+"/init/sendqr", "SendMyDssKInit", Operator, a.sendQR),
+		rest.Handle("POST "+mydss+"/sendqr", "SendMyDssKInit", Operator, a.sendQR),
+		rest.Handle("POST "+mydss+"/init/resendotp", "ResendMyDssKInitOtp", Operator, a.resendCode),
+		rest.Handle("POST "+mydss+"/init/delete", "DeleteMyDssKInit", Operator, a.deleteKInit),
+		rest.Handle("POST "+mydss+"/verify/get", "GetMyDssVerificationData", Operator, a.verification),
+		info, info.Also("POST"), // here too
+		rest.Handle("POST "+mydss+"/lockout", "LockoutMyDssDevice", Operator, a.lockout),
+		rest.Handle("POST "+mydss+"/delete", "DeleteMyDssKey", Operator, a.delete),
+		rest.Handle("DELETE "+mydss, "DeleteAllMyDssKeys", Operator, a.deleteAll),
+	}
+}
+
+// keyInfo is MyDssKeyInfo.
+type keyInfo struct {
+	UID           string `json:"Uid"`
+	Kid           string
+	DeviceName    *string
+	NotBefore     int64 // Unix seconds
+	NotAfter      int64
+	State         string
+	UserName      *string
+	Profile       *string
+	NonceRequired bool
+}
+
+// describeKey tells of a device. Devices of ours have no profile.
+func describeKey(d device.Device) keyInfo {
+	return keyInfo{
+		UID: d.UserID, Kid: d.Kid, DeviceName: orNull(d.Name), NotBefore: d.NotBefore.Unix(), NotAfter: d.NotAfter.Unix(),
+		State: d.State(), UserName: orNull(d.UserName), NonceRequired: !d.Verified,
+	}
+}
+
+// createdKeyInfo is the KeyInfo of MyDssCreatedKeyInfoEx. What stands before the
+// service's address belongs to another device protocol than ours.
+type createdKeyInfo struct {
+	EncryptedBlobs     *string
+	PublicKey          *string
+	Seed               *string
+	ActivationRequired bool
+	ServiceURL         string `json:"ServiceUrl"`
+	Alias              *string
+	keyInfo
+}
+
+// createdKey is MyDssCreatedKeyInfoEx.
+type createdKey struct {
+	KeyInfo    createdKeyInfo
+	QRCode     []byte `json:"QrCode"` // GIF
+	QRCodeData string
+}
+
+func describeKInit(k device.KInit) createdKey {
+	info := describeKey(device.Device{
+		Kid: k.Kid, UserID: k.UserID, UserName: k.UserName, NotBefore: k.NotBefore, NotAfter: k.NotAfter,
+		Verified: true, // so that the state is Active, as the specification has it
+	})
+	info.NonceRequired = true // of the device that comes of it
+	return createdKey{
+		KeyInfo: createdKeyInfo{ActivationRequired: k.Activation, ServiceURL: k.ServiceURL, Alias: orNull(k.UserName), keyInfo: info},
+		QRCode:  k.QR, QRCodeData: k.QRText,
+	}
+}
+
+// onKey is a request that says whom and which device it is about.
+type onKey struct {
+	ID   userID `path:"id"`
+	Body struct{ Kid rest.Text }
+}
+
+func (a deviceAPI) assign(ctx context.Context, r onKey) (keyInfo, error) {
+	d, err := a.devices.Assign(ctx, caller(ctx), string(r.ID), string(r.Body.Kid))
+	return describeKey(d), err
+}
+
+// kinitRequest is MyDssKInitRequest.
+type kinitRequest struct {
+	ID   userID `path:"id"`
+	Body struct {
+		Msisdn   rest.Text
+		Email    string
+		SystemID string `json:"SystemId"`
+	}
+}
+
+func (r kinitRequest) order() device.KInitOrder {
+	return device.KInitOrder{Phone: string(r.Body.Msisdn), Email: r.Body.Email, SystemID: r.Body.SystemID}
+}
+
+func (a deviceAPI) init(ctx context.Context, r kinitRequest) (createdKey, error) {
+	k, err := a.devices.Init(ctx, caller(ctx), string(r.ID), r.order())
+	return describeKInit(k), err
+}
+
+func (a deviceAPI) getKInit(ctx context.Context, r onUser) (createdKey, error) {
+	k, err := a.devices.GetKInit(ctx, caller(ctx), string(r.ID))
+	return describeKInit(k), err
+}
+
+func (a deviceAPI) sendQR(ctx context.Context, r struct {
+	ID   userID `path:"id"`
+	Body struct{ Email string }
+}) (rest.None, error) {
+	return rest.None{}, a.devices.SendKInit(ctx, caller(ctx), string(r.ID), r.Body.Email)
+}
+
+func (a deviceAPI) resendCode(ctx context.Context, r kinitRequest) (rest.None, error) {
+	return rest.None{}, a.devices.ResendCode(ctx, caller(ctx), string(r.ID), r.order())
+}
+
+func (a deviceAPI) deleteKInit(ctx context.Context, r onUser) (rest.None, error) {
+	return rest.None{}, a.devices.DeleteKInit(ctx, caller(ctx), string(r.ID))
+}
+
+// verificationData answers with the QR code that a device is verified with.
+type verificationData struct {
+	QRCode     []byte `json:"QrCode"` // GIF
+	QRCodeData string `json:"QrCodeData"`
+	Data       message.Verification
+}
+
+func (a deviceAPI) verification(ctx context.Context, r onKey) (verificationData, error) {
+	v, err := a.devices.BeginVerification(ctx, caller(ctx), string(r.ID), string(r.Body.Kid))
+	return verificationData{v.QR, v.QRText, v.Data}, err
+}
+
+// authInfo is UserMyDssAuthInfo.
+type authInfo struct {
+	UserID              string `json:"UserId"`
+	Keys                []keyInfo
+	InitializationToken *keyInfo
+}
+
+func (a deviceAPI) info(ctx context.Context, r onUser) (authInfo, error) {
+	have, err := a.devices.Info(ctx, caller(ctx), string(r.ID))
+	info := authInfo{UserID: have.UserID, Keys: make([]keyInfo, len(have.Devices))}
+	for i, d := range have.Devices {
+		info.Keys[i] = describeKey(d)
+	}
+	if have.KInit != nil {
+		k := describeKey(*have.KInit)
+		k.NonceRequired = true
+		info.InitializationToken = &k
+	}
+	return info, err
+}
+
+func (a deviceAPI) lockout(ctx context.Context, r struct {
+	ID   userID `path:"id"`
+	Body struct {
+		Kid  rest.Text
+		Lock rest.Text
+	}
+}) (keyInfo, error) {
+	block, err := flagOf("Lock", &r.Body.Lock, flag{})
+	if err != nil {
+		return keyInfo{}, err
+	}
+	d, err := a.devices.SetBlocked(ctx, caller(ctx), string(r.ID), string(r.Body.Kid), block)
+	return describeKey(d), err
+}
+
+func (a deviceAPI) delete(ctx context.Context, r onKey) (rest.None, error) {
+	return rest.None{}, a.devices.Delete(ctx, caller(ctx), string(r.ID), string(r.Body.Kid))
+}
+
+func (a deviceAPI) deleteAll(ctx context.Context, r onUser) (rest.None, error) {
+	return rest.None{}, a.devices.DeleteAll(ctx, caller(ctx), string(r.ID))
+}

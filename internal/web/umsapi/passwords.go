@@ -1,0 +1,96 @@
+package umsapi
+
+import (
+	"bytes"
+	"context"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+func (a *API) passwordRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Handle("POST /ums/user/{id}/password", "ResetPassword", Operator, a.resetPassword),
+		rest.Handle("POST /ums/user/{id}/password/send", "ResetPasswordAndSend", Operator, a.resetAndSend),
+		rest.Handle("POST /ums/user/{id}/password/send/sms", "ResetPasswordAndSendSms", Operator, a.resetAndSendTo(contact.Phone)),
+		rest.Handle("POST /ums/user/{id}/password/send/email", "ResetPasswordAndSendEmail", Operator, a.resetAndSendTo(contact.Email)),
+		rest.Handle("POST /ums/user/{id}/password/print", "ResetPasswordAndPrint", Operator, a.resetAndPrint),
+	}
+}
+
+// resetPassword answers the password, or an empty string where the settings do not
+// let it be shown.
+func (a *API) resetPassword(ctx context.Context, r onUser) (string, error) {
+	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{Show: true})
+	return o.Password, err
+}
+
+// resetOrder is ResetPasswordRequest.
+type resetOrder struct {
+	NotificationDestinations []struct {
+		Type  string
+		Value rest.Text
+	}
+	ReturnRawPassword           bool
+	ReturnPrintedPasswordFormat string
+}
+
+// resetOutcome is ResetPasswordResponse. What was not ordered is not there.
+type resetOutcome struct {
+	Password      *string `json:",omitempty"`
+	PrintForm     []byte  `json:",omitempty"`
+	PrintFormName string  `json:",omitempty"`
+}
+
+func (a *API) resetAndSend(ctx context.Context, r struct {
+	ID   userID `path:"id"`
+	Body resetOrder
+}) (resetOutcome, error) {
+	d := auth.Delivery{Raw: r.Body.ReturnRawPassword, Print: auth.PrintFormat(r.Body.ReturnPrintedPasswordFormat)}
+	for _, to := range r.Body.NotificationDestinations {
+		d.Destinations = append(d.Destinations, auth.Destination{Type: to.Type, Value: string(to.Value)})
+	}
+	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), d)
+	if err != nil {
+		return resetOutcome{}, err
+	}
+	answer := resetOutcome{}
+	if d.Raw {
+		answer.Password = &o.Password
+	}
+	if o.Form != nil {
+		answer.PrintForm, answer.PrintFormName = o.Form.Content, o.Form.Name
+	}
+	return answer, nil
+}
+
+// sendTo is a reset whose password goes to one contact.
+type sendTo struct {
+	ID          userID `path:"id"`
+	Destination string `query:"destination"`
+}
+
+func (a *API) resetAndSendTo(kind contact.Kind) func(context.Context, sendTo) (rest.None, error) {
+	return func(ctx context.Context, r sendTo) (rest.None, error) {
+		_, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{
+			Destinations: []auth.Destination{{Type: string(kind.Type), Value: r.Destination}},
+		})
+		return rest.None{}, err
+	}
+}
+
+func (a *API) resetAndPrint(ctx context.Context, r struct {
+	ID     userID `path:"id"`
+	Format string `query:"format"`
+}) (rest.File, error) {
+	if r.Format == "" {
+		return rest.File{}, fault.New(fault.InvalidParameters, "format is missing: want Html, Xml, Pdf or Word in the query")
+	}
+	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{Print: auth.PrintFormat(r.Format)})
+	if err != nil {
+		return rest.File{}, err
+	}
+	return rest.File{Content: bytes.NewReader(o.Form.Content), Name: o.Form.Name, Type: o.Form.ContentType}, nil
+}

@@ -1,0 +1,132 @@
+package umsapi
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/web/rest"
+)
+
+// operation is a row of testdata/operations.txt.
+type operation struct{ name, method, path string }
+
+func (o operation) String() string { return o.name + " " + o.method + " " + o.path }
+
+// specified reads the operations.
+func specified(t *testing.T) (list []operation) {
+	t.Helper()
+	f, err := os.Open("testdata/operations.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		words := strings.Fields(strings.TrimPrefix(lines.Text(), "+"))
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if len(words) != 3 {
+			t.Fatalf("testdata/operations.txt: %q", lines.Text())
+		}
+		for method := range strings.SplitSeq(words[1], ",") {
+			list = append(list, operation{words[0], method, words[2]})
+		}
+	}
+	return list
+}
+
+var parameter = regexp.MustCompile(`\{[a-z]+\}`)
+
+// plain is a path that names of parameters and a trailing slash do not count in.
+func plain(path string) string {
+	return strings.TrimSuffix(parameter.ReplaceAllString(path, "{}"), "/")
+}
+
+// TestRoutesAreTheSpecification: every operation of the tables has its route, and
+// every route is an operation of the tables.
+func TestRoutesAreTheSpecification(t *testing.T) {
+	routes := New(nil, nil, nil, "realsts").Routes()
+	var want, have []string
+	for _, o := range specified(t) {
+		want = append(want, o.method+" "+plain(o.path))
+	}
+	for _, r := range routes {
+		have = append(have, r.Method+" "+plain(r.Path))
+		if r.Right != Operator {
+			t.Errorf("%s has the right %q", r.Name, r.Right)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if d := cmp.Diff(slices.Compact(want), slices.Compact(have)); d != "" {
+		t.Error(d)
+	}
+	if len(want) != 88 {
+		t.Errorf("testdata/operations.txt has %d operations with their methods", len(want))
+	}
+	for _, o := range specified(t) {
+		i := slices.IndexFunc(routes, func(r rest.Route) bool {
+			return r.Method == o.method && plain(r.Path) == plain(o.path)
+		})
+		// The uniqueness of an e-mail is checked by the operation for phones.
+		shared := o.name == "CheckEmailUnique" && i >= 0 && routes[i].Name == "CheckPhoneUnique"
+		if i < 0 || routes[i].Name != o.name && !shared {
+			t.Errorf("%s has no route of this name", o)
+		}
+	}
+}
+
+// TestRoutesAreFound: each documented path, as it is written, arrives at its route,
+// with and without a trailing slash.
+func TestRoutesAreFound(t *testing.T) {
+	mux := http.NewServeMux()
+	// The patterns of rest.Mount; it makes sure that none hides another.
+	for _, r := range New(nil, nil, nil, "realsts").Routes() {
+		for _, pattern := range []string{r.Path, r.Path + "/{$}"} {
+			mux.HandleFunc(r.Method+" "+pattern, func(http.ResponseWriter, *http.Request) {})
+		}
+	}
+	values := strings.NewReplacer("{id}", "e3d5b0c2-7d0f-4a57-9b85-0f1f9c3f8a11", "{phone}", "79161234567", "{email}", "petrov%40example.ru")
+	for _, o := range specified(t) {
+		for _, path := range []string{strings.TrimSuffix(o.path, "/"), strings.TrimSuffix(o.path, "/") + "/"} {
+			request, err := http.NewRequest(o.method, "http://host"+values.Replace(path), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, pattern := mux.Handler(request)
+			if got := plain(strings.TrimSuffix(pattern, "{$}")); got != o.method+" "+plain(o.path) {
+				t.Errorf("%s %s arrives at %q", o.method, path, pattern)
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for text, want := range map[string]string{"True": "true", "false": "false", "TRUE": "true", "1": "true", "0": "false", "yes": "refused", "": "missing"} {
+		var query flag
+		body := rest.Text(text)
+		got, err := flagOf("primary", &body, query)
+		result := fmt.Sprint(got)
+		switch {
+		case err != nil && strings.Contains(err.Error(), "missing"):
+			result = "missing"
+		case err != nil:
+			result = "refused"
+		}
+		if result != want {
+			t.Errorf("%q in the body is %s, want %s", text, result, want)
+		}
+	}
+	if v, err := flagOf("primary", nil, flag{true, false}); v || err != nil {
+		t.Errorf("false in the query is %t, %v", v, err)
+	}
+}

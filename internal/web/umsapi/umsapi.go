@@ -1,0 +1,117 @@
+// Package umsapi owns the user management interface on the wire: its paths, the
+// names in its bodies, and how they become calls of the domain's rooms. Who may act
+// on whom and what happens then is theirs to know.
+package umsapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// Operator is the right to this surface: an operator, and where a path names a user
+// one whom they reach.
+const Operator rest.Right = "operator"
+
+// API serves user management.
+type API struct {
+	users    *user.Service
+	contacts *contact.Book
+	identity *auth.Service
+	local    string // name of our own identity provider, such as "realsts"
+}
+
+// New returns the API. local is the name of our own identity provider.
+func New(users *user.Service, contacts *contact.Book, identity *auth.Service, local string) *API {
+	return &API{users: users, contacts: contacts, identity: identity, local: local}
+}
+
+// Permit judges the right of this surface, for [rest.Gate]. The rooms ask for the
+// reach again inside the transaction that acts; asking before the body is read keeps
+// a route that forgets to from being open, and tells a user of another group from
+// none by nothing.
+func (a *API) Permit(ctx context.Context, who audit.Principal, right rest.Right, value func(name string) string) error {
+	if right != Operator || !who.Operator {
+		return fault.New(fault.AccessDenied, "this is for operators")
+	}
+	id := strings.ToLower(value("id"))
+	if id == "" {
+		return nil
+	}
+	rest.Concerning(ctx, id)
+	return a.users.Reach(ctx, who, id)
+}
+
+// Routes are the operations of this surface, below {idp_url}.
+func (a *API) Routes() []rest.Route {
+	return slices.Concat(a.userRoutes(), a.nameRoutes(), a.loginRoutes(), a.passwordRoutes(), a.contactRoutes(), a.methodRoutes(), a.lockRoutes(), a.searchRoutes())
+}
+
+// userID is the identifier of a user in a path. Letter case does not count in it.
+type userID string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (u *userID) UnmarshalText(text []byte) error {
+	*u = userID(strings.ToLower(string(text)))
+	return nil
+}
+
+// onUser is a request that says nothing but whom it is about.
+type onUser struct {
+	ID userID `path:"id"`
+}
+
+// flag is a truth value that has to be given: a request that forgets it must not be
+// taken for one of the two.
+type flag struct{ given, value bool }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *flag) UnmarshalText(text []byte) error {
+	switch strings.ToLower(string(text)) {
+	case "true", "1":
+		*f = flag{true, true}
+	case "false", "0":
+		*f = flag{true, false}
+	default:
+		return fault.New(fault.InvalidParameters, "want true or false")
+	}
+	return nil
+}
+
+// flagOf takes a truth value from the body, where it is a JSON boolean or its text,
+// or from the query, where clients put it as well.
+func flagOf(name string, body *rest.Text, query flag) (bool, error) {
+	if body != nil && *body != "" {
+		if err := query.UnmarshalText([]byte(*body)); err != nil {
+			return false, fault.Newf(fault.InvalidParameters, "%s: want true or false as the body", name)
+		}
+	}
+	if !query.given {
+		return false, fault.Newf(fault.InvalidParameters, "%s is missing: want true or false as the body", name)
+	}
+	return query.value, nil
+}
+
+// orNull is a text for a key that is null where there is none.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// isoTime is a time as this interface writes it.
+func isoTime(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// caller is the operator of a request.
+func caller(ctx context.Context) audit.Principal { return rest.Caller(ctx) }
