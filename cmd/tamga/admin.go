@@ -340,11 +340,12 @@ func changeAccess(c *console, o *onUser, action, operation, done string, change 
 	}
 	return o.do(c, operation, done+" "+a.String(), func(ctx context.Context, h *house, x user.User) error {
 		return h.db.Atomic(ctx, func(ctx context.Context) error {
-			denied, err := h.policies.Store.DeniedActions(ctx, x.ID)
+			have, err := h.policies.Effective(ctx, x.ID, policy.Access)
 			if err != nil {
 				return err
 			}
-			return h.policies.Deny(ctx, x.ID, change(denied, a))
+			have.Actions = change(have.Actions, a)
+			return h.policies.SetUser(ctx, x.ID, policy.Access, &have)
 		})
 	})
 }
@@ -354,6 +355,7 @@ type certCommand struct {
 	List    certListCommand    `cmd:"" help:"List the certificates of a user."`
 	Default certDefaultCommand `cmd:"" help:"Make a certificate the default one of its user."`
 	Revoke  certRevokeCommand  `cmd:"" help:"Revoke a certificate; the revocation list is renewed at once."`
+	Unhold  certUnholdCommand  `cmd:"" help:"Lift the hold of a certificate."`
 }
 
 type certIssueCommand struct {

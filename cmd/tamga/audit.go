@@ -42,6 +42,7 @@ type auditLine struct {
 	ClientID  string    `json:"client_id"`
 	TokenID   string    `json:"token_id"`
 	Method    string    `json:"method"`
+	Actor     string    `json:"actor"`
 	Remote    string    `json:"remote"`
 	Micros    int64     `json:"duration_us"`
 }
@@ -66,7 +67,7 @@ func (a *auditCommand) Run(c *console) error {
 				p := e.Principal
 				line := auditLine{
 					e.At, e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail,
-					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, e.Remote, e.Duration.Microseconds(),
+					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote, e.Duration.Microseconds(),
 				}
 				if err := out.Encode(line); err != nil {
 					return err

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tamga/internal/domain/keys"
 	"tamga/sig/xmldsig"
 )
 
@@ -62,9 +64,15 @@ type Config struct {
 	// Directory for documents under way. The program creates it, mode 0700. It
 	// must be on a disk with room for the largest requests at once.
 	SpoolDir string `yaml:"spool_dir"`
-	// Directory for documents prepared for signing in two steps. The program creates
-	// it, mode 0700. Processes over one database share it.
+	// Directory for stored documents and for those prepared for signing in two steps.
+	// The program creates it, mode 0700. Processes over one database share it.
 	BlobDir string `yaml:"blob_dir"`
+	// Bucket for these in the place of blob_dir.
+	Bucket    BucketConfig    `yaml:"bucket"`
+	Documents DocumentsConfig `yaml:"documents"`
+	// Requests of v2, and what is kept for requests with an Idempotency-Key.
+	Operations  OperationsConfig  `yaml:"operations"`
+	Repetitions RepetitionsConfig `yaml:"repetitions"`
 	// Database: sqlite:PATH (created when absent) or postgres://USER@HOST:PORT/NAME.
 	Database string `yaml:"database"`
 	// File with the PostgreSQL password. Empty: the URL or the server needs none.
@@ -79,6 +87,8 @@ type Config struct {
 	SignServer string `yaml:"sign_server"` // default /SignServer
 	IDP        string `yaml:"idp"`         // default /STS
 	SVS        string `yaml:"svs"`         // verification service; default /SVS
+	// Path of the document store. Default /DocumentStore.
+	DocumentStore string `yaml:"document_store"`
 	// Resource the tokens are for, and other spellings clients use for it.
 	Resource        string   `yaml:"resource"`
 	ResourceAliases []string `yaml:"resource_aliases"`
@@ -98,11 +108,19 @@ type Config struct {
 	} `yaml:"passwords"`
 	Users    UsersConfig    `yaml:"users"`
 	Messages MessagesConfig `yaml:"messages"`
+	// One-time passwords of hardware tokens and apps.
+	Oath OathConfig `yaml:"oath"`
 	// Mobile devices of users.
 	Devices DevicesConfig `yaml:"devices"`
-	PIN     struct {
+	// Policies of users who have none of their own, nor their group ("tamga policy").
+	UserPolicies PoliciesConfig `yaml:"user_policies"`
+	// Systems that listen to events.
+	Webhooks WebhooksConfig `yaml:"webhooks"`
+	PIN      struct {
 		// Wrong PINs in a row before the key is blocked. Default 10.
 		Attempts int `yaml:"attempts"`
+		// Whether new keys have a PIN: Required, Forbid or Allow. Default Allow.
+		Mode string `yaml:"mode"`
 	} `yaml:"pin"`
 	// Cost of one derivation from a password or a PIN (Argon2id), and how many run
 	// at a time; memory taken is their product.
@@ -124,6 +142,7 @@ type Config struct {
 		// false.
 		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
+	Certificates CertificatesConfig `yaml:"certificates"`
 	// The service that judges signatures for whoever asks.
 	Verification VerificationConfig `yaml:"verification"`
 	XML          struct {
@@ -201,13 +220,19 @@ func defaultConfig() *Config {
 		SignServer:   "/SignServer",
 		IDP:          "/STS",
 		SVS:          "/SVS",
-		Resource:     "urn:cryptopro:dss:signserver:signserver",
-		StopTime:     30 * time.Second,
+
+		DocumentStore: "/DocumentStore",
+		Resource:      "urn:cryptopro:dss:signserver:signserver",
+		StopTime:      30 * time.Second,
 	}
 	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
 	c.Users, c.Messages, c.Devices = defaultUsers(), defaultMessages(), defaultDevices()
+	c.Oath = defaultOath()
 	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
-	c.PIN.Attempts = 10
+	c.UserPolicies = defaultPolicies()
+	c.PIN.Attempts, c.PIN.Mode = 10, string(keys.PINAllow)
+	c.Certificates = defaultCertificates()
+	c.Operations, c.Repetitions = defaultOperations(), defaultRepetitions()
 	c.OperatorCertificates.BuiltIn = true
 	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
 	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
@@ -336,6 +361,7 @@ func (c *Config) Validate() error {
 		{isPath(c.SignServer), "sign_server: want one path element, such as /SignServer"},
 		{isPath(c.IDP), "idp: want one path element, such as /STS"},
 		{isPath(c.SVS), "svs: want one path element, such as /SVS"},
+		{isPath(c.DocumentStore) && !isOneOf(c.DocumentStore, c.SignServer, c.IDP, c.SVS, c.Devices.Path), "document_store: want one path element, such as /DocumentStore, another than those of the other services"},
 		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
 		{isPath(c.Devices.Path) && !isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want one path element, such as /DssApiGateway, another than those of the services"},
 		{c.Verification.CallsPerSecond > 0 && c.Verification.CallsAtOnce > 0 && c.Verification.Request > 0, "verification: calls_per_second, calls_at_once and request: want more than 0"},
@@ -344,6 +370,7 @@ func (c *Config) Validate() error {
 		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},
 		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
 		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
+		{c.PIN.Mode == string(keys.PINRequired) || c.PIN.Mode == string(keys.PINForbid) || c.PIN.Mode == string(keys.PINAllow), "pin.mode: want Required, Forbid or Allow"},
 		{c.Argon2.Memory >= 8<<20 && c.Argon2.Memory <= 1<<30, "argon2.memory: want 8MiB to 1GiB"},
 		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
 		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
@@ -372,9 +399,14 @@ func (c *Config) Validate() error {
 		}
 		seen[client.ID] = true
 	}
+	faults = append(faults, c.Oath.check(c.Messages.Title)...)
 	faults = append(faults, c.Users.check()...)
 	faults = append(faults, c.Messages.check()...)
 	faults = append(faults, c.Devices.check()...)
+	faults = append(faults, c.UserPolicies.check()...)
+	faults = append(faults, c.Webhooks.check()...)
+	faults = append(faults, c.checkDocuments()...)
+	faults = append(faults, c.checkOperations()...)
 	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
 }

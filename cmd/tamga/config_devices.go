@@ -100,6 +100,9 @@ func (c DevicesConfig) check() (faults []error) {
 			faults = append(faults, fmt.Errorf("devices.systems[%d].id: want a GUID", i))
 		}
 	}
+	if err := c.settings("", "").Check(); err != nil {
+		faults = append(faults, fmt.Errorf("devices: %w", err))
+	}
 	if c.CallsPerSecond <= 0 || c.CallsAtOnce < 1 {
 		faults = append(faults, errors.New("devices: calls_per_second and calls_at_once: want more than 0"))
 	}

@@ -76,6 +76,7 @@ func ensureMasterKey(file string) error {
 type devDescription struct {
 	BaseURL      string           `json:"base_url"`
 	IDPURL       string           `json:"idp_url"`
+	DocumentsURL string           `json:"document_store_url"`
 	SVSURL       string           `json:"svs_url"`
 	TokenURL     string           `json:"token_url"`
 	TSPURL       string           `json:"tsp_url"`
@@ -148,6 +149,7 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 	d := &devDescription{
 		BaseURL:      base + h.config.SignServer,
 		IDPURL:       base + h.config.IDP,
+		DocumentsURL: base + h.config.DocumentStore,
 		SVSURL:       base + h.config.SVS,
 		TokenURL:     base + h.config.IDP + "/oauth/token",
 		TSPURL:       base + authority.TSPPath(),

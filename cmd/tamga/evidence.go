@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/evidence"
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/policy"
 	"tamga/pki/x509gost"
 )
@@ -123,9 +124,9 @@ func (e *EvidenceConfig) check() (faults []error) {
 	return faults
 }
 
-func (e *EvidenceConfig) exceptions() (list []evidence.Exception, err error) {
+func (e *EvidenceConfig) exceptions() (list []guard.Exception, err error) {
 	for _, text := range e.AllowNetworks {
-		x, err := evidence.ParseException(text)
+		x, err := guard.ParseException(text)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +179,7 @@ func (h *house) openEvidence(e EvidenceConfig, observe func(evidence.Event)) (*e
 // ownAddress is the exception for our own public address, which certificates of
 // the built-in authority name and which may well be private. There is none when
 // the address names no host or port one could connect to.
-func ownAddress(public string) ([]evidence.Exception, error) {
+func ownAddress(public string) ([]guard.Exception, error) {
 	u, err := url.Parse(public)
 	if err != nil {
 		return nil, fmt.Errorf("public_url: %w", err)
@@ -187,12 +188,12 @@ func ownAddress(public string) ([]evidence.Exception, error) {
 	if err != nil || port == 0 || u.Hostname() == "" {
 		return nil, nil
 	}
-	x := evidence.Exception{Host: strings.ToLower(u.Hostname()), Port: uint16(port)}
+	x := guard.Exception{Host: strings.ToLower(u.Hostname()), Port: uint16(port)}
 	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
 		a = a.Unmap()
 		x.Host, x.Network = "", netip.PrefixFrom(a, a.BitLen())
 	}
-	return []evidence.Exception{x}, nil
+	return []guard.Exception{x}, nil
 }
 
 // certificatesOf reads every certificate of some files of the configuration.

@@ -26,11 +26,16 @@ type commands struct {
 	Group    groupCommand    `cmd:"" help:"Add and list groups of users."`
 	Operator operatorCommand `cmd:"" help:"Add and list operators."`
 	Cert     certCommand     `cmd:"" help:"Issue, list and revoke certificates of users."`
+	Key      keyCommand      `cmd:"" help:"Import and export keys of users as PKCS #12 files."`
+	Request  requestCommand  `cmd:"" help:"List, approve and reject requests for certificates."`
 	TSP      tspCommand      `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
 	GOSTTLS  gostTLSCommand  `cmd:"" name:"gost-tls" help:"Set up and check the front end for GOST-TLS with client certificates."`
 	Audit    auditCommand    `cmd:"" help:"Read the journal: who did what, on whom, with what outcome."`
 	Phone    phoneCommand    `cmd:"" help:"Be a mobile device: register with a QR code, verify, poll."`
+	Token    tokenCommand    `cmd:"" help:"Import, list, unlock and discard tokens that make one-time passwords."`
 	Message  messageCommand  `cmd:"" help:"List messages to people, and have those tried again that were given up."`
+	Policy   policyCommand   `cmd:"" help:"Show and set what users may do, what they confirm and what they are told of."`
+	Webhook  webhookCommand  `cmd:"" help:"Add, list and remove systems that listen to events."`
 	Config   configCommand   `cmd:"" help:"Check a configuration and print it with its defaults."`
 	Version  versionCommand  `cmd:"" help:"Print the version of this program."`
 }

@@ -51,9 +51,13 @@ func (h *house) openPeople() error {
 	if err != nil {
 		return err
 	}
+	systems, err := h.openWebhooks()
+	if err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
 	h.messages, err = notify.New(h.config.Messages.settings(), notify.Deps{
-		Store: store.Outbox{DB: h.db}, Vault: h.ring, Templates: templates, Notifiers: notifiers,
-		Preferences: notify.StandardDefaults(), Recipients: recipients{contact.Addresses{Store: store.Contacts{DB: h.db}}, h},
+		Store: store.Outbox{DB: h.db}, Vault: h.ring, Templates: templates, Notifiers: append(notifiers, systems), Listeners: h.webhooks,
+		Preferences: notify.ByPolicy{Policies: h.policies}, Recipients: recipients{contact.Addresses{Store: store.Contacts{DB: h.db}}, h},
 		Now: time.Now, Rand: rand.Reader,
 		Delivered: func(channel notify.Channel, outcome string) {
 			h.delivered.WithLabelValues(string(channel), outcome).Inc()
@@ -72,6 +76,7 @@ func (h *house) openPeople() error {
 		Store: store.Users{DB: h.db}, Sessions: identity, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
 		LocalIssuer: localIssuer, Issuers: h.config.Users.issuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
 	}
+	h.completePolicies()
 	h.contacts, err = contact.New(h.config.Users.contacts(), contact.Deps{
 		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: identity, Notices: h.messages, Vault: h.ring,
 		Now: time.Now, Rand: rand.Reader,
@@ -236,6 +241,9 @@ func (h *house) umsGate(common *rest.Gate, peers *authority.Peers) *rest.Gate {
 	gate := *common
 	gate.Document = nil
 	gate.Permit = h.ums().Permit
+	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
+		h.failed(ctx, operation, rest.Caller(ctx), userID, err)
+	}
 	gate.IdentifyPeer = func(ctx context.Context, certificates [][]byte) (audit.Principal, error) {
 		if err := peers.Judge(ctx, certificates); err != nil {
 			return audit.Principal{}, fault.New(fault.Unauthorized, "the client certificate is not accepted").With(err)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"tamga/internal/adapter/evidence"
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/policy"
 	"tamga/pki/tsp"
@@ -221,7 +221,7 @@ func TestOwnAddress(t *testing.T) {
 		"https://Sign.example.org":    "sign.example.org:443",
 		"http://sign_1.example.org/x": "sign_1.example.org:80",
 	} {
-		expected, err := evidence.ParseException(want)
+		expected, err := guard.ParseException(want)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,8 @@ var bodies = map[string]struct{ query, body string }{
 	"SetUserNotificationEmail":          {"", `true`},
 	"SetUserMainEmail":                  {"", `"changed2@example.ru"`},
 	"GetUserRawAuthenticationDataAsync": {"", `{"UserId":"ID"}`},
+	"SetUserOtpToken":                   {"", `{"Serial":"NONE","FirstOtp":"123456"}`},
+	"RestoreUserOtpTokenSync":           {"", `{"Serial":"NONE","FirstOtp":"123456","SecondOtp":"123457"}`},
 	"SetUserLockoutState":               {"lock=true", "{}"},
 	"SetUserLockoutStateEx":             {"", `{"LockUser":true}`},
 	"Get":                               {"type=Login&value=LOGIN", ""},

@@ -34,6 +34,7 @@ func userManagement(t *testing.T, w *umsWorld) {
 		w.walkContacts(t, "emails", "EmailAddress", "Ivan.Petrov@Почта.рф", "Ivan.Petrov@почта.рф", "email")
 	})
 	w.walk(t, "methods", w.walkMethods)
+	w.walk(t, "oath", w.walkOath)
 	w.walk(t, "locks", w.walkLocks)
 	w.scan()
 	for _, o := range operations(t) {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
+	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
@@ -36,6 +38,7 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	webconsole "tamga/internal/web/console"
+	"tamga/internal/web/docapi"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
@@ -56,25 +59,27 @@ import (
 // house is everything a process is made of. Every choice of the program is a
 // line in this file.
 type house struct {
-	config    *Config
-	log       *slog.Logger
-	db        *store.DB
-	ring      *vault.Ring
-	passwords *auth.Passwords
-	users     *user.Service
-	contacts  *contact.Book
-	messages  *notify.Service
-	devices   *device.Service
-	captured  *capture.Box // nil unless messages are captured
-	printer   auth.Printer
-	delivered *prometheus.CounterVec
-	identity  *auth.Service // once auth has opened it
-	policies  *policy.Service
-	authority *authority.Service
-	keys      *keys.Service
-	audit     audit.Log
-	network   *evidence.Source // once handler has opened it
-	tasks     []task           // due now and then beside the handler, which adds them
+	config     *Config
+	log        *slog.Logger
+	db         *store.DB
+	ring       *vault.Ring
+	passwords  *auth.Passwords
+	users      *user.Service
+	contacts   *contact.Book
+	messages   *notify.Service
+	devices    *device.Service
+	webhooks   *notify.Subscriptions
+	captured   *capture.Box // nil unless messages are captured
+	printer    auth.Printer
+	delivered  *prometheus.CounterVec
+	identity   *auth.Service // once auth has opened it
+	policies   *policy.Service
+	authority  *authority.Service
+	keys       *keys.Service
+	audit      audit.Log
+	network    *evidence.Source    // once handler has opened it
+	operations *signing.Operations // once handler has opened it
+	tasks      []task              // due now and then beside the handler, which adds them
 }
 
 // task is work that is due now and then.
@@ -131,33 +136,25 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		return nil, err
 	}
 	h.audit = store.Audit{DB: h.db}
-	if err := h.openPeople(); err != nil {
+	if err := errors.Join(h.openPolicies(), h.openPeople()); err != nil {
 		h.close()
 		return nil, err
 	}
-	allowed := config.Policy.AllowedSignatureTypes
-	if len(allowed) == 0 {
-		for name := range formats(config) {
-			allowed = append(allowed, name)
-		}
-	}
-	h.policies = &policy.Service{Store: store.Policies{DB: h.db}, Rules: policy.Rules{
-		AllowedSignatureTypes: allowed,
-		AllowHashSigning:      config.Policy.AllowHashSigning,
-		AllowThirdPartyTSP:    config.Policy.AllowThirdPartyTSP,
-		// Our own service stands last: it is the default one where no other is named.
-		TSPServices: append(config.Evidence.services(), policy.TSPService{
-			Name: "builtin", Title: "Tamga", URL: config.publicURL() + authority.TSPPath(),
-		}),
-	}}
 	h.authority, err = authority.New(authority.Config{BaseURL: config.publicURL()}, store.Authority{DB: h.db}, holder, rand.Reader, time.Now)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	enrolment, err := h.enrolment()
 	if err != nil {
 		h.close()
 		return nil, err
 	}
 	h.keys, err = keys.New(keys.Options{
 		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
-		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts,
+		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode),
+		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
+		Enrolment: enrolment, Evidence: revocations{h},
 	})
 	if err != nil {
 		h.close()
@@ -218,9 +215,11 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
 	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
+	settings.Oath = h.config.Oath.settings(h.config.Messages.Title)
 	if h.identity, err = auth.New(settings, auth.Deps{
 		Store: tokens, Passwords: h.passwords, Keys: opened, Now: time.Now, Rand: rand.Reader,
 		Reach: h.users, Contacts: h.contacts, Messages: h.messages, Printer: h.printer,
+		Vault: h.ring, Paint: qr.GIF,
 	}); err != nil {
 		return nil, err
 	}
@@ -303,7 +302,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := blob.NewDir(h.config.path(h.config.BlobDir))
+	place, err := h.place(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -318,16 +317,24 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	}
 	two := &h.config.TwoStep
 	signer := &signing.Service{
-		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Confirmation: h.policies, Spool: spool, Now: time.Now, Rand: rand.Reader,
 		Evidence: h.network, BatchItems: h.config.BatchItems,
-		Prepared: store.Prepared{DB: h.db}, Blobs: blobs, Container: containerCertificates,
+		Prepared: store.Prepared{DB: h.db}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
 			All:    signing.Quota{Objects: two.Objects, Octets: int64(two.Octets)},
 			Caller: signing.Quota{Objects: two.CallerObjects, Octets: int64(two.CallerOctets)},
 		},
 	}
-	signatures := signapi.New(signer, h.keys)
+	documents := h.documents(place)
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Now: time.Now})
+	operations, operating, err := h.openOperations(signer, documents)
+	if err != nil {
+		return nil, err
+	}
+	h.operations = operations
+	signatures = signatures.Operating(operating)
+	answers := h.answers(signer)
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
@@ -342,6 +349,9 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{"sweeping mobile devices", h.devices.Sweep},
 		{"sweeping expired tokens", identity.Sweep},
 		{"sweeping prepared documents", signer.Sweep},
+		{"sweeping operations", operations.Sweep},
+		{"sweeping kept answers", answers.Sweep},
+		{"sweeping stored documents", documents.Sweep},
 		{"renewing what the authority has published", h.authority.Maintain},
 	}
 
@@ -349,14 +359,17 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Identify: identity.Authenticate,
 		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return signer.NewIntake(ctx, who) },
 		Audit:    h.audit,
+		Once:     once(answers),
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
 	const family = "Served under /rest/api as well."
 	surfaces := []surface{
 		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
+		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge).Routes()}},
-		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: append(h.ums().Routes(), umsapi.DeviceRoutes(h.devices)...)}},
+		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: append(h.ums().Routes(), slices.Concat(umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))...)}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
 	}
@@ -463,6 +476,9 @@ func (h *house) work(ctx context.Context) {
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
 	delivering.Go(func() { h.messages.Run(ctx) })
+	if h.operations != nil {
+		delivering.Go(func() { h.operations.Run(ctx) })
+	}
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {

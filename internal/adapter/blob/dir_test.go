@@ -7,20 +7,48 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
+
+	"tamga/internal/domain/document"
 )
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-func newDir(t *testing.T) (*Dir, string) {
+// openDir is the documents of two steps in a directory, kept as they are.
+func openDir(t testing.TB, path string) *Prepared {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "objects")
 	d, err := NewDir(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, path
+	return NewPrepared(Options{Place: d, Ring: newRing(t), Plain: true})
+}
+
+func newDir(t *testing.T) (*Prepared, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "objects")
+	return openDir(t, path), path
+}
+
+func TestDirIsAPlace(t *testing.T) {
+	d, err := NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testPlace(t, d, sizes)
+}
+
+// TestDirIsFull: a write that finds no room is told from other failures. A limit on
+// the size of files stands for a full disk in cmd/tamga; here the error itself does.
+func TestDirIsFull(t *testing.T) {
+	for _, no := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if err := keeping(&os.PathError{Op: "write", Path: "x", Err: no}); !errors.Is(err, document.ErrNoRoom) || !errors.Is(err, no) {
+			t.Errorf("%v: %v", no, err)
+		}
+	}
+	if errors.Is(keeping(syscall.EIO), document.ErrNoRoom) {
+		t.Error("a broken disk is a full one")
+	}
 }
 
 func TestDirKeeps(t *testing.T) {
@@ -35,11 +63,7 @@ func TestDirKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another process opens the directory and finds it there.
-		other, err := NewDir(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := other.OpenBlob(t.Context(), name)
+		b, err := openDir(t, path).OpenBlob(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +135,7 @@ func TestDirRefusesOtherNames(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(path, "note.txt"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"", ".", "..", "note.txt", "../secret", "1-A.part", "1-.blob", "1-a/b.blob", "1-../X.blob", "x-ABC.blob", "-ABC.blob", "/etc/passwd"} {
+	for _, name := range []string{"", ".", "..", "note.txt", "../secret", "1-A.part", "1-A.blob.part", "1-.blob", "1-a/b.blob", "1-../X.blob", "x-ABC.blob", "-ABC.blob", "/etc/passwd"} {
 		if b, err := d.OpenBlob(t.Context(), name); err == nil {
 			b.Close()
 			t.Errorf("%q is opened", name)
@@ -134,7 +158,7 @@ func TestDirSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := expired[:len(expired)-len(finished)-1] + "A" + unfinished
+	killed := expired[:len(expired)-len(finished)-1] + "A" + finished + unfinished
 	for _, name := range []string{killed, "note.txt", "1.blob"} {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
@@ -164,10 +188,7 @@ func TestDirSweep(t *testing.T) {
 }
 
 func BenchmarkKeepBlob(b *testing.B) {
-	d, err := NewDir(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := openDir(b, b.TempDir())
 	document := bytes.NewReader(make([]byte, 1024))
 	for b.Loop() {
 		if _, err := d.KeepBlob(b.Context(), document, noon); err != nil {

@@ -25,13 +25,13 @@ func TestBox(t *testing.T) {
 	var want []capture.Message
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for i, n := range append(box.Notifiers(), box.Notifiers()...) {
-		m := notify.Message{ID: fmt.Sprint("message ", i), Channel: n.Channel(), To: "a@b.ru", Subject: "Тема", Text: fmt.Sprint("Код ", i), Created: at}
+		m := notify.Message{ID: fmt.Sprint("message ", i), Channel: n.Channel(), To: "a@b.ru", Subject: "Тема", Text: fmt.Sprint("Код ", i), Picture: []byte{byte(i), 1}, Created: at}
 		for range 2 { // a repetition is the same message
 			if err := n.Send(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want = append(want, capture.Message{ID: m.ID, At: at, Channel: m.Channel, To: m.To, Subject: m.Subject, Text: m.Text})
+		want = append(want, capture.Message{ID: m.ID, At: at, Channel: m.Channel, To: m.To, Subject: m.Subject, Text: m.Text, Picture: m.Picture})
 	}
 	got, err := box.List(t.Context())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/policy"
 	"tamga/pki/x509gost"
 )
@@ -22,7 +23,7 @@ func BenchmarkTimeStamp(b *testing.B) {
 		Anchors: func(context.Context) (roots, known []*x509gost.Certificate, err error) {
 			return []*x509gost.Certificate{p.root.cert}, []*x509gost.Certificate{p.ca.cert}, nil
 		},
-		Exceptions: []Exception{mustException(b, "127.0.0.1")},
+		Exceptions: []guard.Exception{mustException(b, "127.0.0.1")},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -48,7 +49,7 @@ func BenchmarkKeptAnswer(b *testing.B) {
 	s, err := New(Config{
 		Services:   func(context.Context) ([]policy.TSPService, error) { return nil, nil },
 		Anchors:    func(context.Context) (roots, known []*x509gost.Certificate, err error) { return nil, nil, nil },
-		Exceptions: []Exception{mustException(b, "127.0.0.1")},
+		Exceptions: []guard.Exception{mustException(b, "127.0.0.1")},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -61,9 +62,9 @@ func BenchmarkKeptAnswer(b *testing.B) {
 	}
 }
 
-func mustException(t testing.TB, text string) Exception {
+func mustException(t testing.TB, text string) guard.Exception {
 	t.Helper()
-	e, err := ParseException(text)
+	e, err := guard.ParseException(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509
 // downloadList fetches a list and checks everything but the certificate it is
 // asked for.
 func (s *Source) downloadList(ctx context.Context, address string, issuer *x509gost.Certificate) (*x509gost.RevocationList, error) {
-	u, err := s.guard.parse(address, false)
+	u, err := s.guard.Parse(address)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/policy"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -52,7 +53,7 @@ type Config struct {
 
 	// Exceptions are networks and hosts that may be reached although they are
 	// private, loopback and the like.
-	Exceptions []Exception
+	Exceptions []guard.Exception
 	// Proxy is the HTTP proxy to go through; nil goes directly. The environment
 	// is not asked. Behind a proxy names are resolved by the proxy, so only it can
 	// keep requests out of private networks; addresses given as numbers are still
@@ -61,7 +62,7 @@ type Config struct {
 	// TLS is the configuration for https; nil trusts the roots of the system.
 	TLS *tls.Config
 	// Resolver turns names into addresses; nil means the system's.
-	Resolver Resolver
+	Resolver guard.Resolver
 
 	// Now is the clock, Rand the source of nonces and of the jitter of pauses,
 	// safe for concurrent use. Defaults time.Now and crypto/rand.
@@ -137,7 +138,7 @@ type Source struct {
 	flights  singleflight.Group
 	base     context.Context // of requests that several callers wait for
 	stop     context.CancelFunc
-	guard    *guard
+	guard    *guard.Guard
 }
 
 var _ sig.Evidence = (*Source)(nil)
@@ -203,7 +204,7 @@ func New(c Config) (*Source, error) {
 		answers:  newCache(c.CachedAnswers, c.CachedAnswerBytes),
 		lists:    newCache(c.CachedLists, c.CachedListBytes),
 		slots:    map[*kind]chan struct{}{},
-		guard:    newGuard(c),
+		guard:    guard.New(guard.Config{Exceptions: c.Exceptions, Resolver: c.Resolver, Proxy: c.Proxy}),
 	}
 	for _, k := range kinds {
 		s.slots[k] = make(chan struct{}, k.atOnce)

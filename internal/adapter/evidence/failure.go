@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"tamga/internal/adapter/guard"
 	"tamga/sig"
 )
 
@@ -41,18 +42,9 @@ type detailed struct {
 func (e *detailed) Error() string { return e.text }
 func (e *detailed) Unwrap() error { return e.detail }
 
-// refusedAddress is an address that may not be reached. It is not an outage, so
-// nobody tries again.
-type refusedAddress struct {
-	text   string
-	detail string // for the log; may be empty
-}
-
-func (e *refusedAddress) Error() string { return e.text }
-
 // transportError says why there was no answer.
 func transportError(err error) error {
-	var refused *refusedAddress
+	var refused *guard.Refused
 	if errors.As(err, &refused) {
 		return refused
 	}
@@ -109,11 +101,11 @@ func unavailable(what, text string, failed []error) error {
 }
 
 func detailOf(err error) string {
-	var refused *refusedAddress
+	var refused *guard.Refused
 	var d *detailed
 	switch {
 	case errors.As(err, &refused):
-		return refused.detail
+		return refused.Detail
 	case errors.As(err, &d) && d.detail != nil:
 		return d.detail.Error()
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"tamga/internal/adapter/guard"
 )
 
 // kind is a kind of request with the bounds of its answers. Memory taken by
@@ -41,10 +43,10 @@ const (
 // newClient returns a client that goes where the guard lets it, follows no
 // redirects and keeps no cookies. It speaks HTTP/1.1: one request and one answer
 // are all that these protocols need.
-func newClient(c Config, g *guard) *http.Client {
+func newClient(c Config, g *guard.Guard) *http.Client {
 	t := &http.Transport{
-		DialContext:            g.dial,
-		TLSHandshakeTimeout:    connectTimeout,
+		DialContext:            g.Dial,
+		TLSHandshakeTimeout:    guard.ConnectTimeout,
 		MaxConnsPerHost:        maxConnsPerHost,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		MaxIdleConns:           maxIdle,
@@ -110,7 +112,7 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, method, o.url.String(), body)
 	if err != nil {
-		return nil, &refusedAddress{text: "the address is malformed"}
+		return nil, &guard.Refused{Text: "the address is malformed"}
 	}
 	req.Header.Set("Accept", o.kind.accept)
 	req.Header.Set("User-Agent", "tamga")

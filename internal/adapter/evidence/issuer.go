@@ -94,7 +94,7 @@ func (s *Source) issuerAt(ctx context.Context, address string, cert *x509gost.Ce
 }
 
 func (s *Source) downloadIssuer(ctx context.Context, address string, cert *x509gost.Certificate) (*x509gost.Certificate, error) {
-	u, err := s.guard.parse(address, false)
+	u, err := s.guard.Parse(address)
 	if err != nil {
 		return nil, err
 	}

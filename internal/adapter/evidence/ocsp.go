@@ -67,7 +67,7 @@ func ceilSecond(t time.Time) time.Time {
 
 // queryResponder sends one OCSP request and checks the answer.
 func (s *Source) queryResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate) (*standing, error) {
-	u, err := s.guard.parse(address, false)
+	u, err := s.guard.Parse(address)
 	if err != nil {
 		return nil, err
 	}

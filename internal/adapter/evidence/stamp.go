@@ -128,7 +128,11 @@ const nonceSize = 16
 
 // ask sends a request and reads the token of the answer.
 func (s *Source) ask(ctx context.Context, svc service, d suite.Digest, hedged bool) (*tsp.Token, *tsp.Request, error) {
-	u, err := s.guard.parse(svc.URL, svc.registered)
+	parse := s.guard.Parse
+	if svc.registered {
+		parse = s.guard.ParseRegistered
+	}
+	u, err := parse(svc.URL)
 	if err != nil {
 		return nil, nil, err
 	}

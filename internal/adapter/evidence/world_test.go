@@ -232,7 +232,7 @@ func (n *internet) source(change func(*Config)) *Source {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	s.guard.connect, s.guard.trusted = n.connect, n.connect
+	s.guard.Connect, s.guard.Trusted = n.connect, n.connect
 	n.t.Cleanup(s.Close)
 	return s
 }

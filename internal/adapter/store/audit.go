@@ -16,7 +16,7 @@ type Audit struct{ *DB }
 var _ audit.Log = Audit{}
 
 const auditColumns = `at, request_id, operation, phase, outcome, object, remote, detail,
-	user_id, login, group_name, operator, token_id, client_id, method, duration_us`
+	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor`
 
 // Record implements audit.Log: many entries share one flush to disk. An entry
 // without a time gets the time of now.
@@ -26,9 +26,9 @@ func (s Audit) Record(ctx context.Context, e audit.Entry) error {
 	}
 	p := e.Principal
 	_, err := s.exec(ctx, `INSERT INTO audit (`+auditColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		millis(e.At), brief(e.RequestID), brief(e.Operation), brief(e.Phase), brief(e.Outcome), brief(e.Object), brief(e.Remote), brief(e.Detail),
-		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds())
+		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor))
 	return err
 }
 
@@ -111,7 +111,7 @@ func scanEntry(r row, first ...any) (e audit.Entry, err error) {
 	var us int64
 	p := &e.Principal
 	err = r.Scan(append(first, (*timeField)(&e.At), &e.RequestID, &e.Operation, &e.Phase, &e.Outcome, &e.Object, &e.Remote, &e.Detail,
-		&p.UserID, &p.Login, &p.Group, &p.Operator, &p.TokenID, &p.ClientID, &p.Method, &us)...)
+		&p.UserID, &p.Login, &p.Group, &p.Operator, &p.TokenID, &p.ClientID, &p.Method, &us, &p.Actor)...)
 	e.Duration = time.Duration(us) * time.Microsecond
 	return e, err
 }

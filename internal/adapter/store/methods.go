@@ -74,9 +74,11 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 
 // AddCode implements auth.Store.
 func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
-	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '')`,
-		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, octets(c.Thumbprint), millis(c.ExpiresAt))
+	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id,
+			granted, login_only, nonce, challenge, signed_in_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13)`,
+		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, octets(c.Thumbprint), millis(c.ExpiresAt),
+		c.Granted, c.LoginOnly, c.Nonce, c.Challenge, millis(c.SignedInAt))
 	return err
 }
 
@@ -84,16 +86,28 @@ func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
 func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (auth.Code, bool, error) {
 	return returning(ctx, s.DB, func(r row) (auth.Code, error) {
 		c := auth.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
-		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt))
+		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt),
+			&c.Granted, &c.LoginOnly, &c.Nonce, &c.Challenge, (*timeField)(&c.SignedInAt))
 		return c, err
 	}, `UPDATE authorization_codes SET spent_at = $5, token_id = $4
 		WHERE hash = $1 AND client_id = $2 AND redirect_uri = $3 AND spent_at = 0 AND expires_at > $5
-		RETURNING user_id, scope, method, thumbprint, expires_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
+		RETURNING user_id, scope, method, thumbprint, expires_at, granted, login_only, nonce, challenge, signed_in_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
-// EndReplayed implements auth.Store.
+// EndReplayed implements auth.Store. A grant has the id of the first token that came of
+// it, which is the one the code was exchanged for.
 func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error {
-	_, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE WHERE id IN
-		(SELECT token_id FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)`, hash[:], clientID)
-	return err
+	return s.inTurn(ctx, func(ctx context.Context) error {
+		const spent = "(SELECT token_id FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)"
+		for _, statement := range []string{
+			"UPDATE access_tokens SET revoked = TRUE WHERE id IN " + spent,
+			"UPDATE access_tokens SET revoked = TRUE WHERE grant_id <> '' AND grant_id IN " + spent,
+			"DELETE FROM grants WHERE id IN " + spent,
+		} {
+			if _, err := s.exec(ctx, statement, hash[:], clientID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

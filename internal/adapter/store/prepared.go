@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 )
 
@@ -102,7 +103,7 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 }
 
 // SpendPrepared implements signing.PreparedStore.
-func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time) (spent bool, err error) {
+func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error) {
 	err = s.committer.Do(ctx, func(ctx context.Context) error {
 		var held usage
 		held, spent, err = returning(ctx, s.DB, scanUsage, `UPDATE prepared
@@ -112,7 +113,10 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 		if err != nil || !spent {
 			return err
 		}
-		return s.giveBack(ctx, held.caller, 1, held.octets)
+		if err := s.giveBack(ctx, held.caller, 1, held.octets); err != nil {
+			return err
+		}
+		return fault.Rollback(beside(ctx))
 	})
 	return spent && err == nil, err
 }

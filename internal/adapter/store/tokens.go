@@ -44,10 +44,10 @@ func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
 }
 
 // schemeColumns say what the methods of the user u come to.
-var schemeColumns = hasMethod("none") + ", " + hasMethod("password") + ", " + hasMethod("certificate") + ", " + secondStep
+var schemeColumns = hasMethod("none") + ", " + hasMethod("password") + ", " + hasMethod("certificate") + ", " + hasMethod("saml") + ", " + secondStep
 
 func schemeFields(s *auth.Scheme) []any {
-	return []any{&s.IDOnly, &s.Password, &s.Certificate, &s.SecondStep}
+	return []any{&s.IDOnly, &s.Password, &s.Certificate, &s.External, &s.SecondStep}
 }
 
 func hasMethod(name string) string {
@@ -143,19 +143,21 @@ func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
 // AddToken implements auth.Store.
 func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (added bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked)
-			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE
+		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope)
+			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
+				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT)
 			FROM users u
-			WHERE u.id = $2 AND NOT `+barred("u", "$7")+`
-				AND EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
-				AND CASE CAST($8 AS TEXT)
+			WHERE u.id = $2 AND NOT `+barred("u", "$7")+` AND (CAST($15 AS BOOLEAN)
+				OR EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
+				AND CASE WHEN CAST($14 AS BOOLEAN) THEN TRUE ELSE CASE CAST($8 AS TEXT)
 					WHEN 'none' THEN TRUE
 					WHEN 'password' THEN EXISTS (SELECT 1 FROM passwords w WHERE w.user_id = u.id AND w.encoded = $9)
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
-					ELSE FALSE END`,
-			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint))
+					ELSE FALSE END END)`,
+			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint),
+			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated)
 		added = n == 1
-		if err != nil || !added {
+		if err != nil || !added || p.Delegated { // who is acted for has not signed in
 			return err
 		}
 		_, err = s.exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", t.UserID, millis(t.CreatedAt))
@@ -173,14 +175,17 @@ func octets(b []byte) []byte {
 }
 
 // BearerByToken implements auth.Store.
-func (s Tokens) BearerByToken(ctx context.Context, tokenID string) (auth.Bearer, error) {
+func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, error) {
 	b, found, err := one(ctx, s.DB, func(r row) (b auth.Bearer, err error) {
 		t := &b.Token
 		err = r.Scan(append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
-			(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked)...)
+			(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
+			&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)...)
 		return b, err
-	}, "SELECT "+userColumns+`, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked
-		FROM access_tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1`, tokenID)
+	}, "SELECT "+userColumns+`, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
+			t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
+			CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (`+reachedBy("t.actor_id")+`) END
+		FROM access_tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1`, tokenID, millis(now))
 	if err == nil && !found {
 		err = auth.ErrNotFound
 	}
@@ -193,11 +198,17 @@ func (s Tokens) BearerByToken(ctx context.Context, tokenID string) (auth.Bearer,
 // RevokeTokens implements auth.Store.
 func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
 	return s.inTurn(ctx, func(ctx context.Context) error {
-		if _, err := s.exec(ctx, "UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE", userID); err != nil {
-			return err
+		for _, statement := range []string{
+			"UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE",
+			"UPDATE access_tokens SET revoked = TRUE WHERE actor_id = $1 AND actor_id <> '' AND revoked = FALSE",
+			"DELETE FROM authorization_codes WHERE user_id = $1",
+			"DELETE FROM grants WHERE user_id = $1",
+		} {
+			if _, err := s.exec(ctx, statement, userID); err != nil {
+				return err
+			}
 		}
-		_, err := s.exec(ctx, "DELETE FROM authorization_codes WHERE user_id = $1", userID)
-		return err
+		return nil
 	})
 }
 
@@ -223,10 +234,16 @@ func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) 
 		{`DELETE FROM user_failures WHERE user_id IN
 			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
+		{`DELETE FROM oath_tokens WHERE serial_key IN
+			(SELECT serial_key FROM oath_tokens WHERE app AND user_id IS NULL LIMIT $1)`,
+			[]any{sweepPortion}},
 		// A spent code stays a while, so that a second use is seen as one.
 		{`DELETE FROM authorization_codes WHERE hash IN
 			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
+		{`DELETE FROM grants WHERE handle IN
+			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {
 			var err error
@@ -250,5 +267,11 @@ func (s Tokens) SigningKeys(ctx context.Context) ([]auth.SealedKey, error) {
 func (s Tokens) AddSigningKey(ctx context.Context, k auth.SealedKey) error {
 	_, err := s.exec(ctx, "INSERT INTO signing_keys (id, sealed, created_at) VALUES ($1, $2, $3)",
 		k.ID, k.Sealed, millis(k.CreatedAt))
+	return err
+}
+
+// DeleteSigningKey implements auth.KeyStore.
+func (s Tokens) DeleteSigningKey(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, "DELETE FROM signing_keys WHERE id = $1", id)
 	return err
 }

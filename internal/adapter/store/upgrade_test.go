@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
@@ -52,7 +53,7 @@ func TestUpgradeKeepsPasswords(t *testing.T) {
 					t.Errorf("%s: %+v, %v; want %+v", login, c, err, want)
 				}
 			}
-			if b, err := s.BearerByToken(t.Context(), "t"); err != nil || b.Token.Revoked {
+			if b, err := s.BearerByToken(t.Context(), "t", time.Now()); err != nil || b.Token.Revoked {
 				t.Errorf("a token from before: %+v, %v", b, err)
 			}
 			// The release before runs beside: it knows nothing of the new columns.

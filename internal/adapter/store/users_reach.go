@@ -17,10 +17,15 @@ func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Tim
 // reached is the condition that the operator $1 reaches the user u at the time $2:
 // u is in a group of an acting operator and, being an operator too, has no group
 // that the operator $1 has not.
-var reached = `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
-		WHERE g.user_id = $1 AND o.operator AND NOT ` + barred("o", "$2") + `)
+var reached = reachedBy("$1")
+
+// reachedBy is reached for the operator of an expression.
+func reachedBy(operator string) string {
+	return `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = ` + operator + ` AND o.operator AND NOT ` + barred("o", "$2") + `)
 	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
-		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = $1 AND mine.group_name = theirs.group_name)))`
+		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = ` + operator + ` AND mine.group_name = theirs.group_name)))`
+}
 
 // Reachable implements user.Store.
 func (s Users) Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error) {

@@ -20,6 +20,7 @@ type Principal struct {
 	TokenID  string   // jti of the access token
 	ClientID string   // OAuth client that obtained the token
 	Method   string   // how the user signed in, such as "password"
+	Actor    string   // login of the operator who acts as this user; "" for the user in person
 }
 
 // Phases of an operation in the journal.

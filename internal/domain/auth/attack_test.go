@@ -198,7 +198,7 @@ func TestCounterResetByAttacker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); err != nil {
+		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestSecondStepSkipped(t *testing.T) {
 			_, byPassword := b.grant(t.Context(), "demo", password)
 			_, byName := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
 			_, _, byCertificate := b.AuthorizeCertificate(t.Context(), der, authorization())
-			_, byCode := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, "")
+			_, byCode := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
 			_, atTheDoor := b.AuthenticateCertificate(t.Context(), der)
 			got := []string{code(t, byPassword), code(t, byName), code(t, byCertificate), code(t, byCode), faultOf(atTheDoor)}
 			if d := cmp.Diff([]string{auth.SecondStepNeeded, auth.SecondStepNeeded, auth.AccessDenied, auth.InvalidGrant, fault.Unauthorized}, got); d != "" {
@@ -326,7 +326,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"token": token, "password": password, "client id": portal.ID, "user id": b.demo.ID} {
-		if _, err := b.CodeGrant(t.Context(), portal, value, auth.RedirectOutOfBand, ""); code(t, err) != auth.InvalidGrant {
+		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: value, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 			t.Errorf("%s as a code: %v", name, err)
 		}
 	}
@@ -340,7 +340,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 			t.Errorf("%s as a password: %v", name, err)
 		}
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); err != nil {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
 		t.Errorf("the code as a code: %v", err)
 	}
 }

@@ -47,6 +47,9 @@ type Settings struct {
 	// through a public client: whoever knows a name is that user.
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
+	RefreshLife  time.Duration // of a sign-in with offline_access, however often its tokens are refreshed
+
+	Oath OathSettings
 }
 
 // DefaultSettings are the values of the interface and of our own choice where
@@ -61,6 +64,9 @@ func DefaultSettings() Settings {
 
 		PasswordDisplay: []string{DisplayScreen, DisplayFrame, DisplayPhone, DisplayEmail, DisplayPrint},
 		CodeLife:        time.Minute,
+		RefreshLife:     30 * 24 * time.Hour,
+
+		Oath: DefaultOathSettings(),
 	}
 }
 
@@ -80,10 +86,11 @@ func (s Settings) check() error {
 	must(s.Window >= time.Second, "window: want at least 1 s")
 	must(s.LockOut >= time.Second, "lock-out: want at least 1 s")
 	must(s.CodeLife >= time.Second && s.CodeLife <= 10*time.Minute, "code life: want 1 s to 10 min")
+	must(s.RefreshLife >= s.TokenLife, "refresh life: want at least the token life")
 	for _, way := range s.PasswordDisplay {
 		must(displays[strings.ToLower(way)], "password display: unknown way "+strconv.Quote(way)+", want Screen, Frame, Phone, Email, Print")
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, s.Oath.Check()...)...)
 }
 
 // LoginKey names a login in the count of wrong passwords: a hash of the folded
@@ -99,8 +106,8 @@ type LockOut struct {
 
 // Scheme is what the methods of a user come to.
 type Scheme struct {
-	IDOnly, Password, Certificate bool // first steps there are
-	SecondStep                    bool // another step follows the first
+	IDOnly, Password, Certificate, External bool // first steps there are
+	SecondStep                              bool // another step follows the first
 }
 
 // Credential is somebody who may sign in, and with what.
@@ -116,7 +123,13 @@ type Proof struct {
 	Method     string // the user has it, and no second step
 	Encoded    string // of the password method: the stored password
 	Thumbprint []byte // of the certificate method: a certificate of the user
-	Now        time.Time
+	// Granted: it rests on something that ends with what the user signed in with, in
+	// one transaction with that: a code or a grant.
+	Granted bool
+	// Delegated: an operator acts, whatever methods the user has. The reach of the
+	// operator is judged in the transaction.
+	Delegated bool
+	Now       time.Time
 }
 
 // Code is an authorization code as it is stored.
@@ -127,7 +140,12 @@ type Code struct {
 	RedirectURI string
 	Scope       string // granted
 	Method      string
-	Thumbprint  []byte
+	Thumbprint  []byte // of the certificate method
+	Granted     bool   // see Proof
+	LoginOnly   bool   // no resource was asked for
+	Nonce       string // for the ID token
+	Challenge   string // of RFC 7636, S256; "" for none
+	SignedInAt  time.Time
 	ExpiresAt   time.Time
 }
 
@@ -143,6 +161,9 @@ type TokenRecord struct {
 	UserID    string
 	ClientID  string
 	Method    string
+	Scope     string // granted
+	ActorID   string // the operator who obtained it for the user; "" for the user in person
+	GrantID   string // "" for none
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	Revoked   bool
@@ -153,6 +174,9 @@ type Bearer struct {
 	Token  TokenRecord
 	User   user.User
 	Groups []string // of an operator
+	Actor  string   // login of the operator who acts as the user; "" for the user in person
+	// Severed: there is an actor who may not act on the user any more.
+	Severed bool
 }
 
 // ErrNotFound is what a Store answers for a record that is not there.
@@ -186,8 +210,10 @@ type Store interface {
 	// AddToken records a token, and that the user signed in, if the user is not
 	// barred and the proof holds; false otherwise. One statement decides.
 	AddToken(ctx context.Context, t TokenRecord, p Proof) (bool, error)
-	BearerByToken(ctx context.Context, tokenID string) (Bearer, error) // or ErrNotFound
-	RevokeTokens(ctx context.Context, userID string) error             // and codes
+	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // or ErrNotFound
+	// RevokeTokens ends tokens, codes and grants of a user, and tokens that the user
+	// obtained for others.
+	RevokeTokens(ctx context.Context, userID string) error
 
 	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
@@ -203,10 +229,15 @@ type Store interface {
 	// SpendCode marks a code as exchanged for a token if it lives and is of this
 	// client and address. One statement decides; true is told once.
 	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
-	// EndReplayed revokes the token that a spent code of the client was exchanged for.
+	// EndReplayed revokes the token that a spent code of the client was exchanged for,
+	// with all that came of it.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error
 
-	// Sweep deletes tokens and codes that expired and counts that ended before now.
+	OathStore
+	GrantStore
+
+	// Sweep deletes tokens, codes and grants that expired and counts that ended before now, and
+	// tokens of apps whose user is no more.
 	Sweep(ctx context.Context, now time.Time, window time.Duration) error
 }
 
@@ -228,19 +259,25 @@ type Service struct {
 	contacts  Contacts
 	messages  Messages
 	printer   Printer
+	vault     Sealer
+	paint     Painter
 }
 
 // Deps are what a Service works with.
 type Deps struct {
 	Store     Store
 	Passwords *Passwords
-	Keys      []TokenKey // the first one signs, all are accepted
-	Reach     Reach
-	Contacts  Contacts
-	Messages  Messages
-	Printer   Printer // nil: no print forms
-	Now       func() time.Time
-	Rand      io.Reader
+	Keys      []TokenKey // the newest first
+	// LoadKeys reads Keys as they are now; nil: they never change.
+	LoadKeys func(ctx context.Context) ([]TokenKey, error)
+	Reach    Reach
+	Contacts Contacts
+	Messages Messages
+	Printer  Printer // nil: no print forms
+	Vault    Sealer  // of the secrets of one-time password tokens
+	Paint    Painter // of what apps are set up with
+	Now      func() time.Time
+	Rand     io.Reader
 }
 
 // New checks the settings and keys.
@@ -248,7 +285,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	t, err := newTokens(d.Keys)
+	t, err := newTokens(d.Keys, d.LoadKeys, d.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +296,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, messages: d.Messages, printer: d.Printer,
+		vault: d.Vault, paint: d.Paint,
 	}, nil
 }
 
@@ -291,47 +329,64 @@ func (s *Service) SetPassword(ctx context.Context, userID, password string) erro
 type Token struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
-	RefreshToken string // empty: this release issues none
+	RefreshToken string // "" unless the scope offline_access was granted
+	IDToken      string // "" unless the scope openid was granted to a code
 	Scope        string // what was granted, which RFC 6749, 5.1 wants told when it is less than asked
 	UserID       string // for the journal
 }
-
-// scopes that a client may ask for, and whether they are granted. The scope
-// offline_access asks for a refresh token; asking is no error (RFC 6749, 3.3),
-// but this release grants none.
-var scopes = map[string]bool{"dss": true, "offline_access": false}
 
 // Authenticate turns a bearer token into the one who acts. The signature, the
 // claims and the record are judged, and the user as they are at this moment.
 // Every refusal is the fault invalid_token with the same text.
 func (s *Service) Authenticate(ctx context.Context, bearer string) (audit.Principal, error) {
-	refused := fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
-	now := s.now()
-	c, err := s.tokens.read(bearer, s.settings.Issuer, s.settings.Resource, now)
+	b, c, err := s.bearer(ctx, bearer, s.settings.Resource)
 	if err != nil {
-		return audit.Principal{}, refused.With(err)
-	}
-	b, err := s.store.BearerByToken(ctx, c.ID)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return audit.Principal{}, refused.With(err)
-	case err != nil:
 		return audit.Principal{}, err
-	case b.Token.UserID != c.UserID:
-		return audit.Principal{}, refused.With(errors.New("auth: token: its record is of another user"))
-	case b.Token.Revoked:
-		return audit.Principal{}, refused.With(errors.New("auth: token: revoked"))
-	case !now.Before(b.Token.ExpiresAt):
-		return audit.Principal{}, refused.With(errors.New("auth: token: its record has expired"))
-	case b.User.Barred(now):
-		return audit.Principal{}, refused.With(errors.New("auth: token: its user is locked"))
 	}
 	return principal(b, c.Login), nil
 }
 
+// bearer finds the record of an access token for one of the audiences. Refusals are
+// those of Authenticate.
+func (s *Service) bearer(ctx context.Context, bearer string, audiences ...string) (Bearer, claims, error) {
+	refused := fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
+	now := s.now()
+	c, err := s.tokens.read(ctx, bearer, s.settings.Issuer, audiences, now)
+	if err != nil {
+		return Bearer{}, c, refused.With(err)
+	}
+	b, err := s.store.BearerByToken(ctx, c.ID, now)
+	var why error
+	switch {
+	case errors.Is(err, ErrNotFound):
+		why = err
+	case err != nil:
+		return Bearer{}, c, err
+	case b.Token.UserID != c.UserID:
+		why = errors.New("auth: token: its record is of another user")
+	case b.Token.Revoked:
+		why = errors.New("auth: token: revoked")
+	case !now.Before(b.Token.ExpiresAt):
+		why = errors.New("auth: token: its record has expired")
+	case b.User.Barred(now):
+		why = errors.New("auth: token: its user is locked")
+	case b.Severed:
+		why = errors.New("auth: token: the operator who obtained it may not act on its user any more")
+	}
+	if why != nil {
+		return Bearer{}, c, refused.With(why)
+	}
+	return b, c, nil
+}
+
 // principal is the one whom a record stands for; name is for users without a login.
+// Whoever acts as another has what that user has, but never their rights as an operator.
 func principal(b Bearer, name string) audit.Principal {
+	if b.Token.ActorID != "" {
+		b.User.Operator, b.Groups = false, nil
+	}
 	return audit.Principal{
+		Actor:  b.Actor,
 		UserID: b.User.ID, Login: cmp.Or(b.User.Login, name), Group: b.User.Group,
 		Operator: b.User.Operator, Groups: b.Groups,
 		TokenID: b.Token.ID, ClientID: b.Token.ClientID, Method: b.Token.Method,
@@ -344,9 +399,13 @@ func (s *Service) EndAll(ctx context.Context, userID string) error {
 }
 
 // Forgive forgets the wrong passwords counted against a user, which lifts the
-// automatic lock. It joins the transaction of ctx.
+// automatic lock, and the wrong codes of the user's token. It joins the transaction of
+// ctx.
 func (s *Service) Forgive(ctx context.Context, userID string) error {
-	return s.store.EndUserAttempt(ctx, userID)
+	if err := s.store.EndUserAttempt(ctx, userID); err != nil {
+		return err
+	}
+	return s.store.ForgiveOathTokenOf(ctx, userID)
 }
 
 // Sweep deletes what has expired; the server calls it now and then. Nothing

@@ -5,12 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -121,132 +116,7 @@ func (s *Service) certified(ctx context.Context, der []byte) (b Bearer, why, err
 	return b, nil, nil
 }
 
-// Authorization is a request for a code (RFC 6749, 4.1.1).
-type Authorization struct {
-	Client      Client // as found by Clients.Find: it proves itself when it exchanges the code
-	RedirectURI string // one of the client's
-	Scope       string
-	Resource    string
-}
-
-// Check refuses a request that no certificate could make good. A refusal of the
-// client or its address must not be sent to that address (RFC 6749, 4.1.2.1):
-// it is a *GrantError with unauthorized_client or invalid_request. AuthorizeCertificate
-// checks the same and more.
-func (a Authorization) Check() error {
-	if len(a.Client.RedirectURIs) == 0 {
-		return &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
-	}
-	if !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) {
-		return &GrantError{InvalidRequest, "redirect_uri: not one of the client's"}
-	}
-	return nil
-}
-
-// AuthorizeCertificate issues a code to whoever presents a client certificate, under
-// the conditions of AuthenticateCertificate. The code has 64 characters 0-9 and a-f,
-// is good for Settings.CodeLife and once. Refusals are *GrantError: those of
-// Authorization.Check; invalid_request for the resource, invalid_scope,
-// access_denied for the certificate.
-func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
-	if err := a.Check(); err != nil {
-		return "", who, err
-	}
-	if err := s.checkResource(a.Resource); err != nil {
-		return "", who, err
-	}
-	scope, err := grantScope(a.Scope)
-	if err != nil {
-		return "", who, err
-	}
-	b, why, err := s.certified(ctx, der)
-	if err != nil {
-		return "", who, err
-	}
-	if why != nil {
-		return "", who, &GrantError{AccessDenied, "nobody signs in with this certificate"}
-	}
-	var random [32]byte
-	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", who, fmt.Errorf("auth: making a code: %w", err)
-	}
-	code = hex.EncodeToString(random[:])
-	thumbprint := sha256.Sum256(der)
-	err = s.store.AddCode(ctx, Code{
-		Hash: sha256.Sum256([]byte(code)), UserID: b.User.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
-		Scope: scope, Method: methodCertificate, Thumbprint: thumbprint[:], ExpiresAt: s.now().Add(s.settings.CodeLife),
-	})
-	if err != nil {
-		return "", who, err
-	}
-	b.Token.Method, b.Token.ClientID = methodCertificate, a.Client.ID
-	return code, principal(b, ""), nil
-}
-
-// CodeGrant exchanges a code for a token (RFC 6749, 4.1.3). One conditional statement
-// spends the code; a code that comes a second time ends the token it was exchanged
-// for (RFC 6749, 4.1.2). The resource was settled when the code was made; a client
-// that names one again has to name one of ours. Refusals are *GrantError:
-// unauthorized_client and invalid_request; invalid_grant for a code that is unknown,
-// expired, spent, of another client or another redirect address, or of a user who may
-// not sign in any more.
-func (s *Service) CodeGrant(ctx context.Context, client Client, code, redirectURI, resource string) (Token, error) {
-	if len(client.RedirectURIs) == 0 {
-		return Token{}, &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
-	}
-	if resource != "" {
-		if err := s.checkResource(resource); err != nil {
-			return Token{}, err
-		}
-	}
-	if code == "" {
-		return Token{}, &GrantError{InvalidRequest, "code: missing"}
-	}
-	hash := sha256.Sum256([]byte(code))
-	refused := &GrantError{InvalidGrant, "the code is unknown, expired or used, or was made for another client or address"}
-	var issued Token
-	var refusal error
-	err := s.store.Atomic(ctx, func(ctx context.Context) error {
-		issued, refusal = Token{}, nil
-		id, err := uuid.NewRandomFromReader(s.rand)
-		if err != nil {
-			return fmt.Errorf("auth: making an identifier: %w", err)
-		}
-		now := s.now()
-		c, spent, err := s.store.SpendCode(ctx, hash, client.ID, redirectURI, id.String(), now)
-		if err != nil {
-			return err
-		}
-		if !spent {
-			refusal = refused
-			return s.store.EndReplayed(ctx, hash, client.ID)
-		}
-		name, _, err := s.store.SignInName(ctx, c.UserID)
-		if err != nil {
-			return err
-		}
-		token, record, err := s.sign(id, c.UserID, name, client, c.Method, c.Scope)
-		if err != nil {
-			return err
-		}
-		ok, err := s.store.AddToken(ctx, record, Proof{Method: c.Method, Thumbprint: c.Thumbprint, Now: now})
-		if err != nil {
-			return err
-		}
-		if !ok {
-			refusal = refused // the code stays spent
-			return nil
-		}
-		issued = token
-		return nil
-	})
-	if err == nil {
-		err = refusal
-	}
-	return issued, err
-}
-
-// RevokeGrants ends every token and code of a user. The fault is user_not_found.
+// RevokeGrants ends every token, code and grant of a user, refresh tokens among them. The fault is user_not_found.
 func (s *Service) RevokeGrants(ctx context.Context, who audit.Principal, userID string) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.reach.Reach(ctx, who, userID); err != nil {

@@ -120,7 +120,7 @@ func TestCertificateSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := b.CodeGrant(t.Context(), portal, issued, auth.RedirectOutOfBand, "")
+	token, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: issued, RedirectURI: auth.RedirectOutOfBand})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,12 +188,12 @@ func TestCodeFlow(t *testing.T) {
 		"endless code":         {portal, strings.Repeat("0", 1<<20), auth.RedirectOutOfBand, "", auth.InvalidGrant},
 		"hostile code":         {portal, "\x00\xff' OR 1=1", auth.RedirectOutOfBand, "", auth.InvalidGrant},
 	} {
-		if token, err := b.CodeGrant(t.Context(), c.client, c.code, c.to, c.resource); code(t, err) != c.want || token != (auth.Token{}) {
+		if token, err := b.CodeGrant(t.Context(), c.client, auth.CodeRequest{Code: c.code, RedirectURI: c.to, Resource: c.resource}); code(t, err) != c.want || token != (auth.Token{}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	made := make()
-	token, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, strings.ToUpper(resource))
+	token, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand, Resource: strings.ToUpper(resource)})
 	if err != nil || token.Scope != "dss" || token.UserID != op.UserID {
 		t.Fatalf("%+v, %v", token, err)
 	}
@@ -202,7 +202,7 @@ func TestCodeFlow(t *testing.T) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	// A second use is refused, and ends what the first one brought.
-	if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 		t.Errorf("twice: %v", err)
 	}
 	if _, err := b.Authenticate(t.Context(), token.AccessToken); !fault.Is(err, fault.Unauthorized) {
@@ -211,11 +211,11 @@ func TestCodeFlow(t *testing.T) {
 	// To the millisecond.
 	made, other := make(), make()
 	b.clock.add(time.Minute - time.Millisecond)
-	if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); err != nil {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
 		t.Errorf("in its last moment: %v", err)
 	}
 	b.clock.add(time.Millisecond)
-	if _, err := b.CodeGrant(t.Context(), portal, other, auth.RedirectOutOfBand, ""); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: other, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 		t.Errorf("at its end: %v", err)
 	}
 	// A lock, or the end of all grants, between the two steps.
@@ -223,14 +223,14 @@ func TestCodeFlow(t *testing.T) {
 	if err := b.RevokeGrants(t.Context(), op, op.UserID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 		t.Errorf("after grants were revoked: %v", err)
 	}
 	made = make()
 	if err := (store.Users{DB: b.db}).SetLock(t.Context(), op.UserID, false, b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, ""); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 		t.Errorf("of a user whose lock came due: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestRaceForOneCode(t *testing.T) {
 				won := 0
 				for range 16 {
 					done.Go(func() {
-						_, err := b.CodeGrant(t.Context(), portal, made, auth.RedirectOutOfBand, "")
+						_, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
 						mu.Lock()
 						defer mu.Unlock()
 						if err == nil {

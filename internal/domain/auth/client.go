@@ -34,6 +34,9 @@ type Client struct {
 	Secret        []byte // SHA-256 of the secret, see HashSecret; nil for a public client
 	Public        bool   // proves itself by nothing but its identifier
 	PasswordGrant bool   // may exchange a password for a token
+	Exchange      bool   // may exchange an operator's token for one of a user (RFC 8693)
+	Implicit      bool   // may have tokens sent to its redirect addresses
+	NoChallenge   bool   // a public client that brings no challenge (RFC 7636) to codes
 
 	// RedirectURIs are where authorization codes may be sent, compared octet for
 	// octet; none means that the client may not use codes.

@@ -44,7 +44,7 @@ var methods = []Method{
 	{Name: "saml", Route: "external", Operation: "Saml", Primary: true},
 	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", Kind: &contact.Phone},
 	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", Kind: &contact.Email},
-	{Name: "oath", Route: "oath", Operation: "OAth"},
+	{Name: methodOATH, Route: "oath", Operation: "OAth"}, // by the token that the user is assigned
 	{Name: "mydss", Route: "mydss", Operation: "MyDss"},
 }
 
@@ -90,7 +90,7 @@ type AuthenticationInfo struct {
 
 // SetMethod gives a user a method, named by its route; setting it again changes the
 // level. A nil level is 1 for a primary method and 2 for another. What the method
-// works with (a contact, a certificate) may come later: until then it opens nothing.
+// works with (a contact, a certificate, a token) may come later: until then it opens nothing.
 // Faults: user_not_found, invalid_parameters for an unknown method and for a level
 // beyond 0 to 3 or, of a primary method, other than 1.
 func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, name string, level *int) error {
@@ -246,7 +246,7 @@ type RawData struct {
 // RawMethod is one method of RawData. Parameters hold no secrets.
 type RawMethod struct {
 	MethodURI  string
-	Confirmed  bool // ready to be used: a password set, a certificate bound, a contact confirmed
+	Confirmed  bool // ready to be used: a password set, a certificate bound, a contact confirmed, a token assigned
 	Parameters []Parameter
 }
 
@@ -300,6 +300,11 @@ func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw R
 		raw.Confirmed = len(list) > 0
 		for _, c := range list {
 			raw.Parameters = append(raw.Parameters, Parameter{"Thumbprint", hex.EncodeToString(c.Thumbprint[:])}, Parameter{"Subject", c.Subject})
+		}
+	case m.Name == methodOATH:
+		var t StoredToken
+		if t, raw.Confirmed, err = s.store.OathTokenOf(ctx, userID); err == nil && raw.Confirmed {
+			raw.Parameters = append(raw.Parameters, Parameter{"Serial", t.Serial}, Parameter{"Type", string(t.Type)})
 		}
 	case m.Kind != nil:
 		var c contact.Contact

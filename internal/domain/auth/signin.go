@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/go-jose/go-jose/v4/jwt"
-	"github.com/google/uuid"
 
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/user"
@@ -60,28 +56,19 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 	if err != nil {
 		return Token{}, err
 	}
-	refused := &GrantError{InvalidGrant, "the user name or password is not correct"}
+	refused := wrongPassword()
 	if !ok {
 		return Token{}, refused
 	}
 	if c.Scheme.SecondStep {
-		return Token{}, &GrantError{SecondStepNeeded, "the user signs in with a second step, which this grant does not have"}
+		return Token{}, secondStepNeeded()
 	}
 	name := c.User.Login
 	if user.FoldLogin(login) != user.FoldLogin(name) {
 		name = login // a phone or an e-mail: clients compare with what they sent
 	}
-	id, err := uuid.NewRandomFromReader(s.rand)
-	if err != nil {
-		return Token{}, fmt.Errorf("auth: making an identifier: %w", err)
-	}
-	issued, record, err := s.sign(id, c.User.ID, name, client, proof.Method, granted)
-	if err != nil {
-		return Token{}, err
-	}
 	// The user may have been locked or given another password while we derived.
-	proof.Now = s.now()
-	ok, err = s.store.AddToken(ctx, record, proof)
+	issued, ok, err := s.issue(ctx, order{userID: c.User.ID, name: name, client: client, scope: granted, proof: proof})
 	if err != nil {
 		return Token{}, err
 	}
@@ -100,42 +87,6 @@ func (s *Service) checkResource(resource string) error {
 		return &GrantError{InvalidRequest, "resource: unknown"}
 	}
 	return nil
-}
-
-// sign makes a token and the record it counts by.
-func (s *Service) sign(id uuid.UUID, userID, name string, client Client, method, scope string) (Token, TokenRecord, error) {
-	now := s.now()
-	// Whole seconds, as the token can say; the record expires with the token.
-	expires := time.Unix(now.Unix(), 0).Add(s.settings.TokenLife)
-	access, err := s.tokens.sign(claims{
-		Issuer:      s.settings.Issuer,
-		Audience:    jwt.Audience{s.settings.Resource},
-		IssuedAt:    jwt.NewNumericDate(now),
-		Expiry:      jwt.NewNumericDate(expires),
-		ID:          id.String(),
-		Login:       name,
-		UserID:      userID,
-		LocalIssuer: s.settings.LocalIssuer,
-	})
-	if err != nil {
-		return Token{}, TokenRecord{}, err
-	}
-	return Token{AccessToken: access, ExpiresIn: s.settings.TokenLife, Scope: scope, UserID: userID},
-		TokenRecord{ID: id.String(), UserID: userID, ClientID: client.ID, Method: method, CreatedAt: now, ExpiresAt: expires}, nil
-}
-
-func grantScope(asked string) (string, error) {
-	var granted []string
-	for _, name := range strings.Fields(asked) {
-		grant, known := scopes[name]
-		if !known {
-			return "", &GrantError{InvalidScope, "scope: unknown, want dss and offline_access at most"}
-		}
-		if grant {
-			granted = append(granted, name)
-		}
-	}
-	return strings.Join(granted, " "), nil
 }
 
 // credential finds who a typed name belongs to.

@@ -67,8 +67,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// check reports every fault at once.
-func (s Settings) check() error {
+// Check reports every fault of the settings at once.
+func (s Settings) Check() error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
@@ -217,7 +217,7 @@ type Service struct {
 
 // New checks the settings.
 func New(s Settings, d Deps) (*Service, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	s.Systems = slices.Clone(s.Systems)

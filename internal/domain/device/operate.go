@@ -3,12 +3,14 @@ package device
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
 )
 
 // Assign gives a device that registered without a K-init to a user. It has still to
@@ -168,7 +170,7 @@ func (s *Service) delete(ctx context.Context, who audit.Principal, userID string
 			return err
 		}
 	}
-	if err := s.deps.Methods.DevicesGone(ctx, userID); err != nil {
+	if err := s.lost(ctx, userID); err != nil {
 		return err
 	}
 	return s.changed(ctx, who, userID)
@@ -177,7 +179,11 @@ func (s *Service) delete(ctx context.Context, who audit.Principal, userID string
 // lost tells the method when no device of the user may speak for them any more.
 func (s *Service) lost(ctx context.Context, userID string) error {
 	has, err := s.HasActive(ctx, userID)
-	if err != nil || has {
+	switch {
+	case errors.Is(err, vault.ErrSealed) || errors.Is(err, errMoved):
+		// One that was damaged speaks for nobody, and hides no other: to be on the safe
+		// side none does.
+	case err != nil || has:
 		return err
 	}
 	return s.deps.Methods.DevicesGone(ctx, userID)

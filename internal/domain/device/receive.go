@@ -16,7 +16,6 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/notify"
 )
 
 // Answer is what a device is told in return for a message.
@@ -109,6 +108,9 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			}
 			if !found || !hmac.Equal(known.Key, d.Key) {
 				return none
+			}
+			if !known.live(s.now()) {
+				return notListened()
 			}
 			if _, counted, err := s.deps.Store.CountMessage(ctx, k.Kid, m.Number); err != nil || !counted {
 				return orReplayed(err)
@@ -205,7 +207,7 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 			return wrong
 		}
 		d.Verified = true
-		return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: d.UserID, Actor: d.UserID})
+		return fault.Rollback(s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID))
 	})
 }
 
@@ -240,7 +242,17 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 // a message that was received before; access_denied for a device that is blocked or
 // expired, or whose user is locked.
 func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
-	return s.receive(ctx, signed, message.Poll, &struct{}{}, func(context.Context, *Device) error { return nil })
+	m, key, err := s.hear(ctx, signed, message.Poll, &struct{}{})
+	if err != nil {
+		return Answer{}, err
+	}
+	// There are many of these and nothing to change together with the number, which
+	// the store writes with those of others where it is on its own.
+	d, _, err := s.count(ctx, m, key)
+	if err != nil {
+		return Answer{}, err
+	}
+	return s.answer(ctx, d)
 }
 
 // Leave has the device forgotten. The faults are those of Poll.
@@ -250,9 +262,9 @@ func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, err
 			return err
 		}
 		if err := s.lost(ctx, d.UserID); err != nil {
-			return err
+			return fault.Rollback(err)
 		}
-		return s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID)
+		return fault.Rollback(s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID))
 	})
 }
 
@@ -260,44 +272,15 @@ func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, err
 // stored. The message number is spent whatever fn says; what fn wrote is kept unless
 // it fails.
 func (s *Service) receive(ctx context.Context, signed message.Signed, kind string, payload any, fn func(ctx context.Context, d *Device) error) (a Answer, err error) {
-	m, err := s.parse(signed, kind)
+	m, key, err := s.hear(ctx, signed, kind, payload)
 	if err != nil {
 		return Answer{}, err
-	}
-	if m.Kid == "" {
-		return Answer{}, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
-	}
-	// Verified before the transaction, which holds up others; the key is compared
-	// again inside.
-	known, found, err := s.device(ctx, m.Kid)
-	if err != nil {
-		return Answer{}, err
-	}
-	if !found || !m.Verify(known.Key) {
-		return Answer{}, unknownDevice()
-	}
-	if err := json.Unmarshal(m.Payload, payload); err != nil {
-		return Answer{}, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
 	}
 	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
 		a = Answer{}
-		r, counted, err := s.deps.Store.CountMessage(ctx, m.Kid, m.Number)
-		if err != nil || !counted {
-			return orReplayed(err)
-		}
-		d, err := s.read(r)
+		d, r, err := s.count(ctx, m, key)
 		if err != nil {
 			return err
-		}
-		switch {
-		case !hmac.Equal(d.Key, known.Key):
-			return unknownDevice()
-		case !d.live(s.now()):
-			return fault.New(fault.AccessDenied, "the device is blocked or its key has expired: ask the operator")
-		case d.UserID != "":
-			if err := s.mayAct(ctx, d.UserID); err != nil {
-				return err
-			}
 		}
 		before := d
 		if before.Push != nil {
@@ -316,6 +299,50 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 		return err
 	})
 	return a, err
+}
+
+// hear reads a message of a known device and verifies it. That is done before the
+// transaction, which holds up others; key is the one that verified it.
+func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, payload any) (m *message.Message, key []byte, err error) {
+	if m, err = s.parse(signed, kind); err != nil {
+		return nil, nil, err
+	}
+	if m.Kid == "" {
+		return nil, nil, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
+	}
+	d, found, err := s.device(ctx, m.Kid)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !found || !m.Verify(d.Key) {
+		return nil, nil, unknownDevice()
+	}
+	if err := json.Unmarshal(m.Payload, payload); err != nil {
+		return nil, nil, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
+	}
+	return m, d.Key, nil
+}
+
+// count spends the number of a message and reads the device as it is then: whether
+// it is listened to is decided by this row.
+func (s *Service) count(ctx context.Context, m *message.Message, key []byte) (Device, Record, error) {
+	r, counted, err := s.deps.Store.CountMessage(ctx, m.Kid, m.Number)
+	if err != nil || !counted {
+		return Device{}, Record{}, orReplayed(err)
+	}
+	d, err := s.read(r)
+	if err != nil {
+		return Device{}, Record{}, err
+	}
+	switch {
+	case !hmac.Equal(d.Key, key):
+		return Device{}, Record{}, unknownDevice()
+	case !d.live(s.now()):
+		return Device{}, Record{}, notListened()
+	case d.UserID != "":
+		err = s.mayAct(ctx, d.UserID)
+	}
+	return d, r, err
 }
 
 // same reports whether messages have changed nothing of a device.
@@ -378,6 +405,10 @@ func orReplayed(err error) error {
 		err = fault.New(fault.InvalidObjectState, "num: a message with this number or a later one was received before: numbers grow")
 	}
 	return err
+}
+
+func notListened() error {
+	return fault.New(fault.AccessDenied, "the device is blocked or its key has expired: ask the operator")
 }
 
 func unknownDevice() error {

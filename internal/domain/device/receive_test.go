@@ -135,6 +135,10 @@ func TestPhotographed(t *testing.T) {
 	if err != nil || again.Device.Kid != a.Device.Kid {
 		t.Errorf("said again it is %+v, %v", again, err)
 	}
+	_, err = b.SetBlocked(t.Context(), b.operator, b.petrov, owner.kid, true)
+	must(t, err)
+	_, err = owner.register(k, code)
+	want(t, "said again by a blocked device", err, fault.AccessDenied)
 	info, err := b.Info(t.Context(), b.operator, b.petrov)
 	must(t, err)
 	if len(info.Devices) != 1 {
@@ -686,4 +690,61 @@ func FuzzPoll(f *testing.F) {
 			t.Error("a device was registered by it")
 		}
 	})
+}
+
+// TestLastDevice: the method is told when the last device that speaks for a user is
+// gone, not before.
+func TestLastDevice(t *testing.T) {
+	b := newBench(t)
+	first, second := b.active(suite.ECDSAP256), b.active(suite.ECDSAP256)
+	third := b.registered(suite.ECDSAP256)
+	must(t, b.Delete(t.Context(), b.operator, b.petrov, first.kid))
+	if len(b.lost) != 0 {
+		t.Error("told although another device is active")
+	}
+	_, err := b.SetBlocked(t.Context(), b.operator, b.petrov, second.kid, true)
+	must(t, err)
+	if len(b.lost) != 1 {
+		t.Errorf("told %d times after the last active one was blocked", len(b.lost))
+	}
+	if s := b.state(third.kid); s != device.NotVerified {
+		t.Errorf("the third is %s", s)
+	}
+}
+
+// BenchmarkPoll is what a device costs every few seconds, and what devices that poll
+// at once cost together.
+func BenchmarkPoll(b *testing.B) {
+	for _, s := range suites {
+		for _, devices := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/devices=%d", s.Name, devices), func(b *testing.B) {
+				bench := newBench(b, func(s *device.Settings) { s.Anonymous = devices })
+				gadgets := make([]*gadget, devices)
+				for i := range gadgets {
+					gadgets[i] = bench.gadget(s)
+					a, err := bench.Register(b.Context(), gadgets[i].say(message.Register, message.Registration{}))
+					must(b, err)
+					gadgets[i].kid = a.Device.Kid
+				}
+				messages := make([][]message.Signed, devices)
+				for n := range b.N {
+					g := n % devices
+					messages[g] = append(messages[g], gadgets[g].say(message.Poll, struct{}{}))
+				}
+				b.ResetTimer()
+				var group sync.WaitGroup
+				for _, list := range messages {
+					group.Go(func() {
+						for _, m := range list {
+							if _, err := bench.Poll(b.Context(), m); err != nil {
+								b.Error(err)
+							}
+						}
+					})
+				}
+				group.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "polls/s")
+			})
+		}
+	}
 }

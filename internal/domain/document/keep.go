@@ -35,6 +35,15 @@ const atOnce = 8
 // and returns what is known of each. Faults: content_required, document_info_invalid,
 // invalid_object_state when a quota is used up, temporarily_unavailable.
 func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New) ([]Info, error) {
+	var parents []string
+	for _, d := range documents {
+		if d.Description.Parent != "" {
+			parents = append(parents, d.Description.Parent)
+		}
+	}
+	if err := s.own(ctx, who, parents, "ParentDocumentId"); err != nil {
+		return nil, err
+	}
 	records, err := s.settle(ctx, who, documents)
 	if err != nil {
 		return nil, err
@@ -61,8 +70,9 @@ func (s *Service) record(ctx context.Context, records []Record) error {
 
 // Save writes down a document made by the service itself, durably, and returns its
 // identifier and a function that makes it one that can be found, to be called inside
-// the transaction that records what it was made for. What the function is not called
-// for is swept.
+// the transaction that records what it was made for, within leaseTime. What the
+// function is not called for is swept. The parent is one that was opened; it may have
+// been deleted since.
 func (s *Service) Save(ctx context.Context, who audit.Principal, d Description, src io.WriterTo) (id string, record func(ctx context.Context) error, err error) {
 	in, err := s.NewIntake(ctx, who)
 	if err != nil {
@@ -95,7 +105,6 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 		return nil, fault.Newf(fault.InvalidParameters, "%d documents at a time: send at most %d", len(documents), Many)
 	}
 	var small []*Intake
-	var parents []string
 	for i := range documents {
 		in := documents[i].Content
 		switch {
@@ -106,16 +115,9 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 		case in.to == nil:
 			small = append(small, in)
 		}
-		d := &documents[i].Description
-		if err := check(d); err != nil {
+		if err := check(&documents[i].Description); err != nil {
 			return nil, err
 		}
-		if d.Parent != "" {
-			parents = append(parents, d.Parent)
-		}
-	}
-	if err := s.own(ctx, who, parents, "ParentDocumentId"); err != nil {
-		return nil, err
 	}
 	if err := s.write(ctx, small); err != nil {
 		return nil, err

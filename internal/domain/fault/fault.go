@@ -69,6 +69,8 @@ const (
 	ParamIsNull           = "param_is_null"
 	ValueIsNull           = "value_is_null"
 	DocumentInfoInvalid   = "document_info_invalid"
+	InvalidOperation      = "invalid_operation"      // of v2: there is none to carry out
+	KeyReused             = "idempotency_key_reused" // 422, our own: an Idempotency-Key that came with another request before
 	WrongTime             = "wrong_time" // our own: the clock of a device is too far from ours
 )
 

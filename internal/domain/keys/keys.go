@@ -192,6 +192,9 @@ type Options struct {
 	// PINMode says whether new keys have a PIN; "" means PINAllow.
 	PINMode PINMode
 
+	// Exportable says whether an administrator may take keys out.
+	Exportable bool
+
 	Policy       Permitter    // judges the acts of users
 	Confirmation Confirmation // nil: nothing waits for a confirmation
 	Events       Events       // nil: nobody is told
@@ -345,11 +348,31 @@ func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	if !found {
 		return fault.Newf(fault.NotFound, "there is no certificate %d", id)
 	}
+	if r.Outside {
+		return fault.Newf(fault.WrongOperation, "certificate %d was issued by another authority: have it revoked there", id)
+	}
 	err = s.Authority.Revoke(ctx, r.Serial, reason, s.Now())
 	if errors.Is(err, authority.ErrAlreadyRevoked) {
 		return fault.Newf(fault.InvalidObjectState, "certificate %d is revoked already", id).With(err)
 	}
 	return err
+}
+
+// Unhold lifts the hold of a certificate by number, whoever's it is, and renews the
+// revocation list. Faults: object_not_found, invalid_certificate_status.
+func (s *Service) Unhold(ctx context.Context, id int64) error {
+	r, found, err := s.Store.Certificate(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Newf(fault.NotFound, "there is no certificate %d", id)
+	}
+	c, err := s.certificate(r)
+	if err != nil {
+		return err
+	}
+	return s.setStatus(ctx, c, StatusOrder{Status: Active})
 }
 
 // certificate makes the domain's view of a record.

@@ -30,7 +30,7 @@ type Permitter interface {
 
 // Confirmation tells which acts of a user wait for a confirmation.
 type Confirmation interface {
-	Needed(ctx context.Context, userID string, a policy.Action) (bool, error)
+	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
 }
 
 // Events tell people what happened; [notify.Service] satisfies it.
@@ -49,7 +49,7 @@ func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error 
 	needed := a.ForceConfirmation
 	if !needed && s.Confirmation != nil {
 		var err error
-		if needed, err = s.Confirmation.Needed(ctx, a.Who.UserID, action); err != nil {
+		if needed, err = s.Confirmation.NeedsConfirmation(ctx, a.Who.UserID, action); err != nil {
 			return err
 		}
 	}

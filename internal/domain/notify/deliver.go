@@ -184,7 +184,7 @@ func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.settings.SendTime)
 	defer cancel()
-	return notifier.Send(ctx, Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Created: r.CreatedAt})
+	return notifier.Send(ctx, Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt})
 }
 
 // pause is how long to wait after attempt n: twice as long each time, less up to

@@ -21,11 +21,12 @@ import (
 // the wire.
 type Channel string
 
-// The channels. Push has no notifier yet.
+// The channels that users choose from, and the one that systems listen on.
 const (
-	Email Channel = "Email"
-	SMS   Channel = "SMS"
-	Push  Channel = "Push"
+	Email   Channel = "Email"
+	SMS     Channel = "SMS"
+	Push    Channel = "Push"
+	Webhook Channel = "Webhook"
 )
 
 // Message is what a Notifier delivers. Subject and Text hold no control
@@ -33,11 +34,21 @@ const (
 type Message struct {
 	ID      string // GUID; the same at every attempt, so that a receiver can tell a repetition
 	Channel Channel
-	To      string    // address, or phone number as digits with the country code and without a plus
+	To      string    // address, phone number as digits with the country code and without a plus, or identifier of a Subscription
 	Subject string    // one line; empty for SMS
 	Text    string    // plain text, lines end in a line feed
 	Picture []byte    // GIF that belongs to the text; nil in most messages, and but for e-mail
+	Notice  *Notice   // of the channel Webhook, which has neither subject nor text; nil in other messages
 	Created time.Time // when it was ordered
+}
+
+// Notice is an event as systems that listen are told of it.
+type Notice struct {
+	Type     EventType
+	Category string
+	UserID   string // "" where there is no user (yet)
+	Actor    string // user id of who caused it; "": the service itself
+	Detail   string
 }
 
 // Notifier delivers messages of one channel. It is safe for concurrent use.
@@ -86,7 +97,7 @@ type Direct struct {
 // Event is something that happened to a user.
 type Event struct {
 	Type   EventType
-	UserID string
+	UserID string // empty where there is no user (yet): then systems that listen are told alone
 	Actor  string // user id of who caused it; empty: the service itself
 	Detail string // one short sentence without secrets; may be empty
 }
@@ -97,21 +108,37 @@ type Preferences interface {
 	Channels(ctx context.Context, userID string, event EventType) ([]Channel, error)
 }
 
-// Defaults are the Preferences of an installation whose users have none of their own.
-type Defaults map[EventType][]Channel
+// Policies are the notification policies of users; [policy.Service] satisfies it.
+type Policies interface {
+	NotifiersOf(ctx context.Context, userID, event string) ([]string, error)
+}
+
+// ByPolicy are Preferences by the notification policies of users.
+type ByPolicy struct{ Policies }
 
 // Channels implements Preferences.
-func (d Defaults) Channels(_ context.Context, _ string, event EventType) ([]Channel, error) {
-	return d[event], nil
+func (p ByPolicy) Channels(ctx context.Context, userID string, event EventType) ([]Channel, error) {
+	names, err := p.NotifiersOf(ctx, userID, string(event))
+	channels := make([]Channel, len(names))
+	for i, n := range names {
+		channels[i] = Channel(n)
+	}
+	return channels, err
 }
 
 // StandardDefaults tell a user by every channel when the password was changed by
 // somebody, and nothing else.
-func StandardDefaults() Defaults {
-	return Defaults{
-		UserPasswordChanged: {Email, SMS},
-		UserPasswordReset:   {Email, SMS},
+func StandardDefaults() map[string][]string {
+	return map[string][]string{
+		string(UserPasswordChanged): {string(Email), string(SMS)},
+		string(UserPasswordReset):   {string(Email), string(SMS)},
 	}
+}
+
+// Listeners are systems that want to hear of events. [Subscriptions] satisfies it.
+type Listeners interface {
+	// Listening names the recipients of the channel Webhook for a type of event.
+	Listening(ctx context.Context, event EventType) ([]string, error)
 }
 
 // Recipients know where the notifications of a user go. The room contact

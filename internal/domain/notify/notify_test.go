@@ -74,6 +74,13 @@ type office struct {
 	deps     notify.Deps
 }
 
+// standard is the policy of users who have none of their own.
+type standard struct{}
+
+func (standard) NotifiersOf(_ context.Context, _, event string) ([]string, error) {
+	return notify.StandardDefaults()[event], nil
+}
+
 type addresses map[notify.Channel][]string
 
 func (a addresses) NotificationAddresses(_ context.Context, userID string, channel notify.Channel) ([]string, error) {
@@ -106,7 +113,7 @@ func furnish(t testing.TB, o *office) {
 	o.deps = notify.Deps{
 		Store: store.Outbox{DB: o.db}, Vault: ring, Templates: texts,
 		Notifiers:   []notify.Notifier{o.sms, o.email},
-		Preferences: notify.StandardDefaults(),
+		Preferences: notify.ByPolicy{Policies: standard{}},
 		Recipients:  addresses{notify.SMS: {"79260000001"}, notify.Email: {"a@b.ru", "c@d.ru"}},
 		Now:         func() time.Time { return o.now },
 		Rand:        rand.Reader,

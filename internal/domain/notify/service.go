@@ -76,9 +76,10 @@ type Deps struct {
 	Store       Store
 	Vault       Sealer
 	Templates   *Templates
-	Notifiers   []Notifier // one a channel, in the order they are told to clients
+	Notifiers   []Notifier // one a channel, in the order they are told to clients; Webhook is not told
 	Preferences Preferences
 	Recipients  Recipients
+	Listeners   Listeners // nil: nobody listens
 	Now         func() time.Time
 	Rand        io.Reader // of identifiers and pauses; safe for concurrent use
 
@@ -120,11 +121,14 @@ func New(s Settings, d Deps) (*Service, error) {
 	return n, nil
 }
 
-// Available lists the channels that have a notifier, in the order of Deps.
+// Available lists the channels that users may choose from: those that have a
+// notifier, in the order of Deps.
 func (s *Service) Available() []Channel {
-	channels := make([]Channel, len(s.deps.Notifiers))
-	for i, n := range s.deps.Notifiers {
-		channels[i] = n.Channel()
+	channels := []Channel{}
+	for _, n := range s.deps.Notifiers {
+		if n.Channel() != Webhook {
+			channels = append(channels, n.Channel())
+		}
 	}
 	return channels
 }
@@ -135,16 +139,19 @@ func (s *Service) Available() []Channel {
 // behind, but count as commits (see package fault): a caller that wrote
 // something before rolls back.
 func (s *Service) Order(ctx context.Context, d Direct) error {
-	return s.put(ctx, d, d.Template)
+	return s.order(ctx, d, d.Template)
 }
 
-// Emit tells a user of an event, by the user's preferences, in the transaction
-// of ctx if there is one. A recipient whose budget is used up is left out: a
-// notice is never a reason to refuse what it is about.
+// Emit tells systems that listen of an event, and its user by the user's
+// preferences, in the transaction of ctx if there is one. A recipient whose budget
+// is used up is left out: a notice is never a reason to refuse what it is about.
 func (s *Service) Emit(ctx context.Context, e Event) error {
 	info, ok := EventByType(e.Type)
 	if !ok {
 		return fmt.Errorf("notify: event %q is not in the catalogue", e.Type)
+	}
+	if err := s.tellSystems(ctx, e, info); err != nil || e.UserID == "" {
+		return err
 	}
 	channels, err := s.deps.Preferences.Channels(ctx, e.UserID, e.Type)
 	if err != nil {
@@ -160,7 +167,7 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 		}
 		for _, to := range addresses {
 			lang := s.settings.Language
-			err := s.put(ctx, Direct{
+			err := s.order(ctx, Direct{
 				Channel: channel, To: to, Template: TemplateEvent, Lang: lang, UserID: e.UserID, Actor: e.Actor,
 				Data: map[string]string{
 					"Description": info.Description[lang],
@@ -176,14 +183,45 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	return nil
 }
 
-// put renders, counts, seals and stores one message.
-func (s *Service) put(ctx context.Context, d Direct, about string) error {
+// tellSystems orders a message for every system that listens to an event.
+func (s *Service) tellSystems(ctx context.Context, e Event, info EventInfo) error {
+	if s.deps.Listeners == nil || s.notifiers[Webhook] == nil {
+		return nil
+	}
+	recipients, err := s.deps.Listeners.Listening(ctx, e.Type)
+	if err != nil {
+		return err
+	}
+	notice := &Notice{Type: e.Type, Category: info.Category, UserID: e.UserID, Actor: e.Actor, Detail: oneLine(e.Detail)}
+	for _, to := range recipients {
+		err := s.put(ctx, Direct{Channel: Webhook, To: to, UserID: e.UserID, Actor: e.Actor}, string(e.Type), content{Notice: notice})
+		if err != nil && !fault.Is(err, fault.TooManyRequests) {
+			return err
+		}
+	}
+	return nil
+}
+
+// order renders one message and puts it into the outbox.
+func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	if s.notifiers[d.Channel] == nil {
 		return fault.Newf(fault.WrongOperation, "notifications by %s are not configured: ask the administrator", d.Channel)
 	}
 	if d.Lang == "" {
 		d.Lang = s.settings.Language
 	}
+	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, d.Data)
+	if err != nil {
+		return err
+	}
+	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
+		return fmt.Errorf("notify: a picture of %d octets: want at most %d", len(d.Picture), maxPicture)
+	}
+	return s.put(ctx, d, about, text)
+}
+
+// put counts, seals and stores one message.
+func (s *Service) put(ctx context.Context, d Direct, about string, text content) error {
 	id, err := uuid.NewRandomFromReader(s.deps.Rand)
 	if err != nil {
 		return fmt.Errorf("notify: making an identifier: %w", err)
@@ -195,13 +233,6 @@ func (s *Service) put(ctx context.Context, d Direct, about string) error {
 	}
 	if r.ExpiresAt.IsZero() {
 		r.ExpiresAt = now.Add(s.settings.Life)
-	}
-	text, err := s.deps.Templates.render(d.Template, d.Lang, d.Channel, d.Data)
-	if err != nil {
-		return err
-	}
-	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
-		return fmt.Errorf("notify: a picture of %d octets: want at most %d", len(d.Picture), maxPicture)
 	}
 	plain, err := json.Marshal(text)
 	if err != nil {

@@ -92,6 +92,8 @@ type content struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
 	Picture []byte `json:"picture,omitempty"`
+
+	Notice *Notice `json:"notice,omitempty"`
 }
 
 // render makes the text of a message.

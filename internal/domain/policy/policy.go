@@ -1,6 +1,7 @@
-// Package policy owns what is allowed: which actions a user may perform, which
-// types of signature the installation makes, and which time-stamp services it
-// may be sent to. Decisions only; nothing is done here.
+// Package policy owns what is allowed: which actions a user may perform and which
+// need a confirmation, what a user wants to be told of, which types of signature the
+// installation makes, and which time-stamp services it may be sent to. Decisions
+// only; nothing is done here.
 package policy
 
 import (
@@ -10,13 +11,22 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Store keeps the access policies of users and the time-stamp services that
+// Store keeps the policies of users and groups, and the time-stamp services that
 // were registered while the service ran.
 type Store interface {
-	// DeniedActions is the set the user may not perform; 0 when none was set.
-	DeniedActions(ctx context.Context, userID string) (Action, error)
-	// SetDeniedActions replaces the set. The fault is user_not_found.
-	SetDeniedActions(ctx context.Context, userID string, denied Action) error
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+
+	// Settings reads what was set for the user and for their group; nil where nothing
+	// was. Somebody who does not exist has nothing.
+	Settings(ctx context.Context, userID string, k Kind) (own, group *Setting, err error)
+	// SetOwn replaces what was set for the user; nil takes it away. The fault is
+	// user_not_found.
+	SetOwn(ctx context.Context, userID string, k Kind, s *Setting) error
+	// GroupSetting reads what was set for a group, or nil.
+	GroupSetting(ctx context.Context, group string, k Kind) (*Setting, error)
+	// SetGroup replaces what was set for a group; nil takes it away. The fault is
+	// object_not_found.
+	SetGroup(ctx context.Context, group string, k Kind, s *Setting) error
 
 	// TSPServices reads the registered services in the order they were added.
 	TSPServices(ctx context.Context) ([]TSPService, error)
@@ -36,31 +46,16 @@ type Rules struct {
 	TSPServices           []TSPService // registered by the configuration, before those of the Store
 }
 
-// Service decides.
+// Service decides. Its fields do not change once it is in use.
 type Service struct {
-	Store Store
-	Rules Rules
-}
+	Store    Store
+	Rules    Rules
+	Defaults map[Kind]Setting // of the installation; a kind that is missing forbids and tells nothing
 
-// Permit returns nil when the user may perform every action in a, otherwise the
-// fault access_denied.
-func (s *Service) Permit(ctx context.Context, userID string, a Action) error {
-	denied, err := s.Store.DeniedActions(ctx, userID)
-	if err != nil {
-		return err
-	}
-	if denied &= a; denied != 0 {
-		return fault.Newf(fault.AccessDenied, "the access policy of the user does not allow %s", denied)
-	}
-	return nil
-}
-
-// Deny replaces the set of actions the user may not perform.
-func (s *Service) Deny(ctx context.Context, userID string, denied Action) error {
-	if denied&^All != 0 {
-		return fault.Newf(fault.InvalidParameters, "action: unknown bits in %d, want at most %d", uint32(denied), uint32(All))
-	}
-	return s.Store.SetDeniedActions(ctx, userID, denied)
+	// What operators need to change policies.
+	Users     Reach
+	Events    Events
+	Notifiers []string // that users may choose from, in the order they are told of
 }
 
 // PermitType returns nil when the installation makes signatures of this type,

@@ -25,6 +25,10 @@ type CompleteOrder struct {
 	Params   map[string]string // repeated; empty values are left out
 	Hash     []byte            // Prepared.Hash repeated; nil is left out
 	Original *Intake           // OriginalDocument repeated; nil is left out
+
+	// Keep is called with the document before the object is spent, and what it returns
+	// inside the transaction that spends it; nil: nothing is.
+	Keep func(ctx context.Context, r Result) (record func(ctx context.Context) error, err error)
 }
 
 // Completed is a signed document made in two steps. It is written out, and then
@@ -135,7 +139,13 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	if err != nil {
 		return nil, translate(err)
 	}
-	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, lease, s.Now())
+	kept := func(context.Context) error { return nil }
+	if o.Keep != nil {
+		if kept, err = o.Keep(ctx, result); err != nil {
+			return nil, err
+		}
+	}
+	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, lease, s.Now(), kept)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/sig"
 )
@@ -14,31 +15,42 @@ import (
 // Documents is the document store as operations use it. An identifier that is not
 // there and one of somebody else's are the same fault, object_not_found.
 type Documents interface {
-	// Open opens a stored document of who for reading and gives the name of its file.
-	Open(ctx context.Context, who audit.Principal, refID string) (d Blob, name string, err error)
+	// Open opens a stored document of who for reading.
+	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Description, error)
 	// Save writes down a document made of another, durably, and chooses its
 	// identifier. It becomes one that can be found by record, which is called inside
 	// the transaction that records the outcome of the operation: what record was not
-	// called for is swept as if it had never been. record decides by the conditions
-	// of its statements, as units of the group committer do.
-	Save(ctx context.Context, who audit.Principal, d NewDocument) (refID string, record func(ctx context.Context) error, err error)
+	// called for is swept as if it had never been.
+	Save(ctx context.Context, who audit.Principal, d document.Description, r Result) (refID string, record func(ctx context.Context) error, err error)
 }
 
-// NewDocument is a result on its way into the document store.
-type NewDocument struct {
-	Name   string // of a file
-	Parent string // RefId of the document it was made of
-	Result Result
+// DocumentStore is the installation's own document store.
+type DocumentStore struct{ *document.Service }
+
+var _ Documents = DocumentStore{}
+
+// Open implements Documents.
+func (s DocumentStore) Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Description, error) {
+	stored, err := s.Service.Open(ctx, who, refID)
+	if err != nil {
+		return nil, document.Description{}, err
+	}
+	return stored, document.Description{Name: stored.Name, Type: stored.Type, Temporary: stored.Temporary()}, nil
+}
+
+// Save implements Documents.
+func (s DocumentStore) Save(ctx context.Context, who audit.Principal, d document.Description, r Result) (string, func(context.Context) error, error) {
+	return s.Service.Save(ctx, who, d, r)
 }
 
 // noDocuments stands for a document store that there is not.
 type noDocuments struct{}
 
-func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, string, error) {
-	return nil, "", fault.New(fault.InvalidParameters, "RefId: this installation keeps no documents: send them as Content")
+func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, document.Description, error) {
+	return nil, document.Description{}, fault.New(fault.InvalidParameters, "RefId: this installation keeps no documents: send them as Content")
 }
 
-func (noDocuments) Save(context.Context, audit.Principal, NewDocument) (string, func(context.Context) error, error) {
+func (noDocuments) Save(context.Context, audit.Principal, document.Description, Result) (string, func(context.Context) error, error) {
 	return "", nil, fault.New(fault.InvalidParameters, "this installation keeps no documents")
 }
 

@@ -116,17 +116,19 @@ func (s *Operations) manner(p *plan, name string) (manner, error) {
 // resultName is what the signed form of a file is called: a document that holds its
 // signature keeps its name.
 func resultName(name, signatureType string) string {
+	const most = 255 // characters, as the document store has it
+	ending := ".sig"
 	switch strings.ToLower(signatureType) {
 	case "xmldsig", "pdf", "msoffice":
-		if name == "" {
-			return "signed"
-		}
-		return name
+		ending = ""
 	}
 	if name == "" {
 		name = "document"
 	}
-	return name + ".sig"
+	if r := []rune(name); len(r) > most-len(ending) {
+		name = string(r[:most-len(ending)])
+	}
+	return name + ending
 }
 
 // shownParameters are the parameters of an operation as those who may look at it see

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 )
 
@@ -25,14 +26,16 @@ type run struct {
 	inline   func(i int) source // a document that came along
 	original source             // OriginalDocument; nil when absent
 
-	records []func(ctx context.Context) error // make stored results visible
-	failed  error                             // the first fault of a document
-	wrong   int                               // documents with one
+	temporary map[int]bool                      // stored documents that go by themselves: so do their results
+	records   []func(ctx context.Context) error // make stored results visible
+	failed    error                             // the first fault of a document
+	wrong     int                               // documents with one
 }
 
 // do signs the documents of the operation. The error is what is wrong with all of
 // it, or no fault at all.
 func (r *run) do(ctx context.Context) error {
+	r.temporary = map[int]bool{}
 	for from := 0; from < len(r.op.Documents); from += portion {
 		if err := r.portion(ctx, from, min(from+portion, len(r.op.Documents))); err != nil {
 			return err
@@ -103,7 +106,7 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item, how manner, err error) {
 	d := &r.op.Documents[i]
 	if d.OriginalRef != "" {
-		stored, name, err := r.Documents.Open(ctx, r.op.Owner, d.OriginalRef)
+		stored, about, err := r.Documents.Open(ctx, r.op.Owner, d.OriginalRef)
 		if err != nil {
 			return item, how, err
 		}
@@ -113,8 +116,9 @@ func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item,
 		}
 		item.stored = stored
 		if d.OriginalName == "" {
-			d.OriginalName = name
+			d.OriginalName = about.Name
 		}
+		r.temporary[i] = about.Temporary
 	} else {
 		item.Content, item.stored = intakeAndRest(r.inline(i))
 	}
@@ -156,7 +160,7 @@ func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string
 		d.Name, d.Content = name, o.Result
 		return nil
 	}
-	ref, record, err := r.Documents.Save(ctx, r.op.Owner, NewDocument{Name: name, Parent: d.OriginalRef, Result: o.Result})
+	ref, record, err := r.Documents.Save(ctx, r.op.Owner, document.Description{Name: name, Parent: d.OriginalRef, Temporary: r.temporary[i]}, o.Result)
 	if f, ok := fault.As(err); ok { // its quota is used up, most likely
 		d.Fault = f
 		return nil

@@ -84,8 +84,9 @@ type PreparedStore interface {
 	ReleasePrepared(ctx context.Context, id, lease string) error
 	// SpendPrepared marks the object as completed by the holder of the lease,
 	// forgets its job and takes it out of the quotas. It reports false when the
-	// lease is not the holder's any more.
-	SpendPrepared(ctx context.Context, id, lease string, now time.Time) (spent bool, err error)
+	// lease is not the holder's any more. beside runs in the same transaction once it
+	// is spent; its error undoes all.
+	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error)
 	// SweepPrepared deletes what has expired.
 	SweepPrepared(ctx context.Context, now time.Time) error
 }

@@ -96,17 +96,25 @@ func prepare(value any) (answer, error) {
 			return err
 		}}, nil
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return answer{}, fmt.Errorf("rest: encoding the answer: %w", err)
+	b, err := encodeJSON(value)
+	if err != nil {
+		return answer{}, err
 	}
-	b := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	return answer{kind: jsonType, size: int64(len(b)), to: func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	}}, nil
+}
+
+// encodeJSON encodes an answer that is a value.
+func encodeJSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, fmt.Errorf("rest: encoding the answer: %w", err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // send writes the answer; the error is that the client did not get all of it.

@@ -24,7 +24,8 @@ type call struct {
 	bodyOctets int64
 	quiet      bool // not worth a line in the log
 	after      []io.Closer
-	attempt    chan error // of an attempt being written beside the call; nil: none
+	repetition *repetition // nil: it carries no Idempotency-Key
+	attempt    chan error  // of an attempt being written beside the call; nil: none
 }
 
 type callKey struct{}

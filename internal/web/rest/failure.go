@@ -19,6 +19,7 @@ var statuses = map[string]int{
 	fault.NotFound:            http.StatusNotFound,
 	fault.CertificateNotFound: http.StatusNotFound,
 	fault.RequestNotFound:     http.StatusNotFound,
+	fault.KeyReused:           http.StatusUnprocessableEntity,
 	fault.TooLarge:            http.StatusRequestEntityTooLarge,
 	fault.TooManyRequests:     http.StatusTooManyRequests,
 	fault.Unavailable:         http.StatusServiceUnavailable,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -67,11 +68,17 @@ type Gate struct {
 	// Permit judges rights other than Anyone and SignedIn. value gives the parts
 	// of the path, such as the user an operator wants to act on.
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
+	// Once gives requests with an Idempotency-Key their turn; nil: the header means
+	// nothing here.
+	Once Begin
 	// Document opens room for a document of the caller.
 	Document func(ctx context.Context, who audit.Principal) (Sink, error)
-	Audit    audit.Log
-	Limits   Limits
-	Log      *slog.Logger
+	// Failed is told of operations that were begun and refused, and what they were
+	// about (see Concerning); nil: nobody is.
+	Failed func(ctx context.Context, operation, object string, err error)
+	Audit  audit.Log
+	Limits Limits
+	Log    *slog.Logger
 }
 
 // Mount puts routes on mux under prefix, each with and without a trailing slash
@@ -148,12 +155,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		call.bodyOctets = body.n
+		if p := call.repetition; p != nil && p.turn != nil {
+			if err := p.turn.Close(); err != nil {
+				h.gate.Log.ErrorContext(ctx, "closing an answer", "request_id", call.id, "error", err)
+			}
+		}
 		if err := errors.Join(docs.close(), call.finish()); err != nil {
 			h.gate.Log.ErrorContext(ctx, "closing a document", "request_id", call.id, "error", err)
 		}
 	}()
 
-	value, err := h.perform(ctx, call, &input{http: r, body: body, docs: docs})
+	in := &input{http: r, body: body, docs: docs}
+	if p := call.repetition; p != nil {
+		in.body = io.TeeReader(body, p.digest)
+		in.bound = func() error { return p.bound(ctx, in.body) }
+	}
+	value, err := h.perform(ctx, call, in)
+	if call.repetition != nil {
+		value, err = h.settle(ctx, call, call.repetition, value, err)
+	}
 	if call.attempt != nil {
 		if e := <-call.attempt; e != nil && err == nil {
 			err = unrecorded(e)
@@ -173,6 +193,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
+		if h.gate.Failed != nil && outcome != audit.Canceled {
+			h.gate.Failed(context.WithoutCancel(ctx), h.Name, call.object, err)
+		}
 		if body.err != nil && fault.Is(body.err, fault.TooLarge) {
 			w.Header().Set("Connection", "close")
 		}
@@ -215,7 +238,11 @@ func (h *handler) admit(r *http.Request, call *call) error {
 			return err
 		}
 	}
-	if h.answerOnly {
+	var err error
+	if call.repetition, err = h.repeatable(r, call); err != nil {
+		return err
+	}
+	if h.answerOnly && call.repetition == nil { // an answer that is kept outlives the call
 		call.attempt = make(chan error, 1)
 		e := h.entry(call, audit.Attempt, "")
 		go func() { call.attempt <- h.write(context.WithoutCancel(ctx), e) }()

@@ -37,7 +37,8 @@ type Route struct {
 	limit int64 // for size ownLimit
 
 	unjournaled, exact bool
-	answerOnly         bool
+	answerOnly, once   bool
+	headers            []string // that the request is made of
 	guard              func(remote string) error
 	call               func(ctx context.Context, in *input) (any, error)
 }
@@ -105,9 +106,10 @@ func (r Route) Also(method string) Route {
 
 // input is what a request brings.
 type input struct {
-	http *http.Request
-	body io.Reader
-	docs *documents
+	http  *http.Request
+	body  io.Reader
+	docs  *documents
+	bound func() error // called when all was read and nothing done yet; nil: nothing is
 }
 
 // Handle makes a route of a function. The pattern is a method and a path of
@@ -116,7 +118,7 @@ type input struct {
 // Req is a struct. Its fields say where they come from: `path:"id"`, `query:"x"`,
 // `header:"X"`, or the field is named Body and is the JSON value of the body (any
 // type; [Blob], [Document], [Text] and [Unread] are understood anywhere inside), a
-// [Form] or [Octets]; a [Raw] beside it is the body as it is. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
+// [Form], [Octets] or [Parts]; a [Raw] beside it is the body as it is. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
 // an interface where an operation answers in more than one way. Handle panics
 // when Req cannot be bound, since that is a fault of the program.
 func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
@@ -128,14 +130,30 @@ func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Con
 	return Route{
 		Name: name, Method: method, Path: path, Right: right,
 		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
+		headers: headersOf(reflect.TypeFor[Req]()),
 		call: func(ctx context.Context, in *input) (any, error) {
 			var req Req
 			if err := bind(in, reflect.ValueOf(&req).Elem()); err != nil {
 				return nil, err
 			}
+			if in.bound != nil {
+				if err := in.bound(); err != nil {
+					return nil, err
+				}
+			}
 			return f(ctx, req)
 		},
 	}
+}
+
+// headersOf lists the headers that fields of a request come from.
+func headersOf(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		if name, ok := t.Field(i).Tag.Lookup("header"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // part fills one field of a request.
@@ -191,6 +209,9 @@ func compilePart(f reflect.StructField, route, path string) part {
 		}
 		if f.Type == reflect.TypeFor[Octets]() {
 			return bindOctets
+		}
+		if f.Type == reflect.TypeFor[Parts]() {
+			return bindParts
 		}
 		binderOf(f.Type) // panics here rather than at the first request
 		return bindBody

@@ -41,14 +41,13 @@ const (
 	operationError      = "Error"
 )
 
-// The closed set of processedDocument.Status; the spelling of the last is the
-// interface's. This release has no use for the last two.
+// The closed set of processedDocument.Status, less Posponed (so spelled by the
+// interface), which nothing here is.
 const (
 	documentCompleted  = "Completed"
 	documentInProgress = "InProgress"
 	documentError      = "Error"
 	documentDeclined   = "Declined"
-	documentPostponed  = "Posponed"
 )
 
 // newOperation is an operation of a caller that is over: with a result, or with a
@@ -62,11 +61,6 @@ func newOperation(id string, who audit.Principal, realm string, expires time.Tim
 		o.Status, o.Error, o.ErrorDescription = operationError, &failed.Code, &failed.Message
 	}
 	return o
-}
-
-// processed is the Result of signing.
-type processed struct {
-	ProcessedDocuments []processedDocument
 }
 
 // processedDocument is what became of one document. Content, its last field, is

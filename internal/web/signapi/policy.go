@@ -147,7 +147,7 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 	for _, action := range policy.Actions() {
 		mfa := false
 		if m.Keys.Confirmation != nil {
-			if mfa, err = m.Keys.Confirmation.Needed(ctx, who.UserID, action); err != nil {
+			if mfa, err = m.Keys.Confirmation.NeedsConfirmation(ctx, who.UserID, action); err != nil {
 				return signingPolicy{}, err
 			}
 		}

@@ -35,6 +35,7 @@ type API struct {
 	certificates Certificates
 	anonymous    *Anonymous
 	management   *Management // nil: keys are used and not managed
+	operations   *Operating  // nil: there is no v2 of signing
 }
 
 // Anonymous opens the routes that use no key of ours (two steps and enhancing) to
@@ -74,16 +75,19 @@ func (a *API) Routes() []rest.Route {
 		}
 	}
 	routes := []rest.Route{
-		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly(),
-		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly(),
+		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly().Once(),
+		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly().Once(),
 		rest.Handle("POST /documents/hash", "HashDocument", rest.SignedIn, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
-		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)),
-		own(rest.Handle("POST /signatures/postsign", "PostSignDocument", right, a.postSign)),
-		own(rest.Handle("POST /signatures/enhance", "EnhanceSignature", right, a.enhance)),
-		own(rest.Handle("PATCH /signatures/postsign", "EnhanceSignature", right, a.enhance)),
-		own(rest.Handle("POST /documents/enhancesignature", "EnhanceSignature", right, a.enhanceSignature)),
+		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)).Once(),
+		own(rest.Handle("POST /signatures/postsign", "PostSignDocument", right, a.postSign)).Once(),
+		own(rest.Handle("POST /signatures/enhance", "EnhanceSignature", right, a.enhance)).Once(),
+		own(rest.Handle("PATCH /signatures/postsign", "EnhanceSignature", right, a.enhance)).Once(),
+		own(rest.Handle("POST /documents/enhancesignature", "EnhanceSignature", right, a.enhanceSignature)).Once(),
+	}
+	if a.operations != nil {
+		routes = append(routes, a.operations.routes()...)
 	}
 	if a.management != nil {
 		routes = append(routes, a.managementRoutes()...)

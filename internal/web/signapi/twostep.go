@@ -95,6 +95,9 @@ func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, err
 	if order.Params, order.Original, err = readParameters("SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
+	order.Keep = func(ctx context.Context, r signing.Result) (func(context.Context) error, error) {
+		return rest.Keep(ctx, rest.Stream{Content: r})
+	}
 	completed, err := a.signer.Complete(ctx, order)
 	if err != nil {
 		return rest.Stream{}, err

@@ -68,7 +68,9 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 
 // code is the grant of RFC 6749, 4.1.3.
 func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
-	t, err := a.identity.CodeGrant(ctx, client, form.Get("code"), form.Get("redirect_uri"), form.Get("resource"))
+	t, err := a.identity.CodeGrant(ctx, client, auth.CodeRequest{
+		Code: form.Get("code"), RedirectURI: form.Get("redirect_uri"), Resource: form.Get("resource"), Verifier: form.Get("code_verifier"),
+	})
 	if err == nil {
 		rest.Identified(ctx, audit.Principal{UserID: t.UserID, ClientID: client.ID, Method: "authorization_code"})
 	}

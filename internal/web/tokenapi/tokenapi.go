@@ -22,7 +22,7 @@ const maxForm = 64 << 10
 // Identity issues tokens; see [auth.Service].
 type Identity interface {
 	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error)
-	CodeGrant(ctx context.Context, client auth.Client, code, redirectURI, resource string) (auth.Token, error)
+	CodeGrant(ctx context.Context, client auth.Client, r auth.CodeRequest) (auth.Token, error)
 	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
 }
 

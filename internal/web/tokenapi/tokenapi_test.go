@@ -39,11 +39,11 @@ func (identity) PasswordGrant(_ context.Context, client auth.Client, login, pass
 	return auth.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
-func (identity) CodeGrant(_ context.Context, client auth.Client, code, redirectURI, resource string) (auth.Token, error) {
-	if code != "c0de" || redirectURI != auth.RedirectOutOfBand {
+func (identity) CodeGrant(_ context.Context, client auth.Client, r auth.CodeRequest) (auth.Token, error) {
+	if r.Code != "c0de" || r.RedirectURI != auth.RedirectOutOfBand {
 		return auth.Token{}, &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
 	}
-	return auth.Token{AccessToken: client.ID + "|" + resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+	return auth.Token{AccessToken: client.ID + "|" + r.Resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
 func (identity) AuthorizeCertificate(_ context.Context, der []byte, a auth.Authorization) (string, audit.Principal, error) {

@@ -77,8 +77,8 @@ func (a *API) search(ctx context.Context, r struct{ Body searchOrder }) (searchP
 	return page, nil
 }
 
-// policy is the answer of GetPolicy. The first key is spelled so on the wire.
-type policy struct {
+// description is the answer of GetPolicy. The first key is spelled so on the wire.
+type description struct {
 	AvaliableIdentifierTypes []string
 	AuthMethods              []authMethod
 	AuthenticationPolicy     authenticationPolicy
@@ -123,12 +123,12 @@ type identityProvider struct{ Description, IssuerName, DisplayName string }
 
 type mobileSettings struct{ DeviceFingerprintRequired, KeyInfoDivideRequired bool }
 
-func (a *API) policy(ctx context.Context, _ struct{}) (policy, error) {
+func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 	d, err := a.users.Policy(ctx, caller(ctx))
 	if err != nil {
-		return policy{}, err
+		return description{}, err
 	}
-	p := policy{
+	p := description{
 		AvaliableIdentifierTypes: []string{}, AuthMethods: []authMethod{}, Rdns: []rdn{}, IdentityProviders: []identityProvider{}, CryptoProviders: []struct{}{},
 		Groups: []providerGroups{{a.local, append([]string{}, d.Groups...)}},
 	}

@@ -52,7 +52,7 @@ func (a *API) Permit(ctx context.Context, who audit.Principal, right rest.Right,
 
 // Routes are the operations of this surface, below {idp_url}.
 func (a *API) Routes() []rest.Route {
-	return slices.Concat(a.userRoutes(), a.nameRoutes(), a.loginRoutes(), a.passwordRoutes(), a.contactRoutes(), a.methodRoutes(), a.lockRoutes(), a.searchRoutes())
+	return slices.Concat(a.userRoutes(), a.nameRoutes(), a.loginRoutes(), a.passwordRoutes(), a.contactRoutes(), a.methodRoutes(), a.oathRoutes(), a.lockRoutes(), a.searchRoutes())
 }
 
 // userID is the identifier of a user in a path. Letter case does not count in it.

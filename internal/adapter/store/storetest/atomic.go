@@ -23,16 +23,16 @@ func testAtomic(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			policies := store.Policies{DB: db}
-			must(t, policies.SetDeniedActions(t.Context(), u.ID, 0))
+			must(t, policies.SetOwn(t.Context(), u.ID, policy.Access, &policy.Setting{}))
 			const callers, rounds = 4, 5
 			for _, err := range together(callers, func(int) error {
 				for range rounds {
 					if err := db.Atomic(t.Context(), func(ctx context.Context) error {
-						n, err := policies.DeniedActions(ctx, u.ID)
+						have, _, err := policies.Settings(ctx, u.ID, policy.Access)
 						if err != nil {
 							return err
 						}
-						return policies.SetDeniedActions(ctx, u.ID, n+1)
+						return policies.SetOwn(ctx, u.ID, policy.Access, &policy.Setting{Actions: have.Actions + 1})
 					}); err != nil {
 						return err
 					}
@@ -41,10 +41,10 @@ func testAtomic(t *testing.T, open func(t *testing.T) *store.DB) {
 			}) {
 				must(t, err)
 			}
-			n, err := policies.DeniedActions(t.Context(), u.ID)
+			have, _, err := policies.Settings(t.Context(), u.ID, policy.Access)
 			must(t, err)
-			if n != callers*rounds {
-				t.Errorf("%d increments arrived, want %d", n, callers*rounds)
+			if have.Actions != callers*rounds {
+				t.Errorf("%d increments arrived, want %d", have.Actions, callers*rounds)
 			}
 		}},
 		{"OutsideSeesNothingBeforeTheEnd", func(t *testing.T, db *store.DB) {
@@ -187,24 +187,4 @@ func groupExists(t testing.TB, db *store.DB, name string) bool {
 		}
 	}
 	return false
-}
-
-func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
-	db := open(t)
-	group(t, db, "Default")
-	u := person(t, db, 1)
-	s := store.Policies{DB: db}
-	for _, want := range []policy.Action{0, policy.All, policy.SignDocument | policy.ChangePin} {
-		if want != 0 { // 0 is also what stands before anything was set
-			must(t, s.SetDeniedActions(t.Context(), u.ID, want))
-		}
-		got, err := s.DeniedActions(t.Context(), u.ID)
-		must(t, err)
-		if got != want {
-			t.Errorf("denied %v, want %v", got, want)
-		}
-	}
-	if err := s.SetDeniedActions(t.Context(), "nobody", policy.Issue); !fault.Is(err, fault.UserNotFound) {
-		t.Errorf("unknown user: %v, want %s", err, fault.UserNotFound)
-	}
 }

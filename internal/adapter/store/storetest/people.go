@@ -195,7 +195,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("twice: %v", err)
 			}
 			left := func(id string) string {
-				_, byToken := tokens.BearerByToken(t.Context(), id)
+				_, byToken := tokens.BearerByToken(t.Context(), id, start)
 				methods, err := tokens.MethodsOf(t.Context(), id)
 				must(t, err)
 				certificates, err := tokens.CertificatesOf(t.Context(), id)
@@ -378,14 +378,14 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			must(t, s.EndReplayed(t.Context(), code.Hash, "x"))
-			if b, err := s.BearerByToken(t.Context(), winner); err != nil || b.Token.Revoked {
+			if b, err := s.BearerByToken(t.Context(), winner, start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay by another client ended the token: %v", err)
 			}
 			must(t, s.EndReplayed(t.Context(), code.Hash, "c"))
-			if b, err := s.BearerByToken(t.Context(), winner); err != nil || !b.Token.Revoked {
+			if b, err := s.BearerByToken(t.Context(), winner, start); err != nil || !b.Token.Revoked {
 				t.Errorf("a replay left the token: %v", err)
 			}
-			if b, err := s.BearerByToken(t.Context(), "other"); err != nil || b.Token.Revoked {
+			if b, err := s.BearerByToken(t.Context(), "other", start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay ended another token: %v", err)
 			}
 			must(t, s.Sweep(t.Context(), code.ExpiresAt, time.Minute))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // wide is a quota that is not reached.
 var wide = signing.Quota{Objects: 1000, Octets: 1 << 40}
+
+// alone is what is done beside spending an object: nothing.
+func alone(context.Context) error { return nil }
 
 // preparedOf is prepared object n, which lives for fifteen minutes.
 func preparedOf(n int) *signing.PreparedRecord {
@@ -85,7 +89,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			// Who lost its lease can neither end nor spend that of another.
 			must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until); got || err != nil {
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until, alone); got || err != nil {
 				t.Errorf("a lost lease spends: %v, %v", got, err)
 			}
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
@@ -107,13 +111,13 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later); got || err != nil {
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later, alone); got || err != nil {
 				t.Errorf("without a lease: %v, %v", got, err)
 			}
 			_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			for i, want := range []bool{true, false} {
-				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later); got != want || err != nil {
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, alone); got != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, got, err)
 				}
 			}
@@ -136,7 +140,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if won[i], err = s.LeasePrepared(t.Context(), p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
 					return err
 				}
-				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later)
+				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, alone)
 				return err
 			}) {
 				must(t, err)
@@ -202,7 +206,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(4, "c", 0, false) // objects of all
 			_, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
-			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later)
+			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later, alone)
 			must(t, err)
 			add(4, "c", 151, false)
 			add(4, "c", 150, true) // what was spent is free again

@@ -236,20 +236,20 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
 			}
-			got, err := s.BearerByToken(t.Context(), "jti")
+			got, err := s.BearerByToken(t.Context(), "jti", start)
 			must(t, err)
 			if d := cmp.Diff(auth.Bearer{Token: record, User: u}, got); d != "" {
 				t.Error(d)
 			}
 			must(t, s.RevokeTokens(t.Context(), "nobody"))
-			if got, err := s.BearerByToken(t.Context(), "jti"); err != nil || got.Token.Revoked {
+			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || got.Token.Revoked {
 				t.Errorf("revoked with somebody else's: %v, %v", got.Token.Revoked, err)
 			}
 			must(t, s.RevokeTokens(t.Context(), u.ID))
-			if got, err := s.BearerByToken(t.Context(), "jti"); err != nil || !got.Token.Revoked {
+			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || !got.Token.Revoked {
 				t.Errorf("not revoked: %v", err)
 			}
-			if _, err := s.BearerByToken(t.Context(), "unknown"); !errors.Is(err, auth.ErrNotFound) {
+			if _, err := s.BearerByToken(t.Context(), "unknown", start); !errors.Is(err, auth.ErrNotFound) {
 				t.Errorf("unknown token: %v, want %v", err, auth.ErrNotFound)
 			}
 
@@ -274,7 +274,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			b, err := s.BearerByToken(t.Context(), "jti")
+			b, err := s.BearerByToken(t.Context(), "jti", start)
 			must(t, err)
 			if d := cmp.Diff([]string{"A", "B"}, b.Groups); d != "" || !b.User.Operator {
 				t.Errorf("operator %v, groups %s", b.User.Operator, d)
@@ -297,7 +297,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.Sweep(t.Context(), start, rule.Window))
 			for id, want := range map[string]bool{"past": false, "now": false, "next": true} {
-				_, err := s.BearerByToken(t.Context(), id)
+				_, err := s.BearerByToken(t.Context(), id, start)
 				if (err == nil) != want {
 					t.Errorf("token %s: %v, want found %v", id, err, want)
 				}

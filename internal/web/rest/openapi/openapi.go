@@ -160,6 +160,8 @@ func (d *describer) body(t reflect.Type) object {
 		return object{"content": object{"application/x-www-form-urlencoded": object{"schema": object{"type": "object", "additionalProperties": object{"type": "string"}}}}}
 	case reflect.TypeFor[rest.Octets]():
 		return object{"required": true, "content": object{"application/octet-stream": object{}}}
+	case reflect.TypeFor[rest.Parts]():
+		return object{"required": true, "content": object{"multipart/form-data": object{}}}
 	}
 	b := object{"content": d.content("application/json", t)}
 	switch t.Kind() {

@@ -1,4 +1,4 @@
-package evidence
+package guard
 
 import (
 	"net/netip"
@@ -8,12 +8,12 @@ import (
 // What passes as an address leads to http or https and, where it is a number, to
 // the public internet.
 func FuzzAddress(f *testing.F) {
-	for _, s := range []string{stampURL, "https://[2a00::1]:8443/x?y#z", "http://127.0.0.1/", "http://[::ffff:7f00:1]/", "http://0x7f.1/", "http://a:1@b/", "http://%31%30.0.0.1/", "HTTP://EXAMPLE:65535"} {
+	for _, s := range []string{"http://tsp.example/stamp", "https://[2a00::1]:8443/x?y#z", "http://127.0.0.1/", "http://[::ffff:7f00:1]/", "http://0x7f.1/", "http://a:1@b/", "http://%31%30.0.0.1/", "HTTP://EXAMPLE:65535"} {
 		f.Add(s)
 	}
-	g := newGuard(Config{})
+	g := New(Config{})
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := g.parse(text, false)
+		u, err := g.Parse(text)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,7 @@
-package evidence
+// Package guard owns which addresses of others a request from here may go to. It is
+// the one thing adapters share: whatever speaks HTTP to addresses that strangers
+// name dials through it.
+package guard
 
 import (
 	"context"
@@ -27,6 +30,15 @@ import (
 //
 // Exceptions lift the last rule, and with a port the second, for networks and
 // hosts the installation names.
+
+// Refused is an address that may not be reached. It is not an outage, so nobody
+// tries again.
+type Refused struct {
+	Text   string // for everybody: it says nothing of the network we stand in
+	Detail string // for the log; may be empty
+}
+
+func (e *Refused) Error() string { return e.Text }
 
 // Exception is a network or a host that may be reached although it is not on the
 // public internet.
@@ -57,7 +69,7 @@ func ParseException(text string) (Exception, error) {
 	if err == nil && (port != 0 || !hasPort) && isHostName(host) {
 		return Exception{Host: host, Port: uint16(port)}, nil
 	}
-	return Exception{}, fmt.Errorf("evidence: exception %q: want a network such as 10.1.0.0/16, an address or a host name, the last two with a port or without", text)
+	return Exception{}, fmt.Errorf("exception %q: want a network such as 10.1.0.0/16, an address or a host name, the last two with a port or without", text)
 }
 
 // isHostName tells a name from a number that was misspelled: its last part begins
@@ -114,47 +126,58 @@ func isPublic(a netip.Addr) bool {
 	return a.Is4() || globalUnicast.Contains(a) && a.Zone() == ""
 }
 
-// guard decides which addresses may be reached, and connects to them.
-type guard struct {
+// Guard decides which addresses may be reached, and connects to them.
+type Guard struct {
 	exceptions []Exception
 	resolver   Resolver
 	proxy      string // HOST:PORT of the proxy, which the installation chose
 
-	// connect goes to a checked address; trusted to one the installation named,
-	// wherever it is.
-	connect, trusted func(ctx context.Context, network, address string) (net.Conn, error)
+	// Connect goes to a checked address, and looks at it once more; Trusted goes to
+	// one the installation named, wherever it is. Tests put a network of their own in
+	// their place.
+	Connect, Trusted func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connectTimeout bounds one connection; a name with many dead addresses is not
+// ConnectTimeout bounds one connection; a name with many dead addresses is not
 // to eat the time of the whole request.
-const connectTimeout = 3 * time.Second
+const ConnectTimeout = 3 * time.Second
 
 // maxAddresses bounds how many addresses of one name are tried.
 const maxAddresses = 4
 
-func newGuard(c Config) *guard {
-	g := &guard{exceptions: c.Exceptions, resolver: c.Resolver}
+// Config says what a Guard lets through besides the public internet. The zero value
+// lets nothing through.
+type Config struct {
+	Exceptions []Exception
+	Resolver   Resolver // nil: the system's
+	Proxy      *url.URL // nil: there is none; its own address is always reached
+}
+
+// New returns a Guard.
+func New(c Config) *Guard {
+	g := &Guard{exceptions: c.Exceptions, resolver: c.Resolver}
 	if g.resolver == nil {
 		g.resolver = net.DefaultResolver
 	}
 	if c.Proxy != nil {
-		g.proxy = net.JoinHostPort(strings.ToLower(c.Proxy.Hostname()), portOf(c.Proxy))
+		g.proxy = net.JoinHostPort(strings.ToLower(c.Proxy.Hostname()), Port(c.Proxy))
 	}
-	plain := net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
+	plain := net.Dialer{Timeout: ConnectTimeout, KeepAlive: 30 * time.Second}
 	careful := plain
 	// The kernel is about to connect to this very address: the last look.
 	careful.Control = func(_, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return &refusedAddress{text: "the address to connect to is not a number"}
+			return &Refused{Text: "the address to connect to is not a number"}
 		}
 		return g.check(a)
 	}
-	g.connect, g.trusted = careful.DialContext, plain.DialContext
+	g.Connect, g.Trusted = careful.DialContext, plain.DialContext
 	return g
 }
 
-func portOf(u *url.URL) string {
+// Port is the port of an http or https address.
+func Port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
 	}
@@ -162,18 +185,18 @@ func portOf(u *url.URL) string {
 }
 
 // check refuses an address of the network that may not be reached.
-func (g *guard) check(a netip.AddrPort) error {
+func (g *Guard) check(a netip.AddrPort) error {
 	a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 	if g.excepted(a) || isPublic(a.Addr()) {
 		return nil
 	}
-	return &refusedAddress{
-		text:   "it is not an address of the public internet, and no exception is configured for it",
-		detail: a.String(),
+	return &Refused{
+		Text:   "it is not an address of the public internet, and no exception is configured for it",
+		Detail: a.String(),
 	}
 }
 
-func (g *guard) excepted(a netip.AddrPort) bool {
+func (g *Guard) excepted(a netip.AddrPort) bool {
 	for _, e := range g.exceptions {
 		if e.allows(a) {
 			return true
@@ -182,7 +205,7 @@ func (g *guard) excepted(a netip.AddrPort) bool {
 	return false
 }
 
-func (g *guard) named(host string, port uint16) bool {
+func (g *Guard) named(host string, port uint16) bool {
 	for _, e := range g.exceptions {
 		if e.names(host, port) {
 			return true
@@ -191,22 +214,27 @@ func (g *guard) named(host string, port uint16) bool {
 	return false
 }
 
-// parse reads an address of a service and refuses what can be refused by its
-// looks. registered lifts the rule of ports: somebody here chose the port.
-func (g *guard) parse(text string, registered bool) (*url.URL, error) {
+// Parse reads an address of a service and refuses what can be refused by its looks.
+// The error is a *Refused.
+func (g *Guard) Parse(text string) (*url.URL, error) { return g.parse(text, false) }
+
+// ParseRegistered is Parse without the rule of ports: somebody here chose the port.
+func (g *Guard) ParseRegistered(text string) (*url.URL, error) { return g.parse(text, true) }
+
+func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || len(text) > 2048 || u.Opaque != "" || u.Hostname() == "":
-		return nil, &refusedAddress{text: "the address is malformed"}
+		return nil, &Refused{Text: "the address is malformed"}
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &refusedAddress{text: fmt.Sprintf("the address is of the kind %.20q: want http or https", u.Scheme)}
+		return nil, &Refused{Text: fmt.Sprintf("the address is of the kind %.20q: want http or https", u.Scheme)}
 	case u.User != nil:
-		return nil, &refusedAddress{text: "the address holds a user name"}
+		return nil, &Refused{Text: "the address holds a user name"}
 	}
 	u.Fragment, u.RawFragment = "", ""
-	port, err := strconv.ParseUint(portOf(u), 10, 16)
+	port, err := strconv.ParseUint(Port(u), 10, 16)
 	if err != nil || port == 0 {
-		return nil, &refusedAddress{text: "the port is no number from 1 to 65535"}
+		return nil, &Refused{Text: "the port is no number from 1 to 65535"}
 	}
 	literal, err := netip.ParseAddr(u.Hostname())
 	numeric := err == nil
@@ -217,15 +245,15 @@ func (g *guard) parse(text string, registered bool) (*url.URL, error) {
 		}
 	}
 	if port < 1024 && port != 80 && port != 443 && !registered && !(numeric && g.excepted(at)) && !g.named(u.Hostname(), uint16(port)) {
-		return nil, &refusedAddress{text: fmt.Sprintf("port %d: want 80, 443 or one above 1023", port)}
+		return nil, &Refused{Text: fmt.Sprintf("port %d: want 80, 443 or one above 1023", port)}
 	}
 	return u, nil
 }
 
-// dial resolves HOST:PORT, and connects to the first checked address that answers.
-func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+// Dial resolves HOST:PORT, and connects to the first checked address that answers.
+func (g *Guard) Dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	if g.proxy != "" && strings.EqualFold(hostPort, g.proxy) {
-		return g.trusted(ctx, network, g.proxy)
+		return g.Trusted(ctx, network, g.proxy)
 	}
 	host, portText, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -244,9 +272,9 @@ func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, e
 	if len(addrs) > maxAddresses {
 		addrs = addrs[:maxAddresses]
 	}
-	connect, trusted := g.connect, g.named(host, uint16(port))
+	connect, trusted := g.Connect, g.named(host, uint16(port))
 	if trusted {
-		connect = g.trusted
+		connect = g.Trusted
 	}
 	var refused, failed error
 	for _, a := range addrs {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	stored "tamga/internal/domain/document"
+)
+
+// DocumentsConfig says how stored documents are kept.
+type DocumentsConfig struct {
+	// Whether document bytes are kept as they are, those of two steps included.
+	// Default false: they are sealed under the master key. What was kept the other way
+	// stays readable.
+	Plain bool `yaml:"plain"`
+	// Life of a temporary document. Default 24h.
+	TemporaryLife time.Duration `yaml:"temporary_life"`
+	// Largest upload, of one document or of many together. Default 2GiB.
+	Upload Size `yaml:"upload"`
+	// What may be stored: in the installation, and by one user. Defaults 1000000 and
+	// 1024GiB, 10000 and 16GiB.
+	Objects     int64 `yaml:"objects"`
+	Octets      Size  `yaml:"octets"`
+	UserObjects int64 `yaml:"user_objects"`
+	UserOctets  Size  `yaml:"user_octets"`
+}
+
+// BucketConfig is a bucket of a server that speaks the S3 protocol.
+type BucketConfig struct {
+	// Address of the server, such as https://s3.example.org. Empty: documents are
+	// files in blob_dir.
+	Endpoint string `yaml:"endpoint"`
+	Region   string `yaml:"region"` // empty asks the server
+	// Name of the bucket, which has to exist, and what the names of our objects in it
+	// begin with, such as tamga/.
+	Name   string `yaml:"name"`
+	Prefix string `yaml:"prefix"`
+	// Files with the access key and its secret.
+	AccessKeyFile string `yaml:"access_key_file"`
+	SecretKeyFile string `yaml:"secret_key_file"`
+	// Whether the bucket is a part of the path. Default false: of the host name, where
+	// the server is known to have that.
+	PathStyle bool `yaml:"path_style"`
+	// Authorities (PEM) of the server's certificate. Empty: the system's.
+	AuthoritiesFile string `yaml:"authorities_file"`
+}
+
+func defaultDocuments() DocumentsConfig {
+	return DocumentsConfig{
+		TemporaryLife: 24 * time.Hour, Upload: 2 << 30,
+		Objects: 1_000_000, Octets: 1 << 40, UserObjects: 10_000, UserOctets: 16 << 30,
+	}
+}
+
+func (d *DocumentsConfig) rules() stored.Rules {
+	return stored.Rules{
+		TemporaryLife: d.TemporaryLife,
+		All:           stored.Quota{Objects: d.Objects, Octets: int64(d.Octets)},
+		Own:           stored.Quota{Objects: d.UserObjects, Octets: int64(d.UserOctets)},
+	}
+}
+
+// check reports the faults of both.
+func (c *Config) checkDocuments() []error {
+	d, b := &c.Documents, &c.Bucket
+	var faults []error
+	for _, check := range []struct {
+		ok   bool
+		text string
+	}{
+		{d.TemporaryLife >= time.Minute, "documents.temporary_life: want at least 1m"},
+		{d.Upload > 0 && d.Octets > 0 && d.UserOctets > 0, "documents: upload, octets and user_octets: want sizes above 0"},
+		{d.Objects > 0 && d.UserObjects > 0, "documents: objects and user_objects: want more than 0"},
+		{b.Endpoint == "" || isHTTP(b.Endpoint), "bucket.endpoint: want http:// or https:// and a host"},
+		{b.Endpoint == "" || b.Name != "" && b.AccessKeyFile != "" && b.SecretKeyFile != "", "bucket: want name, access_key_file and secret_key_file as well"},
+		{b.Endpoint != "" || *b == BucketConfig{}, "bucket.endpoint: want the address of the server"},
+		{b.Prefix == "" || strings.HasSuffix(b.Prefix, "/") && !strings.HasPrefix(b.Prefix, "/"), "bucket.prefix: want one that ends with a slash and begins with none, such as tamga/"},
+	} {
+		if !check.ok {
+			faults = append(faults, errors.New(check.text))
+		}
+	}
+	return faults
+}

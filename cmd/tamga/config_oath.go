@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/auth/otp"
+)
+
+// OathConfig says how one-time passwords of tokens and apps are taken.
+type OathConfig struct {
+	// Steps of TOTP either side of the expected one, and steps of HOTP ahead, whose code
+	// is taken. Defaults 1, 10.
+	Window    int64 `yaml:"window"`
+	LookAhead int64 `yaml:"look_ahead"`
+	// The same where two codes in a row are given. Defaults 240, 1000.
+	SyncWindow    int64 `yaml:"sync_window"`
+	SyncLookAhead int64 `yaml:"sync_look_ahead"`
+	// Wrong codes in a row after which a token is locked for LockOut, and after which it
+	// stays locked until an operator unlocks the user or an administrator the token.
+	// Defaults 5, 15m, 100.
+	Attempts    int           `yaml:"attempts"`
+	LockOut     time.Duration `yaml:"lock_out"`
+	MaxAttempts int           `yaml:"max_attempts"`
+	// What apps are set up with: SHA1, SHA256 or SHA512, digits, period. Many apps know
+	// the defaults alone: SHA1, 6, 30s.
+	AppAlgorithm string        `yaml:"app_algorithm"`
+	AppDigits    int           `yaml:"app_digits"`
+	AppPeriod    time.Duration `yaml:"app_period"`
+}
+
+func defaultOath() OathConfig {
+	d := auth.DefaultOathSettings()
+	return OathConfig{
+		Window: d.Window, LookAhead: d.LookAhead, SyncWindow: d.SyncWindow, SyncLookAhead: d.SyncLookAhead,
+		Attempts: d.Attempts, LockOut: d.LockOut, MaxAttempts: d.MaxAttempts,
+		AppAlgorithm: string(d.AppAlgorithm), AppDigits: d.AppDigits, AppPeriod: d.AppPeriod,
+	}
+}
+
+// settings are those of the room that proves identities; title is what apps show.
+func (c OathConfig) settings(title string) auth.OathSettings {
+	algorithm, known := otp.AlgorithmNamed(c.AppAlgorithm)
+	if !known {
+		algorithm = ""
+	}
+	return auth.OathSettings{
+		Window: c.Window, LookAhead: c.LookAhead, SyncWindow: c.SyncWindow, SyncLookAhead: c.SyncLookAhead,
+		Attempts: c.Attempts, LockOut: c.LockOut, MaxAttempts: c.MaxAttempts,
+		Issuer: title, AppAlgorithm: algorithm, AppDigits: c.AppDigits, AppPeriod: c.AppPeriod,
+	}
+}
+
+func (c OathConfig) check(title string) (faults []error) {
+	for _, err := range c.settings(title).Check() {
+		text := strings.TrimPrefix(err.Error(), "auth: settings: oath: ")
+		key, rest, _ := strings.Cut(text, ":")
+		if key == "issuer" {
+			faults = append(faults, errors.New("messages.title: want a name"))
+			continue
+		}
+		faults = append(faults, fmt.Errorf("oath.%s:%s", strings.NewReplacer(" ", "_", "-", "_").Replace(key), rest))
+	}
+	return faults
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/guard"
+	"tamga/internal/domain/signing"
+)
+
+// OperationsConfig says how requests of v2 are carried out.
+type OperationsConfig struct {
+	// Whether clients may ask for asynchronous operations (IsAsync). Default false.
+	Async bool `yaml:"async"`
+	// Time in which an operation is to be done. Default 20m.
+	Life time.Duration `yaml:"life"`
+	// How long one that is over is kept. Default 24h.
+	Keep time.Duration `yaml:"keep"`
+	// After which time the work of a process that died is taken up by another. Default
+	// 1m.
+	Lease time.Duration `yaml:"lease"`
+	// Operations a process carries out at a time, beside requests. Default 2.
+	Workers int `yaml:"workers"`
+	// Attempts at an operation or a callback before it is given up. Default 10.
+	Attempts int `yaml:"attempts"`
+	// What one user may have waiting. Defaults 1000 and 4GiB.
+	UserOperations int64           `yaml:"user_operations"`
+	UserOctets     Size            `yaml:"user_octets"`
+	Callbacks      CallbacksConfig `yaml:"callbacks"`
+	// Processing templates, by the identifiers clients name them by.
+	Templates []TemplateConfig `yaml:"templates"`
+}
+
+// CallbacksConfig says how operations are reported to addresses that clients name.
+type CallbacksConfig struct {
+	// File with the secret that callbacks are signed with, as Standard Webhooks have
+	// it: whsec_ and Base64 of 24 to 64 octets. Empty: no callbacks are made.
+	SecretFile string `yaml:"secret_file"`
+	// Networks and hosts that may be called although they are private, loopback or
+	// link-local, as of evidence.allow_networks.
+	AllowNetworks []string `yaml:"allow_networks"`
+	// Whether http:// is taken beside https://. Default false: documents may travel.
+	PlainHTTP bool `yaml:"plain_http"`
+	// Authorities (PEM) of the receivers' certificates. Empty: the system's.
+	AuthoritiesFile string `yaml:"authorities_file"`
+}
+
+// TemplateConfig says how documents are signed by their file names.
+type TemplateConfig struct {
+	ID    string               `yaml:"id"`
+	Rules []TemplateRuleConfig `yaml:"rules"` // the first that fits counts
+}
+
+// TemplateRuleConfig is for names with certain extensions.
+type TemplateRuleConfig struct {
+	Extensions []string          `yaml:"extensions"` // such as pdf; empty: every name
+	Type       string            `yaml:"type"`       // Signature.Type
+	Parameters map[string]string `yaml:"parameters"` // Signature.Parameters
+}
+
+// RepetitionsConfig says what is kept for requests with an Idempotency-Key.
+type RepetitionsConfig struct {
+	// How long an answer is kept. Default 24h.
+	Life time.Duration `yaml:"life"`
+	// After which time the request of a process that died may be repeated. Default 1m.
+	Lease time.Duration `yaml:"lease"`
+	// What the answers of one caller may take that are over 32 KiB. Default 4GiB.
+	UserOctets Size `yaml:"user_octets"`
+}
+
+func defaultOperations() OperationsConfig {
+	return OperationsConfig{
+		Life: 20 * time.Minute, Keep: 24 * time.Hour, Lease: time.Minute, Workers: 2, Attempts: 10,
+		UserOperations: 1000, UserOctets: 4 << 30,
+	}
+}
+
+func defaultRepetitions() RepetitionsConfig {
+	return RepetitionsConfig{Life: 24 * time.Hour, Lease: time.Minute, UserOctets: 4 << 30}
+}
+
+func (o *OperationsConfig) settings() signing.OperationSettings {
+	return signing.OperationSettings{
+		Async: o.Async, Life: o.Life, Keep: o.Keep, Lease: o.Lease, Workers: o.Workers, Attempts: o.Attempts,
+		Waiting: signing.Quota{Objects: o.UserOperations, Octets: int64(o.UserOctets)},
+	}
+}
+
+func (o *OperationsConfig) templates() map[string]signing.Template {
+	list := map[string]signing.Template{}
+	for _, t := range o.Templates {
+		var rules []signing.TemplateRule
+		for _, r := range t.Rules {
+			rules = append(rules, signing.TemplateRule{Extensions: r.Extensions, Type: r.Type, Params: r.Parameters})
+		}
+		list[t.ID] = signing.Template{Rules: rules}
+	}
+	return list
+}
+
+func (c *CallbacksConfig) exceptions() (list []guard.Exception, err error) {
+	for _, text := range c.AllowNetworks {
+		x, err := guard.ParseException(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// checkOperations reports the faults of operations and repetitions.
+func (c *Config) checkOperations() (faults []error) {
+	o, r := &c.Operations, &c.Repetitions
+	if min(o.Life, o.Keep, o.Lease, r.Life, r.Lease) < time.Second {
+		faults = append(faults, errors.New("operations.life, keep and lease, repetitions.life and lease: want at least 1s"))
+	}
+	if o.Workers < 1 || o.Attempts < 1 || o.UserOperations < 1 || o.UserOctets < 1 || r.UserOctets < 1 {
+		faults = append(faults, errors.New("operations.workers, attempts, user_operations and user_octets, repetitions.user_octets: want more than 0"))
+	}
+	if _, err := o.Callbacks.exceptions(); err != nil {
+		faults = append(faults, fmt.Errorf("operations.callbacks.allow_networks: %w", err))
+	}
+	served := slices.Collect(maps.Keys(formats(c)))
+	seen := map[string]bool{}
+	for i, t := range o.Templates {
+		if t.ID == "" || seen[t.ID] || len(t.Rules) == 0 {
+			faults = append(faults, fmt.Errorf("operations.templates[%d]: want an id of its own, and rules", i))
+		}
+		seen[t.ID] = true
+		for n, rule := range t.Rules {
+			if !slices.ContainsFunc(served, func(name string) bool { return strings.EqualFold(name, rule.Type) }) {
+				faults = append(faults, fmt.Errorf("operations.templates[%d].rules[%d].type: want a Signature.Type, such as CAdES", i, n))
+			}
+			if slices.ContainsFunc(rule.Extensions, func(e string) bool { return e == "" || strings.ContainsAny(e, ". ") }) {
+				faults = append(faults, fmt.Errorf("operations.templates[%d].rules[%d].extensions: want them without dots, such as pdf", i, n))
+			}
+		}
+	}
+	return faults
+}

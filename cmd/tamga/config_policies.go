@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"tamga/internal/adapter/guard"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+)
+
+// PoliciesConfig are the policies of users who have none of their own, nor their group.
+type PoliciesConfig struct {
+	// Actions users may not perform, by name. Default: none.
+	Access struct {
+		Denied         []string `yaml:"denied"`
+		ChangesAllowed bool     `yaml:"changes_allowed"` // by operators; default true
+	} `yaml:"access"`
+	// Actions that need a confirmation. Default: none.
+	Operation struct {
+		Confirm        []string `yaml:"confirm"`
+		ChangesAllowed bool     `yaml:"changes_allowed"` // default true
+	} `yaml:"operation"`
+	// What users are told of and how: lists of Email, SMS, Push by type of event.
+	// Default: UserPasswordChanged and UserPasswordReset by Email and SMS.
+	Notification struct {
+		Events         map[string][]string `yaml:"events"`
+		ChangesAllowed bool                `yaml:"changes_allowed"` // default true
+	} `yaml:"notification"`
+}
+
+// WebhooksConfig is about requests to systems that listen to events, which "tamga
+// webhook add" registers.
+type WebhooksConfig struct {
+	// Networks and hosts off the public internet that may be reached, such as
+	// 10.1.0.0/16, 127.0.0.1:8080 or hooks.example.org:8443. Default: none.
+	AllowNetworks []string `yaml:"allow_networks"`
+	// Whether http:// is taken beside https://. Default false: events would travel in
+	// the clear.
+	AllowHTTP bool `yaml:"allow_http"`
+	// Authorities (PEM) that certificates of the receivers lead to. Empty: those of the
+	// system.
+	AuthoritiesFile string `yaml:"authorities_file"`
+}
+
+func defaultPolicies() (c PoliciesConfig) {
+	c.Access.ChangesAllowed, c.Operation.ChangesAllowed, c.Notification.ChangesAllowed = true, true, true
+	return c
+}
+
+// settings are the policies as their room has them.
+func (c PoliciesConfig) settings() (map[policy.Kind]policy.Setting, error) {
+	denied, err := policy.ParseActions(c.Access.Denied)
+	if err != nil {
+		return nil, fmt.Errorf("user_policies.access.denied: %w", err)
+	}
+	confirm, err := policy.ParseActions(c.Operation.Confirm)
+	if err != nil {
+		return nil, fmt.Errorf("user_policies.operation.confirm: %w", err)
+	}
+	events := c.Notification.Events
+	if events == nil {
+		events = notify.StandardDefaults()
+	}
+	told, err := policy.Setting{Notifiers: events, Fixed: !c.Notification.ChangesAllowed}.Normal()
+	if err != nil {
+		return nil, fmt.Errorf("user_policies.notification.events: %w", err)
+	}
+	return map[policy.Kind]policy.Setting{
+		policy.Access:       {Actions: denied, Fixed: !c.Access.ChangesAllowed},
+		policy.Operation:    {Actions: confirm, Fixed: !c.Operation.ChangesAllowed},
+		policy.Notification: told,
+	}, nil
+}
+
+func (c PoliciesConfig) check() (faults []error) {
+	if _, err := c.settings(); err != nil {
+		faults = append(faults, err)
+	}
+	for event := range c.Notification.Events {
+		if known, ok := notify.EventByName(event); !ok || string(known.Type) != event {
+			faults = append(faults, fmt.Errorf("user_policies.notification.events: unknown event %q: want one of docs/events.md", event))
+		}
+	}
+	return faults
+}
+
+func (c WebhooksConfig) check() (faults []error) {
+	if _, err := c.exceptions(); err != nil {
+		faults = append(faults, errors.New("webhooks.allow_networks: "+err.Error()))
+	}
+	return faults
+}
+
+func (c WebhooksConfig) exceptions() (list []guard.Exception, err error) {
+	for _, text := range c.AllowNetworks {
+		x, err := guard.ParseException(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}

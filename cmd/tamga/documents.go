@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	stored "tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+	"tamga/pki/suite"
+)
+
+// place is where document bytes are kept, and how.
+func (h *house) place(ctx context.Context) (blob.Options, error) {
+	o := blob.Options{Ring: h.ring, Plain: h.config.Documents.Plain}
+	var err error
+	if h.config.Bucket.Endpoint != "" {
+		o.Place, err = h.bucket(ctx)
+	} else {
+		o.Place, err = blob.NewDir(h.config.path(h.config.BlobDir))
+	}
+	return o, err
+}
+
+// documents is the document store.
+func (h *house) documents(place blob.Options) *stored.Service {
+	return &stored.Service{
+		Store: store.Documents{DB: h.db}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
+		Now: time.Now, Rand: rand.Reader, Rules: h.config.Documents.rules(),
+	}
+}
+
+// documentDigest hashes documents the way their owner will most likely sign them: as
+// the default certificate does, and by GOST R 34.11-2012 of 256 bits without one.
+func (h *house) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
+	hash := suite.Streebog256
+	c, err := h.keys.Resolve(ctx, userID, "")
+	switch {
+	case err == nil:
+		hash = c.X509.Suite.Hash
+	case !fault.Is(err, fault.InvalidCertificate):
+		return stored.Digest{}, err
+	}
+	return stored.Digest{Name: hash.Name, New: hash.New}, nil
+}
+
+// documentsGate is the gate of the document store: uploads go where they are kept.
+func documentsGate(gate *rest.Gate, documents *stored.Service) *rest.Gate {
+	g := *gate
+	g.Document = func(ctx context.Context, who audit.Principal) (rest.Sink, error) {
+		return documents.NewIntake(ctx, who)
+	}
+	g.Limits.Documents = stored.Many
+	return &g
+}

@@ -1,0 +1,381 @@
+package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/auth/otp"
+	"tamga/internal/judge"
+)
+
+// hardware is a token that somebody holds: its codes in turn.
+type hardware struct {
+	key  *otp.Key
+	step int64
+}
+
+func newHardware(t testing.TB, secret []byte, step int64) *hardware {
+	t.Helper()
+	k, err := otp.New(otp.SHA1, 6, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &hardware{k, step}
+}
+
+// press shows the next code.
+func (h *hardware) press() string {
+	h.step++
+	return h.key.Code(h.step - 1)
+}
+
+// plant makes a secret that the world must not tell, in each of the forms there are.
+func (w *umsWorld) plant(seed string) []byte {
+	secret := []byte((seed + " abcdefghijklmnopqrstuvwxyz")[:20])
+	w.secrets = append(w.secrets, string(secret), hex.EncodeToString(secret), base32.StdEncoding.EncodeToString(secret), base64.StdEncoding.EncodeToString(secret))
+	return secret
+}
+
+// file writes a file for a command, for its owner alone.
+func (w *umsWorld) file(name, text string) string {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return file
+}
+
+// importCSV puts HOTP tokens into the stock.
+func (w *umsWorld) importCSV(tokens map[string][]byte) {
+	w.t.Helper()
+	text := "serial,type,secret_hex\n"
+	for serial, secret := range tokens {
+		text += serial + ",HOTP," + hex.EncodeToString(secret) + "\n"
+	}
+	w.tamga("token", "import", w.file("tokens.csv", text))
+}
+
+// encryptedContainer is a PSKC container of one HOTP token, under a password.
+func encryptedContainer(serial string, secret []byte, password string) string {
+	b64 := base64.StdEncoding.EncodeToString
+	salt := []byte("salt of eight or more")
+	key, err := pbkdf2.Key(sha1.New, password, salt, 2000, 16)
+	if err != nil {
+		panic(err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err)
+	}
+	seal := func(plain []byte) []byte {
+		padding := aes.BlockSize - len(plain)%aes.BlockSize
+		sealed := append([]byte("an IV of 16 octe"), plain...)
+		sealed = append(sealed, strings.Repeat(string(rune(padding)), padding)...)
+		cipher.NewCBCEncrypter(block, sealed[:16]).CryptBlocks(sealed[16:], sealed[16:])
+		return sealed
+	}
+	macKey := []byte("key of the MAC")
+	sealed := seal(secret)
+	mac := hmac.New(sha1.New, macKey)
+	mac.Write(sealed)
+	method := `<xenc:EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/><xenc:CipherData><xenc:CipherValue>%s</xenc:CipherValue></xenc:CipherData>`
+	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
+<KeyContainer Version="1.0" xmlns="urn:ietf:params:xml:ns:keyprov:pskc" xmlns:xenc="http://www.w3.org/2001/04/xmlenc#" xmlns:xenc11="http://www.w3.org/2009/xmlenc11#" xmlns:pkcs5="http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#">
+<EncryptionKey><xenc11:DerivedKey><xenc11:KeyDerivationMethod Algorithm="http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#pbkdf2"><pkcs5:PBKDF2-params><Salt><Specified>%s</Specified></Salt><IterationCount>2000</IterationCount><KeyLength>16</KeyLength><PRF/></pkcs5:PBKDF2-params></xenc11:KeyDerivationMethod></xenc11:DerivedKey></EncryptionKey>
+<MACMethod Algorithm="http://www.w3.org/2000/09/xmldsig#hmac-sha1"><MACKey>`+method+`</MACKey></MACMethod>
+<KeyPackage><DeviceInfo><SerialNo>%s</SerialNo></DeviceInfo><Key Id="1" Algorithm="urn:ietf:params:xml:ns:keyprov:pskc:hotp"><AlgorithmParameters><ResponseFormat Length="6" Encoding="DECIMAL"/></AlgorithmParameters><Data><Secret><EncryptedValue>`+method+`</EncryptedValue><ValueMAC>%s</ValueMAC></Secret><Counter><PlainValue>40</PlainValue></Counter></Data></Key></KeyPackage></KeyContainer>`,
+		b64(salt), b64(seal(macKey)), serial, b64(sealed), b64(mac.Sum(nil)))
+}
+
+// walkOath goes through the operations on tokens, with a stock from both kinds of files,
+// a picture that another program reads and an app that another program is.
+func (w *umsWorld) walkOath(t *testing.T) {
+	id, login, _, _ := w.register()
+	oath := "/ums/user/" + id + "/oath"
+	refused := func(a umsAnswer, code string) {
+		t.Helper()
+		if a.status != 400 || !strings.Contains(a.body, `"error":"`+code+`"`) {
+			t.Errorf("%v, want %s", a, code)
+		}
+	}
+	body := func(words ...string) string {
+		text, err := json.Marshal(map[string]string{"Serial": words[0], "FirstOtp": words[1], "SecondOtp": words[2]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	refused(w.ask(ours, "GET", oath, ""), "key_not_found")
+	refused(w.ask(ours, "DELETE", oath, ""), "key_not_found")
+
+	csvSecret, pskcSecret := w.plant("csv"), w.plant("pskc")
+	w.importCSV(map[string][]byte{"CSV-1": csvSecret, "10020": w.plant("number")})
+	container := w.file("tokens.xml", encryptedContainer("PSKC-1", pskcSecret, "a password of it"))
+	var out strings.Builder
+	fails := append([]string{"token", "import", container}, w.from...)
+	if err := run(t.Context(), fails, strings.NewReader(""), &out, &out); err == nil || !strings.Contains(err.Error(), "password: give it") {
+		t.Errorf("an encrypted container without its password: %v", err)
+	}
+	if err := run(t.Context(), append(fails, "--password-file", w.file("wrong", "another password")), strings.NewReader(""), &out, &out); err == nil {
+		t.Error("an encrypted container with another password was imported")
+	}
+	password := w.file("right", "a password of it\n")
+	w.secrets = append(w.secrets, "a password of it")
+	if said := w.tamga("token", "import", container, "--password-file", password); !strings.HasPrefix(said, "1 tokens are in stock") {
+		t.Errorf("import: %s", said)
+	}
+	if said := w.tamga("token", "import", container, "--password-file", password, "--json"); !strings.Contains(said, `"imported": 0`) || !strings.Contains(said, "PSKC-1") {
+		t.Errorf("import again: %s", said)
+	}
+	if said := w.tamga("token", "list", "--free"); !strings.Contains(said, "CSV-1") || !strings.Contains(said, "PSKC-1") || !strings.Contains(said, "in stock") {
+		t.Errorf("list: %s", said)
+	}
+
+	csv, pskc := newHardware(t, csvSecret, 0), newHardware(t, pskcSecret, 40)
+	refused(w.ask(ours, "POST", oath, ""), "invalid_parameters")
+	refused(w.ask(ours, "POST", oath, `{"Serial":"CSV-1"}`), "invalid_parameters")
+	refused(w.ask(ours, "POST", oath, `{"Serial":"CSV-1","FirstOtp":123456}`), "invalid_parameters")
+	refused(w.ask(ours, "POST", oath, body("CSV-9", "123456", "")), "key_not_found")
+	refused(w.ask(ours, "POST", oath, body("CSV-1", pskc.key.Code(99), "")), "invalid_confirmation_code")
+	w.ok(ours, "POST", oath, `{"serial":"csv-1","FIRSTOTP":"`+csv.press()+`"}`)
+	if a := w.ok(ours, "GET", oath+"/", ""); a.body != `{"Serial":"CSV-1","Type":"HOTP"}` {
+		t.Errorf("info: %v", a)
+	}
+	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(0), "")), "invalid_confirmation_code")
+	csv.step += 700 // pressed at play
+	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), "")), "invalid_parameters")
+	w.ok(ours, "POST", oath+"/sync/", body("CSV-1", csv.press(), csv.press()))
+	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.ok(ours, "POST", oath, body("PSKC-1", pskc.press(), pskc.press()))
+	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "key_not_found")
+	w.ok(ours, "POST", oath, `{"Serial":10020,"FirstOtp":"`+newHardware(t, w.plant("number"), 0).press()+`"}`)
+	if said := w.tamga("token", "list", "--user", login, "--json"); !strings.Contains(said, `"serial": "10020"`) || strings.Contains(said, "CSV-1") {
+		t.Errorf("list: %s", said)
+	}
+
+	var app struct {
+		QrCode                                 []byte
+		QrCodeData, SecretBase32, Serial, Type string
+	}
+	w.ok(ours, "POST", oath+"/app", "{}").into(t, &app)
+	if app.Type != "TOtp" || app.Serial == "" || !strings.HasPrefix(string(app.QrCode), "GIF8") {
+		t.Errorf("app data: %q %q %.6q", app.Type, app.Serial, app.QrCode)
+	}
+	if read := judge.ZBar(t).Read(app.QrCode, "gif"); read != app.QrCodeData {
+		t.Errorf("zbarimg reads %q, the answer says %q", read, app.QrCodeData)
+	}
+	u, err := url.Parse(app.QrCodeData)
+	if err != nil || u.Scheme != "otpauth" || u.Host != "totp" || !strings.HasSuffix(u.Path, ":"+login) || u.Query().Get("secret") != app.SecretBase32 {
+		t.Errorf("otpauth URI %s: %v", app.QrCodeData, err)
+	}
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(app.SecretBase32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The app is oathtool; the step before is good as well, should the time run on now.
+	codes := judge.OATHToolkit(t).TOTP("SHA1", secret, 6, 30*time.Second, time.Now().Add(30*time.Second), 2)
+	w.ok(ours, "POST", oath, body(app.Serial, codes[0], ""))
+	if a := w.ok(ours, "GET", oath, ""); a.body != `{"Serial":"`+app.Serial+`","Type":"TOtp"}` {
+		t.Errorf("info: %v", a)
+	}
+	if strings.Contains(w.logged(), app.SecretBase32) {
+		t.Error("the secret of the app is in the log")
+	}
+	w.ok(ours, "DELETE", oath+"/", "")
+	refused(w.ask(ours, "GET", oath, ""), "key_not_found")
+
+	// Guesses lock the token, not the user, and only for those who guess.
+	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	for range 5 {
+		refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
+	}
+	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.press(), "")), "max_attempts_exceeded")
+	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "max_attempts_exceeded")
+	if said := w.tamga("token", "list", "--user", login); !strings.Contains(said, "locked until") {
+		t.Errorf("list: %s", said)
+	}
+	w.tamga("token", "unlock", "CSV-1")
+	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	for range 5 {
+		refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
+	}
+	w.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=False", "{}")
+	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.ok(ours, "DELETE", oath, "")
+	w.tamga("token", "discard", "CSV-1")
+	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.press(), "")), "key_not_found")
+
+	// Nothing of the secrets is in the database, however it was imported.
+	if strings.HasPrefix(w.dev.IDPURL, "http") {
+		w.plantedNowhere(t, csvSecret, pskcSecret, secret)
+	}
+}
+
+// plantedNowhere looks for secrets in every file of the installation (class 27).
+func (w *umsWorld) plantedNowhere(t *testing.T, secrets ...[]byte) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(w.dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		for _, s := range secrets {
+			for _, form := range []string{string(s), hex.EncodeToString(s), strings.TrimRight(base32.StdEncoding.EncodeToString(s), "="), base64.StdEncoding.EncodeToString(s)} {
+				if strings.Contains(string(data), form) {
+					t.Errorf("a secret of a token is in %s", d.Name())
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files were looked through, %v", files, err)
+	}
+}
+
+// Class 1: a thousand submissions of one code at once, to three processes over one
+// database, are accepted once.
+func TestTokenCodeIsAcceptedOnce(t *testing.T) {
+	for name, database := range map[string]func(t *testing.T) string{
+		"SQLite":     func(t *testing.T) string { return "sqlite:tamga.db" },
+		"PostgreSQL": func(t *testing.T) string { return storetest.PostgreSQL(t).Database(t) },
+	} {
+		t.Run(name, func(t *testing.T) { tokenCodeIsAcceptedOnce(t, database(t)) })
+	}
+}
+
+func tokenCodeIsAcceptedOnce(t *testing.T, database string) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("master.key", strings.Repeat("0123456789abcdef", 4)+"\n")
+	password := write("password", "correct horse battery staple\n")
+	config := write("tamga.yaml", fmt.Sprintf(`
+listen: 127.0.0.1:0
+public_url: http://sign.example.org
+database: %q
+master_keys: {active: a, files: {a: master.key}}
+clients:
+  - {id: operators, password_grant: true}
+oath: {attempts: 1000, max_attempts: 1000}
+log: {format: text, level: error}
+`, database))
+	secret := []byte("12345678901234567890")
+	p := &process{t: t}
+	command := func(args ...string) string { return p.command("", append(args, "--config", config)...) }
+	command("migrate")
+	command("group", "add", "Default")
+	command("operator", "add", "op", "--group", "Default", "--password-file", password)
+	command("user", "add", "petrov", "--group", "Default", "--password-file", password)
+	var made []struct{ ID, Login string }
+	if err := json.Unmarshal([]byte(command("user", "list", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	user := ""
+	for _, u := range made {
+		if u.Login == "petrov" {
+			user = u.ID
+		}
+	}
+	command("token", "import", write("tokens.csv", "serial,type,secret_hex\nH1,HOTP,"+hex.EncodeToString(secret)+"\n"))
+
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers []*process
+	for range 3 {
+		servers = append(servers, startServer(t, program, "serve", "--config", config, "--set", "log.level=info"))
+	}
+	form := url.Values{"grant_type": {"password"}, "client_id": {"operators"}, "username": {"op"}, "password": {"correct horse battery staple"},
+		"resource": {"urn:cryptopro:dss:signserver:signserver"}}
+	response, err := http.PostForm(servers[0].url+"/STS/oauth/token", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := readAll(t, response)
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal(text, &token); err != nil || status != 200 {
+		t.Fatalf("no token: %d %s", status, text)
+	}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 40, MaxIdleConnsPerHost: 40}}
+	defer client.CloseIdleConnections()
+	h := newHardware(t, secret, 0)
+	for round := range 2 {
+		body := fmt.Sprintf(`{"Serial":"H1","FirstOtp":%q}`, h.press())
+		var mu sync.Mutex
+		answers := map[string]int{}
+		var senders sync.WaitGroup
+		gate := make(chan struct{})
+		for i := range 1000 {
+			senders.Go(func() {
+				request, err := http.NewRequest("POST", servers[i%3].url+"/STS/ums/user/"+user+"/oath", strings.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.Header.Set("Authorization", "Bearer "+token.AccessToken)
+				<-gate
+				response, err := client.Do(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer response.Body.Close()
+				text, _ := io.ReadAll(response.Body)
+				var failure struct {
+					Error string `json:"error"`
+				}
+				json.Unmarshal(text, &failure)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[fmt.Sprint(response.StatusCode, " ", failure.Error)]++
+			})
+		}
+		begun := time.Now()
+		close(gate)
+		senders.Wait()
+		t.Logf("round %d: %v in %v", round, answers, time.Since(begun))
+		if answers["200 "] != 1 {
+			t.Errorf("round %d: answers %v, want one success", round, answers)
+		}
+		for a := range answers {
+			if a != "200 " && a != "400 invalid_confirmation_code" && a != "400 max_attempts_exceeded" {
+				t.Errorf("round %d: an answer is %s", round, a)
+			}
+		}
+		command("token", "unlock", "H1")
+	}
+}

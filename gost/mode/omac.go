@@ -1,0 +1,45 @@
+package mode
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+)
+
+// OMAC is the message authentication code of GOST R 34.13-2015, section 5.6, with as
+// many octets as a block of the cipher: 8 or 16.
+func OMAC(b cipher.Block, message []byte) []byte {
+	size := b.BlockSize()
+	polynomial := byte(0x1b)
+	if size == 16 {
+		polynomial = 0x87
+	}
+	key := make([]byte, size)
+	b.Encrypt(key, key)
+	double(key, polynomial)
+	last := make([]byte, size)
+	state := make([]byte, size)
+	for len(message) > size {
+		subtle.XORBytes(state, state, message[:size])
+		b.Encrypt(state, state)
+		message = message[size:]
+	}
+	if n := copy(last, message); n < size {
+		last[n] = 0x80
+		double(key, polynomial)
+	}
+	subtle.XORBytes(state, state, last)
+	subtle.XORBytes(state, state, key)
+	b.Encrypt(state, state)
+	return state
+}
+
+// double multiplies by x in the field of the block, without a branch on the value.
+func double(v []byte, polynomial byte) {
+	carry := byte(0)
+	for i := len(v) - 1; i >= 0; i-- {
+		next := v[i] >> 7
+		v[i] = v[i]<<1 | carry
+		carry = next
+	}
+	v[len(v)-1] ^= polynomial & -carry
+}

@@ -1,0 +1,443 @@
+//go:build bucket
+
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"tamga/internal/domain/document"
+)
+
+// BucketOptions say where a bucket is.
+type BucketOptions struct {
+	Endpoint    string // http:// or https://, host and port
+	Region      string // "" asks the server
+	Bucket      string
+	Prefix      string // of the names of our objects; "" or one that ends with a slash
+	AccessKey   string
+	SecretKey   string
+	PathStyle   bool           // the bucket is a part of the path, not of the host name
+	Authorities *x509.CertPool // of the server's certificate; nil: the system's
+}
+
+// Bucket keeps objects in a bucket of a server that speaks the S3 protocol. Requests
+// are signed (Signature Version 4). Any number of processes may share a bucket.
+//
+// An object of up to partSize octets is one request; a longer one is uploaded in
+// parts, and nobody sees it until it is complete.
+type Bucket struct {
+	client *minio.Core
+	bucket string
+	prefix string
+}
+
+var _ Place = (*Bucket)(nil)
+
+const (
+	// partSize is a part of an upload: the least the protocol allows, since each
+	// upload under way holds one in memory. 10 000 of them, the most there may be,
+	// are 48 GiB.
+	partSize = 5 << 20
+	// readSize is what is read at a time, and kept: formats read many small pieces
+	// that lie together.
+	readSize = 1 << 20
+	// blocks is how many of these an open object keeps.
+	blocks = 2
+
+	shortCall = 30 * time.Second // a request without much of a body
+	longCall  = 3 * time.Minute  // one with a part
+	tries     = 4
+)
+
+// NewBucket returns the objects of a bucket, which has to exist.
+func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("blob: the endpoint of the bucket: want http:// or https:// and a host")
+	}
+	lookup := minio.BucketLookupAuto
+	if o.PathStyle {
+		lookup = minio.BucketLookupPath
+	}
+	client, err := minio.NewCore(u.Host, &minio.Options{
+		Creds:        credentials.NewStaticV4(o.AccessKey, o.SecretKey, ""),
+		Secure:       u.Scheme == "https",
+		Region:       o.Region,
+		BucketLookup: lookup,
+		MaxRetries:   tries,
+		Transport: &http.Transport{
+			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Authorities},
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: time.Minute,
+			ExpectContinueTimeout: 5 * time.Second,
+			IdleConnTimeout:       time.Minute,
+			MaxIdleConnsPerHost:   64,
+			ForceAttemptHTTP2:     true,
+			DisableCompression:    true, // what is stored is what is read
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("blob: the bucket: %w", err)
+	}
+	b := &Bucket{client: client, bucket: o.Bucket, prefix: o.Prefix}
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	exists, err := client.BucketExists(ctx, o.Bucket)
+	if err != nil {
+		return nil, fmt.Errorf("blob: looking for the bucket: %w", err)
+	}
+	if !exists {
+		return nil, fmt.Errorf("blob: there is no bucket %q: create it, or correct its name", o.Bucket)
+	}
+	return b, nil
+}
+
+// key is the name of an object in the bucket.
+func (b *Bucket) key(name string) (string, error) {
+	folder, file, nested := strings.Cut(name, "/")
+	if !nested {
+		// What lies in no folder gets one of its own, which a sweep can list.
+		folder, file = preparedFolder, name
+	}
+	if !plainName(folder) || !plainName(file) {
+		return "", fmt.Errorf("blob: %q is not the name of an object", name)
+	}
+	return b.prefix + folder + "/" + file, nil
+}
+
+// preparedFolder is where objects of no folder lie in a bucket.
+const preparedFolder = "prepared"
+
+// bucketWriter is an object under way.
+type bucketWriter struct {
+	b      *Bucket
+	ctx    context.Context
+	key    string
+	part   []byte // not sent yet
+	upload string // name of the upload in parts; "" while one request may do
+	parts  []minio.CompletePart
+	done   bool
+	err    error
+}
+
+func (b *Bucket) create(ctx context.Context, name string) (document.Writer, error) {
+	key, err := b.key(name)
+	if err != nil {
+		return nil, err
+	}
+	return &bucketWriter{b: b, ctx: ctx, key: key}, nil
+}
+
+// Write implements io.Writer.
+func (w *bucketWriter) Write(p []byte) (total int, err error) {
+	if w.done && w.err == nil {
+		w.err = errClosed
+	}
+	for len(p) > 0 && w.err == nil {
+		if len(w.part) == partSize {
+			w.err = w.send()
+			continue
+		}
+		n := min(len(p), partSize-len(w.part))
+		w.part = append(w.part, p[:n]...)
+		p, total = p[n:], total+n
+	}
+	return total, w.err
+}
+
+// send sends a part.
+func (w *bucketWriter) send() error {
+	if w.upload == "" {
+		err := w.b.call(w.ctx, shortCall, func(ctx context.Context) (err error) {
+			w.upload, err = w.b.client.NewMultipartUpload(ctx, w.b.bucket, w.key, minio.PutObjectOptions{ContentType: octets})
+			return err
+		})
+		if err != nil {
+			return putting(err)
+		}
+	}
+	number := len(w.parts) + 1
+	err := w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+		p, err := w.b.client.PutObjectPart(ctx, w.b.bucket, w.key, w.upload, number, bytes.NewReader(w.part), int64(len(w.part)), minio.PutObjectPartOptions{})
+		if err == nil {
+			w.parts = append(w.parts, minio.CompletePart{PartNumber: number, ETag: p.ETag})
+		}
+		return err
+	})
+	w.part = w.part[:0]
+	return putting(err)
+}
+
+const octets = "application/octet-stream"
+
+// Commit implements [document.Writer].
+func (w *bucketWriter) Commit() error {
+	if w.done && w.err == nil {
+		w.err = errClosed
+	}
+	if w.err == nil && w.upload == "" {
+		w.err = putting(w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+			_, err := w.b.client.PutObject(ctx, w.b.bucket, w.key, bytes.NewReader(w.part), int64(len(w.part)), "", "", minio.PutObjectOptions{ContentType: octets})
+			return err
+		}))
+		w.done = w.err == nil
+	} else if w.err == nil {
+		if len(w.part) > 0 {
+			w.err = w.send()
+		}
+		if w.err == nil {
+			w.err = putting(w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+				_, err := w.b.client.CompleteMultipartUpload(ctx, w.b.bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{ContentType: octets})
+				return err
+			}))
+			w.done = w.err == nil
+		}
+	}
+	err := w.err
+	w.Abort()
+	return err
+}
+
+// Abort implements [document.Writer]. An upload whose abort does not reach the server
+// goes with the sweep.
+func (w *bucketWriter) Abort() {
+	w.part = nil
+	if w.done {
+		return
+	}
+	w.done = true
+	if w.upload != "" {
+		w.b.call(context.WithoutCancel(w.ctx), shortCall, func(ctx context.Context) error {
+			return w.b.client.AbortMultipartUpload(ctx, w.b.bucket, w.key, w.upload)
+		})
+	}
+}
+
+// call bounds a request in time.
+func (b *Bucket) call(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return f(ctx)
+}
+
+// putting tells what was done when an error came, and that there is no room.
+func putting(err error) error {
+	if err == nil {
+		return nil
+	}
+	answer := minio.ToErrorResponse(err)
+	switch {
+	case answer.StatusCode == http.StatusInsufficientStorage, strings.Contains(answer.Code, "QuotaExceeded"), answer.Code == "XMinioStorageFull", answer.Code == "ServiceQuotaExceededException":
+		return fmt.Errorf("blob: keeping a document in the bucket: %w: %w", document.ErrNoRoom, err)
+	}
+	return fmt.Errorf("blob: keeping a document in the bucket: %w", err)
+}
+
+// bucketObject is an open object. It reads blocks and keeps a few.
+type bucketObject struct {
+	b    *Bucket
+	ctx  context.Context
+	key  string
+	etag string
+	size int64
+
+	mu   sync.Mutex
+	kept [blocks]block // the one used last first
+}
+
+type block struct {
+	number int64
+	octets []byte // nil: none
+}
+
+func (b *Bucket) open(ctx context.Context, name string) (document.Object, error) {
+	key, err := b.key(name)
+	if err != nil {
+		return nil, err
+	}
+	o := &bucketObject{b: b, ctx: ctx, key: key}
+	err = b.call(ctx, shortCall, func(ctx context.Context) error {
+		info, err := b.client.StatObject(ctx, b.bucket, key, minio.StatObjectOptions{})
+		o.etag, o.size = info.ETag, info.Size
+		return err
+	})
+	if missing(err) {
+		return nil, fmt.Errorf("blob: opening a document in the bucket: %w: %w", fs.ErrNotExist, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob: opening a document in the bucket: %w", err)
+	}
+	return o, nil
+}
+
+// missing reports that there is no such object.
+func missing(err error) bool {
+	switch minio.ToErrorResponse(err).Code {
+	case minio.NoSuchKey, minio.NoSuchUpload, "NotFound":
+		return true
+	}
+	return false
+}
+
+// Size implements [document.Object].
+func (o *bucketObject) Size() int64 { return o.size }
+
+// Close implements io.Closer.
+func (o *bucketObject) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept = [blocks]block{}
+	return nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (o *bucketObject) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, errors.New("blob: negative offset in an object")
+	}
+	total := 0
+	for total < len(p) {
+		if off >= o.size {
+			return total, io.EOF
+		}
+		octets, err := o.block(off / readSize)
+		if err != nil {
+			return total, err
+		}
+		n := copy(p[total:], octets[off%readSize:])
+		total, off = total+n, off+int64(n)
+	}
+	return total, nil
+}
+
+// block returns a block of the object, which nobody changes.
+func (o *bucketObject) block(number int64) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, k := range o.kept {
+		if k.octets != nil && k.number == number {
+			copy(o.kept[1:i+1], o.kept[:i])
+			o.kept[0] = k
+			return k.octets, nil
+		}
+	}
+	from := number * readSize
+	octets := make([]byte, min(readSize, o.size-from))
+	var opts minio.GetObjectOptions
+	if err := opts.SetRange(from, from+int64(len(octets))-1); err != nil {
+		return nil, err
+	}
+	if o.etag != "" {
+		// Another object under the same name is not this one.
+		if err := opts.SetMatchETag(o.etag); err != nil {
+			return nil, err
+		}
+	}
+	err := o.b.call(o.ctx, longCall, func(ctx context.Context) error {
+		body, _, _, err := o.b.client.GetObject(ctx, o.b.bucket, o.key, opts)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		_, err = io.ReadFull(body, octets)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("blob: reading a document in the bucket: %w", err)
+	}
+	copy(o.kept[1:], o.kept[:])
+	o.kept[0] = block{number, octets}
+	return octets, nil
+}
+
+func (b *Bucket) remove(ctx context.Context, name string) error {
+	key, err := b.key(name)
+	if err != nil {
+		return err
+	}
+	if err := b.abandon(ctx, key, func(k string) bool { return k == key }); err != nil {
+		return fmt.Errorf("blob: removing an unfinished document in the bucket: %w", err)
+	}
+	err = b.call(ctx, shortCall, func(ctx context.Context) error {
+		return b.client.RemoveObject(ctx, b.bucket, key, minio.RemoveObjectOptions{})
+	})
+	if err != nil && !missing(err) {
+		return fmt.Errorf("blob: removing a document in the bucket: %w", err)
+	}
+	return nil
+}
+
+// abandon aborts the uploads in parts whose keys begin with prefix and are gone.
+func (b *Bucket) abandon(ctx context.Context, prefix string, gone func(key string) bool) error {
+	key, upload := "", ""
+	for {
+		var list minio.ListMultipartUploadsResult
+		err := b.call(ctx, shortCall, func(ctx context.Context) (err error) {
+			list, err = b.client.ListMultipartUploads(ctx, b.bucket, prefix, key, upload, "", 1000)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, u := range list.Uploads {
+			if !strings.HasPrefix(u.Key, prefix) || !gone(u.Key) {
+				continue
+			}
+			err := b.call(ctx, shortCall, func(ctx context.Context) error {
+				return b.client.AbortMultipartUpload(ctx, b.bucket, u.Key, u.UploadID)
+			})
+			if err != nil && !missing(err) {
+				return err
+			}
+		}
+		if !list.IsTruncated || list.NextKeyMarker == key && list.NextUploadIDMarker == upload {
+			return nil
+		}
+		key, upload = list.NextKeyMarker, list.NextUploadIDMarker
+	}
+}
+
+func (b *Bucket) sweep(ctx context.Context, folder string, gone func(name string) bool) error {
+	if folder == "" {
+		folder = preparedFolder + "/"
+	}
+	prefix := b.prefix + folder
+	ours := func(key string) bool { return gone(strings.TrimPrefix(key, prefix)) }
+	if err := b.abandon(ctx, prefix, ours); err != nil {
+		return fmt.Errorf("blob: sweeping the bucket: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		if o.Err != nil {
+			return fmt.Errorf("blob: sweeping the bucket: %w", o.Err)
+		}
+		if !ours(o.Key) {
+			continue
+		}
+		err := b.call(ctx, shortCall, func(ctx context.Context) error {
+			return b.client.RemoveObject(ctx, b.bucket, o.Key, minio.RemoveObjectOptions{})
+		})
+		if err != nil && !missing(err) {
+			return fmt.Errorf("blob: sweeping the bucket: %w", err)
+		}
+	}
+	return nil
+}

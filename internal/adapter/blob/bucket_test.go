@@ -1,0 +1,292 @@
+//go:build bucket
+
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"tamga/internal/domain/document"
+	"tamga/internal/judge"
+)
+
+func openBucket(t testing.TB, s *judge.S3Server, endpoint string) *Bucket {
+	t.Helper()
+	b, err := NewBucket(t.Context(), BucketOptions{
+		Endpoint: endpoint, Region: "us-east-1", Bucket: s.Bucket, Prefix: "tamga/", AccessKey: s.AccessKey, SecretKey: s.SecretKey, PathStyle: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// around starts a proxy before the server. meet may answer a request itself.
+func around(t *testing.T, s *judge.S3Server, meet func(w http.ResponseWriter, r *http.Request) (met bool)) string {
+	t.Helper()
+	target, err := url.Parse(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !meet(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+func TestBucketIsAPlace(t *testing.T) {
+	s := judge.S3(t)
+	testPlace(t, openBucket(t, s, s.Endpoint), []int{0, 1, chunkSize, chunkSize + 1, readSize + 5, partSize - 300, partSize, 2*partSize + 77})
+	for _, name := range s.Files(t) {
+		t.Errorf("%s is left", name)
+	}
+}
+
+// TestBucketChecksWhoAsks: the server refuses another secret, so what passes here is
+// signed as it has to be.
+func TestBucketChecksWhoAsks(t *testing.T) {
+	s := judge.S3(t)
+	for name, o := range map[string]BucketOptions{
+		"another secret": {Endpoint: s.Endpoint, Bucket: s.Bucket, AccessKey: s.AccessKey, SecretKey: "another", Region: "us-east-1", PathStyle: true},
+		"another bucket": {Endpoint: s.Endpoint, Bucket: "other", AccessKey: s.AccessKey, SecretKey: s.SecretKey, Region: "us-east-1", PathStyle: true},
+		"no server":      {Endpoint: "ftp://x", Bucket: "other"},
+	} {
+		_, err := NewBucket(t.Context(), o)
+		if err == nil {
+			t.Errorf("%s: opened", name)
+		} else if strings.Contains(err.Error(), "another") && name == "another secret" {
+			t.Errorf("the secret is in the error: %v", err)
+		}
+	}
+}
+
+// TestBucketReadsRanges: a small piece of a large object costs a block.
+func TestBucketReadsRanges(t *testing.T) {
+	s := judge.S3(t)
+	var served atomic.Int64
+	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "GET" && strings.Contains(r.URL.Path, "/documents/tamga/") {
+			if r.Header.Get("Range") == "" {
+				t.Errorf("read without a range: %s", r.URL)
+			}
+			served.Add(1)
+		}
+		return false
+	}))
+	d := NewDocuments(Options{Place: b, Ring: newRing(t), Plain: true})
+	name := d.Name("00000000-0000-4000-8000-000000000001")
+	want := sample(3*partSize + 5)
+	keep(t, d, name, want, 1<<20)
+	o, err := d.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 100)
+	for i := range 1000 {
+		at := int64(len(want)) - 100 - int64(i)
+		if _, err := o.ReadAt(p, at); err != nil || !bytes.Equal(p, want[at:at+100]) {
+			t.Fatalf("at %d: %v", at, err)
+		}
+	}
+	if n := served.Load(); n > 2 {
+		t.Errorf("a thousand pieces that lie together took %d requests", n)
+	}
+}
+
+// TestBucketAbortsItsUploads: a part that fails, a client that is gone and a process
+// that dies leave nothing for good.
+func TestBucketAbortsItsUploads(t *testing.T) {
+	s := judge.S3(t)
+	var failing atomic.Bool
+	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
+		if failing.Load() && r.Method == "PUT" && r.URL.Query().Get("partNumber") == "2" {
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusInsufficientStorage)
+			io.WriteString(w, "<Error><Code>XMinioStorageFull</Code><Message>no room</Message></Error>")
+			return true
+		}
+		return false
+	}))
+	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	content := sample(3 * partSize)
+
+	failing.Store(true)
+	name := d.Name("00000000-0000-4000-8000-000000000001")
+	w, err := d.Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Write(content)
+	if err == nil {
+		err = w.Commit()
+	}
+	if !errors.Is(err, document.ErrNoRoom) {
+		t.Errorf("a server without room: %v", err)
+	}
+	w.Abort()
+	failing.Store(false)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	if w, err = d.Create(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	w.Abort()
+	if left := s.Files(t); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+
+	// A process that dies: nobody aborts, and somebody else sweeps.
+	if w, err = d.Create(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Files(t)) == 0 {
+		t.Fatal("nothing is under way: the test shows nothing")
+	}
+	if err := NewDocuments(Options{Place: openBucket(t, s, s.Endpoint), Ring: newRing(t)}).Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.Files(t); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	if err := w.Commit(); err == nil {
+		t.Error("what was swept can be committed")
+	}
+}
+
+// TestBucketChangedWhileRead: octets of another object under the same name are never
+// mixed in.
+func TestBucketChangedWhileRead(t *testing.T) {
+	s := judge.S3(t)
+	b := openBucket(t, s, s.Endpoint)
+	d := NewDocuments(Options{Place: b, Ring: newRing(t), Plain: true})
+	name := d.Name("00000000-0000-4000-8000-000000000001")
+	keep(t, d, name, sample(4*readSize), 1<<20)
+	o, err := d.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.ReadAt(make([]byte, 1), 0); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, d, name, bytes.Repeat([]byte{1}, 4*readSize), 1<<20)
+	if _, err := o.ReadAt(make([]byte, 1), 3*readSize); err == nil {
+		t.Error("octets of another object were read")
+	}
+	if err := d.Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.ReadAt(make([]byte, 1), 2*readSize); err == nil {
+		t.Error("octets of a removed object were read")
+	}
+}
+
+// TestBucketHangs: a server that takes requests and answers none does not hold ours
+// beyond their time.
+func TestBucketHangs(t *testing.T) {
+	s := judge.S3(t)
+	var hanging atomic.Bool
+	release := make(chan struct{})
+	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
+		if hanging.Load() {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			return true
+		}
+		return false
+	}))
+	hanging.Store(true)
+	defer close(release)
+	begun := time.Now()
+	err := b.call(t.Context(), 50*time.Millisecond, func(ctx context.Context) error {
+		_, err := b.client.StatObject(ctx, b.bucket, "x", minio.StatObjectOptions{})
+		return err
+	})
+	if err == nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+}
+
+// TestBucketKeepsPrepared: documents of two steps lie in the same bucket and are swept
+// by the time in their names, finished or not.
+func TestBucketKeepsPrepared(t *testing.T) {
+	s := judge.S3(t)
+	b := openBucket(t, s, s.Endpoint)
+	p := NewPrepared(Options{Place: b, Ring: newRing(t)})
+	content := sample(100_000)
+	old, err := p.KeepBlob(t.Context(), bytes.NewReader(content), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	young, err := p.KeepBlob(t.Context(), bytes.NewReader(content), noon.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One that was never finished.
+	w, err := b.create(t.Context(), strings.Replace(old, "-", "-A", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(sample(2 * partSize)); err != nil {
+		t.Fatal(err)
+	}
+	// Another process reads.
+	other := NewPrepared(Options{Place: openBucket(t, s, s.Endpoint), Ring: newRing(t)})
+	blob, err := other.OpenBlob(t.Context(), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsAs(t, blob, content)
+	// A stored document is none of its business.
+	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	stored := d.Name("00000000-0000-4000-8000-000000000001")
+	keep(t, d, stored, content, 1<<20)
+
+	if err := other.SweepBlobs(t.Context(), noon.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.OpenBlob(t.Context(), old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the expired one: %v", err)
+	}
+	if o, err := p.OpenBlob(t.Context(), young); err != nil {
+		t.Error(err)
+	} else {
+		o.Close()
+	}
+	if left := s.Files(t); len(left) != 2 {
+		t.Errorf("left are %v, want the young one and the stored one", left)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "tamga", stored)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,171 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"tamga/internal/domain/document"
+)
+
+// testPlace is the behaviour of every place: what is kept is read as it was written,
+// nothing is seen before its commit, and nothing is left of what was given up.
+func testPlace(t *testing.T, place Place, sizes []int) {
+	t.Run("keeps", func(t *testing.T) {
+		for _, plain := range []bool{true, false} {
+			d := NewDocuments(Options{Place: place, Ring: newRing(t), Plain: plain})
+			for i, size := range sizes {
+				want := sample(size)
+				name := d.Name("00000000-0000-4000-8000-00000000000" + string(rune('0'+i%10)))
+				keep(t, d, name, want, 48<<10)
+				o, err := d.Open(t.Context(), name)
+				if err != nil {
+					t.Fatalf("%d octets: %v", size, err)
+				}
+				readsAs(t, o, want)
+				if err := o.Close(); err != nil {
+					t.Error(err)
+				}
+				for range 2 {
+					if err := d.Remove(t.Context(), name); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("opening what was removed: %v", err)
+				}
+			}
+		}
+	})
+	t.Run("shows nothing unfinished", func(t *testing.T) {
+		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		for _, size := range sizes {
+			name := d.Name("10000000-0000-4000-8000-000000000001")
+			w, err := d.Create(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(sample(size)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%d octets: open before the commit: %v", size, err)
+			}
+			w.Abort()
+			w.Abort()
+			if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%d octets: open after the abort: %v", size, err)
+			}
+			if err := w.Commit(); err == nil {
+				t.Errorf("%d octets: committed after the abort", size)
+			}
+		}
+	})
+	t.Run("a client that is gone", func(t *testing.T) {
+		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		ctx, cancel := context.WithCancel(t.Context())
+		name := d.Name("10000000-0000-4000-8000-000000000002")
+		w, err := d.Create(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(sample(sizes[len(sizes)-1])); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := w.Commit(); err == nil {
+			t.Error("committed for a client that is gone")
+		}
+		w.Abort()
+		if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it is there: %v", err)
+		}
+	})
+	t.Run("removes what never came to its end", func(t *testing.T) {
+		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		name := d.Name("10000000-0000-4000-8000-000000000003")
+		w, err := d.Create(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(sample(sizes[len(sizes)-1])); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Remove(t.Context(), name); err != nil { // as another process would
+			t.Fatal(err)
+		}
+		if err := w.Commit(); err == nil && sizes[len(sizes)-1] > partsFrom {
+			t.Error("what was swept can be committed")
+		}
+		if err := d.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("refuses names that lead elsewhere", func(t *testing.T) {
+		for _, name := range []string{"", ".", "..", "../x", "/etc/passwd", "a/../../x", "a/b/c", "documents/", "documents/.x", "a\x00b", "a b", "ü"} {
+			if _, err := place.create(t.Context(), name); err == nil {
+				t.Errorf("%q is created", name)
+			}
+			if _, err := place.open(t.Context(), name); err == nil {
+				t.Errorf("%q is opened", name)
+			}
+			if err := place.remove(t.Context(), name); err == nil {
+				t.Errorf("%q is removed", name)
+			}
+		}
+	})
+}
+
+// partsFrom is the size from which a bucket takes an object in parts; a smaller one
+// is sent as a whole at the end.
+const partsFrom = 5 << 20
+
+func keep(t testing.TB, d document.Bytes, name string, content []byte, piece int) {
+	t.Helper()
+	w, err := d.Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := content; len(p) > 0; p = p[min(piece, len(p)):] {
+		if _, err := w.Write(p[:min(piece, len(p))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	w.Abort() // changes nothing
+}
+
+// readsAs reads an object from front to back and at many places.
+func readsAs(t *testing.T, o document.Object, want []byte) {
+	t.Helper()
+	if o.Size() != int64(len(want)) {
+		t.Fatalf("the size is %d, want %d", o.Size(), len(want))
+	}
+	if err := iotest.TestReader(io.NewSectionReader(o, 0, o.Size()), want); err != nil && len(want) < 1<<20 {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("read %d octets, %v", len(got), err)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(len(want))))
+	for range 50 {
+		from := r.Int64N(int64(len(want)) + 10)
+		p := make([]byte, r.IntN(3*chunkSize))
+		n, err := o.ReadAt(p, from)
+		end := min(int64(len(want)), from+int64(len(p)))
+		if from > end {
+			from = end
+		}
+		if !bytes.Equal(p[:n], want[from:end]) || n < len(p) != (err == io.EOF) {
+			t.Fatalf("%d octets from %d: read %d, %v", len(p), from, n, err)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package blob
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tamga/internal/domain/vault"
+)
+
+// sealedFile keeps a document and returns its store and the file it lies in.
+func sealedFile(t testing.TB, content []byte) (d *Documents, name, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	place, err := NewDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = NewDocuments(Options{Place: place, Ring: newRing(t)})
+	name = d.Name("00000000-0000-4000-8000-000000000001")
+	keep(t, d, name, content, chunkSize)
+	return d, name, filepath.Join(dir, name)
+}
+
+// TestSealedHidesTheDocument: neither the document nor that two are equal shows.
+func TestSealedHidesTheDocument(t *testing.T) {
+	content := bytes.Repeat([]byte("secret of state "), 10_000)
+	_, _, one := sealedFile(t, content)
+	_, _, two := sealedFile(t, content)
+	a, err := os.ReadFile(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(a, []byte("secret")) {
+		t.Error("the document can be read in the file")
+	}
+	if bytes.Equal(a[headSize:headSize+1000], b[headSize:headSize+1000]) {
+		t.Error("two files of one document are equal")
+	}
+	if want := int64(headSize + len(content) + tagSize*((len(content)+chunkSize-1)/chunkSize)); int64(len(a)) != want {
+		t.Errorf("the file has %d octets, want %d", len(a), want)
+	}
+}
+
+// TestSealedFindsEveryChange changes, cuts, doubles and swaps what is kept: nothing of
+// the document comes out where it is not what went in.
+func TestSealedFindsEveryChange(t *testing.T) {
+	content := sample(4*chunkSize + 100)
+	d, name, file := sealedFile(t, content)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := func(n int) []byte {
+		return whole[headSize+n*sealedChunk : min(len(whole), headSize+(n+1)*sealedChunk)]
+	}
+	head := whole[:headSize]
+	_, _, otherFile := sealedFile(t, content)
+	other, err := os.ReadFile(otherFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := func(at int) []byte {
+		b := bytes.Clone(whole)
+		b[at] ^= 1
+		return b
+	}
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	broken := map[string][]byte{
+		"empty":                       {},
+		"head alone":                  head,
+		"half a head":                 head[:100],
+		"last chunk missing":          whole[:headSize+4*sealedChunk],
+		"last two chunks missing":     whole[:headSize+3*sealedChunk],
+		"last octet missing":          whole[:len(whole)-1],
+		"an octet more":               append(bytes.Clone(whole), 0),
+		"last chunk twice":            join(whole, chunk(4)),
+		"only the first chunk":        join(head, chunk(0)),
+		"only the last chunk":         join(head, chunk(4)),
+		"first chunk missing":         join(head, chunk(1), chunk(2), chunk(3), chunk(4)),
+		"chunks swapped":              join(head, chunk(1), chunk(0), chunk(2), chunk(3), chunk(4)),
+		"a chunk of another document": join(head, other[headSize:headSize+sealedChunk], chunk(1), chunk(2), chunk(3), chunk(4)),
+		"head of another document":    join(other[:headSize], whole[headSize:]),
+		"version":                     flipped(0),
+		"length of the key":           flipped(2),
+		"key":                         flipped(40),
+		"unused part of the head":     flipped(headSize - 1),
+		"first chunk":                 flipped(headSize),
+		"middle chunk":                flipped(headSize + 2*sealedChunk + 500),
+		"tag":                         flipped(headSize + sealedChunk - 1),
+		"last octet":                  flipped(len(whole) - 1),
+	}
+	huge := bytes.Clone(whole)
+	binary.BigEndian.PutUint16(huge[1:], 60000)
+	broken["huge length of the key"] = huge
+	for what, octets := range broken {
+		if err := os.WriteFile(file, octets, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o, err := d.Open(t.Context(), name)
+		if err == nil {
+			var got []byte
+			got, err = io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
+			o.Close()
+			if !bytes.HasPrefix(content, got) {
+				t.Errorf("%s: other octets than were written come out", what)
+			}
+		}
+		if err == nil {
+			t.Errorf("%s: read without an error", what)
+		} else if !errors.Is(err, ErrDamaged) && what != "version" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestSealedBelongsToItsName: an object under the name of another, or a plain one under
+// the name of a sealed one, does not open.
+func TestSealedBelongsToItsName(t *testing.T) {
+	d, name, file := sealedFile(t, []byte("document"))
+	other := d.Name("00000000-0000-4000-8000-000000000002")
+	if err := os.Rename(file, filepath.Join(filepath.Dir(filepath.Dir(file)), other)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open(t.Context(), other); !errors.Is(err, ErrDamaged) {
+		t.Errorf("under another name: %v", err)
+	}
+	if err := os.WriteFile(file, bytes.Repeat([]byte{1}, 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open(t.Context(), name); err == nil {
+		t.Error("a plain file opens as a sealed one")
+	}
+}
+
+// TestSealedUnderOlderKeys: a new master key seals, old ones open; without its key an
+// object says which one is missing.
+func TestSealedUnderOlderKeys(t *testing.T) {
+	place, err := NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := func(active string, ids ...string) *vault.Ring {
+		keys := map[string][]byte{}
+		for _, id := range ids {
+			keys[id] = bytes.Repeat([]byte(id), vault.MasterKeySize)
+		}
+		r, err := vault.NewRing(active, keys, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	d := NewDocuments(Options{Place: place, Ring: ring("1", "1")})
+	name := d.Name("00000000-0000-4000-8000-000000000001")
+	keep(t, d, name, []byte("document"), 10)
+	both := NewDocuments(Options{Place: place, Ring: ring("2", "1", "2"), Plain: true})
+	o, err := both.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsAs(t, o, []byte("document"))
+	late := NewDocuments(Options{Place: place, Ring: ring("2", "2")})
+	if _, err := late.Open(t.Context(), name); err == nil || errors.Is(err, ErrDamaged) {
+		t.Errorf("without its master key: %v", err)
+	}
+}
+
+func BenchmarkSealed(b *testing.B) {
+	place, err := NewDir(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, plain := range []bool{true, false} {
+		d := NewDocuments(Options{Place: place, Ring: newRing(b), Plain: plain})
+		name := d.Name("00000000-0000-4000-8000-000000000001")
+		content := sample(64 << 20)
+		kind := map[bool]string{true: "plain", false: "sealed"}[plain]
+		b.Run("write/"+kind, func(b *testing.B) {
+			b.SetBytes(int64(len(content)))
+			for b.Loop() {
+				keep(b, d, name, content, 64<<10)
+			}
+		})
+		o, err := d.Open(b.Context(), name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("read/"+kind, func(b *testing.B) {
+			b.SetBytes(int64(len(content)))
+			for b.Loop() {
+				if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{io.NewSectionReader(o, 0, o.Size())}, make([]byte, 256<<10)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

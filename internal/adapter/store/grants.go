@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/auth"
+)
+
+const grantColumns = "id, handle, secret, user_id, client_id, scope, method, login_only, signed_in_at, refreshed_at, expires_at"
+
+func scanGrant(r row) (g auth.Grant, err error) {
+	var handle, secret []byte
+	err = r.Scan(&g.ID, &handle, &secret, &g.UserID, &g.ClientID, &g.Scope, &g.Method, &g.LoginOnly,
+		(*timeField)(&g.SignedInAt), (*timeField)(&g.UsedAt), (*timeField)(&g.ExpiresAt))
+	if err == nil && (len(handle) != sha256.Size || len(secret) != sha256.Size) {
+		err = fmt.Errorf("store: a grant has hashes of %d and %d octets, want %d", len(handle), len(secret), sha256.Size)
+	}
+	copy(g.Handle[:], handle)
+	copy(g.Secret[:], secret)
+	return g, err
+}
+
+// AddGrant implements auth.GrantStore.
+func (s Tokens) AddGrant(ctx context.Context, g auth.Grant) error {
+	_, err := s.exec(ctx, "INSERT INTO grants ("+grantColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+		g.ID, g.Handle[:], g.Secret[:], g.UserID, g.ClientID, g.Scope, g.Method, g.LoginOnly,
+		millis(g.SignedInAt), millis(g.UsedAt), millis(g.ExpiresAt))
+	return err
+}
+
+// Rotate implements auth.GrantStore.
+func (s Tokens) Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (auth.Grant, bool, error) {
+	return returning(ctx, s.DB, scanGrant, `UPDATE grants SET secret = $3, refreshed_at = $5
+		WHERE handle = $1 AND secret = $2 AND client_id = $4 AND expires_at > $5 RETURNING `+grantColumns,
+		handle[:], old[:], next[:], clientID, millis(now))
+}
+
+// EndGrant implements auth.GrantStore.
+func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended bool, err error) {
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		if _, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE
+			WHERE grant_id <> '' AND grant_id IN (SELECT id FROM grants WHERE handle = $1)`, handle[:]); err != nil {
+			return err
+		}
+		n, err := s.exec(ctx, "DELETE FROM grants WHERE handle = $1", handle[:])
+		ended = n == 1
+		return err
+	})
+	return ended && err == nil, err
+}
+
+// GrantsOf implements auth.GrantStore.
+func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]auth.Grant, error) {
+	return all(ctx, s.DB, scanGrant, "SELECT "+grantColumns+` FROM grants
+		WHERE user_id = $1 AND expires_at > $2 ORDER BY signed_in_at, id LIMIT 1000`, userID, millis(now))
+}

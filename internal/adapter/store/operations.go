@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/signing"
+)
+
+// Operations satisfies signing.OperationStore.
+type Operations struct{ *DB }
+
+var _ signing.OperationStore = Operations{}
+
+// Atomic implements signing.OperationStore: what belongs to the end of an operation
+// shares a flush to disk with other requests.
+func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.committer.Do(ctx, fn)
+}
+
+const operationColumns = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
+	contents, octets, results, callback, called, code, message, attempts,
+	created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until, leased_until`
+
+func scanOperation(r row) (*signing.OperationRecord, error) {
+	o := &signing.OperationRecord{}
+	err := r.Scan(&o.ID, &o.UserID, &o.Owner, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.Documents, &o.Plan, &o.PIN,
+		&o.Contents, &o.Octets, &o.Results, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
+		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmedAt), (*timeField)(&o.CompletedAt),
+		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil))
+	return o, err
+}
+
+// AddOperation implements signing.OperationStore. Operations of one user that wait are
+// few, so they are counted anew each time.
+func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord, waiting signing.Quota) (bool, error) {
+	over := !o.State.Active()
+	n, err := s.exec(ctx, `INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
+			contents, octets, results, callback, called, code, message, attempts, due_at, lease, leased_until,
+			created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until)
+		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
+			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
+		WHERE CAST($24 AS BOOLEAN) OR EXISTS (SELECT 1 FROM
+			(SELECT COUNT(*) AS objects, COALESCE(SUM(octets), 0) AS octets FROM operations WHERE user_id = $2 AND keep_until = 0) AS w
+			WHERE w.objects < $25 AND w.octets + CAST($13 AS BIGINT) <= $26)`,
+		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
+		o.Contents, o.Octets, o.Results, o.Callback, o.Code, o.Message,
+		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
+		over, waiting.Objects, waiting.Octets)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if over {
+		err = s.owe(ctx, o.ID, o.Callback, o.CompletedAt, o.KeepUntil)
+	}
+	return err == nil, err
+}
+
+// owe writes down a callback. Without an address there is none.
+func (s Operations) owe(ctx context.Context, id, url string, now, expires time.Time) error {
+	if url == "" {
+		return nil
+	}
+	_, err := s.exec(ctx, `INSERT INTO operation_callbacks (operation_id, url, attempts, error, due_at, expires_at, lease, leased_until)
+		VALUES ($1, $2, 0, '', $3, $4, '', 0) ON CONFLICT (operation_id) DO NOTHING`, id, url, millis(now), millis(expires))
+	return err
+}
+
+// FindOperation implements signing.OperationStore.
+func (s Operations) FindOperation(ctx context.Context, id string) (*signing.OperationRecord, bool, error) {
+	return one(ctx, s.DB, scanOperation, "SELECT "+operationColumns+" FROM operations WHERE id = $1", id)
+}
+
+// ActiveOperations implements signing.OperationStore.
+func (s Operations) ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*signing.OperationRecord, error) {
+	return all(ctx, s.DB, scanOperation, "SELECT "+operationColumns+` FROM operations
+		WHERE user_id = $1 AND keep_until = 0 AND (complete_before > $2 OR leased_until > $2)
+		ORDER BY created_at, id LIMIT $3`, userID, millis(now), limit)
+}
+
+// ClaimOperation implements signing.OperationStore. Two processes may look at the same
+// row; the later one finds it leased and takes none.
+func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
+	const due = "state = 'Confirmed' AND is_async AND keep_until = 0 AND due_at <= $3 AND leased_until <= $3 AND complete_before > $3"
+	return returning(ctx, s.DB, scanOperation, `UPDATE operations SET lease = $1, leased_until = $2, attempts = attempts + 1
+		WHERE id = (SELECT id FROM operations WHERE `+due+` ORDER BY due_at, id LIMIT 1) AND `+due+`
+		RETURNING `+operationColumns, lease, millis(until), millis(now))
+}
+
+// ExtendOperation implements signing.OperationStore.
+func (s Operations) ExtendOperation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE operations SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> ''", id, lease, millis(until))
+	return n == 1, err
+}
+
+// ReleaseOperation implements signing.OperationStore.
+func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due time.Time, given bool) error {
+	back := 0
+	if given {
+		back = 1
+	}
+	_, err := s.exec(ctx, `UPDATE operations SET lease = '', leased_until = 0, due_at = $3, attempts = attempts - $4
+		WHERE id = $1 AND lease = $2 AND lease <> ''`, id, lease, millis(due), back)
+	return err
+}
+
+// FinishOperation implements signing.OperationStore.
+func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
+	err = s.committer.Do(ctx, func(ctx context.Context) error {
+		n, err := s.exec(ctx, `UPDATE operations SET state = $3, documents = $4, results = $5, code = $6, message = $7,
+				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = 0, contents = '', lease = '', leased_until = 0
+			WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'`,
+			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
+			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{})
+		if held = n == 1; err != nil || !held {
+			return err
+		}
+		return s.owe(ctx, o.ID, o.Callback, o.CompletedAt, o.KeepUntil)
+	})
+	return held && err == nil, err
+}
+
+// CancelOperation implements signing.OperationStore.
+func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error) {
+	err = s.committer.Do(ctx, func(ctx context.Context) error {
+		var url string
+		url, cancelled, err = returning(ctx, s.DB, scalar[string], `UPDATE operations SET state = 'Cancelled',
+				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', lease = '', leased_until = 0
+			WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND (complete_before > $3 OR leased_until > $3)
+			RETURNING callback`, id, userID, millis(now), millis(keepUntil), []byte{})
+		if err != nil || !cancelled {
+			return err
+		}
+		return s.owe(ctx, id, url, now, keepUntil)
+	})
+	return cancelled && err == nil, err
+}
+
+// SweepOperations implements signing.OperationStore.
+func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Time) error {
+	type ended struct{ id, url string }
+	for n := sweepPortion; n == sweepPortion; {
+		err := s.committer.Do(ctx, func(ctx context.Context) error {
+			list, err := all(ctx, s.DB, func(r row) (e ended, err error) {
+				err = r.Scan(&e.id, &e.url)
+				return e, err
+			}, `UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
+					plan = $3, pin = $3, octets = 0, contents = '', lease = '', leased_until = 0
+				WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 AND id IN
+					(SELECT id FROM operations WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 LIMIT $4)
+				RETURNING id, callback`, millis(now), millis(keepUntil), []byte{}, sweepPortion)
+			if err != nil {
+				return err
+			}
+			n = len(list)
+			for _, e := range list {
+				if err := s.owe(ctx, e.id, e.url, now, keepUntil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{
+		"DELETE FROM operation_callbacks WHERE operation_id IN (SELECT operation_id FROM operation_callbacks WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2)",
+		"DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2)",
+	} {
+		if err := s.sweep(ctx, query, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep runs a deletion of what is over at now, portion by portion.
+func (db *DB) sweep(ctx context.Context, query string, now time.Time) error {
+	for n := int64(sweepPortion); n == sweepPortion; {
+		var err error
+		if n, err = db.exec(ctx, query, millis(now), sweepPortion); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClaimCallback implements signing.OperationStore.
+func (s Operations) ClaimCallback(ctx context.Context, lease string, now, until time.Time) (*signing.CallbackRecord, bool, error) {
+	const due = "due_at <= $3 AND leased_until <= $3 AND expires_at > $3"
+	return returning(ctx, s.DB, func(r row) (*signing.CallbackRecord, error) {
+		c := &signing.CallbackRecord{}
+		err := r.Scan(&c.OperationID, &c.URL, &c.Attempts, (*timeField)(&c.ExpiresAt))
+		return c, err
+	}, `UPDATE operation_callbacks SET lease = $1, leased_until = $2, attempts = attempts + 1
+		WHERE operation_id = (SELECT operation_id FROM operation_callbacks WHERE `+due+` ORDER BY due_at, operation_id LIMIT 1) AND `+due+`
+		RETURNING operation_id, url, attempts, expires_at`, lease, millis(until), millis(now))
+}
+
+// ExtendCallback implements signing.OperationStore.
+func (s Operations) ExtendCallback(ctx context.Context, operationID, lease string, until time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE operation_callbacks SET leased_until = $3 WHERE operation_id = $1 AND lease = $2 AND lease <> ''",
+		operationID, lease, millis(until))
+	return n == 1, err
+}
+
+// FinishCallback implements signing.OperationStore.
+func (s Operations) FinishCallback(ctx context.Context, operationID, lease string, e signing.CallbackEnd) error {
+	if !e.Again.IsZero() {
+		_, err := s.exec(ctx, `UPDATE operation_callbacks SET lease = '', leased_until = 0, due_at = $3, error = $4
+			WHERE operation_id = $1 AND lease = $2 AND lease <> ''`, operationID, lease, millis(e.Again), e.Error)
+		return err
+	}
+	return s.committer.Do(ctx, func(ctx context.Context) error {
+		n, err := s.exec(ctx, "DELETE FROM operation_callbacks WHERE operation_id = $1 AND lease = $2 AND lease <> ''", operationID, lease)
+		if err != nil || n == 0 || !e.Taken {
+			return err
+		}
+		_, err = s.exec(ctx, "UPDATE operations SET called = TRUE WHERE id = $1", operationID)
+		return err
+	})
+}
+
+// notNull keeps an absent value from being NULL.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

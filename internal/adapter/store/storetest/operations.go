@@ -1,0 +1,454 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+)
+
+// operationOf is operation n of a user, asynchronous and waiting, with a callback.
+func operationOf(n int) *signing.OperationRecord {
+	return &signing.OperationRecord{
+		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), UserID: "user", Owner: []byte(`{"UserID":"user"}`),
+		Action: "SignDocument", State: signing.StateConfirmed, Async: true, Parameters: "{}", Description: "document",
+		Documents: []byte("[]"), Plan: []byte("plan"), PIN: []byte{0, 0xff}, Contents: "contents", Octets: 100, Callback: "https://example.org/",
+		CreatedAt: start.Add(time.Duration(n) * time.Millisecond), UpdatedAt: start, ConfirmedAt: start, CompleteBefore: start.Add(20 * time.Minute),
+	}
+}
+
+// over is an operation that has come to its end.
+func over(o *signing.OperationRecord, at time.Time) *signing.OperationRecord {
+	c := *o
+	c.State, c.Documents, c.Results, c.Plan, c.PIN, c.Contents, c.Octets = signing.StateCompleted, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0
+	c.UpdatedAt, c.CompletedAt, c.KeepUntil, c.Attempts = at, at, at.Add(24*time.Hour), 1
+	return &c
+}
+
+func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
+	later := start.Add(time.Minute)
+	keep := later.Add(24 * time.Hour)
+	add := func(t *testing.T, s store.Operations, o *signing.OperationRecord) {
+		t.Helper()
+		if added, err := s.AddOperation(t.Context(), o, wide); err != nil || !added {
+			t.Fatal(added, err)
+		}
+	}
+	claim := func(t *testing.T, s store.Operations, lease string, at time.Time) string {
+		t.Helper()
+		o, found, err := s.ClaimOperation(t.Context(), lease, at, at.Add(time.Minute))
+		must(t, err)
+		if !found {
+			return ""
+		}
+		return o.ID
+	}
+	callback := func(t *testing.T, s store.Operations, lease string, at time.Time) string {
+		t.Helper()
+		c, found, err := s.ClaimCallback(t.Context(), lease, at, at.Add(time.Minute))
+		must(t, err)
+		if !found {
+			return ""
+		}
+		return c.OperationID
+	}
+	state := func(t *testing.T, s store.Operations, id string) signing.State {
+		t.Helper()
+		o, found, err := s.FindOperation(t.Context(), id)
+		must(t, err)
+		if !found {
+			return ""
+		}
+		return o.State
+	}
+	cases{
+		{"Kept", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			o := operationOf(1)
+			add(t, s, o)
+			got, found, err := s.FindOperation(t.Context(), o.ID)
+			must(t, err)
+			if d := cmp.Diff(o, got); !found || d != "" {
+				t.Error(d)
+			}
+			done := over(operationOf(2), later)
+			done.Attempts = 0
+			add(t, s, done)
+			got, _, err = s.FindOperation(t.Context(), done.ID)
+			must(t, err)
+			if d := cmp.Diff(done, got); d != "" {
+				t.Error(d)
+			}
+			if id := callback(t, s, "a", later); id != done.ID {
+				t.Errorf("the callback owed is that of %q", id)
+			}
+			if _, found, err := s.FindOperation(t.Context(), "a\x00\xff"); found || err != nil {
+				t.Errorf("hostile name: %v, %v", found, err)
+			}
+		}},
+		{"Quota", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			for n, want := range []bool{true, true, false} {
+				if got, err := s.AddOperation(t.Context(), operationOf(n), signing.Quota{Objects: 2, Octets: 1000}); got != want || err != nil {
+					t.Errorf("operation %d: %v, %v", n, got, err)
+				}
+			}
+			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Octets: 299}); got || err != nil {
+				t.Errorf("octets: %v, %v", got, err)
+			}
+			other := operationOf(4)
+			other.UserID = "other"
+			if got, err := s.AddOperation(t.Context(), other, signing.Quota{Objects: 1, Octets: 100}); !got || err != nil {
+				t.Errorf("of another user: %v, %v", got, err)
+			}
+		}},
+		{"Leases", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			o := operationOf(1)
+			add(t, s, o)
+			if id := claim(t, s, "a", later); id != o.ID {
+				t.Fatalf("claimed %q", id)
+			}
+			if id := claim(t, s, "b", later); id != "" {
+				t.Error("claimed twice")
+			}
+			held, err := s.ExtendOperation(t.Context(), o.ID, "a", later.Add(2*time.Minute))
+			must(t, err)
+			if id := claim(t, s, "b", later.Add(time.Minute)); !held || id != "" {
+				t.Errorf("an extended lease: %v, %q", held, id)
+			}
+			if id := claim(t, s, "b", later.Add(2*time.Minute)); id != o.ID {
+				t.Error("a lease that is over is not taken up")
+			}
+			if held, err := s.ExtendOperation(t.Context(), o.ID, "a", keep); held || err != nil {
+				t.Errorf("a lost lease is extended: %v, %v", held, err)
+			}
+			if held, err := s.FinishOperation(t.Context(), over(o, later), "a"); held || err != nil {
+				t.Errorf("a lost lease finishes: %v, %v", held, err)
+			}
+			must(t, s.ReleaseOperation(t.Context(), o.ID, "a", start, true))
+			must(t, s.ReleaseOperation(t.Context(), o.ID, "b", later.Add(4*time.Minute), true))
+			if id := claim(t, s, "c", later.Add(3*time.Minute)); id != "" {
+				t.Error("claimed before it is due")
+			}
+			if id := claim(t, s, "c", later.Add(4*time.Minute)); id != o.ID {
+				t.Error("not claimed when it is due")
+			}
+			got, _, err := s.FindOperation(t.Context(), o.ID)
+			must(t, err)
+			if got.Attempts != 2 {
+				t.Errorf("%d attempts, want 2: one was given back", got.Attempts)
+			}
+			for i, want := range []bool{true, false} {
+				if held, err := s.FinishOperation(t.Context(), over(o, later), "c"); held != want || err != nil {
+					t.Errorf("finishing %d: %v, %v", i, held, err)
+				}
+			}
+			if held, err := s.FinishOperation(t.Context(), over(o, later), ""); held || err != nil {
+				t.Errorf("finishing without a lease: %v, %v", held, err)
+			}
+			got, _, err = s.FindOperation(t.Context(), o.ID)
+			must(t, err)
+			want := over(o, later)
+			want.Attempts = 2
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		}},
+		{"FinishRollsBack", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			o := operationOf(1)
+			add(t, s, o)
+			claim(t, s, "a", later)
+			broken := errors.New("broken")
+			for _, want := range []error{broken, fault.Rollback(fault.New("code", "text"))} {
+				err := s.Atomic(t.Context(), func(ctx context.Context) error {
+					if held, err := s.FinishOperation(ctx, over(o, later), "a"); !held || err != nil {
+						t.Error(held, err)
+					}
+					return want
+				})
+				if !errors.Is(err, want) || state(t, s, o.ID) != signing.StateConfirmed || callback(t, s, "x", keep.Add(-time.Second)) != "" {
+					t.Errorf("an end that was rolled back: %v, %v", err, state(t, s, o.ID))
+				}
+			}
+		}},
+		{"Cancel", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			o := operationOf(1)
+			add(t, s, o)
+			claim(t, s, "a", later)
+			if ok, err := s.CancelOperation(t.Context(), o.ID, "other", later, keep); ok || err != nil {
+				t.Errorf("by another: %v, %v", ok, err)
+			}
+			for i, want := range []bool{true, false} {
+				if ok, err := s.CancelOperation(t.Context(), o.ID, "user", later, keep); ok != want || err != nil {
+					t.Errorf("%d: %v, %v", i, ok, err)
+				}
+			}
+			if held, err := s.FinishOperation(t.Context(), over(o, later), "a"); held || err != nil {
+				t.Errorf("finished after it was cancelled: %v, %v", held, err)
+			}
+			got, _, err := s.FindOperation(t.Context(), o.ID)
+			must(t, err)
+			if got.State != signing.StateCancelled || len(got.Plan)+len(got.PIN)+len(got.Contents) != 0 || !got.CompletedAt.Equal(later) {
+				t.Errorf("%+v", got)
+			}
+			if id := callback(t, s, "c", later); id != o.ID {
+				t.Error("no callback is owed")
+			}
+		}},
+		{"ExpireAndSweep", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			late, leased := operationOf(1), operationOf(2)
+			leased.CompleteBefore = late.CompleteBefore.Add(time.Second)
+			add(t, s, late)
+			add(t, s, leased)
+			end := leased.CompleteBefore
+			o, found, err := s.ClaimOperation(t.Context(), "a", late.CompleteBefore, end.Add(time.Minute))
+			must(t, err)
+			if !found || o.ID != leased.ID {
+				t.Fatal("an expired operation was claimed")
+			}
+			active, err := s.ActiveOperations(t.Context(), "user", end, 10)
+			must(t, err)
+			if len(active) != 1 || active[0].ID != leased.ID {
+				t.Errorf("%d active", len(active))
+			}
+			if ok, err := s.CancelOperation(t.Context(), late.ID, "user", end, keep); ok || err != nil {
+				t.Errorf("cancelled after its time: %v, %v", ok, err)
+			}
+			must(t, s.SweepOperations(t.Context(), end, keep))
+			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != signing.StateExpired || b != signing.StateConfirmed {
+				t.Errorf("%v, %v", a, b)
+			}
+			if id := callback(t, s, "c", end); id != late.ID {
+				t.Error("no callback is owed")
+			}
+			if held, err := s.FinishOperation(t.Context(), over(leased, end), "a"); !held || err != nil {
+				t.Errorf("what was begun in time is lost: %v, %v", held, err)
+			}
+			must(t, s.SweepOperations(t.Context(), keep.Add(48*time.Hour), keep))
+			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != "" || b != "" {
+				t.Errorf("%v, %v", a, b)
+			}
+		}},
+		{"OneOfManyAtOnce", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			const operations = 10
+			for n := range operations {
+				add(t, s, operationOf(n))
+			}
+			won := make([]int, operations)
+			for _, err := range together(40, func(i int) error {
+				for lease := 0; ; lease++ {
+					name := fmt.Sprint(i, lease)
+					o, found, err := s.ClaimOperation(t.Context(), name, later, keep)
+					if err != nil {
+						return err
+					}
+					if !found {
+						left, err := s.ActiveOperations(t.Context(), "user", later, 100)
+						if err != nil {
+							return err
+						}
+						waiting := false
+						for _, o := range left {
+							waiting = waiting || o.LeasedUntil.IsZero()
+						}
+						if waiting {
+							continue // another one was faster
+						}
+						return nil
+					}
+					held, err := s.FinishOperation(t.Context(), over(o, later), name)
+					if err != nil {
+						return err
+					}
+					if held {
+						var n int
+						fmt.Sscanf(o.ID[24:], "%d", &n)
+						won[n]++
+					}
+				}
+			}) {
+				must(t, err)
+			}
+			for n, w := range won {
+				if w != 1 {
+					t.Errorf("operation %d was finished %d times", n, w)
+				}
+			}
+		}},
+		{"CancelAgainstFinish", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			for n := range 20 {
+				o := operationOf(n)
+				add(t, s, o)
+				claim(t, s, "a", later)
+				var finished, cancelled bool
+				for _, err := range together(2, func(i int) (err error) {
+					if i == 0 {
+						finished, err = s.FinishOperation(t.Context(), over(o, later), "a")
+					} else {
+						cancelled, err = s.CancelOperation(t.Context(), o.ID, "user", later, keep)
+					}
+					return err
+				}) {
+					must(t, err)
+				}
+				want := map[bool]signing.State{true: signing.StateCompleted, false: signing.StateCancelled}[finished]
+				if finished == cancelled || state(t, s, o.ID) != want {
+					t.Fatalf("finished %v, cancelled %v, state %v", finished, cancelled, state(t, s, o.ID))
+				}
+			}
+		}},
+		{"Callbacks", func(t *testing.T, db *store.DB) {
+			s := store.Operations{DB: db}
+			for n := range 3 {
+				o := over(operationOf(n), later)
+				if n == 2 {
+					o.Callback = ""
+				}
+				add(t, s, o)
+			}
+			first, second := operationOf(0).ID, operationOf(1).ID
+			if a, b, c := callback(t, s, "a", later), callback(t, s, "b", later), callback(t, s, "c", later); a != first || b != second || c != "" {
+				t.Fatalf("%q, %q, %q", a, b, c)
+			}
+			must(t, s.FinishCallback(t.Context(), first, "b", signing.CallbackEnd{Taken: true})) // not its lease
+			again := later.Add(time.Hour)
+			must(t, s.FinishCallback(t.Context(), first, "a", signing.CallbackEnd{Again: again, Error: "answered 500"}))
+			must(t, s.FinishCallback(t.Context(), second, "b", signing.CallbackEnd{Taken: true}))
+			if id := callback(t, s, "c", again.Add(-time.Second)); id != "" {
+				t.Error("claimed before it is due")
+			}
+			c, found, err := s.ClaimCallback(t.Context(), "c", again, again.Add(time.Minute))
+			must(t, err)
+			if !found || c.OperationID != first || c.Attempts != 2 {
+				t.Errorf("%+v", c)
+			}
+			must(t, s.FinishCallback(t.Context(), first, "c", signing.CallbackEnd{Error: "given up"}))
+			for id, want := range map[string]bool{first: false, second: true} {
+				o, _, err := s.FindOperation(t.Context(), id)
+				must(t, err)
+				if o.Called != want {
+					t.Errorf("%s: called %v", id, o.Called)
+				}
+			}
+			if id := callback(t, s, "d", keep.Add(-time.Second)); id != "" {
+				t.Error("a callback that is over is claimed")
+			}
+		}},
+	}.run(t, open)
+}
+
+func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
+	id := signing.AnswerID{Caller: "user:1", Name: "name"}
+	request, other := []byte{1, 0, 255}, []byte{2}
+	later, expires := start.Add(time.Minute), start.Add(24*time.Hour)
+	claim := func(t *testing.T, s store.Answers, request []byte, lease string, at time.Time) bool {
+		t.Helper()
+		claimed, err := s.ClaimAnswer(t.Context(), id, request, lease, at, at.Add(time.Minute), at.Add(24*time.Hour))
+		must(t, err)
+		return claimed
+	}
+	cases{
+		{"Claims", func(t *testing.T, db *store.DB) {
+			s := store.Answers{DB: db}
+			if _, found, err := s.FindAnswer(t.Context(), id); found || err != nil {
+				t.Errorf("before: %v, %v", found, err)
+			}
+			for i, c := range []struct {
+				request []byte
+				lease   string
+				at      time.Time
+				want    bool
+			}{
+				{request, "a", start, true},
+				{request, "b", start, false},
+				{request, "b", later.Add(-time.Millisecond), false},
+				{other, "b", later, false}, // another request does not take a name over
+				{request, "b", later, true},
+				{request, "c", later, false},
+			} {
+				if got := claim(t, s, c.request, c.lease, c.at); got != c.want {
+					t.Errorf("row %d: %v", i, got)
+				}
+			}
+			if held, err := s.ExtendAnswer(t.Context(), id, "a", expires); held || err != nil {
+				t.Errorf("a lost lease is extended: %v, %v", held, err)
+			}
+			answer := &signing.AnswerRecord{Request: request, Head: []byte("head"), Body: []byte{0, 1}, Blob: "blob", DoneAt: later, ExpiresAt: expires}
+			if held, err := s.RecordAnswer(t.Context(), id, "a", answer, 5); held || err != nil {
+				t.Errorf("a lost lease records: %v, %v", held, err)
+			}
+			must(t, s.ReleaseAnswer(t.Context(), id, "a"))
+			for i, want := range []bool{true, false} {
+				if held, err := s.RecordAnswer(t.Context(), id, "b", answer, 5); held != want || err != nil {
+					t.Errorf("recording %d: %v, %v", i, held, err)
+				}
+			}
+			must(t, s.ReleaseAnswer(t.Context(), id, "b")) // too late to matter
+			got, found, err := s.FindAnswer(t.Context(), id)
+			must(t, err)
+			if d := cmp.Diff(answer, got); !found || d != "" {
+				t.Error(d)
+			}
+			if claim(t, s, request, "c", later.Add(time.Hour)) {
+				t.Error("an answered name is claimed")
+			}
+			if n, err := s.AnswerOctets(t.Context(), id.Caller); n != 5 || err != nil {
+				t.Error(n, err)
+			}
+			if !claim(t, s, other, "d", expires) {
+				t.Error("an expired name is not free")
+			}
+			if n, err := s.AnswerOctets(t.Context(), id.Caller); n != 0 || err != nil {
+				t.Error(n, err)
+			}
+			must(t, s.ReleaseAnswer(t.Context(), id, "d"))
+			if _, found, err := s.FindAnswer(t.Context(), id); found || err != nil {
+				t.Errorf("released: %v, %v", found, err)
+			}
+		}},
+		{"OneOfManyAtOnce", func(t *testing.T, db *store.DB) {
+			s := store.Answers{DB: db}
+			won := make([]bool, 50)
+			for _, err := range together(len(won), func(i int) (err error) {
+				won[i], err = s.ClaimAnswer(t.Context(), id, request, fmt.Sprint(i), start, later, expires)
+				return err
+			}) {
+				must(t, err)
+			}
+			n := 0
+			for _, w := range won {
+				if w {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d have their turn", n)
+			}
+		}},
+		{"Sweep", func(t *testing.T, db *store.DB) {
+			s := store.Answers{DB: db}
+			claim(t, s, request, "a", start)
+			must(t, s.SweepAnswers(t.Context(), expires.Add(-time.Millisecond)))
+			if _, found, err := s.FindAnswer(t.Context(), id); !found || err != nil {
+				t.Error(found, err)
+			}
+			must(t, s.SweepAnswers(t.Context(), expires))
+			if _, found, err := s.FindAnswer(t.Context(), id); found || err != nil {
+				t.Error(found, err)
+			}
+		}},
+	}.run(t, open)
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"tamga/internal/domain/notify"
+)
+
+// Webhooks satisfies notify.SubscriptionStore.
+type Webhooks struct{ *DB }
+
+var _ notify.SubscriptionStore = Webhooks{}
+
+const webhookColumns = "id, url, events, sealed, created_at"
+
+func scanWebhook(r row) (w notify.Subscription, err error) {
+	var events string
+	if err := r.Scan(&w.ID, &w.URL, &events, &w.Sealed, (*timeField)(&w.CreatedAt)); err != nil {
+		return w, err
+	}
+	return w, json.Unmarshal([]byte(events), &w.Events)
+}
+
+// AddSubscription implements notify.SubscriptionStore.
+func (s Webhooks) AddSubscription(ctx context.Context, w notify.Subscription) error {
+	events, err := json.Marshal(append([]notify.EventType{}, w.Events...))
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, "INSERT INTO webhooks ("+webhookColumns+") VALUES ($1, $2, $3, $4, $5)",
+		w.ID, w.URL, string(events), w.Sealed, millis(w.CreatedAt))
+	return err
+}
+
+// Subscriptions implements notify.SubscriptionStore.
+func (s Webhooks) Subscriptions(ctx context.Context) ([]notify.Subscription, error) {
+	return all(ctx, s.DB, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
+}
+
+// Subscription implements notify.SubscriptionStore.
+func (s Webhooks) Subscription(ctx context.Context, id string) (notify.Subscription, error) {
+	w, found, err := one(ctx, s.DB, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1", id)
+	if err == nil && !found {
+		err = notify.ErrNotFound
+	}
+	return w, err
+}
+
+// RemoveSubscription implements notify.SubscriptionStore.
+func (s Webhooks) RemoveSubscription(ctx context.Context, id string) (bool, error) {
+	n, err := s.exec(ctx, "DELETE FROM webhooks WHERE id = $1", id)
+	return n == 1, err
+}

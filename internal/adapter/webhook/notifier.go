@@ -1,0 +1,77 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"tamga/internal/domain/notify"
+)
+
+// Listeners know where systems that listen are; [notify.Subscriptions] satisfies it.
+type Listeners interface {
+	Open(ctx context.Context, id string) (address string, secret []byte, err error)
+}
+
+// Notifier is the notifier of the channel Webhook.
+type Notifier struct {
+	sender    *Sender
+	listeners Listeners
+}
+
+var _ notify.Notifier = (*Notifier)(nil)
+
+// NewNotifier returns the notifier. Every listener has a secret of its own, so that of
+// c is not used.
+func NewNotifier(c Config, l Listeners) *Notifier { return &Notifier{newSender(c), l} }
+
+// Channel implements notify.Notifier.
+func (n *Notifier) Channel() notify.Channel { return notify.Webhook }
+
+// Check refuses an address that can be refused by its looks. The fault is
+// invalid_parameters.
+func (n *Notifier) Check(address string) error { return n.sender.Check(address) }
+
+// event is the body of a request. It is the same at every attempt.
+type event struct {
+	Type      notify.EventType `json:"type"`
+	Timestamp string           `json:"timestamp"` // when it happened
+	Data      eventData        `json:"data"`
+}
+
+type eventData struct {
+	Category string `json:"category"`
+	UserID   string `json:"user_id,omitempty"`
+	ActorID  string `json:"actor_id,omitempty"` // who caused it; absent: the service itself
+	Detail   string `json:"detail,omitempty"`
+}
+
+// Send implements notify.Notifier.
+func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
+	if m.Notice == nil {
+		return notify.Permanent(errors.New("webhook: the message is no event"))
+	}
+	address, secret, err := n.listeners.Open(ctx, m.To)
+	if err != nil {
+		return err
+	}
+	defer clear(secret)
+	body, err := json.Marshal(event{m.Notice.Type, m.Created.UTC().Format(time.RFC3339Nano), eventData{
+		m.Notice.Category, m.Notice.UserID, m.Notice.Actor, m.Notice.Detail,
+	}})
+	if err != nil {
+		return err
+	}
+	return n.sender.post(ctx, secret, address, m.ID, octets(body))
+}
+
+// octets are a body that is in memory.
+type octets []byte
+
+func (o octets) Size() int64 { return int64(len(o)) }
+
+// WriteTo implements io.WriterTo.
+func (o octets) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(o).WriteTo(w) }

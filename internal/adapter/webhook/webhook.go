@@ -1,0 +1,193 @@
+// Package webhook sends requests to addresses that clients of the service name
+// (Callback) and events to systems that listen (Notifier), signed as
+// https://www.standardwebhooks.com has it.
+//
+// Such an address is whatever an attacker wants it to be. Where a connection may go is
+// decided by the guard when it is made, so a name that resolves to another address than
+// a moment ago gains nothing; redirects are not followed, no proxy of the environment
+// is used, and of an answer only its status counts. It implements [signing.Callbacks].
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/guard"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signing"
+)
+
+// Config is what a Sender works with.
+type Config struct {
+	Secret string // whsec_ and Base64 of 24 to 64 octets
+	Guard  *guard.Guard
+	Plain  bool           // whether http:// is taken beside https://
+	Roots  *x509.CertPool // nil: the authorities of the system
+	Now    func() time.Time
+}
+
+// Sender sends requests. It is safe for concurrent use.
+type Sender struct {
+	config Config
+	key    []byte
+	client *http.Client
+}
+
+var _ signing.Callbacks = (*Sender)(nil)
+
+const (
+	prefix = "whsec_"
+	// wait is how long a receiver may take to begin its answer once it has all.
+	wait = 30 * time.Second
+	// stalled is how long it may take nothing of a body.
+	stalled = 60 * time.Second
+	// maxAnswer is how much of an answer is read so that its connection can be used
+	// again, in octets.
+	maxAnswer = 16 << 10
+)
+
+// New reads the secret.
+func New(c Config) (*Sender, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(c.Secret), prefix))
+	if err != nil || !strings.HasPrefix(strings.TrimSpace(c.Secret), prefix) || len(key) < 24 || len(key) > 64 {
+		return nil, errors.New("webhook: secret: want whsec_ and Base64 of 24 to 64 octets")
+	}
+	s := newSender(c)
+	s.key = key
+	return s, nil
+}
+
+func newSender(c Config) *Sender {
+	return &Sender{config: c, client: &http.Client{
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := c.Guard.Dial(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &moving{Conn: conn}, nil
+			},
+			TLSClientConfig:     &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: wait,
+			IdleConnTimeout: 30 * time.Second, MaxIdleConnsPerHost: 2, MaxConnsPerHost: 16,
+			MaxResponseHeaderBytes: 32 << 10, DisableCompression: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Check implements [signing.Callbacks].
+func (s *Sender) Check(address string) error {
+	u, err := s.config.Guard.Parse(address)
+	if err == nil && u.Scheme != "https" && !s.config.Plain {
+		err = errors.New("want https")
+	}
+	if err != nil {
+		return fault.New(fault.InvalidParameters, "address: "+err.Error()).With(err)
+	}
+	return nil
+}
+
+// Post implements [signing.Callbacks]. The body is written out twice: for its
+// signature, which stands before it, and to the receiver.
+func (s *Sender) Post(ctx context.Context, address, id string, body signing.Result) error {
+	return s.post(ctx, s.key, address, id, body)
+}
+
+func (s *Sender) post(ctx context.Context, key []byte, address, id string, body signing.Result) error {
+	if err := s.Check(address); err != nil {
+		return notify.Permanent(errors.New("webhook: the address is not allowed any more"))
+	}
+	at := strconv.FormatInt(s.config.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.", id, at)
+	if err := exactly(mac, body); err != nil {
+		return err
+	}
+	// A closed reader ends the writer, so nothing is left behind by a receiver that
+	// hangs up.
+	reader, writer := io.Pipe()
+	defer reader.Close()
+	go func() { writer.CloseWithError(exactly(writer, body)) }()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, reader)
+	if err != nil {
+		return notify.Permanent(errors.New("webhook: the address cannot be part of a request"))
+	}
+	request.ContentLength = body.Size()
+	request.Header = http.Header{
+		"Content-Type": {"application/json; charset=utf-8"}, "User-Agent": {"tamga"},
+		"Webhook-Id": {id}, "Webhook-Timestamp": {at},
+		"Webhook-Signature": {"v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))},
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("webhook: %w", withoutAddress(err))
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
+	switch status := response.StatusCode; {
+	case status/100 == 2:
+		return nil
+	case status == http.StatusGone:
+		return notify.Permanent(errors.New("webhook: answered 410: the receiver is gone"))
+	default:
+		return fmt.Errorf("webhook: answered %d, want 2xx", status)
+	}
+}
+
+// exactly writes body out and checks that it has as many octets as it says.
+func exactly(w io.Writer, body signing.Result) error {
+	c := &counted{w: w}
+	if _, err := body.WriteTo(c); err != nil {
+		return err
+	}
+	if c.n != body.Size() {
+		return fmt.Errorf("webhook: a body has %d octets instead of %d", c.n, body.Size())
+	}
+	return nil
+}
+
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// withoutAddress takes the address out of an error: it may hold a secret.
+func withoutAddress(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// moving is a connection whose peer has to take something now and then. There is no
+// limit on the whole: a large body takes its time.
+type moving struct{ net.Conn }
+
+func (c *moving) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(stalled)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}

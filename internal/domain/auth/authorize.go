@@ -1,0 +1,330 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+)
+
+// Authorization is a request for a code (RFC 6749, 4.1.1).
+type Authorization struct {
+	Client      Client // as found by Clients.Find: it proves itself when it exchanges the code
+	RedirectURI string // one of the client's
+	Scope       string
+	Resource    string
+	Nonce       string // for the ID token
+	Challenge   string // of RFC 7636, method S256; "" for none
+	// Direct: the token itself is asked for in the place of a code (RFC 6749, 4.2.1).
+	Direct bool
+}
+
+// Authorized is what a request led to.
+type Authorized struct {
+	Code  string // unless the token was asked for
+	Token Token
+}
+
+// Check refuses a request that no certificate or password could make good. A refusal
+// of the client or its address must not be sent to that address (RFC 6749, 4.1.2.1):
+// it is a *GrantError with unauthorized_client or invalid_request. Whatever authorizes
+// checks the same and more.
+func (a Authorization) Check() error {
+	if len(a.Client.RedirectURIs) == 0 {
+		return &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
+	}
+	if !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) {
+		return &GrantError{InvalidRequest, "redirect_uri: not one of the client's"}
+	}
+	return nil
+}
+
+// Bounds of what a client has us remember, in octets.
+const (
+	maxNonce = 512
+)
+
+// CheckRequest refuses what may be sent to the redirect address: the resource, the
+// scope, the nonce, the challenge. Refusals are *GrantError.
+func (s *Service) CheckRequest(a Authorization) error {
+	_, _, err := s.wanted(a)
+	return err
+}
+
+// wanted is what a request asks for: the scope that is granted and whether no resource
+// is asked for, which is enough to know who somebody is.
+func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err error) {
+	if scope, err = grantScope(a.Scope); err != nil {
+		return "", false, err
+	}
+	loginOnly = a.Resource == "" && holds(scope, scopeOpenID)
+	if !loginOnly {
+		if err := s.checkResource(a.Resource); err != nil {
+			return "", false, err
+		}
+	}
+	if a.Challenge != "" {
+		if sum, err := base64.RawURLEncoding.Strict().DecodeString(a.Challenge); err != nil || len(sum) != sha256.Size {
+			return "", false, &GrantError{InvalidRequest, "code_challenge: want a SHA-256 as Base64URL without padding, 43 characters"}
+		}
+	}
+	switch {
+	case len(a.Nonce) > maxNonce:
+		return "", false, &GrantError{InvalidRequest, fmt.Sprintf("nonce: want at most %d octets", maxNonce)}
+	case a.Direct && !a.Client.Implicit:
+		return "", false, &GrantError{UnauthorizedClient, "the client may not have tokens sent to its address: ask for a code"}
+	case a.Direct:
+		scope = without(scope, scopeOffline) // RFC 6749, 4.2.2
+	}
+	return scope, loginOnly, nil
+}
+
+// NeedsChallenge reports whether the client has to bring a challenge to a code that a
+// browser carries: a public client has nothing else that proves the code to be its own.
+func (a Authorization) NeedsChallenge() bool {
+	return a.Client.Public && !a.Client.NoChallenge && a.RedirectURI != RedirectOutOfBand
+}
+
+// AuthorizeCertificate issues a code to whoever presents a client certificate, under
+// the conditions of AuthenticateCertificate. The code has 64 characters 0-9 and a-f,
+// is good for Settings.CodeLife and once. Refusals are *GrantError: those of
+// Authorization.Check; invalid_request for the resource, invalid_scope,
+// access_denied for the certificate.
+func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
+	if err := a.Check(); err != nil {
+		return "", who, err
+	}
+	b, why, err := s.certified(ctx, der)
+	if err != nil {
+		return "", who, err
+	}
+	thumbprint := sha256.Sum256(der)
+	// The certificate may be taken from the user meanwhile: it is asked for again when
+	// the code is exchanged.
+	issued, err := s.authorize(ctx, a, b.User, "", Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, why == nil)
+	if err != nil {
+		return "", who, err
+	}
+	b.Token.Method, b.Token.ClientID = methodCertificate, a.Client.ID
+	return issued.Code, principal(b, ""), nil
+}
+
+// AuthorizePassword authorizes whoever knows a login and its password. It shares the
+// budget of wrong passwords with every other way of trying one. Refusals are
+// *GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
+// authn_method_not_confirmed as of PasswordGrant.
+func (s *Service) AuthorizePassword(ctx context.Context, login, password string, a Authorization) (issued Authorized, who audit.Principal, err error) {
+	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
+		return issued, who, firstRefusal(err)
+	}
+	c, ok := Credential{}, false
+	if login != "" && password != "" {
+		if c, ok, err = s.checkPassword(ctx, login, password); err != nil {
+			return issued, who, err
+		}
+	}
+	if !ok {
+		return issued, who, wrongPassword()
+	}
+	if c.Scheme.SecondStep {
+		return issued, who, secondStepNeeded()
+	}
+	name := c.User.Login
+	if user.FoldLogin(login) != user.FoldLogin(name) {
+		name = login
+	}
+	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+		// The user may have been locked or given another password while we derived.
+		again, known, err := s.credential(ctx, login)
+		if err != nil {
+			return err
+		}
+		if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || !again.Scheme.Password || again.Scheme.SecondStep || again.User.Barred(s.now()) {
+			return fault.New(fault.Unavailable, "the user was changed meanwhile, try again")
+		}
+		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, true)
+		return err
+	})
+	return issued, s.signedIn(c.User, name, methodPassword, a.Client), err
+}
+
+// AuthorizeBearer authorizes whoever has an access token of the client already. It
+// never gives a refresh token, which would outlive what the token is good for, nor
+// anything to who acts as another. Refusals are *GrantError, as of AuthorizePassword,
+// with access_denied for the token.
+func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
+	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
+		return issued, who, firstRefusal(err)
+	}
+	a.Scope = without(a.Scope, scopeOffline)
+	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+		b, c, err := s.bearer(ctx, bearer, s.settings.Resource)
+		switch {
+		case fault.Is(err, fault.Unauthorized):
+			return &GrantError{AccessDenied, "the access token is expired or not valid"}
+		case err != nil:
+			return err
+		case b.Token.ActorID != "":
+			return &GrantError{AccessDenied, "the access token was obtained for its user by somebody else"}
+		case b.Token.ClientID != a.Client.ID:
+			return &GrantError{AccessDenied, "the access token is another client's"}
+		}
+		who = principal(b, c.Login)
+		issued, err = s.authorize(ctx, a, b.User, c.Login, Proof{Method: b.Token.Method, Granted: true}, true)
+		return err
+	})
+	return issued, who, err
+}
+
+// signedIn is somebody without a token yet, for the journal.
+func (s *Service) signedIn(u user.User, name, method string, client Client) audit.Principal {
+	return principal(Bearer{Token: TokenRecord{ClientID: client.ID, Method: method}, User: u}, name)
+}
+
+func wrongPassword() error {
+	return &GrantError{InvalidGrant, "the user name or password is not correct"}
+}
+
+func secondStepNeeded() error {
+	return &GrantError{SecondStepNeeded, "the user signs in with a second step, which this grant does not have"}
+}
+
+// firstRefusal is the first of joined refusals.
+func firstRefusal(err error) error {
+	var g *GrantError
+	if errors.As(err, &g) {
+		return g
+	}
+	return err
+}
+
+// authorize makes a code, or the token itself, for a user who has signed in; accepted
+// is false for one who has not. A proof that is not granted is asked for again when the
+// code is exchanged.
+func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p Proof, accepted bool) (issued Authorized, err error) {
+	scope, loginOnly, err := s.wanted(a)
+	if err != nil {
+		return issued, err
+	}
+	if !accepted {
+		return issued, &GrantError{AccessDenied, "nobody signs in with this certificate"}
+	}
+	if a.Direct {
+		t, ok, err := s.issue(ctx, order{userID: u.ID, name: name, client: a.Client, scope: scope, loginOnly: loginOnly, proof: p})
+		if err == nil && !ok {
+			err = &GrantError{AccessDenied, "the user may not sign in any more"}
+		}
+		if err != nil {
+			return issued, err
+		}
+		return Authorized{Token: t}, nil
+	}
+	var random [32]byte
+	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
+		return issued, fmt.Errorf("auth: making a code: %w", err)
+	}
+	code := hex.EncodeToString(random[:])
+	now := s.now()
+	err = s.store.AddCode(ctx, Code{
+		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
+		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, LoginOnly: loginOnly,
+		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: now, ExpiresAt: now.Add(s.settings.CodeLife),
+	})
+	if err != nil {
+		return issued, err
+	}
+	return Authorized{Code: code}, nil
+}
+
+// CodeRequest is what a client brings to exchange a code for a token.
+type CodeRequest struct {
+	Code        string
+	RedirectURI string // the one the code was made for
+	Resource    string // may be left out: it was settled when the code was made
+	Verifier    string // of RFC 7636; "" for a code without a challenge
+}
+
+// CodeGrant exchanges a code for a token (RFC 6749, 4.1.3). One conditional statement
+// spends the code; a code that comes a second time ends the token it was exchanged
+// for (RFC 6749, 4.1.2). A client that names a resource again has to name one of ours.
+// A challenge and a verifier go together: a code with one and without the other was
+// stolen or put into somebody else's hands (RFC 9700, 2.1.1). Refusals are *GrantError:
+// unauthorized_client and invalid_request; invalid_grant for a code that is unknown,
+// expired, spent, of another client, redirect address or verifier, or of a user who may
+// not sign in any more.
+func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (Token, error) {
+	if len(client.RedirectURIs) == 0 {
+		return Token{}, &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
+	}
+	if r.Resource != "" {
+		if err := s.checkResource(r.Resource); err != nil {
+			return Token{}, err
+		}
+	}
+	if r.Code == "" {
+		return Token{}, &GrantError{InvalidRequest, "code: missing"}
+	}
+	hash := sha256.Sum256([]byte(r.Code))
+	refused := &GrantError{InvalidGrant, "the code is unknown, expired or used, or was made for another client, address or verifier"}
+	var issued Token
+	var refusal error
+	err := s.store.Atomic(ctx, func(ctx context.Context) error {
+		issued, refusal = Token{}, nil
+		id, err := s.newID()
+		if err != nil {
+			return err
+		}
+		c, spent, err := s.store.SpendCode(ctx, hash, client.ID, r.RedirectURI, id.String(), s.now())
+		if err != nil {
+			return err
+		}
+		if !spent {
+			refusal = refused
+			return s.store.EndReplayed(ctx, hash, client.ID)
+		}
+		if !verifies(c.Challenge, r.Verifier) || c.LoginOnly && r.Resource != "" {
+			refusal = refused // the code stays spent
+			return nil
+		}
+		name, _, err := s.store.SignInName(ctx, c.UserID)
+		if err != nil {
+			return err
+		}
+		t, ok, err := s.issue(ctx, order{
+			id: id, userID: c.UserID, name: name, client: client, scope: c.Scope, loginOnly: c.LoginOnly,
+			signedInAt: c.SignedInAt, idToken: true, nonce: c.Nonce,
+			proof: Proof{Method: c.Method, Thumbprint: c.Thumbprint, Granted: c.Granted},
+		})
+		if err != nil {
+			return err
+		}
+		if !ok {
+			refusal = refused
+			return nil
+		}
+		issued = t
+		return nil
+	})
+	if err == nil {
+		err = refusal
+	}
+	return issued, err
+}
+
+// verifies reports whether a verifier is the one of a challenge (RFC 7636, 4.6).
+func verifies(challenge, verifier string) bool {
+	if challenge == "" || verifier == "" {
+		return challenge == verifier
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}

@@ -1,0 +1,205 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// TypeJWT and TypeAccessToken name kinds of tokens (RFC 8693, 3).
+const (
+	TypeJWT         = "urn:ietf:params:oauth:token-type:jwt"
+	TypeAccessToken = "urn:ietf:params:oauth:token-type:access_token"
+)
+
+// Bounds of a subject token.
+const (
+	maxSubject     = 8 << 10         // octets
+	maxSubjectLife = 24 * time.Hour  // from its nbf and its iat
+	subjectSkew    = 5 * time.Minute // how far the clock of a client may be ahead
+)
+
+// Exchange is an operator's order for a token of a user (RFC 8693, 2.1).
+type Exchange struct {
+	Actor, ActorType     string // the operator's access token
+	Subject, SubjectType string // unsigned JWT that names the user
+	Resource, Scope      string
+}
+
+// subject is what a subject token says. It proves nothing: whoever may act on a user
+// is decided by the actor alone.
+type subject struct {
+	Name      string   `json:"unique_name"`
+	ID        string   `json:"nameidentifier"`
+	NotBefore *float64 `json:"nbf"`
+	Expiry    *float64 `json:"exp"`
+	IssuedAt  *float64 `json:"iat"`
+}
+
+// ExchangeGrant gives an operator a token to act as a user of theirs. The actor token
+// is an access token of ours, of an operator in person; the subject token is a JWT with
+// the algorithm none and an empty signature, which is taken here and nowhere else. The
+// token names the operator (act), lives no longer than either of the two, brings no
+// refresh token and none of the user's rights as an operator, and ends with the
+// operator's tokens and when the user leaves the operator's groups.
+//
+// who is the operator, as soon as they are known. Refusals are *GrantError:
+// unauthorized_client; invalid_scope; invalid_request for everything else (RFC 8693,
+// 2.2.2), the same for a user who does not exist, is somebody else's or is locked.
+func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) (t Token, who audit.Principal, err error) {
+	if !client.Exchange {
+		return t, who, &GrantError{UnauthorizedClient, "the client may not exchange tokens"}
+	}
+	if err := s.checkResource(x.Resource); err != nil {
+		return t, who, err
+	}
+	scope, err := grantScope(x.Scope)
+	if err != nil {
+		return t, who, err
+	}
+	scope = without(without(scope, scopeOffline), scopeOpenID)
+	switch {
+	case x.Actor == "" || x.Subject == "":
+		return t, who, &GrantError{InvalidRequest, "want actor_token and subject_token"}
+	case x.ActorType != "" && x.ActorType != TypeJWT && x.ActorType != TypeAccessToken:
+		return t, who, &GrantError{InvalidRequest, "actor_token_type: want " + TypeJWT}
+	case x.SubjectType != TypeJWT:
+		return t, who, &GrantError{InvalidRequest, "subject_token_type: want " + TypeJWT}
+	}
+	sub, err := readSubject(x.Subject, s.now())
+	if err != nil {
+		return t, who, err
+	}
+	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+		b, c, err := s.bearer(ctx, x.Actor, s.settings.Resource)
+		if fault.Is(err, fault.Unauthorized) {
+			return &GrantError{InvalidRequest, "actor_token: expired or not valid"}
+		}
+		if err != nil {
+			return err
+		}
+		who = principal(b, c.Login)
+		if !who.Operator {
+			return &GrantError{InvalidRequest, "actor_token: not of an operator in person"}
+		}
+		t, err = s.delegate(ctx, client, who, b.Token.ExpiresAt, sub, scope)
+		return err
+	})
+	who.ClientID = client.ID
+	return t, who, err
+}
+
+// delegate issues the token of ExchangeGrant.
+func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actorEnd time.Time, sub subject, scope string) (Token, error) {
+	refused := &GrantError{InvalidRequest, "subject_token: names nobody you may act as"}
+	userID := strings.ToLower(sub.ID)
+	if sub.Name != "" {
+		c, _, err := s.credential(ctx, sub.Name)
+		if err != nil {
+			return Token{}, err
+		}
+		userID = c.User.ID // "" for nobody, who is looked for all the same
+	}
+	switch err := s.reach.Reach(ctx, who, userID); {
+	case fault.Is(err, fault.UserNotFound):
+		return Token{}, refused
+	case err != nil:
+		return Token{}, err
+	}
+	name, u, err := s.store.SignInName(ctx, userID)
+	if err != nil {
+		return Token{}, err
+	}
+	if sub.Name != "" && u.Login == "" {
+		name = sub.Name // a phone or an e-mail: clients compare with what they sent
+	}
+	now := s.now()
+	life := min(s.settings.TokenLife, actorEnd.Sub(now), seconds(*sub.Expiry).Sub(now)).Truncate(time.Second)
+	if life < time.Second {
+		return Token{}, &GrantError{InvalidRequest, "actor_token or subject_token: about to expire"}
+	}
+	t, ok, err := s.issue(ctx, order{
+		userID: userID, name: name, client: client, scope: scope, life: life,
+		actor: &actorClaim{UserID: who.UserID, Login: who.Login}, proof: Proof{Method: methodDelegated, Delegated: true},
+	})
+	if err == nil && !ok {
+		err = refused
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	return t, nil
+}
+
+// methodDelegated stands in records for a sign-in by somebody else.
+const methodDelegated = "delegated"
+
+// readSubject reads an unsigned JWT (RFC 7519, 6).
+func readSubject(text string, now time.Time) (s subject, err error) {
+	refused := func(why string) error { return &GrantError{InvalidRequest, "subject_token: " + why} }
+	if len(text) > maxSubject {
+		return s, refused("too long")
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || parts[2] != "" {
+		return s, refused("want a JWT without a signature, whose text ends with a dot")
+	}
+	var header struct {
+		Algorithm string          `json:"alg"`
+		Type      string          `json:"typ"`
+		Critical  json.RawMessage `json:"crit"`
+	}
+	if err := decodePart(parts[0], &header); err != nil || header.Algorithm != "none" || header.Critical != nil ||
+		header.Type != "" && !strings.EqualFold(header.Type, "JWT") {
+		return s, refused(`want the header {"alg":"none","typ":"JWT"}`)
+	}
+	if err := decodePart(parts[1], &s); err != nil {
+		return s, refused("its payload is no JSON object with unique_name or nameidentifier, nbf, exp and iat")
+	}
+	if (s.Name == "") == (s.ID == "") {
+		return s, refused("want unique_name or nameidentifier")
+	}
+	for _, v := range []*float64{s.NotBefore, s.Expiry, s.IssuedAt} {
+		if v == nil || math.IsNaN(*v) || *v < 0 || *v > 1<<40 {
+			return s, refused("want nbf, exp and iat in seconds")
+		}
+	}
+	from, issued, end := seconds(*s.NotBefore), seconds(*s.IssuedAt), seconds(*s.Expiry)
+	switch latest := now.Add(subjectSkew); {
+	case from.After(latest) || issued.After(latest):
+		return s, refused("its nbf or iat is in the future")
+	case !now.Before(end):
+		return s, refused("expired")
+	case end.Sub(from) > maxSubjectLife || end.Sub(issued) > maxSubjectLife:
+		return s, refused("want it to live 24 hours at most")
+	}
+	return s, nil
+}
+
+func seconds(v float64) time.Time { return time.Unix(int64(v), 0) }
+
+// decodePart reads a part of a JWT: Base64URL, with padding or without, of one JSON
+// object.
+func decodePart(part string, v any) error {
+	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(part, "="))
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("auth: more than one value")
+	}
+	return nil
+}

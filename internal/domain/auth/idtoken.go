@@ -1,0 +1,67 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"tamga/internal/domain/fault"
+)
+
+// idTokenType is the typ header of ID tokens: never that of an access token, so that
+// neither is taken for the other.
+const idTokenType = "JWT"
+
+// idClaims are those of an ID token (OpenID Connect Core, 2).
+type idClaims struct {
+	Issuer   string           `json:"iss"`
+	Subject  string           `json:"sub"`
+	Audience jwt.Audience     `json:"aud"`
+	IssuedAt *jwt.NumericDate `json:"iat"`
+	Expiry   *jwt.NumericDate `json:"exp"`
+	AuthTime *jwt.NumericDate `json:"auth_time"`
+	Nonce    string           `json:"nonce,omitempty"`
+	Name     string           `json:"preferred_username,omitempty"`
+}
+
+func (s *Service) signID(o order, now, expires time.Time) (string, error) {
+	c := idClaims{
+		Issuer: s.settings.Issuer, Subject: o.userID, Audience: jwt.Audience{o.client.ID},
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires), AuthTime: jwt.NewNumericDate(o.signedInAt),
+		Nonce: o.nonce,
+	}
+	if holds(o.scope, "profile") {
+		c.Name = o.name
+	}
+	text, err := jwt.Signed(s.tokens.keys.Load().id).Claims(c).Serialize()
+	if err != nil {
+		return "", fmt.Errorf("auth: signing an ID token: %w", err)
+	}
+	return text, nil
+}
+
+// Person is what a client may know of who has signed in (OpenID Connect Core, 5.1).
+type Person struct {
+	UserID      string
+	Name        string // what the user signs in with; "" without the scope profile
+	DisplayName string // likewise
+}
+
+// UserInfo tells who an access token was issued to. The token needs the scope openid.
+// Faults: invalid_token, access_denied.
+func (s *Service) UserInfo(ctx context.Context, bearer string) (Person, error) {
+	b, c, err := s.bearer(ctx, bearer, s.settings.Resource, s.settings.Issuer)
+	if err != nil {
+		return Person{}, err
+	}
+	if !holds(b.Token.Scope, scopeOpenID) || b.Token.ActorID != "" {
+		return Person{}, fault.New(fault.AccessDenied, "the access token was not granted the scope openid")
+	}
+	p := Person{UserID: b.User.ID}
+	if holds(b.Token.Scope, "profile") {
+		p.Name, p.DisplayName = c.Login, b.User.DisplayName
+	}
+	return p, nil
+}

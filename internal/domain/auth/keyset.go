@@ -1,0 +1,168 @@
+package auth
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/cryptosigner"
+)
+
+// TokenKey signs tokens.
+type TokenKey struct {
+	ID     string        // kid, unique for ever
+	Signer crypto.Signer // of a P-256 key
+	From   time.Time     // when it begins to sign; it is published and accepted before
+}
+
+// PublicKey is a published key: whoever verifies our tokens takes one by its ID.
+type PublicKey struct {
+	ID   string // kid
+	X, Y string // coordinates on P-256, 32 octets each, Base64URL
+}
+
+// keySet are the keys of one moment. It never changes.
+type keySet struct {
+	list       []TokenKey
+	signing    string // ID of the key that signs
+	access, id jose.Signer
+	public     map[string]*ecdsa.PublicKey
+	verified   verified // by these keys
+}
+
+var errUnknownKey = errors.New("auth: token: signed by an unknown key")
+
+// newKeySet takes keys, the newest first. The newest one whose time has come signs,
+// the oldest one before that; all are accepted.
+func newKeySet(list []TokenKey, now time.Time) (*keySet, error) {
+	if len(list) == 0 {
+		return nil, errors.New("auth: token keys: want at least one")
+	}
+	k := &keySet{list: list, public: make(map[string]*ecdsa.PublicKey, len(list))}
+	for _, key := range list {
+		public, ok := key.Signer.Public().(*ecdsa.PublicKey)
+		if !ok || public.Curve != elliptic.P256() {
+			return nil, fmt.Errorf("auth: token key %q: want a P-256 key", key.ID)
+		}
+		if key.ID == "" || k.public[key.ID] != nil {
+			return nil, fmt.Errorf("auth: token key %q: want an identifier of its own", key.ID)
+		}
+		k.public[key.ID] = public
+	}
+	signing := list[len(list)-1]
+	if i := slices.IndexFunc(list, func(key TokenKey) bool { return !key.From.After(now) }); i >= 0 {
+		signing = list[i]
+	}
+	k.signing = signing.ID
+	for typ, to := range map[string]*jose.Signer{tokenType: &k.access, idTokenType: &k.id} {
+		var err error
+		*to, err = jose.NewSigner(
+			jose.SigningKey{Algorithm: jose.ES256, Key: cryptosigner.Opaque(signing.Signer)},
+			(&jose.SignerOptions{}).WithType(jose.ContentType(typ)).WithHeader("kid", signing.ID))
+		if err != nil {
+			return nil, fmt.Errorf("auth: token key %q: %w", signing.ID, err)
+		}
+	}
+	return k, nil
+}
+
+// sameAs reports that two sets accept and sign alike.
+func (k *keySet) sameAs(other *keySet) bool {
+	return k.signing == other.signing && slices.EqualFunc(k.list, other.list, func(a, b TokenKey) bool { return a.ID == b.ID })
+}
+
+// tokens makes and reads tokens with the keys there are.
+type tokens struct {
+	keys atomic.Pointer[keySet]
+	load func(ctx context.Context) ([]TokenKey, error) // nil: the keys never change
+	now  func() time.Time
+
+	mu     sync.Mutex
+	loaded time.Time // when load was last called for an unknown key
+}
+
+// renewPause is the least between two looks for a key nobody knows: strangers choose
+// the kid of what they send.
+const renewPause = time.Second
+
+func newTokens(keys []TokenKey, load func(ctx context.Context) ([]TokenKey, error), now func() time.Time) (*tokens, error) {
+	t := &tokens{load: load, now: now}
+	at := time.Time{}
+	if now != nil {
+		at = now()
+	}
+	k, err := newKeySet(keys, at)
+	if err != nil {
+		return nil, err
+	}
+	t.keys.Store(k)
+	return t, nil
+}
+
+// reload takes the keys as they are now.
+func (t *tokens) reload(ctx context.Context) error {
+	if t.load == nil {
+		return nil
+	}
+	list, err := t.load(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := newKeySet(list, t.now())
+	if err != nil {
+		return err
+	}
+	if !k.sameAs(t.keys.Load()) {
+		t.keys.Store(k)
+	}
+	return nil
+}
+
+// renew looks for keys that another process has made since; had is the set that lacks
+// one.
+func (t *tokens) renew(ctx context.Context, had *keySet) (*keySet, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.keys.Load(); k != had { // somebody was faster
+		return k, nil
+	}
+	now := t.now()
+	if !t.loaded.IsZero() && now.Sub(t.loaded) < renewPause {
+		return nil, errUnknownKey
+	}
+	t.loaded = now
+	if err := t.reload(ctx); err != nil {
+		return nil, err
+	}
+	return t.keys.Load(), nil
+}
+
+// ReloadKeys takes the token keys as they are in the store now. The server calls it
+// every minute: so a key begins to sign when its time has come, and one that was taken
+// away is not accepted any more.
+func (s *Service) ReloadKeys(ctx context.Context) error { return s.tokens.reload(ctx) }
+
+// PublicKeys are the keys that tokens of this issuer verify with, the newest first.
+func (s *Service) PublicKeys() []PublicKey {
+	var list []PublicKey
+	keys := s.tokens.keys.Load()
+	for _, key := range keys.list {
+		// SEC 1, 2.3.3: 04, then the coordinates.
+		point, err := keys.public[key.ID].Bytes()
+		if err != nil { // newKeySet has seen that it lies on P-256
+			continue
+		}
+		b64 := base64.RawURLEncoding.EncodeToString
+		list = append(list, PublicKey{ID: key.ID, X: b64(point[1:33]), Y: b64(point[33:65])})
+	}
+	return list
+}

@@ -1,0 +1,168 @@
+package keys
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"unicode/utf8"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/vault"
+	"tamga/pki/chain"
+	"tamga/pki/pfx"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// ImportOrder brings a key and its certificate in a PKCS #12 file.
+type ImportOrder struct {
+	UserID       string
+	File         []byte
+	Password     string // of the file
+	PIN          string // of the key here
+	Default      bool   // make it the default certificate; a user's first one is in any case
+	FriendlyName string // "": that of the file
+}
+
+// Import takes a key with its certificate over; the caller is an administrator. The
+// certificate has to come from the built-in authority or one of the outside ones.
+// Faults: invalid_parameters for a file that cannot be opened, invalid_certificate,
+// invalid_pin, invalid_frinendly_name_length, invalid_object_state for a certificate
+// that the user has.
+func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, error) {
+	if err := s.checkNewPIN(o.PIN); err != nil {
+		return nil, err
+	}
+	bundle, err := pfx.Parse(o.File, o.Password)
+	if errors.Is(err, pfx.ErrPassword) {
+		return nil, fault.New(fault.InvalidParameters, "the password is wrong, or the file is damaged").With(err)
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidParameters, "the file cannot be read: want PKCS #12 with one key, PBES2 and a code of integrity").With(err)
+	}
+	defer vault.Wipe(bundle.Key)
+	cert := bundle.Certificate
+	if cert == nil {
+		return nil, fault.New(fault.InvalidCertificate, "the file holds no certificate for its key")
+	}
+	if err := bundle.Suite.Accepts(bundle.Key.Public()); err != nil {
+		return nil, fault.Newf(fault.InvalidParameters, "the key of the file is none this service signs with").With(err)
+	}
+	outside, err := s.origin(ctx, cert)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.absent(ctx, o.UserID, cert); err != nil {
+		return nil, err
+	}
+	if o.FriendlyName == "" {
+		o.FriendlyName = bundle.Name
+	}
+	if n := utf8.RuneCountInString(o.FriendlyName); n > maxFriendlyName {
+		return nil, fault.Newf(fault.FriendlyNameLength, "the friendly name has %d characters: at most %d", n, maxFriendlyName)
+	}
+	order := IssueOrder{UserID: o.UserID, Suite: bundle.Suite, PIN: o.PIN, Default: o.Default, FriendlyName: o.FriendlyName, first: true}
+	return s.adopt(ctx, order,
+		func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+			return s.Holder.Import(ctx, id, su, bundle.Key, pin)
+		},
+		func(context.Context, crypto.PublicKey) (NewCertificate, error) {
+			return NewCertificate{DER: cert.Raw, Serial: cert.SerialNumber, Outside: outside}, nil
+		}, notify.CertificateKeyImported)
+}
+
+// origin says whether a certificate comes from an outside authority, and refuses one
+// that comes from nobody known.
+func (s *Service) origin(ctx context.Context, cert *x509gost.Certificate) (outside bool, err error) {
+	roots, err := s.Authority.Roots(ctx)
+	if err != nil {
+		return false, err
+	}
+	issuing, err := s.Authority.Issuing(ctx)
+	if err != nil {
+		return false, err
+	}
+	if _, err := chain.Build(cert, chain.Options{Roots: roots, Intermediates: issuing, At: s.Now()}); err == nil {
+		return false, nil
+	}
+	for _, a := range s.Enrolment.Authorities {
+		if a.Outside && s.trusted(cert, a.ID) == nil {
+			return true, nil
+		}
+	}
+	return false, fault.New(fault.InvalidCertificate, "the certificate is not valid now, or its authority is none of this service")
+}
+
+// absent refuses a certificate that the user has already.
+func (s *Service) absent(ctx context.Context, userID string, cert *x509gost.Certificate) error {
+	records, err := s.Store.Certificates(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if string(r.DER) == string(cert.Raw) {
+			return fault.Newf(fault.InvalidObjectState, "the user has this certificate already: it is number %d", r.ID)
+		}
+	}
+	return nil
+}
+
+// ExportOrder takes a key and its certificate out.
+type ExportOrder struct {
+	ID       int64
+	PIN      string // of the key
+	Password string // of the file
+	Options  pfx.Options
+	Auto     bool // Kuznyechik for GOST keys and AES for others, whatever Options says
+}
+
+// Export writes a key with its certificate into a PKCS #12 file; the caller is an
+// administrator. The access policy of the key's owner has to allow PrivateKeyAccess.
+// Faults: certificate_not_found, invalid_pin, access_denied, wrong_operation where
+// keys cannot leave, invalid_parameters.
+func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
+	exporter, ok := s.Holder.(vault.Exporter)
+	if !ok || !s.Exportable {
+		return nil, fault.New(fault.WrongOperation, "keys do not leave this installation: its configuration says so")
+	}
+	r, found, err := s.Store.Certificate(ctx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.Newf(fault.CertificateNotFound, "there is no certificate %d", o.ID)
+	}
+	if s.Policy != nil {
+		if err := s.Policy.Permit(ctx, r.UserID, policy.PrivateKeyAccess); err != nil {
+			return nil, err
+		}
+	}
+	if o.Password == "" {
+		return nil, fault.New(fault.InvalidParameters, "a password for the file is wanted: without one it would protect nothing")
+	}
+	c, err := s.certificate(r)
+	if err != nil {
+		return nil, err
+	}
+	bundle := &pfx.Bundle{Suite: c.X509.Suite, Certificate: c.X509, Name: c.FriendlyName}
+	if path, err := s.Judge(ctx, c, s.Now()); err == nil {
+		bundle.Others = path.Chain[1:]
+	}
+	if o.Auto {
+		if o.Options.Cipher = pfx.Kuznyechik; !c.X509.Suite.IsGOST() {
+			o.Options.Cipher = pfx.AES256
+		}
+	}
+	var file []byte
+	err = s.open(ctx, c, o.PIN, func(ctx context.Context, key vault.Key, pin []byte) (err error) {
+		if bundle.Key, err = exporter.Export(ctx, key, pin); err != nil {
+			return err
+		}
+		defer vault.Wipe(bundle.Key)
+		file, err = pfx.Create(s.Rand, bundle, o.Password, o.Options)
+		return err
+	})
+	return file, err
+}

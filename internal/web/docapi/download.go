@@ -1,0 +1,104 @@
+package docapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// download answers several documents as parts, in the order they were asked for. A
+// document that is not there is a part with an error.
+func (a *API) download(ctx context.Context, r idsRequest) (rest.File, error) {
+	concerning(ctx, r.Body.DocumentIDs)
+	list, err := a.store.Infos(ctx, rest.Caller(ctx), r.Body.DocumentIDs)
+	if err != nil {
+		return rest.File{}, err
+	}
+	d := &downloads{ctx: ctx, store: a.store, found: list, boundary: rand.Text()}
+	if d.missing, err = json.Marshal(rest.Failure{
+		Message: fault.NotFound, Error: fault.NotFound, Description: "there is no such document",
+	}); err != nil {
+		return rest.File{}, err
+	}
+	for i := range list {
+		d.size += int64(len(d.head(i))) + d.length(i)
+	}
+	d.size += int64(len(d.tail()))
+	// The boundary is quoted, since a client cuts one character off on both sides.
+	return rest.File{Content: d, Type: `multipart/byteranges; boundary="` + d.boundary + `"`}, nil
+}
+
+// downloads is a body of documents. They are opened one after the other while it is
+// written: open ones cost.
+type downloads struct {
+	ctx      context.Context
+	store    Store
+	found    []document.Found
+	boundary string // 26 letters and digits nobody could know when the documents came in
+	missing  []byte
+	size     int64
+}
+
+// head is what precedes the octets of a part. A client takes what follows the last
+// "name=" up to the end of the line for the identifier, so nothing comes after it and
+// it has no quotes. Identifiers are GUIDs by then.
+func (d *downloads) head(i int) string {
+	kind, between := "application/octet-stream", "\r\n"
+	if d.found[i].Record == nil {
+		kind = "application/json"
+	}
+	if i == 0 {
+		between = ""
+	}
+	return between + "--" + d.boundary + "\r\nContent-Type: " + kind + "\r\nContent-Disposition: form-data; name=" + d.found[i].ID + "\r\n\r\n"
+}
+
+func (d *downloads) tail() string { return "\r\n--" + d.boundary + "--\r\n" }
+
+func (d *downloads) length(i int) int64 {
+	if r := d.found[i].Record; r != nil {
+		return r.Size
+	}
+	return int64(len(d.missing))
+}
+
+// Size implements [rest.Content].
+func (d *downloads) Size() int64 { return d.size }
+
+// WriteTo implements io.WriterTo. A document that goes meanwhile breaks the answer
+// off: its part has been announced.
+func (d *downloads) WriteTo(w io.Writer) (n int64, err error) {
+	for i := range d.found {
+		m, err := io.WriteString(w, d.head(i))
+		n += int64(m)
+		if err != nil {
+			return n, err
+		}
+		more, err := d.part(w, i)
+		n += more
+		if err != nil {
+			return n, err
+		}
+	}
+	m, err := io.WriteString(w, d.tail())
+	return n + int64(m), err
+}
+
+func (d *downloads) part(w io.Writer, i int) (int64, error) {
+	if d.found[i].Record == nil {
+		n, err := w.Write(d.missing)
+		return int64(n), err
+	}
+	stored, err := d.store.OpenFound(d.ctx, d.found[i])
+	if err != nil {
+		return 0, fmt.Errorf("docapi: a document of several: %w", err)
+	}
+	defer stored.Close()
+	return stored.WriteTo(w)
+}

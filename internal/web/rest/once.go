@@ -1,0 +1,305 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// keyHeader marks a request that may be repeated (draft-ietf-httpapi-idempotency-key-header).
+const keyHeader = "Idempotency-Key"
+
+const maxKey = 255 // octets of a key
+
+// patience is how long a repetition waits for the first request to end. Tests have less.
+var patience = 10 * time.Second
+
+// Once has a request with an Idempotency-Key carried out once: a repetition, the same
+// octets from the same caller with the same key, is answered what the first one was,
+// however often, at whichever process and after a crash. With another request the key
+// is the fault idempotency_key_reused; while the first request is under way a
+// repetition waits, and is then answered 409 with Retry-After. What was no fault of
+// the client is not kept: the repetition tries anew. A request without the header is
+// not affected, nor is any on a surface whose gate has no Once.
+func (r Route) Once() Route {
+	r.once = true
+	return r
+}
+
+// Turn is a request that got its turn: there is an answer, or it is to be carried out.
+type Turn interface {
+	// Kept gives the answer there is, and false when there is none yet. The body is nil
+	// when it was.
+	Kept() (head []byte, body interface {
+		Size() int64
+		io.WriterTo
+	}, ok bool)
+	// Keep makes an answer durable. It counts once record returned nil, which becomes
+	// part of a transaction it is called in.
+	Keep(ctx context.Context, head []byte, body interface {
+		Size() int64
+		io.WriterTo
+	}) (record func(ctx context.Context) error, err error)
+	// Release ends a turn that came to nothing.
+	Release(ctx context.Context) error
+	// Close ends the reading of a kept body.
+	Close() error
+}
+
+// Begin gives a request its turn; request is a digest of all of it. wait says that one
+// with this key is under way. It is the Once of a [Gate].
+type Begin func(ctx context.Context, caller, key string, request []byte) (t Turn, wait bool, err error)
+
+// repetition is what a request with a key knows of its turn.
+type repetition struct {
+	begin    Begin
+	caller   string
+	key      string
+	digest   hash.Hash // of the request, its body last
+	turn     Turn      // nil until the body was read
+	recorded bool      // inside a transaction of the operation
+}
+
+// repeatable looks whether a request has a key, and digests what comes before its body.
+func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
+	values := r.Header.Values(keyHeader)
+	if !h.once || h.gate.Once == nil || len(values) == 0 {
+		return nil, nil
+	}
+	key := strings.TrimSpace(values[0])
+	if n := len(key); n > 1 && key[0] == '"' && key[n-1] == '"' {
+		key = key[1 : n-1] // the draft has it as a string of a structured field
+	}
+	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return nil, fault.Newf(fault.InvalidParameters, "%s: want one value of 1 to %d visible ASCII characters, such as a GUID", keyHeader, maxKey)
+	}
+	p := &repetition{begin: h.gate.Once, caller: "user:" + call.who.UserID, key: key, digest: sha256.New()}
+	if call.who.UserID == "" {
+		p.caller = "anyone" // who knows the key and the whole request knows all there is
+	}
+	for _, part := range []string{h.Method, h.Name, strings.TrimSuffix(r.URL.Path, "/"), r.URL.RawQuery} {
+		p.add(part)
+	}
+	for _, name := range h.headers {
+		for _, value := range r.Header.Values(name) {
+			p.add(name)
+			p.add(value)
+		}
+	}
+	return p, nil
+}
+
+// add digests a text so that it cannot run into the next one.
+func (p *repetition) add(text string) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(text)))
+	p.digest.Write(n[:])
+	io.WriteString(p.digest, text)
+}
+
+// errKept ends a call whose answer is there already.
+var errKept = errors.New("rest: the request was answered before")
+
+// bound is called when all of the request was read and before anything is done.
+func (p *repetition) bound(ctx context.Context, body io.Reader) error {
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return err
+	}
+	request := p.digest.Sum(nil)
+	deadline := time.Now().Add(patience)
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		turn, wait, err := p.begin(ctx, p.caller, p.key, request)
+		if err != nil {
+			return err
+		}
+		if !wait {
+			p.turn = turn
+			if _, _, ok := turn.Kept(); ok {
+				return errKept
+			}
+			return nil
+		}
+		if time.Now().Add(pause).After(deadline) {
+			return underWay{}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// underWay answers a repetition that comes while the first request is carried out.
+type underWay struct{}
+
+// codeUnderWay is one that clients of the family know.
+const codeUnderWay = "transaction_pending"
+
+func (underWay) Error() string   { return codeUnderWay + ": a request with this key is under way" }
+func (underWay) Outcome() string { return codeUnderWay }
+
+func (underWay) Answer() (int, http.Header, any) {
+	return http.StatusConflict, http.Header{"Retry-After": {strconv.Itoa(5)}},
+		Failure{codeUnderWay, codeUnderWay, "a request with this " + keyHeader + " is under way: repeat it a little later to get its answer"}
+}
+
+// head says what a kept answer is; the body lies beside it.
+type head struct {
+	Form    string `json:"form"` // one of the forms below
+	Name    string `json:"name,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+const (
+	formNone   = "none"
+	formStream = "stream"
+	formJSON   = "json"
+	formFile   = "file"
+	formFault  = "fault"
+)
+
+// keptForm takes the value of a handler apart.
+func keptForm(value any) (head, Content, error) {
+	switch v := value.(type) {
+	case None:
+		return head{Form: formNone}, nil, nil
+	case Stream:
+		return head{Form: formStream}, v.Content, nil
+	case JSON:
+		return head{Form: formJSON}, v.Content, nil
+	case File:
+		return head{Form: formFile, Name: v.Name, Type: v.Type}, v.Content, nil
+	case Redirect, Page:
+		return head{}, nil, fmt.Errorf("rest: a %T cannot be kept for repetitions", value)
+	}
+	text, err := encodeJSON(value)
+	if err != nil {
+		return head{}, nil, err
+	}
+	return head{Form: formJSON}, bytes.NewReader(text), nil
+}
+
+// replay is the inverse: the value or the fault that was answered.
+func (p *repetition) replay() (any, error) {
+	text, body, _ := p.turn.Kept()
+	var h head
+	if err := json.Unmarshal(text, &h); err != nil {
+		return nil, fmt.Errorf("rest: an answer that was kept: %w", err)
+	}
+	if body == nil {
+		body = bytes.NewReader(nil)
+	}
+	switch h.Form {
+	case formNone:
+		return None{}, nil
+	case formStream:
+		return Stream{body}, nil
+	case formJSON:
+		return JSON{body}, nil
+	case formFile:
+		return File{body, h.Name, h.Type}, nil
+	case formFault:
+		return nil, fault.New(h.Code, h.Message)
+	}
+	return nil, fmt.Errorf("rest: an answer was kept in the form %q, which this release does not know", h.Form)
+}
+
+// keep makes an answer durable, all but the record.
+func (p *repetition) keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
+	h, body, err := keptForm(value)
+	if err != nil {
+		return nil, err
+	}
+	return p.keepAs(ctx, h, body)
+}
+
+func (p *repetition) keepAs(ctx context.Context, h head, body Content) (record func(ctx context.Context) error, err error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	return p.turn.Keep(ctx, text, body)
+}
+
+// Keep is for an operation that changes something besides its answer: it makes the
+// answer to the request in ctx durable, and record is to be called in the transaction
+// that makes the change, so that both are there or none. For a request without an
+// Idempotency-Key record does nothing. value is what the operation returns then.
+func Keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
+	_, call := callOf(ctx)
+	p := call.repetition
+	if p == nil || p.turn == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	r, err := p.keep(ctx, value)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		err := r(ctx)
+		p.recorded = err == nil
+		return err
+	}, nil
+}
+
+// transient are the faults that a repetition may not meet again.
+var transient = map[string]bool{
+	fault.Failed: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
+}
+
+// settle ends the turn of a request: it brings the answer there was, or keeps the one
+// that was made.
+func (h *handler) settle(ctx context.Context, call *call, p *repetition, value any, err error) (any, error) {
+	switch {
+	case errors.Is(err, errKept):
+		call.object = "answer to an earlier request"
+		return p.replay()
+	case p.turn == nil || p.recorded:
+		return value, err
+	}
+	ctx = context.WithoutCancel(ctx) // what is made counts, whether the client waits or not
+	var own Refusal
+	f, refused := fault.As(err)
+	switch {
+	case err == nil:
+		var record func(context.Context) error
+		if record, err = p.keep(ctx, value); err == nil {
+			if err = record(ctx); err == nil {
+				return value, nil
+			}
+		}
+		value = nil
+	case refused && !transient[f.Code] && !canceled(ctx, err) && !errors.As(err, &own):
+		record, e := p.keepAs(ctx, head{Form: formFault, Code: f.Code, Message: f.Message}, nil)
+		if e == nil {
+			e = record(ctx)
+		}
+		if e == nil {
+			return nil, err
+		}
+		h.gate.Log.ErrorContext(ctx, "keeping a refusal", "request_id", call.id, "error", e)
+	}
+	if err != nil {
+		if e := p.turn.Release(ctx); e != nil {
+			h.gate.Log.ErrorContext(ctx, "releasing an "+keyHeader, "request_id", call.id, "error", e)
+		}
+	}
+	return value, err
+}

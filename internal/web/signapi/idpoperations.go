@@ -1,0 +1,163 @@
+package signapi
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// OperationRoutes are the operations of a user as the identity provider tells of them,
+// below {idp_url}.
+func (o *Operating) OperationRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Handle("GET /operations", "GetOperations", rest.SignedIn, o.list),
+		rest.Handle("GET /operations/{id}", "GetOperation", rest.SignedIn, o.one),
+		rest.Handle("POST /operations/{id}/cancel", "CancelOperation", rest.SignedIn, o.cancel),
+		rest.Handle("DELETE /operations/{id}", "CancelOperation", rest.SignedIn, o.cancel),
+	}
+}
+
+// operationInfo is an operation as the identity provider tells of it. Times are Unix
+// seconds; one that has not come is null.
+type operationInfo struct {
+	ID                 string `json:"Id"`
+	Type               string
+	Parameters         string // JSON text
+	Description        string
+	State              signing.State
+	CreatedAt          *int64
+	CompleteBefore     *int64
+	ConfirmBefore      *int64
+	ConfirmedAt        *int64
+	CompletedAt        *int64
+	UpdatedAt          *int64
+	UserID             string  `json:"UserId"`
+	AuthenticationType *string // how the user had signed in
+	ExternalID         *string `json:"ExternalId"`
+	Actions            []operationAction
+	IsAsync            bool
+	SsContext          *string
+	Callback           *string
+	CallbackReceived   bool
+
+	Status           string // as of operation
+	Error            *string
+	ErrorDescription *string
+	ExpirationDate   int64
+}
+
+// operationAction is one document of an operation.
+type operationAction struct {
+	ID                 string  `json:"Id"`
+	DocumentID         *string `json:"DocumentId"`
+	OriginalDocumentID *string `json:"OriginalDocumentId"`
+	Status             string
+	State              string
+	ResultValue        *string // RefId of the result
+	Error              *string
+	ErrorDescription   *string
+}
+
+// The closed set of operationAction.State.
+const (
+	actionPending  = "Pending"
+	actionExecuted = "Executed"
+	actionError    = "Error"
+)
+
+// The closed set of operationAction.Status, less the one for what is put off.
+const (
+	actionConsidering = "Considering"
+	actionApproved    = "Approved"
+	actionDeclined    = "Declined"
+)
+
+// unix is a time as a number; the zero time is null.
+func unix(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := t.Unix()
+	return &n
+}
+
+// describeOperation is what the identity provider tells of an operation.
+func describeOperation(op *signing.Operation) operationInfo {
+	i := operationInfo{
+		ID: op.ID, Type: op.Action.String(), Parameters: op.Parameters, Description: op.Description, State: op.State,
+		CreatedAt: unix(op.CreatedAt), CompleteBefore: unix(op.CompleteBefore), ConfirmBefore: unix(op.CompleteBefore),
+		ConfirmedAt: unix(op.ConfirmedAt), CompletedAt: unix(op.CompletedAt), UpdatedAt: unix(op.UpdatedAt),
+		UserID: op.Owner.UserID, AuthenticationType: textOrNull(op.Owner.Method),
+		Actions: make([]operationAction, len(op.Documents)), IsAsync: op.Async,
+		Callback: textOrNull(op.Callback), CallbackReceived: op.Called,
+		Status: operationProcessing, ExpirationDate: op.CompleteBefore.Unix(),
+	}
+	approval := actionApproved
+	switch op.State {
+	case signing.StateCreated, signing.StateChallenged:
+		i.Status, approval = operationCreated, actionConsidering
+	case signing.StateCompleted:
+		i.Status = operationCompleted
+	case signing.StateDeclined:
+		i.Status, approval = operationError, actionDeclined
+	case signing.StateCancelled, signing.StateError, signing.StateExpired:
+		i.Status = operationError
+	}
+	if op.Fault != nil {
+		i.Error, i.ErrorDescription = &op.Fault.Code, &op.Fault.Message
+	}
+	for n := range op.Documents {
+		d := &op.Documents[n]
+		a := operationAction{
+			ID: d.ID, DocumentID: textOrNull(d.OriginalRef), OriginalDocumentID: textOrNull(d.Related),
+			Status: approval, State: actionPending, ResultValue: textOrNull(d.RefID),
+		}
+		failed := d.Fault
+		switch {
+		case failed == nil && d.Over():
+			a.State = actionExecuted
+		case failed == nil && !op.State.Active():
+			failed = op.Fault
+		}
+		if failed != nil {
+			a.State, a.Error, a.ErrorDescription = actionError, &failed.Code, &failed.Message
+		}
+		i.Actions[n] = a
+	}
+	return i
+}
+
+func (o *Operating) list(ctx context.Context, _ struct{}) ([]operationInfo, error) {
+	active, err := o.Operations.Active(ctx, rest.Caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]operationInfo, len(active))
+	for i, op := range active {
+		list[i] = describeOperation(op)
+	}
+	return list, nil
+}
+
+func (o *Operating) one(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (operationInfo, error) {
+	op, err := o.Operations.Find(ctx, rest.Caller(ctx), r.ID)
+	if err != nil {
+		return operationInfo{}, err
+	}
+	rest.Afterwards(ctx, op)
+	rest.Concerning(ctx, "operation "+op.ID)
+	return describeOperation(op), nil
+}
+
+func (o *Operating) cancel(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (operationInfo, error) {
+	if err := o.Operations.Cancel(ctx, rest.Caller(ctx), r.ID); err != nil {
+		return operationInfo{}, err
+	}
+	return o.one(ctx, r)
+}

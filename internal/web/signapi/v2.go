@@ -1,0 +1,214 @@
+package signapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// Operations carries out requests of v2; see [signing.Operations].
+type Operations interface {
+	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
+	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
+	Active(ctx context.Context, who audit.Principal) ([]*signing.Operation, error)
+	Cancel(ctx context.Context, who audit.Principal, id string) error
+}
+
+// Operating is what v2 of signing needs.
+type Operating struct {
+	Operations Operations
+	// Realm is the name of the identity provider whose users these are.
+	Realm string
+}
+
+// Operating returns the API with v2 of signing.
+func (a *API) Operating(o Operating) *API {
+	operating := *a
+	operating.operations = &o
+	return &operating
+}
+
+func (o *Operating) routes() []rest.Route {
+	return []rest.Route{
+		rest.Handle("POST /v2/signature", "SignatureOperation", rest.SignedIn, o.start).Large().Once(),
+		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result),
+	}
+}
+
+// binary is one document of an operation.
+type binary struct {
+	RefID        rest.Text `json:"RefId"`
+	Content      rest.Document
+	ContentInfo  rest.Text // name of a file
+	RelatedRefID rest.Text `json:"RelatedRefId"`
+}
+
+// operationSignature is the Signature of v2. Clients send the template here or beside.
+type operationSignature struct {
+	Type                 rest.Text
+	Parameters           map[string]rest.Blob
+	CertificateID        rest.Text `json:"CertificateId"`
+	PinCode              rest.Text
+	ProcessingTemplateID rest.Text `json:"ProcessingTemplateId"`
+}
+
+type operationRequest struct {
+	Body struct {
+		BinaryData           []binary
+		Signature            *operationSignature
+		ProcessingTemplateID rest.Text `json:"ProcessingTemplateId"`
+		IsAsync              rest.Text
+		Callback             rest.Text
+		ForceConfirmation    rest.Text
+	}
+}
+
+// start signs the documents of a request, or accepts it.
+func (o *Operating) start(ctx context.Context, r operationRequest) (rest.JSON, error) {
+	b := &r.Body
+	s := b.Signature
+	switch {
+	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
+		// What carries out a confirmed operation: its token says which.
+		return rest.JSON{}, fault.New(fault.InvalidOperation, "there is no operation to carry out: the access token is not that of a confirmed one, so send BinaryData and Signature")
+	case len(b.BinaryData) == 0:
+		return rest.JSON{}, fault.New(fault.ContentRequired, "BinaryData is missing or empty: send the documents to sign")
+	case s == nil:
+		s = &operationSignature{}
+	}
+	order, err := o.order(ctx, b.BinaryData, s)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	switch beside := string(b.ProcessingTemplateID); {
+	case order.Template == "":
+		order.Template = beside
+	case beside != "" && beside != order.Template:
+		return rest.JSON{}, fault.New(fault.InvalidParameters, "ProcessingTemplateId is given twice, with different values")
+	}
+	if order.Type == "" && order.Template == "" {
+		return rest.JSON{}, fault.New(fault.InvalidSignatureParams, "Signature is missing or has no Type: give it, or a ProcessingTemplateId")
+	}
+	order.Callback = strings.TrimSpace(string(b.Callback))
+	for _, flag := range []struct {
+		name string
+		text rest.Text
+		to   *bool
+	}{{"IsAsync", b.IsAsync, &order.Async}, {"ForceConfirmation", b.ForceConfirmation, &order.ForceConfirmation}} {
+		if *flag.to, err = truth(flag.name, flag.text, false); err != nil {
+			return rest.JSON{}, err
+		}
+	}
+	rest.Concerning(ctx, fmt.Sprintf("%s, %d documents", certificateObject(order.Certificate), len(order.Inputs)))
+	op, err := o.Operations.Start(ctx, rest.Caller(ctx), order)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	rest.Afterwards(ctx, op)
+	rest.Concerning(ctx, fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(order.Certificate), len(order.Inputs)))
+	return o.answer(op)
+}
+
+// order turns what is to be signed into the words of the domain.
+func (o *Operating) order(ctx context.Context, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
+	order := &signing.OperationOrder{
+		Type: typeName(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
+		Inputs: make([]signing.Input, len(data)),
+		Keep: func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
+			answer, err := o.answer(op)
+			if err != nil {
+				return nil, err
+			}
+			return rest.Keep(ctx, answer)
+		},
+	}
+	var err error
+	if order.Params, order.Original, err = readParameters("Signature.Parameters", s.Parameters); err != nil {
+		return nil, err
+	}
+	for i := range data {
+		d, in := &data[i], &order.Inputs[i]
+		in.RefID, in.Name = strings.TrimSpace(string(d.RefID)), string(d.ContentInfo)
+		in.RelatedRefID = strings.TrimSpace(string(d.RelatedRefID))
+		if d.Content.Empty() {
+			continue
+		}
+		content, err := intake(d.Content)
+		if _, ok := fault.As(err); ok {
+			in.Err = err // of this document
+		} else if err != nil {
+			return nil, err
+		}
+		in.Content = content
+	}
+	return order, nil
+}
+
+// result is our own: what became of an operation, for clients that cannot be called
+// back.
+func (o *Operating) result(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (rest.JSON, error) {
+	op, err := o.Operations.Find(ctx, rest.Caller(ctx), r.ID)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	rest.Afterwards(ctx, op)
+	rest.Concerning(ctx, "operation "+op.ID)
+	return o.answer(op)
+}
+
+func (o *Operating) answer(op *signing.Operation) (rest.JSON, error) {
+	p, err := o.render(op)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	return rest.JSON{Content: p}, nil
+}
+
+// Render makes the body of a callback.
+func (o *Operating) Render(op *signing.Operation) (signing.Result, error) { return o.render(op) }
+
+// render writes an operation as the signing service tells of it.
+func (o *Operating) render(op *signing.Operation) (*pieces, error) {
+	answer := newOperation(op.ID, op.Owner, o.Realm, op.CompleteBefore, nil, op.Fault)
+	waiting := documentInProgress
+	switch op.State {
+	case signing.StateCreated, signing.StateChallenged:
+		answer.Status = operationCreated
+		return withContents(answer, nil, nil)
+	case signing.StateConfirmed:
+		answer.Status = operationProcessing
+	case signing.StateCompleted:
+		answer.Status = operationCompleted
+	case signing.StateDeclined:
+		answer.Status, waiting = operationError, documentDeclined
+	default:
+		answer.Status, waiting = operationError, documentError
+	}
+	documents := make([]processedDocument, len(op.Documents))
+	contents := make([]signing.Result, len(op.Documents))
+	for i := range op.Documents {
+		p := &op.Documents[i]
+		d := &documents[i]
+		*d = processedDocument{
+			RefID: textOrNull(p.RefID), ContentInfo: textOrNull(p.Name),
+			OriginalRefID: textOrNull(p.OriginalRef), OriginalContentInfo: textOrNull(p.OriginalName),
+			Status: waiting,
+		}
+		switch failed := p.Fault; {
+		case failed != nil:
+			d.Status, d.Error, d.ErrorDescription = documentError, &failed.Code, &failed.Message
+		case p.Over():
+			d.Status, contents[i] = documentCompleted, p.Content
+		case op.Fault != nil:
+			d.Error, d.ErrorDescription = &op.Fault.Code, &op.Fault.Message
+		}
+	}
+	return withContents(answer, documents, contents)
+}

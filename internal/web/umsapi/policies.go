@@ -1,0 +1,257 @@
+package umsapi
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/web/rest"
+)
+
+// policyAPI serves the policies of users.
+type policyAPI struct {
+	policies *policy.Service
+	lang     string // of descriptions where the client asks for none we have
+}
+
+// PolicyRoutes are the operations on the policies of users, to be mounted beside
+// [API.Routes] at the same gate. lang is the language of the installation, "ru" or
+// "en".
+func PolicyRoutes(policies *policy.Service, lang string) []rest.Route {
+	a := policyAPI{policies, lang}
+	return []rest.Route{
+		rest.Handle("GET /ums/user/{id}/operationpolicy", "GetUserOperationPolicy", Operator, a.operation),
+		rest.Handle("POST /ums/user/{id}/operationpolicy", "SetUserOperationPolicy", Operator, a.setActions(policy.Operation)),
+		rest.Handle("GET /ums/user/{id}/accesspolicy", "GetUserAccessPolicy", Operator, a.access),
+		rest.Handle("POST /ums/user/{id}/accesspolicy", "SetUserAccessPolicy", Operator, a.setActions(policy.Access)),
+		rest.Handle("GET /ums/user/{id}/notificationpolicy/events", "GetNotificationEvents", Operator, a.events),
+		rest.Handle("GET /ums/user/{id}/notificationpolicy", "GetNotificationPolicy", Operator, a.notification),
+		rest.Handle("POST /ums/user/{id}/notificationpolicy", "SetNotificationPolicy", Operator, a.setNotification),
+	}
+}
+
+// policyRequest asks for a policy: as a list for clients of old, or in full.
+type policyRequest struct {
+	ID   userID `path:"id"`
+	Full flag   `query:"full"`
+}
+
+// operationRule is a row of an operation policy. Action is a name in the full form and
+// a number in the list.
+type operationRule struct {
+	Action               any
+	ConfirmationRequired bool
+}
+
+// accessRule is a row of an access policy.
+type accessRule struct {
+	Action       any
+	AccessDenied bool
+}
+
+// fullPolicy is UserOperationPolicy or UserAccessPolicy.
+type fullPolicy[R any] struct {
+	Policy         []R
+	ChangesAllowed bool
+}
+
+func (a policyAPI) operation(ctx context.Context, r policyRequest) (any, error) {
+	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Operation)
+	return rules(p, r.Full.value, func(action any, marked bool) operationRule { return operationRule{action, marked} }), err
+}
+
+func (a policyAPI) access(ctx context.Context, r policyRequest) (any, error) {
+	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Access)
+	return rules(p, r.Full.value, func(action any, marked bool) accessRule { return accessRule{action, marked} }), err
+}
+
+// rules lists every action there is, whether or not the policy marks it.
+func rules[R any](p policy.Setting, full bool, rule func(action any, marked bool) R) any {
+	var list []R
+	for _, action := range policy.Actions() {
+		name := any(uint32(action))
+		if full {
+			name = action.String()
+		}
+		list = append(list, rule(name, p.Actions&action != 0))
+	}
+	if full {
+		return fullPolicy[R]{list, !p.Fixed}
+	}
+	return list
+}
+
+// setPolicyRequest brings a list of actions, or one value that stands for a list.
+type setPolicyRequest struct {
+	ID   userID `path:"id"`
+	Body any
+}
+
+func (a policyAPI) setActions(k policy.Kind) func(context.Context, setPolicyRequest) (rest.None, error) {
+	return func(ctx context.Context, r setPolicyRequest) (rest.None, error) {
+		set, err := readActions(r.Body)
+		if err != nil {
+			return rest.None{}, err
+		}
+		return rest.None{}, a.policies.SetActions(ctx, caller(ctx), string(r.ID), k, set)
+	}
+}
+
+// readActions reads numbers and names of actions, each of one or of several. A body
+// that is not there must not be taken for a list of none.
+func readActions(body any) (policy.Action, error) {
+	list, ok := body.([]any)
+	if !ok {
+		list = []any{body}
+	}
+	var texts []string
+	for _, e := range list {
+		switch e := e.(type) {
+		case json.Number:
+			texts = append(texts, e.String())
+		case string:
+			for name := range strings.SplitSeq(e, ",") { // as sets are written in the interface family
+				texts = append(texts, strings.TrimSpace(name))
+			}
+		default:
+			return 0, fault.New(fault.InvalidParameters, "actions: want an array of numbers or names as the body, such as [2]; [] for none")
+		}
+	}
+	return policy.ParseActions(texts)
+}
+
+// eventInfo describes a type of event.
+type eventInfo struct{ Type, Category, Description string }
+
+// eventCategory is a heading of events.
+type eventCategory struct{ Category, Description string }
+
+// eventsInfo is UserEventsInfo.
+type eventsInfo struct {
+	Events          []eventInfo
+	EventCategories []eventCategory
+}
+
+func (a policyAPI) events(_ context.Context, r struct {
+	Languages string `header:"Accept-Language"`
+}) (eventsInfo, error) {
+	lang := a.lang
+	for tag := range strings.SplitSeq(r.Languages, ",") {
+		tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), ";")
+		if tag, _, _ = strings.Cut(tag, "-"); tag == "ru" || tag == "en" {
+			lang = tag
+			break
+		}
+	}
+	var info eventsInfo
+	for _, e := range notify.Events() {
+		if e.Usage == notify.ForUser {
+			info.Events = append(info.Events, eventInfo{string(e.Type), e.Category, e.Description[lang]})
+		}
+	}
+	for _, c := range notify.Categories() {
+		info.EventCategories = append(info.EventCategories, eventCategory{c.Category, c.Description[lang]})
+	}
+	return info, nil
+}
+
+// notificationPolicy is UserNotificationPolicy.
+type notificationPolicy struct {
+	Policy             map[string][]string // notifiers by type of event
+	ChangesAllowed     bool
+	AvailableNotifiers []string
+}
+
+func (a policyAPI) notification(ctx context.Context, r onUser) (notificationPolicy, error) {
+	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Notification)
+	answer := notificationPolicy{p.Notifiers, !p.Fixed, a.policies.Notifiers}
+	if answer.Policy == nil {
+		answer.Policy = map[string][]string{}
+	}
+	return answer, err
+}
+
+func (a policyAPI) setNotification(ctx context.Context, r setPolicyRequest) (rest.None, error) {
+	notifiers, err := readNotifiers(r.Body)
+	if err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, a.policies.SetNotifiers(ctx, caller(ctx), string(r.ID), notifiers)
+}
+
+// readNotifiers reads a policy, by itself or as the Policy of what the getter answers.
+// Names of events that are known are spelled as the catalogue spells them.
+func readNotifiers(body any) (map[string][]string, error) {
+	wrong := func(what string) error {
+		return fault.Newf(fault.InvalidParameters, "%s: want an object of types of events with a list of notifiers each, such as {\"UserPasswordChanged\": [\"Email\"]}", what)
+	}
+	given, ok := body.(map[string]any)
+	if !ok {
+		return nil, wrong("body")
+	}
+	for key, value := range given {
+		if inner, is := value.(map[string]any); is && strings.EqualFold(key, "Policy") {
+			given = inner
+			break
+		}
+	}
+	notifiers := make(map[string][]string, len(given))
+	for event, value := range given {
+		list, ok := value.([]any)
+		if !ok && value != nil {
+			return nil, wrong("Policy")
+		}
+		if known, ok := notify.EventByName(event); ok {
+			event = string(known.Type)
+		}
+		if _, twice := notifiers[event]; twice {
+			return nil, fault.Newf(fault.InvalidParameters, "Policy: %s is there twice", event)
+		}
+		notifiers[event] = []string{}
+		for _, n := range list {
+			name, ok := n.(string)
+			if !ok {
+				return nil, wrong("Policy")
+			}
+			notifiers[event] = append(notifiers[event], name)
+		}
+	}
+	return notifiers, nil
+}
+
+// failures are the events of operations that failed, by the beginning of their names:
+// the first one counts. "" is none: the operation changes nothing, or only sends
+// something.
+var failures = []struct {
+	prefix string
+	event  notify.EventType
+}{
+	{"Get", ""}, {"Check", ""}, {"Send", ""}, {"Resend", ""}, {"RequireUser", ""},
+	{"RegisterUser", notify.UserCreateFail},
+	{"ResetPassword", notify.UserPasswordChangeFail},
+	{"AddUserPhone", notify.UserPhoneChangeFail},
+	{"ConfirmUserPhone", notify.UserPhoneChangeFail},
+	{"SubmitUserPhone", notify.UserPhoneChangeFail},
+	{"SetUserPrimaryPhone", notify.UserPhoneChangeFail},
+	{"SetUserNotificationPhone", notify.UserPhoneChangeFail},
+	{"SetUserSecondaryAuthPhone", notify.UserPhoneChangeFail},
+	{"SetUserMainPhone", notify.UserPhoneChangeFail},
+	{"DeleteUserPhone", notify.UserPhoneChangeFail},
+	{"", notify.UserAccountChangeFail},
+}
+
+// FailEvent is the event of an operation of user management that failed; "" for none.
+func FailEvent(operation string) notify.EventType {
+	if operation == "DeleteUser" { // others delete something of a user's
+		return notify.UserDeleteFail
+	}
+	for _, f := range failures {
+		if strings.HasPrefix(operation, f.prefix) {
+			return f.event
+		}
+	}
+	return ""
+}
