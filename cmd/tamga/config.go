@@ -233,6 +233,7 @@ func defaultConfig() *Config {
 	c.PIN.Attempts, c.PIN.Mode = 10, string(keys.PINAllow)
 	c.Certificates = defaultCertificates()
 	c.Operations, c.Repetitions = defaultOperations(), defaultRepetitions()
+	c.Documents = defaultDocuments()
 	c.OperatorCertificates.BuiltIn = true
 	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
 	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
@@ -401,6 +402,7 @@ func (c *Config) Validate() error {
 	}
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)
 	faults = append(faults, c.Users.check()...)
+	faults = append(faults, c.Certificates.check()...)
 	faults = append(faults, c.Messages.check()...)
 	faults = append(faults, c.Devices.check()...)
 	faults = append(faults, c.UserPolicies.check()...)

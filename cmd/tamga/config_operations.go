@@ -102,15 +102,8 @@ func (o *OperationsConfig) templates() map[string]signing.Template {
 	return list
 }
 
-func (c *CallbacksConfig) exceptions() (list []guard.Exception, err error) {
-	for _, text := range c.AllowNetworks {
-		x, err := guard.ParseException(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
-	}
-	return list, nil
+func (c *CallbacksConfig) exceptions() ([]guard.Exception, error) {
+	return guard.ParseExceptions(c.AllowNetworks)
 }
 
 // checkOperations reports the faults of operations and repetitions.

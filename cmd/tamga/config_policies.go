@@ -37,7 +37,7 @@ type WebhooksConfig struct {
 	AllowNetworks []string `yaml:"allow_networks"`
 	// Whether http:// is taken beside https://. Default false: events would travel in
 	// the clear.
-	AllowHTTP bool `yaml:"allow_http"`
+	PlainHTTP bool `yaml:"plain_http"`
 	// Authorities (PEM) that certificates of the receivers lead to. Empty: those of the
 	// system.
 	AuthoritiesFile string `yaml:"authorities_file"`
@@ -92,13 +92,6 @@ func (c WebhooksConfig) check() (faults []error) {
 	return faults
 }
 
-func (c WebhooksConfig) exceptions() (list []guard.Exception, err error) {
-	for _, text := range c.AllowNetworks {
-		x, err := guard.ParseException(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
-	}
-	return list, nil
+func (c WebhooksConfig) exceptions() ([]guard.Exception, error) {
+	return guard.ParseExceptions(c.AllowNetworks)
 }

@@ -124,15 +124,8 @@ func (e *EvidenceConfig) check() (faults []error) {
 	return faults
 }
 
-func (e *EvidenceConfig) exceptions() (list []guard.Exception, err error) {
-	for _, text := range e.AllowNetworks {
-		x, err := guard.ParseException(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
-	}
-	return list, nil
+func (e *EvidenceConfig) exceptions() ([]guard.Exception, error) {
+	return guard.ParseExceptions(e.AllowNetworks)
 }
 
 // openEvidence makes the source of evidence from the network. observe may be nil.

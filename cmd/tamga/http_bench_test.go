@@ -120,7 +120,7 @@ func pdfOf(size int) []byte {
 }
 
 // docxOf makes a package of about size octets with a document in it.
-func docxOf(b *testing.B, size int) []byte {
+func docxOf(b testing.TB, size int) []byte {
 	random := make([]byte, size)
 	rand.NewChaCha8([32]byte{}).Read(random)
 	var out bytes.Buffer

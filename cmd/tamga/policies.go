@@ -69,7 +69,7 @@ func (h *house) outward() (webhook.Config, error) {
 	}
 	roots, err := h.roots(c.AuthoritiesFile)
 	return webhook.Config{
-		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.AllowHTTP, Roots: roots, Now: time.Now,
+		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: time.Now,
 	}, err
 }
 

@@ -109,8 +109,6 @@ func (in *signedInput) recognise(ctx context.Context, path string) error {
 		return nil
 	}
 	switch {
-	case size <= headSize && isBare(head):
-		// random octets, whatever they begin with
 	case xmldsig.LooksLikeXML(head) && !isBare(head):
 		in.format = "xml"
 		return nil

@@ -369,7 +369,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge).Routes()}},
-		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: append(h.ums().Routes(), slices.Concat(umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))...)}},
+		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(h.ums().Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
 	}

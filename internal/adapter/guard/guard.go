@@ -72,6 +72,18 @@ func ParseException(text string) (Exception, error) {
 	return Exception{}, fmt.Errorf("exception %q: want a network such as 10.1.0.0/16, an address or a host name, the last two with a port or without", text)
 }
 
+// ParseExceptions reads a list of them.
+func ParseExceptions(texts []string) (list []Exception, err error) {
+	for _, text := range texts {
+		x, err := ParseException(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
 // isHostName tells a name from a number that was misspelled: its last part begins
 // with a letter.
 func isHostName(s string) bool {

@@ -57,3 +57,13 @@ func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]a
 	return all(ctx, s.DB, scanGrant, "SELECT "+grantColumns+` FROM grants
 		WHERE user_id = $1 AND expires_at > $2 ORDER BY signed_in_at, id LIMIT 1000`, userID, millis(now))
 }
+
+// CredentialOfExternal implements auth.GrantStore.
+func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) (auth.Credential, error) {
+	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id =
+		(SELECT e.user_id FROM external_logins e WHERE e.issuer_folded = $1 AND e.login_folded = $2)`, issuer, login)
+	if err == nil && !found {
+		err = auth.ErrNotFound
+	}
+	return c, err
+}

@@ -65,16 +65,20 @@ var secondStep = func() string {
 	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method NOT IN (" + strings.Join(primary, ", ") + "))"
 }()
 
+// credentials selects what scanCredential scans.
+var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), ` + schemeColumns + `
+	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id`
+
+func scanCredential(r row) (c auth.Credential, err error) {
+	fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil))
+	err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
+	return c, err
+}
+
 // CredentialOf implements auth.Store. A login comes before a contact that reads
 // the same.
 func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
-	c, found, err := one(ctx, s.DB, func(r row) (c auth.Credential, err error) {
-		fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil))
-		err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
-		return c, err
-	}, "SELECT "+userColumns+`, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), `+schemeColumns+`
-		FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
-		WHERE u.id = COALESCE(
+	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id = COALESCE(
 			(SELECT id FROM users WHERE login_folded = $1 AND login <> ''),
 			(SELECT user_id FROM contacts WHERE type = '`+string(contact.PhoneNumber)+`' AND normal = $2 AND is_primary),
 			(SELECT user_id FROM contacts WHERE type = '`+string(contact.EmailAddress)+`' AND normal = $3 AND is_primary))`, folded, phone, email)

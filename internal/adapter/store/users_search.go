@@ -25,6 +25,8 @@ var searchColumns = map[user.Column]struct{ test, order, tables string }{
 	user.ColumnIsLocked:       {barredNow, barredNow, ""},
 	user.ColumnLastLogin:      {"u.last_login_at %[1]s", "u.last_login_at", ""},
 	user.ColumnCreated:        {"u.created_at %[1]s", "u.created_at", ""},
+	user.ColumnTokenSerial:    {"EXISTS (SELECT 1 FROM oath_tokens x WHERE x.user_id = u.id AND x.serial_key %[1]s)", "", ""},
+	user.ColumnTokenType:      {"EXISTS (SELECT 1 FROM oath_tokens x WHERE x.user_id = u.id AND LOWER(x.type) %[1]s)", "", ""},
 }
 
 func hasContact(typ contact.Type, condition string) string {

@@ -261,6 +261,7 @@ type Service struct {
 	printer   Printer
 	vault     Sealer
 	paint     Painter
+	providers []Provider
 }
 
 // Deps are what a Service works with.
@@ -269,15 +270,16 @@ type Deps struct {
 	Passwords *Passwords
 	Keys      []TokenKey // the newest first
 	// LoadKeys reads Keys as they are now; nil: they never change.
-	LoadKeys func(ctx context.Context) ([]TokenKey, error)
-	Reach    Reach
-	Contacts Contacts
-	Messages Messages
-	Printer  Printer // nil: no print forms
-	Vault    Sealer  // of the secrets of one-time password tokens
-	Paint    Painter // of what apps are set up with
-	Now      func() time.Time
-	Rand     io.Reader
+	LoadKeys  func(ctx context.Context) ([]TokenKey, error)
+	Providers []Provider // other identity providers
+	Reach     Reach
+	Contacts  Contacts
+	Messages  Messages
+	Printer   Printer // nil: no print forms
+	Vault     Sealer  // of the secrets of one-time password tokens
+	Paint     Painter // of what apps are set up with
+	Now       func() time.Time
+	Rand      io.Reader
 }
 
 // New checks the settings and keys.
@@ -296,7 +298,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, paint: d.Paint,
+		vault: d.Vault, paint: d.Paint, providers: d.Providers,
 	}, nil
 }
 

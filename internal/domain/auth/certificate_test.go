@@ -194,7 +194,7 @@ func TestCodeFlow(t *testing.T) {
 	}
 	made := make()
 	token, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand, Resource: strings.ToUpper(resource)})
-	if err != nil || token.Scope != "dss" || token.UserID != op.UserID {
+	if err != nil || token.Scope != "dss offline_access" || len(token.RefreshToken) != 96 || token.IDToken != "" || token.UserID != op.UserID {
 		t.Fatalf("%+v, %v", token, err)
 	}
 	who, err := b.Authenticate(t.Context(), token.AccessToken)

@@ -40,6 +40,8 @@ type GrantStore interface {
 	// there was one.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
 	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // those that live, oldest first
+	// CredentialOfExternal finds who has a login at an issuer, both folded. ErrNotFound.
+	CredentialOfExternal(ctx context.Context, issuer, login string) (Credential, error)
 }
 
 // scopes that a client may ask for, and whether they are granted. What OpenID Connect

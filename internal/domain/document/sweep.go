@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -27,17 +28,27 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 }
 
-// erase removes bytes and forgets their records.
+// patience is how many failures end a portion: a place that does not answer takes its
+// time for each.
+const patience = 3
+
+// erase removes bytes and forgets their records. What cannot be removed stays on record
+// and does not keep the others.
 func (s *Service) erase(ctx context.Context, gone ...Gone) error {
 	var ids []string
+	var errs []error
 	for _, g := range gone {
 		if err := s.Bytes.Remove(ctx, g.Bytes); err != nil {
-			return fmt.Errorf("document: removing the bytes of document %s: %w", g.ID, err)
+			errs = append(errs, fmt.Errorf("document: removing the bytes of document %s: %w", g.ID, err))
+			if len(errs) == patience {
+				break
+			}
+			continue
 		}
 		ids = append(ids, g.ID)
 	}
-	if len(ids) == 0 {
-		return nil
+	if len(ids) > 0 {
+		errs = append(errs, s.Store.ForgetDocuments(ctx, ids))
 	}
-	return s.Store.ForgetDocuments(ctx, ids)
+	return errors.Join(errs...)
 }

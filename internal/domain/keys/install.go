@@ -91,8 +91,11 @@ func readCertificates(data []byte) ([]*x509gost.Certificate, error) {
 	if err == nil {
 		return list, nil
 	}
-	if text, decodeErr := base64.StdEncoding.DecodeString(string(bytes.Join(bytes.Fields(data), nil))); decodeErr == nil {
-		data = text
+	if inner, decodeErr := base64.StdEncoding.DecodeString(string(bytes.Join(bytes.Fields(data), nil))); decodeErr == nil {
+		if list, err := x509gost.ParseCertificates(inner); err == nil { // of PEM
+			return list, nil
+		}
+		data = inner
 	}
 	der, berErr := x509gost.FromBER(data, x509gost.MaxBundle)
 	if berErr != nil {

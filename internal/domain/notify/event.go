@@ -74,7 +74,7 @@ func Events() []EventInfo {
 	}
 	return []EventInfo{
 		info(UserCreated, 1, "UserAccount", ForUser, "Пользователь зарегистрирован", "The user is registered"),
-		info(UserCreatedByAdmin, 2, "UserAccount", ForUser, "Пользователь зарегистрирован оператором", "The user is registered by an operator"),
+		info(UserCreatedByAdmin, 2, "UserAccount", ForUser, "Пользователь зарегистрирован администратором", "The user is registered by an administrator"),
 		info(UserCreateFail, 3, "UserAccount", ForOperator, "Пользователь не зарегистрирован", "A registration failed"),
 		info(UserAccountChanged, 4, "UserAccount", ForUser, "Данные учётной записи изменены", "The account is changed"),
 		info(UserAccountChangeFail, 5, "UserAccount", ForUser, "Данные учётной записи не изменены из-за ошибки", "A change of the account failed"),

@@ -52,7 +52,7 @@ func (s *Service) owner(ctx context.Context, kind IdentifierType, value, issuer 
 		if s.local(issuer) {
 			return absent(s.Store.OwnerOfLogin(ctx, FoldLogin(value)))
 		}
-		return absent(s.Store.OwnerOfExternal(ctx, foldIssuer(issuer), FoldLogin(value)))
+		return absent(s.Store.OwnerOfExternal(ctx, FoldIssuer(issuer), FoldLogin(value)))
 	}
 	contactKind, ok := kind.contact()
 	if !ok {

@@ -20,7 +20,7 @@ const MaxIssuer = 255
 
 // local reports whether an issuer is this identity provider, by name or by none.
 func (s *Service) local(issuer string) bool {
-	return issuer == "" || foldIssuer(issuer) == foldIssuer(s.LocalIssuer)
+	return issuer == "" || FoldIssuer(issuer) == FoldIssuer(s.LocalIssuer)
 }
 
 // checkIssuer refuses what is no name of an identity provider. Any name will do:
@@ -66,11 +66,14 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		err := s.Store.SetExternalLogin(ctx, userID, l, foldIssuer(l.Issuer), FoldLogin(l.Login))
+		err := s.Store.SetExternalLogin(ctx, userID, l, FoldIssuer(l.Issuer), FoldLogin(l.Login))
 		if errors.Is(err, ErrDuplicate) {
 			return loginTaken(l.Login).With(err)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.Sessions.EndAll(ctx, userID) // the login it replaces may have been signed in with
 	})
 }
 
@@ -117,6 +120,9 @@ func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, 
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		return s.Store.DeleteExternalLogin(ctx, userID, foldIssuer(issuer))
+		if err := s.Store.DeleteExternalLogin(ctx, userID, FoldIssuer(issuer)); err != nil {
+			return err
+		}
+		return s.Sessions.EndAll(ctx, userID)
 	})
 }

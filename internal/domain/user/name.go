@@ -46,8 +46,8 @@ func checkLogin(login string) error {
 	return nil
 }
 
-// foldIssuer is the form in which names of identity providers are compared.
-func foldIssuer(issuer string) string { return foldText(issuer) }
+// FoldIssuer is the form in which names of identity providers are compared.
+func FoldIssuer(issuer string) string { return foldText(issuer) }
 
 // FoldLogin is the form in which logins are compared: compatibility-composed
 // (NFKC) and without letter case, so that one name typed on two keyboards is

@@ -58,22 +58,22 @@ const (
 type Type int
 
 // The types. A text takes Equal, NotEqual and Like, a truth value Equal and NotEqual,
-// a time everything but Like; a column without a type takes nothing.
+// a time everything but Like.
 const (
 	Text Type = iota + 1
 	Truth
 	Time
 )
 
-// columns by number: the name on the wire and the type. No user has a token with a
-// serial number yet, so nothing can be compared with one.
+// columns by number: the name on the wire and the type. Users are ordered neither by
+// methods, of which they have several, nor by tokens, which few have.
 var columns = [...]struct {
 	name string
 	typ  Type
 }{
 	{"Login", Text}, {"PhoneNumber", Text}, {"PhoneNumberComfirmed", Truth}, {"Email", Text}, {"EmailConfirmed", Truth},
 	{"Rdn", Text}, {"Group", Text}, {"AuthMethod", Text}, {"IsLocked", Truth}, {"LastLoginDate", Time}, {"CreateDate", Time},
-	{"TokenSerial", 0}, {"TokenType", 0},
+	{"TokenSerial", Text}, {"TokenType", Text},
 }
 
 // Operation compares a column with a value, by the numbers of the interface.
@@ -177,7 +177,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Foun
 	if q.Start < 0 || q.End < q.Start || q.End > maxPosition || q.End-q.Start > MaxPage {
 		return Found{}, fault.Newf(fault.BadBounds, "StartPosition and EndPosition: want 0 or more, in their order, at most %d apart", MaxPage)
 	}
-	if q.Order < 0 || int(q.Order) >= len(columns) || columns[q.Order].typ == 0 || q.Order == ColumnAuthMethod {
+	if q.Order < 0 || int(q.Order) >= len(columns) || q.Order == ColumnAuthMethod || q.Order >= ColumnTokenSerial {
 		return Found{}, fault.New(fault.UnsupportedOperation, "OrderColumn: users are not ordered by this column")
 	}
 	if len(q.Filters) > maxFilters {

@@ -205,10 +205,14 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 	}
 	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
 	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
-		if err := s.add(ctx, u); err != nil || !u.Operator {
+		err := s.add(ctx, u)
+		if err == nil && u.Operator {
+			err = noGroup(s.Store.SetOperatorGroups(ctx, u.ID, groups))
+		}
+		if err != nil {
 			return err
 		}
-		return noGroup(s.Store.SetOperatorGroups(ctx, u.ID, groups))
+		return fault.Rollback(s.emit(ctx, notify.UserCreatedByAdmin, audit.Principal{}, u.ID))
 	})
 	if err != nil {
 		return User{}, err

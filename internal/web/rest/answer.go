@@ -3,6 +3,7 @@ package rest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,12 @@ type Content interface {
 }
 
 // Redirect answers 302 with an address to go on at.
-type Redirect struct{ Location string }
+type Redirect struct {
+	Location string
+	// See makes it 303: whatever the browser sent here, it asks there by GET.
+	See    bool
+	Cookie *http.Cookie // nil: none
+}
 
 // Stream answers Content as one JSON string with its Base64, encoded while it is
 // written.
@@ -45,7 +51,9 @@ type File struct {
 // Page answers HTML.
 type Page struct {
 	Content
-	Policy string // Content-Security-Policy in the place of the one that forbids everything
+	Policy string       // Content-Security-Policy in the place of the one that forbids everything
+	Status int          // 0 is 200
+	Cookie *http.Cookie // nil: none
 }
 
 // answer is a success that can fail at nothing but the connection.
@@ -54,6 +62,8 @@ type answer struct {
 	name     string
 	location string // "" is no redirect
 	policy   string // Content-Security-Policy; "" is that of Secured
+	status   int    // 0 is 200, or 302 with a location
+	cookie   *http.Cookie
 	size     int64
 	to       func(w io.Writer) error
 }
@@ -64,7 +74,11 @@ func prepare(value any) (answer, error) {
 	case None:
 		return answer{to: func(io.Writer) error { return nil }}, nil
 	case Redirect:
-		return answer{location: v.Location, to: func(io.Writer) error { return nil }}, nil
+		a := answer{location: v.Location, cookie: v.Cookie, to: func(io.Writer) error { return nil }}
+		if v.See {
+			a.status = http.StatusSeeOther
+		}
+		return a, nil
 	case Stream:
 		if v.Content == nil {
 			return answer{}, fmt.Errorf("rest: an answer without content")
@@ -79,7 +93,7 @@ func prepare(value any) (answer, error) {
 			return err
 		}}, nil
 	case Page:
-		return answer{kind: "text/html; charset=utf-8", policy: v.Policy, size: v.Size(), to: func(w io.Writer) error {
+		return answer{kind: "text/html; charset=utf-8", policy: v.Policy, status: v.Status, cookie: v.Cookie, size: v.Size(), to: func(w io.Writer) error {
 			_, err := v.WriteTo(w)
 			return err
 		}}, nil
@@ -134,6 +148,10 @@ func (a answer) send(w http.ResponseWriter) error {
 		w.Header().Set("Location", a.location)
 		status = http.StatusFound
 	}
+	if a.cookie != nil {
+		http.SetCookie(w, a.cookie)
+	}
+	status = cmp.Or(a.status, status)
 	w.WriteHeader(status)
 	conn := http.NewResponseController(w)
 	out := &counted{w: &steady{w: w, conn: conn}}

@@ -229,7 +229,7 @@ var failures = []struct {
 	prefix string
 	event  notify.EventType
 }{
-	{"Get", ""}, {"Check", ""}, {"Send", ""}, {"Resend", ""}, {"RequireUser", ""},
+	{"Get", ""}, {"Check", ""}, {"Send", ""}, {"Resend", ""}, {"RequireUser", ""}, {"RevokeUserGrants", ""},
 	{"RegisterUser", notify.UserCreateFail},
 	{"ResetPassword", notify.UserPasswordChangeFail},
 	{"AddUserPhone", notify.UserPhoneChangeFail},

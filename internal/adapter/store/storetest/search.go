@@ -71,6 +71,13 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	_, err = tokens.BeginUserAttempt(t.Context(), "00000000-0000-4000-8000-000000000003", start, rule)
 	must(t, err)
 
+	for _, x := range []auth.StoredToken{
+		{Key: "h-100", UserID: anna, Type: auth.HOTP}, {Key: "h-200", UserID: anna[:35] + "2", Type: auth.TOTP}, {Key: "h-300", Type: auth.HOTP},
+	} {
+		x.Serial, x.Sealed = strings.ToUpper(x.Key), []byte("sealed")
+		said(t, true)(tokens.AddOathToken(t.Context(), x))
+	}
+
 	service := &user.Service{Store: users, Now: func() time.Time { return start.Add(time.Minute) }}
 	all := user.Search{End: 100}
 	filters := func(list ...user.Filter) user.Search { return user.Search{End: 100, Filters: list} }
@@ -145,7 +152,14 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		{both, filters(f(user.ColumnLogin, user.Greater, "a")), fault.UnsupportedOperation, "", 0},
 		{both, filters(f(user.ColumnLogin, 9, "a")), fault.UnsupportedOperation, "", 0},
 		{both, filters(f(user.ColumnIsLocked, user.Like, "true")), fault.UnsupportedOperation, "", 0},
-		{both, filters(f(user.ColumnTokenSerial, user.Equal, "1")), fault.UnsupportedOperation, "", 0},
+		{both, filters(f(user.ColumnTokenSerial, user.Equal, "H-100")), "", "anna", 1},
+		{both, filters(f(user.ColumnTokenSerial, user.Like, "h-%")), "", "anna,boris", 2},
+		{both, filters(f(user.ColumnTokenSerial, user.NotEqual, "h-100")), "", "-,boris,Clara_1", 3},
+		{both, filters(f(user.ColumnTokenSerial, user.Equal, "h-300")), "", "", 0}, // in stock
+		{both, filters(f(user.ColumnTokenType, user.Equal, "totp")), "", "boris", 1},
+		{both, filters(f(user.ColumnTokenSerial, user.Greater, "h")), fault.UnsupportedOperation, "", 0},
+		{both, user.Search{End: 9, Order: user.ColumnTokenSerial}, fault.UnsupportedOperation, "", 0},
+		{both, user.Search{End: 9, Order: user.ColumnTokenType}, fault.UnsupportedOperation, "", 0},
 		{both, filters(f(-1, user.Equal, "1")), fault.InvalidParameters, "", 0},
 		{both, filters(f(user.ColumnIsLocked, user.Equal, "perhaps")), fault.InvalidFilterValue, "", 0},
 		{both, filters(f(user.ColumnCreated, user.Equal, "yesterday")), fault.InvalidFilterValue, "", 0},

@@ -35,6 +35,7 @@ var suite = []struct {
 	{"Audit", testAudit},
 	{"Authority", testAuthority},
 	{"Keys", testKeys},
+	{"Requests", testRequests},
 	{"Prepared", testPrepared},
 	{"Documents", testDocuments},
 	{"Operations", testOperations},

@@ -138,4 +138,4 @@ func (c *collector) result() ([]Token, error) {
 
 // Key is the form of a serial number that decides what is one token: letter case does
 // not count.
-func Key(serial string) string { return strings.ToUpper(strings.TrimSpace(serial)) }
+func Key(serial string) string { return strings.ToLower(strings.TrimSpace(serial)) }

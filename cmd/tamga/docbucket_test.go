@@ -1,0 +1,162 @@
+//go:build bucket
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/judge"
+)
+
+// TestDocumentStoreInABucket: two processes over one PostgreSQL and one bucket are one
+// document store; when one dies in the middle of an upload, nothing stays of that.
+func TestDocumentStoreInABucket(t *testing.T) {
+	bucket := judge.S3(t)
+	database := storetest.PostgreSQL(t).Database(t)
+	dir := t.TempDir()
+	for file, secret := range map[string]string{"access": bucket.AccessKey, "secret": bucket.SecretKey} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := []string{
+		"database=" + database, "public_url=http://tamga.test", "bucket.endpoint=" + bucket.Endpoint, "bucket.name=" + bucket.Bucket, "bucket.region=us-east-1",
+		"bucket.prefix=tamga/", "bucket.path_style=true", "bucket.access_key_file=access", "bucket.secret_key_file=secret",
+	}
+	var set []string
+	for _, s := range settings {
+		set = append(set, "--set", s)
+	}
+	one := startDev(t, dir, set...)
+	two := startDev(t, dir, set...)
+	at := func(p *process, token string) *docs {
+		return &docs{p, p.url + "/DocumentStore/api/documents", token}
+	}
+	for _, p := range []*process{one, two} {
+		p.dev.TokenURL = strings.Replace(p.dev.TokenURL, "http://tamga.test", p.url, 1)
+	}
+	token := one.token()
+	a, b := at(one, token), at(two, token)
+
+	small, large := []byte("small"), bytes.Repeat([]byte("large document "), 1<<20)
+	ids := []string{a.put(small, map[string]any{"FileName": "s"}), b.put(large, map[string]any{"FileName": "l"})}
+	for _, d := range []*docs{a, b} {
+		for i, want := range [][]byte{small, large} {
+			if got := d.content(ids[i]); !bytes.Equal(got, want) {
+				t.Errorf("document %d has %d octets", i, len(got))
+			}
+		}
+	}
+	for _, name := range bucket.Files(t) {
+		text, err := os.ReadFile(filepath.Join(bucket.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(name, "tamga/documents/") || bytes.Contains(text, large[:30]) {
+			t.Errorf("%s is in the bucket, in clear", name)
+		}
+	}
+	b.get("DELETE", "/"+ids[0], nil, nil)
+	a.refuse(404, "object_not_found", "GET", "/"+ids[0]+"/content", nil)
+
+	// Documents of two steps go the same way.
+	status, text := one.do(t.Context(), "POST", one.url+"/SignServer/api/signatures/presign", "", presignOf(t, one, large[:1000]))
+	if status != 200 {
+		t.Errorf("presign: %d %s", status, text)
+	}
+	prepared := 0
+	for _, name := range bucket.Files(t) {
+		if strings.HasPrefix(name, "tamga/prepared/") {
+			prepared++
+		}
+	}
+	if prepared != 1 {
+		t.Errorf("%d prepared documents are in the bucket", prepared)
+	}
+
+	// An upload in parts, and its process dies.
+	reader, writer := io.Pipe()
+	request, err := http.NewRequest("POST", b.base, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("CPDSS-POSTDOC", "e30")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			response.Body.Close()
+			t.Errorf("an upload to a dead process is answered %d", response.StatusCode)
+		}
+	}()
+	for range 20 {
+		if _, err := writer.Write(large[:1<<20]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := len(bucket.Files(t))
+	two.kill()
+	writer.CloseWithError(io.ErrClosedPipe)
+	<-ended
+	if before < 3 {
+		t.Fatalf("%d files: no part of the upload is in the bucket, so the test shows nothing", before)
+	}
+	if got := a.content(ids[1]); !bytes.Equal(got, large) {
+		t.Errorf("the other process reads %d octets", len(got))
+	}
+	config, err := devConfig(dir, settings, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := openHouse(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	place, err := h.place(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := h.documents(place)
+	service.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	if err := service.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, name := range bucket.Files(t) {
+		if !strings.HasPrefix(name, "tamga/prepared/") {
+			left = append(left, name)
+		}
+	}
+	if len(left) != 1 || !strings.Contains(left[0], ids[1]) {
+		t.Errorf("after the sweep there are %v", left)
+	}
+}
+
+// presignOf prepares a document for the certificate of the user demo.
+func presignOf(t *testing.T, p *process, document []byte) io.Reader {
+	t.Helper()
+	text, err := os.ReadFile(p.path(p.cert("gost2012-256", false).PEM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{
+		"Document": document, "RawCertificate": text, "signatureType": "CAdES", "signatureParams": map[string]string{"CADESType": "BES", "IsDetached": "true"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(body)
+}

@@ -1,0 +1,784 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/pki/suite"
+)
+
+// docs is a user at the document store of a server.
+type docs struct {
+	*process
+	base  string // address of the calls
+	token string
+}
+
+func (p *process) docs(token string) *docs {
+	return &docs{p, p.dev.DocumentsURL + "/api/documents", token}
+}
+
+// ask sends a request with headers and returns the whole answer.
+func (d *docs) ask(method, path string, body io.Reader, headers ...string) (*http.Response, []byte) {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path, body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if d.token != "" {
+		request.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, answer := readAll(d.t, response)
+	return response, answer
+}
+
+// get asks for a success and reads its JSON.
+func (d *docs) get(method, path string, body, answer any, headers ...string) {
+	d.t.Helper()
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case io.Reader:
+		reader = b
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	response, text := d.ask(method, path, reader, headers...)
+	if response.StatusCode != 200 {
+		d.t.Fatalf("%s %s: %d %s", method, path, response.StatusCode, text)
+	}
+	if answer == nil {
+		if len(text) != 0 {
+			d.t.Errorf("%s %s answers %s", method, path, text)
+		}
+		return
+	}
+	if kind := response.Header.Get("Content-Type"); !strings.Contains(kind, "application/json") {
+		d.t.Errorf("%s %s is %s", method, path, kind)
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		d.t.Fatalf("%s %s: %s: %v", method, path, text, err)
+	}
+}
+
+// refuse asks for a refusal and reports whether it came.
+func (d *docs) refuse(status int, code, method, path string, body any, headers ...string) bool {
+	d.t.Helper()
+	reader, ok := body.(io.Reader)
+	if !ok && body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	response, text := d.ask(method, path, reader, headers...)
+	var failure struct{ Message, Error string }
+	if err := json.Unmarshal(text, &failure); err != nil || response.StatusCode != status || failure.Message != code {
+		d.t.Errorf("%s %s: %d %.300s; want %d %s", method, path, response.StatusCode, text, status, code)
+		return false
+	}
+	return true
+}
+
+// postdoc is the header of a raw upload.
+func postdoc(info any) string {
+	text, err := json.Marshal(info)
+	if err != nil {
+		panic(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+type ids struct {
+	DocumentID  string   `json:"DocumentId"`
+	DocumentIDs []string `json:"DocumentIds"`
+}
+
+// put uploads a document as the body.
+func (d *docs) put(content []byte, info any) string {
+	d.t.Helper()
+	var answer ids
+	d.get("POST", "", bytes.NewReader(content), &answer, "Content-Type", "application/octet-stream", "CPDSS-POSTDOC", postdoc(info))
+	return answer.DocumentID
+}
+
+func (d *docs) content(id string) []byte {
+	d.t.Helper()
+	response, content := d.ask("GET", "/"+id+"/content", nil)
+	if response.StatusCode != 200 || !slices.Equal(response.Header["Content-Type"], []string{"application/octet-stream"}) {
+		d.t.Fatalf("content of %s: %d %v", id, response.StatusCode, response.Header["Content-Type"])
+	}
+	return content
+}
+
+type docInfo struct {
+	ID               string `json:"Id"`
+	UserID           string `json:"UserId"`
+	Name, Filename   string
+	UploadTime       int64
+	LastAccessTime   int64
+	IsTemporary      bool
+	Hash             []byte
+	HashAlgorithm    string
+	AdditionalInfo   map[string]any
+	ParentDocumentID *string `json:"ParentDocumentId"`
+	FileType         string
+	FileSize         int64
+}
+
+// TestDocumentStore goes through every call in the forms that existing clients use.
+func TestDocumentStore(t *testing.T) {
+	server := startDev(t, t.TempDir())
+	d := server.docs(server.token())
+	if d.base != server.url+"/DocumentStore/api/documents" {
+		t.Errorf("document_store_url is %s", server.dev.DocumentsURL)
+	}
+	content := []byte("document \x00 of a client")
+	before := time.Now().Unix()
+	parent := d.put([]byte("parent"), map[string]any{})
+	id := d.put(content, map[string]any{
+		"FileName": "Договор.txt", "FileType": "txt", "IsTemporary": "True", "ParentDocumentId": parent,
+		"AdditionalInfo": map[string]any{"DocumentTemplate": "template", "SmallFile": true, "Other": 12345678901234567},
+	})
+	if got := d.content(id); !bytes.Equal(got, content) {
+		t.Errorf("downloaded %q", got)
+	}
+	var info docInfo
+	d.get("GET", "/"+id+"/info", nil, &info)
+	h := suite.Streebog256.New()
+	h.Write(content)
+	if info.ID != id || info.UserID != server.dev.User.ID || info.Name != "Договор.txt" || info.Filename != info.Name || info.FileType != "txt" ||
+		!info.IsTemporary || info.FileSize != int64(len(content)) || info.HashAlgorithm != "GR 34.11-2012 256" || !bytes.Equal(info.Hash, h.Sum(nil)) ||
+		info.ParentDocumentID == nil || *info.ParentDocumentID != parent || info.UploadTime < before || info.UploadTime > before+60 || info.AdditionalInfo["DocumentTemplate"] != "template" {
+		t.Errorf("%+v", info)
+	}
+	_, text := d.ask("GET", "/"+id+"/info/", nil)
+	if !bytes.Contains(text, []byte("12345678901234567")) || !bytes.Contains(text, []byte(`"Content":null`)) {
+		t.Errorf("info is %s", text)
+	}
+
+	// The same at the other address, in other letter cases and alphabets.
+	rest := *d
+	rest.base = server.dev.DocumentsURL + "/rest/api/documents"
+	header := base64.StdEncoding.EncodeToString([]byte(`{"filename":"имя?>.txt","istemporary":0}`))
+	var answer ids
+	rest.get("POST", "/", strings.NewReader("x"), &answer, "cpdss-postdoc", header)
+	rest.get("GET", "/"+strings.ToUpper(answer.DocumentID)+"/info", nil, &info, "Content-Type", "application/json")
+	if info.Name != "имя?>.txt" || info.IsTemporary || info.ParentDocumentID != nil {
+		t.Errorf("%+v", info)
+	}
+	for _, hash := range []string{
+		base64.RawURLEncoding.EncodeToString(h.Sum(nil)), fmt.Sprintf("%X", h.Sum(nil)), url.PathEscape(base64.StdEncoding.EncodeToString(h.Sum(nil))),
+	} {
+		d.get("GET", "/hash/"+hash+"/info", nil, &info)
+		if info.ID != id {
+			t.Errorf("by the hash %s: %s", hash, info.ID)
+		}
+	}
+	d.refuse(404, "object_not_found", "GET", "/hash/00ff/info", nil)
+	d.refuse(404, "object_not_found", "GET", "/hash/%2e%2e%2f/info", nil)
+
+	// Packs.
+	d.get("POST", "/pack", map[string]any{"Documents": []any{
+		map[string]any{"Content": []byte("one"), "FileName": "1.txt"},
+		map[string]any{"Filename": "2.txt", "Content": []byte("two"), "IsTemporary": true},
+	}}, &answer)
+	pack := answer.DocumentIDs
+	if len(pack) != 2 || string(d.content(pack[0])) != "one" || string(d.content(pack[1])) != "two" {
+		t.Errorf("a pack gives %v", pack)
+	}
+	form, kind := multipack(
+		[3]string{"a.pdf_info", "", `{"Filename":"a.pdf","FileType":"pdf"}`}, [3]string{"a.pdf_content", "a.pdf", "octets of a"},
+		[3]string{"b.txt_content", "b.txt", "octets of b\r\n--"}, [3]string{"b.txt_info", "", `{}`},
+	)
+	var second ids
+	d.get("POST", "/multipartpack", form, &second, "Content-Type", kind)
+	parts := second.DocumentIDs
+	if len(parts) != 2 || string(d.content(parts[0])) != "octets of a" || string(d.content(parts[1])) != "octets of b\r\n--" {
+		t.Errorf("parts give %v", parts)
+	}
+	d.get("GET", "/"+parts[1]+"/info", nil, &info)
+	if info.Name != "b.txt" {
+		t.Errorf("a part without a name is %q", info.Name)
+	}
+
+	// Several at once.
+	absent := "00000000-0000-4000-8000-000000000000"
+	found := map[string]struct {
+		Found        bool
+		DocumentInfo *docInfo
+	}{}
+	d.get("POST", "/info", map[string]any{"DocumentIds": []string{id, absent, pack[0]}}, &found)
+	if len(found) != 3 || !found[id].Found || found[id].DocumentInfo.ID != id || found[absent].Found || found[absent].DocumentInfo != nil {
+		t.Errorf("%+v", found)
+	}
+	wanted := []string{pack[1], absent, strings.ToUpper(id), pack[1]}
+	response, body := d.ask("POST", "/content/download", strings.NewReader(fmt.Sprintf(`{"documentIds":["%s"]}`, strings.Join(wanted, `","`))))
+	checkDownload(t, response, body, wanted, map[string][]byte{pack[1]: []byte("two"), strings.ToUpper(id): content})
+
+	// Changes.
+	d.get("PATCH", "/"+id, map[string]any{"Filename": "new.txt", "IsTemporary": false}, nil)
+	d.get("POST", "/"+id+"/link", map[string]any{"DocumentId": pack[0]}, nil)
+	d.get("GET", "/"+id+"/info", nil, &info)
+	if info.Name != "new.txt" || info.IsTemporary || info.FileType != "txt" || info.AdditionalInfo["LinkedDocument"] != pack[0] || info.AdditionalInfo["DocumentTemplate"] != "template" {
+		t.Errorf("%+v", info)
+	}
+	var all []docInfo
+	d.get("GET", "/user/docinfo/all", nil, &all)
+	if len(all) != 7 {
+		t.Errorf("the list has %d documents, want 7", len(all))
+	}
+	for _, i := range all {
+		d.get("DELETE", "/"+i.ID, nil, nil)
+		d.refuse(404, "object_not_found", "DELETE", "/"+i.ID, nil)
+		d.refuse(404, "object_not_found", "GET", "/"+i.ID+"/content", nil)
+	}
+	_, text = d.ask("GET", "/user/docinfo/all", nil)
+	if string(text) != "[]" {
+		t.Errorf("an empty list is %s", text)
+	}
+	if files := storedFiles(t, server.path("blobs")); len(files) != 0 {
+		t.Errorf("%v are left", files)
+	}
+}
+
+// multipack makes a form of parts: name, name of the file or "", content.
+func multipack(parts ...[3]string) (io.Reader, string) {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	for _, p := range parts {
+		header := textproto.MIMEHeader{}
+		disposition := map[string]string{"name": p[0]}
+		if p[1] != "" {
+			disposition["filename"] = p[1]
+		}
+		header.Set("Content-Disposition", mime.FormatMediaType("form-data", disposition))
+		part, err := w.CreatePart(header)
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(part, p[2])
+	}
+	w.Close()
+	return &form, w.FormDataContentType()
+}
+
+// checkDownload takes an answer apart as an existing client does, by hand, and as
+// others do, by a library.
+func checkDownload(t *testing.T, response *http.Response, body []byte, wanted []string, want map[string][]byte) {
+	t.Helper()
+	kind := response.Header.Get("Content-Type")
+	quoted, ok := strings.CutPrefix(kind, "multipart/byteranges; boundary=")
+	if response.StatusCode != 200 || !ok || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
+		t.Fatalf("%d %q %.300s", response.StatusCode, kind, body)
+	}
+	pieces := strings.Split(string(body), "--"+quoted[1:len(quoted)-1])
+	if len(pieces) != len(wanted)+2 || pieces[len(pieces)-1] != "--\r\n" || pieces[0] != "" {
+		t.Fatalf("%d pieces for %d documents: %.300q", len(pieces), len(wanted), body)
+	}
+	for i, piece := range pieces[1 : len(pieces)-1] {
+		head, content, _ := strings.Cut(piece, "\r\n\r\n")
+		content = strings.TrimSuffix(content, "\r\n")
+		name := head[strings.LastIndex(head, "name=")+len("name="):]
+		if name != wanted[i] {
+			t.Errorf("part %d is named %q, want %q", i, name, wanted[i])
+		}
+		there, isDocument := want[wanted[i]]
+		isError := strings.Contains(head, "application/json")
+		if isError == isDocument || isDocument && content != string(there) || isError && !strings.Contains(content, "object_not_found") {
+			t.Errorf("part %d: %s: %q", i, head, content)
+		}
+	}
+	reader := multipart.NewReader(bytes.NewReader(body), quoted[1:len(quoted)-1])
+	for n := 0; ; n++ {
+		p, err := reader.NextPart()
+		if err == io.EOF {
+			if n != len(wanted) {
+				t.Errorf("a library finds %d parts", n)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.FormName() != wanted[n] || p.FileName() != "" {
+			t.Errorf("a library reads %q and the file name %q", p.FormName(), p.FileName())
+		}
+	}
+}
+
+// storedFiles are the files of stored documents below a directory, finished or not.
+func storedFiles(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "documents"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestDocumentStoreAttacks: bad input, and the documents of others.
+func TestDocumentStoreAttacks(t *testing.T) {
+	server := startDev(t, t.TempDir(), "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
+	mine := server.docs(server.token())
+	theirs := server.docs(server.tokenOf(server.dev.Operator.Login, server.dev.Operator.Password))
+	id := mine.put([]byte("mine"), map[string]any{"FileName": "m"})
+	his := theirs.put([]byte("his"), map[string]any{})
+	raw := []string{"CPDSS-POSTDOC", postdoc(map[string]any{})}
+
+	t.Run("others", func(t *testing.T) {
+		for _, at := range []string{id, "00000000-0000-4000-8000-000000000000", "..%2f..%2fetc%2fpasswd", "%00", "a'%20OR%20'1'='1", strings.Repeat("a", 5000), "urn:uuid:" + id, "{" + id + "}"} {
+			theirs.refuse(404, "object_not_found", "GET", "/"+at+"/info", nil)
+			theirs.refuse(404, "object_not_found", "GET", "/"+at+"/content", nil)
+			theirs.refuse(404, "object_not_found", "PATCH", "/"+at, map[string]any{"FileName": "x"})
+			theirs.refuse(404, "object_not_found", "DELETE", "/"+at, nil)
+			theirs.refuse(404, "object_not_found", "POST", "/"+at+"/link", map[string]any{"DocumentId": his})
+		}
+		theirs.refuse(404, "object_not_found", "POST", "/"+his+"/link", map[string]any{"DocumentId": id})
+		theirs.refuse(404, "object_not_found", "POST", "", strings.NewReader("x"), "CPDSS-POSTDOC", postdoc(map[string]any{"ParentDocumentId": id}))
+		response, body := theirs.ask("POST", "/content/download", strings.NewReader(`{"DocumentIds":["`+id+`"]}`))
+		checkDownload(t, response, body, []string{id}, nil)
+		nobody := server.docs("")
+		for _, call := range [][2]string{{"POST", ""}, {"POST", "/pack"}, {"POST", "/multipartpack"}, {"GET", "/" + id + "/content"}, {"GET", "/user/docinfo/all"}, {"POST", "/content/download"}} {
+			nobody.refuse(401, "invalid_token", call[0], call[1], nil)
+		}
+	})
+	t.Run("input", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			path, code string
+			body       any
+			headers    []string
+		}{
+			"no header, no JSON":       {"", "invalid_parameters", strings.NewReader("octets"), nil},
+			"nothing":                  {"", "content_required", nil, nil},
+			"empty document":           {"", "content_required", strings.NewReader(""), raw},
+			"header not Base64":        {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", "%%%"}},
+			"header not JSON":          {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", base64.RawURLEncoding.EncodeToString([]byte("{"))}},
+			"header and Content":       {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"Content": "eA=="})}},
+			"name with a line break":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\r\nX: y"})}},
+			"name with NUL":            {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\x00"})}},
+			"name that turns writing":  {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\u202etxt.exe"})}},
+			"parent that is no GUID":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"ParentDocumentId": "../x"})}},
+			"AdditionalInfo no object": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"AdditionalInfo": "x"})}},
+			"AdditionalInfo too large": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"AdditionalInfo": map[string]string{"a": strings.Repeat("x", 5000)}})}},
+			"IsTemporary a word":       {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"IsTemporary": "perhaps"})}},
+			"pack of none":             {"/pack", "content_required", map[string]any{"Documents": []any{}}, nil},
+			"pack without content":     {"/pack", "content_required", map[string]any{"Documents": []any{map[string]any{"FileName": "a"}}}, nil},
+			"pack not Base64":          {"/pack", "invalid_content", map[string]any{"Documents": []any{map[string]any{"Content": "???"}}}, nil},
+			"pack beyond the quota":    {"/pack", "invalid_object_state", map[string]any{"Documents": slices.Repeat([]any{map[string]any{"Content": "eA=="}}, 31)}, nil},
+			"pack of very many":        {"/pack", "invalid_parameters", map[string]any{"Documents": slices.Repeat([]any{map[string]any{"Content": "eA=="}}, 1001)}, nil},
+			"octets beyond the quota":  {"", "invalid_object_state", bytes.NewReader(make([]byte, 3<<20)), raw},
+			"infos of none":            {"/info", "invalid_parameters", map[string]any{}, nil},
+			"infos of paths":           {"/info", "invalid_parameters", map[string]any{"DocumentIds": []string{"../x"}}, nil},
+			"download with a header":   {"/content/download", "invalid_parameters", map[string]any{"DocumentIds": []string{"a\r\nX: y"}}, nil},
+			"parts of another type":    {"/multipartpack", "invalid_parameters", strings.NewReader("x"), []string{"Content-Type", "text/plain"}},
+			"parts without a boundary": {"/multipartpack", "invalid_parameters", strings.NewReader("x"), []string{"Content-Type", "multipart/form-data"}},
+		} {
+			if !mine.refuse(400, c.code, "POST", c.path, c.body, c.headers...) {
+				t.Errorf("that was: %s", name)
+			}
+		}
+		mine.refuse(413, "max_request_length_exceeded", "POST", "", bytes.NewReader(make([]byte, 20<<20+1)), raw...)
+		info, content := [3]string{"a_info", "", "{}"}, [3]string{"a_content", "a", "x"}
+		for name, c := range map[string]struct {
+			status int
+			code   string
+			parts  [][3]string
+		}{
+			"one part missing": {400, "content_required", [][3]string{info}},
+			"no info":          {400, "document_info_invalid", [][3]string{content}},
+			"a part twice":     {400, "invalid_parameters", [][3]string{info, content, content}},
+			"an info twice":    {400, "invalid_parameters", [][3]string{info, info, content}},
+			"another part":     {400, "invalid_parameters", [][3]string{info, content, {"x", "", ""}}},
+			"no name":          {400, "invalid_parameters", [][3]string{{"", "", "x"}}},
+			"no JSON":          {400, "invalid_parameters", [][3]string{{"a_info", "", "x"}, content}},
+			"empty content":    {400, "content_required", [][3]string{info, {"a_content", "a", ""}}},
+			"none":             {400, "content_required", nil},
+			"huge info":        {413, "max_request_length_exceeded", [][3]string{{"a_info", "", `{"x":"` + strings.Repeat("x", 2<<20) + `","FileName":"` + strings.Repeat("x", 2<<20) + `"}`}, content}},
+		} {
+			form, kind := multipack(c.parts...)
+			response, text := mine.ask("POST", "/multipartpack", form, "Content-Type", kind)
+			if response.StatusCode != c.status || !bytes.Contains(text, []byte(c.code)) {
+				t.Errorf("%s: %d %.300s, want %d %s", name, response.StatusCode, text, c.status, c.code)
+			}
+		}
+		// A bomb of parts, and one of headers.
+		var many [][3]string
+		for i := range 1001 {
+			many = append(many, [3]string{fmt.Sprint(i, "_info"), "", "{}"}, [3]string{fmt.Sprint(i, "_content"), "", "x"})
+		}
+		form, kind := multipack(many...)
+		mine.refuse(400, "invalid_parameters", "POST", "/multipartpack", form, "Content-Type", kind)
+		bomb := "--b\r\n" + strings.Repeat("X-Header: "+strings.Repeat("x", 1000)+"\r\n", 5000)
+		mine.refuse(413, "max_request_length_exceeded", "POST", "/multipartpack", strings.NewReader(bomb), "Content-Type", "multipart/form-data; boundary=b")
+	})
+	t.Run("broken off", func(t *testing.T) {
+		for name, request := range map[string]string{
+			"raw":    "POST /DocumentStore/api/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nCPDSS-POSTDOC: e30\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 300_000),
+			"pack":   "POST /DocumentStore/api/documents/pack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 1000000\r\n\r\n{\"Documents\":[{\"Content\":\"" + strings.Repeat("x", 400_000),
+			"parts":  "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name=a_content\r\n\r\n" + strings.Repeat("x", 300_000),
+			"closed": "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n--b\r\n\r\n0\r\n\r\n",
+		} {
+			connection, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(connection, request, mine.token)
+			connection.(*net.TCPConn).CloseWrite()
+			answer, _ := io.ReadAll(connection)
+			connection.Close()
+			if !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) {
+				t.Errorf("%s: %.200s", name, answer)
+			}
+		}
+	})
+	var list []docInfo
+	mine.get("GET", "/user/docinfo/all", nil, &list)
+	files := storedFiles(t, server.path("blobs"))
+	if len(list) != 1 || len(files) != 2 {
+		t.Errorf("there are %d documents and the files %v, want one of each of two users", len(list), files)
+	}
+	// Nothing of the refused counts: the whole quota is there.
+	if got := mine.content(mine.put(make([]byte, 3<<20-4), map[string]any{})); len(got) != 3<<20-4 {
+		t.Errorf("%d octets", len(got))
+	}
+	if log := server.logged(); strings.Contains(log, "panic") {
+		t.Errorf("the server panicked:\n%s", log)
+	}
+}
+
+// TestDocumentStoreIsSealed: what lies on the disk does not show the documents, unless
+// the configuration says so, and both can be read whatever it says now.
+func TestDocumentStoreIsSealed(t *testing.T) {
+	dir := t.TempDir()
+	secret := bytes.Repeat([]byte("a secret of state "), 20_000)
+	var kept []string
+	for i, plain := range []string{"false", "true", "false"} {
+		server := startDev(t, dir, "--set", "documents.plain="+plain)
+		d := server.docs(server.token())
+		kept = append(kept, d.put(secret, map[string]any{}), d.put(secret[:100], map[string]any{}))
+		for _, id := range kept {
+			if got := d.content(id); !bytes.HasPrefix(secret, got) || len(got) < 100 {
+				t.Errorf("start %d: document %s has %d octets", i, id, len(got))
+			}
+		}
+		if err := server.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, id := range kept {
+		for _, name := range storedFiles(t, filepath.Join(dir, "blobs")) {
+			if !strings.HasPrefix(name, id) {
+				continue
+			}
+			octets, err := os.ReadFile(filepath.Join(dir, "blobs", "documents", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plain := i == 2 || i == 3; bytes.Contains(octets, secret[:50]) != plain {
+				t.Errorf("document %d: readable on the disk is %v", i, !plain)
+			}
+		}
+	}
+}
+
+// startServerIn starts "tamga serve --dev" over dir with a bound on the size of files,
+// in octets.
+func startServerIn(t *testing.T, dir string, most int64) *process {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := filepath.Join(t.TempDir(), "limited.sh")
+	text := fmt.Sprintf("#!/bin/sh\nulimit -f %d\nexec %q \"$@\"\n", most/512, program)
+	if err := os.WriteFile(shell, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return startProgram(t, shell, dir)
+}
+
+// TestDocumentStoreFull: files may not grow beyond a size, which stands for a full
+// disk. The answer says so, nothing is left, and smaller documents still go in.
+func TestDocumentStoreFull(t *testing.T) {
+	server := startServerIn(t, t.TempDir(), 32<<20)
+	d := server.docs(server.token())
+	for _, size := range []int{40 << 20, 33 << 20} {
+		response, text := d.ask("POST", "", bytes.NewReader(make([]byte, size)), "CPDSS-POSTDOC", "e30")
+		if response.StatusCode != 503 || !bytes.Contains(text, []byte("full")) {
+			t.Errorf("%d MiB: %d %s", size>>20, response.StatusCode, text)
+		}
+	}
+	if files := storedFiles(t, server.path("blobs")); len(files) != 0 {
+		t.Errorf("%v are left", files)
+	}
+	if got := d.content(d.put(make([]byte, 31<<20), map[string]any{})); len(got) != 31<<20 {
+		t.Errorf("%d octets", len(got))
+	}
+}
+
+// TestDocumentStoreKill kills the server in the middle of many uploads. What was
+// answered is there, what is there is whole, and after a sweep there are no bytes
+// without a document.
+func TestDocumentStoreKill(t *testing.T) {
+	dir := t.TempDir()
+	server := startDev(t, dir)
+	d := server.docs(server.token())
+	sample := make([]byte, 40<<20)
+	rand.NewChaCha8([32]byte{8}).Read(sample)
+	var mu sync.Mutex
+	answered := map[string][32]byte{} // by identifier
+	sent := map[[32]byte]bool{}
+	enough := make(chan struct{}, 10_000)
+	var senders sync.WaitGroup
+	for worker := range 6 {
+		senders.Go(func() {
+			r := rand.New(rand.NewPCG(8, uint64(worker)))
+			for {
+				size := []int{1 + r.IntN(100_000), 200_000 + r.IntN(1<<20), 30 << 20}[worker%3]
+				at := r.IntN(len(sample) - size)
+				content := sample[at : at+size]
+				sum := sha256.Sum256(content)
+				mu.Lock()
+				sent[sum] = true
+				mu.Unlock()
+				var body io.Reader = bytes.NewReader(content)
+				path, kind := "", "application/octet-stream"
+				if worker >= 3 {
+					path = "/multipartpack"
+					body, kind = multipack([3]string{"a_info", "", "{}"}, [3]string{"a_content", "a", string(content)})
+				}
+				request, err := http.NewRequest("POST", d.base+path, body)
+				if err != nil {
+					return
+				}
+				request.Header.Set("Authorization", "Bearer "+d.token)
+				request.Header.Set("Content-Type", kind)
+				if path == "" {
+					request.Header.Set("CPDSS-POSTDOC", "e30")
+				}
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					return // the server is gone
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				var id ids
+				if err != nil || response.StatusCode != 200 || json.Unmarshal(text, &id) != nil {
+					return
+				}
+				mu.Lock()
+				answered[append(id.DocumentIDs, id.DocumentID)[0]] = sum
+				mu.Unlock()
+				enough <- struct{}{}
+			}
+		})
+	}
+	for range 40 {
+		<-enough
+	}
+	server.kill()
+	senders.Wait()
+	left := storedFiles(t, server.path("blobs"))
+	if !slices.ContainsFunc(left, func(name string) bool { return strings.HasSuffix(name, ".part") }) {
+		t.Log("no upload was under way on the disk when the server was killed")
+	}
+
+	again := startDev(t, dir, "--listen", strings.TrimPrefix(server.url, "http://"))
+	d = again.docs(d.token)
+	var list []docInfo
+	d.get("GET", "/user/docinfo/all", nil, &list)
+	there := map[string]bool{}
+	for _, i := range list {
+		there[i.ID] = true
+		sum := sha256.Sum256(d.content(i.ID))
+		if want, ok := answered[i.ID]; ok && sum != want {
+			t.Errorf("document %s is another than was answered", i.ID)
+		}
+		if !sent[sum] {
+			t.Errorf("document %s of %d octets is none that was sent", i.ID, i.FileSize)
+		}
+	}
+	for id := range answered {
+		if !there[id] {
+			t.Errorf("document %s was answered and is lost", id)
+		}
+	}
+	if err := again.stop(); err != nil {
+		t.Errorf("a polite stop ends with %v", err)
+	}
+	if files := sweepAt(t, dir, time.Now().Add(time.Hour)); len(files) != len(list) {
+		t.Errorf("after the sweep there are %d files for %d documents", len(files), len(list))
+	}
+}
+
+// sweepAt sweeps the document store of a directory at a time, without a server, and
+// returns the files that are left.
+func sweepAt(t testing.TB, dir string, now time.Time) []string {
+	t.Helper()
+	config, err := devConfig(dir, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := openHouse(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	place, err := h.place(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := h.documents(place)
+	service.Now = func() time.Time { return now }
+	if err := service.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return storedFiles(t, config.path(config.BlobDir))
+}
+
+// storeModes are the ways to bring a document of size octets in.
+var storeModes = []struct {
+	name string
+	send func(d *docs, size int64) (io.Reader, string, []string)
+}{
+	{"raw", func(d *docs, size int64) (io.Reader, string, []string) {
+		return io.LimitReader(repeating{}, size), "", []string{"CPDSS-POSTDOC", "e30"}
+	}},
+	{"parts", func(d *docs, size int64) (io.Reader, string, []string) {
+		head := "--b\r\nContent-Disposition: form-data; name=a_info\r\n\r\n{}\r\n--b\r\nContent-Disposition: form-data; name=a_content; filename=a\r\n\r\n"
+		return io.MultiReader(strings.NewReader(head), io.LimitReader(repeating{}, size), strings.NewReader("\r\n--b--\r\n")), "/multipartpack",
+			[]string{"Content-Type", "multipart/form-data; boundary=b"}
+	}},
+	{"pack", func(d *docs, size int64) (io.Reader, string, []string) {
+		text := strings.Repeat("YWJj", 1<<18)
+		parts := []io.Reader{strings.NewReader(`{"Documents":[{"Content":"`)}
+		for range size / (3 << 18) {
+			parts = append(parts, strings.NewReader(text))
+		}
+		return io.MultiReader(append(parts, strings.NewReader(`","FileName":"a"}]}`))...), "/pack", nil
+	}},
+}
+
+// repeating reads as "abc" without an end.
+type repeating struct{}
+
+func (repeating) Read(p []byte) (int, error) {
+	p = p[:len(p)/3*3]
+	for i := 0; i < len(p); i += 3 {
+		copy(p[i:], "abc")
+	}
+	return len(p), nil
+}
+
+// store uploads a document of size octets and downloads it, without holding it.
+func (d *docs) store(mode int, size int64) {
+	body, path, headers := storeModes[mode].send(d, size)
+	response, text := d.ask("POST", path, body, headers...)
+	var id ids
+	if err := json.Unmarshal(text, &id); err != nil || response.StatusCode != 200 {
+		d.t.Errorf("%s: %d %s", storeModes[mode].name, response.StatusCode, text)
+		return
+	}
+	one := append(id.DocumentIDs, id.DocumentID)[0]
+	for _, call := range [][3]string{{"GET", "/" + one + "/content", ""}, {"POST", "/content/download", `{"DocumentIds":["` + one + `"]}`}} {
+		request, err := http.NewRequestWithContext(d.t.Context(), call[0], d.base+call[1], strings.NewReader(call[2]))
+		if err != nil {
+			d.t.Error(err)
+			return
+		}
+		request.Header.Set("Authorization", "Bearer "+d.token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			d.t.Error(err)
+			return
+		}
+		n, err := io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if err != nil || n < size || response.StatusCode != 200 {
+			d.t.Errorf("%s: downloaded %d octets: %d, %v", call[1], n, response.StatusCode, err)
+		}
+	}
+	d.get("DELETE", "/"+one, nil, nil)
+}
+
+// TestDocumentStoreMemory: the memory of the server does not grow with a document.
+func TestDocumentStoreMemory(t *testing.T) {
+	server := startProgram(t, plainProgram(t), t.TempDir())
+	d := server.docs(server.token())
+	const size = 3 << 18 * 200 // 150 MiB
+	for mode := range storeModes {
+		t.Run(storeModes[mode].name, func(t *testing.T) {
+			if rise := peakRise(server, func() { d.store(mode, size) }); rise > oneRequestRise {
+				t.Errorf("one document of %d MiB raised the resident memory by %d MiB; want at most %d", size>>20, rise>>20, oneRequestRise>>20)
+			} else {
+				t.Logf("%d MiB", rise>>20)
+			}
+		})
+	}
+	t.Run("many at once", func(t *testing.T) {
+		rise := peakRise(server, func() {
+			var all sync.WaitGroup
+			for i := range 50 {
+				all.Go(func() { d.store(i%len(storeModes), 3<<18*5) })
+			}
+			all.Wait()
+		})
+		if rise > manyRequestsRise/4 {
+			t.Errorf("50 documents of 4 MiB raised the resident memory by %d MiB; want at most %d", rise>>20, manyRequestsRise/4>>20)
+		}
+	})
+}
+
+// BenchmarkDocumentStore prints what uploads and downloads of 1 GiB cost the server.
+func BenchmarkDocumentStore(b *testing.B) {
+	server := startProgram(b, plainProgram(b), b.TempDir())
+	const size = 3 << 18 * 1365
+	for mode := range storeModes {
+		b.Run(storeModes[mode].name, func(b *testing.B) {
+			b.SetBytes(3 * size) // in once, out twice
+			for b.Loop() {
+				d := server.docs(server.token())
+				before := server.processorTime()
+				rise := peakRise(server, func() { d.store(mode, size) })
+				b.ReportMetric(3*size/1e6/(server.processorTime()-before).Seconds(), "MB/server-cpu-s")
+				b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
+			}
+		})
+	}
+}

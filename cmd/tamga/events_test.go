@@ -1,0 +1,383 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/domain/notify"
+)
+
+// heardEvent is an event as a system that listens is told of it.
+type heardEvent struct {
+	ID        string
+	Type      string
+	Timestamp time.Time
+	Data      struct {
+		Category string
+		UserID   string `json:"user_id"`
+		ActorID  string `json:"actor_id"`
+		Detail   string
+	}
+}
+
+// ear is a system that listens. It checks signatures on its own.
+type ear struct {
+	*httptest.Server
+	mu     sync.Mutex
+	secret []byte
+	status int // of its answers
+	heard  []heardEvent
+	faults []string
+}
+
+func newEar(t testing.TB) *ear {
+	e := &ear{status: 200}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		id, at := r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp")
+		mac := hmac.New(sha256.New, e.secret)
+		mac.Write([]byte(id + "." + at + "." + string(body)))
+		said := heardEvent{ID: id}
+		seconds, atErr := strconv.ParseInt(at, 10, 64)
+		switch {
+		case err != nil || r.Method != "POST" || r.Header.Get("Content-Type") != "application/json; charset=utf-8":
+			e.faults = append(e.faults, fmt.Sprint(r.Method, r.Header, err))
+		case r.Header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)):
+			e.faults = append(e.faults, "the signature is not good: "+string(body))
+		case atErr != nil || time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute:
+			e.faults = append(e.faults, "sent at "+at)
+		case json.Unmarshal(body, &said) != nil:
+			e.faults = append(e.faults, string(body))
+		}
+		e.heard = append(e.heard, said)
+		w.WriteHeader(e.status)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// register has the ear told of events, of all where none is named.
+func (e *ear) register(w *umsWorld, events ...string) (id string) {
+	w.t.Helper()
+	args := []string{"webhook", "add", e.URL + "/hook?token=of-theirs", "--json"}
+	for _, x := range events {
+		args = append(args, "--event", x)
+	}
+	var made webhookJSON
+	if err := json.Unmarshal([]byte(w.tamga(args...)), &made); err != nil {
+		w.t.Fatal(err)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(made.Secret, "whsec_"))
+	if err != nil || len(key) != notify.SecretSize {
+		w.t.Fatalf("the secret has %d octets: %v", len(key), err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.secret = key
+	w.secrets = append(w.secrets, made.Secret, strings.TrimPrefix(made.Secret, "whsec_"))
+	return made.ID
+}
+
+// new is what was heard since it was asked last. Nothing is under way any more.
+func (e *ear) new(w *umsWorld) []heardEvent {
+	w.t.Helper()
+	w.captured() // it waits for what is due, on every channel
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, f := range e.faults {
+		w.t.Error(f)
+	}
+	heard := e.heard
+	e.heard, e.faults = nil, nil
+	return heard
+}
+
+// hooks lets a server reach systems on this machine.
+var hooks = []string{"--set", "webhooks.allow_networks=[127.0.0.1]", "--set", "webhooks.plain_http=true"}
+
+// tellings are the tables of docs/events.md: the events of operations, done and failed,
+// and the catalogue.
+func tellings(t testing.TB) (done, failed map[string]string, catalogue [][]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, failed = map[string]string{}, map[string]string{}
+	name := regexp.MustCompile(`\b[A-Z][A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b`)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case len(cells) == 5 && name.MatchString(cells[0]):
+			catalogue = append(catalogue, cells)
+		case len(cells) == 3 && cells[0] != "Operation" && cells[0] != "---":
+			for _, operation := range name.FindAllString(cells[0], -1) {
+				done[operation], failed[operation] = strings.Trim(cells[1], "-"), strings.Trim(cells[2], "-")
+			}
+			if name.FindString(cells[0]) == "" || strings.HasPrefix(cells[0], "ResetPassword,") {
+				operation, _, _ := strings.Cut(cells[0], ",")
+				done[operation], failed[operation] = strings.Trim(cells[1], "-"), strings.Trim(cells[2], "-")
+			}
+		}
+	}
+	return done, failed, catalogue
+}
+
+// TestCatalogueOfEvents: the page and the program have the same events.
+func TestCatalogueOfEvents(t *testing.T) {
+	_, _, rows := tellings(t)
+	var want [][]string
+	for _, e := range notify.Events() {
+		want = append(want, []string{string(e.Type), strconv.Itoa(e.Number), e.Category, string(e.Usage), e.Description["en"]})
+		if e.Description["ru"] == "" || !slices.ContainsFunc(notify.Categories(), func(c notify.EventCategory) bool { return c.Category == e.Category }) {
+			t.Errorf("%s has no description or no category", e.Type)
+		}
+	}
+	if d := cmp.Diff(want, rows); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestEvents performs the operations of docs/events.md from outside, and each tells
+// what the page says, at once and when it is refused.
+func TestEvents(t *testing.T) {
+	w := startUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
+	e := newEar(t)
+	e.register(w)
+	done, failed, _ := tellings(t)
+	walked := map[string]bool{}
+	var operator struct{ UserID string }
+	w.ok(ours, "GET", "/ums/user?type=Login&value="+w.dev.Operator.Login, "").into(t, &operator)
+	look := func(operation, want, userID string) {
+		t.Helper()
+		var got []string
+		for _, x := range e.new(w) {
+			got = append(got, x.Type)
+			if x.Data.UserID != userID || x.Data.ActorID != operator.UserID || x.Data.Category != "UserAccount" {
+				t.Errorf("%s tells %+v", operation, x)
+			}
+		}
+		if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(want) > 0 {
+			t.Errorf("%s: %s", operation, d)
+		}
+	}
+	ask := func(operation, userID, method, path, body string) umsAnswer {
+		t.Helper()
+		if _, ok := done[operation]; !ok {
+			t.Fatalf("docs/events.md knows no %s", operation)
+		}
+		a := w.ask(ours, method, path, body)
+		if a.status == 200 {
+			walked[operation] = true
+			look(operation, done[operation], userID)
+		} else {
+			look(operation+" refused", failed[operation], userID)
+		}
+		return a
+	}
+	ok := func(operation, userID, method, path, body string) umsAnswer {
+		t.Helper()
+		a := ask(operation, userID, method, path, body)
+		if a.status != 200 {
+			t.Fatalf("%s: %v", operation, a)
+		}
+		return a
+	}
+	refused := func(operation, userID, method, path, body string) {
+		t.Helper()
+		if a := ask(operation, userID, method, path, body); a.status != 400 {
+			t.Errorf("%s: %v", operation, a)
+		}
+	}
+
+	// A registration tells of a user that nobody knew before, so it is looked at here.
+	var id string
+	w.ok(ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).into(t, &id)
+	look("RegisterUser", done["RegisterUser"], id)
+	walked["RegisterUser"] = true
+	var second struct{ ID string }
+	w.ok(ours, "POST", "/ums/user/register", `{"Login":"heard too"}`).into(t, &second)
+	look("RegisterUser2", done["RegisterUser2"], second.ID)
+	walked["RegisterUser2"] = true
+	refused("RegisterUser", "", "POST", "/ums/user", `{"Login":"HEARD"}`)
+	refused("RegisterUser2", "", "POST", "/ums/user/register", `{`)
+
+	base := "/ums/user/" + id
+	phone, email := base+"/phones/79261112233", base+"/emails/"+url.PathEscape("heard@example.ru")
+	for _, c := range []struct{ operation, method, path, body string }{
+		{"SetUserProperty", "POST", base, `{"PropertyType":0,"Value":"Имя"}`},
+		{"SetUserProperty", "PATCH", base, `{"PropertyType":7,"Value":"Имя"}`},
+		{"SetUserApprovedStateAsync", "POST", base + "/approve?approved=true", ``},
+		{"SetUserApprovedStateAsync", "POST", base + "/approve", ``},
+		{"SetUserDistinguishedName", "POST", base + "/dn", `{"11":"Петров"}`},
+		{"SetUserDistinguishedName", "POST", base + "/dn", `{"99":"Петров"}`},
+		{"SetUserGroup", "POST", base + "/group?groupName=Default", `{"11":"Петров П."}`},
+		{"SetUserGroup", "POST", base + "/group?groupName=Other", `{}`},
+		{"SetUserLocalLogin", "POST", base + "/login/local?newLogin=listened", ``},
+		{"SetUserLocalLogin", "POST", base + "/login/local?newLogin=operator", ``},
+		{"SetUserLogin", "POST", base + "/login", `{"Login":"x","IssuerName":"elsewhere"}`},
+		{"SetUserLogin", "POST", base + "/login", `{"Login":"x"}`},
+		{"DeleteUserLogin", "DELETE", base + "/login?issuerName=elsewhere", ``},
+		{"RequireUserPhoneConfirmation", "POST", phone + "/requireconfirm", ``},
+		{"RequireUserPhoneConfirmation", "POST", phone + "/requireconfirm", ``},
+		{"SubmitUserPhoneConfirmation", "POST", phone + "/submitconfirm", `"code"`},
+		{"SubmitUserPhoneConfirmation", "POST", phone + "/submitconfirm", "CODE"},
+		{"RequireUserEmailConfirmation", "POST", email + "/requireconfirm", ``},
+		{"SubmitUserEmailConfirmation", "POST", email + "/submitconfirm", `"code"`},
+		{"SubmitUserEmailConfirmation", "POST", email + "/submitconfirm", "CODE"},
+		{"ConfirmUserPhone", "POST", phone + "/confirm", ``},
+		{"ConfirmUserPhone", "POST", base + "/phones/79990000000/confirm", ``},
+		{"SetUserPrimaryPhone", "POST", phone + "/primary", `true`},
+		{"SetUserPrimaryPhone", "POST", phone + "/primary", ``},
+		{"SetUserNotificationPhone", "POST", phone + "/notification", `true`},
+		{"SetUserNotificationPhone", "POST", phone + "/notification", `"?"`},
+		{"SetUserSecondaryAuthPhone", "POST", phone + "/secondaryauth", ``},
+		{"ConfirmUserEmail", "PATCH", email + "/confirm", ``},
+		{"SetUserPrimaryEmail", "POST", email + "/primary", `true`},
+		{"SetUserNotificationEmail", "POST", email + "/notification", `true`},
+		{"SetUserSecondaryAuthEmail", "POST", email + "/secondaryauth", ``},
+		{"SetUserSecondaryAuthEmail", "POST", base + "/emails/nobody@example.ru/secondaryauth", ``},
+		{"AddUserPhone", "POST", base + "/phones", `"79990000001"`},
+		{"AddUserPhone", "POST", base + "/phones", `"what"`},
+		{"AddUserEmail", "POST", base + "/emails", `"other@example.ru"`},
+		{"AddUserEmail", "POST", base + "/emails", `"what"`},
+		{"DeleteUserPhone", "DELETE", base + "/phones/79990000001", ``},
+		{"DeleteUserPhone", "DELETE", base + "/phones/79990000001", ``},
+		{"DeleteUserEmail", "DELETE", base + "/emails/other@example.ru", ``},
+		{"SetUserMainPhone", "POST", base + "/phonenumber", `"79261112233"`},
+		{"SetUserMainPhone", "POST", base + "/phonenumber", `""`},
+		{"SetUserMainEmail", "POST", base + "/email", `"heard@example.ru"`},
+		{"SetUserMainEmail", "POST", base + "/email", `"x"`},
+		{"ConfirmUserPhone", "POST", phone + "/confirm", ``},
+		{"ConfirmUserEmail", "POST", email + "/confirm", ``},
+		{"SetUserSecondaryAuthPhone", "POST", phone + "/secondaryauth", ``},
+		{"SetUserSecondaryAuthEmail", "POST", email + "/secondaryauth", ``},
+		{"ResetPassword", "POST", base + "/password", ``},
+		{"ResetPasswordAndSend", "POST", base + "/password/send", `{"ReturnRawPassword":true}`},
+		{"ResetPasswordAndSend", "POST", base + "/password/send", `{"NotificationDestinations":[{"Type":"PhoneNumber","Value":"79990000000"}]}`},
+		{"ResetPasswordAndSendSms", "POST", base + "/password/send/sms", ``},
+		{"ResetPasswordAndSendSms", "POST", base + "/password/send/sms?destination=79990000000", ``},
+		{"ResetPasswordAndSendEmail", "POST", base + "/password/send/email", ``},
+		{"ResetPasswordAndPrint", "POST", base + "/password/print?format=Html", ``},
+		{"ResetPasswordAndPrint", "POST", base + "/password/print", ``},
+		{"SetUserAuthenticationMethodPassword", "POST", base + "/authmethod/password", ``},
+		{"DeleteUserAuthenticationMethodPassword", "DELETE", base + "/authmethod/password", ``},
+		{"CreateUserOathAppData", "POST", base + "/oath/app", `{}`},
+		{"RemoveUserOtpToken", "DELETE", base + "/oath", ``},
+		{"SetUserOtpToken", "POST", base + "/oath", `{"Serial":"none","FirstOtp":"000000"}`},
+		{"RestoreUserOtpTokenSync", "POST", base + "/oath/sync", `{"Serial":"none","FirstOtp":"000000","SecondOtp":"000000"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"Msisdn":"79261112233","SystemId":"` + w.dev.MobileSystem + `"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"SystemId":"` + w.dev.MobileSystem + `"}`},
+		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
+		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
+		{"AssignMyDssKey", "POST", base + "/mydss/assign", `{"Kid":"1"}`},
+		{"LockoutMyDssDevice", "POST", base + "/mydss/lockout", `{"Kid":"1","Lock":true}`},
+		{"DeleteMyDssKey", "POST", base + "/mydss/delete", `{"Kid":"1"}`},
+		{"SetUserOperationPolicy", "POST", base + "/operationpolicy", `[2]`},
+		{"SetUserOperationPolicy", "POST", base + "/operationpolicy", `[4096]`},
+		{"SetUserAccessPolicy", "POST", base + "/accesspolicy", `[]`},
+		{"SetUserAccessPolicy", "POST", base + "/accesspolicy", ``},
+		{"SetNotificationPolicy", "POST", base + "/notificationpolicy", `{}`},
+		{"SetNotificationPolicy", "POST", base + "/notificationpolicy", `{"UserCreated":["Pigeon"]}`},
+		{"SetUserLockoutState", "POST", base + "/lockout?lock=True", `{}`},
+		{"SetUserLockoutState", "POST", base + "/lockout", `{}`},
+		{"SetUserLockoutStateEx", "POST", base + "/lockoutex", `{"LockUser":false}`},
+		{"SetUserLockoutStateEx", "POST", base + "/lockoutex", `{}`},
+		{"RevokeUserGrants", "POST", "/user/" + id + "/grants/revoke", ``},
+		{"DeleteUserLocalLogin", "DELETE", base + "/login/local", ``},
+		{"DeleteUser", "DELETE", base, ``},
+	} {
+		body := c.body
+		if body == "CODE" {
+			list := w.captured()
+			body = `"` + sixDigits.FindString(list[len(list)-1].Text) + `"`
+		}
+		ask(c.operation, id, c.method, c.path, body)
+	}
+	ok("DeleteUser", second.ID, "DELETE", "/ums/user/"+second.ID, "")
+
+	// Devices.
+	owner, _, phone, _ := w.register()
+	base = "/ums/user/" + owner
+	w.ok(ours, "POST", base+"/phones/"+phone+"/confirm", "")
+	picture, _, kid := w.kinit(owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.dev.MobileSystem))
+	file := t.TempDir() + "/phone.json"
+	for _, args := range [][]string{{"register", "--qr", picture, "--code", w.activationCode(phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
+		if args[0] == "verify" {
+			args[2], _ = w.verification(owner, kid)
+		}
+		if out, err := runPhone(t, file, args...); err != nil {
+			t.Fatalf("%s: %s, %v", args[0], out, err)
+		}
+	}
+	e.new(w)
+	bell := `{"Address":"bell","OsType":2,"SystemId":"` + w.dev.MobileSystem + `"}`
+	ok("SetUserNotificationPushAdress", owner, "POST", base+"/pushaddress/notification/true", bell)
+	ok("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
+	refused("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
+	ok("RestoreUserPushAdressContact", owner, "PATCH", base+"/pushaddress/restore", bell)
+	ok("LockoutMyDssDevice", owner, "POST", base+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
+	ok("DeleteMyDssKey", owner, "POST", base+"/mydss/delete", `{"Kid":"`+kid+`"}`)
+	ok("DeleteAllMyDssKeys", owner, "DELETE", base+"/mydss", "")
+
+	// Of nobody, and of a user of another group, nothing is told.
+	for _, user := range []string{missing, id} {
+		if a := w.ask(ours, "DELETE", "/ums/user/"+user, ""); a.status != 404 {
+			t.Errorf("%v", a)
+		}
+	}
+	var theirs string
+	w.ok(foreign, "POST", "/ums/user", `{"Login":"theirs"}`).into(t, &theirs)
+	e.new(w)
+	if a := w.ask(ours, "POST", "/ums/user/"+theirs+"/lockoutex", `{}`); a.status != 404 {
+		t.Errorf("%v", a)
+	}
+	look("a user of another group", "", "")
+
+	// An administrator.
+	w.tamga("user", "add", "by hand", "--group", "Default", "--password-file", w.passwordFile(t))
+	heard := e.new(w)
+	if len(heard) != 1 || heard[0].Type != done["`tamga user add`"] || heard[0].Data.ActorID != "" {
+		t.Errorf("tamga user add tells %+v", heard)
+	}
+	// What needs a token of the stock, or a device of nobody, is refused here alone.
+	elsewhere := []string{"SetUserOtpToken", "RestoreUserOtpTokenSync", "AssignMyDssKey"}
+	for operation := range done {
+		if !walked[operation] && !slices.Contains(elsewhere, operation) && !strings.Contains(operation, " ") {
+			t.Errorf("%s was not performed", operation)
+		}
+	}
+	w.scan()
+}
+
+// passwordFile holds a password for a command.
+func (w *umsWorld) passwordFile(t *testing.T) string {
+	t.Helper()
+	file := t.TempDir() + "/password"
+	if err := os.WriteFile(file, []byte("correct horse battery staple"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,529 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store/storetest"
+)
+
+// The policies as clients read them.
+type (
+	ruleJSON struct {
+		Action               any
+		ConfirmationRequired *bool
+		AccessDenied         *bool
+	}
+	fullJSON struct {
+		Policy         []ruleJSON
+		ChangesAllowed bool
+	}
+	notificationJSON struct {
+		Policy             map[string][]string
+		ChangesAllowed     bool
+		AvailableNotifiers []string
+	}
+)
+
+// dssActions are the actions of the interface in the order of their bits.
+var dssActions = strings.Fields("Issue SignDocument SignDocuments DecryptDocument CreateRequest ChangePin RenewCertificate RevokeCertificate HoldCertificate UnholdCertificate DeleteCertificate PrivateKeyAccess")
+
+// marked reads both forms of a policy, which have to agree, and returns the actions it
+// marks and whether it may be changed.
+func (w *umsWorld) marked(id, kind string) (actions string, changes bool) {
+	w.t.Helper()
+	var full fullJSON
+	var list, short []ruleJSON
+	path := "/ums/user/" + id + "/" + kind + "policy"
+	w.ok(ours, "GET", path+"?full=True", "").into(w.t, &full)
+	w.ok(ours, "GET", path, "").into(w.t, &list)
+	w.ok(ours, "GET", path+"/?full=false", "").into(w.t, &short)
+	if d := cmp.Diff(list, short); d != "" {
+		w.t.Error(d)
+	}
+	var names []string
+	for i, r := range full.Policy {
+		flag, other := r.ConfirmationRequired, r.AccessDenied
+		if kind == "access" {
+			flag, other = other, flag
+		}
+		if len(full.Policy) != len(dssActions) || len(list) != len(full.Policy) || r.Action != dssActions[i] || flag == nil || other != nil {
+			w.t.Fatalf("%s: row %d of %d is %+v", path, i, len(full.Policy), r)
+		}
+		if numbered := list[i]; numbered.Action != float64(int(1)<<i) {
+			w.t.Errorf("%s: row %d of the list is %+v", path, i, numbered)
+		} else if d := cmp.Diff([]*bool{r.ConfirmationRequired, r.AccessDenied}, []*bool{numbered.ConfirmationRequired, numbered.AccessDenied}); d != "" {
+			w.t.Errorf("the list differs: %s", d)
+		}
+		if *flag {
+			names = append(names, dssActions[i])
+		}
+	}
+	return strings.Join(names, " "), full.ChangesAllowed
+}
+
+// want checks a policy.
+func (w *umsWorld) want(id, kind, actions string, changes bool) {
+	w.t.Helper()
+	if got, may := w.marked(id, kind); got != actions || may != changes {
+		w.t.Errorf("the %s policy has %q (changes %t), want %q (%t)", kind, got, may, actions, changes)
+	}
+}
+
+// told checks the notification policy.
+func (w *umsWorld) told(id string, want map[string][]string) {
+	w.t.Helper()
+	var got notificationJSON
+	w.ok(ours, "GET", "/ums/user/"+id+"/notificationpolicy", "").into(w.t, &got)
+	if d := cmp.Diff(notificationJSON{want, true, []string{"Email", "SMS", "Push"}}, got); d != "" {
+		w.t.Error(d)
+	}
+}
+
+// standardPolicy is the notification policy of an installation that says nothing.
+var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}, "UserPasswordReset": {"Email", "SMS"}}
+
+// TestPolicies walks through the rows of the table Policies and locking.
+func TestPolicies(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, w *umsWorld) {
+		w.walk(t, "actions", w.walkActionPolicies)
+		w.walk(t, "notification", w.walkNotificationPolicy)
+		w.walk(t, "strangers", w.walkStrangers)
+		w.walk(t, "groups", w.walkGroupPolicies)
+		w.scan()
+	})
+}
+
+func (w *umsWorld) walkActionPolicies(t *testing.T) {
+	id, _, _, _ := w.register()
+	for _, kind := range []string{"operation", "access"} {
+		path := "/ums/user/" + id + "/" + kind + "policy"
+		w.want(id, kind, "", true)
+		for _, c := range []struct{ body, want string }{
+			{`[2,8,16,1024,64,128,256,512,32]`, "SignDocument DecryptDocument CreateRequest ChangePin RenewCertificate RevokeCertificate HoldCertificate UnholdCertificate DeleteCertificate"},
+			{`[1]`, "Issue"}, // what is not listed any more is not marked any more
+			{`["issue","PrivateKeyAccess"]`, "Issue PrivateKeyAccess"},
+			{`[6]`, "SignDocument SignDocuments"},
+			{`["2"]`, "SignDocument"},
+			{`["SignDocument, ChangePin"]`, "SignDocument ChangePin"},
+			{`2080`, "ChangePin PrivateKeyAccess"},
+			{`[4095]`, strings.Join(dssActions, " ")},
+			{`[]`, ""},
+			{`[2]`, "SignDocument"},
+		} {
+			if a := w.ok(ours, "POST", path, c.body); a.body != "" {
+				t.Errorf("%v", a)
+			}
+			w.want(id, kind, c.want, true)
+		}
+		for _, body := range []string{``, `null`, `{}`, `[4096]`, `["Sign"]`, `[0]`, `[-2]`, `[2.5]`, `[true]`, `[[2]]`, `[null]`, `[2,"?"]`, `[`, `{"Policy":[{"Action":"SignDocument"}]}`} {
+			if a := w.ask(ours, "POST", path, body); a.status != 400 || !strings.Contains(a.body, `"error":"invalid_parameters"`) {
+				t.Errorf("%s: %v", body, a)
+			}
+		}
+		w.want(id, kind, "SignDocument", true)
+		if a := w.ask(ours, "GET", path+"?full=perhaps", ""); a.status != 400 {
+			t.Errorf("%v", a)
+		}
+	}
+}
+
+func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
+	id, _, phone, email := w.register()
+	path := "/ums/user/" + id + "/notificationpolicy"
+	var info struct {
+		Events          []struct{ Type, Category, Description string }
+		EventCategories []struct{ Category, Description string }
+	}
+	for lang, want := range map[string]string{"": "Данные учётной записи изменены", "ru-RU": "Данные учётной записи изменены", "en-US,ru;q=0.5": "The account is changed", "fr": "Данные учётной записи изменены"} {
+		w.ask(ours, "GET", path+"/events", "", "Accept-Language", lang).into(t, &info)
+		described := map[string]string{}
+		for _, e := range info.Events {
+			described[e.Type] = e.Description
+			if e.Type == "" || e.Category == "" || e.Description == "" || strings.HasPrefix(e.Type, "UserDelete") {
+				t.Errorf("in the list of events: %+v", e)
+			}
+		}
+		var categories []string
+		for _, c := range info.EventCategories {
+			categories = append(categories, c.Category)
+		}
+		if described["UserAccountChanged"] != want || described["UserPasswordChanged"] == "" || described["CertificatesRequested"] == "" || described["RevokeRequestsRequested"] == "" ||
+			strings.Join(categories, " ") != "UserAccount Authentication Certificates CertificatesV2" {
+			t.Errorf("%s: %+v", lang, info)
+		}
+	}
+	w.told(id, standardPolicy)
+	w.ok(ours, "POST", path, `{"UserAccountChanged":["email","SMS","Email"],"НовоеСобытие":["Push"],"usercreated":[]}`)
+	w.told(id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
+	for _, body := range []string{``, `null`, `[]`, `"Email"`, `{"UserCreated":["Pigeon"]}`, `{"UserCreated":"Email"}`, `{"a b":[]}`, `{"":["Email"]}`, `{"\u0000":["Email"]}`, `{"UserCreated":[],"USERCREATED":[]}`} {
+		if a := w.ask(ours, "POST", path, body); a.status != 400 || !strings.Contains(a.body, `"error":"invalid_parameters"`) {
+			t.Errorf("%s: %v", body, a)
+		}
+	}
+	// The answer of the getter may be sent back.
+	a := w.ok(ours, "GET", path, "")
+	w.ok(ours, "POST", path, a.body)
+	if b := w.ok(ours, "GET", path, ""); b.body != a.body {
+		t.Errorf("sent back: %v", b)
+	}
+
+	// What it says is done.
+	for _, c := range []string{"/phones/" + phone, "/emails/" + email} {
+		w.ok(ours, "POST", "/ums/user/"+id+c+"/confirm", "")
+		w.ok(ours, "POST", "/ums/user/"+id+c+"/notification", "true")
+	}
+	count := func() (n int) {
+		for _, m := range w.captured() {
+			if (m.To == phone || m.To == email) && strings.Contains(m.Subject+m.Text, "Данные учётной записи изменены") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		policy string
+		more   int
+	}{{`{"UserAccountChanged":["Email","SMS"]}`, 2}, {`{"UserAccountChanged":["SMS"]}`, 1}, {`{"UserPasswordChanged":["SMS"]}`, 0}, {`{"UserAccountChanged":["Push"]}`, 0}, {`{}`, 0}} {
+		w.ok(ours, "POST", path, c.policy)
+		before := count()
+		w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"Другое имя"}`)
+		if got := count() - before; got != c.more {
+			t.Errorf("%s: %d messages, want %d", c.policy, got, c.more)
+		}
+	}
+	w.told(id, map[string][]string{})
+}
+
+// walkStrangers: the table is closed to everybody but operators of the user's group.
+func (w *umsWorld) walkStrangers(t *testing.T) {
+	id, _, _, _ := w.register()
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/operationpolicy", ""}, {"GET", "/operationpolicy?full=true", ""}, {"POST", "/operationpolicy", `[2]`},
+		{"GET", "/accesspolicy", ""}, {"GET", "/accesspolicy?full=true", ""}, {"POST", "/accesspolicy", `[2]`}, {"POST", "/accesspolicy", `[4096]`},
+		{"GET", "/notificationpolicy/events", ""}, {"GET", "/notificationpolicy", ""}, {"POST", "/notificationpolicy", `{}`}, {"POST", "/notificationpolicy", `[`},
+	} {
+		nobodys := w.ask(foreign, c.method, "/ums/user/"+missing+c.path, c.body)
+		if a := w.ask(foreign, c.method, "/ums/user/"+id+c.path, c.body); a.status != 404 || a.body != nobodys.body || !strings.Contains(a.body, "User not found") {
+			t.Errorf("of another group: %v, of nobody: %v", a, nobodys)
+		}
+		if a := w.ask(plain, c.method, "/ums/user/"+id+c.path, c.body); a.status != 403 {
+			t.Errorf("no operator: %v", a)
+		}
+		if a := w.ask(nobody, c.method, "/ums/user/"+id+c.path, c.body); a.status != 401 {
+			t.Errorf("nobody: %v", a)
+		}
+		if a := w.ask(twoGroup, c.method, "/ums/user/"+id+c.path, ""); a.status == 404 {
+			t.Errorf("an operator of both groups: %v", a)
+		}
+	}
+	w.want(id, "operation", "", true)
+	w.want(id, "access", "", true)
+	w.told(id, standardPolicy)
+}
+
+// walkGroupPolicies: the user's counts, else the group's, else the installation's.
+func (w *umsWorld) walkGroupPolicies(t *testing.T) {
+	id, login, _, _ := w.register()
+	w.tamga("policy", "set", "access", "--group", "Default", "--action", "ChangePin", "--action", "8")
+	w.tamga("policy", "set", "operation", "--group", "Default", "--action", "SignDocument", "--fixed")
+	w.tamga("policy", "set", "notification", "--group", "Default", "--event", "UserCreated=Email,sms", "--event", "usERDeleted=SMS")
+	w.want(id, "access", "DecryptDocument ChangePin", true)
+	w.want(id, "operation", "SignDocument", false)
+	w.told(id, map[string][]string{"UserCreated": {"Email", "SMS"}, "UserDeleted": {"SMS"}})
+	if a := w.ask(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[]`); a.status != 400 || !strings.Contains(a.body, `"error":"wrong_operation"`) || !strings.Contains(a.body, "fixed it") {
+		t.Errorf("a policy that is fixed: %v", a)
+	}
+	w.want(id, "operation", "SignDocument", false)
+	w.ok(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`) // denies nothing, whatever the group does
+	w.want(id, "access", "", true)
+	w.ok(ours, "POST", "/ums/user/"+id+"/notificationpolicy", `{}`)
+	w.told(id, map[string][]string{})
+
+	// An administrator is not kept from anything.
+	w.tamga("policy", "set", "operation", "--user", login, "--action", "Issue")
+	w.want(id, "operation", "Issue", false)
+	var shown []policyJSON
+	if err := json.Unmarshal([]byte(w.tamga("policy", "show", "--user", login, "--json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]policyJSON{{Kind: "access", Set: true, ChangesAllowed: true}, {Kind: "operation", Set: true, Actions: []string{"Issue"}}, {Kind: "notification", Set: true, ChangesAllowed: true}}, shown); d != "" {
+		t.Error(d)
+	}
+	if out := w.tamga("policy", "show", "--group", "Default"); !strings.Contains(out, "to be confirmed: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
+		t.Errorf("shown: %s", out)
+	}
+	for _, kind := range []string{"access", "operation", "notification"} {
+		w.tamga("policy", "clear", kind, "--user", login)
+	}
+	w.want(id, "access", "DecryptDocument ChangePin", true)
+	w.want(id, "operation", "SignDocument", false)
+
+	// Another group is another matter.
+	w.ok(twoGroup, "POST", "/ums/user/"+id+"/group?groupName=Other", "{}")
+	from := w.tokens[ours]
+	w.tokens[ours] = w.tokens[foreign]
+	w.want(id, "access", "", true)
+	w.want(id, "operation", "", true)
+	w.told(id, standardPolicy)
+	w.tokens[ours] = from
+	for _, kind := range []string{"access", "operation", "notification"} {
+		w.tamga("policy", "clear", kind, "--group", "Default")
+	}
+	// The older commands change what counts.
+	_, login, _, _ = w.register()
+	w.tamga("policy", "set", "access", "--group", "Default", "--action", "ChangePin")
+	w.tamga("user", "deny", login, "Issue")
+	w.tamga("user", "allow", login, "ChangePin")
+	if out := w.tamga("policy", "show", "--user", login); !strings.Contains(out, "denied: Issue\n") {
+		t.Errorf("shown: %s", out)
+	}
+	w.tamga("policy", "clear", "access", "--group", "Default")
+	for _, wrong := range [][]string{
+		{"set", "access", "--action", "Issue"}, {"set", "access", "--group", "Nowhere"}, {"set", "access", "--user", "nobody"}, {"set", "access", "--group", "Default", "--action", "Sign"},
+		{"set", "access", "--group", "Default", "--event", "UserCreated=SMS"}, {"set", "notification", "--group", "Default", "--action", "Issue"}, {"set", "notification", "--group", "Default", "--event", "Nothing=SMS"},
+		{"set", "notification", "--group", "Default", "--event", "UserCreated=Pigeon"}, {"set", "access", "--user", login, "--fixed"}, {"clear", "all", "--group", "Default"},
+	} {
+		if out, err := w.tried(append([]string{"policy"}, wrong...)...); err == nil {
+			t.Errorf("tamga policy %v: %s", wrong, out)
+		}
+	}
+}
+
+// tried is tamga for a command that may fail.
+func (w *umsWorld) tried(args ...string) (string, error) {
+	var out, said strings.Builder
+	err := run(w.t.Context(), append(args, w.from...), strings.NewReader(""), &out, &said)
+	return out.String() + said.String(), err
+}
+
+// TestPoliciesOfTheInstallation: what the configuration says counts for whoever has
+// nothing else.
+func TestPoliciesOfTheInstallation(t *testing.T) {
+	w := startUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
+		"--set", "user_policies.operation.confirm=[Issue]", "--set", "user_policies.notification.events={UserCreated: [email]}")
+	id, _, _, _ := w.register()
+	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
+	w.want(id, "operation", "Issue", true)
+	w.told(id, map[string][]string{"UserCreated": {"Email"}})
+	if a := w.ask(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`); a.status != 400 || !strings.Contains(a.body, "wrong_operation") {
+		t.Errorf("%v", a)
+	}
+	w.tamga("policy", "set", "access", "--group", "Default")
+	w.want(id, "access", "", true)
+	w.tamga("policy", "clear", "access", "--group", "Default")
+	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
+	for _, wrong := range []string{"access.denied=[Sign]", "operation.confirm=[4096]", "notification.events={UserCreated: [Pigeon]}", "notification.events={usercreated: [Email]}"} {
+		c := defaultConfig()
+		if err := c.apply([]string{"user_policies." + wrong}); err != nil {
+			t.Fatal(err)
+		}
+		if faults := c.UserPolicies.check(); len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "user_policies."+strings.Split(wrong, "=")[0]) {
+			t.Errorf("%s: %v", wrong, faults)
+		}
+	}
+	w.scan()
+}
+
+// TestPoliciesAreEnforced: what an operator sets counts for the very next request, by
+// every way there is.
+func TestPoliciesAreEnforced(t *testing.T) {
+	for _, engine := range []string{"SQLite", "PostgreSQL"} {
+		settings := []string{"--set", "operations.async=true"}
+		if engine == "PostgreSQL" {
+			settings = append(settings, "--set", "database="+storetest.PostgreSQL(t).Database(t))
+		}
+		t.Run(engine, func(t *testing.T) { policiesAreEnforced(t, startUMS(t, settings...)) })
+	}
+}
+
+func policiesAreEnforced(t *testing.T, w *umsWorld) {
+	id, token := w.dev.User.ID, w.token()
+	content := []byte("text")
+	signature := map[string]any{"Type": "CMS", "Parameters": parameters{}, "CertificateId": 0}
+	one := map[string]any{"Content": content, "Signature": signature}
+	many := map[string]any{"Documents": []any{map[string]any{"Content": content, "Name": "a"}}, "Signature": signature}
+	v2 := map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "a.txt"}}, "Signature": signature}
+	twice := map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "a.txt"}, map[string]any{"Content": content, "ContentInfo": "b.txt"}}, "Signature": signature}
+	later := map[string]any{"BinaryData": v2["BinaryData"], "Signature": signature, "IsAsync": true}
+	pin := w.cert("gost2012-256", true)
+	certificate := fmt.Sprintf("/certificates/%d", w.cert("ecdsa-p256", false).ID)
+	changePIN := fmt.Sprintf("/certificates/%d/pin", pin.ID)
+	for _, act := range []struct {
+		name, method, path string
+		body               any
+		action             int
+	}{
+		{"document", "POST", "/api/documents", one, 2},
+		{"document, the other address", "POST", "/rest/api/documents", one, 2},
+		{"package", "POST", "/api/documents/packagesignature", many, 4},
+		{"package for who may not sign one", "POST", "/api/documents/packagesignature", many, 2},
+		{"v2", "POST", "/api/v2/signature", v2, 2},
+		{"v2 of several", "POST", "/api/v2/signature", twice, 4},
+		{"v2 of several for who may not sign one", "POST", "/rest/api/v2/signature", twice, 2},
+		{"v2 later", "POST", "/api/v2/signature", later, 2},
+		{"PIN", "POST", "/api" + changePIN, map[string]any{"OldPin": pin.PIN, "NewPin": pin.PIN}, 32},
+		{"PIN v2", "POST", "/rest/api/v2" + changePIN, map[string]any{"OldPin": pin.PIN, "NewPin": pin.PIN}, 32},
+		{"hold", "POST", "/api" + certificate + "/status", map[string]any{"Status": "HOLD"}, 256},
+		{"end of hold", "POST", "/api" + certificate + "/status", map[string]any{"Status": "ACTIVE"}, 512},
+		{"revocation", "POST", "/api" + certificate + "/status", map[string]any{"Status": "REVOKED", "RevocationReason": 0}, 128},
+		{"deletion", "DELETE", "/api" + certificate, map[string]any{}, 1024},
+	} {
+		refused := func(kind string, status int, code string) {
+			t.Helper()
+			w.ok(ours, "POST", "/ums/user/"+id+"/"+kind+"policy", fmt.Sprintf("[%d]", act.action))
+			if got, body := w.call(act.method, act.path, token, act.body); got != status || !strings.Contains(string(body), `"error":"`+code+`"`) {
+				t.Errorf("%s, %s policy: %d %.300s", act.name, kind, got, body)
+			}
+		}
+		refused("access", 403, "access_denied")
+		refused("operation", 403, "access_denied") // the one comes before the other
+		w.ok(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`)
+		refused("operation", 400, "wrong_operation")
+		w.ok(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[1]`)
+		if got, body := w.call(act.method, act.path, token, act.body); got != 200 {
+			t.Errorf("%s when it is allowed again: %d %.300s", act.name, got, body)
+		}
+	}
+	// Of what was refused nothing was done.
+	status, body := w.call("GET", "/api/certificates", token, nil)
+	if gone := fmt.Sprintf(`"ID":%s,`, strings.TrimPrefix(certificate, "/certificates/")); status != 200 || strings.Contains(string(body), gone) {
+		t.Errorf("the certificate is not deleted: %d %s", status, body)
+	}
+	w.scan()
+}
+
+// TestWebhooks: systems that listen are told once, are told again when they did not
+// take it, and no more when they are removed.
+func TestWebhooks(t *testing.T) {
+	w := startUMS(t, hooks...)
+	all, some := newEar(t), newEar(t)
+	allID := all.register(w)
+	someID := some.register(w, "userCREATED", "UserDeleted", "UserCreated")
+	if out := w.tamga("webhook", "list"); strings.Contains(out, "whsec_") || !strings.Contains(out, "UserCreated, UserDeleted") || !strings.Contains(out, "all events") {
+		t.Errorf("the list: %s", out)
+	}
+	types := func(e *ear) string {
+		t.Helper()
+		var list []string
+		for _, x := range e.new(w) {
+			list = append(list, x.Type)
+		}
+		return strings.Join(list, " ")
+	}
+	id, _, _, _ := w.register()
+	w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"A"}`)
+	if got := types(all); got != "UserCreated UserAccountChanged" {
+		t.Errorf("all: %s", got)
+	}
+	if got := types(some); got != "UserCreated" {
+		t.Errorf("some: %s", got)
+	}
+
+	// One that has a bad hour is told later, in order, by the same identifier.
+	all.answer(503)
+	w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"B"}`)
+	w.ok(ours, "DELETE", "/ums/user/"+id, "")
+	failed := all.new(w)
+	if len(failed) != 1 || failed[0].Type != "UserAccountChanged" {
+		t.Fatalf("while it fails: %+v", failed)
+	}
+	if got := types(some); got != "UserDeleted" {
+		t.Errorf("the other one waited, or heard %s", got)
+	}
+	pending := w.messages("pending")
+	if len(pending) != 2 || pending[1].Error != "webhook: answered 503, want 2xx" || pending[1].Attempts != 1 || pending[0].Attempts != 0 || pending[1].To != allID {
+		t.Errorf("pending: %+v", pending)
+	}
+	all.answer(200)
+	w.due(t)
+	if heard := all.new(w); len(heard) != 2 || heard[0] != failed[0] || heard[1].Type != "UserDeleted" || heard[1].Data.UserID != id {
+		t.Errorf("after the bad hour: %+v, before it %+v", heard, failed)
+	}
+
+	// One that says it is gone is told nothing more of this.
+	all.answer(410)
+	w.register()
+	all.new(w)
+	if dead := w.messages("dead"); len(dead) != 1 || !strings.Contains(dead[0].Error, "410") {
+		t.Errorf("dead: %+v", dead)
+	}
+	all.answer(200)
+	types(some)
+	w.tamga("message", "resend", w.messages("dead")[0].ID)
+	if got := types(all); got != "UserCreated" {
+		t.Errorf("sent again: %s", got)
+	}
+
+	w.tamga("webhook", "remove", allID)
+	if _, err := w.tried("webhook", "remove", allID); err == nil {
+		t.Error("removed twice")
+	}
+	w.register()
+	if got := types(all) + types(some); got != "UserCreated" {
+		t.Errorf("after the removal: %s", got)
+	}
+	w.tamga("webhook", "remove", someID)
+	for _, wrong := range [][]string{{"ftp://example.org"}, {"http://10.0.0.1/"}, {"example.org"}, {"http://user@example.org/"}, {"https://example.org/", "--event", "Nothing"}} {
+		if out, err := w.tried(append([]string{"webhook", "add"}, wrong...)...); err == nil {
+			t.Errorf("%v: %s", wrong, out)
+		}
+	}
+	w.scan()
+}
+
+// TestWebhooksReachNobodyInside: a name that leads inside is refused when the connection
+// is made (class 24), and http is not taken where nobody allowed it.
+func TestWebhooksReachNobodyInside(t *testing.T) {
+	w := startUMS(t)
+	e := newEar(t)
+	if out, err := w.tried("webhook", "add", e.URL); err == nil {
+		t.Errorf("an address of this machine: %s", out)
+	}
+	if out, err := w.tried("webhook", "add", "http://example.org/"); err == nil || !strings.Contains(err.Error(), "https") {
+		t.Errorf("plain http: %s, %v", out, err)
+	}
+	w.tamga("webhook", "add", strings.Replace(strings.Replace(e.URL, "127.0.0.1", "localhost", 1), "http:", "https:", 1))
+	w.register()
+	if heard := e.new(w); len(heard) != 0 {
+		t.Errorf("heard %+v", heard)
+	}
+	if m := append(w.messages("pending"), w.messages("dead")...); len(m) != 1 || !strings.Contains(m[0].Error, "not an address of the public internet") {
+		t.Errorf("the message: %+v", m)
+	}
+	w.scan()
+}
+
+// answer changes what the ear answers.
+func (e *ear) answer(status int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = status
+}
+
+// messages are those of a state, newest first.
+func (w *umsWorld) messages(state string) (list []messageJSON) {
+	w.t.Helper()
+	if err := json.Unmarshal([]byte(w.tamga("message", "list", "--state", state, "--json")), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+// due makes every pending message due at once, as time would.
+func (w *umsWorld) due(t *testing.T) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+w.path("tamga.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE outbox SET due_at = created_at WHERE state = 'pending'"); err != nil {
+		t.Fatal(err)
+	}
+}

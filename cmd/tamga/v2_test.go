@@ -1,0 +1,799 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
+	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
+)
+
+// typedOperation is an operation as a client with closed sets reads it: a status it
+// does not know, an unknown key or a time that is no number breaks it.
+type typedOperation struct {
+	ID     uuid.UUID `json:"Id"`
+	Result *struct {
+		ProcessedDocuments []typedDocument
+	}
+	Status                  oneOf[operationStatuses]
+	Error, ErrorDescription *string
+	ExpirationDate          int64
+	UserLogin, UserRealm    string
+	UserID                  uuid.UUID `json:"UserId"`
+}
+
+type typedDocument struct {
+	RefID                   *uuid.UUID `json:"RefId"`
+	Content                 []byte
+	ContentInfo             *string
+	OriginalRefID           *uuid.UUID `json:"OriginalRefId"`
+	OriginalContentInfo     *string
+	Status                  oneOf[documentStatuses]
+	Error, ErrorDescription *string
+}
+
+type typedInfo struct {
+	ID                                                                    uuid.UUID `json:"Id"`
+	Type, Parameters, Description                                         string
+	State                                                                 oneOf[operationStates]
+	CreatedAt, CompleteBefore, ConfirmBefore                              int64
+	ConfirmedAt, CompletedAt, UpdatedAt                                   *int64
+	UserID                                                                uuid.UUID `json:"UserId"`
+	AuthenticationType, ExternalID, SsContext, Callback, ErrorDescription *string
+	Error                                                                 *string
+	Actions                                                               []typedAction
+	IsAsync, CallbackReceived                                             bool
+	Status                                                                oneOf[operationStatuses]
+	ExpirationDate                                                        int64
+}
+
+type typedAction struct {
+	ID                                   uuid.UUID  `json:"Id"`
+	DocumentID                           *uuid.UUID `json:"DocumentId"`
+	OriginalDocumentID                   *uuid.UUID `json:"OriginalDocumentId"`
+	Status                               oneOf[actionStatuses]
+	State                                oneOf[actionStates]
+	ResultValue, Error, ErrorDescription *string
+}
+
+// oneOf is a text of a closed set.
+type oneOf[S set] string
+
+type set interface{ values() []string }
+
+type (
+	operationStatuses struct{}
+	documentStatuses  struct{}
+	operationStates   struct{}
+	actionStates      struct{}
+	actionStatuses    struct{}
+)
+
+func (operationStatuses) values() []string {
+	return []string{"Created", "Processing", "Completed", "Error"}
+}
+func (documentStatuses) values() []string {
+	return []string{"Completed", "InProgress", "Error", "Declined", "Posponed"}
+}
+func (operationStates) values() []string {
+	return []string{"Created", "Challenged", "Cancelled", "Declined", "Confirmed", "Completed", "Error", "Expired"}
+}
+func (actionStates) values() []string { return []string{"Pending", "Executing", "Executed", "Error"} }
+func (actionStatuses) values() []string {
+	return []string{"Considering", "Approved", "Declined", "Posponed"}
+}
+
+func (v *oneOf[S]) UnmarshalText(text []byte) error {
+	var s S
+	if !slices.Contains(s.values(), string(text)) {
+		return fmt.Errorf("%q is none of %v", text, s.values())
+	}
+	*v = oneOf[S](text)
+	return nil
+}
+
+// typed reads a value the way such a client does.
+func typed[T any](t testing.TB, text []byte) T {
+	t.Helper()
+	var v T
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("a typed client cannot read %.600s: %v", text, err)
+	}
+	return v
+}
+
+type operationBody struct{ Operation typedOperation }
+
+// v2 is a client of operations.
+type v2 struct {
+	*process
+	t      testing.TB
+	bearer string
+}
+
+func (c *v2) send(method, url string, body any, header ...string) (int, []byte) {
+	c.t.Helper()
+	var text []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		text = []byte(b)
+	default:
+		var err error
+		if text, err = json.Marshal(b); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, url, bytes.NewReader(text))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.bearer)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return readAll(c.t, response)
+}
+
+func (c *v2) sign(body any, header ...string) (int, []byte) {
+	c.t.Helper()
+	return c.send("POST", c.dev.BaseURL+"/api/v2/signature/", body, header...)
+}
+
+// operation signs and wants an operation.
+func (c *v2) operation(body any, header ...string) typedOperation {
+	c.t.Helper()
+	status, text := c.sign(body, header...)
+	if status != 200 {
+		c.t.Fatalf("%d %s", status, text)
+	}
+	return typed[operationBody](c.t, text).Operation
+}
+
+// refusal signs and wants an error of a code.
+func (c *v2) refusal(want string, body any) string {
+	c.t.Helper()
+	status, text := c.sign(body)
+	var f struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.Unmarshal(text, &f); err != nil || status < 400 || f.Error != want {
+		c.t.Errorf("answered %d %.300s, want %s", status, text, want)
+	}
+	return f.Description
+}
+
+func (c *v2) info(id uuid.UUID) typedInfo {
+	c.t.Helper()
+	status, text := c.send("GET", c.dev.IDPURL+"/operations/"+id.String(), nil)
+	if status != 200 {
+		c.t.Fatalf("%d %s", status, text)
+	}
+	return typed[typedInfo](c.t, text)
+}
+
+// upload stores a document.
+func (c *v2) upload(name string, content []byte) string {
+	c.t.Helper()
+	info := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"Filename":%q}`, name))
+	status, text := c.send("POST", c.dev.DocumentsURL+"/api/documents", string(content), "CPDSS-POSTDOC", info, "Content-Type", "application/octet-stream")
+	var answer struct {
+		DocumentID string `json:"DocumentId"`
+	}
+	if err := json.Unmarshal(text, &answer); status != 200 || err != nil || answer.DocumentID == "" {
+		c.t.Fatalf("%d %s", status, text)
+	}
+	return answer.DocumentID
+}
+
+func (c *v2) content(id string) []byte {
+	c.t.Helper()
+	status, text := c.send("GET", c.dev.DocumentsURL+"/api/documents/"+id+"/content", nil)
+	if status != 200 {
+		c.t.Fatalf("%d %s", status, text)
+	}
+	return text
+}
+
+func (c *v2) stored() int {
+	c.t.Helper()
+	status, text := c.send("GET", c.dev.DocumentsURL+"/api/documents/user/docinfo/all", nil)
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); status != 200 || err != nil {
+		c.t.Fatalf("%d %s", status, text)
+	}
+	return len(list)
+}
+
+func openV2(t testing.TB, dir string, more ...string) *v2 {
+	t.Helper()
+	p := startDev(t, dir, more...)
+	return &v2{p, t, p.token()}
+}
+
+// once more over the same directory and address, after a power cut.
+func (c *v2) again(more ...string) *v2 {
+	c.t.Helper()
+	c.kill()
+	p := startDev(c.t, c.dir, append([]string{"--listen", strings.TrimPrefix(c.url, "http://")}, more...)...)
+	return &v2{p, c.t, c.bearer}
+}
+
+// good says that a document has valid signatures and nothing else.
+func good(t testing.TB, f sig.Format, c *v2, document, original []byte) {
+	t.Helper()
+	authorities := certificatesOf(t, c.path("ca.pem"))
+	check := &sig.Check{
+		Document: bytes.NewReader(document), At: time.Now(), Roots: authorities, Intermediates: authorities,
+		Certificate: certificatesOf(t, c.path(c.cert("gost2012-256", false).PEM))[0],
+	}
+	if original != nil {
+		check.Original = bytes.NewReader(original)
+	}
+	r, err := f.Verify(t.Context(), check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Valid() || len(r.Signatures) != 1 {
+		t.Errorf("not valid: %+v", r)
+	}
+}
+
+func certificatesOf(t testing.TB, file string) []*x509gost.Certificate {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := x509gost.ParseCertificates(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+type fields = map[string]any
+
+func inline(name string, content []byte) fields {
+	return fields{"Content": content, "ContentInfo": name}
+}
+
+func TestV2Types(t *testing.T) {
+	c := openV2(t, t.TempDir())
+	cms := cades.New()
+	plain := []byte("a document")
+	xml := []byte("<a><b>text</b></a>")
+	office, page := docxOf(t, 100), pdfOf(100)
+	for _, row := range []struct {
+		name, kind string
+		parameters fields
+		document   []byte
+		original   []byte
+		format     sig.Format
+		result     string
+	}{
+		{"raw", "GOST3410", fields{"Hash": "False"}, plain, plain, raw.New(), "file #001.sig"},
+		{"attached", "CAdES", fields{"CADESType": "BES", "IsDetached": "False"}, plain, nil, cms, "file #001.sig"},
+		{"detached", "CAdES", fields{"CADESType": 0, "IsDetached": true}, plain, plain, cms, "file #001.sig"},
+		{"T", "CAdES", fields{"CADESType": "T", "TSPAddress": c.dev.TSPURL}, plain, nil, cms, "file #001.sig"},
+		{"XLT1", "CAdES", fields{"CADESType": "XLT1", "TSPAddress": c.dev.TSPURL}, plain, nil, cms, "file #001.sig"},
+		{"CMS", "CMS", fields{}, plain, nil, cms, "file #001.sig"},
+		{"XML", "XMLDSig", fields{"XMLDsigType": "XMLEnveloped"}, xml, nil, xmldsig.New(), "file #001"},
+		{"Office", "MSOffice", fields{}, office, nil, ooxml.New(), "file #001"},
+		{"PDF", "PDF", fields{"PDFFormat": "CMS"}, page, nil, &pdf.Format{CMS: cms}, "file #001"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := &v2{c.process, t, c.bearer}
+			signature := fields{"Type": row.kind, "Parameters": row.parameters, "CertificateId": "0", "PinCode": ""}
+			o := c.operation(fields{"BinaryData": []fields{inline("file #001", row.document)}, "Signature": signature})
+			d := o.Result.ProcessedDocuments[0]
+			if o.Status != "Completed" || o.Error != nil || o.UserLogin != "demo" || o.UserID.String() != c.dev.User.ID || d.Status != "Completed" ||
+				d.RefID != nil || d.OriginalRefID != nil || *d.OriginalContentInfo != "file #001" || *d.ContentInfo != row.result || d.Error != nil {
+				t.Errorf("%+v %+v", o, d)
+			}
+			if left := o.ExpirationDate - time.Now().Unix(); left < 1100 || left > 1200 {
+				t.Errorf("expires in %d s", left)
+			}
+			good(t, row.format, c, d.Content, row.original)
+
+			ref := c.upload("file.bin", row.document)
+			o = c.operation(fields{"binaryData": []fields{{"refId": ref}}, "signature": signature})
+			d = o.Result.ProcessedDocuments[0]
+			if d.Status != "Completed" || d.Content != nil || d.RefID == nil || d.OriginalRefID.String() != ref || *d.OriginalContentInfo != "file.bin" {
+				t.Fatalf("%+v", d)
+			}
+			good(t, row.format, c, c.content(d.RefID.String()), row.original)
+			info := c.info(o.ID)
+			if info.State != "Completed" || len(info.Actions) != 1 || *info.Actions[0].ResultValue != d.RefID.String() || info.Actions[0].State != "Executed" ||
+				info.Actions[0].Status != "Approved" || info.CompletedAt == nil || info.Type != "SignDocument" || info.IsAsync {
+				t.Errorf("%+v", info)
+			}
+		})
+	}
+}
+
+func TestV2DocumentsAndErrors(t *testing.T) {
+	c := openV2(t, t.TempDir())
+	signature := fields{"Type": "CMS", "CertificateId": 0}
+	ref := c.upload("kept.txt", []byte("kept"))
+	foreign := uuid.NewString()
+	o := c.operation(fields{"BinaryData": []fields{
+		inline("a.txt", []byte("first")), {"RefId": ref}, {"RefId": foreign}, {"Content": "%%%", "ContentInfo": "broken"}, inline("", []byte("last")),
+	}, "Signature": signature})
+	var got []string
+	for _, d := range o.Result.ProcessedDocuments {
+		code := "-"
+		if d.Error != nil {
+			code = *d.Error
+		}
+		got = append(got, fmt.Sprintf("%s %s content:%t ref:%t", d.Status, code, d.Content != nil, d.RefID != nil))
+	}
+	want := []string{
+		"Completed - content:true ref:false", "Completed - content:false ref:true", "Error object_not_found content:false ref:false",
+		"Error invalid_content content:false ref:false", "Completed - content:true ref:false",
+	}
+	if o.Status != "Completed" || o.Error != nil || !slices.Equal(got, want) {
+		t.Errorf("%s\n got %q\nwant %q", o.Status, got, want)
+	}
+	for code, body := range map[string]any{
+		"invalid_operation":        "{}",
+		"content_required":         fields{"BinaryData": []fields{{}}, "Signature": signature},
+		"invalid_signature_params": fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "?"}}},
+		"invalid_certificate":      fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": 999}},
+		"invalid_pin":              fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": c.cert("gost2012-256", true).ID, "PinCode": "?"}},
+		"object_not_found":         fields{"BinaryData": []fields{{"RefId": foreign}}, "Signature": signature},
+		"wrong_operation":          fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "ForceConfirmation": true},
+		"invalid_parameters":       fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "isAsync": true},
+	} {
+		c.refusal(code, body)
+	}
+	c.refusal("invalid_operation", fields{"Signature": fields{"PinCode": "1"}})
+	c.refusal("content_required", fields{"Signature": signature})
+	c.refusal("invalid_parameters", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "Callback": "https://example.org/"})
+	c.refusal("invalid_signature_params", fields{"BinaryData": []fields{inline("a", []byte("x"))}})
+
+	// Cosigning by reference: the message is one stored document, what it signs another.
+	detached := c.operation(fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"IsDetached": "True"}}})
+	message := detached.Result.ProcessedDocuments[0].RefID.String()
+	both := c.operation(fields{"BinaryData": []fields{{"RefId": message, "RelatedRefId": ref}}, "Signature": fields{
+		"Type": "CAdES", "Parameters": fields{"CmsSignatureType": "Cosign", "IsDetached": "True"}, "CertificateId": c.cert("gost2012-512", false).ID,
+	}})
+	r, err := cades.New().Verify(t.Context(), &sig.Check{
+		Document: bytes.NewReader(c.content(both.Result.ProcessedDocuments[0].RefID.String())), Original: strings.NewReader("kept"),
+		Roots: certificatesOf(t, c.path("ca.pem")), At: time.Now(),
+	})
+	if err != nil || len(r.Signatures) != 2 {
+		t.Errorf("%v, %+v", err, r)
+	}
+
+	// Operations of others and those that are not there are one and the same.
+	operator := &v2{c.process, t, c.tokenOf(c.dev.Operator.Login, c.dev.Operator.Password)}
+	for _, call := range []struct{ method, path string }{
+		{"GET", ""}, {"POST", "/cancel"}, {"DELETE", ""},
+	} {
+		one, first := operator.send(call.method, c.dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
+		two, second := operator.send(call.method, c.dev.IDPURL+"/operations/"+uuid.NewString()+call.path, nil)
+		if one != 404 || two != 404 || !bytes.Equal(first, second) {
+			t.Errorf("%s%s: %d %s, %d %s", call.method, call.path, one, first, two, second)
+		}
+	}
+	if status, text := c.send("DELETE", c.dev.IDPURL+"/operations/"+o.ID.String(), nil); status != 400 || !strings.Contains(string(text), "wrong_operation") {
+		t.Errorf("cancelling what is over: %d %s", status, text)
+	}
+	if status, text := c.send("GET", c.dev.IDPURL+"/operations", nil); status != 200 || string(text) != "[]" {
+		t.Errorf("%d %s", status, text)
+	}
+	for _, path := range []string{"/api/v2/signature", "/rest/api/v2/signature", "/rest/api/v2/signature/"} {
+		if status, text := c.send("POST", c.dev.BaseURL+path, fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+}
+
+func TestV2Templates(t *testing.T) {
+	c := openV2(t, t.TempDir(), "--set", `operations.templates=[{id: "7", rules: [{extensions: [xml], type: XMLDSig, parameters: {XMLDsigType: XMLEnveloped}}, {type: CAdES, parameters: {IsDetached: "True"}}]}]`)
+	for _, where := range []fields{
+		{"Signature": fields{"CertificateId": 0, "ProcessingTemplateId": "7"}},
+		{"ProcessingTemplateId": 7},
+	} {
+		where["BinaryData"] = []fields{inline("A.XML #001", []byte("<a/>")), inline("b.txt", []byte("text"))}
+		o := c.operation(where)
+		good(t, xmldsig.New(), c, o.Result.ProcessedDocuments[0].Content, nil)
+		good(t, cades.New(), c, o.Result.ProcessedDocuments[1].Content, []byte("text"))
+	}
+	c.refusal("invalid_signature_params", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "ProcessingTemplateId": 8})
+}
+
+// receiver is a server that operations are reported to.
+type receiver struct {
+	*httptest.Server
+	calls chan typedOperation
+	key   []byte
+	mu    sync.Mutex
+	fail  int // how many calls to refuse
+}
+
+func newReceiver(t *testing.T, key []byte) *receiver {
+	r := &receiver{calls: make(chan typedOperation, 100), key: key}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			return
+		}
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", q.Header.Get("Webhook-Id"), q.Header.Get("Webhook-Timestamp"), body)
+		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); q.Header.Get("Webhook-Signature") != want {
+			t.Errorf("the signature of a callback is %q, want %q", q.Header.Get("Webhook-Signature"), want)
+		}
+		r.mu.Lock()
+		refuse := r.fail > 0
+		r.fail--
+		r.mu.Unlock()
+		if refuse {
+			w.WriteHeader(500)
+			return
+		}
+		o := typed[operationBody](t, body).Operation
+		if o.ID.String() != q.Header.Get("Webhook-Id") {
+			t.Errorf("the callback of %s is named %s", o.ID, q.Header.Get("Webhook-Id"))
+		}
+		r.calls <- o
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// asynchronous are the settings of a server with asynchronous operations.
+func asynchronous(t *testing.T, dir string) (key []byte, settings []string) {
+	t.Helper()
+	key = bytes.Repeat([]byte{0x5a}, 32)
+	writeFile(t, filepath.Join(dir, "callback.secret"), "whsec_"+base64.StdEncoding.EncodeToString(key))
+	return key, []string{
+		"--set", "operations.async=true", "--set", "operations.lease=2s", "--set", "repetitions.lease=2s",
+		"--set", "operations.callbacks.secret_file=callback.secret", "--set", "operations.callbacks.plain_http=true",
+		"--set", "operations.callbacks.allow_networks=[127.0.0.1]",
+	}
+}
+
+func TestV2Asynchronous(t *testing.T) {
+	dir := t.TempDir()
+	key, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	r := newReceiver(t, key)
+	r.fail = 1
+	pin := c.cert("gost2012-256", true)
+	ref := c.upload("kept.txt", []byte("kept"))
+	o := c.operation(fields{
+		"BinaryData": []fields{{"RefId": ref}, inline("a.txt", []byte("inline"))}, "IsAsync": true, "Callback": r.URL + "/done",
+		"Signature": fields{"Type": "CMS", "CertificateId": pin.ID, "PinCode": pin.PIN},
+	})
+	if o.Status != "Processing" || o.Result.ProcessedDocuments[0].Status != "InProgress" {
+		t.Errorf("%+v", o)
+	}
+	var called typedOperation
+	select {
+	case called = <-r.calls:
+	case <-time.After(time.Minute):
+		t.Fatalf("no callback came\n%s", c.logged())
+	}
+	if called.ID != o.ID || called.Status != "Completed" {
+		t.Errorf("%+v", called)
+	}
+	good(t, cades.New(), c, c.content(called.Result.ProcessedDocuments[0].RefID.String()), nil)
+	good(t, cades.New(), c, called.Result.ProcessedDocuments[1].Content, nil)
+	status, text := c.send("GET", c.dev.BaseURL+"/api/v2/signature/"+o.ID.String(), nil)
+	if again := typed[operationBody](t, text).Operation; status != 200 || !bytes.Equal(again.Result.ProcessedDocuments[1].Content, called.Result.ProcessedDocuments[1].Content) {
+		t.Errorf("%d: asked for, the result is another", status)
+	}
+	for !c.info(o.ID).CallbackReceived {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if info := c.info(o.ID); !info.IsAsync || info.State != "Completed" || *info.Callback != r.URL+"/done" {
+		t.Errorf("%+v", info)
+	}
+	for _, address := range []string{"http://10.0.0.1/", "http://[::1]/", "http://127.0.0.1:22/x", "http://169.254.169.254/", "file:///etc/passwd", "http://u:p@example.org/"} {
+		if address == "http://127.0.0.1:22/x" {
+			continue // the network is excepted, so its ports are
+		}
+		c.refusal("invalid_parameters", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS"}, "Callback": address})
+	}
+
+	// A wrong PIN is found out when its turn comes.
+	o = c.operation(fields{
+		"BinaryData": []fields{inline("a.txt", []byte("inline"))}, "IsAsync": "true", "Callback": r.URL,
+		"Signature": fields{"Type": "CMS", "CertificateId": pin.ID, "PinCode": "wrong"},
+	})
+	select {
+	case called = <-r.calls:
+	case <-time.After(time.Minute):
+		t.Fatal("no callback came")
+	}
+	if called.ID != o.ID || called.Status != "Error" || *called.Error != "invalid_pin" || called.Result.ProcessedDocuments[0].Status != "Error" {
+		t.Errorf("%+v", called)
+	}
+	// The PIN and the body are nowhere in the database or the log.
+	for _, name := range []string{"tamga.db", "tamga.db-wal"} {
+		if data, err := os.ReadFile(c.path(name)); err == nil && bytes.Contains(data, []byte(`"wrong"`)) {
+			t.Errorf("%s holds a PIN", name)
+		}
+	}
+}
+
+// Killed again and again while operations are carried out: each ends once, with one
+// result, and none is lost.
+func TestV2KilledWhileAsynchronous(t *testing.T) {
+	dir := t.TempDir()
+	key, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	r := newReceiver(t, key)
+	cert := c.cert("rsa-2048", false)
+	var ids []uuid.UUID
+	const inputs = 3
+	before := 0
+	for round := range 3 {
+		for range 8 {
+			data := []fields{}
+			for i := range inputs {
+				data = append(data, fields{"RefId": c.upload(fmt.Sprint(i), []byte("kept"))})
+				before++
+			}
+			o := c.operation(fields{"BinaryData": data, "IsAsync": true, "Callback": r.URL, "Signature": fields{"Type": "CMS", "CertificateId": cert.ID}})
+			ids = append(ids, o.ID)
+		}
+		_ = round
+		c = c.again(settings...)
+	}
+	results := map[string]uuid.UUID{}
+	for _, id := range ids {
+		info := c.info(id)
+		for deadline := time.Now().Add(time.Minute); info.State == "Confirmed"; info = c.info(id) {
+			if time.Now().After(deadline) {
+				t.Fatalf("operation %s does not end\n%s", id, c.logged())
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if info.State != "Completed" {
+			t.Fatalf("%+v", info)
+		}
+		for _, a := range info.Actions {
+			results[*a.ResultValue] = id
+		}
+	}
+	if n := c.stored(); len(results) != inputs*len(ids) || n != before+len(results) {
+		t.Errorf("%d results of %d documents, %d documents in the store", len(results), inputs*len(ids), n)
+	}
+	told := map[uuid.UUID]bool{}
+	for len(told) < len(ids) {
+		select {
+		case o := <-r.calls:
+			if o.Status != "Completed" {
+				t.Errorf("%+v", o)
+			}
+			for _, d := range o.Result.ProcessedDocuments {
+				if results[d.RefID.String()] != o.ID {
+					t.Errorf("a callback of %s names the result %s, which is not of it", o.ID, d.RefID)
+				}
+			}
+			told[o.ID] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("%d of %d callbacks came", len(told), len(ids))
+		}
+	}
+}
+
+func TestV2Cancel(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	// Time stamps from a service that does not answer keep an operation under way.
+	hang := make(chan struct{})
+	stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	defer stuck.Close()
+	defer close(hang)
+	settings = append(settings, "--set", "evidence.tsp_services=[{name: stuck, url: '"+stuck.URL+"'}]", "--set", "evidence.allow_networks=[127.0.0.1]",
+		"--set", "evidence.stamp_timeout=30s", "--set", "evidence.total_timeout=30s")
+	c := openV2(t, dir, settings...)
+	ref := c.upload("kept", []byte("kept"))
+	body := fields{"BinaryData": []fields{{"RefId": ref}}, "IsAsync": true, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "T", "TSPAddress": stuck.URL}}}
+	for _, call := range []struct{ method, path string }{{"POST", "/cancel"}, {"DELETE", ""}} {
+		o := c.operation(body)
+		status, text := c.send("GET", c.dev.IDPURL+"/operations", nil)
+		if list := typed[[]typedInfo](t, text); status != 200 || len(list) != 1 || list[0].ID != o.ID || list[0].State != "Confirmed" || list[0].Actions[0].State != "Pending" {
+			t.Errorf("%d %s", status, text)
+		}
+		for range 2 { // cancelling again changes nothing
+			status, text := c.send(call.method, c.dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
+			if info := typed[typedInfo](t, text); status != 200 || info.State != "Cancelled" || info.Status != "Error" || info.Actions[0].ResultValue != nil {
+				t.Errorf("%d %s", status, text)
+			}
+		}
+	}
+	if n := c.stored(); n != 1 {
+		t.Errorf("%d documents are stored", n)
+	}
+}
+
+// The same key and the same body are one signature, for every call that signs, at
+// another process and after a power cut.
+func TestIdempotency(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	large := bytes.Repeat([]byte("large "), 50_000)
+	ref := c.upload("kept", []byte("kept"))
+	message, err := json.Marshal(cmsOf(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := fields{"Type": "CMS"}
+	calls := []struct {
+		name, path string
+		body       fields
+		header     []string
+	}{
+		{"v1", "/api/documents", fields{"Content": []byte("document"), "Signature": signature}, nil},
+		{"v1 large", "/api/documents", fields{"Content": large, "Signature": signature}, nil},
+		{"package", "/api/documents/packagesignature", fields{"Documents": []fields{{"Content": []byte("a"), "Name": "a"}, {"Content": []byte("b"), "Name": "b"}}, "Signature": signature}, nil},
+		{"v2 inline", "/api/v2/signature", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}, nil},
+		{"v2 stored", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature}, nil},
+		{"v2 asynchronous", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature, "IsAsync": true}, nil},
+		{"enhance", "/api/signatures/enhance", fields{"Signature": json.RawMessage(message), "SignatureType": "CAdES", "SignatureParams": fields{"CADESType": "T", "TSPAddress": c.dev.TSPURL}}, nil},
+		{"refusal", "/api/documents", fields{"Content": []byte("document"), "Signature": fields{"Type": "CMS", "CertificateId": 999}}, nil},
+	}
+	first := map[string]string{}
+	send := func(c *v2, i int) string {
+		status, text := c.send("POST", c.dev.BaseURL+calls[i].path, calls[i].body, "Idempotency-Key", "key of "+calls[i].name)
+		return fmt.Sprint(status, " ", string(text))
+	}
+	check := func(c *v2) {
+		t.Helper()
+		for i, call := range calls {
+			if got := send(c, i); got != first[call.name] {
+				t.Errorf("%s: answered %.300s, the first time it was %.300s", call.name, got, first[call.name])
+			}
+		}
+	}
+	for i, call := range calls {
+		if first[call.name] = send(c, i); !strings.HasPrefix(first[call.name], "200 ") != (call.name == "refusal") {
+			t.Fatalf("%s: %.400s", call.name, first[call.name])
+		}
+	}
+	stored := c.stored()
+	check(c)
+	c = c.again(settings...)
+	check(c)
+	if n := c.stored(); n < stored || n > stored+1 { // the asynchronous one may have ended since
+		t.Errorf("%d documents are stored, %d were before the repetitions", n, stored)
+	}
+	for i, call := range calls {
+		changed := fields{"changed": i}
+		for k, v := range call.body {
+			changed[k] = v
+		}
+		if status, text := c.send("POST", c.dev.BaseURL+call.path, changed, "Idempotency-Key", "key of "+call.name); status != 422 || !strings.Contains(string(text), "idempotency_key_reused") {
+			t.Errorf("%s: another body under the key: %d %.200s", call.name, status, text)
+		}
+	}
+	// Many at once: one answer.
+	answers := make([]string, 12)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			_, text := c.send("POST", c.dev.BaseURL+"/api/documents", calls[0].body, "Idempotency-Key", "together")
+			answers[i] = string(text)
+		})
+	}
+	all.Wait()
+	for _, a := range answers {
+		if a != answers[0] {
+			t.Error("one request had two answers")
+		}
+	}
+}
+
+// Killed at any moment: whoever repeats gets what was answered, if something was, and
+// one signature in any case; postsign spends its object together with its answer.
+func TestIdempotencyKilled(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	ref := c.upload("kept", []byte("kept"))
+	body, err := json.Marshal(fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": fields{"Type": "CMS"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const senders = 6
+	answered := make([]map[string]string, senders)
+	var all sync.WaitGroup
+	begun := make(chan struct{}, 1000)
+	for i := range senders {
+		answered[i] = map[string]string{}
+		all.Go(func() {
+			for n := 0; ; n++ {
+				key := fmt.Sprintf("%d-%d", i, n)
+				answered[i][key] = ""
+				request, err := http.NewRequest("POST", c.dev.BaseURL+"/api/v2/signature", bytes.NewReader(body))
+				if err != nil {
+					return
+				}
+				request.Header.Set("Authorization", "Bearer "+c.bearer)
+				request.Header.Set("Idempotency-Key", key)
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					return // the server is gone
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err != nil || response.StatusCode != 200 {
+					return
+				}
+				answered[i][key] = string(text)
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 20 {
+		<-begun
+	}
+	c.kill()
+	all.Wait()
+	c = c.again(settings...)
+	results := map[string]bool{}
+	for _, list := range answered {
+		for key, before := range list {
+			status, text := c.send("POST", c.dev.BaseURL+"/api/v2/signature", string(body), "Idempotency-Key", key)
+			if status != 200 || before != "" && before != string(text) {
+				t.Errorf("%s: %d %s, before the power cut it was %s", key, status, text, before)
+				continue
+			}
+			results[typed[operationBody](t, text).Operation.Result.ProcessedDocuments[0].RefID.String()] = true
+		}
+	}
+	if n := c.stored(); n != 1+len(results) {
+		t.Errorf("%d documents are stored for one input and %d requests", n, len(results))
+	}
+}
+
+// cmsOf is a CAdES-BES message as Base64.
+func cmsOf(t testing.TB, c *v2) []byte {
+	t.Helper()
+	o := c.operation(fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS"}})
+	return o.Result.ProcessedDocuments[0].Content
+}

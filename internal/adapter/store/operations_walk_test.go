@@ -1,0 +1,702 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/vault"
+	"tamga/pki/chain"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/raw"
+	"tamga/sig/sigtest"
+)
+
+var (
+	walkSteps = flag.Int("walk.steps", 250, "steps of a random walk over operations")
+	walkSeeds = flag.Int("walk.seeds", 3, "random walks on each engine")
+)
+
+// TestOperationsWalk walks at random over operations of processes that die in the
+// middle of anything, and compares with a model what can be seen of it: an operation
+// that was accepted comes to one end and keeps it, a document has one result at most,
+// a request with an Idempotency-Key one answer, a callback comes for each that has
+// ended, and nothing is left on the disk when all of it is over.
+func TestOperationsWalk(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			for seed := range *walkSeeds {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { walk(t, engine.empty(t), uint64(seed)) })
+			}
+		})
+	}
+}
+
+// errDead is what a process sees of the world once it has died.
+var errDead = errors.New("the process is dead")
+
+// life is that of a process: it ends after so many calls to the outside, in the middle
+// of one: before it was done, or after it was.
+type life struct {
+	left int // calls; below 0: it does not end
+	late bool
+	dead bool
+}
+
+// through makes a call to the outside.
+func through[T any](l *life, call func() (T, error)) (T, error) {
+	var none T
+	if l.dead {
+		return none, errDead
+	}
+	if l.left == 0 {
+		if l.dead = true; l.late {
+			call()
+		}
+		return none, errDead
+	}
+	l.left--
+	v, err := call()
+	if l.dead {
+		return none, errDead
+	}
+	return v, err
+}
+
+func only(err error) (struct{}, error) { return struct{}{}, err }
+
+// mortal are the stores as a process that may die sees them.
+type mortal struct {
+	*life
+	operations store.Operations
+	answers    store.Answers
+	blobs      *blob.Prepared
+	documents  signing.DocumentStore
+}
+
+type mortalOperations struct{ mortal }
+
+func (m mortalOperations) Atomic(ctx context.Context, fn func(context.Context) error) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.Atomic(ctx, fn)) })
+	return err
+}
+
+func (m mortalOperations) AddOperation(ctx context.Context, r *signing.OperationRecord, q signing.Quota) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.operations.AddOperation(ctx, r, q) })
+}
+
+func (m mortalOperations) FindOperation(ctx context.Context, id string) (r *signing.OperationRecord, found bool, err error) {
+	r, err = through(m.life, func() (r *signing.OperationRecord, err error) {
+		r, found, err = m.operations.FindOperation(ctx, id)
+		return r, err
+	})
+	return r, found, err
+}
+
+func (m mortalOperations) ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*signing.OperationRecord, error) {
+	return through(m.life, func() ([]*signing.OperationRecord, error) {
+		return m.operations.ActiveOperations(ctx, userID, now, limit)
+	})
+}
+
+func (m mortalOperations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (r *signing.OperationRecord, found bool, err error) {
+	r, err = through(m.life, func() (r *signing.OperationRecord, err error) {
+		r, found, err = m.operations.ClaimOperation(ctx, lease, now, until)
+		return r, err
+	})
+	return r, found, err
+}
+
+func (m mortalOperations) ExtendOperation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	return m.operations.ExtendOperation(ctx, id, lease, until)
+}
+
+func (m mortalOperations) ReleaseOperation(ctx context.Context, id, lease string, due time.Time, given bool) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.ReleaseOperation(ctx, id, lease, due, given)) })
+	return err
+}
+
+func (m mortalOperations) FinishOperation(ctx context.Context, r *signing.OperationRecord, lease string) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.operations.FinishOperation(ctx, r, lease) })
+}
+
+func (m mortalOperations) CancelOperation(ctx context.Context, id, userID string, now, keep time.Time) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.operations.CancelOperation(ctx, id, userID, now, keep) })
+}
+
+func (m mortalOperations) SweepOperations(ctx context.Context, now, keep time.Time) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.SweepOperations(ctx, now, keep)) })
+	return err
+}
+
+func (m mortalOperations) ClaimCallback(ctx context.Context, lease string, now, until time.Time) (c *signing.CallbackRecord, found bool, err error) {
+	c, err = through(m.life, func() (c *signing.CallbackRecord, err error) {
+		c, found, err = m.operations.ClaimCallback(ctx, lease, now, until)
+		return c, err
+	})
+	return c, found, err
+}
+
+func (m mortalOperations) ExtendCallback(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	return m.operations.ExtendCallback(ctx, id, lease, until)
+}
+
+func (m mortalOperations) FinishCallback(ctx context.Context, id, lease string, e signing.CallbackEnd) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.FinishCallback(ctx, id, lease, e)) })
+	return err
+}
+
+type mortalAnswers struct{ mortal }
+
+func (m mortalAnswers) ClaimAnswer(ctx context.Context, id signing.AnswerID, request []byte, lease string, now, until, expires time.Time) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.answers.ClaimAnswer(ctx, id, request, lease, now, until, expires) })
+}
+
+func (m mortalAnswers) FindAnswer(ctx context.Context, id signing.AnswerID) (a *signing.AnswerRecord, found bool, err error) {
+	a, err = through(m.life, func() (a *signing.AnswerRecord, err error) {
+		a, found, err = m.answers.FindAnswer(ctx, id)
+		return a, err
+	})
+	return a, found, err
+}
+
+func (m mortalAnswers) ExtendAnswer(ctx context.Context, id signing.AnswerID, lease string, until time.Time) (bool, error) {
+	return m.answers.ExtendAnswer(ctx, id, lease, until)
+}
+
+func (m mortalAnswers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, octets int64) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.answers.RecordAnswer(ctx, id, lease, a, octets) })
+}
+
+func (m mortalAnswers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease string) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.answers.ReleaseAnswer(ctx, id, lease)) })
+	return err
+}
+
+func (m mortalAnswers) AnswerOctets(ctx context.Context, caller string) (int64, error) {
+	return m.answers.AnswerOctets(ctx, caller)
+}
+
+func (m mortalAnswers) SweepAnswers(ctx context.Context, now time.Time) error {
+	return m.answers.SweepAnswers(ctx, now)
+}
+
+type mortalBlobs struct{ mortal }
+
+func (m mortalBlobs) KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (string, error) {
+	return through(m.life, func() (string, error) { return m.blobs.KeepBlob(ctx, d, expires) })
+}
+
+func (m mortalBlobs) OpenBlob(ctx context.Context, name string) (signing.Blob, error) {
+	return through(m.life, func() (signing.Blob, error) { return m.blobs.OpenBlob(ctx, name) })
+}
+
+func (m mortalBlobs) RemoveBlob(ctx context.Context, name string) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.blobs.RemoveBlob(ctx, name)) })
+	return err
+}
+
+func (m mortalBlobs) SweepBlobs(ctx context.Context, now time.Time) error {
+	return m.blobs.SweepBlobs(ctx, now)
+}
+
+type mortalDocuments struct{ mortal }
+
+func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id string) (b signing.Blob, d document.Description, err error) {
+	b, err = through(m.life, func() (b signing.Blob, err error) {
+		b, d, err = m.documents.Open(ctx, who, id)
+		return b, err
+	})
+	return b, d, err
+}
+
+func (m mortalDocuments) Save(ctx context.Context, who audit.Principal, d document.Description, r signing.Result) (string, func(context.Context) error, error) {
+	var inner func(context.Context) error
+	id, err := through(m.life, func() (id string, err error) {
+		id, inner, err = m.documents.Save(ctx, who, d, r)
+		return id, err
+	})
+	return id, func(ctx context.Context) error {
+		_, err := through(m.life, func() (struct{}, error) { return only(inner(ctx)) })
+		return err
+	}, err
+}
+
+// walkKeys are the keys of the one user there is.
+type walkKeys struct {
+	t         testing.TB
+	signer    *sigtest.Party
+	meanwhile func() // what happens elsewhere while a signature is made
+}
+
+func (k walkKeys) Resolve(context.Context, string, string) (*keys.Certificate, error) {
+	return &keys.Certificate{ID: 1, X509: k.signer.Certificate}, nil
+}
+
+func (k walkKeys) Judge(_ context.Context, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
+	return &chain.Verdict{Chain: append([]*x509gost.Certificate{c.X509}, k.signer.Chain...)}, nil
+}
+
+func (k walkKeys) Sign(_ context.Context, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	if pin != "pin" {
+		return nil, fault.New(fault.InvalidPIN, "wrong")
+	}
+	k.meanwhile()
+	values := make([][]byte, len(digests))
+	for i, d := range digests {
+		values[i] = k.signer.Sign(k.t, d)
+	}
+	return values, nil
+}
+
+type walkRules struct{}
+
+func (walkRules) Permit(context.Context, string, policy.Action) error      { return nil }
+func (walkRules) PermitType(string, bool) error                            { return nil }
+func (walkRules) TSPAddress(context.Context, string, bool) (string, error) { return "", nil }
+
+// walker is the world, the model of it, and the process that is alive.
+type walker struct {
+	t      *testing.T
+	random *rand.Rand
+	now    time.Time
+	who    audit.Principal
+	world  mortal
+	dir    string
+	spool  *blob.Spool
+	ring   *vault.Ring
+	keys   walkKeys
+	inputs []string // documents of the user
+
+	process    *life
+	operations *signing.Operations
+	answers    *signing.Answers
+	other      *signing.Operations // another process
+	nested     bool                // it is at work
+
+	began    []string          // operations that may have been recorded
+	asked    []string          // keys of requests, the oldest first
+	accepted map[string]bool   // those that were
+	ended    map[string]string // final operations, as they were seen first
+	keyed    map[string]string // keys of requests with what was answered; "": nothing yet
+	called   map[string]string // callbacks that came, with their bodies
+	owed     map[string]bool   // operations with a callback
+	results  map[string]string // documents that are results, with their operations
+}
+
+const callbackURL = "https://example.org/"
+
+func walk(t *testing.T, url string, seed uint64) {
+	w := &walker{
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), now: sigtest.Time, who: audit.Principal{UserID: "00000000-0000-4000-8000-000000000001", Login: "user"},
+		dir: t.TempDir(), accepted: map[string]bool{}, ended: map[string]string{}, keyed: map[string]string{}, called: map[string]string{}, owed: map[string]bool{}, results: map[string]string{},
+	}
+	db := storetest.Open(t, url)
+	place, err := blob.NewDir(filepath.Join(w.dir, "blobs"))
+	w.must(err)
+	w.spool, err = blob.NewSpool(filepath.Join(w.dir, "spool"))
+	w.must(err)
+	w.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, sigtest.Random(9))
+	w.must(err)
+	w.keys = walkKeys{t, sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "signer"), w.meanwhile}
+	options := blob.Options{Place: place, Ring: w.ring}
+	documents := &document.Service{
+		Store: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: w.clock, Rand: sigtest.Random(byte(seed)),
+		Digest: func(context.Context, string) (document.Digest, error) {
+			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
+		},
+	}
+	w.world = mortal{operations: store.Operations{DB: db}, answers: store.Answers{DB: db}, blobs: blob.NewPrepared(options), documents: signing.DocumentStore{Service: documents}}
+	for i := range 5 {
+		id, record, err := documents.Save(t.Context(), w.who, document.Description{Name: fmt.Sprint("input", i)}, strings.NewReader(fmt.Sprint("document ", i)))
+		w.must(err)
+		w.must(record(t.Context()))
+		w.inputs = append(w.inputs, id)
+	}
+	w.start(byte(seed))
+	w.other = w.operations // it never dies
+	w.start(byte(seed))
+	for n := range *walkSteps {
+		w.process.left = -1
+		if w.random.IntN(3) == 0 {
+			w.process.left, w.process.late = w.random.IntN(15), w.random.IntN(2) == 0
+		}
+		w.step(n)
+		if w.process.dead {
+			w.start(byte(n))
+		}
+	}
+	w.drain()
+}
+
+func (w *walker) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *walker) clock() time.Time { return w.now }
+
+// start begins a new process.
+func (w *walker) start(seed byte) {
+	w.process = &life{left: -1}
+	m := w.world
+	m.life = w.process
+	signer := &signing.Service{
+		Formats: map[string]sig.Format{"GOST3410": raw.New()}, Keys: w.keys, Policy: walkRules{}, Spool: w.spool, Now: w.clock,
+		Rand: rand.NewChaCha8([32]byte{seed, byte(w.random.IntN(256)), byte(w.random.IntN(256)), byte(w.random.IntN(256))}), Blobs: mortalBlobs{m},
+	}
+	w.operations = signing.NewOperations(signing.Operations{
+		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
+		Callbacks: walkReceiver{w}, Settings: signing.OperationSettings{Async: true, Attempts: 100},
+		Render: func(o *signing.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
+	})
+	w.answers = &signing.Answers{Store: mortalAnswers{m}, Blobs: mortalBlobs{m}, Spool: w.spool, Vault: w.ring, Now: w.clock, Rand: signer.Rand}
+}
+
+// walkReceiver takes callbacks, or not.
+type walkReceiver struct{ w *walker }
+
+func (walkReceiver) Check(string) error { return nil }
+
+func (r walkReceiver) Post(_ context.Context, address, id string, body signing.Result) error {
+	w := r.w
+	if w.process.dead {
+		return errDead
+	}
+	if address != callbackURL {
+		w.t.Errorf("a callback to %q", address)
+	}
+	var text bytes.Buffer
+	if _, err := body.WriteTo(&text); err != nil {
+		return err
+	}
+	if before, ok := w.called[id]; ok && before != text.String() {
+		w.t.Errorf("callbacks of %s differ:\n%s\n%s", id, before, text.String())
+	}
+	if w.random.IntN(3) == 0 {
+		return errors.New("answered 500")
+	}
+	w.called[id] = text.String()
+	return nil
+}
+
+// look describes all that may be seen of an operation.
+func (w *walker) look(o *signing.Operation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %v", o.ID, o.State, o.Fault)
+	for i := range o.Documents {
+		d := &o.Documents[i]
+		content := ""
+		if d.Content != nil {
+			var text bytes.Buffer
+			if _, err := d.Content.WriteTo(&text); err != nil {
+				w.t.Error(err)
+			}
+			content = fmt.Sprintf("%x", text.Bytes())
+		}
+		fmt.Fprintf(&b, " [%s %s %s %v]", d.OriginalRef, d.RefID, content, d.Fault)
+	}
+	return b.String()
+}
+
+func (w *walker) step(n int) {
+	ctx := w.t.Context()
+	switch w.random.IntN(10) {
+	case 0, 1:
+		w.request(fmt.Sprint("new ", n), uint64(n))
+	case 2: // repeat an earlier one
+		if len(w.asked) > 0 {
+			w.repeat(w.asked[w.random.IntN(len(w.asked))])
+		}
+	case 3, 4:
+		_, err := w.operations.ExecuteNext(ctx)
+		w.sound(err)
+	case 5:
+		if id := w.recent(); id != "" {
+			if err := w.operations.Cancel(ctx, w.who, id); !fault.Is(err, fault.WrongOperation) && !fault.Is(err, fault.NotFound) {
+				w.sound(err)
+			}
+		}
+	case 6:
+		_, err := w.operations.CallNext(ctx)
+		w.sound(err)
+	case 7:
+		w.now = w.now.Add(time.Duration(w.random.IntN(120)) * time.Second)
+		if w.random.IntN(8) == 0 { // all that waits expires
+			w.now = w.now.Add(20 * time.Minute)
+		}
+	case 8:
+		w.sweep()
+	case 9:
+		if len(w.began) > 0 {
+			w.see(w.began[w.random.IntN(len(w.began))])
+		}
+	}
+}
+
+// sound accepts what may go wrong when a process dies, and nothing else.
+func (w *walker) sound(err error) {
+	w.t.Helper()
+	if err != nil && !errors.Is(err, errDead) {
+		w.t.Error(err)
+	}
+}
+
+// meanwhile is what the other process does in the middle of a signature: it cancels an
+// operation, or takes one up whose process seems to have died.
+func (w *walker) meanwhile() {
+	if w.nested || w.random.IntN(3) > 0 {
+		return
+	}
+	w.nested = true
+	defer func() { w.nested = false }()
+	if id := w.recent(); id != "" && w.random.IntN(2) == 0 {
+		if err := w.other.Cancel(w.t.Context(), w.who, id); !fault.Is(err, fault.WrongOperation) && !fault.Is(err, fault.NotFound) {
+			w.must(err)
+		}
+		return
+	}
+	w.now = w.now.Add(2 * time.Minute) // longer than a lease
+	_, err := w.other.ExecuteNext(w.t.Context())
+	w.must(err)
+}
+
+// recent is one of the last operations that were begun, "" before the first.
+func (w *walker) recent() string {
+	if len(w.began) == 0 {
+		return ""
+	}
+	return w.began[len(w.began)-1-w.random.IntN(min(4, len(w.began)))]
+}
+
+// repeat sends a request again.
+func (w *walker) repeat(key string) {
+	var number uint64
+	fmt.Sscanf(key, "new %d", &number)
+	w.request(key, number)
+}
+
+// request starts an operation, always the same one for a number, with a key.
+func (w *walker) request(key string, number uint64) {
+	ctx := w.t.Context()
+	what := rand.New(rand.NewPCG(number, 2))
+	turn, wait, err := w.answers.Begin(ctx, "user", key, []byte(key))
+	if err != nil || wait {
+		w.sound(err)
+		return
+	}
+	defer turn.Close()
+	if _, body, ok := turn.Kept(); ok {
+		var text bytes.Buffer
+		_, err := body.WriteTo(&text)
+		w.must(err)
+		if before := w.keyed[key]; before != "" && before != text.String() {
+			w.t.Errorf("%s: answered\n%s\nand before\n%s", key, text.String(), before)
+		}
+		w.keyed[key] = text.String()
+		return
+	}
+	if w.keyed[key] != "" && w.now.Sub(sigtest.Time) < 12*time.Hour {
+		w.t.Errorf("%s is carried out again after it was answered", key)
+	}
+	if _, ok := w.keyed[key]; !ok {
+		w.keyed[key] = ""
+		w.asked = append(w.asked, key)
+	}
+	order := &signing.OperationOrder{Type: "GOST3410", PIN: "pin", Params: map[string]string{"Hash": "False"}}
+	order.Async = what.IntN(3) > 0
+	if what.IntN(2) == 0 {
+		order.Callback = callbackURL
+	}
+	if order.Async && what.IntN(8) == 0 {
+		order.PIN = "wrong"
+	}
+	var open []io.Closer
+	for range 1 + what.IntN(3) {
+		if what.IntN(2) == 0 {
+			order.Inputs = append(order.Inputs, signing.Input{RefID: w.inputs[what.IntN(len(w.inputs))]})
+			continue
+		}
+		in, err := w.operations.Signer.NewIntake(ctx, w.who)
+		w.must(err)
+		fmt.Fprintf(in, "content %d", number)
+		w.must(in.Finish())
+		open = append(open, in)
+		order.Inputs = append(order.Inputs, signing.Input{Content: in, Name: "name"})
+	}
+	defer func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}()
+	answer := ""
+	order.Keep = func(ctx context.Context, o *signing.Operation) (func(context.Context) error, error) {
+		w.began = append(w.began, o.ID)
+		w.owed[o.ID] = order.Callback != ""
+		answer = w.look(o)
+		if what.IntN(2) == 0 {
+			answer += strings.Repeat(" ", 40_000) // a large one
+		}
+		return turn.Keep(ctx, []byte("head"), strings.NewReader(answer))
+	}
+	op, err := w.operations.Start(ctx, w.who, order)
+	if err != nil {
+		w.sound(err)
+		if !w.process.dead {
+			w.sound(turn.Release(ctx))
+		}
+		return
+	}
+	defer op.Close()
+	w.accepted[op.ID] = true
+	w.keyed[key] = answer
+	if !op.Async {
+		w.see(op.ID)
+	}
+}
+
+// see compares an operation with what was seen of it before.
+func (w *walker) see(id string) {
+	w.t.Helper()
+	op, err := w.operations.Find(w.t.Context(), w.who, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		if w.accepted[id] && w.now.Sub(sigtest.Time) < 12*time.Hour {
+			w.t.Errorf("operation %s is lost", id)
+		}
+		return
+	case err != nil:
+		w.sound(err)
+		return
+	}
+	defer op.Close()
+	w.accepted[id] = true
+	now := w.look(op)
+	if before, ok := w.ended[id]; ok && before != now {
+		w.t.Errorf("operation %s ended as\n%s\nand is now\n%s", id, before, now)
+	}
+	if op.State.Active() {
+		return
+	}
+	w.ended[id] = now
+	for i := range op.Documents {
+		d := &op.Documents[i]
+		if (op.State == signing.StateCompleted) != (d.Fault == nil && d.Over()) {
+			w.t.Errorf("an operation in the state %s has a document %+v", op.State, d)
+		}
+		if d.RefID == "" {
+			continue
+		}
+		if of, ok := w.results[d.RefID]; ok && of != id {
+			w.t.Errorf("document %s is the result of %s and of %s", d.RefID, of, id)
+		}
+		w.results[d.RefID] = id
+	}
+}
+
+func (w *walker) sweep() {
+	ctx := w.t.Context()
+	w.sound(w.operations.Sweep(ctx))
+	w.sound(w.answers.Sweep(ctx))
+	w.sound(w.world.documents.Sweep(ctx))
+	w.sound(w.world.blobs.SweepBlobs(ctx, w.now))
+}
+
+// drain lets all that is under way come to its end, and looks at all of it.
+func (w *walker) drain() {
+	ctx := w.t.Context()
+	w.start(0)
+	for range 60 {
+		for more := true; more; {
+			one, err := w.operations.ExecuteNext(ctx)
+			w.must(err)
+			two, err := w.operations.CallNext(ctx)
+			w.must(err)
+			more = one || two
+		}
+		w.now = w.now.Add(time.Minute)
+		w.must(w.operations.Sweep(ctx))
+	}
+	for _, key := range w.asked {
+		w.repeat(key)
+	}
+	for more := true; more; {
+		var err error
+		more, err = w.operations.ExecuteNext(ctx)
+		w.must(err)
+	}
+	ends := map[string]int{}
+	for _, id := range w.began {
+		w.see(id)
+		if text, ok := w.ended[id]; ok {
+			ends[strings.Fields(text)[1]]++
+		} else if w.accepted[id] {
+			w.t.Errorf("operation %s has no end", id)
+		}
+	}
+	for id := range w.ended {
+		if _, came := w.called[id]; came != w.owed[id] {
+			w.t.Errorf("operation %s: a callback is owed: %v, one came: %v", id, w.owed[id], came)
+		}
+	}
+	for id := range w.called {
+		if !strings.HasPrefix(w.ended[id], w.called[id]) {
+			w.t.Errorf("the callback of %s said\n%s\nand it ended as\n%s", id, w.called[id], w.ended[id])
+		}
+	}
+	if ends["Completed"] == 0 || len(w.called) == 0 {
+		w.t.Errorf("the walk was too short to say anything: %v, %d callbacks", ends, len(w.called))
+	}
+	// Exactly the results that operations name are documents.
+	stored := 0
+	w.must(w.world.documents.List(ctx, w.who, func(i document.Info) error {
+		if stored++; i.Parent != "" && w.results[i.ID] == "" {
+			w.t.Errorf("document %s is the result of no operation", i.ID)
+		}
+		return nil
+	}))
+	if stored != len(w.inputs)+len(w.results) {
+		w.t.Errorf("%d documents are stored, want %d and %d results", stored, len(w.inputs), len(w.results))
+	}
+	// And nothing stays when all of it is over.
+	w.now = w.now.Add(72 * time.Hour)
+	w.sweep()
+	files := 0
+	w.must(filepath.WalkDir(filepath.Join(w.dir, "blobs"), func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files++
+		}
+		return err
+	}))
+	if files != stored {
+		w.t.Errorf("%d files for %d documents", files, stored)
+	}
+	for _, id := range w.began {
+		if _, err := w.operations.Find(ctx, w.who, id); !fault.Is(err, fault.NotFound) {
+			w.t.Errorf("operation %s is kept for ever: %v", id, err)
+		}
+	}
+	w.t.Logf("%d requests, ends %v, %d callbacks", len(w.keyed), ends, len(w.called))
+}

@@ -1,0 +1,51 @@
+package auth_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Class 3, counter bypass by another flow: codes are compared in one place, which counts
+// the attempt first. A second place fails this test.
+func TestCodesAreJudgedInOnePlace(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	var got []string
+	for _, dir := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(root, name)
+			for _, call := range []string{"otp.New(", ".MatchPair(", "s.match(", ".BeginOathAttempt("} {
+				if n := strings.Count(string(text), call); n > 0 {
+					got = append(got, filepath.ToSlash(relative)+" "+call+strings.Repeat(" again", n-1))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"internal/domain/auth/oath_check.go .BeginOathAttempt(",
+		"internal/domain/auth/oath_check.go .MatchPair(",
+		"internal/domain/auth/oath_check.go otp.New(",
+		"internal/domain/auth/oath_check.go s.match(",
+		"internal/domain/auth/stock/stock.go otp.New(", // whether a token of a file is one
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,106 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
+)
+
+// Pending is an authorization request that waits for its user to sign in.
+type Pending struct {
+	ClientID     string
+	RedirectURI  string
+	ResponseType string
+	Scope        string
+	Resource     string
+	State        string
+	Nonce        string
+	Challenge    string
+
+	// Of a user who has gone to another identity provider.
+	Provider         string `json:",omitempty"`
+	ProviderNonce    string `json:",omitempty"`
+	ProviderVerifier string `json:",omitempty"`
+}
+
+// Step is where a ticket may be brought. A ticket of one step is good at no other.
+type Step string
+
+// The steps of a sign-in by browser.
+const (
+	StepLogin    Step = "login"    // the form of our own page
+	StepExternal Step = "external" // the way back from another identity provider
+)
+
+const (
+	ticketLife    = 10 * time.Minute
+	maxTicket     = 16 << 10 // octets
+	browserLength = 16       // octets of what a browser keeps for us
+)
+
+// sealedTicket is what a ticket holds.
+type sealedTicket struct {
+	Pending
+	ExpiresAt int64 // Unix seconds
+}
+
+// NewBrowser draws what a browser keeps in a cookie while its user signs in: 32
+// characters 0-9 and a-f.
+func (s *Service) NewBrowser() (string, error) {
+	var random [browserLength]byte
+	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
+		return "", fmt.Errorf("auth: making a cookie: %w", err)
+	}
+	return hex.EncodeToString(random[:]), nil
+}
+
+func ticketPlace(browser string, step Step) vault.Place {
+	sum := sha256.Sum256([]byte(browser))
+	return vault.Place{Purpose: "authorization request", Table: "browser", Row: hex.EncodeToString(sum[:]), Column: string(step)}
+}
+
+// SealTicket makes a ticket of a request: only this service reads it, only for the
+// browser that has the cookie, at one step and for ten minutes. It is what keeps other
+// sites from signing somebody in, or from sending them elsewhere afterwards.
+func (s *Service) SealTicket(p Pending, browser string, step Step) (string, error) {
+	plain, err := json.Marshal(sealedTicket{p, s.now().Add(ticketLife).Unix()})
+	if err != nil {
+		return "", fmt.Errorf("auth: making a ticket: %w", err)
+	}
+	sealed, err := s.vault.Seal(ticketPlace(browser, step), plain)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// OpenTicket reads a ticket. The fault is access_denied.
+func (s *Service) OpenTicket(ticket, browser string, step Step) (Pending, error) {
+	refused := fault.New(fault.AccessDenied, "this sign-in has ended or was begun elsewhere: go back to the application and begin again")
+	if len(browser) != 2*browserLength || len(ticket) > maxTicket {
+		return Pending{}, refused
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(ticket)
+	if err != nil {
+		return Pending{}, refused
+	}
+	plain, err := s.vault.Open(ticketPlace(browser, step), sealed)
+	if err != nil {
+		return Pending{}, refused.With(err)
+	}
+	var t sealedTicket
+	if err := json.Unmarshal(plain, &t); err != nil {
+		return Pending{}, refused.With(err)
+	}
+	if s.now().Unix() >= t.ExpiresAt {
+		return Pending{}, refused
+	}
+	return t.Pending, nil
+}
