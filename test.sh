@@ -79,6 +79,11 @@ if [ ! -d "$judges/smpp/node_modules/smpp" ] && command -v npm >/dev/null; then
     echo "== the SMPP centre could not be installed, its tests will be skipped" >&2
 fi
 
+if [ ! -x "$judges/bin/versitygw" ]; then
+  GOBIN="$judges/bin" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
+    echo "== the S3 server could not be built, its tests will be skipped" >&2
+fi
+
 if [ -n "$quick" ]; then
   exec go test ./...
 fi

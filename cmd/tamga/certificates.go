@@ -145,6 +145,7 @@ func (r revocations) Revocation(ctx context.Context, cert, issuer *x509gost.Cert
 type keyCommand struct {
 	Import keyImportCommand `cmd:"" help:"Take a key with its certificate over from a PKCS #12 file."`
 	Export keyExportCommand `cmd:"" help:"Write a key with its certificate into a PKCS #12 file, where the configuration allows it."`
+	Rotate keyRotateCommand `cmd:"" name:"rotate-tokens" help:"Make a new key for signing access tokens; the old one is accepted until nothing it signed is alive."`
 }
 
 type keyImportCommand struct {

@@ -99,6 +99,12 @@ type Config struct {
 		AccessLife time.Duration `yaml:"access_life"`
 		// Life of an authorization code, at most 10m. Default 60s.
 		CodeLife time.Duration `yaml:"code_life"`
+		// How long somebody stays signed in with the scope offline_access, however often
+		// the tokens are refreshed. Default 720h, thirty days.
+		RefreshLife time.Duration `yaml:"refresh_life"`
+		// How long a new signing key is published before it signs, and an old one is kept
+		// after that ("tamga key rotate-tokens"). Default 1h.
+		KeyOverlap time.Duration `yaml:"key_overlap"`
 	} `yaml:"tokens"`
 	Passwords struct {
 		// Wrong passwords in Window before the user is locked out for LockOut.
@@ -204,6 +210,15 @@ type ClientConfig struct {
 	// Addresses authorization codes may be sent to, compared octet for octet, such as
 	// urn:ietf:wg:oauth:2.0:oob:auto. Empty: none, so the client gets no codes.
 	RedirectURIs []string `yaml:"redirect_uris"`
+	// Whether it may exchange an operator's token for one to act as a user of theirs.
+	// Default false.
+	TokenExchange bool `yaml:"token_exchange"`
+	// Whether it may have access tokens sent to its addresses (response_type token),
+	// where browsers keep them. Default false.
+	ImplicitGrant bool `yaml:"implicit_grant"`
+	// Whether a client without a secret may leave out PKCE when a browser carries its
+	// codes. Default false: whoever catches a code would have the token.
+	WithoutPKCE bool `yaml:"without_pkce"`
 }
 
 // defaultConfig returns the configuration of an empty file.
@@ -226,6 +241,7 @@ func defaultConfig() *Config {
 		StopTime:      30 * time.Second,
 	}
 	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
+	c.Tokens.RefreshLife, c.Tokens.KeyOverlap = 30*24*time.Hour, time.Hour
 	c.Users, c.Messages, c.Devices = defaultUsers(), defaultMessages(), defaultDevices()
 	c.Oath = defaultOath()
 	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
@@ -371,6 +387,8 @@ func (c *Config) Validate() error {
 		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},
 		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
 		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
+		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
+		{c.Tokens.KeyOverlap >= 0, "tokens.key_overlap: want 0s or more"},
 		{c.PIN.Mode == string(keys.PINRequired) || c.PIN.Mode == string(keys.PINForbid) || c.PIN.Mode == string(keys.PINAllow), "pin.mode: want Required, Forbid or Allow"},
 		{c.Argon2.Memory >= 8<<20 && c.Argon2.Memory <= 1<<30, "argon2.memory: want 8MiB to 1GiB"},
 		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},

@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/signapi"
 )
 
 // OperationsConfig says how requests of v2 are carried out.
@@ -135,4 +136,20 @@ func (c *Config) checkOperations() (faults []error) {
 		}
 	}
 	return faults
+}
+
+// templatesOf are the processing templates as the policy of the signing service
+// lists them.
+func templatesOf(config *Config) (list []signapi.Template) {
+	for _, t := range config.Operations.Templates {
+		var endings []string
+		for _, r := range t.Rules {
+			if len(r.Extensions) == 0 {
+				endings = append(endings, "*")
+			}
+			endings = append(endings, r.Extensions...)
+		}
+		list = append(list, signapi.Template{ID: t.ID, Description: strings.Join(endings, ", ")})
+	}
+	return list
 }

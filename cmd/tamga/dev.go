@@ -40,7 +40,7 @@ func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
 	}
 	c := defaultConfig()
 	c.dev, c.base = !anywhere, dir
-	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
+	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
 	c.Messages.Capture = true
 	c.MasterKeys.Active = "dev"
 	c.MasterKeys.Files = map[string]string{"dev": devMasterKey}

@@ -1,5 +1,3 @@
-//go:build bucket
-
 package main
 
 import (

@@ -372,6 +372,46 @@ func TestEvents(t *testing.T) {
 	w.scan()
 }
 
+// TestEventsOfCertificates: what befalls the certificates of a user is told.
+func TestEventsOfCertificates(t *testing.T) {
+	w := startUMS(t, hooks...)
+	e := newEar(t)
+	e.register(w)
+	token, pin := w.token(), w.cert("gost2012-256", true)
+	own := fmt.Sprintf("/api/certificates/%d", w.cert("ecdsa-p256", false).ID)
+	for _, c := range []struct {
+		method, path string
+		body         any
+		want         string
+	}{
+		{"POST", "/api/requests", map[string]any{"AuthorityId": 1}, "CertificatesRequested CertificateIssued"},
+		{"POST", "/api/requests", map[string]any{"AuthorityId": 1, "Parameters": map[string]any{"RequestType": "RevokeRequest", "ActiveCertId": w.cert("rsa-2048", false).ID}}, "RevokeRequestsRequested CertificateRevoked"},
+		{"POST", fmt.Sprintf("/api/certificates/%d/pin", pin.ID), map[string]any{"OldPin": pin.PIN, "NewPin": pin.PIN + "1"}, "CertificatePinChanged"},
+		{"POST", own + "/status", map[string]any{"Status": "HOLD"}, "CertificateHeld"},
+		{"POST", own + "/status", map[string]any{"Status": "HOLD"}, ""}, // it is on hold already
+		{"POST", own + "/status", map[string]any{"Status": "ACTIVE"}, "CertificateUnheld"},
+		{"POST", own + "/status", map[string]any{"Status": "REVOKED", "RevocationReason": 0}, "CertificateRevoked"},
+		{"DELETE", own, map[string]any{}, "CertificateDeleted"},
+	} {
+		status, answer := w.call(c.method, c.path, token, c.body)
+		if (status == 200) != (c.want != "") {
+			t.Errorf("%s %s: %d %.300s", c.method, c.path, status, answer)
+		}
+		var got []string
+		for _, x := range e.new(w) {
+			got = append(got, x.Type)
+			if x.Data.UserID != w.dev.User.ID || x.Data.Category != "Certificates" {
+				t.Errorf("%s %s tells %+v", c.method, c.path, x)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %s tells %v, want %s", c.method, c.path, got, c.want)
+		}
+	}
+	w.ok(ours, "GET", "/ums/policy", "")
+	w.scan()
+}
+
 // passwordFile holds a password for a command.
 func (w *umsWorld) passwordFile(t *testing.T) string {
 	t.Helper()

@@ -179,7 +179,7 @@ func TestGOSTTLS(t *testing.T) {
 	if err := run(t.Context(), []string{"audit", "--data", f.dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), `"method":"certificate","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
+	if !strings.Contains(log.String(), `"method":"certificate","actor":"","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
 		t.Errorf("the journal does not know where the calls came from:\n%s", log.String())
 	}
 }

@@ -26,7 +26,7 @@ type commands struct {
 	Group    groupCommand    `cmd:"" help:"Add and list groups of users."`
 	Operator operatorCommand `cmd:"" help:"Add and list operators."`
 	Cert     certCommand     `cmd:"" help:"Issue, list and revoke certificates of users."`
-	Key      keyCommand      `cmd:"" help:"Import and export keys of users as PKCS #12 files."`
+	Key      keyCommand      `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs tokens."`
 	Request  requestCommand  `cmd:"" help:"List, approve and reject requests for certificates."`
 	TSP      tspCommand      `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
 	GOSTTLS  gostTLSCommand  `cmd:"" name:"gost-tls" help:"Set up and check the front end for GOST-TLS with client certificates."`

@@ -51,6 +51,7 @@ func (h *house) openPeople() error {
 	if err != nil {
 		return err
 	}
+	h.senders = notifiers
 	systems, err := h.openWebhooks()
 	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)

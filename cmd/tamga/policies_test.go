@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -390,6 +393,13 @@ func policiesAreEnforced(t *testing.T, w *umsWorld) {
 			t.Errorf("%s when it is allowed again: %d %.300s", act.name, got, body)
 		}
 	}
+	// The client's own wish for a confirmation is one.
+	forced := map[string]any{"BinaryData": v2["BinaryData"], "Signature": signature, "ForceConfirmation": true}
+	for path, body := range map[string]any{"/api/v2/signature": forced, "/api" + changePIN: map[string]any{"OldPin": pin.PIN, "NewPin": "", "ForceConfirmation": "True"}} {
+		if got, answer := w.call("POST", path, token, body); got != 400 || !strings.Contains(string(answer), `"error":"wrong_operation"`) {
+			t.Errorf("%s with ForceConfirmation: %d %.300s", path, got, answer)
+		}
+	}
 	// Of what was refused nothing was done.
 	status, body := w.call("GET", "/api/certificates", token, nil)
 	if gone := fmt.Sprintf(`"ID":%s,`, strings.TrimPrefix(certificate, "/certificates/")); status != 200 || strings.Contains(string(body), gone) {
@@ -469,6 +479,18 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("after the removal: %s", got)
 	}
 	w.tamga("webhook", "remove", someID)
+	// The secrets are in no file (class 27).
+	for _, name := range []string{"tamga.db", "tamga.db-wal"} {
+		file, err := os.ReadFile(w.path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*ear{all, some} {
+			if bytes.Contains(file, e.secret) || bytes.Contains(file, []byte(base64.StdEncoding.EncodeToString(e.secret))) {
+				t.Errorf("a secret of a webhook is in %s", name)
+			}
+		}
+	}
 	for _, wrong := range [][]string{{"ftp://example.org"}, {"http://10.0.0.1/"}, {"example.org"}, {"http://user@example.org/"}, {"https://example.org/", "--event", "Nothing"}} {
 		if out, err := w.tried(append([]string{"webhook", "add"}, wrong...)...); err == nil {
 			t.Errorf("%v: %s", wrong, out)

@@ -45,7 +45,7 @@ func (i *tokenImportCommand) Run(c *console) error {
 			Imported int      `json:"imported"`
 			Known    []string `json:"known"` // serial numbers that were there before
 		}{len(list) - len(known), append([]string{}, known...)}
-		text := fmt.Sprintf("%d tokens are in stock.\n", answer.Imported)
+		text := fmt.Sprintf("Imported %d tokens into the stock.\n", answer.Imported)
 		if len(known) > 0 {
 			text += fmt.Sprintf("%d were known before and stay as they are: %s\n", len(known), shortList(known))
 		}

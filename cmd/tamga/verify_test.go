@@ -174,7 +174,7 @@ func TestVerifyCannotJudge(t *testing.T) {
 		{"empty", "empty", "is empty"},
 		{"text", "text", "of another kind"},
 		{"PDF", "pdf", "PDF"},
-		{"Office", "docx", "Office"},
+		{"Office", "docx", "archive"},
 		{"cut PEM", "cut.pem", "looks like PEM text, but cannot be decoded"},
 		{"cut", "cut", "cut:"},
 		{"no document", "alone.p7s", "--original"},

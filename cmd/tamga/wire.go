@@ -3,28 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
-	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
@@ -79,6 +74,7 @@ type house struct {
 	audit      audit.Log
 	network    *evidence.Source    // once handler has opened it
 	operations *signing.Operations // once handler has opened it
+	senders    []notify.Notifier   // closed with the house
 	tasks      []task              // due now and then beside the handler, which adds them
 }
 
@@ -167,6 +163,13 @@ func (h *house) close() {
 	if h.network != nil {
 		h.network.Close()
 	}
+	for _, n := range h.senders {
+		if c, ok := n.(io.Closer); ok {
+			if err := c.Close(); err != nil {
+				h.log.Error("closing a sender of messages", "error", err)
+			}
+		}
+	}
 	if err := h.db.Close(); err != nil {
 		h.log.Error("closing the database", "error", err)
 	}
@@ -186,97 +189,6 @@ func openRing(config *Config) (*vault.Ring, error) {
 		}
 	}
 	return vault.NewRing(config.MasterKeys.Active, keys, rand.Reader)
-}
-
-// auth opens the room that proves identities, once. Its token signing key is in the
-// database, which has to have its tables.
-func (h *house) auth(ctx context.Context) (*auth.Service, error) {
-	if h.identity != nil {
-		return h.identity, nil
-	}
-	tokens := store.Tokens{DB: h.db}
-	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.newTokenKey)
-	if err != nil {
-		return nil, fmt.Errorf("the token signing key: %w", err)
-	}
-	var opened []auth.TokenKey
-	for _, k := range sealed {
-		signer, err := h.openTokenKey(k)
-		if err != nil {
-			return nil, fmt.Errorf("the token signing key %s: %w", k.ID, err)
-		}
-		opened = append(opened, auth.TokenKey{ID: k.ID, Signer: signer})
-	}
-	settings := auth.DefaultSettings()
-	settings.Issuer = h.config.publicURL() + h.config.IDP
-	settings.Resource, settings.Aliases = h.config.Resource, h.config.ResourceAliases
-	settings.TokenLife = h.config.Tokens.AccessLife
-	settings.Failures = h.config.Passwords.Attempts
-	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
-	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
-	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
-	settings.Oath = h.config.Oath.settings(h.config.Messages.Title)
-	if h.identity, err = auth.New(settings, auth.Deps{
-		Store: tokens, Passwords: h.passwords, Keys: opened, Now: time.Now, Rand: rand.Reader,
-		Reach: h.users, Contacts: h.contacts, Messages: h.messages, Printer: h.printer,
-		Vault: h.ring, Paint: qr.GIF,
-	}); err != nil {
-		return nil, err
-	}
-	return h.identity, nil
-}
-
-func tokenKeyPlace(id string) vault.Place {
-	return vault.Place{Purpose: "token signing key", Table: "signing_keys", Row: id, Column: "sealed"}
-}
-
-func (h *house) newTokenKey() (auth.SealedKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return auth.SealedKey{}, err
-	}
-	plain, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return auth.SealedKey{}, err
-	}
-	defer clear(plain)
-	id := uuid.NewString()
-	sealed, err := h.ring.Seal(tokenKeyPlace(id), plain)
-	return auth.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
-}
-
-func (h *house) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
-	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
-	if err != nil {
-		return nil, err
-	}
-	defer clear(plain)
-	key, err := x509.ParsePKCS8PrivateKey(plain)
-	if err != nil {
-		return nil, errors.New("it is no PKCS #8 key")
-	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, errors.New("it cannot sign")
-	}
-	return signer, nil
-}
-
-// clients returns the applications of the configuration.
-func (h *house) clients() (*auth.Clients, error) {
-	var list []auth.Client
-	for _, c := range h.config.Clients {
-		client := auth.Client{ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs}
-		if !client.Public {
-			secret, err := ownSecret(h.config.path(c.SecretFile), "secret of client "+c.ID)
-			if err != nil {
-				return nil, err
-			}
-			client.Secret = auth.HashSecret(secret)
-		}
-		list = append(list, client)
-	}
-	return auth.NewClients(list)
 }
 
 // handler puts all doors on one server.
@@ -327,7 +239,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		},
 	}
 	documents := h.documents(place)
-	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Now: time.Now})
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now})
 	operations, operating, err := h.openOperations(signer, documents)
 	if err != nil {
 		return nil, err
@@ -348,6 +260,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{"sweeping messages", h.messages.Sweep},
 		{"sweeping mobile devices", h.devices.Sweep},
 		{"sweeping expired tokens", identity.Sweep},
+		{"renewing token signing keys", h.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},
 		{"sweeping kept answers", answers.Sweep},
@@ -368,7 +281,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge).Routes()}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Routes()}},
 		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(h.ums().Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},

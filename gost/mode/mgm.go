@@ -1,5 +1,6 @@
 // Package mode owns modes of operation of the block ciphers of GOST R 34.12-2015: of
-// those that the standards define, MGM, which stored keys need, and the counter mode.
+// those that the standards define, MGM, which stored keys need, the counter mode, and
+// CTR-ACPKM and OMAC, which keys in PKCS #12 files need.
 package mode
 
 import (

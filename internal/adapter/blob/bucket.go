@@ -1,5 +1,3 @@
-//go:build bucket
-
 package blob
 
 import (
@@ -11,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -63,6 +62,7 @@ const (
 	shortCall = 30 * time.Second // a request without much of a body
 	longCall  = 3 * time.Minute  // one with a part
 	tries     = 4
+	sweepTime = 10 * time.Minute // of one look through the bucket
 )
 
 // NewBucket returns the objects of a bucket, which has to exist.
@@ -80,7 +80,7 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		Secure:       u.Scheme == "https",
 		Region:       o.Region,
 		BucketLookup: lookup,
-		MaxRetries:   tries,
+		MaxRetries:   1, // see call
 		Transport: &http.Transport{
 			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Authorities},
@@ -97,9 +97,11 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		return nil, fmt.Errorf("blob: the bucket: %w", err)
 	}
 	b := &Bucket{client: client, bucket: o.Bucket, prefix: o.Prefix}
-	ctx, cancel := context.WithTimeout(ctx, shortCall)
-	defer cancel()
-	exists, err := client.BucketExists(ctx, o.Bucket)
+	exists := false
+	err = b.call(ctx, shortCall, func(ctx context.Context) (err error) {
+		exists, err = client.BucketExists(ctx, o.Bucket)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("blob: looking for the bucket: %w", err)
 	}
@@ -173,8 +175,9 @@ func (w *bucketWriter) send() error {
 			return putting(err)
 		}
 	}
-	number := len(w.parts) + 1
+	number, sent := len(w.parts)+1, 0
 	err := w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+		sent++
 		p, err := w.b.client.PutObjectPart(ctx, w.b.bucket, w.key, w.upload, number, bytes.NewReader(w.part), int64(len(w.part)), minio.PutObjectPartOptions{})
 		if err == nil {
 			w.parts = append(w.parts, minio.CompletePart{PartNumber: number, ETag: p.ETag})
@@ -182,6 +185,9 @@ func (w *bucketWriter) send() error {
 		return err
 	})
 	w.part = w.part[:0]
+	if sent > 1 {
+		w.part = nil // a try that failed may still be reading
+	}
 	return putting(err)
 }
 
@@ -230,11 +236,43 @@ func (w *bucketWriter) Abort() {
 	}
 }
 
-// call bounds a request in time.
+// call makes a request and repeats it when another try may help; most bounds each.
+// The library could repeat requests itself, but it would rewind a body that the failed
+// try may still be reading: f makes its body anew.
 func (b *Bucket) call(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
+	for n := 1; ; n++ {
+		err := b.once(ctx, most, f)
+		if err == nil || n == tries || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		pause := time.NewTimer(rand.N(100 * time.Millisecond << n))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		}
+	}
+}
+
+func (b *Bucket) once(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return f(ctx)
+}
+
+// passing reports that an error may be gone the next time: the connection's, and those
+// the server says so of.
+func passing(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false // it had its time
+	}
+	switch answer := minio.ToErrorResponse(err); answer.StatusCode {
+	case 0, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return answer.Code == "RequestTimeout" || answer.Code == "SlowDown"
+	}
 }
 
 // putting tells what was done when an error came, and that there is no room.
@@ -423,7 +461,7 @@ func (b *Bucket) sweep(ctx context.Context, folder string, gone func(name string
 	if err := b.abandon(ctx, prefix, ours); err != nil {
 		return fmt.Errorf("blob: sweeping the bucket: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
 	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		if o.Err != nil {

@@ -1,5 +1,3 @@
-//go:build bucket
-
 package blob
 
 import (
@@ -206,6 +204,40 @@ func TestBucketChangedWhileRead(t *testing.T) {
 	}
 	if _, err := o.ReadAt(make([]byte, 1), 2*readSize); err == nil {
 		t.Error("octets of a removed object were read")
+	}
+}
+
+// TestBucketTriesAgain: a server that is busy now and then, or hangs up, loses nothing.
+func TestBucketTriesAgain(t *testing.T) {
+	s := judge.S3(t)
+	var n atomic.Int64
+	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
+		switch n.Add(1) % 5 {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, "<Error><Code>SlowDown</Code></Error>")
+			return true
+		case 3:
+			panic(http.ErrAbortHandler) // in the middle of whatever it was
+		}
+		return false
+	}))
+	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	for i, size := range []int{10, 3*partSize + 1} {
+		name := d.Name("00000000-0000-4000-8000-00000000000" + string(rune('0'+i)))
+		want := sample(size)
+		keep(t, d, name, want, 1<<20)
+		o, err := d.Open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("read %d octets, %v", len(got), err)
+		}
+		if err := d.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

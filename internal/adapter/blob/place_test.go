@@ -148,8 +148,10 @@ func readsAs(t *testing.T, o document.Object, want []byte) {
 	if o.Size() != int64(len(want)) {
 		t.Fatalf("the size is %d, want %d", o.Size(), len(want))
 	}
-	if err := iotest.TestReader(io.NewSectionReader(o, 0, o.Size()), want); err != nil && len(want) < 1<<20 {
-		t.Fatal(err)
+	if len(want) < 1<<10 {
+		if err := iotest.TestReader(io.NewSectionReader(o, 0, o.Size()), want); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
 	if err != nil || !bytes.Equal(got, want) {

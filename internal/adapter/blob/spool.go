@@ -1,6 +1,8 @@
 // Package blob owns document bytes outside memory: the spool, with the files of
-// requests under way, and the directory of documents kept between requests. It
-// implements [signing.Spool] and [signing.Blobs].
+// requests under way; the places where documents are kept, a directory or a bucket,
+// sealed or as they are; and what lies there, stored documents and those between two
+// steps of signing. It implements [signing.Spool], [signing.Blobs] and
+// [document.Bytes].
 package blob
 
 import (

@@ -40,9 +40,9 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 			created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until)
 		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
 			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
-		WHERE CAST($24 AS BOOLEAN) OR EXISTS (SELECT 1 FROM
-			(SELECT COUNT(*) AS objects, COALESCE(SUM(octets), 0) AS octets FROM operations WHERE user_id = $2 AND keep_until = 0) AS w
-			WHERE w.objects < $25 AND w.octets + CAST($13 AS BIGINT) <= $26)`,
+		WHERE CAST($24 AS BOOLEAN) AND CAST($13 AS BIGINT) = 0 OR
+			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0) < $25) AND
+			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $2 AND octets > 0) + CAST($13 AS BIGINT) <= $26`,
 		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
 		o.Contents, o.Octets, o.Results, o.Callback, o.Code, o.Message,
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
@@ -108,10 +108,10 @@ func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due 
 func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
 	err = s.committer.Do(ctx, func(ctx context.Context) error {
 		n, err := s.exec(ctx, `UPDATE operations SET state = $3, documents = $4, results = $5, code = $6, message = $7,
-				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = 0, contents = '', lease = '', leased_until = 0
+				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = '', lease = '', leased_until = 0
 			WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'`,
 			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
-			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{})
+			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Octets)
 		if held = n == 1; err != nil || !held {
 			return err
 		}

@@ -45,6 +45,7 @@ type bench struct {
 	book     *contact.Book
 	messages *messages
 	ring     *vault.Ring
+	last     string // refresh token of a test
 }
 
 // late are the rooms to the left, which need the service that needs them.
@@ -124,15 +125,20 @@ func settings() auth.Settings {
 
 func (b *bench) service(t testing.TB, s auth.Settings, keys ...auth.TokenKey) *auth.Service {
 	t.Helper()
+	return b.serviceWith(t, s, auth.Deps{Keys: keys})
+}
+
+// serviceWith is a service of what d has and the rest of the bench.
+func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Service {
+	t.Helper()
 	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := auth.New(s, auth.Deps{
-		Store: store.Tokens{DB: b.db}, Passwords: passwords, Keys: keys, Now: b.clock.Now, Rand: rand.Reader,
-		Reach: b.users, Contacts: b.book, Messages: b.messages, Printer: b.messages,
-		Vault: b.ring, Paint: qr.GIF,
-	})
+	d.Store, d.Passwords, d.Now, d.Rand = store.Tokens{DB: b.db}, passwords, b.clock.Now, rand.Reader
+	d.Reach, d.Contacts, d.Messages, d.Printer = b.users, b.book, b.messages, b.messages
+	d.Vault, d.Paint = b.ring, qr.GIF
+	svc, err := auth.New(s, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ type tokens struct {
 
 // renewPause is the least between two looks for a key nobody knows: strangers choose
 // the kid of what they send.
-const renewPause = time.Second
+const renewPause = 100 * time.Millisecond
 
 func newTokens(keys []TokenKey, load func(ctx context.Context) ([]TokenKey, error), now func() time.Time) (*tokens, error) {
 	t := &tokens{load: load, now: now}

@@ -186,6 +186,21 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 	}
 	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
 	data = AppData{Secret: encoding.EncodeToString(record.Secret), Serial: "APP-" + encoding.EncodeToString(number), Type: TOTP}
+	// The label is made beforehand: painting takes longer than others should wait for.
+	if err := s.reach.Reach(ctx, who, userID); err != nil {
+		return AppData{}, err
+	}
+	name, _, err := s.store.SignInName(ctx, userID)
+	if errors.Is(err, ErrNotFound) {
+		err = fault.New(fault.UserNotFound, "User not found").With(err)
+	}
+	if err != nil {
+		return AppData{}, err
+	}
+	data.URI = o.uri(name, data.Secret)
+	if data.QR, err = s.paint(data.URI); err != nil {
+		return AppData{}, err
+	}
 	now := s.now().UTC().Truncate(time.Millisecond)
 	r := StoredToken{
 		Key: stock.Key(data.Serial), Serial: data.Serial, UserID: userID, Type: TOTP, App: true, Watermark: -1, CreatedAt: now, AssignedAt: now,
@@ -194,11 +209,6 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		return AppData{}, err
 	}
 	err = s.change(ctx, who, userID, func(ctx context.Context) error {
-		name, _, err := s.store.SignInName(ctx, userID)
-		if err != nil {
-			return err
-		}
-		data.URI = o.uri(name, data.Secret)
 		if err := s.release(ctx, userID, ""); err != nil {
 			return err
 		}
@@ -212,9 +222,6 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		return s.tokenChanged(ctx, userID)
 	})
 	if err != nil {
-		return AppData{}, err
-	}
-	if data.QR, err = s.paint(data.URI); err != nil {
 		return AppData{}, err
 	}
 	return data, nil

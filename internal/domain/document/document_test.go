@@ -84,13 +84,14 @@ func (s *shelf) files(t testing.TB) []string {
 	return names
 }
 
-func content(size int) []byte {
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = byte(i ^ i>>8)
-	}
+// octets are those of all documents: content is the first of them.
+var octets = func() []byte {
+	b := make([]byte, 20<<20)
+	mathrand.NewChaCha8([32]byte{20, 26}).Read(b)
 	return b
-}
+}()
+
+func content(size int) []byte { return octets[:size:size] }
 
 // intake takes documents of one request in.
 func (s *shelf) intake(t testing.TB, who audit.Principal, sizes ...int) []document.New {
@@ -436,14 +437,15 @@ func (w *failingWriter) Commit() error {
 
 // TestFullStore: no room is an answer that says so, and nothing stays behind.
 func TestFullStore(t *testing.T) {
+	s := open(t)
+	bytes := s.Bytes
 	full := fmt.Errorf("disk: %w", document.ErrNoRoom)
 	for _, size := range []int{10, 300_000} {
 		for _, set := range []func(f *failing){
 			func(f *failing) { f.write = full },
 			func(f *failing) { f.commit = full },
 		} {
-			s := open(t)
-			f := &failing{Bytes: s.Bytes}
+			f := &failing{Bytes: bytes}
 			s.Bytes = f
 			set(f)
 			in, err := s.NewIntake(t.Context(), anna)
@@ -475,10 +477,12 @@ func TestFullStore(t *testing.T) {
 // nothing of it is left: at once when the process goes on, after the sweep when it
 // died.
 func TestStopsHalfWay(t *testing.T) {
+	s := open(t)
+	whole := s.Rules
 	for _, size := range []int{10, 300_000, 20 << 20} {
 		for _, step := range []string{"written", "finished"} {
 			for _, dies := range []bool{false, true} {
-				s := open(t)
+				s.Rules = whole
 				in, err := s.NewIntake(t.Context(), anna)
 				if err != nil {
 					t.Fatal(err)
@@ -518,6 +522,9 @@ func TestStopsHalfWay(t *testing.T) {
 				s.Rules.Own = document.Quota{Objects: 1, Octets: 10}
 				if !fits(t, s, 10) {
 					t.Errorf("%d %s: the quota is used up", size, step)
+				}
+				if err := s.List(t.Context(), anna, func(i document.Info) error { return s.Delete(t.Context(), anna, i.ID) }); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

@@ -71,7 +71,7 @@ const (
 	DocumentInfoInvalid   = "document_info_invalid"
 	InvalidOperation      = "invalid_operation"      // of v2: there is none to carry out
 	KeyReused             = "idempotency_key_reused" // 422, our own: an Idempotency-Key that came with another request before
-	WrongTime             = "wrong_time" // our own: the clock of a device is too far from ours
+	WrongTime             = "wrong_time"             // our own: the clock of a device is too far from ours
 )
 
 // Error is a refusal with a reason the caller may know.

@@ -1,10 +1,11 @@
 // Package keys owns users' private keys and certificates: which ones a user
-// has, which is the default, whether one may be used at a given time, and the
-// PIN that guards a key.
+// has, which is the default, whether one may be used at a given time, the PIN that
+// guards a key, and the requests by which certificates come and go.
 //
 // Faults about a certificate never tell more than its owner may know: an
-// unknown certificate and somebody else's get the same answer. Who may issue or
-// revoke is decided before this package is called.
+// unknown certificate and somebody else's get the same answer. What users do by an Act
+// is judged by their access policy here; what takes no Act is for administrators, and
+// who is one was decided before.
 package keys
 
 import (
@@ -336,7 +337,7 @@ func (s *Service) SetDefault(ctx context.Context, userID string, id int64) error
 // revocation list. The reason is a CRLReason (RFC 5280, section 5.3.1): 0 to 6,
 // 9 or 10; 6 puts the certificate on hold and may be followed by another.
 // Faults: object_not_found, invalid_parameters, invalid_object_state when it is
-// revoked already.
+// revoked already, wrong_operation for one of another authority.
 func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	if !authority.ValidReason(reason) {
 		return fault.Newf(fault.InvalidParameters, "revocation reason %d: want 0 to 6, 9 or 10", reason)

@@ -19,8 +19,8 @@ type Store interface {
 	// Settings reads what was set for the user and for their group; nil where nothing
 	// was. Somebody who does not exist has nothing.
 	Settings(ctx context.Context, userID string, k Kind) (own, group *Setting, err error)
-	// SetOwn replaces what was set for the user; nil takes it away. The fault is
-	// user_not_found.
+	// SetOwn replaces what was set for the user; nil takes it away. The fault of setting
+	// something is user_not_found.
 	SetOwn(ctx context.Context, userID string, k Kind, s *Setting) error
 	// GroupSetting reads what was set for a group, or nil.
 	GroupSetting(ctx context.Context, group string, k Kind) (*Setting, error)

@@ -37,12 +37,23 @@ type AnswerRules struct {
 	Life   time.Duration // of an answer; default 24 h
 	Lease  time.Duration // of a process that died; default 1 min
 	Octets int64         // of the answers of one caller that are not small; default 4 GiB
+	// Anonymous is the life of an answer to a caller without a token: strangers are not
+	// to fill the database. Default 1 h.
+	Anonymous time.Duration
 }
 
 func (r AnswerRules) withDefaults() AnswerRules {
 	r.Life, r.Lease = cmp.Or(r.Life, 24*time.Hour), cmp.Or(r.Lease, time.Minute)
-	r.Octets = cmp.Or(r.Octets, 4<<30)
+	r.Octets, r.Anonymous = cmp.Or(r.Octets, 4<<30), cmp.Or(r.Anonymous, time.Hour)
 	return r
+}
+
+// life is how long an answer is kept for a caller.
+func (r AnswerRules) life(caller string) time.Duration {
+	if caller == "" {
+		return min(r.Life, r.Anonymous)
+	}
+	return r.Life
 }
 
 // smallAnswer is up to which size an answer is sealed and kept in its row, in octets.
@@ -50,7 +61,7 @@ const smallAnswer = 32 << 10
 
 // AnswerID names an answer: a key is the caller's own, and only its digest is kept.
 type AnswerID struct {
-	Caller string
+	Caller string // "" is whoever has no token
 	Name   string // SHA-256 of the key, in hexadecimal
 }
 
@@ -99,7 +110,7 @@ type Turn struct {
 	stop    func()
 }
 
-// Begin gives a request its turn. request is a digest of all that makes it what it is.
+// Begin gives a request its turn. caller is "" for one without a token; request is a digest of all that makes it what it is.
 // wait says that another one with this key is under way. The fault is
 // idempotency_key_reused for a key that came with another request.
 func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte) (t *Turn, wait bool, err error) {
@@ -110,7 +121,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 		return nil, false, err
 	}
 	now := a.Now()
-	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease, now, now.Add(rules.Lease), now.Add(rules.Life))
+	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease, now, now.Add(rules.Lease), now.Add(rules.life(caller)))
 	if err != nil {
 		return nil, false, err
 	}
@@ -150,7 +161,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 
 // place is where a small answer is sealed to.
 func (t *Turn) place() vault.Place {
-	return vault.Place{Purpose: "kept answer", Table: "answers", Row: t.id.Caller + " " + t.id.Name, Column: "body"}
+	return vault.Place{Purpose: "kept answer", Table: "answers", Row: t.id.Caller + "/" + t.id.Name, Column: "body"}
 }
 
 func (t *Turn) extend(ctx context.Context) {
@@ -180,7 +191,7 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 	a := t.answers
 	rules := a.Rules.withDefaults()
 	now := a.Now()
-	r := &AnswerRecord{Head: head, DoneAt: now, ExpiresAt: now.Add(rules.Life)}
+	r := &AnswerRecord{Head: head, DoneAt: now, ExpiresAt: now.Add(rules.life(t.id.Caller))}
 	var octets int64
 	switch {
 	case body == nil || body.Size() == 0:

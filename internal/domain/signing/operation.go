@@ -66,7 +66,7 @@ type OperationSettings struct {
 	Pause    time.Duration // after a first attempt that failed, doubled from then on; default 5 s
 	Workers  int           // operations carried out at a time by a process; default 2
 	Attempts int           // at an operation or a callback before it is given up; default 10
-	Waiting  Quota         // of what one user has waiting; default 1000 operations, 4 GiB
+	Waiting  Quota         // of operations of one user that wait, and of what is kept with all; default 1000, 4 GiB
 }
 
 // NewOperations fills in the defaults of its settings.

@@ -71,7 +71,7 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 			return err
 		}
 		if !added {
-			return fault.Rollback(fault.New(fault.TooManyRequests, "too many operations or too many octets of yours wait already: let some of them end"))
+			return fault.Rollback(full())
 		}
 		return fault.Rollback(kept(ctx))
 	})
@@ -79,6 +79,11 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 		poke(s.queued)
 	}
 	return err
+}
+
+// full refuses an operation that the quota of its user has no room for.
+func full() error {
+	return fault.New(fault.TooManyRequests, "too many operations of yours wait, or too much is kept with them: let some of them end")
 }
 
 // callers is how many callbacks a process makes at a time.

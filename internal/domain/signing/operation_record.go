@@ -26,7 +26,7 @@ type OperationRecord struct {
 	Plan        []byte // what is to be done; empty once it is over
 	PIN         []byte // sealed; empty once it is over, and where there is none
 	Contents    string // name in Blobs of what came along; "" is none
-	Octets      int64  // of Contents
+	Octets      int64  // of Contents or, once it is over, of Results
 	Results     string // name in Blobs of results that are not in the document store; "" is none
 	Callback    string
 	Called      bool   // the callback was taken
@@ -55,8 +55,8 @@ type OperationStore interface {
 	// statements.
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// AddOperation keeps r. One that is active has to fit into the quota of its user,
-	// counting what is active; otherwise it reports false.
+	// AddOperation keeps r when it fits into the quota of its user, and otherwise reports
+	// false. Operations count while they are active, octets as long as they are kept.
 	AddOperation(ctx context.Context, r *OperationRecord, waiting Quota) (added bool, err error)
 	// FindOperation reads one. It reports false when there is none of this name.
 	FindOperation(ctx context.Context, id string) (r *OperationRecord, found bool, err error)

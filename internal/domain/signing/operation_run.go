@@ -226,7 +226,11 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 			}
 		}
 		if lease == "" {
-			if _, err := r.Store.AddOperation(ctx, record, Quota{}); err != nil {
+			added, err := r.Store.AddOperation(ctx, record, r.Settings.Waiting)
+			if err == nil && !added {
+				err = full()
+			}
+			if err != nil {
 				return fault.Rollback(err)
 			}
 		} else {
@@ -285,6 +289,7 @@ func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*Operat
 	if record.Documents, err = storeDocuments(op.Documents, list); err != nil {
 		return nil, err
 	}
+	record.Octets = contents.Size()
 	// Whoever reads may have begun in the last moment.
 	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(leaseTime))
 	return record, err

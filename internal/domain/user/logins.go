@@ -66,14 +66,20 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		err := s.Store.SetExternalLogin(ctx, userID, l, FoldIssuer(l.Issuer), FoldLogin(l.Login))
-		if errors.Is(err, ErrDuplicate) {
-			return loginTaken(l.Login).With(err)
-		}
+		had, err := s.Store.ExternalLogins(ctx, userID)
 		if err != nil {
 			return err
 		}
-		return s.Sessions.EndAll(ctx, userID) // the login it replaces may have been signed in with
+		err = s.Store.SetExternalLogin(ctx, userID, l, FoldIssuer(l.Issuer), FoldLogin(l.Login))
+		if errors.Is(err, ErrDuplicate) {
+			return loginTaken(l.Login).With(err)
+		}
+		for _, old := range had {
+			if err == nil && FoldIssuer(old.Issuer) == FoldIssuer(l.Issuer) && FoldLogin(old.Login) != FoldLogin(l.Login) {
+				err = s.Sessions.EndAll(ctx, userID) // they may have been signed in by the one it replaces
+			}
+		}
+		return err
 	})
 }
 

@@ -33,7 +33,8 @@ const clientGone = 499
 // bodies are not those of [Failure].
 type Refusal interface {
 	error
-	// Answer gives the status, additional headers and the value of the body.
+	// Answer gives the status, additional headers and the value of the body, which is a
+	// Page where people read it.
 	Answer() (status int, header http.Header, body any)
 	// Outcome is the code for the journal and the log.
 	Outcome() string
@@ -72,6 +73,13 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 		status, header, body := own.Answer()
 		for name, values := range header {
 			w.Header()[name] = values
+		}
+		if page, isPage := body.(Page); isPage {
+			page.Status = status
+			if a, err := prepare(page); err == nil {
+				a.send(w) // what a refused browser does not take is its own loss
+			}
+			return
 		}
 		writeJSON(w, status, body)
 		return

@@ -65,7 +65,7 @@ type Begin func(ctx context.Context, caller, key string, request []byte) (t Turn
 // repetition is what a request with a key knows of its turn.
 type repetition struct {
 	begin    Begin
-	caller   string
+	caller   string // user id; "": without a token
 	key      string
 	digest   hash.Hash // of the request, its body last
 	turn     Turn      // nil until the body was read
@@ -85,10 +85,9 @@ func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
 	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return nil, fault.Newf(fault.InvalidParameters, "%s: want one value of 1 to %d visible ASCII characters, such as a GUID", keyHeader, maxKey)
 	}
-	p := &repetition{begin: h.gate.Once, caller: "user:" + call.who.UserID, key: key, digest: sha256.New()}
-	if call.who.UserID == "" {
-		p.caller = "anyone" // who knows the key and the whole request knows all there is
-	}
+	// Callers without a token have their keys in common: who knows the key and all of
+	// the request knows what there is to know.
+	p := &repetition{begin: h.gate.Once, caller: call.who.UserID, key: key, digest: sha256.New()}
 	for _, part := range []string{h.Method, h.Name, strings.TrimSuffix(r.URL.Path, "/"), r.URL.RawQuery} {
 		p.add(part)
 	}

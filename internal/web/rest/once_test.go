@@ -324,7 +324,7 @@ func TestKeepInsideTheChange(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	var h head
-	if err := json.Unmarshal(a.kept["anyone key"].head, &h); err != nil || h.Form != formStream {
+	if err := json.Unmarshal(a.kept[" key"].head, &h); err != nil || h.Form != formStream {
 		t.Error(h, err)
 	}
 }

@@ -125,7 +125,7 @@ func (m *Management) createRequest(ctx context.Context, r struct{ Body requestOr
 	if b.AuthorityID == "" && b.Template == "" && len(b.DistinguishedName) == 0 && len(b.Parameters) == 0 {
 		return requestAnswer{}, fault.New(fault.InvalidParameters, "the request says nothing: name an AuthorityId, a DistinguishedName or Parameters")
 	}
-	p, err := readRequestParameters(b)
+	p, err := readRequestParameters(b, m.Now())
 	if err != nil {
 		return requestAnswer{}, err
 	}
@@ -157,7 +157,7 @@ type requestParameters struct {
 	from        time.Time
 }
 
-func readRequestParameters(b *requestOrder) (*requestParameters, error) {
+func readRequestParameters(b *requestOrder, now time.Time) (*requestParameters, error) {
 	p := &requestParameters{order: keys.Order{PIN: string(b.PinCode), Name: map[string]string{}}}
 	var err error
 	if p.order.Authority, err = number("AuthorityId", b.AuthorityID); err != nil {
@@ -194,7 +194,7 @@ func readRequestParameters(b *requestOrder) (*requestParameters, error) {
 	case !p.renew && !p.revoke && p.order.Renew != "":
 		return nil, fault.New(fault.InvalidParameters, "Parameters: ActiveCertId goes with RequestType Renew or RevokeRequest")
 	}
-	return p, p.life()
+	return p, p.life(now)
 }
 
 // parameters are the names that mean something, in lower case, and what they do.
@@ -299,7 +299,7 @@ var units = map[string]time.Duration{
 
 // life finds how long the certificate is to live; the order stays at 0 when nothing
 // says so.
-func (p *requestParameters) life() error {
+func (p *requestParameters) life(now time.Time) error {
 	if p.count != "" || p.unit != "" {
 		n, err := strconv.ParseInt(p.count, 10, 32)
 		unit, ok := units[strings.ToLower(p.unit)]
@@ -308,7 +308,6 @@ func (p *requestParameters) life() error {
 		}
 		p.order.Life = time.Duration(n) * unit
 	}
-	now := time.Now()
 	if p.from.After(now.Add(24 * time.Hour)) {
 		return fault.New(fault.InvalidParameters, "StartDate: certificates begin when they are issued, leave it out")
 	}

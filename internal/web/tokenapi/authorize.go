@@ -2,7 +2,12 @@ package tokenapi
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
@@ -10,69 +15,267 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Codes of refusals that belong to this door (RFC 6749, 4.1.2.1, and OpenID Connect).
+// Paths of a sign-in by browser, below {idp_url}.
 const (
-	unsupportedResponseType = "unsupported_response_type"
-	loginRequired           = "login_required"
+	authorizePath = "/oauth/authorize"
+	loginPath     = "/oauth/login"
+	externalPath  = "/oauth/external"
 )
 
-// Judge says whether certificates that a client proved in a handshake may identify
-// their owner: path, time, use, revocation. The error is for the log.
-type Judge func(ctx context.Context, certificates [][]byte) error
+// maxState is the longest state of a client, in octets.
+const maxState = 2048
 
-type authorization struct {
-	ClientID     string `query:"client_id"`
-	ResponseType string `query:"response_type"`
-	Scope        string `query:"scope"`
-	RedirectURI  string `query:"redirect_uri"`
-	Resource     string `query:"resource"`
-	State        string `query:"state"`
+// visit is what a browser brings.
+type visit struct {
+	Authorization string `header:"Authorization"`
+	Cookie        string `header:"Cookie"`
+	Languages     string `header:"Accept-Language"`
+	Site          string `header:"Sec-Fetch-Site"`
+	Body          rest.Form
 }
 
-// authorizeByCertificate answers the certificate of the handshake with a code. The
-// code is the first parameter of the address it redirects to, and the only one
-// unless the client sent a state: existing clients take whatever follows the first
-// equals sign. Refusals are answered here and not at the redirect address, where
-// those clients would take them for a code.
-func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest.Redirect, error) {
-	certificates := rest.PeerCertificates(ctx)
-	if len(certificates) == 0 {
-		return rest.Redirect{}, refuse(loginRequired, "the connection has shown no client certificate: use TLS with mutual authentication")
+// authorizeParameters may occur once (RFC 6749, 3.1).
+var authorizeParameters = []string{
+	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "resource", "state", "nonce", "login_hint", "prompt",
+	"code_challenge", "code_challenge_method", "request", "request_uri", "ui_locales",
+}
+
+// authorize begins a sign-in by browser (RFC 6749, 4.1.1 and 4.2.1): it answers with
+// the login page, or at once for who brings an access token. Until client and address
+// are known to belong together, a refusal is answered here and not sent anywhere.
+func (a *API) authorize(ctx context.Context, r visit) (any, error) {
+	for _, name := range authorizeParameters {
+		if len(r.Body[name]) > 1 {
+			return nil, refuse(auth.InvalidRequest, name+" is given more than once")
+		}
 	}
-	client, known := a.clients.Find(r.ClientID)
-	if !known {
-		return rest.Redirect{}, refuse(auth.InvalidClient, "client_id is missing or unknown")
+	p := auth.Pending{
+		ClientID: r.Body.Get("client_id"), RedirectURI: r.Body.Get("redirect_uri"), ResponseType: r.Body.Get("response_type"),
+		Scope: r.Body.Get("scope"), Resource: r.Body.Get("resource"), State: r.Body.Get("state"), Nonce: r.Body.Get("nonce"),
+		Challenge: r.Body.Get("code_challenge"),
 	}
-	rest.Identified(ctx, audit.Principal{ClientID: client.ID})
-	if r.ResponseType != "code" {
-		return rest.Redirect{}, refuse(unsupportedResponseType, "response_type: want code")
-	}
-	refused := fault.New(fault.Unauthorized, "the client certificate is not accepted")
-	if err := a.judge(ctx, certificates); err != nil {
-		return rest.Redirect{}, refused.With(err)
-	}
-	code, who, err := a.identity.AuthorizeCertificate(ctx, certificates[0], auth.Authorization{
-		Client: client, RedirectURI: r.RedirectURI, Scope: r.Scope, Resource: r.Resource,
-	})
+	request, err := a.requestOf(p)
 	if err != nil {
-		return rest.Redirect{}, refusal(err)
+		return nil, refusal(err)
 	}
-	who.ClientID = client.ID
-	rest.Identified(ctx, who)
-	to := r.RedirectURI + "?code=" + url.QueryEscape(code)
-	if r.State != "" {
-		to += "&state=" + url.QueryEscape(r.State)
+	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	if err := a.acceptable(r.Body, p, request); err != nil {
+		return goBack(p, refusal(err), false)
 	}
-	return rest.Redirect{Location: to}, nil
+	if token := bearerOf(r.Authorization); token != "" {
+		issued, who, err := a.identity.AuthorizeBearer(ctx, token, request)
+		if err != nil {
+			return nil, refusal(err) // to a program, which reads it here
+		}
+		who.ClientID = request.Client.ID
+		rest.Identified(ctx, who)
+		return forward(p, issued, false), nil
+	}
+	if slices.Contains(strings.Fields(r.Body.Get("prompt")), "none") {
+		return goBack(p, refuse(loginRequired, "the user has to sign in"), false)
+	}
+	browser, err := a.identity.NewBrowser()
+	if err != nil {
+		return nil, err
+	}
+	ticket, err := a.identity.SealTicket(p, browser, auth.StepLogin)
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.loginPage(r, p, ticket, r.Body.Get("login_hint"), "")
+	page.Cookie = a.cookie(browser)
+	return page, err
 }
 
-// code is the grant of RFC 6749, 4.1.3.
-func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
-	t, err := a.identity.CodeGrant(ctx, client, auth.CodeRequest{
-		Code: form.Get("code"), RedirectURI: form.Get("redirect_uri"), Resource: form.Get("resource"), Verifier: form.Get("code_verifier"),
-	})
-	if err == nil {
-		rest.Identified(ctx, audit.Principal{UserID: t.UserID, ClientID: client.ID, Method: "authorization_code"})
+// requestOf finds the client of a request. Refusals may not be sent to its address.
+func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
+	client, known := a.clients.Find(p.ClientID)
+	if !known {
+		return auth.Authorization{}, refuse(auth.InvalidClient, "client_id is missing or unknown")
 	}
-	return t, err
+	request := auth.Authorization{
+		Client: client, RedirectURI: p.RedirectURI, Scope: p.Scope, Resource: p.Resource, Nonce: p.Nonce,
+		Challenge: p.Challenge, Direct: p.ResponseType == "token",
+	}
+	return request, request.Check()
+}
+
+// acceptable refuses what the client itself should learn of.
+func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorization) error {
+	mode := form.Get("response_mode")
+	method := form.Get("code_challenge_method")
+	switch {
+	case p.ResponseType != "code" && p.ResponseType != "token":
+		return refuse(unsupportedResponseType, "response_type: want code or token")
+	case mode != "" && mode != map[bool]string{false: "query", true: "fragment"}[request.Direct]:
+		return refuse(auth.InvalidRequest, "response_mode: want query with code, fragment with token")
+	case form.Get("request") != "":
+		return refuse("request_not_supported", "request objects are not served here")
+	case form.Get("request_uri") != "":
+		return refuse("request_uri_not_supported", "request objects are not served here")
+	case len(p.State) > maxState:
+		return refuse(auth.InvalidRequest, "state: want at most "+strconv.Itoa(maxState)+" octets")
+	case p.Challenge != "" && method != "S256" || p.Challenge == "" && method != "":
+		return refuse(auth.InvalidRequest, "code_challenge_method: want S256 with a code_challenge")
+	case !request.Direct && p.Challenge == "" && request.NeedsChallenge():
+		return refuse(auth.InvalidRequest, "code_challenge: a client without a secret has to send one (RFC 7636, S256)")
+	}
+	return a.identity.CheckRequest(request)
+}
+
+// login takes the form of the login page.
+func (a *API) login(ctx context.Context, r visit) (any, error) {
+	if r.Site == "cross-site" {
+		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
+	}
+	ticket := r.Body.Get("ticket")
+	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), auth.StepLogin)
+	if err != nil {
+		return a.ended(r, err)
+	}
+	request, err := a.requestOf(p)
+	if err != nil {
+		return nil, refusal(err) // the configuration has changed meanwhile
+	}
+	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	login := r.Body.Get("login")
+	issued, who, err := a.identity.AuthorizePassword(ctx, login, r.Body.Get("password"), request)
+	var g *auth.GrantError
+	if errors.As(err, &g) && (g.Code == auth.InvalidGrant || g.Code == auth.SecondStepNeeded) {
+		return a.tryAgain(r, p, ticket, login, g)
+	}
+	return a.finish(ctx, p, request, issued, who, err, true)
+}
+
+// finish sends a browser back to the application.
+func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authorization, issued auth.Authorized, who audit.Principal, err error, posted bool) (any, error) {
+	if err != nil {
+		var g *auth.GrantError
+		if errors.As(err, &g) {
+			return goBack(p, refusal(err), posted)
+		}
+		return nil, err
+	}
+	who.ClientID = request.Client.ID
+	rest.Identified(ctx, who)
+	return forward(p, issued, posted), nil
+}
+
+// begin sends a browser to another identity provider.
+func (a *API) begin(ctx context.Context, r struct {
+	Name   string `path:"name"`
+	Ticket string `query:"ticket"`
+	Cookie string `header:"Cookie"`
+}) (rest.Redirect, error) {
+	address, err := a.identity.BeginExternal(ctx, r.Name, r.Ticket, a.browserOf(r.Cookie))
+	return rest.Redirect{Location: address}, err
+}
+
+// comeBack takes a browser that comes from another identity provider.
+func (a *API) comeBack(ctx context.Context, r visit) (any, error) {
+	for _, name := range []string{"state", "code", "error"} {
+		if len(r.Body[name]) > 1 {
+			return nil, refuse(auth.InvalidRequest, name+" is given more than once")
+		}
+	}
+	p, err := a.identity.OpenTicket(r.Body.Get("state"), a.browserOf(r.Cookie), auth.StepExternal)
+	if err != nil {
+		return a.ended(r, err)
+	}
+	request, err := a.requestOf(p)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	if r.Body.Get("code") == "" {
+		return goBack(p, refuse(auth.AccessDenied, "the other identity provider did not sign the user in"), false)
+	}
+	issued, who, err := a.identity.AuthorizeExternal(ctx, p, r.Body.Get("code"), request)
+	return a.finish(ctx, p, request, issued, who, err, false)
+}
+
+// forward is the address with what was issued. code is the first parameter and the only
+// one unless the client sent a state.
+func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect {
+	if p.ResponseType == "token" {
+		t := issued.Token
+		return back(p, posted, "access_token", t.AccessToken, "token_type", "Bearer",
+			"expires_in", strconv.FormatInt(int64(t.ExpiresIn.Seconds()), 10), "scope", t.Scope)
+	}
+	return back(p, posted, "code", issued.Code)
+}
+
+// goBack sends a refusal to the client's address (RFC 6749, 4.1.2.1). Programs without
+// one would take it for a code: it is answered here.
+func goBack(p auth.Pending, err error, posted bool) (any, error) {
+	var g *auth.GrantError
+	var own oauthError
+	if errors.As(err, &own) {
+		g = own.GrantError
+	}
+	if g == nil || p.RedirectURI == auth.RedirectOutOfBand {
+		return nil, err
+	}
+	return back(p, posted, "error", g.Code, "error_description", g.Description), nil
+}
+
+// back is the client's address with parameters, names and values in turn, in the query
+// or for a token in the fragment. It is one of the client's own (Authorization.Check).
+func back(p auth.Pending, posted bool, parameters ...string) rest.Redirect {
+	to := p.RedirectURI
+	separator := "?"
+	switch {
+	case p.ResponseType == "token":
+		separator = "#"
+	case strings.Contains(to, "?"):
+		separator = "&"
+	}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		if parameters[i+1] == "" {
+			continue
+		}
+		to += separator + parameters[i] + "=" + url.QueryEscape(parameters[i+1])
+		separator = "&"
+	}
+	if p.State != "" {
+		to += "&state=" + url.QueryEscape(p.State)
+	}
+	return rest.Redirect{Location: to, See: posted}
+}
+
+// cookie is what binds a sign-in to its browser. It comes along when the browser
+// returns from another provider, hence Lax.
+func (a *API) cookie(browser string) *http.Cookie {
+	secure := strings.HasPrefix(a.issuer, "https:")
+	return &http.Cookie{
+		Name: a.cookieName(), Value: browser, Path: "/", MaxAge: 600, Secure: secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// cookieName has the prefix that keeps other hosts of the domain from setting it (RFC
+// 6265bis, 4.1.3.2), where that is possible.
+func (a *API) cookieName() string {
+	if strings.HasPrefix(a.issuer, "https:") {
+		return "__Host-tamga-sign-in"
+	}
+	return "tamga-sign-in"
+}
+
+// browserOf is the value of our cookie, "" for none or more than one.
+func (a *API) browserOf(header string) string {
+	cookies, err := http.ParseCookie(header)
+	if err != nil {
+		return ""
+	}
+	value := ""
+	for _, c := range cookies {
+		if c.Name != a.cookieName() {
+			continue
+		}
+		if value != "" {
+			return ""
+		}
+		value = c.Value
+	}
+	return value
 }

@@ -1,6 +1,7 @@
 // Package tokenapi owns the token endpoint (RFC 6749): it finds out which client
 // asks, hands the request to its grant, and answers in the shapes of OAuth. Beside it
-// is the authorization endpoint for client certificates.
+// are the authorization endpoints, for browsers and for client certificates, and what
+// OpenID Connect has besides: discovery, keys, userinfo.
 package tokenapi
 
 import (
@@ -23,7 +24,20 @@ const maxForm = 64 << 10
 type Identity interface {
 	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error)
 	CodeGrant(ctx context.Context, client auth.Client, r auth.CodeRequest) (auth.Token, error)
+	RefreshGrant(ctx context.Context, client auth.Client, token, resource, scope string) (auth.Token, error)
+	ExchangeGrant(ctx context.Context, client auth.Client, x auth.Exchange) (auth.Token, audit.Principal, error)
 	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
+	AuthorizePassword(ctx context.Context, login, password string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
+	AuthorizeBearer(ctx context.Context, bearer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
+	AuthorizeExternal(ctx context.Context, p auth.Pending, code string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
+	CheckRequest(a auth.Authorization) error
+	Providers() []auth.Provider
+	BeginExternal(ctx context.Context, name, ticket, browser string) (string, error)
+	NewBrowser() (string, error)
+	SealTicket(p auth.Pending, browser string, step auth.Step) (string, error)
+	OpenTicket(ticket, browser string, step auth.Step) (auth.Pending, error)
+	UserInfo(ctx context.Context, bearer string) (auth.Person, error)
+	PublicKeys() []auth.PublicKey
 }
 
 // Clients knows the programs that may ask; see [auth.Clients].
@@ -37,15 +51,21 @@ type API struct {
 	identity Identity
 	clients  Clients
 	judge    Judge
+	issuer   string // {idp_url}
 }
 
-// New returns the API.
-func New(i Identity, c Clients, j Judge) *API { return &API{i, c, j} }
+// New returns the API. issuer is {idp_url} as everybody knows it.
+func New(i Identity, c Clients, j Judge, issuer string) *API { return &API{i, c, j, issuer} }
+
+// grantExchange is the grant_type of RFC 8693.
+const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 // grants by grant_type. A new grant is a file with its function and a row here.
 var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error){
 	"password":           (*API).password,
 	"authorization_code": (*API).code,
+	"refresh_token":      (*API).refresh,
+	grantExchange:        (*API).exchange,
 }
 
 // Routes are the operations of this door, below {idp_url}. One client asks by
@@ -55,6 +75,14 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
+		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize),
+		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).AtMost(maxForm),
+		rest.Handle("GET "+externalPath, "ExternalReturn", rest.Anyone, a.comeBack),
+		rest.Handle("GET "+externalPath+"/{name}", "ExternalLogin", rest.Anyone, a.begin),
+		rest.Handle("GET /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
+		rest.Handle("POST /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
+		rest.Handle("GET /.well-known/openid-configuration", "Discovery", rest.Anyone, a.discovery).Unjournaled(),
+		rest.Handle("GET /.well-known/jwks.json", "TokenKeys", rest.Anyone, a.keys).Unjournaled().Exact(),
 	}
 }
 
@@ -69,6 +97,8 @@ type answer struct {
 	TokenType    string `json:"token_type"`
 	ExpiresIn    int64  `json:"expires_in"` // seconds
 	RefreshToken string `json:"refresh_token,omitempty"`
+	IDToken      string `json:"id_token,omitempty"`
+	IssuedType   string `json:"issued_token_type,omitempty"` // of an exchange (RFC 8693, 2.2.1)
 	Scope        string `json:"scope,omitempty"`
 }
 
@@ -97,17 +127,26 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	if err != nil {
 		return answer{}, refusal(err)
 	}
+	issuedType := ""
+	if kind == grantExchange {
+		issuedType = auth.TypeAccessToken
+	}
 	return answer{
 		AccessToken:  t.AccessToken,
 		TokenType:    "Bearer",
 		ExpiresIn:    int64(t.ExpiresIn.Seconds()),
 		RefreshToken: t.RefreshToken,
+		IDToken:      t.IDToken,
+		IssuedType:   issuedType,
 		Scope:        t.Scope,
 	}, nil
 }
 
 // parameters that may occur once (RFC 6749, 3.2); others are ignored.
-var parameters = []string{"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope", "code", "redirect_uri"}
+var parameters = []string{
+	"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope", "code", "redirect_uri", "code_verifier",
+	"refresh_token", "actor_token", "actor_token_type", "subject_token", "subject_token_type",
+}
 
 // client finds out which program asks: by HTTP Basic or by client_id and
 // client_secret in the form, not by both unless they agree.

@@ -22,8 +22,9 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// identity knows the user demo and says with the token what it was asked.
-type identity struct{}
+// identity knows the user demo and says with the token what it was asked. What it does
+// not know of is not asked in these tests.
+type identity struct{ Identity }
 
 func (identity) PasswordGrant(_ context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error) {
 	switch {
@@ -80,7 +81,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 	}
 	j := &journal{}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients, judge).Routes())
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients, judge, "http://idp.test/STS").Routes())
 	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
 	for _, c := range configure {
 		c(s)
@@ -92,10 +93,13 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil, nil).Routes() {
+	for _, r := range New(nil, nil, nil, "").Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
-	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone"}, got); d != "" {
+	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
+		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "GET /oauth/external ExternalReturn anyone", "GET /oauth/external/{name} ExternalLogin anyone",
+		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",
+		"GET /.well-known/openid-configuration Discovery anyone", "GET /.well-known/jwks.json TokenKeys anyone"}, got); d != "" {
 		t.Error(d)
 	}
 }

@@ -2,7 +2,8 @@
 
 -- Operations of v2. plan, pin and contents are what waits with one that is carried out
 -- later; they are empty once it is over. While lease is not empty and leased_until has
--- not come, one process is at work on it. keep_until is 0 until it is over.
+-- not come, one process is at work on it. octets is what contents or results take.
+-- keep_until is 0 until it is over.
 CREATE TABLE operations (
 	id               TEXT      NOT NULL PRIMARY KEY,
 	user_id          TEXT      NOT NULL,
@@ -35,6 +36,7 @@ CREATE TABLE operations (
 );
 CREATE INDEX operations_active ON operations (user_id, created_at) WHERE keep_until = 0;
 CREATE INDEX operations_due ON operations (due_at) WHERE keep_until = 0;
+CREATE INDEX operations_octets ON operations (user_id, octets) WHERE octets > 0;
 CREATE INDEX operations_kept ON operations (keep_until) WHERE keep_until <> 0;
 
 -- Callbacks that are owed; a row goes when its callback was taken or is given up.

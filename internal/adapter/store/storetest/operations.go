@@ -104,6 +104,18 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Octets: 299}); got || err != nil {
 				t.Errorf("octets: %v, %v", got, err)
 			}
+			kept := over(operationOf(5), later)
+			kept.Octets = 100
+			for _, n := range []int64{299, 300} {
+				want := n == 300 // results count as long as they are kept
+				if got, err := s.AddOperation(t.Context(), kept, signing.Quota{Objects: 1, Octets: n}); got != want || err != nil {
+					t.Errorf("results in %d octets: %v, %v", n, got, err)
+				}
+			}
+			bare := over(operationOf(6), later)
+			if got, err := s.AddOperation(t.Context(), bare, signing.Quota{}); !got || err != nil {
+				t.Errorf("one that keeps nothing: %v, %v", got, err)
+			}
 			other := operationOf(4)
 			other.UserID = "other"
 			if got, err := s.AddOperation(t.Context(), other, signing.Quota{Objects: 1, Octets: 100}); !got || err != nil {

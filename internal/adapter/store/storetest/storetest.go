@@ -29,6 +29,7 @@ var suite = []struct {
 	{"Search", testSearch},
 	{"Methods", testMethods},
 	{"Tokens", testTokens},
+	{"Grants", testGrants},
 	{"Oath", testOath},
 	{"Policies", testPolicies},
 	{"TSPServices", testTSPServices},

@@ -50,9 +50,9 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}{
 				{"password", auth.Scheme{Password: true}},
 				{"none", auth.Scheme{Password: true, IDOnly: true}},
-				{"saml", auth.Scheme{Password: true, IDOnly: true}},
-				{"certificate", auth.Scheme{Password: true, IDOnly: true, Certificate: true}},
-				{"otpviasms", auth.Scheme{Password: true, IDOnly: true, Certificate: true, SecondStep: true}},
+				{"saml", auth.Scheme{Password: true, IDOnly: true, External: true}},
+				{"certificate", auth.Scheme{Password: true, IDOnly: true, External: true, Certificate: true}},
+				{"otpviasms", auth.Scheme{Password: true, IDOnly: true, External: true, Certificate: true, SecondStep: true}},
 			} {
 				must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: c.method, Level: 1}, start))
 				if got := credential("user1").Scheme; got != c.scheme {

@@ -137,7 +137,7 @@ func tokenOfRow(field func(name string) string) (Token, error) {
 	}
 	for _, n := range []struct {
 		name string
-		for_ bool // whether this kind of token has it
+		has  bool // whether this type of token has it
 		set  func(n int64)
 	}{
 		{"digits", true, func(n int64) { t.Digits = int(n) }},
@@ -149,10 +149,10 @@ func tokenOfRow(field func(name string) string) (Token, error) {
 			continue
 		}
 		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || number < 0 || !n.for_ && number != 0 {
+		if err != nil || number < 0 || !n.has && number != 0 {
 			return t, fmt.Errorf("%s: want a whole number, or nothing where the type has none", n.name)
 		}
-		if n.for_ {
+		if n.has {
 			n.set(number)
 		}
 	}

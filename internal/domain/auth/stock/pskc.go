@@ -281,15 +281,14 @@ func xmlFault(d *xml.Decoder, err error) error {
 	return fmt.Errorf("stock: line %d: no XML that a PSKC container is made of (UTF-8, no entities of its own, not deeper than %d elements)", line, maxDepth)
 }
 
-// The algorithms of keys (RFC 6030, 10, and the registry it makes), and older spellings.
-var keyAlgorithms = map[string]bool{ // whether it is TOTP
-	"urn:ietf:params:xml:ns:keyprov:pskc:hotp":      false,
-	"urn:ietf:params:xml:ns:keyprov:pskc:totp":      true,
-	"urn:ietf:params:xml:ns:keyprov:pskc#hotp":      false,
-	"urn:ietf:params:xml:ns:keyprov:pskc#totp":      true,
-	"http://www.ietf.org/keyprov/pskc#hotp":         false,
-	"http://www.ietf.org/keyprov/pskc#totp":         true,
-	"urn:ietf:params:xml:ns:keyprov:pskc:hotp:dec6": false,
+// keyAlgorithms says whether an algorithm (RFC 6030, 10, and its drafts) is TOTP.
+var keyAlgorithms = map[string]bool{
+	"urn:ietf:params:xml:ns:keyprov:pskc:hotp": false,
+	"urn:ietf:params:xml:ns:keyprov:pskc:totp": true,
+	"urn:ietf:params:xml:ns:keyprov:pskc#hotp": false,
+	"urn:ietf:params:xml:ns:keyprov:pskc#totp": true,
+	"http://www.ietf.org/keyprov/pskc#hotp":    false,
+	"http://www.ietf.org/keyprov/pskc#totp":    true,
 }
 
 func tokenOfPackage(p packageXML, head containerHead) (t Token, err error) {

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The same key and the same body are one signature, for every call that signs, at
+// another process and after a power cut.
+func TestIdempotency(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	large := bytes.Repeat([]byte("large "), 50_000)
+	ref := c.upload("kept", []byte("kept"))
+	message, err := json.Marshal(cmsOf(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := fields{"Type": "CMS"}
+	calls := []struct {
+		name, path string
+		body       fields
+		header     []string
+	}{
+		{"v1", "/api/documents", fields{"Content": []byte("document"), "Signature": signature}, nil},
+		{"v1 large", "/api/documents", fields{"Content": large, "Signature": signature}, nil},
+		{"package", "/api/documents/packagesignature", fields{"Documents": []fields{{"Content": []byte("a"), "Name": "a"}, {"Content": []byte("b"), "Name": "b"}}, "Signature": signature}, nil},
+		{"v2 inline", "/api/v2/signature", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}, nil},
+		{"v2 stored", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature}, nil},
+		{"v2 asynchronous", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature, "IsAsync": true}, nil},
+		{"enhance", "/api/signatures/enhance", fields{"Signature": json.RawMessage(message), "SignatureType": "CAdES", "SignatureParams": fields{"CADESType": "T", "TSPAddress": c.dev.TSPURL}}, nil},
+		{"refusal", "/api/documents", fields{"Content": []byte("document"), "Signature": fields{"Type": "CMS", "CertificateId": 999}}, nil},
+	}
+	first := map[string]string{}
+	send := func(c *v2, i int) string {
+		status, text := c.send("POST", c.dev.BaseURL+calls[i].path, calls[i].body, "Idempotency-Key", "key of "+calls[i].name)
+		return fmt.Sprint(status, " ", string(text))
+	}
+	check := func(c *v2) {
+		t.Helper()
+		for i, call := range calls {
+			if got := send(c, i); got != first[call.name] {
+				t.Errorf("%s: answered %.300s, the first time it was %.300s", call.name, got, first[call.name])
+			}
+		}
+	}
+	for i, call := range calls {
+		if first[call.name] = send(c, i); !strings.HasPrefix(first[call.name], "200 ") != (call.name == "refusal") {
+			t.Fatalf("%s: %.400s", call.name, first[call.name])
+		}
+	}
+	stored := c.stored()
+	check(c)
+	c = c.again(settings...)
+	check(c)
+	if n := c.stored(); n < stored || n > stored+1 { // the asynchronous one may have ended since
+		t.Errorf("%d documents are stored, %d were before the repetitions", n, stored)
+	}
+	for i, call := range calls {
+		changed := fields{"changed": i}
+		for k, v := range call.body {
+			changed[k] = v
+		}
+		if status, text := c.send("POST", c.dev.BaseURL+call.path, changed, "Idempotency-Key", "key of "+call.name); status != 422 || !strings.Contains(string(text), "idempotency_key_reused") {
+			t.Errorf("%s: another body under the key: %d %.200s", call.name, status, text)
+		}
+	}
+	// Many at once: one answer.
+	answers := make([]string, 12)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			_, text := c.send("POST", c.dev.BaseURL+"/api/documents", calls[0].body, "Idempotency-Key", "together")
+			answers[i] = string(text)
+		})
+	}
+	all.Wait()
+	for _, a := range answers {
+		if a != answers[0] {
+			t.Error("one request had two answers")
+		}
+	}
+}
+
+// postsign spends its object together with its answer: who lost the answer repeats.
+func TestIdempotencyOfTwoSteps(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	cert, err := os.ReadFile(c.path(c.cert("gost2012-256", false).PEM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/presign", fields{
+		"Document": []byte("document"), "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": fields{"IsDetached": "false"},
+	})
+	var prepared struct {
+		HashValue     []byte
+		CacheObjectID string `json:"CacheObjectId"`
+	}
+	if err := json.Unmarshal(text, &prepared); status != 200 || err != nil {
+		t.Fatalf("%d %s", status, text)
+	}
+	status, text = c.post(c.bearer, bytes.NewReader(mustJSON(t, fields{
+		"Content": prepared.HashValue, "Signature": fields{"Type": "GOST3410", "Parameters": fields{"Hash": "True"}, "CertificateId": c.cert("gost2012-256", false).ID},
+	})))
+	if status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	body := fields{"CacheObjectId": prepared.CacheObjectID, "SignatureType": "CAdES", "SignatureValue": json.RawMessage(text)}
+	var first []byte
+	for n := range 3 {
+		status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/postsign", body, "Idempotency-Key", "postsign")
+		if n == 0 {
+			first = text
+		}
+		if status != 200 || !bytes.Equal(text, first) {
+			t.Errorf("%d: %d %.200s", n, status, text)
+		}
+		if n == 1 {
+			c = c.again(settings...)
+		}
+	}
+	if status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/postsign", body); status != 400 || !strings.Contains(string(text), "invalid_object_state") {
+		t.Errorf("without the key: %d %s", status, text)
+	}
+}
+
+func mustJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Killed at any moment: whoever repeats gets what was answered, if something was, and
+// one signature in any case.
+func TestIdempotencyKilled(t *testing.T) {
+	dir := t.TempDir()
+	_, settings := asynchronous(t, dir)
+	c := openV2(t, dir, settings...)
+	ref := c.upload("kept", []byte("kept"))
+	body, err := json.Marshal(fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": fields{"Type": "CMS"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const senders = 6
+	answered := make([]map[string]string, senders)
+	var all sync.WaitGroup
+	begun := make(chan struct{}, 1000)
+	for i := range senders {
+		answered[i] = map[string]string{}
+		all.Go(func() {
+			for n := 0; ; n++ {
+				key := fmt.Sprintf("%d-%d", i, n)
+				answered[i][key] = ""
+				request, err := http.NewRequest("POST", c.dev.BaseURL+"/api/v2/signature", bytes.NewReader(body))
+				if err != nil {
+					return
+				}
+				request.Header.Set("Authorization", "Bearer "+c.bearer)
+				request.Header.Set("Idempotency-Key", key)
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					return // the server is gone
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err != nil || response.StatusCode != 200 {
+					return
+				}
+				answered[i][key] = string(text)
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 20 {
+		<-begun
+	}
+	c.kill()
+	all.Wait()
+	c = c.again(settings...)
+	results := map[string]bool{}
+	for _, list := range answered {
+		for key, before := range list {
+			status, text := c.send("POST", c.dev.BaseURL+"/api/v2/signature", string(body), "Idempotency-Key", key)
+			if status != 200 || before != "" && before != string(text) {
+				t.Errorf("%s: %d %s, before the power cut it was %s", key, status, text, before)
+				continue
+			}
+			results[typed[operationBody](t, text).Operation.Result.ProcessedDocuments[0].RefID.String()] = true
+		}
+	}
+	if n := c.stored(); n != 1+len(results) {
+		t.Errorf("%d documents are stored for one input and %d requests", n, len(results))
+	}
+}
+
+// cmsOf is a CAdES-BES message as Base64.
+func cmsOf(t testing.TB, c *v2) []byte {
+	t.Helper()
+	o := c.operation(fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS"}})
+	return o.Result.ProcessedDocuments[0].Content
+}

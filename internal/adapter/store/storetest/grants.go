@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/user"
+)
+
+func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
+	grant := func(u user.User, n byte) auth.Grant {
+		return auth.Grant{
+			ID: fmt.Sprint("t", n), Handle: [32]byte{n}, Secret: [32]byte{n, 1}, UserID: u.ID, ClientID: "c", Scope: "dss offline_access",
+			Method: "none", LoginOnly: n%2 == 1, SignedInAt: start, UsedAt: start, ExpiresAt: start.Add(time.Hour),
+		}
+	}
+	// signedIn adds a user with a grant and its first token.
+	signedIn := func(t *testing.T, db *store.DB, n int) (user.User, auth.Grant) {
+		s := store.Tokens{DB: db}
+		u := person(t, db, n)
+		must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
+		g := grant(u, byte(n))
+		ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: g.ID, UserID: u.ID, GrantID: g.ID, Scope: "dss"}, auth.Proof{Method: "none", Now: start})
+		if must(t, err); !ok {
+			t.Fatal("no token")
+		}
+		must(t, s.AddGrant(t.Context(), g))
+		return u, g
+	}
+	revoked := func(t *testing.T, db *store.DB, id string) bool {
+		b, err := store.Tokens{DB: db}.BearerByToken(t.Context(), id, start)
+		must(t, err)
+		return b.Token.Revoked
+	}
+	cases{
+		{"Rotate", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, g := signedIn(t, db, 1)
+			list, err := s.GrantsOf(t.Context(), u.ID, start)
+			must(t, err)
+			if d := cmp.Diff([]auth.Grant{g}, list); d != "" {
+				t.Error(d)
+			}
+			next := [32]byte{77}
+			for name, c := range map[string]struct {
+				handle, old [32]byte
+				client      string
+				now         time.Time
+			}{
+				"another handle": {[32]byte{9}, g.Secret, "c", start},
+				"another secret": {g.Handle, [32]byte{9}, "c", start},
+				"another client": {g.Handle, g.Secret, "x", start},
+				"at its end":     {g.Handle, g.Secret, "c", g.ExpiresAt},
+			} {
+				if _, ok, err := s.Rotate(t.Context(), c.handle, c.old, next, c.client, c.now); ok || err != nil {
+					t.Errorf("%s: %v, %v", name, ok, err)
+				}
+			}
+			won := make([]bool, 16)
+			for _, err := range together(len(won), func(i int) (err error) {
+				var got auth.Grant
+				got, won[i], err = s.Rotate(t.Context(), g.Handle, g.Secret, [32]byte{77, byte(i)}, "c", g.ExpiresAt.Add(-time.Millisecond))
+				if won[i] {
+					want := g
+					want.Secret, want.UsedAt = [32]byte{77, byte(i)}, g.ExpiresAt.Add(-time.Millisecond)
+					if d := cmp.Diff(want, got); d != "" {
+						t.Error(d)
+					}
+				}
+				return err
+			}) {
+				must(t, err)
+			}
+			n := 0
+			for _, ok := range won {
+				if ok {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d of 16 rotated one secret", n)
+			}
+		}},
+		{"End", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, g := signedIn(t, db, 1)
+			_, other := signedIn(t, db, 2)
+			ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "later", UserID: u.ID, GrantID: g.ID}, auth.Proof{Method: "none", Granted: true, Now: start})
+			if must(t, err); !ok {
+				t.Fatal("no token")
+			}
+			for i, want := range []bool{true, false} {
+				if ok, err := s.EndGrant(t.Context(), g.Handle); ok != want || err != nil {
+					t.Errorf("time %d: %v, %v", i, ok, err)
+				}
+			}
+			if !revoked(t, db, g.ID) || !revoked(t, db, "later") || revoked(t, db, other.ID) {
+				t.Error("want the tokens of the grant revoked and no others")
+			}
+			must(t, s.RevokeTokens(t.Context(), other.UserID))
+			must(t, s.RevokeTokens(t.Context(), ""))
+			if list, err := s.GrantsOf(t.Context(), other.UserID, start); err != nil || len(list) != 0 {
+				t.Errorf("after tokens were revoked: %v, %v", list, err)
+			}
+		}},
+		{"ReplayedCode", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, g := signedIn(t, db, 1)
+			c := auth.Code{Hash: [32]byte{5}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, LoginOnly: true, Nonce: "n", Challenge: "h", SignedInAt: start, ExpiresAt: start.Add(time.Minute), Thumbprint: []byte{}}
+			must(t, s.AddCode(t.Context(), c))
+			got, ok, err := s.SpendCode(t.Context(), c.Hash, "c", "r", g.ID, start)
+			if d := cmp.Diff(c, got); d != "" || !ok || err != nil {
+				t.Fatal(ok, err, d)
+			}
+			ok, err = s.AddToken(t.Context(), auth.TokenRecord{ID: "later", UserID: u.ID, GrantID: g.ID}, auth.Proof{Method: "none", Granted: true, Now: start})
+			if must(t, err); !ok {
+				t.Fatal("no token")
+			}
+			must(t, s.EndReplayed(t.Context(), c.Hash, "c"))
+			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 0 || !revoked(t, db, "later") || !revoked(t, db, g.ID) {
+				t.Errorf("a replay left %v, %v", list, err)
+			}
+		}},
+		{"SweepAndDelete", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, g := signedIn(t, db, 1)
+			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), time.Minute))
+			if ok, err := s.EndGrant(t.Context(), [32]byte{8}); ok || err != nil {
+				t.Error(ok, err)
+			}
+			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 1 {
+				t.Errorf("swept before its end: %v, %v", list, err)
+			}
+			must(t, s.Sweep(t.Context(), g.ExpiresAt, time.Minute))
+			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 0 {
+				t.Errorf("after its end: %v, %v", list, err)
+			}
+			v, _ := signedIn(t, db, 2)
+			must(t, store.Users{DB: db}.DeleteUser(t.Context(), v.ID))
+			if list, err := s.GrantsOf(t.Context(), v.ID, start); err != nil || len(list) != 0 {
+				t.Errorf("of a deleted user: %v, %v", list, err)
+			}
+		}},
+		{"Delegated", func(t *testing.T, db *store.DB) {
+			s, users := store.Tokens{DB: db}, store.Users{DB: db}
+			group(t, db, "Default")
+			group(t, db, "Other")
+			u := person(t, db, 1)
+			op := user.User{ID: "op", Login: "Op", Group: "Other", Operator: true, CreatedAt: start}
+			must(t, users.AddUser(t.Context(), op, "op"))
+			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"Default"}))
+			ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "d", UserID: u.ID, ActorID: "op", Method: "delegated"}, auth.Proof{Method: "delegated", Delegated: true, Now: start})
+			if must(t, err); !ok {
+				t.Fatal("no token")
+			}
+			for _, c := range []struct {
+				name    string
+				change  func() error
+				now     time.Time
+				severed bool
+			}{
+				{"at first", func() error { return nil }, start, false},
+				{"a lock to come", func() error { return users.SetLock(t.Context(), "op", false, start.Add(time.Second)) }, start, false},
+				{"come due", func() error { return nil }, start.Add(time.Second), true},
+				{"lifted", func() error { return users.SetLock(t.Context(), "op", false, time.Time{}) }, start.Add(time.Second), false},
+				{"other groups", func() error { return users.SetOperatorGroups(t.Context(), "op", []string{"Other"}) }, start, true},
+				{"back", func() error { return users.SetOperatorGroups(t.Context(), "op", []string{"Default", "Other"}) }, start, false},
+				{"the user moved", func() error { return users.SetGroup(t.Context(), u.ID, "Other") }, start, false},
+				{"deleted", func() error { return users.DeleteUser(t.Context(), "op") }, start, true},
+			} {
+				must(t, c.change())
+				b, err := s.BearerByToken(t.Context(), "d", c.now)
+				must(t, err)
+				if b.Severed != c.severed || b.Token.ActorID != "op" || b.User.ID != u.ID || b.Token.Revoked || b.Actor != "Op" && c.name != "deleted" {
+					t.Errorf("%s: %+v", c.name, b)
+				}
+			}
+			must(t, s.RevokeTokens(t.Context(), "op"))
+			if !revoked(t, db, "d") {
+				t.Error("it outlives the operator's own tokens")
+			}
+			must(t, users.SetLock(t.Context(), u.ID, true, start))
+			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "e", UserID: u.ID, ActorID: "op"}, auth.Proof{Delegated: true, Now: start}); ok || err != nil {
+				t.Errorf("for a locked user: %v, %v", ok, err)
+			}
+		}},
+		{"ExternalLogins", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, _ := signedIn(t, db, 1)
+			must(t, store.Users{DB: db}.SetExternalLogin(t.Context(), u.ID, user.ExternalLogin{Login: "A", Issuer: "I"}, "i", "a"))
+			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "saml", Level: 1}, start))
+			c, err := s.CredentialOfExternal(t.Context(), "i", "a")
+			if err != nil || c.User.ID != u.ID || !c.Scheme.External || c.Scheme.SecondStep {
+				t.Errorf("%+v, %v", c, err)
+			}
+			for _, pair := range [][2]string{{"i", "b"}, {"j", "a"}, {"", ""}, {"i", "\x00\xff"}} {
+				if _, err := s.CredentialOfExternal(t.Context(), pair[0], pair[1]); !errors.Is(err, auth.ErrNotFound) {
+					t.Errorf("%q: %v", pair, err)
+				}
+			}
+		}},
+		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			for i := range 2 {
+				must(t, s.AddSigningKey(t.Context(), auth.SealedKey{ID: fmt.Sprint(i), Sealed: []byte{1}, CreatedAt: start}))
+			}
+			must(t, s.DeleteSigningKey(t.Context(), "0"))
+			must(t, s.DeleteSigningKey(t.Context(), "none"))
+			keys, err := s.SigningKeys(t.Context())
+			if err != nil || len(keys) != 1 || keys[0].ID != "1" {
+				t.Errorf("%v, %v", keys, err)
+			}
+		}},
+	}.run(t, open)
+}

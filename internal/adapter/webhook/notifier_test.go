@@ -1,0 +1,79 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/notify"
+)
+
+// listening is a register of one system, under the identifier "one".
+type listening struct {
+	address string
+	secret  []byte
+	err     error
+}
+
+func (l *listening) Open(_ context.Context, id string) (string, []byte, error) {
+	if id != "one" {
+		return "", nil, notify.Permanent(errors.New("nobody"))
+	}
+	return l.address, bytes.Clone(l.secret), l.err
+}
+
+func TestNotifier(t *testing.T) {
+	var got string
+	var header http.Header
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got, header = string(text), r.Header
+	}))
+	defer receiver.Close()
+	// The secret of one system is not that of another, nor that of callbacks.
+	l := &listening{address: receiver.URL, secret: bytes.Repeat([]byte{9}, 32)}
+	n := NewNotifier(Config{Guard: loopback(), Plain: true, Now: func() time.Time { return now }}, l)
+	if n.Channel() != notify.Webhook {
+		t.Errorf("the channel is %s", n.Channel())
+	}
+	created := time.Date(2026, 11, 21, 15, 0, 0, 123e6, time.FixedZone("MSK", 3*3600))
+	for _, c := range []struct {
+		notice notify.Notice
+		want   string
+	}{
+		{notify.Notice{Type: notify.UserAccountChanged, Category: "UserAccount", UserID: "u", Actor: "o", Detail: `"quoted"`},
+			`{"type":"UserAccountChanged","timestamp":"2026-11-21T12:00:00.123Z","data":{"category":"UserAccount","user_id":"u","actor_id":"o","detail":"\"quoted\""}}`},
+		{notify.Notice{Type: notify.UserCreateFail, Category: "UserAccount"},
+			`{"type":"UserCreateFail","timestamp":"2026-11-21T12:00:00.123Z","data":{"category":"UserAccount"}}`},
+	} {
+		if err := n.Send(t.Context(), notify.Message{ID: "id-1", To: "one", Notice: &c.notice, Created: created}); err != nil {
+			t.Fatal(err)
+		}
+		mac := hmac.New(sha256.New, l.secret)
+		io.WriteString(mac, "id-1.1700000000."+c.want)
+		if got != c.want || header.Get("Webhook-Id") != "id-1" || header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+			t.Errorf("%s came with %v, want %s", got, header, c.want)
+		}
+	}
+	event := &notify.Notice{Type: notify.UserCreated}
+	for name, m := range map[string]notify.Message{"no event": {To: "one"}, "nobody": {To: "two", Notice: event}} {
+		if err := n.Send(t.Context(), m); !notify.IsPermanent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	l.err = errors.New("the database is gone")
+	if err := n.Send(t.Context(), notify.Message{To: "one", Notice: event}); err == nil || notify.IsPermanent(err) {
+		t.Errorf("a passing failure: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// register is a register of systems that listen, with an office that tells them.
+func register(t *testing.T) (*office, *notify.Subscriptions, *post) {
+	t.Helper()
+	o := open(t, nil)
+	s := &notify.Subscriptions{
+		Store: store.Webhooks{DB: o.db}, Vault: o.deps.Vault, Now: func() time.Time { return o.now }, Rand: rand.Reader,
+		Check: func(address string) error {
+			if address == "" {
+				return fault.New(fault.InvalidParameters, "address")
+			}
+			return nil
+		},
+	}
+	p := &post{channel: notify.Webhook}
+	o.deps.Notifiers, o.deps.Listeners = append(o.deps.Notifiers, p), s
+	o.Service = o.another(t, nil)
+	return o, s, p
+}
+
+func TestSubscriptions(t *testing.T) {
+	o, s, _ := register(t)
+	all, secret, err := s.Add(t.Context(), "https://a.example/", nil)
+	if err != nil || len(secret) != notify.SecretSize || bytes.Contains(all.Sealed, secret) {
+		t.Fatalf("%d octets: %v", len(secret), err)
+	}
+	o.now = o.now.Add(time.Second)
+	some, other, err := s.Add(t.Context(), "https://b.example/", []string{"usercreated", "UserDeleted", "UserCreated"})
+	if err != nil || bytes.Equal(secret, other) || fmt.Sprint(some.Events) != "[UserCreated UserDeleted]" {
+		t.Fatalf("%v: %v", some.Events, err)
+	}
+	for event, want := range map[notify.EventType][]string{notify.UserCreated: {all.ID, some.ID}, notify.UserAccountChanged: {all.ID}} {
+		if got, err := s.Listening(t.Context(), event); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s is told %v: %v", event, got, err)
+		}
+	}
+	if address, got, err := s.Open(t.Context(), some.ID); err != nil || address != "https://b.example/" || !bytes.Equal(got, other) {
+		t.Errorf("%s: %v", address, err)
+	}
+	for _, wrong := range []struct{ address, event string }{{"", "UserCreated"}, {"https://c.example/", "Nothing"}} {
+		if _, _, err := s.Add(t.Context(), wrong.address, []string{wrong.event}); !fault.Is(err, fault.InvalidParameters) {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+	if err := s.Remove(t.Context(), all.ID); err != nil {
+		t.Error(err)
+	}
+	if err := s.Remove(t.Context(), all.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("removed twice: %v", err)
+	}
+	if _, _, err := s.Open(t.Context(), all.ID); !notify.IsPermanent(err) {
+		t.Errorf("of one that is removed: %v", err)
+	}
+	if list, err := s.List(t.Context()); err != nil || len(list) != 1 || list[0].ID != some.ID {
+		t.Errorf("left: %v, %v", list, err)
+	}
+	for range 99 {
+		if _, _, err := s.Add(t.Context(), "https://n.example/", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.Add(t.Context(), "https://n.example/", nil); !fault.Is(err, fault.InvalidObjectState) {
+		t.Errorf("one too many: %v", err)
+	}
+}
+
+// changed is a register whose rows were changed by somebody who can write to the
+// database alone.
+type changed struct {
+	notify.SubscriptionStore
+	change func(*notify.Subscription)
+}
+
+func (c changed) Subscription(ctx context.Context, id string) (notify.Subscription, error) {
+	s, err := c.SubscriptionStore.Subscription(ctx, id)
+	c.change(&s)
+	return s, err
+}
+
+// TestSwappedWebhooks: an address or a secret of another row is good for nothing.
+func TestSwappedWebhooks(t *testing.T) {
+	_, s, _ := register(t)
+	a, _, err := s.Add(t.Context(), "https://a.example/", nil)
+	b, _, err2 := s.Add(t.Context(), "https://a.example/", nil)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	kept := s.Store
+	for name, change := range map[string]func(*notify.Subscription){
+		"address": func(s *notify.Subscription) { s.URL = "https://thief.example/" },
+		"secret":  func(s *notify.Subscription) { s.Sealed = b.Sealed },
+	} {
+		s.Store = changed{kept, change}
+		if address, secret, err := s.Open(t.Context(), a.ID); err == nil || address != "" || secret != nil {
+			t.Errorf("another %s: %s", name, address)
+		}
+	}
+}
+
+// TestSystemsAreTold: by the transaction of the change, whatever the user wants to hear.
+func TestSystemsAreTold(t *testing.T) {
+	o, s, p := register(t)
+	a, _, err := s.Add(t.Context(), "https://a.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []notify.Event{
+		{Type: notify.UserAccountChanged, UserID: "user", Actor: "operator", Detail: "a\nb"},
+		{Type: notify.UserCreateFail},
+	} {
+		if err := o.Emit(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undone := errors.New("undone")
+	if err := o.db.Atomic(t.Context(), func(ctx context.Context) error {
+		return errors.Join(o.Emit(ctx, notify.Event{Type: notify.UserDeleted, UserID: "user"}), undone)
+	}); !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	o.flush(t)
+	if len(p.sent) != 2 || p.sent[0].To != a.ID || p.sent[0].Text != "" ||
+		*p.sent[0].Notice != (notify.Notice{Type: notify.UserAccountChanged, Category: "UserAccount", UserID: "user", Actor: "operator", Detail: "a b"}) ||
+		*p.sent[1].Notice != (notify.Notice{Type: notify.UserCreateFail, Category: "UserAccount"}) {
+		t.Errorf("told %+v", p.sent)
+	}
+	if got := fmt.Sprint(o.Available()); got != "[SMS Email]" {
+		t.Errorf("users may choose from %s", got)
+	}
+}

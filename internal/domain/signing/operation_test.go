@@ -1,0 +1,100 @@
+package signing
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"tamga/internal/domain/fault"
+)
+
+func TestBundle(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		b := &bundle{}
+		var whole []byte
+		for range random.IntN(6) {
+			part := bytes.Repeat([]byte{byte(random.IntN(256))}, random.IntN(20)*random.IntN(2))
+			if at := b.add(bytes.NewReader(part)); at != int64(len(whole)) {
+				t.Fatalf("a part lies at %d, want %d", at, len(whole))
+			}
+			whole = append(whole, part...)
+		}
+		if b.Size() != int64(len(whole)) {
+			t.Fatalf("%d octets, want %d", b.Size(), len(whole))
+		}
+		if err := iotest.TestReader(io.NewSectionReader(b, 0, b.Size()), whole); err != nil {
+			t.Fatal(err)
+		}
+		s := newSection(b, b.Size()/3, b.Size()/2)
+		for range 2 { // any number of times
+			var out bytes.Buffer
+			if _, err := s.WriteTo(&out); err != nil || !bytes.Equal(out.Bytes(), whole[len(whole)/3:len(whole)/3+len(whole)/2]) {
+				t.Fatal(err, out.Len())
+			}
+		}
+	}
+	if _, err := (&bundle{}).ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
+		t.Error("a negative offset is read")
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	s := &Operations{Templates: map[string]Template{"t": {Rules: []TemplateRule{
+		{Extensions: []string{"pdf"}, Type: "PDF", Params: map[string]string{"PDFFormat": "CMS"}},
+		{Extensions: []string{"txt"}, Type: "CAdES", Params: map[string]string{"IsDetached": "True", "CADESType": "BES"}},
+	}}}}
+	for _, c := range []struct {
+		name, askedType string
+		params          map[string]string
+		want            string // type and parameters; "" is a fault
+	}{
+		{"a.pdf", "", nil, "PDF map[PDFFormat:CMS]"},
+		{"A.B.PDF #002", "pdf", nil, "PDF map[PDFFormat:CMS]"},
+		{"a.txt", "", map[string]string{" isdetached": "False"}, "CAdES map[ isdetached:False CADESType:BES]"},
+		{"a.txt", "PDF", nil, ""},
+		{"a", "", nil, ""},
+		{"", "", nil, ""},
+		{"pdf", "", nil, ""},
+	} {
+		how, err := s.manner(&plan{Template: "t", Type: c.askedType, Params: c.params}, c.name)
+		got := ""
+		if err == nil {
+			got = how.signatureType + " " + sprintMap(how.params)
+		}
+		if got != c.want || err != nil && !fault.Is(err, fault.InvalidSignatureParams) {
+			t.Errorf("%q: %q, %v; want %q", c.name, got, err, c.want)
+		}
+	}
+	if p := s.Templates["t"].Rules[1].Params; p["IsDetached"] != "True" {
+		t.Error("a request changed the template")
+	}
+}
+
+func sprintMap(m map[string]string) string {
+	var keys []string
+	for _, k := range []string{" isdetached", "CADESType", "IsDetached", "PDFFormat"} {
+		if v, ok := m[k]; ok {
+			keys = append(keys, k+":"+v)
+		}
+	}
+	return "map[" + strings.Join(keys, " ") + "]"
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("ж", 300)
+	for _, c := range []struct{ name, kind, want string }{
+		{"a.txt", "CAdES", "a.txt.sig"}, {"a.pdf", "pdf", "a.pdf"}, {"", "XMLDSig", "document"}, {"", "GOST3410", "document.sig"},
+		{long, "CMS", long[:2*251] + ".sig"}, {long, "MSOffice", long[:2*255]},
+	} {
+		if got := resultName(c.name, c.kind); got != c.want {
+			t.Errorf("%.20q, %s: %q", c.name, c.kind, got)
+		}
+	}
+	if got := describe([]Input{{Name: "a\r\nb\u202etxt"}, {}}); got != "a  b txt and 1 more" {
+		t.Errorf("%q", got)
+	}
+}

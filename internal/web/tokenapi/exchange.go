@@ -1,0 +1,32 @@
+package tokenapi
+
+import (
+	"context"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	"tamga/internal/web/rest"
+)
+
+// refresh is the grant of RFC 6749, 6.
+func (a *API) refresh(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
+	t, err := a.identity.RefreshGrant(ctx, client, form.Get("refresh_token"), form.Get("resource"), form.Get("scope"))
+	if err == nil {
+		rest.Identified(ctx, audit.Principal{UserID: t.UserID, ClientID: client.ID, Method: "refresh_token"})
+	}
+	return t, err
+}
+
+// exchange is the grant of RFC 8693: an operator gets a token to act as a user. The
+// journal has the operator as the caller and the user as what was acted on, refused or
+// not.
+func (a *API) exchange(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
+	t, who, err := a.identity.ExchangeGrant(ctx, client, auth.Exchange{
+		Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),
+		Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"),
+		Resource: form.Get("resource"), Scope: form.Get("scope"),
+	})
+	rest.Identified(ctx, who)
+	rest.Concerning(ctx, t.UserID)
+	return t, err
+}

@@ -1,0 +1,156 @@
+package tokenapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/text/language"
+
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+//go:embed login.html
+var loginText string
+
+//go:embed login.css
+var loginStyle string
+
+var loginTemplate = template.Must(template.New("login").Parse(loginText))
+
+// words are the texts of the page in one language.
+type words struct {
+	Language, Title, For, Login, Password, Enter, Other, Wrong, SecondStep, Ended string
+}
+
+var languages = []words{
+	{
+		Language: "en", Title: "Sign in", For: "to continue to", Login: "Login, phone or e-mail", Password: "Password", Enter: "Sign in",
+		Other: "Or sign in with", Wrong: "The name or the password is not correct.",
+		SecondStep: "You sign in with a second step, which this page does not have. Use an application that has it.",
+		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
+	},
+	{
+		Language: "ru", Title: "Вход", For: "чтобы продолжить работу в", Login: "Логин, телефон или электронная почта", Password: "Пароль", Enter: "Войти",
+		Other: "Или войдите через", Wrong: "Имя или пароль указаны неверно.",
+		SecondStep: "Вход подтверждается вторым способом, которого на этой странице нет. Воспользуйтесь приложением, где он есть.",
+		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
+	},
+}
+
+var matcher = language.NewMatcher([]language.Tag{language.English, language.Russian})
+
+// wordsFor picks the language: what the client asks for comes before what the browser
+// prefers.
+func wordsFor(r visit) words {
+	if len(r.Languages) > 256 {
+		r.Languages = ""
+	}
+	locales := strings.Fields(r.Body.Get("ui_locales"))
+	_, i := language.MatchStrings(matcher, append(locales[:min(len(locales), 8)], r.Languages)...)
+	return languages[i]
+}
+
+// loginPage shows the form. complaint is why it is shown again, "" at first.
+func (a *API) loginPage(r visit, p auth.Pending, ticket, name, complaint string) (rest.Page, error) {
+	type other struct{ Title, Address string }
+	view := struct {
+		words
+		Style                                 template.CSS
+		Client, Action, Ticket, Name, Problem string
+		Others                                []other
+	}{words: wordsFor(r), Style: template.CSS(loginStyle), Client: p.ClientID, Action: a.issuer + loginPath, Ticket: ticket, Name: name, Problem: complaint}
+	for _, provider := range a.identity.Providers() {
+		view.Others = append(view.Others, other{provider.Title(), a.issuer + externalPath + "/" + url.PathEscape(provider.Name()) + "?ticket=" + url.QueryEscape(ticket)})
+	}
+	page, err := render(view)
+	page.Policy = policyFor(a.issuer, p.RedirectURI)
+	return page, err
+}
+
+func render(view any) (rest.Page, error) {
+	var text bytes.Buffer
+	err := loginTemplate.Execute(&text, view)
+	return rest.Page{Content: bytes.NewReader(text.Bytes())}, err
+}
+
+// tryAgain shows the form once more. The name stays, the password does not.
+func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *auth.GrantError) (any, error) {
+	w := wordsFor(r)
+	complaint := w.Wrong
+	if g.Code == auth.SecondStepNeeded {
+		complaint = w.SecondStep
+	}
+	page, err := a.loginPage(r, p, ticket, name, complaint)
+	if err != nil {
+		return nil, err
+	}
+	page.Status = http.StatusUnauthorized
+	return nil, pageRefusal{page, g.Code}
+}
+
+// ended is shown to a browser whose ticket is good no more.
+func (a *API) ended(r visit, err error) (any, error) {
+	if !fault.Is(err, fault.AccessDenied) {
+		return nil, err
+	}
+	w := wordsFor(r)
+	page, rendering := render(struct {
+		words
+		Style                                 template.CSS
+		Client, Action, Ticket, Name, Problem string
+		Others                                []struct{ Title, Address string }
+	}{words: w, Style: template.CSS(loginStyle), Problem: w.Ended})
+	if rendering != nil {
+		return nil, rendering
+	}
+	page.Policy, page.Status = policyFor(a.issuer, ""), http.StatusForbidden
+	return nil, pageRefusal{page, fault.AccessDenied}
+}
+
+// pageRefusal is a refusal that people read.
+type pageRefusal struct {
+	page    rest.Page
+	outcome string
+}
+
+func (e pageRefusal) Error() string   { return e.outcome }
+func (e pageRefusal) Outcome() string { return e.outcome }
+
+// Answer implements rest.Refusal.
+func (e pageRefusal) Answer() (int, http.Header, any) { return e.page.Status, nil, e.page }
+
+var styleHash = func() string {
+	sum := sha256.Sum256([]byte(loginStyle))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}()
+
+// policyFor lets the page have its own style and its form reach us, and the client that
+// the answer to the form sends the browser on to; nothing else, and no frame around it.
+func policyFor(issuer, redirectURI string) string {
+	form := origin(issuer)
+	if to := origin(redirectURI); to != "" && to != form {
+		form += " " + to
+	}
+	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src 'sha256-" + styleHash + "'; form-action " + form
+}
+
+// origin is the source expression of an address of the configuration: scheme and host,
+// or the scheme alone of an application's own.
+func origin(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme == "":
+		return ""
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+		return u.Scheme + "://" + u.Host
+	}
+	return u.Scheme + ":"
+}
