@@ -83,6 +83,10 @@ if [ ! -x "$judges/bin/versitygw" ]; then
   GOBIN="$judges/bin" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
     echo "== the S3 server could not be built, its tests will be skipped" >&2
 fi
+if [ ! -d "$judges/openid/node_modules/openid-client" ] && command -v npm >/dev/null; then
+  npm install --silent --no-audit --no-fund --prefix "$judges/openid" openid-client@5.7.1 >/dev/null ||
+    echo "== openid-client could not be installed, its tests will be skipped" >&2
+fi
 
 if [ -n "$quick" ]; then
   exec go test ./...

@@ -143,6 +143,7 @@ type userCommand struct {
 	Lock     userLockCommand     `cmd:"" help:"Lock a user: every token ends at once."`
 	Unlock   userUnlockCommand   `cmd:"" help:"Unlock a user."`
 	Logout   userLogoutCommand   `cmd:"" help:"End every token of a user."`
+	Sessions userSessionsCommand `cmd:"" help:"List what a user stays signed in to: the applications that hold refresh tokens."`
 	Password userPasswordCommand `cmd:"" help:"Set the password of a user; every token ends."`
 	Deny     userDenyCommand     `cmd:"" help:"Forbid a user an action, such as SignDocument."`
 	Allow    userAllowCommand    `cmd:"" help:"Allow a user an action again."`

@@ -94,7 +94,9 @@ type Config struct {
 	ResourceAliases []string `yaml:"resource_aliases"`
 	// Applications that may ask for tokens.
 	Clients []ClientConfig `yaml:"clients"`
-	Tokens  struct {
+	// Other identity providers that users may sign in at.
+	External []ExternalConfig `yaml:"external"`
+	Tokens   struct {
 		// Life of an access token. Default 300s, what existing clients expect.
 		AccessLife time.Duration `yaml:"access_life"`
 		// Life of an authorization code, at most 10m. Default 60s.
@@ -419,6 +421,7 @@ func (c *Config) Validate() error {
 		seen[client.ID] = true
 	}
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)
+	faults = append(faults, c.checkExternal()...)
 	faults = append(faults, c.Users.check()...)
 	faults = append(faults, c.Certificates.check()...)
 	faults = append(faults, c.Messages.check()...)

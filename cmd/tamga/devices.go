@@ -45,6 +45,17 @@ func (h *house) deviceDoor() *deviceapi.API {
 	return deviceapi.New(h.devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
 }
 
+// activeDevices tells auth of devices, which are opened after it.
+type activeDevices struct{ h *house }
+
+// HasActive implements auth.Devices.
+func (a activeDevices) HasActive(ctx context.Context, userID string) (bool, error) {
+	if a.h.devices == nil {
+		return false, nil
+	}
+	return a.h.devices.HasActive(ctx, userID)
+}
+
 // DevicesGone ends what a user signed in to with devices of which none is left.
 func (l *later) DevicesGone(ctx context.Context, userID string) error {
 	return l.do(func(s *auth.Service) error { return s.ContactGone(ctx, userID, device.Method) })

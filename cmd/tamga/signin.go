@@ -44,9 +44,13 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
 	settings.Oath = h.config.Oath.settings(h.config.Messages.Title)
+	providers, err := h.providers()
+	if err != nil {
+		return nil, err
+	}
 	if h.identity, err = auth.New(settings, auth.Deps{
-		Store: tokens, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Now: time.Now, Rand: rand.Reader,
-		Reach: h.users, Contacts: h.contacts, Messages: h.messages, Printer: h.printer,
+		Store: tokens, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Reach: h.users, Contacts: h.contacts, Devices: activeDevices{h}, Messages: h.messages, Printer: h.printer,
 		Vault: h.ring, Paint: qr.GIF,
 	}); err != nil {
 		return nil, err
@@ -169,6 +173,44 @@ func (k *keyRotateCommand) Run(c *console) error {
 			}{made.ID, from})
 		}
 		fmt.Fprintf(c.stdout, "token signing key %s is published; it signs from %s\n", made.ID, from.Format(time.DateTime+" MST"))
+		return nil
+	})
+}
+
+type userSessionsCommand struct {
+	onUser `embed:""`
+}
+
+// Run lists the grants of a user. They end together: tamga user logout.
+func (u *userSessionsCommand) Run(c *console) error {
+	return administer(c, &u.From, "ListSessions", "", func(ctx context.Context, h *house) error {
+		x, err := u.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		grants, err := h.identity.Grants(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		for _, g := range grants {
+			if u.From.JSON {
+				err = json.NewEncoder(c.stdout).Encode(struct {
+					ID         string    `json:"id"`
+					Client     string    `json:"client_id"`
+					Scope      string    `json:"scope"`
+					Method     string    `json:"method"`
+					SignedInAt time.Time `json:"signed_in_at"`
+					UsedAt     time.Time `json:"used_at"`
+					ExpiresAt  time.Time `json:"expires_at"`
+				}{g.ID, g.ClientID, g.Scope, g.Method, g.SignedInAt, g.UsedAt, g.ExpiresAt})
+			} else {
+				_, err = fmt.Fprintf(c.stdout, "%s  %s, signed in %s by %s, used %s, until %s\n", printable(g.ClientID), g.Scope,
+					g.SignedInAt.UTC().Format(time.DateTime), g.Method, g.UsedAt.UTC().Format(time.DateTime), g.ExpiresAt.UTC().Format(time.DateTime))
+			}
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

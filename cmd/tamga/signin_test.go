@@ -4,12 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +65,7 @@ type tokenAnswer struct {
 	Error        string `json:"error"`
 }
 
-func (s *signIn) tokens(a umsAnswer) (t tokenAnswer) {
+func (s *signIn) read(a umsAnswer) (t tokenAnswer) {
 	s.t.Helper()
 	a.into(s.t, &t)
 	return t
@@ -81,7 +78,7 @@ func (s *signIn) offline(client string) tokenAnswer {
 		"grant_type": {"password"}, "username": {s.dev.User.Login}, "password": {s.dev.User.Password},
 		"client_id": {client}, "resource": {s.dev.Resource}, "scope": {"dss offline_access"},
 	})
-	t := s.tokens(a)
+	t := s.read(a)
 	if a.status != 200 || t.RefreshToken == "" || t.Scope != "dss offline_access" {
 		s.t.Fatalf("%v", a)
 	}
@@ -136,11 +133,14 @@ func TestRefreshTokens(t *testing.T) {
 	s := startSignIn(t)
 	s.walk(t, "Rotation", func(t *testing.T) {
 		first := s.offline("tamga-dev")
-		second := s.tokens(s.refresh("tamga-dev", first.RefreshToken))
+		if list := s.tamga("user", "sessions", "demo", "--json"); strings.Count(list, `"client_id":"tamga-dev","scope":"dss offline_access","method":"password"`) != 1 {
+			t.Errorf("sessions: %s", list)
+		}
+		second := s.read(s.refresh("tamga-dev", first.RefreshToken))
 		if second.RefreshToken == first.RefreshToken || !s.works(second.AccessToken) || second.ExpiresIn != 300 {
 			t.Fatalf("%+v", second)
 		}
-		if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.tokens(a).Error != "invalid_grant" {
+		if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
 			t.Errorf("a spent one: %v", a)
 		}
 		for name, token := range map[string]string{"first": first.AccessToken, "second": second.AccessToken} {
@@ -154,7 +154,7 @@ func TestRefreshTokens(t *testing.T) {
 	})
 	s.walk(t, "AnotherClient", func(t *testing.T) {
 		first := s.offline("tamga-dev")
-		if a := s.refresh("page", first.RefreshToken); a.status != 400 || s.tokens(a).Error != "invalid_grant" {
+		if a := s.refresh("page", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
 			t.Errorf("%v", a)
 		}
 	})
@@ -170,10 +170,10 @@ func TestRefreshTokens(t *testing.T) {
 		for _, a := range answers {
 			if a.status == 200 {
 				won++
-				if s.works(s.tokens(a).AccessToken) {
+				if s.works(s.read(a).AccessToken) {
 					t.Error("the winner's token outlived the replay")
 				}
-			} else if s.tokens(a).Error != "invalid_grant" {
+			} else if s.read(a).Error != "invalid_grant" {
 				t.Errorf("%v", a)
 			}
 		}
@@ -196,7 +196,7 @@ func TestRefreshTokens(t *testing.T) {
 		} {
 			first := s.offline("tamga-dev")
 			end()
-			if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.tokens(a).Error != "invalid_grant" {
+			if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
 				t.Errorf("%s: %v", name, a)
 			}
 			if s.works(first.AccessToken) {
@@ -233,8 +233,8 @@ func TestTokenExchange(t *testing.T) {
 	demo := naming("unique_name", "Demo", time.Hour)
 	s.walk(t, "AsClientsDo", func(t *testing.T) {
 		for _, subject := range []string{demo, naming("nameidentifier", s.dev.User.ID, time.Hour)} {
-			a := s.exchange(s.tokens_(ours), subject)
-			got := s.tokens(a)
+			a := s.exchange(s.tokens[ours], subject)
+			got := s.read(a)
 			if a.status != 200 || !s.works(got.AccessToken) || got.RefreshToken != "" || got.ExpiresIn > 300 {
 				t.Fatalf("%v", a)
 			}
@@ -251,7 +251,7 @@ func TestTokenExchange(t *testing.T) {
 			if a := s.exchange(got.AccessToken, demo); a.status != 400 {
 				t.Errorf("as an actor token: %v", a)
 			}
-			s.umsWorld.tokens["delegated"] = got.AccessToken
+			s.tokens["delegated"] = got.AccessToken
 			if a := s.ask("delegated", "GET", "/ums/user/"+s.dev.User.ID, ""); a.status != 403 {
 				t.Errorf("in user management: %v", a)
 			}
@@ -265,25 +265,25 @@ func TestTokenExchange(t *testing.T) {
 		}
 	})
 	s.walk(t, "WhoMay", func(t *testing.T) {
-		nobodys := s.exchange(s.tokens_(ours), naming("unique_name", "nobody-at-all", time.Hour))
+		nobodys := s.exchange(s.tokens[ours], naming("unique_name", "nobody-at-all", time.Hour))
 		for name, a := range map[string]umsAnswer{
-			"no operator":                s.exchange(s.tokens_(plain), demo),
-			"of another group":           s.exchange(s.tokens_(foreign), demo),
-			"an operator of more":        s.exchange(s.tokens_(ours), naming("unique_name", twoGroup, time.Hour)),
+			"no operator":                s.exchange(s.tokens[plain], demo),
+			"of another group":           s.exchange(s.tokens[foreign], demo),
+			"an operator of more":        s.exchange(s.tokens[ours], naming("unique_name", twoGroup, time.Hour)),
 			"garbage":                    s.exchange("garbage", demo),
 			"an unsigned actor":          s.exchange(demo, demo),
 			"nobody":                     nobodys,
-			"nobody's id":                s.exchange(s.tokens_(ours), naming("nameidentifier", missing, time.Hour)),
-			"no identifier":              s.exchange(s.tokens_(ours), naming("nameidentifier", "' OR 1=1 --\x00", time.Hour)),
-			"the subject's own token":    s.exchange(s.tokens_(ours), s.token()),
-			"swapped":                    s.exchange(demo, s.tokens_(ours)),
-			"a client without the right": s.form(url.Values{"grant_type": {exchangeGrant}, "client_id": {"app"}, "resource": {s.dev.Resource}, "actor_token": {s.tokens_(ours)}, "subject_token": {demo}, "subject_token_type": {jwtType}}),
+			"nobody's id":                s.exchange(s.tokens[ours], naming("nameidentifier", missing, time.Hour)),
+			"no identifier":              s.exchange(s.tokens[ours], naming("nameidentifier", "' OR 1=1 --\x00", time.Hour)),
+			"the subject's own token":    s.exchange(s.tokens[ours], s.token()),
+			"swapped":                    s.exchange(demo, s.tokens[ours]),
+			"a client without the right": s.form(url.Values{"grant_type": {exchangeGrant}, "client_id": {"app"}, "resource": {s.dev.Resource}, "actor_token": {s.tokens[ours]}, "subject_token": {demo}, "subject_token_type": {jwtType}}),
 		} {
 			if a.status != 400 || strings.Contains(a.body, "access_token\"") {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		if a := s.exchange(s.tokens_(foreign), demo); a.body != nobodys.body {
+		if a := s.exchange(s.tokens[foreign], demo); a.body != nobodys.body {
 			t.Errorf("a foreign user and nobody differ: %v, %v", a, nobodys)
 		}
 	})
@@ -317,11 +317,11 @@ func TestTokenExchange(t *testing.T) {
 			"too long":         unsigned(noneHeader, good) + strings.Repeat(" ", 9000),
 			"nothing":          "..",
 		} {
-			if a := s.exchange(s.tokens_(ours), subject); a.status != 400 || s.tokens(a).Error != "invalid_request" {
+			if a := s.exchange(s.tokens[ours], subject); a.status != 400 || s.read(a).Error != "invalid_request" {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		if a := s.exchange(s.tokens_(ours), unsigned(noneHeader, times(now, now+24*3600, now))); a.status != 200 {
+		if a := s.exchange(s.tokens[ours], unsigned(noneHeader, times(now, now+24*3600, now))); a.status != 200 {
 			t.Errorf("a day: %v", a)
 		}
 		// Nothing unsigned is taken anywhere else.
@@ -329,13 +329,13 @@ func TestTokenExchange(t *testing.T) {
 		if s.works(bearer) || s.works(demo) {
 			t.Error("the signing service takes an unsigned token")
 		}
-		s.umsWorld.tokens["unsigned"] = bearer
+		s.tokens["unsigned"] = bearer
 		if a := s.ask("unsigned", "GET", "/oauth/userinfo", ""); a.status != 401 {
 			t.Errorf("userinfo: %v", a)
 		}
 	})
 	s.walk(t, "EndsWithTheOperator", func(t *testing.T) {
-		delegated := s.tokens(s.exchange(s.tokens_(twoGroup), demo)).AccessToken
+		delegated := s.read(s.exchange(s.tokens[twoGroup], demo)).AccessToken
 		if !s.works(delegated) {
 			t.Fatal("it does not work")
 		}
@@ -344,407 +344,4 @@ func TestTokenExchange(t *testing.T) {
 			t.Error("it outlives its operator")
 		}
 	})
-}
-
-// tokens_ is the access token of a caller of umsWorld.
-func (s *signIn) tokens_(who string) string { return s.umsWorld.tokens[who] }
-
-var (
-	ticketField = regexp.MustCompile(`name="ticket" value="([^"]+)"`)
-	codeForm    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
-
-// browser keeps cookies and follows nothing.
-type browser struct {
-	s      *signIn
-	cookie string
-}
-
-func (b *browser) send(method, address, body string, headers ...string) (*http.Response, string) {
-	b.s.t.Helper()
-	r, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
-	if b.cookie != "" {
-		r.Header.Set("Cookie", b.cookie)
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			r.Host = headers[i+1]
-		}
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
-	if c := response.Cookies(); len(c) > 0 {
-		b.cookie = c[0].Name + "=" + c[0].Value
-	}
-	return response, string(text)
-}
-
-// challenge is that of RFC 7636, appendix B, and verifier its verifier.
-const (
-	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-)
-
-// asked is a request that the application app makes.
-func (s *signIn) asked(change ...string) string {
-	q := url.Values{
-		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {appAddress}, "scope": {"dss"}, "resource": {s.dev.Resource},
-		"state": {"st&te"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"},
-	}
-	for i := 0; i+1 < len(change); i += 2 {
-		q.Set(change[i], change[i+1])
-		if change[i+1] == "" {
-			q.Del(change[i])
-		}
-	}
-	return s.idp + "/oauth/authorize?" + q.Encode()
-}
-
-func (b *browser) logIn(page string, change ...string) (*http.Response, string) {
-	b.s.t.Helper()
-	m := ticketField.FindStringSubmatch(page)
-	if m == nil {
-		b.s.t.Fatalf("no login page: %s", page)
-	}
-	form := url.Values{"ticket": {m[1]}, "login": {b.s.dev.User.Login}, "password": {b.s.dev.User.Password}}
-	for i := 0; i+1 < len(change); i += 2 {
-		form.Set(change[i], change[i+1])
-	}
-	return b.send("POST", b.s.idp+"/oauth/login", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
-}
-
-func (s *signIn) exchangeCode(code string, change ...string) umsAnswer {
-	s.t.Helper()
-	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {"app"}, "code": {code}, "redirect_uri": {appAddress}, "code_verifier": {verifier}}
-	for i := 0; i+1 < len(change); i += 2 {
-		form.Set(change[i], change[i+1])
-	}
-	return s.form(form)
-}
-
-// newCode signs in at the page and returns the code.
-func (s *signIn) newCode(change ...string) string {
-	s.t.Helper()
-	b := &browser{s: s}
-	_, page := b.send("GET", s.asked(change...), "")
-	response, text := b.logIn(page)
-	to, err := url.Parse(response.Header.Get("Location"))
-	if err != nil || response.StatusCode != 303 {
-		s.t.Fatalf("%d %s, %v", response.StatusCode, text, err)
-	}
-	return to.Query().Get("code")
-}
-
-func TestLoginPage(t *testing.T) {
-	s := startSignIn(t)
-	s.walk(t, "Code", func(t *testing.T) {
-		b := &browser{s: s}
-		response, page := b.send("GET", s.asked("login_hint", `"><script>alert(1)</script>`), "", "Accept-Language", "ru-RU,ru;q=0.9,en;q=0.8")
-		h := response.Header
-		if response.StatusCode != 200 || !strings.Contains(page, `lang="ru"`) || !strings.Contains(page, "Пароль") || strings.Contains(page, "<script") {
-			t.Errorf("%d %s", response.StatusCode, page)
-		}
-		policy := h.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || !strings.HasSuffix(policy, "form-action "+s.url+" https://app.example") ||
-			h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("headers %v", h)
-		}
-		if c := response.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteLaxMode {
-			t.Errorf("cookies %v", c)
-		}
-		response, page = b.logIn(page, "password", "wrong")
-		if response.StatusCode != 401 || !strings.Contains(page, "The name or the password is not correct") || strings.Contains(page, "wrong") {
-			t.Errorf("%d %s", response.StatusCode, page)
-		}
-		response, page = b.logIn(page)
-		to, found := strings.CutPrefix(response.Header.Get("Location"), appAddress+"?code=")
-		code, state, _ := strings.Cut(to, "&")
-		if response.StatusCode != 303 || !found || !codeForm.MatchString(code) || state != "state=st%26te" {
-			t.Fatalf("%d %q %s", response.StatusCode, response.Header.Get("Location"), page)
-		}
-		got := s.tokens(s.exchangeCode(code))
-		if !s.works(got.AccessToken) || got.IDToken != "" {
-			t.Errorf("%+v", got)
-		}
-		if a := s.exchangeCode(code); a.status != 400 || s.works(got.AccessToken) {
-			t.Errorf("twice: %v; the token works: %v", a, s.works(got.AccessToken))
-		}
-	})
-	s.walk(t, "CodesTogether", func(t *testing.T) {
-		code := s.newCode("scope", "dss offline_access")
-		answers := make([]umsAnswer, 16)
-		var wg sync.WaitGroup
-		for i := range answers {
-			wg.Go(func() { answers[i] = s.exchangeCode(code) })
-		}
-		wg.Wait()
-		won := 0
-		for _, a := range answers {
-			if a.status != 200 {
-				continue
-			}
-			won++
-			got := s.tokens(a)
-			if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).status != 400 {
-				t.Error("what the code was exchanged for outlives its replay")
-			}
-		}
-		if won != 1 {
-			t.Errorf("%d of 16 exchanged one code", won)
-		}
-	})
-	s.walk(t, "CodesOfOthers", func(t *testing.T) {
-		for name, change := range map[string][]string{
-			"no verifier":      {"code_verifier", ""},
-			"another verifier": {"code_verifier", strings.Repeat("x", 43)},
-			"the challenge":    {"code_verifier", challenge},
-			"another client":   {"client_id", "page"},
-			"another address":  {"redirect_uri", appAddress + "?a=b"},
-			"no address":       {"redirect_uri", ""},
-		} {
-			code := s.newCode()
-			if a := s.exchangeCode(code, change...); a.status != 400 || s.tokens(a).Error != "invalid_grant" {
-				t.Errorf("%s: %v", name, a)
-			}
-		}
-		// A verifier for a code without a challenge: the code was put into the session.
-		b := &browser{s: s}
-		_, page := b.send("GET", s.asked("client_id", "page", "code_challenge", "", "code_challenge_method", ""), "")
-		response, _ := b.logIn(page)
-		to, _ := url.Parse(response.Header.Get("Location"))
-		if a := s.exchangeCode(to.Query().Get("code"), "client_id", "page"); a.status != 400 {
-			t.Errorf("a verifier without a challenge: %v", a)
-		}
-	})
-	s.walk(t, "NoOpenRedirects", func(t *testing.T) {
-		for _, address := range []string{
-			"", "https://evil.example/", "https://app.example/cb/", "https://app.example/cb/../x", "https://app.example/CB", "https://app.example/cb#x",
-			"https://app.example/cb?x=y", "https://app.example:443/cb", "https://app.example@evil.example/cb", "http://app.example/cb", "//app.example/cb",
-			"https://app.example/cb%00", "https://app.example/cb\r\nX: y", "javascript:alert(1)", "/cb", "com.example.app:/cb2",
-		} {
-			b := &browser{s: s}
-			for _, more := range [][]string{nil, {"scope", "nonsense"}, {"prompt", "none"}, {"response_type", "x"}} {
-				response, text := b.send("GET", s.asked(append([]string{"redirect_uri", address}, more...)...), "")
-				if response.StatusCode != 400 || response.Header.Get("Location") != "" {
-					t.Errorf("%q %v: %d %s", address, more, response.StatusCode, text)
-				}
-			}
-		}
-		b := &browser{s: s}
-		response, text := b.send("GET", s.asked()+"&redirect_uri=https://evil.example/", "")
-		if response.StatusCode != 400 || response.Header.Get("Location") != "" {
-			t.Errorf("two addresses: %d %s", response.StatusCode, text)
-		}
-	})
-	s.walk(t, "Refusals", func(t *testing.T) {
-		for _, c := range []struct {
-			name   string
-			change []string
-			want   string
-		}{
-			{"no challenge", []string{"code_challenge", "", "code_challenge_method", ""}, "?error=invalid_request"},
-			{"plain", []string{"code_challenge_method", "plain"}, "?error=invalid_request"},
-			{"no method", []string{"code_challenge_method", ""}, "?error=invalid_request"},
-			{"a short challenge", []string{"code_challenge", "x"}, "?error=invalid_request"},
-			{"id_token", []string{"response_type", "id_token"}, "?error=unsupported_response_type"},
-			{"implicit", []string{"response_type", "token"}, "#error=unauthorized_client"},
-			{"scope", []string{"scope", "admin"}, "?error=invalid_scope"},
-			{"resource", []string{"resource", "urn:x"}, "?error=invalid_request"},
-			{"no resource", []string{"resource", ""}, "?error=invalid_request"},
-			{"silently", []string{"prompt", "none"}, "?error=login_required"},
-			{"request object", []string{"request", "x"}, "?error=request_not_supported"},
-			{"form_post", []string{"response_mode", "form_post"}, "?error=invalid_request"},
-		} {
-			b := &browser{s: s}
-			response, text := b.send("GET", s.asked(c.change...), "")
-			if to := response.Header.Get("Location"); response.StatusCode != 302 || !strings.HasPrefix(to, appAddress+c.want) || !strings.HasSuffix(to, "&state=st%26te") {
-				t.Errorf("%s: %d %q %s", c.name, response.StatusCode, to, text)
-			}
-		}
-	})
-	s.walk(t, "ForgedForms", func(t *testing.T) {
-		victim, attacker := &browser{s: s}, &browser{s: s}
-		_, page := victim.send("GET", s.asked(), "")
-		_, theirs := attacker.send("GET", s.asked(), "")
-		for name, try := range map[string]func() (*http.Response, string){
-			"the attacker's ticket in the victim's browser": func() (*http.Response, string) { return victim.logIn(theirs) },
-			"no cookie": func() (*http.Response, string) { return (&browser{s: s}).logIn(page) },
-			"two cookies": func() (*http.Response, string) {
-				return (&browser{s: s, cookie: victim.cookie + "; " + attacker.cookie}).logIn(page)
-			},
-			"a chosen cookie": func() (*http.Response, string) {
-				return (&browser{s: s, cookie: "tamga-sign-in=" + strings.Repeat("0", 32)}).logIn(page)
-			},
-			"a changed ticket": func() (*http.Response, string) {
-				m := ticketField.FindStringSubmatch(page)[1]
-				return victim.logIn(page, "ticket", m[:len(m)-8]+"AAAAAAAA")
-			},
-		} {
-			response, text := try()
-			if response.StatusCode != 403 || response.Header.Get("Location") != "" || !strings.Contains(text, `role="alert"`) {
-				t.Errorf("%s: %d %s", name, response.StatusCode, text)
-			}
-		}
-		m := ticketField.FindStringSubmatch(page)[1]
-		form := url.Values{"ticket": {m}, "login": {s.dev.User.Login}, "password": {s.dev.User.Password}}.Encode()
-		if response, _ := victim.send("POST", s.idp+"/oauth/login", form, "Sec-Fetch-Site", "cross-site"); response.StatusCode != 403 {
-			t.Errorf("from another site: %d", response.StatusCode)
-		}
-		// The ticket of the form is good on the form alone.
-		if response, _ := victim.send("GET", s.idp+"/oauth/external?code=x&state="+url.QueryEscape(m), ""); response.StatusCode != 403 {
-			t.Errorf("as the state of another provider: %d", response.StatusCode)
-		}
-		if response, _ := victim.logIn(page); response.StatusCode != 303 {
-			t.Errorf("the victim in person: %d", response.StatusCode)
-		}
-		before := victim.cookie
-		if victim.send("GET", s.asked(), ""); victim.cookie == before {
-			t.Error("a cookie that was there before is used again")
-		}
-	})
-	s.walk(t, "HostHeader", func(t *testing.T) {
-		b := &browser{s: s}
-		for _, headers := range [][]string{{"Host", "evil.example"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
-			for _, address := range []string{s.asked(), s.idp + "/.well-known/openid-configuration"} {
-				response, text := b.send("GET", address, "", headers...)
-				if response.StatusCode != 200 || strings.Contains(text, "evil") || strings.Contains(fmt.Sprint(response.Header), "evil") {
-					t.Errorf("%v: %d %s", headers, response.StatusCode, text)
-				}
-			}
-		}
-	})
-	s.walk(t, "WithAToken", func(t *testing.T) {
-		b := &browser{s: s}
-		address := s.asked("client_id", "tamga-dev", "redirect_uri", oobAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
-		response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.token())
-		code, found := strings.CutPrefix(response.Header.Get("Location"), oobAddress+"?code=")
-		if response.StatusCode != 302 || !found || !codeForm.MatchString(code) {
-			t.Fatalf("%d %s", response.StatusCode, text)
-		}
-		a := s.exchangeCode(code, "client_id", "tamga-dev", "redirect_uri", oobAddress, "code_verifier", "")
-		if got := s.tokens(a); !s.works(got.AccessToken) || got.RefreshToken != "" {
-			t.Errorf("%v", a)
-		}
-		delegated := s.tokens(s.exchange(s.tokens_(ours), naming("unique_name", "demo", time.Hour))).AccessToken
-		for name, c := range map[string]struct{ address, token string }{
-			"garbage":        {address, "garbage"},
-			"another client": {s.asked(), s.token()},
-			"delegated":      {address, delegated},
-		} {
-			if response, text := b.send("GET", c.address, "", "Authorization", "Bearer "+c.token); response.StatusCode != 400 || !strings.Contains(text, "access_denied") {
-				t.Errorf("%s: %d %s", name, response.StatusCode, text)
-			}
-		}
-	})
-	s.walk(t, "TokenInTheFragment", func(t *testing.T) {
-		b := &browser{s: s}
-		_, page := b.send("GET", s.asked("client_id", "page", "response_type", "token", "scope", "dss offline_access", "code_challenge", "", "code_challenge_method", ""), "")
-		response, text := b.logIn(page)
-		to, err := url.Parse(response.Header.Get("Location"))
-		if err != nil || to.RawQuery != "" {
-			t.Fatalf("%d %s: %v", response.StatusCode, text, err)
-		}
-		got, err := url.ParseQuery(to.EscapedFragment())
-		if err != nil || !s.works(got.Get("access_token")) || got.Get("expires_in") != "300" || got.Get("token_type") != "Bearer" || got.Get("state") != "st&te" || got.Get("scope") != "dss" {
-			t.Errorf("%v, %v", got, err)
-		}
-	})
-}
-
-// Guessing at the page and at the token endpoint is one guessing.
-func TestOneBudgetOfGuesses(t *testing.T) {
-	s := startSignIn(t, "--set", "passwords.attempts=6")
-	b := &browser{s: s}
-	_, page := b.send("GET", s.asked(), "")
-	for range 3 {
-		if response, _ := b.logIn(page, "password", "wrong"); response.StatusCode != 401 {
-			t.Fatalf("%d", response.StatusCode)
-		}
-		if status, _ := s.grant("demo", "wrong"); status != 400 {
-			t.Fatalf("%d", status)
-		}
-	}
-	if response, _ := b.logIn(page); response.StatusCode != 401 {
-		t.Errorf("the page lets in who is locked out: %d", response.StatusCode)
-	}
-	if status, _ := s.grant("demo", s.dev.User.Password); status != 400 {
-		t.Errorf("the token endpoint lets in who is locked out: %d", status)
-	}
-}
-
-func TestTokenKeysRotate(t *testing.T) {
-	s := startSignIn(t, "--set", "tokens.key_overlap=0s")
-	keys := func() []string {
-		var set struct {
-			Keys []struct {
-				KID string `json:"kid"`
-				KTY string `json:"kty"`
-				D   string `json:"d"`
-			} `json:"keys"`
-		}
-		s.ok(nobody, "GET", "/.well-known/jwks.json", "").into(t, &set)
-		var ids []string
-		for _, k := range set.Keys {
-			if k.KTY != "EC" || k.D != "" {
-				t.Errorf("key %+v", k)
-			}
-			ids = append(ids, k.KID)
-		}
-		return ids
-	}
-	first := keys()
-	old := s.token()
-	s.tamga("key", "rotate-tokens")
-	// Another process signs with the new key at once; this one finds it when it meets it.
-	fresh := s.tokenOfAnother()
-	if !s.works(fresh) || !s.works(old) {
-		t.Errorf("after a rotation the new token works: %v, the old one: %v", s.works(fresh), s.works(old))
-	}
-	if got := keys(); len(first) != 1 || len(got) != 2 || got[1] != first[0] {
-		t.Errorf("keys %v, then %v", first, got)
-	}
-	s.tamga("key", "rotate-tokens", "--at-once")
-	if token := s.tokenOfAnother(); !s.works(token) {
-		t.Error("after a rotation at once the new token does not work")
-	}
-	if s.works(old) || s.works(fresh) {
-		t.Error("what the keys that were taken away have signed still works")
-	}
-}
-
-// tokenOfAnother starts another process over the same data, as another server behind
-// one address, and signs demo in there.
-func (s *signIn) tokenOfAnother() string {
-	s.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	args := append([]string{"serve", "--dev", "--data", s.dir, "--listen", "127.0.0.1:0", "--set", "public_url=" + s.url}, s.settings...)
-	other := startServer(s.t, program, args...)
-	defer other.kill()
-	response, err := http.PostForm(other.url+"/STS/oauth/token", url.Values{
-		"grant_type": {"password"}, "username": {s.dev.User.Login}, "password": {s.dev.User.Password},
-		"client_id": {s.dev.ClientID}, "resource": {s.dev.Resource},
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_, body := readAll(s.t, response)
-	var t tokenAnswer
-	if err := json.Unmarshal(body, &t); err != nil || t.AccessToken == "" {
-		s.t.Fatalf("%s, %v", body, err)
-	}
-	return t.AccessToken
 }

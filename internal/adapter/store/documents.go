@@ -16,13 +16,6 @@ type Documents struct{ *DB }
 
 var _ document.Store = Documents{}
 
-// States of a row of documents.
-const (
-	documentUpload = iota
-	documentKept
-	documentEnded
-)
-
 var (
 	// errNoQuota undoes what was counted for uploads that a quota has no room for.
 	errNoQuota = errors.New("store: a quota of documents is used up")

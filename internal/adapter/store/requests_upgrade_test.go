@@ -73,7 +73,7 @@ func TestUpgradeKeepsCertificates(t *testing.T) {
 			// The release before runs beside: it names no new column.
 			engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+octets(9)+", 'gost', 0, 0, 0, 0)")
 			engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+octets(9)+", "+octets(9)+", 'n', 0)")
-			if err := (store.Users{DB: s.DB}).DeleteUser(t.Context(), "u"); err != nil {
+			if err := store.Users(s).DeleteUser(t.Context(), "u"); err != nil {
 				t.Errorf("deleting the user with all certificates: %v", err)
 			}
 			if list, err := s.Certificates(t.Context(), "u"); err != nil || len(list) != 0 {

@@ -153,7 +153,8 @@ func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) 
 			FROM users u
 			WHERE u.id = $2 AND NOT `+barred("u", "$7")+` AND (CAST($15 AS BOOLEAN)
 				OR EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
-				AND CASE WHEN CAST($14 AS BOOLEAN) THEN TRUE ELSE CASE CAST($8 AS TEXT)
+				AND CASE WHEN CAST($14 AS BOOLEAN) THEN $8 <> 'certificate'
+					OR EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.not_after > $7) ELSE CASE CAST($8 AS TEXT)
 					WHEN 'none' THEN TRUE
 					WHEN 'password' THEN EXISTS (SELECT 1 FROM passwords w WHERE w.user_id = u.id AND w.encoded = $9)
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)

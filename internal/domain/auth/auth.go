@@ -124,7 +124,8 @@ type Proof struct {
 	Encoded    string // of the password method: the stored password
 	Thumbprint []byte // of the certificate method: a certificate of the user
 	// Granted: it rests on something that ends with what the user signed in with, in
-	// one transaction with that: a code or a grant.
+	// one transaction with that: a code or a grant. Of the certificate method some
+	// certificate of the user must not have expired.
 	Granted bool
 	// Delegated: an operator acts, whatever methods the user has. The reach of the
 	// operator is judged in the transaction.
@@ -246,6 +247,12 @@ type Reach interface {
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
+// Devices knows the mobile devices of users; [device.Service] satisfies it.
+type Devices interface {
+	// HasActive reports whether the user has a device that may speak for them now.
+	HasActive(ctx context.Context, userID string) (bool, error)
+}
+
 // Service proves identities.
 type Service struct {
 	settings  Settings
@@ -257,6 +264,7 @@ type Service struct {
 	rand      io.Reader
 	reach     Reach
 	contacts  Contacts
+	devices   Devices
 	messages  Messages
 	printer   Printer
 	vault     Sealer
@@ -274,6 +282,7 @@ type Deps struct {
 	Providers []Provider // other identity providers
 	Reach     Reach
 	Contacts  Contacts
+	Devices   Devices // nil: there are no mobile devices
 	Messages  Messages
 	Printer   Printer // nil: no print forms
 	Vault     Sealer  // of the secrets of one-time password tokens
@@ -297,7 +306,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	}
 	return &Service{
 		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
-		reach: d.Reach, contacts: d.Contacts, messages: d.Messages, printer: d.Printer,
+		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, paint: d.Paint, providers: d.Providers,
 	}, nil
 }

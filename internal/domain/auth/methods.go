@@ -23,6 +23,7 @@ const (
 	methodIDOnly      = "none"
 	methodCertificate = "certificate"
 	methodPassword    = "password"
+	methodDevice      = "mydss"
 )
 
 // Method is a way to sign in, or a step of one.
@@ -45,7 +46,7 @@ var methods = []Method{
 	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", Kind: &contact.Phone},
 	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", Kind: &contact.Email},
 	{Name: methodOATH, Route: "oath", Operation: "OAth"}, // by the token that the user is assigned
-	{Name: "mydss", Route: "mydss", Operation: "MyDss"},
+	{Name: methodDevice, Route: "mydss", Operation: "MyDss"},
 }
 
 // Methods lists the methods in the order of their table.
@@ -305,6 +306,10 @@ func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw R
 		var t StoredToken
 		if t, raw.Confirmed, err = s.store.OathTokenOf(ctx, userID); err == nil && raw.Confirmed {
 			raw.Parameters = append(raw.Parameters, Parameter{"Serial", t.Serial}, Parameter{"Type", string(t.Type)})
+		}
+	case m.Name == methodDevice:
+		if s.devices != nil {
+			raw.Confirmed, err = s.devices.HasActive(ctx, userID)
 		}
 	case m.Kind != nil:
 		var c contact.Contact

@@ -22,6 +22,10 @@ const (
 	externalPath  = "/oauth/external"
 )
 
+// ReturnPath is where another provider sends browsers back to. Each has its own, so that
+// none can answer in the place of another (RFC 9700, 4.4).
+func ReturnPath(name string) string { return externalPath + "/" + url.PathEscape(name) + "/return" }
+
 // maxState is the longest state of a client, in octets.
 const maxState = 2048
 
@@ -172,7 +176,13 @@ func (a *API) begin(ctx context.Context, r struct {
 }
 
 // comeBack takes a browser that comes from another identity provider.
-func (a *API) comeBack(ctx context.Context, r visit) (any, error) {
+func (a *API) comeBack(ctx context.Context, from struct {
+	Name      string `path:"name"`
+	Cookie    string `header:"Cookie"`
+	Languages string `header:"Accept-Language"`
+	Body      rest.Form
+}) (any, error) {
+	r := visit{Cookie: from.Cookie, Languages: from.Languages, Body: from.Body}
 	for _, name := range []string{"state", "code", "error"} {
 		if len(r.Body[name]) > 1 {
 			return nil, refuse(auth.InvalidRequest, name+" is given more than once")
@@ -181,6 +191,9 @@ func (a *API) comeBack(ctx context.Context, r visit) (any, error) {
 	p, err := a.identity.OpenTicket(r.Body.Get("state"), a.browserOf(r.Cookie), auth.StepExternal)
 	if err != nil {
 		return a.ended(r, err)
+	}
+	if p.Provider != from.Name {
+		return nil, refuse(auth.InvalidRequest, "the browser was sent to another identity provider")
 	}
 	request, err := a.requestOf(p)
 	if err != nil {

@@ -77,7 +77,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
 		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize),
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).AtMost(maxForm),
-		rest.Handle("GET "+externalPath, "ExternalReturn", rest.Anyone, a.comeBack),
+		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack),
 		rest.Handle("GET "+externalPath+"/{name}", "ExternalLogin", rest.Anyone, a.begin),
 		rest.Handle("GET /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
 		rest.Handle("POST /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),

@@ -115,7 +115,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			c := auth.Code{Hash: [32]byte{5}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, LoginOnly: true, Nonce: "n", Challenge: "h", SignedInAt: start, ExpiresAt: start.Add(time.Minute), Thumbprint: []byte{}}
+			c := auth.Code{Hash: [32]byte{5}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, LoginOnly: true, Nonce: "n", Challenge: "h", SignedInAt: start, ExpiresAt: start.Add(time.Minute), Thumbprint: []byte{1}}
 			must(t, s.AddCode(t.Context(), c))
 			got, ok, err := s.SpendCode(t.Context(), c.Hash, "c", "r", g.ID, start)
 			if d := cmp.Diff(c, got); d != "" || !ok || err != nil {
@@ -192,6 +192,26 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, users.SetLock(t.Context(), u.ID, true, start))
 			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "e", UserID: u.ID, ActorID: "op"}, auth.Proof{Delegated: true, Now: start}); ok || err != nil {
 				t.Errorf("for a locked user: %v, %v", ok, err)
+			}
+		}},
+		{"OfACertificate", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "certificate", Level: 1}, start))
+			p := auth.Proof{Method: "certificate", Granted: true, Now: start.Add(-1)}
+			for i, want := range []bool{false, true, false} {
+				switch i {
+				case 1:
+					_, err := s.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: [32]byte{1}, UserID: u.ID, NotAfter: start})
+					must(t, err)
+				case 2:
+					p.Now = start // it has expired
+				}
+				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint("c", i), UserID: u.ID}, p)
+				if must(t, err); ok != want {
+					t.Errorf("row %d: %v, want %v", i, ok, want)
+				}
 			}
 		}},
 		{"ExternalLogins", func(t *testing.T, db *store.DB) {

@@ -66,7 +66,7 @@ func TestJOSE(t *testing.T) {
 	must(t, err)
 	text, err := json.Marshal(ours)
 	must(t, err)
-	parsed, err := jose.ParseSigned(string(text), []jose.SignatureAlgorithm{jose.ES256})
+	parsed, err := jose.ParseSignedJSON(string(text), []jose.SignatureAlgorithm{jose.ES256})
 	must(t, err)
 	if payload, err := parsed.Verify(key.Public()); err != nil || string(payload) != "{}" {
 		t.Errorf("go-jose: %s, %v", payload, err)

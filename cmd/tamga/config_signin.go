@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ExternalConfig is another identity provider that users may sign in at, by OpenID
+// Connect. They need the method external and a login with its name.
+type ExternalConfig struct {
+	// Name that logins of users have as their issuer (users.issuers lists it for people).
+	Name string `yaml:"name"`
+	// What the login page calls it. Default: the name.
+	Title string `yaml:"title"`
+	// Its address, exactly as it calls itself; /.well-known/openid-configuration follows.
+	Issuer string `yaml:"issuer"`
+	// What it knows us by, and the file with the secret, if it gave us one. It has to
+	// know our address {idp_url}/oauth/external/NAME/return.
+	ClientID   string `yaml:"client_id"`
+	SecretFile string `yaml:"secret_file"`
+	// Scopes to ask for besides openid.
+	Scopes []string `yaml:"scopes"`
+	// Claim of its ID token that is the login. Default sub; "email" counts only when the
+	// provider has verified it.
+	Claim string `yaml:"claim"`
+	// Authorities (PEM) its certificate leads to. Empty: those of the system.
+	AuthoritiesFile string `yaml:"authorities_file"`
+}
+
+// checkExternal reports the faults of the list, and sets what was left out.
+func (c *Config) checkExternal() (faults []error) {
+	seen := map[string]bool{strings.ToLower(localIssuer): true}
+	for i := range c.External {
+		e := &c.External[i]
+		if name := strings.ToLower(e.Name); name == "" || seen[name] || strings.ContainsAny(name, "/?#") {
+			faults = append(faults, fmt.Errorf("external[%d].name: want a name of its own without / ? #, another than %s", i, localIssuer))
+		} else {
+			seen[name] = true
+		}
+		if !isHTTP(e.Issuer) {
+			faults = append(faults, fmt.Errorf("external[%d].issuer: want the address of the provider", i))
+		}
+		if e.ClientID == "" {
+			faults = append(faults, fmt.Errorf("external[%d].client_id: want what the provider knows us by", i))
+		}
+		if e.Claim == "" {
+			e.Claim = "sub"
+		}
+	}
+	for i, client := range c.Clients {
+		for _, address := range client.RedirectURIs {
+			if err := checkRedirect(address); err != nil {
+				faults = append(faults, fmt.Errorf("clients[%d].redirect_uris: %w", i, err))
+			}
+		}
+	}
+	return faults
+}
+
+// checkRedirect refuses what a browser would run or complete, and what a fragment of
+// ours cannot follow (RFC 6749, 3.1.2).
+func checkRedirect(address string) error {
+	scheme, rest, found := strings.Cut(address, ":")
+	switch scheme = strings.ToLower(scheme); {
+	case !found || rest == "" || strings.ContainsAny(scheme, "/?# "):
+		return errors.New("want whole addresses, with a scheme")
+	case isOneOf(scheme, "javascript", "data", "vbscript", "file", "blob", "about"):
+		return fmt.Errorf("%s: is no address of an application", scheme)
+	case strings.ContainsAny(address, "#\\ ;,'\"<>") || strings.ContainsFunc(address, func(r rune) bool { return r < 0x21 || r > 0x7e }):
+		return errors.New("want addresses without fragment, as they are sent: ASCII, percent-encoded")
+	case (scheme == "http" || scheme == "https") && !isHTTP(address):
+		return errors.New("want a host after http:// and https://")
+	}
+	return nil
+}

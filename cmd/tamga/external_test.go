@@ -1,0 +1,113 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestExternalLogin has users of one server sign in at another, which is its OpenID
+// Connect provider.
+func TestExternalLogin(t *testing.T) {
+	// Each has to know the address of the other before it starts.
+	reserved, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := reserved.Addr().String()
+	s := startSignIn(t, "--set", `external=[{name: main, title: "The other one", issuer: "http://`+theirs+`/STS", client_id: relying, scopes: [profile], claim: preferred_username}]`)
+	returns := s.idp + "/oauth/external/main/return"
+	if _, page := (&browser{s: s}).send("GET", s.asked(), ""); !strings.Contains(page, "The other one") {
+		t.Errorf("a provider that is not up yet: %s", page)
+	}
+	reserved.Close()
+	there := startDev(t, t.TempDir(), "--listen", theirs, "--set", `clients=[{id: tamga-dev, password_grant: true}, {id: relying, redirect_uris: ["`+returns+`"]}]`)
+	if there.dev.IDPURL != "http://"+theirs+"/STS" {
+		t.Fatalf("it listens at %s, want %s", there.url, theirs)
+	}
+
+	// goThere leads a browser to the provider and signs demo in there; it is back with
+	// the address it was sent to.
+	goThere := func(b *browser) string {
+		t.Helper()
+		_, page := b.send("GET", s.asked("scope", "openid dss offline_access"), "")
+		_, after, found := strings.Cut(page, `<a href="`)
+		link, _, _ := strings.Cut(after, `"`)
+		if !found || !strings.Contains(page, "The other one") {
+			t.Fatalf("no way to the provider: %s", page)
+		}
+		response, text := b.send("GET", strings.ReplaceAll(link, "&amp;", "&"), "")
+		address := response.Header.Get("Location")
+		if response.StatusCode != 302 || !strings.HasPrefix(address, there.dev.IDPURL+"/oauth/authorize?") {
+			t.Fatalf("%d %s %s", response.StatusCode, address, text)
+		}
+		away := &browser{s: s}
+		_, page = away.send("GET", address, "")
+		form := url.Values{"ticket": {ticketField.FindStringSubmatch(page)[1]}, "login": {there.dev.User.Login}, "password": {there.dev.User.Password}}
+		response, text = away.send("POST", there.dev.IDPURL+"/oauth/login", form.Encode())
+		back := response.Header.Get("Location")
+		if response.StatusCode != 303 || !strings.HasPrefix(back, returns+"?code=") {
+			t.Fatalf("%d %s %s", response.StatusCode, back, text)
+		}
+		return back
+	}
+	come := func(b *browser, address string) (*http.Response, url.Values, string) {
+		t.Helper()
+		response, text := b.send("GET", address, "")
+		to, err := url.Parse(response.Header.Get("Location"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response, to.Query(), text
+	}
+
+	id, login, _, _ := s.register()
+	b := &browser{s: s}
+	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" || q.Get("code") != "" {
+		t.Errorf("who has no login there: %v %s", q, text)
+	}
+	s.ok("ours", "POST", "/ums/user/"+id+"/login", `{"Login":"DEMO","IssuerName":"Main"}`)
+	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" {
+		t.Errorf("who may not sign in so: %v %s", q, text)
+	}
+	s.ok("ours", "POST", "/ums/user/"+id+"/authmethod/external", "{}")
+	response, q, text := come(b, goThere(b))
+	if response.StatusCode != 302 || !codeForm.MatchString(q.Get("code")) || q.Get("state") != "st&te" {
+		t.Fatalf("%d %v %s", response.StatusCode, q, text)
+	}
+	got := s.read(s.exchangeCode(q.Get("code")))
+	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
+		t.Fatalf("%+v", got)
+	}
+	if journal := s.tamga("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
+		t.Errorf("the journal does not know who it was: %s", journal)
+	}
+
+	// Somebody else's way back, and one way back twice.
+	address := goThere(b)
+	for name, other := range map[string]*browser{"another browser": {s: s}, "a browser of another sign-in": func() *browser {
+		other := &browser{s: s}
+		other.send("GET", s.asked(), "")
+		return other
+	}()} {
+		if response, q, _ := come(other, address); response.StatusCode != 403 || len(q) > 0 {
+			t.Errorf("%s: %d %v", name, response.StatusCode, q)
+		}
+	}
+	if _, q, text := come(b, address); q.Get("code") == "" {
+		t.Errorf("in person: %v %s", q, text)
+	}
+	if _, q, text := come(b, address); q.Get("error") != "access_denied" {
+		t.Errorf("twice: %v %s", q, text)
+	}
+	if response, _, _ := come(b, strings.Replace(address, "/main/", "/other/", 1)); response.StatusCode != 400 {
+		t.Errorf("at another provider's address: %d", response.StatusCode)
+	}
+
+	s.ok("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=main", "")
+	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).status != 400 {
+		t.Error("the sign-in outlives the login it came of")
+	}
+}
