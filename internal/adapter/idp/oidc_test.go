@@ -144,7 +144,9 @@ func TestProvidersThatMisbehave(t *testing.T) {
 			w.WriteHeader(400)
 			fmt.Fprint(w, `{"error":"invalid_grant"}`)
 		}, true},
-		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect) }, false},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, false},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			for range 4 << 10 {
 				fmt.Fprint(w, strings.Repeat(" ", 1<<10))
