@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs all tests of Tamga and brings what they need.
 #
-#   ./test.sh          vet, staticcheck, all tests with the race detector, every fuzz target shortly
+#   ./test.sh          vet, staticcheck, all tests, every fuzz target shortly; the race detector
+#                      watches the domain, the adapters and the doors, where things run in parallel
+#   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
 #
 # The judges of what we make are programs we did not write: OpenSSL with gost-engine,
@@ -14,11 +16,12 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-quick=
+quick= full=
 case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  --full) full=1 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 
 # package: a file that shows it is there
@@ -99,11 +102,13 @@ go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 echo "== tests"
-go test -race -timeout 20m ./...
+go test -race -timeout 20m ./internal/...
+go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 
 # A number of inputs, not a time: at the end of a time Go takes its own deadline for a
 # finding now and then.
-echo "== fuzz targets, ${FUZZTIME:=2000x} each"
+: "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 500x)}"
+echo "== fuzz targets, $FUZZTIME each"
 for package in $(go list ./...); do
   # -list prints the names of the targets and a closing line that no name looks like
   for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
