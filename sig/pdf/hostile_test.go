@@ -127,7 +127,9 @@ func TestHostile(t *testing.T) {
 			case document.OtherKind != c.otherKind:
 				t.Errorf("of another kind is %v: %v", document.OtherKind, err)
 			}
-			if took > time.Second {
+			// A second is what it may take; a busy machine and the race detector get
+			// twenty times that, and work that grows with the square more than all of it.
+			if took > 20*time.Second {
 				t.Errorf("took %v", took)
 			}
 			if all := after.TotalAlloc - before.TotalAlloc; all > 256<<20 {
