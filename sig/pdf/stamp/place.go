@@ -52,7 +52,8 @@ func see(p Page) sheet {
 		crop = c
 	}
 	s := sheet{crop: crop, unit: p.UserUnit}
-	if !(s.unit > 0 && s.unit < 1e6) {
+	// Real units are 1 and more; a page of a hundred kilometres is a mistake.
+	if !(s.unit >= 1e-3 && max(crop.width(), crop.height())*s.unit < 3e8) {
 		s.unit = 1
 	}
 	if p.Rotate%90 == 0 {

@@ -19,7 +19,7 @@ type Page struct {
 	MediaBox [4]float64 // default user space units; any two opposite corners
 	CropBox  [4]float64 // all zero: the page has none and shows its MediaBox
 	Rotate   int        // degrees clockwise, a multiple of 90 of either sign; anything else counts as 0
-	UserUnit float64    // points in a unit of default user space; 0 or less counts as 1
+	UserUnit float64    // points in a unit of default user space; below a thousandth it counts as 1
 
 	// Rectangles of the signature fields that the page has already, in default user
 	// space. A stamp that was given no place keeps clear of them. May be nil.
