@@ -68,7 +68,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 		Params: t.params, Time: now, Evidence: s.Evidence,
 	}
 	if !o.Original.isEmpty() {
-		job.Original = o.Original
+		job.Original, job.OriginalDigests = o.Original, o.Original.digests()
 	}
 	prepared, err := t.format.Prepare(ctx, job)
 	if err != nil {

@@ -70,33 +70,24 @@ func wrongAddress(err error) error {
 	return err
 }
 
-// needs are the types of the interface that this service may lack, with the
-// parameter each cannot do without: a client that sent neither learns both.
-var needs = []struct{ name, parameter string }{
-	{"XMLDSig", "XMLDsigType"},
-	{"PDF", "PDFFormat"},
+// formatNamed finds the format for a Signature.Type, letter case ignored; nil: there
+// is none of that name.
+func formatNamed(formats map[string]sig.Format, signatureType string) (name string, f sig.Format) {
+	for name, f := range formats {
+		if strings.EqualFold(name, signatureType) {
+			return name, f
+		}
+	}
+	return "", nil
 }
 
-// format finds the format for a Signature.Type, letter case ignored.
+// format finds the format for an order.
 func (s *Service) format(signatureType string) (string, sig.Format, error) {
-	for name, f := range s.Formats {
-		if strings.EqualFold(name, signatureType) {
-			return name, f, nil
-		}
-	}
-	names := make([]string, 0, len(s.Formats))
-	for name := range s.Formats {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, later := range needs {
-		if strings.EqualFold(later.name, signatureType) {
-			return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %s, which also needs the parameter %s, is not served by this release: use one of %s",
-				later.name, later.parameter, strings.Join(names, ", "))
-		}
+	if name, f := formatNamed(s.Formats, signatureType); f != nil {
+		return name, f, nil
 	}
 	return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %q is not served here: use one of %s",
-		abbreviate(signatureType), strings.Join(names, ", "))
+		abbreviate(signatureType), strings.Join(slices.Sorted(maps.Keys(s.Formats)), ", "))
 }
 
 // types are the names behind the numbers of Signature.Type.

@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,12 +120,11 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 }
 
 func (v *Verification) format(name string) (sig.Format, error) {
-	for known, f := range v.Formats {
-		if strings.EqualFold(known, name) {
-			return f, nil
-		}
+	if _, f := formatNamed(v.Formats, name); f != nil {
+		return f, nil
 	}
-	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is not known: want XMLDSig, GOST3410, CAdES, CMS, PDF or MSOffice", abbreviate(name))
+	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is not known: want one of %s",
+		abbreviate(name), strings.Join(slices.Sorted(maps.Keys(v.Formats)), ", "))
 }
 
 func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict, error) {

@@ -73,8 +73,9 @@ func (r Route) Guarded(guard func(remote string) error) Route {
 
 // AnswerOnly says that all a call changes is what it answers. The journal's line
 // of the attempt is then written while the call runs instead of before it: both
-// lines are durable before the answer, and nothing of the call outlives a crash
-// that loses them.
+// lines are durable before the answer. What outlives a crash that loses them is no
+// result in anybody's hands: a counted attempt at a PIN, an answer kept under a key,
+// which is journaled when it is given.
 func (r Route) AnswerOnly() Route {
 	r.answerOnly = true
 	return r

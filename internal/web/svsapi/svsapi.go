@@ -163,13 +163,12 @@ func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Refused rather than ignored: whoever asks for these counts on them.
-	for _, name := range []string{"extractcontent", "verifypkcs7"} {
-		if asked, err := yes(params, name); err != nil {
-			return nil, err
-		} else if asked && name == "extractcontent" {
-			return nil, fault.New(fault.InvalidParameters, "VerifyParams: ExtractContent is not served: the document is in what you sent")
-		}
+	// Refused rather than ignored: whoever asks for it counts on it. VerifyPKCS7 asks
+	// for what is done anyway: a plain PKCS #7 message is judged like any other.
+	if asked, err := yes(params, "extractcontent"); err != nil {
+		return nil, err
+	} else if asked {
+		return nil, fault.New(fault.InvalidParameters, "VerifyParams: ExtractContent is not served: the document is in what you sent")
 	}
 	every, err := yes(params, "verifyall")
 	if err != nil {
