@@ -74,8 +74,11 @@ func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search
 	if err == nil && len(users) == 0 && q.Start > 0 {
 		return s.countUsers(ctx, where, args[:len(args)-2])
 	}
+	if err != nil {
+		return user.Found{}, err
+	}
 	found.Users = users
-	return found, err
+	return found, s.withContacts(ctx, users)
 }
 
 // countUsers is a search that asks for no users, or for a page beyond the last.
