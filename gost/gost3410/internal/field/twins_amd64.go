@@ -147,8 +147,7 @@ func lookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
 func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
@@ -156,9 +155,7 @@ func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
 		avxLookupTriple4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(z), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), (*[4]uint64)(&tz[0]), n, index)
 		return
 	}
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
-	z.Lookup(tz, index)
+	lookupTriple4(x, y, z, tx, ty, tz, index)
 }
 
 func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
@@ -166,8 +163,7 @@ func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
 func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
@@ -175,8 +171,7 @@ func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
 func lookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) {
@@ -184,8 +179,7 @@ func lookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
 func lookupPairP512A(x, y *P512A, tx, ty []P512A, index uint64) {

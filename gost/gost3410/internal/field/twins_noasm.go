@@ -3,6 +3,9 @@
 package field
 
 // The portable products, where there is no assembly.
+//
+// The look-ups must not be inlined: in another package the compiler does not see where
+// their generic bodies take a pointer, and so would put every table on the heap.
 
 func mulP256A(z, x, y *P256A) {
 	mulMinus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256aC)
@@ -10,6 +13,7 @@ func mulP256A(z, x, y *P256A) {
 
 func sqrP256A(z, x *P256A) { sqrMinus4((*[4]uint64)(z), (*[4]uint64)(x), p256aC) }
 
+//go:noinline
 func lookupP256A(z *P256A, table []P256A, index uint64) { lookup4(z, table, index) }
 
 func mulP256B(z, x, y *P256B) {
@@ -18,6 +22,7 @@ func mulP256B(z, x, y *P256B) {
 
 func sqrP256B(z, x *P256B) { sqrPlus4((*[4]uint64)(z), (*[4]uint64)(x), p256bC) }
 
+//go:noinline
 func lookupP256B(z *P256B, table []P256B, index uint64) { lookup4(z, table, index) }
 
 func mulP256C(z, x, y *P256C) {
@@ -26,8 +31,10 @@ func mulP256C(z, x, y *P256C) {
 
 func sqrP256C(z, x *P256C) { sqrMont4((*[4]uint64)(z), (*[4]uint64)(x), &p256cPrime, p256cN) }
 
+//go:noinline
 func lookupP256C(z *P256C, table []P256C, index uint64) { lookup4(z, table, index) }
 
+//go:noinline
 func lookupP256T(z *P256T, table []P256T, index uint64) { lookup4(z, table, index) }
 
 func mulP512A(z, x, y *P512A) {
@@ -36,6 +43,7 @@ func mulP512A(z, x, y *P512A) {
 
 func sqrP512A(z, x *P512A) { sqrMinus8((*[8]uint64)(z), (*[8]uint64)(x), p512aC) }
 
+//go:noinline
 func lookupP512A(z *P512A, table []P512A, index uint64) { lookup8(z, table, index) }
 
 func mulP512B(z, x, y *P512B) {
@@ -44,54 +52,59 @@ func mulP512B(z, x, y *P512B) {
 
 func sqrP512B(z, x *P512B) { sqrPlus8((*[8]uint64)(z), (*[8]uint64)(x), p512bC) }
 
+//go:noinline
 func lookupP512B(z *P512B, table []P512B, index uint64) { lookup8(z, table, index) }
 
+//go:noinline
 func lookupP512T(z *P512T, table []P512T, index uint64) { lookup8(z, table, index) }
 
 func montgomery4(z, x, y, m *[4]uint64, n uint64) { mulMont4(z, x, y, m, n) }
 
+//go:noinline
 func lookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) {
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
+//go:noinline
 func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
-	z.Lookup(tz, index)
+	lookupTriple4(x, y, z, tx, ty, tz, index)
 }
 
+//go:noinline
 func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
+//go:noinline
 func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
+//go:noinline
 func lookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) {
-	x.Lookup(tx, index)
-	y.Lookup(ty, index)
+	lookupPair4(x, y, tx, ty, index)
 }
 
+//go:noinline
 func lookupPairP512A(x, y *P512A, tx, ty []P512A, index uint64) {
 	x.Lookup(tx, index)
 	y.Lookup(ty, index)
 }
 
+//go:noinline
 func lookupTripleP512A(x, y, z *P512A, tx, ty, tz []P512A, index uint64) {
 	x.Lookup(tx, index)
 	y.Lookup(ty, index)
 	z.Lookup(tz, index)
 }
 
+//go:noinline
 func lookupPairP512B(x, y *P512B, tx, ty []P512B, index uint64) {
 	x.Lookup(tx, index)
 	y.Lookup(ty, index)
 }
 
+//go:noinline
 func lookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) {
 	x.Lookup(tx, index)
 	y.Lookup(ty, index)
