@@ -342,6 +342,11 @@ func (k *edKeyP512A) SumHasX(r, s, t *field.Scalar) bool {
 	} else {
 		sum = k.sum(s, t)
 	}
+	return c.hasX(&sum, r)
+}
+
+// hasX reports whether x of sum is r modulo q.
+func (c *edwardsP512A) hasX(sum *edExtendedP512A, r *field.Scalar) bool {
 	// x = s*(z+v)/(z-v) + t is compared with r, r+q, ... below p without a
 	// division. For infinity z-v is 0 and s*(z+v) is not: nothing equals it.
 	var plus, minus field.P512A

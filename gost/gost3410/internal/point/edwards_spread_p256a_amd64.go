@@ -92,11 +92,7 @@ func (c *edwardsP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 			}
 		}
 		if first == 0 {
-			v.sum[0], v.sum[1] = v.e[0], v.e[1]
-			for l := range lanes {
-				v.sum[2][0][l] = 1
-			}
-			ifmaMulP256A(&v.sum[3], &v.e[0], &v.e[1])
+			v.sum.begin(&v.e)
 			continue
 		}
 		ifmaEdMixedP256A(&v.sum, &v.sum, &v.e)

@@ -94,11 +94,7 @@ func (c *edwardsP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 			}
 		}
 		if first == 0 {
-			v.sum[0], v.sum[1] = v.e[0], v.e[1]
-			for l := range lanes {
-				v.sum[2][0][l] = 1
-			}
-			ifmaMulP512A(&v.sum[3], &v.e[0], &v.e[1])
+			v.sum.begin(&v.e)
 			continue
 		}
 		ifmaEdMixedP512A(&v.sum, &v.sum, &v.e)

@@ -209,6 +209,14 @@ func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
 func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
 
 //go:noescape
+func ifmaEdDoubleP256A(z, p *lanesEdP256APoint)
+
+// ifmaEdDoubleWithoutTP256A leaves the coordinate t of z as it is.
+//
+//go:noescape
+func ifmaEdDoubleWithoutTP256A(z, p *lanesEdP256APoint)
+
+//go:noescape
 func ifmaMulP256A(z, x, y *laneP256A)
 
 //go:noescape

@@ -211,6 +211,14 @@ func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
 func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
 
 //go:noescape
+func ifmaEdDoubleP512A(z, p *lanesEdP512APoint)
+
+// ifmaEdDoubleWithoutTP512A leaves the coordinate t of z as it is.
+//
+//go:noescape
+func ifmaEdDoubleWithoutTP512A(z, p *lanesEdP512APoint)
+
+//go:noescape
 func ifmaMulP512A(z, x, y *laneP512A)
 
 //go:noescape

@@ -28,6 +28,7 @@
 //	edwards_p256a_amd64.s          P512A
 //	lanes_p256a_amd64.go           P512A                         eight scalars at a time
 //	sums_p256a_amd64.go            P512A                         eight checks at a time
+//	edwards_sums_p256a_amd64.go    P512A                         the same in Edwards form
 //
 // Run go generate here after a change; a test says when a copy is stale.
 //

@@ -220,16 +220,8 @@ func (c *edwardsP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
 
-func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	sumEach(points, r, s, t, ok)
-}
-
 func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
-}
-
-func (c *edwardsP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	sumEach(points, r, s, t, ok)
 }
 
 // In the files *_amd64.s.

@@ -2,6 +2,7 @@ package point
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
@@ -9,7 +10,7 @@ import (
 )
 
 // FuzzTwins compares k*G, k*P and the check of a sum as every twin computes them,
-// and eight scalars at a time.
+// and eight scalars and eight checks at a time.
 func FuzzTwins(f *testing.F) {
 	for i := range curves {
 		f.Add(byte(i), []byte{1}, []byte{2})
@@ -55,6 +56,13 @@ func FuzzTwins(f *testing.F) {
 					t.Fatalf("%s: %s does not find x of k*G", c.name, name)
 				}
 				r.ok[3] = p.SumHasX(&x, &k, &l)
+				want := []bool{r.ok[0], r.ok[3], r.ok[3], p.SumHasX(&x, &l, &k), r.ok[0]}
+				sums := make([]bool, len(want))
+				c.SumsHaveX([]Point{p, p, p, p, p}, []field.Scalar{x, x, x, x, x},
+					[]field.Scalar{k, k, k, l, k}, []field.Scalar{{}, l, l, k, {}}, sums)
+				if !slices.Equal(sums, want) {
+					t.Fatalf("%s: %s finds %v in five sums, one at a time %v", c.name, name, sums, want)
+				}
 			}
 			if r.ok[0] != r.ok[1] || r.ok[0] && r.base != r.many {
 				t.Fatalf("%s: %s makes another point eight at a time", c.name, name)
