@@ -29,6 +29,7 @@ type edwardsP256A struct {
 	once  sync.Once
 	table *edCombP256A
 	lanes edLanesP256A // the same for lanes
+	quads edQuadsP256A
 }
 
 // edWindowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -283,7 +284,8 @@ func (k *edKeyP256A) Precompute() Point {
 	return &edKeyP256A{k.c, k.p, k.c.combOf(k.p)}
 }
 
-func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
+// mulOne is Mul with one product at a time.
+func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 	c := k.c
 	var u, v, z, dt [1 << (pointBits - 1)]field.P256A // 1, 3, 5... times the point
 	p := k.p.extended()
@@ -382,9 +384,9 @@ func (table *edCombP256A) accumulate(c *edwardsP256A, sum *edExtendedP256A, n *f
 	}
 }
 
-// sum returns s*G plus t times the point, in variable time and without a table of
+// sumOne returns s*G plus t times the point, in variable time and without a table of
 // it, for a t of any size. The coordinate t of the sum means nothing.
-func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A {
+func (k *edKeyP256A) sumOne(s, t *field.Scalar) edExtendedP256A {
 	c := k.c
 	base := &c.comb()[0]
 	var odd [1 << (edKeyBitsP256A - 2)]edCachedP256A

@@ -31,6 +31,7 @@ type edwardsP512A struct {
 	once  sync.Once
 	table *edCombP512A
 	lanes edLanesP512A // the same for lanes
+	quads edQuadsP512A
 }
 
 // edWindowP512A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -285,7 +286,8 @@ func (k *edKeyP512A) Precompute() Point {
 	return &edKeyP512A{k.c, k.p, k.c.combOf(k.p)}
 }
 
-func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
+// mulOne is Mul with one product at a time.
+func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 	c := k.c
 	var u, v, z, dt [1 << (pointBits - 1)]field.P512A // 1, 3, 5... times the point
 	p := k.p.extended()
@@ -384,9 +386,9 @@ func (table *edCombP512A) accumulate(c *edwardsP512A, sum *edExtendedP512A, n *f
 	}
 }
 
-// sum returns s*G plus t times the point, in variable time and without a table of
+// sumOne returns s*G plus t times the point, in variable time and without a table of
 // it, for a t of any size. The coordinate t of the sum means nothing.
-func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A {
+func (k *edKeyP512A) sumOne(s, t *field.Scalar) edExtendedP512A {
 	c := k.c
 	base := &c.comb()[0]
 	var odd [1 << (edKeyBitsP512A - 2)]edCachedP512A

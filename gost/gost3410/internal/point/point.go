@@ -29,6 +29,7 @@
 //	lanes_p256a_amd64.go           P512A                         eight scalars at a time
 //	sums_p256a_amd64.go            P512A                         eight checks at a time
 //	edwards_sums_p256a_amd64.go    P512A                         the same in Edwards form
+//	edwards_quad_p256a_amd64.go    P512A                         one point, its coordinates in lanes
 //
 // Run go generate here after a change; a test says when a copy is stale.
 //
@@ -52,7 +53,9 @@
 // Where there is AVX-512 IFMA, MulBaseMany computes eight multiples of the base point
 // in the lanes of vectors, with the same text of the addition and operations of
 // lanes_*_amd64.s. Secret digits pick table entries there by VPERMI2Q from registers
-// into which the whole window was loaded.
+// into which the whole window was loaded. On the curves in Edwards form a single point is
+// multiplied with its four coordinates in lanes, by the formulas of quad_*_amd64.s: a
+// chain of doublings has nothing else to do side by side.
 package point
 
 //go:generate go test ./generate -update

@@ -126,7 +126,14 @@ func (c *weierstrassP512T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 	sumEach(points, r, s, t, ok)
 }
 
-type edLanesP256A struct{}
+type (
+	edLanesP256A struct{}
+	edQuadsP256A struct{}
+)
+
+func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool { return k.mulOne(xy, n) }
+
+func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A { return k.sumOne(s, t) }
 
 func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
@@ -138,7 +145,14 @@ func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bo
 	sumEach(points, r, s, t, ok)
 }
 
-type edLanesP512A struct{}
+type (
+	edLanesP512A struct{}
+	edQuadsP512A struct{}
+)
+
+func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool { return k.mulOne(xy, n) }
+
+func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A { return k.sumOne(s, t) }
 
 func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 

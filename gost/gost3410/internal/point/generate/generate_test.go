@@ -32,6 +32,8 @@ var copies = []struct {
 	{"edwards_spread_%_amd64.go", "P256A", []string{"P512A"}},
 	{"sums_%_amd64.go", "P256A", []string{"P512A"}},
 	{"edwards_sums_%_amd64.go", "P256A", []string{"P512A"}},
+	{"edwards_quad_%_amd64.go", "P256A", []string{"P512A"}},
+	{"quad_%_amd64_test.go", "P256A", []string{"P512A"}},
 	{"lanes_%_amd64_test.go", "P256A", []string{"P512A"}},
 	{"edwards_%_amd64.s", "P256A", []string{"P512A"}},
 }
