@@ -18,6 +18,11 @@ type drbg struct {
 	inner, outer state // of the current K
 	v            [sha512.Size]byte
 	left         int // octets at the end of v that are output not read yet
+
+	// What update works on: here, because the hash is an interface, and what it is given
+	// goes to the heap.
+	key   [sha512.Size]byte
+	block [sha512.BlockSize]byte
 }
 
 // state is that of SHA-512 after one whole block, as the standard library writes it.
@@ -30,30 +35,34 @@ type shaState interface {
 }
 
 // The states of the key of zeros that every generator begins with.
-var zeroInner, zeroOuter = hmacStates(sha512.New(), new([sha512.Size]byte))
+var zeroInner, zeroOuter = func() (inner, outer state) {
+	d := &drbg{sha: sha512.New()}
+	d.setKey()
+	return d.inner, d.outer
+}()
 
-// hmacStates returns the states of HMAC's two hashes behind the key.
-func hmacStates(sha hash.Hash, key *[sha512.Size]byte) (inner, outer state) {
-	var block [sha512.BlockSize]byte
-	for _, s := range []struct {
-		pad byte
-		to  *state
-	}{{0x36, &inner}, {0x5c, &outer}} {
-		for i := range block {
-			block[i] = s.pad
-		}
-		for i, k := range key {
-			block[i] ^= k
-		}
-		sha.Reset()
-		sha.Write(block[:])
-		b, err := sha.(shaState).AppendBinary(s.to[:0])
-		if err != nil || len(b) != len(s.to) {
-			panic("gost3410: the standard library writes a state of SHA-512 otherwise")
-		}
+// setKey sets the states to those of HMAC's two hashes behind the key, and clears it.
+func (d *drbg) setKey() {
+	d.padded(&d.inner, 0x36)
+	d.padded(&d.outer, 0x5c)
+	clear(d.key[:])
+	clear(d.block[:])
+}
+
+// padded sets to to the state behind the key's block under one pad.
+func (d *drbg) padded(to *state, pad byte) {
+	for i := range d.block {
+		d.block[i] = pad
 	}
-	clear(block[:])
-	return inner, outer
+	for i, k := range d.key {
+		d.block[i] ^= k
+	}
+	d.sha.Reset()
+	d.sha.Write(d.block[:])
+	b, err := d.sha.(shaState).AppendBinary(to[:0])
+	if err != nil || len(b) != len(to) {
+		panic("gost3410: the standard library writes a state of SHA-512 otherwise")
+	}
 }
 
 // newDRBG instantiates the generator; the seed material is all arguments in a row.
@@ -62,19 +71,18 @@ func newDRBG(seed ...[]byte) *drbg {
 	for i := range d.v {
 		d.v[i] = 1
 	}
-	var key [sha512.Size]byte
 	for round := range byte(2) { // HMAC_DRBG_Update
 		d.resume(&d.inner)
 		d.sha.Write(d.v[:])
-		d.sha.Write([]byte{round})
+		d.block[0] = round
+		d.sha.Write(d.block[:1])
 		for _, b := range seed {
 			d.sha.Write(b)
 		}
-		d.finish(&key)
-		d.inner, d.outer = hmacStates(d.sha, &key)
+		d.finish(&d.key)
+		d.setKey()
 		d.next()
 	}
-	clear(key[:])
 	return d
 }
 
