@@ -187,6 +187,24 @@ func (p *edAffineP256A) negate() {
 	p.duv.Sub(&zero, &p.duv)
 }
 
+// negateIf sets p to its opposite where mask is all ones, in constant time.
+func (p *edAffineP256A) negateIf(mask uint64) {
+	var u, duv field.P256A
+	u.Sub(&u, &p.u)
+	duv.Sub(&duv, &p.duv)
+	p.u.Assign(&u, mask)
+	p.duv.Assign(&duv, mask)
+}
+
+// negateIf sets p to its opposite where mask is all ones, in constant time.
+func (p *edCachedP256A) negateIf(mask uint64) {
+	var u, dt field.P256A
+	u.Sub(&u, &p.u)
+	dt.Sub(&dt, &p.dt)
+	p.u.Assign(&u, mask)
+	p.dt.Assign(&dt, mask)
+}
+
 func (p *edCachedP256A) negate() {
 	var zero field.P256A
 	p.u.Sub(&zero, &p.u)
@@ -256,10 +274,7 @@ func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 		index, negative := split(d)
 		var e edAffineP256A
 		field.LookupTripleP256A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		n := e
-		n.negate()
-		e.u.Assign(&n.u, negative^negated)
-		e.duv.Assign(&n.duv, negative^negated)
+		e.negateIf(negative ^ negated)
 		if i == 0 {
 			sum = e.extended()
 		} else {
@@ -310,10 +325,7 @@ func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.v.Lookup(v[:], index)
 		e.z.Lookup(z[:], index)
 		e.dt.Lookup(dt[:], index)
-		m := e
-		m.negate()
-		e.u.Assign(&m.u, negative^negated)
-		e.dt.Assign(&m.dt, negative^negated)
+		e.negateIf(negative ^ negated)
 		if i == len(digits)-1 {
 			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
 			continue

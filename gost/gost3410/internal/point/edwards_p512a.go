@@ -189,6 +189,24 @@ func (p *edAffineP512A) negate() {
 	p.duv.Sub(&zero, &p.duv)
 }
 
+// negateIf sets p to its opposite where mask is all ones, in constant time.
+func (p *edAffineP512A) negateIf(mask uint64) {
+	var u, duv field.P512A
+	u.Sub(&u, &p.u)
+	duv.Sub(&duv, &p.duv)
+	p.u.Assign(&u, mask)
+	p.duv.Assign(&duv, mask)
+}
+
+// negateIf sets p to its opposite where mask is all ones, in constant time.
+func (p *edCachedP512A) negateIf(mask uint64) {
+	var u, dt field.P512A
+	u.Sub(&u, &p.u)
+	dt.Sub(&dt, &p.dt)
+	p.u.Assign(&u, mask)
+	p.dt.Assign(&dt, mask)
+}
+
 func (p *edCachedP512A) negate() {
 	var zero field.P512A
 	p.u.Sub(&zero, &p.u)
@@ -258,10 +276,7 @@ func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 		index, negative := split(d)
 		var e edAffineP512A
 		field.LookupTripleP512A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		n := e
-		n.negate()
-		e.u.Assign(&n.u, negative^negated)
-		e.duv.Assign(&n.duv, negative^negated)
+		e.negateIf(negative ^ negated)
 		if i == 0 {
 			sum = e.extended()
 		} else {
@@ -312,10 +327,7 @@ func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.v.Lookup(v[:], index)
 		e.z.Lookup(z[:], index)
 		e.dt.Lookup(dt[:], index)
-		m := e
-		m.negate()
-		e.u.Assign(&m.u, negative^negated)
-		e.dt.Assign(&m.dt, negative^negated)
+		e.negateIf(negative ^ negated)
 		if i == len(digits)-1 {
 			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
 			continue
