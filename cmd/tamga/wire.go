@@ -277,8 +277,10 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Log:      h.log,
 	}
 	const family = "Served under /rest/api as well."
+	signingGate := *gate
+	signingGate.Begin = h.db.Glancing
 	surfaces := []surface{
-		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Routes()}},

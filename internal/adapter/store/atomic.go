@@ -87,6 +87,7 @@ func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) er
 		}
 		return err
 	}
+	db.endGlance(ctx)
 	return retry(ctx, func() error { return db.atomicOnce(ctx, fn) })
 }
 

@@ -25,7 +25,7 @@ func (s Audit) Record(ctx context.Context, e audit.Entry) error {
 		e.At = s.now()
 	}
 	p := e.Principal
-	_, err := s.exec(ctx, `INSERT INTO audit (`+auditColumns+`)
+	_, err := s.execIn(&unit{ctx: ctx, single: true, journal: true}, `INSERT INTO audit (`+auditColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		millis(e.At), brief(e.RequestID), brief(e.Operation), brief(e.Phase), brief(e.Outcome), brief(e.Object), brief(e.Remote), brief(e.Detail),
 		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor))

@@ -37,11 +37,12 @@ type Committer struct {
 
 // unit is one caller's work in the queue.
 type unit struct {
-	ctx    context.Context
-	fn     func(context.Context) error
-	single bool // fn runs one statement
-	state  atomic.Int32
-	answer chan outcome // buffered: the committer never waits for a caller
+	ctx     context.Context
+	fn      func(context.Context) error
+	single  bool // fn runs one statement
+	journal bool // it only adds to the journal, which no room reads
+	state   atomic.Int32
+	answer  chan outcome // buffered: the committer never waits for a caller
 }
 
 const (
@@ -87,6 +88,9 @@ func (c *Committer) do(u *unit) error {
 	ctx := u.ctx
 	if c.db.transaction(ctx) != nil {
 		return c.db.Atomic(ctx, u.fn)
+	}
+	if !u.journal {
+		c.db.endGlance(ctx)
 	}
 	u.answer = make(chan outcome, 1)
 	if err := c.enter(u); err != nil {

@@ -21,6 +21,9 @@ func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
 
 // Key reads a key by its id.
 func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.key.ID == id {
+		return seen.key, true, nil
+	}
 	return one(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
 		err = r.Scan(&k.ID, &k.UserID, &k.Suite, &k.Sealed, &k.HasPIN, (*timeField)(&k.CreatedAt))
 		return k, err
@@ -62,11 +65,20 @@ func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.Certifica
 
 // Certificate reads one by number.
 func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.certificate.ID == id {
+		return *seen.certificate, true, nil
+	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
 }
 
 // DefaultCertificate reads the default certificate of a user.
 func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.bearer.User.ID == userID {
+		if seen.certificate == nil {
+			return keys.CertificateRecord{}, false, nil
+		}
+		return *seen.certificate, true, nil
+	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
 }
 

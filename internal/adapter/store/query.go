@@ -30,16 +30,20 @@ func (db *DB) querier(ctx context.Context) querier {
 // transaction of ctx, otherwise durably through the committer. "One row
 // changed" is how a one-time thing is spent.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return db.execIn(&unit{ctx: ctx, single: true}, query, args...)
+}
+
+func (db *DB) execIn(u *unit, query string, args ...any) (int64, error) {
 	var n int64
-	err := db.committer.single(ctx, func(ctx context.Context) error {
+	u.fn = func(ctx context.Context) error {
 		res, err := db.transaction(ctx).ExecContext(ctx, query, legible(args)...)
 		if err != nil {
 			return err
 		}
 		n, err = res.RowsAffected()
 		return err
-	})
-	if err != nil {
+	}
+	if err := db.committer.do(u); err != nil {
 		return 0, fmt.Errorf("store: %w", err)
 	}
 	return n, nil
@@ -137,9 +141,26 @@ func (f *timeField) Scan(v any) error {
 	if !ok {
 		return fmt.Errorf("store: a time column holds %T, want milliseconds", v)
 	}
-	*f = timeField{}
-	if ms != 0 {
-		*f = timeField(time.UnixMilli(ms).UTC())
-	}
+	*f = timeField(fromMillis(ms))
 	return nil
+}
+
+// fromMillis is the inverse of millis, in UTC.
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// nullTime scans what millis stored, or NULL as the zero time.
+type nullTime time.Time
+
+// Scan implements sql.Scanner.
+func (f *nullTime) Scan(v any) error {
+	if v == nil {
+		*f = nullTime{}
+		return nil
+	}
+	return (*timeField)(f).Scan(v)
 }

@@ -179,18 +179,33 @@ func octets(b []byte) []byte {
 	return b
 }
 
-// BearerByToken implements auth.Store.
+// bearerColumns and bearerTables are a token $1 with its user and its actor at the
+// time $2.
+var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
+	t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
+	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
+
+const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
+
+// bearerFields are the destinations of bearerColumns, in their order.
+func bearerFields(b *auth.Bearer) []any {
+	t := &b.Token
+	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
+		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
+		&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)
+}
+
+func scanBearer(r row) (b auth.Bearer, err error) {
+	err = r.Scan(bearerFields(&b)...)
+	return b, err
+}
+
+// BearerByToken implements auth.Store. See Glancing for what else it does.
 func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, error) {
-	b, found, err := one(ctx, s.DB, func(r row) (b auth.Bearer, err error) {
-		t := &b.Token
-		err = r.Scan(append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
-			(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
-			&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)...)
-		return b, err
-	}, "SELECT "+userColumns+`, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
-			t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
-			CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (`+reachedBy("t.actor_id")+`) END
-		FROM access_tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1`, tokenID, millis(now))
+	b, found, ok, err := s.look(ctx, tokenID, now)
+	if !ok {
+		b, found, err = one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
+	}
 	if err == nil && !found {
 		err = auth.ErrNotFound
 	}

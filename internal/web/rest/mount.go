@@ -59,6 +59,9 @@ func (l Limits) of(r Route) int64 {
 // Gate is what the surfaces of the server differ in. Audit and Log are needed
 // always, the rest when a route calls for it.
 type Gate struct {
+	// Begin makes the context of a request before anything is asked about it; nil: it
+	// stays as it is.
+	Begin func(ctx context.Context) context.Context
 	// Identify turns a bearer token into its owner. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
 	// IdentifyPeer turns the certificates of a client (see PeerCertificates) into
@@ -133,6 +136,9 @@ type handler struct {
 // audit the outcome, answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
+	if h.gate.Begin != nil {
+		ctx = h.gate.Begin(ctx)
+	}
 	r = r.WithContext(ctx)
 	call.route = h.Name
 	call.remote = cmp.Or(call.remote, remote(r)) // a front end told whose request it is
