@@ -229,7 +229,7 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 	if err != nil {
 		return false, err
 	}
-	defer t.tx.Rollback() // after a commit it does nothing
+	defer t.rollback()
 	if len(batch) == 1 {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
@@ -246,7 +246,7 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 			}
 		}
 	}
-	if err := t.tx.Commit(); err != nil {
+	if err := t.commit(); err != nil {
 		return !retryable(err), fmt.Errorf("store: committing: %w", err)
 	}
 	return false, nil
@@ -255,7 +255,7 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 // run calls the function of a unit. An error means that the transaction itself
 // is no longer usable; the unit's own error is in its outcome.
 func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *outcome) (keep bool, err error) {
-	t := &transaction{tx: batch.tx, changes: batch.changes}
+	t := &transaction{work: batch.work}
 	// The values of the caller, but not its end: a driver that is interrupted
 	// in the middle of a statement gives up the connection and with it the
 	// work of all the others. SQLite cannot be interrupted where it could hang,
@@ -303,7 +303,7 @@ func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *ou
 
 // runApart is run inside a savepoint.
 func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome) error {
-	if _, err := t.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+	if _, err := t.exec(ctx, "SAVEPOINT unit", nil); err != nil {
 		return fmt.Errorf("store: opening a savepoint: %w", err)
 	}
 	keep, err := c.run(ctx, t, u, o)
@@ -311,17 +311,17 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 		return err
 	}
 	if keep {
-		if _, err = t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
+		if _, err = t.exec(ctx, "RELEASE SAVEPOINT unit", nil); err == nil {
 			return nil
 		}
 		// PostgreSQL refuses when a statement of the unit had failed and the
 		// unit kept quiet about it. Its changes are gone, so that is the answer.
 		o.err = fmt.Errorf("store: keeping a unit: %w", err)
 	}
-	if _, err := t.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
+	if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT unit", nil); err != nil {
 		return fmt.Errorf("store: undoing a unit: %w", err)
 	}
-	if _, err := t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
+	if _, err := t.exec(ctx, "RELEASE SAVEPOINT unit", nil); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
 	}
 	return nil
