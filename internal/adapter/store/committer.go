@@ -37,12 +37,12 @@ type Committer struct {
 
 // unit is one caller's work in the queue.
 type unit struct {
-	ctx     context.Context
-	fn      func(context.Context) error
-	single  bool // fn runs one statement
-	journal bool // it only adds to the journal, which no room reads
-	state   atomic.Int32
-	answer  chan outcome // buffered: the committer never waits for a caller
+	ctx    context.Context
+	fn     func(context.Context) error
+	single bool  // fn runs one statement
+	entry  []any // of the journal, in the place of fn; no room reads the journal
+	state  atomic.Int32
+	answer chan outcome // buffered: the committer never waits for a caller
 }
 
 const (
@@ -85,17 +85,25 @@ func (c *Committer) single(ctx context.Context, fn func(ctx context.Context) err
 }
 
 func (c *Committer) do(u *unit) error {
-	ctx := u.ctx
-	if c.db.transaction(ctx) != nil {
-		return c.db.Atomic(ctx, u.fn)
+	if u.fn != nil {
+		if c.db.transaction(u.ctx) != nil {
+			return c.db.Atomic(u.ctx, u.fn)
+		}
+		c.db.endGlance(u.ctx)
 	}
-	if !u.journal {
-		c.db.endGlance(ctx)
-	}
-	u.answer = make(chan outcome, 1)
-	if err := c.enter(u); err != nil {
+	if err := c.begin(u); err != nil {
 		return err
 	}
+	return c.wait(u.ctx, u)
+}
+
+// begin puts a unit into the queue; wait tells what became of it.
+func (c *Committer) begin(u *unit) error {
+	u.answer = make(chan outcome, 1)
+	return c.enter(u)
+}
+
+func (c *Committer) wait(ctx context.Context, u *unit) error {
 	var o outcome
 	select {
 	case o = <-u.answer:
@@ -230,20 +238,28 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 		return false, err
 	}
 	defer t.rollback()
-	if len(batch) == 1 {
+	if len(batch) == 1 && batch[0].fn != nil {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
 			return false, err
 		}
 	} else {
+		var entries []*unit
 		for i, u := range batch {
 			once := c.runApart
-			if u.single {
+			switch {
+			case u.fn == nil:
+				entries = append(entries, u)
+				continue
+			case u.single:
 				once = c.runAmong
 			}
 			if err := once(ctx, t, u, &outcomes[i]); err != nil {
 				return false, err
 			}
+		}
+		if err := addAll(ctx, t, entries); err != nil {
+			return false, err
 		}
 	}
 	if err := t.commit(); err != nil {

@@ -25,16 +25,12 @@ func (db *DB) reader(ctx context.Context) reader {
 // transaction of ctx, otherwise durably through the committer. "One row
 // changed" is how a one-time thing is spent.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return db.execIn(&unit{ctx: ctx, single: true}, query, args...)
-}
-
-func (db *DB) execIn(u *unit, query string, args ...any) (int64, error) {
 	var n int64
-	u.fn = func(ctx context.Context) (err error) {
+	err := db.committer.single(ctx, func(ctx context.Context) (err error) {
 		n, err = db.transaction(ctx).exec(ctx, query, legible(args))
 		return err
-	}
-	if err := db.committer.do(u); err != nil {
+	})
+	if err != nil {
 		return 0, fmt.Errorf("store: %w", err)
 	}
 	return n, nil

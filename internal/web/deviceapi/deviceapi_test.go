@@ -63,6 +63,11 @@ func (w *world) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
+func (w *world) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := w.Record(ctx, e)
+	return func(context.Context) error { return err }
+}
+
 func (w *world) Order(_ context.Context, d notify.Direct) error {
 	if d.Template == notify.TemplateDeviceCode {
 		w.code = d.Data["Code"]

@@ -180,8 +180,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if call.repetition != nil {
 		value, err = h.settle(ctx, call, call.repetition, value, err)
 	}
+	journal, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+	defer cancel()
 	if call.attempt != nil {
-		if e := <-call.attempt; e != nil && err == nil {
+		if e := call.attempt(journal); e != nil && err == nil {
 			err = unrecorded(e)
 		}
 	}
@@ -190,7 +192,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer, err = prepare(value)
 	}
 	outcome := outcomeOf(ctx, err)
-	if e := h.record(ctx, call, audit.Done, outcome); e != nil {
+	if e := h.write(journal, h.entry(call, audit.Done, outcome)); e != nil {
 		if err == nil {
 			// What was promised has to be durable before it is answered.
 			err = unrecorded(e)
@@ -248,10 +250,8 @@ func (h *handler) admit(r *http.Request, call *call) error {
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if h.answerOnly && call.repetition == nil { // an answer that is kept outlives the call
-		call.attempt = make(chan error, 1)
-		e := h.entry(call, audit.Attempt, "")
-		go func() { call.attempt <- h.write(context.WithoutCancel(ctx), e) }()
+	if h.answerOnly && !h.unjournaled && call.repetition == nil { // an answer that is kept outlives the call
+		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}
 	if err := h.record(ctx, call, audit.Attempt, ""); err != nil {
@@ -292,11 +292,12 @@ var errPanic = errors.New("rest: the operation panicked")
 // record writes one line of the journal. A client that is gone does not keep an
 // outcome from being written.
 func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
-	e := h.entry(call, phase, outcome)
 	if phase == audit.Done {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return h.write(ctx, e)
+	ctx, cancel := context.WithTimeout(ctx, recording)
+	defer cancel()
+	return h.write(ctx, h.entry(call, phase, outcome))
 }
 
 func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
@@ -314,8 +315,6 @@ func (h *handler) write(ctx context.Context, e audit.Entry) error {
 	if h.unjournaled {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, recording)
-	defer cancel()
 	return h.gate.Audit.Record(ctx, e)
 }
 

@@ -69,6 +69,11 @@ func (j *journal) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
+func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := j.Record(ctx, e)
+	return func(context.Context) error { return err }
+}
+
 func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *journal) {
 	t.Helper()
 	clients, err := auth.NewClients([]auth.Client{
