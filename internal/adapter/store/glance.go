@@ -173,6 +173,7 @@ func (db *DB) look(ctx context.Context, tokenID string, now time.Time) (b auth.B
 	if g == nil || db.transaction(ctx) != nil {
 		return b, false, false, nil
 	}
+	db.endGlance(ctx)
 	begun := time.Now()
 	s, found, err := one(ctx, db, scanSight, glanceQuery, tokenID, millis(now))
 	if err != nil || !found {
