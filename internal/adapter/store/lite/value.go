@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// bind gives a statement its arguments: integers, booleans, texts, octets (nil ones are
+// bind gives a statement its arguments: numbers, booleans, texts, octets (nil ones are
 // NULL) and what database/sql turns into one of them. Texts and octets are copied to
 // memory of C, which they share.
 func (c *Conn) bind(s *statement, args []any) error {
@@ -62,6 +62,8 @@ func (c *Conn) bind(s *statement, args []any) error {
 				n = 1
 			}
 			rc = sqlite3.Xsqlite3_bind_int(c.tls, s.handle, place, n)
+		case float64:
+			rc = sqlite3.Xsqlite3_bind_double(c.tls, s.handle, place, v)
 		case string:
 			if len(v) > math.MaxInt32 {
 				return fmt.Errorf("sqlite: argument %d is too long", number)
