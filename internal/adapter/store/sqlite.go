@@ -122,10 +122,11 @@ func (w *sqliteWork) query(ctx context.Context, keep lite.Keeping, query string,
 }
 
 func (w *sqliteWork) exec(ctx context.Context, query string, args []any) (int64, error) {
-	if err := w.going(); err != nil {
+	if err := errors.Join(w.going(), context.Cause(ctx)); err != nil {
 		return 0, err
 	}
-	return w.conn.Exec(ctx, query, args)
+	// A change of a few rows is over before its interruption would be arranged.
+	return w.conn.Exec(context.Background(), query, args)
 }
 
 func (w *sqliteWork) going() error {

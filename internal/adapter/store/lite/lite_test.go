@@ -67,7 +67,7 @@ func TestValues(t *testing.T) {
 	for range 2 { // by a statement that is kept as by a fresh one
 		for _, v := range []any{
 			"", "текст", "a\x00b", long, []byte{}, []byte{0, 1, 0xff}, bytes.Repeat([]byte{7}, 70_000),
-			int64(0), int64(-1), int64(1)<<62, 7, true, false, nil, []byte(nil), name("named"), level(-5), count(9), flag(true), 1.5,
+			int64(0), int64(-1), int64(1) << 62, 7, true, false, nil, []byte(nil), name("named"), level(-5), count(9), flag(true), 1.5,
 			sql.NullString{}, sql.NullInt64{Int64: 3, Valid: true},
 		} {
 			run(t, c, "DELETE FROM t")
