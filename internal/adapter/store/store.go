@@ -1,6 +1,5 @@
-// Package store keeps what the domain rooms need kept, over database/sql, in
-// SQLite or PostgreSQL. It satisfies every Store interface of internal/domain;
-// one type and one file per room.
+// Package store keeps what the domain rooms need kept, in SQLite or PostgreSQL. It
+// satisfies every Store interface of internal/domain; one type and one file per room.
 //
 // There is one text of SQL for both engines: $1 parameters, BOOLEAN and BIGINT
 // columns, INSERT ... ON CONFLICT DO NOTHING where a duplicate is an answer and
