@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -265,5 +266,23 @@ func TestSchemaChanges(t *testing.T) {
 	run(t, other, "UPDATE t SET a = 3")
 	if err := scan(c, "SELECT a FROM t", nil, &a); err != nil || a != 3 {
 		t.Errorf("%d, %v", a, err)
+	}
+}
+
+// SQLite runs with exactly the library that its own go.mod names.
+func TestLibraryIsThatOfSQLite(t *testing.T) {
+	list := func(format, module string) string {
+		out, err := exec.Command("go", "list", "-m", "-f", format, module).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	text, err := os.ReadFile(list("{{.GoMod}}", "modernc.org/sqlite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "modernc.org/libc " + list("{{.Version}}", "modernc.org/libc") + "\n"; !strings.Contains(string(text), want) {
+		t.Errorf("go.mod of SQLite does not name %s", want)
 	}
 }
