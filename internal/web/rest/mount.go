@@ -180,26 +180,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if call.repetition != nil {
 		value, err = h.settle(ctx, call, call.repetition, value, err)
 	}
-	journal, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
-	defer cancel()
-	if call.attempt != nil {
-		if e := call.attempt(journal); e != nil && err == nil {
-			err = unrecorded(e)
-		}
-	}
 	var answer answer
 	if err == nil {
 		answer, err = prepare(value)
 	}
-	outcome := outcomeOf(ctx, err)
-	if e := h.write(journal, h.entry(call, audit.Done, outcome)); e != nil {
-		if err == nil {
-			// What was promised has to be durable before it is answered.
-			err = unrecorded(e)
-		} else {
-			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
-		}
-	}
+	outcome, err := h.recordOutcome(ctx, call, err)
 	if err != nil {
 		if h.gate.Failed != nil && outcome != audit.Canceled {
 			h.gate.Failed(context.WithoutCancel(ctx), h.Name, call.object, err)
@@ -219,6 +204,36 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
 		panic(http.ErrAbortHandler) // so that half an answer cannot be taken for a whole one
 	}
+}
+
+// recordOutcome makes the lines of a call durable. What was promised has to be that
+// before it is answered, so a success that could not be recorded is none.
+func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (string, error) {
+	outcome := outcomeOf(ctx, err)
+	if h.unjournaled {
+		return outcome, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+	defer cancel()
+	done := h.gate.Audit.Begin(ctx, h.entry(call, audit.Done, outcome))
+	var lost error
+	if call.attempt != nil { // both lines wait for the same flush, mostly
+		lost = call.attempt(ctx)
+	}
+	e := done(ctx)
+	switch {
+	case e != nil && err != nil:
+		h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+	case e != nil:
+		err = unrecorded(e)
+	case lost != nil && err == nil:
+		err = unrecorded(lost)
+		outcome = outcomeOf(ctx, err)
+		if e := h.write(ctx, h.entry(call, audit.Done, outcome)); e != nil {
+			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+		}
+	}
+	return outcome, err
 }
 
 // admit does all that comes before the body is read.
