@@ -246,7 +246,7 @@ func TestSQLiteSettings(t *testing.T) {
 		{"journal_mode", "wal", "wal"},
 		{"synchronous", "2", ""}, // FULL; readers do not write
 		{"foreign_keys", "1", "1"},
-		{"busy_timeout", sqliteWait, sqliteWait},
+		{"busy_timeout", "10000", "10000"},
 		{"query_only", "0", "1"},
 	} {
 		write := value(file.writer, "PRAGMA "+c.pragma)

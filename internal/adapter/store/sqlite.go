@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver that migrations run by
@@ -19,7 +20,7 @@ import (
 
 // sqliteWait is how long a statement waits for a lock held by another process.
 // Inside this process there is one writing connection, so nobody waits there.
-const sqliteWait = "10000" // ms
+const sqliteWait = 10 * time.Second
 
 // openSQLite opens one writing connection and a pool of readers. With several
 // writing connections BEGIN IMMEDIATE starves some of them until they give up;
@@ -43,16 +44,15 @@ func (db *DB) openSQLite(path string, readers int) error {
 	}
 	// The inner pages of the indexes of a million users fit into 16 MiB; the default
 	// of 2 MiB has them read again and again. It is a bound, taken as it is needed.
-	common := []string{"busy_timeout(" + sqliteWait + ")", "foreign_keys(1)", "cache_size(-16384)"}
-	pragmas := slices.Clip(common)
+	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
 	db.engine = sqliteEngine
 	db.database = &sqliteFile{
 		path: path,
 		writer: newConnections(1, func() (*lite.Conn, error) {
-			return lite.Open(path, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
+			return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
 		}),
 		readers: newConnections(cmp.Or(readers, 8), func() (*lite.Conn, error) {
-			return lite.Open(path, append(pragmas, "query_only(1)")...)
+			return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
 		}),
 	}
 	return nil
@@ -173,7 +173,7 @@ func (f *sqliteFile) migrating(ctx context.Context) (*migrating, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := sql.Open("sqlite", sqliteName(f.path, "immediate", "busy_timeout("+sqliteWait+")", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"))
+	pool, err := sql.Open("sqlite", sqliteName(f.path, "immediate", fmt.Sprintf("busy_timeout(%d)", sqliteWait.Milliseconds()), "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -204,6 +204,5 @@ func sqliteMigrationLock(ctx context.Context, path string) (unlock func() error,
 }
 
 func sqliteRetryable(err error) bool {
-	var e *lite.Error
-	return errors.As(err, &e) && (e.Primary() == lite.Busy || e.Primary() == lite.Locked)
+	return lite.Conflict(err)
 }

@@ -1,10 +1,9 @@
 // Package lite is SQLite as the store uses it: connections to a file, statements
-// that stay prepared, rows scanned where they lie. A driver of database/sql has to
-// name and describe every column of every answer and box every value, which took
-// four times as long as SQLite did.
-//
-// What C needs (statements, arguments) lives in memory of modernc.org/libc, which the
-// garbage collector does not know; every pointer into it stays inside this package.
+// that stay prepared, rows scanned where they lie. It stands on zombiezen.com/go/sqlite,
+// which speaks to SQLite without database/sql: a driver of that has to name and describe
+// every column of every answer and box every value, which took four times as long as
+// SQLite did. Its own are the rules that database/sql has about values, so that one
+// scanning function serves both engines.
 package lite
 
 import (
@@ -12,30 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
-	"modernc.org/libc"
-	"modernc.org/libc/sys/types"
-	sqlite3 "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 )
 
-// Primary result codes (https://www.sqlite.org/rescode.html).
-const (
-	Busy        = sqlite3.SQLITE_BUSY
-	Locked      = sqlite3.SQLITE_LOCKED
-	Interrupted = sqlite3.SQLITE_INTERRUPT
-)
-
-// Error is what SQLite answered.
-type Error struct {
-	Code int // extended result code
-	Text string
+// Conflict reports whether an error of this package says that another connection
+// stands in the way: it is worth another try.
+func Conflict(err error) bool {
+	code := sqlite.ErrCode(err).ToPrimary()
+	return code == sqlite.ResultBusy || code == sqlite.ResultLocked
 }
-
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Text, e.Code) }
-
-// Primary is the primary result code: the low octet of Code; the rest tells the
-// variant.
-func (e *Error) Primary() int { return e.Code & 0xff }
 
 // keptStatements bounds the statements a connection keeps prepared. Those of a program
 // are constants, so there are few; what goes beyond is prepared each time.
@@ -43,80 +29,52 @@ const keptStatements = 512
 
 // Conn is a connection. One goroutine uses it at a time.
 type Conn struct {
-	tls   *libc.TLS
-	db    uintptr
+	c     *sqlite.Conn
 	kept  map[string]*statement
-	out   uintptr // room for one pointer that SQLite gives back
-	args  uintptr // room for the arguments of the statement under way
-	room  int     // octets of it
-	inUse bool    // a statement is under way
+	end   chan struct{} // closed to interrupt a statement; replaced after that
+	inUse bool          // a statement is under way
 }
 
 // statement is a prepared statement.
 type statement struct {
-	handle  uintptr
+	*sqlite.Stmt
 	numbers []int // of its parameters: $3 is 3
 	kept    bool
 }
 
-// Open opens a database file, which exists, and carries out the pragmas.
-func Open(path string, pragmas ...string) (c *Conn, err error) {
+// Open opens a database file, which exists, and carries out the pragmas. A statement
+// waits for locks of other processes for as long as wait.
+func Open(path string, wait time.Duration, pragmas ...string) (*Conn, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, errors.New("the path of a database has no NUL in it")
 	}
-	c = &Conn{tls: libc.NewTLS(), kept: map[string]*statement{}}
-	defer func() {
-		if err != nil {
-			c.Close()
-			c = nil
-		}
-	}()
-	if c.out, err = c.memory(8); err != nil {
-		return c, err
-	}
-	name, err := libc.CString(path)
+	opened, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	defer libc.Xfree(c.tls, name)
-	// A connection is never used by two at once, so SQLite need not lock it.
-	const flags = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_NOMUTEX
-	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, c.out, flags, 0)
-	c.db = c.given()
-	if rc != sqlite3.SQLITE_OK {
-		return c, c.fail(rc)
-	}
-	if rc := sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1); rc != sqlite3.SQLITE_OK {
-		return c, c.fail(rc)
-	}
+	opened.SetBusyTimeout(wait)
+	c := &Conn{c: opened, kept: map[string]*statement{}}
+	c.rearm()
 	for _, pragma := range pragmas {
 		if err := c.Query(context.Background(), Once, "PRAGMA "+pragma, nil, func(Row) error { return nil }); err != nil {
-			return c, fmt.Errorf("PRAGMA %s: %w", pragma, err)
+			c.Close()
+			return nil, fmt.Errorf("PRAGMA %s: %w", pragma, err)
 		}
 	}
 	return c, nil
 }
 
-// Close frees everything. The last connection to a file folds its log into it.
-func (c *Conn) Close() error {
-	for _, s := range c.kept {
-		sqlite3.Xsqlite3_finalize(c.tls, s.handle)
-	}
-	var err error
-	if c.db != 0 {
-		if rc := sqlite3.Xsqlite3_close_v2(c.tls, c.db); rc != sqlite3.SQLITE_OK {
-			err = c.fail(rc)
-		}
-	}
-	libc.Xfree(c.tls, c.args)
-	libc.Xfree(c.tls, c.out)
-	c.tls.Close()
-	*c = Conn{}
-	return err
+// rearm makes the connection one that c.end interrupts.
+func (c *Conn) rearm() {
+	c.end = make(chan struct{})
+	c.c.SetInterrupt(c.end)
 }
 
+// Close frees everything. The last connection to a file folds its log into it.
+func (c *Conn) Close() error { return c.c.Close() }
+
 // Clean reports whether the connection is outside of transactions.
-func (c *Conn) Clean() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 }
+func (c *Conn) Clean() bool { return c.c.AutocommitEnabled() }
 
 // Keeping says what becomes of a statement when it is done.
 type Keeping bool
@@ -134,14 +92,14 @@ func (c *Conn) Exec(ctx context.Context, query string, args []any) (int64, error
 	if err := c.Query(ctx, Keep, query, args, func(Row) error { return nil }); err != nil {
 		return 0, err
 	}
-	return sqlite3.Xsqlite3_changes64(c.tls, c.db), nil
+	return int64(c.c.Changes()), nil
 }
 
 // Query carries out one statement and calls each for every row of the answer. An error
 // of each ends it. The row is valid during the call, in which the connection may not
 // be used. When ctx ends, the statement is interrupted.
 func (c *Conn) Query(ctx context.Context, k Keeping, query string, args []any, each func(Row) error) (err error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if c.inUse {
@@ -153,40 +111,37 @@ func (c *Conn) Query(ctx context.Context, k Keeping, query string, args []any, e
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	if err := c.bind(s, args); err != nil {
+	defer s.leave()
+	if err := s.bind(args); err != nil {
 		return err
 	}
 	if ctx.Done() != nil {
 		defer c.interruptible(ctx)()
 	}
-	for row := (Row{c, s.handle}); ; {
-		switch rc := sqlite3.Xsqlite3_step(c.tls, s.handle); rc {
-		case sqlite3.SQLITE_ROW:
-			if err := each(row); err != nil {
-				return err
-			}
-		case sqlite3.SQLITE_DONE:
-			return nil
-		default:
-			if err := c.fail(rc); ctx.Err() == nil || rc&0xff != Interrupted {
-				return err
-			}
+	for {
+		more, err := s.Step()
+		switch {
+		case err != nil && ctx.Err() != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultInterrupt:
 			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case !more:
+			return nil
+		}
+		if err := each(Row{s.Stmt}); err != nil {
+			return err
 		}
 	}
 }
 
 // interruptible has the end of ctx interrupt what c does until stop is called.
 func (c *Conn) interruptible(ctx context.Context) (stop func()) {
-	done := make(chan struct{})
-	undo := context.AfterFunc(ctx, func() {
-		defer close(done)
-		sqlite3.Xsqlite3_interrupt(c.tls, c.db)
-	})
+	end := c.end
+	undo := context.AfterFunc(ctx, func() { close(end) })
 	return func() {
 		if !undo() {
-			<-done // so that it cannot hit the next statement
+			<-end // it is closed or about to be, and must not hit the next statement
+			c.rearm()
 		}
 	}
 }
@@ -196,63 +151,46 @@ func (c *Conn) prepare(k Keeping, query string) (*statement, error) {
 	if s := c.kept[query]; s != nil {
 		return s, nil
 	}
-	text, err := libc.CString(query)
+	s := &statement{kept: k == Keep && len(c.kept) < keptStatements}
+	var err error
+	if s.kept {
+		s.Stmt, err = c.c.Prepare(query)
+	} else {
+		s.Stmt, err = c.transient(query)
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer libc.Xfree(c.tls, text)
-	flags := uint32(0)
-	if k == Keep {
-		flags = sqlite3.SQLITE_PREPARE_PERSISTENT
-	}
-	if rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, text, -1, flags, c.out, 0); rc != sqlite3.SQLITE_OK {
-		return nil, c.fail(rc)
-	}
-	s := &statement{handle: c.given()}
-	if s.handle == 0 {
-		return nil, errors.New("sqlite: an empty statement")
-	}
-	for i := range sqlite3.Xsqlite3_bind_parameter_count(c.tls, s.handle) {
+	for i := range s.BindParamCount() {
 		var number int
-		name := libc.GoString(sqlite3.Xsqlite3_bind_parameter_name(c.tls, s.handle, i+1))
+		name := s.BindParamName(i + 1)
 		if _, err := fmt.Sscanf(name, "$%d", &number); err != nil || number < 1 {
-			sqlite3.Xsqlite3_finalize(c.tls, s.handle)
+			s.Finalize() // it was never run
 			return nil, fmt.Errorf("sqlite: parameter %q of a statement: want $1, $2 and so on", name)
 		}
 		s.numbers = append(s.numbers, number)
 	}
-	if k == Keep && len(c.kept) < keptStatements {
-		c.kept[query], s.kept = s, true
+	if s.kept {
+		c.kept[query] = s
 	}
 	return s, nil
 }
 
-// leave ends the use of a statement. Its arguments stay bound to memory that is
-// written over; it is never run without binding all of them anew.
-func (c *Conn) leave(s *statement) {
+func (c *Conn) transient(query string) (*sqlite.Stmt, error) {
+	s, trailing, err := c.c.PrepareTransient(query)
+	if err == nil && trailing != 0 {
+		s.Finalize()
+		return nil, errors.New("sqlite: one statement at a time")
+	}
+	return s, err
+}
+
+// leave ends the use of a statement. What was bound stays; it is never run without
+// binding all of it anew. What the two calls answer, the last step did.
+func (s *statement) leave() {
 	if s.kept {
-		sqlite3.Xsqlite3_reset(c.tls, s.handle) // what it answers, the last step did
+		s.Reset()
 		return
 	}
-	sqlite3.Xsqlite3_finalize(c.tls, s.handle)
-}
-
-// memory takes n octets that the garbage collector does not know.
-func (c *Conn) memory(n int) (uintptr, error) {
-	p := libc.Xmalloc(c.tls, types.Size_t(n))
-	if p == 0 {
-		return 0, fmt.Errorf("sqlite: no memory for %d octets", n)
-	}
-	return p, nil
-}
-
-// given is the pointer that SQLite wrote to out.
-func (c *Conn) given() uintptr { return libc.AtomicLoadPUintptr(c.out) }
-
-func (c *Conn) fail(rc int32) error {
-	text := "sqlite: " + libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))
-	if c.db != 0 {
-		text += ": " + libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))
-	}
-	return &Error{int(rc), text}
+	s.Finalize()
 }
