@@ -59,15 +59,12 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		v.FieldByIndex(f.Index).Set(reflect.ValueOf(Raw{sink}))
 		buf := buffers.Get().(*[]byte)
 		defer buffers.Put(buf)
-		if _, err := io.CopyBuffer(onlyWriter{sink}, in.body, *buf); err != nil {
+		if _, err := io.CopyBuffer(sink, in.body, *buf); err != nil {
 			return err
 		}
 		return sink.Finish()
 	}
 }
-
-// onlyWriter hides other methods of a writer, so that io.CopyBuffer uses the buffer.
-type onlyWriter struct{ io.Writer }
 
 // bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
 // taken, with padding and without.

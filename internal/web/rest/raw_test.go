@@ -37,7 +37,7 @@ func TestRaw(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return "raw " + string(r.Body.Name) + " " + s.(*memory).String(), nil
+		return "raw " + string(r.Body.Name) + " " + s.(*memory).written.String(), nil
 	}).AtMost(1 << 20)})
 	params := `{"name":"??>>"}`
 	long := strings.Repeat("0123456789", 50_000)
