@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -89,13 +90,14 @@ func (w *umsWorld) told(id string, want map[string][]string) {
 }
 
 // standardPolicy is the notification policy of an installation that says nothing.
-var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}, "UserPasswordReset": {"Email", "SMS"}}
+var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}, "UserPasswordReset": {"Email", "SMS"}, "UserDeleted": {"Email", "SMS"}}
 
 // TestPolicies walks through the rows of the table Policies and locking.
 func TestPolicies(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, w *umsWorld) {
 		w.walk(t, "actions", w.walkActionPolicies)
 		w.walk(t, "notification", w.walkNotificationPolicy)
+		w.walk(t, "farewell", w.walkFarewell)
 		w.walk(t, "strangers", w.walkStrangers)
 		w.walk(t, "groups", w.walkGroupPolicies)
 		w.scan()
@@ -148,7 +150,7 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		described := map[string]string{}
 		for _, e := range info.Events {
 			described[e.Type] = e.Description
-			if e.Type == "" || e.Category == "" || e.Description == "" || strings.HasPrefix(e.Type, "UserDelete") {
+			if e.Type == "" || e.Category == "" || e.Description == "" || e.Type == "UserDeleteFail" {
 				t.Errorf("in the list of events: %+v", e)
 			}
 		}
@@ -156,7 +158,7 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		for _, c := range info.EventCategories {
 			categories = append(categories, c.Category)
 		}
-		if described["UserAccountChanged"] != want || described["UserPasswordChanged"] == "" || described["CertificatesRequested"] == "" || described["RevokeRequestsRequested"] == "" ||
+		if described["UserAccountChanged"] != want || described["UserPasswordChanged"] == "" || described["CertificatesRequested"] == "" || described["RevokeRequestsRequested"] == "" || described["UserDeleted"] == "" ||
 			strings.Join(categories, " ") != "UserAccount Authentication Certificates CertificatesV2" {
 			t.Errorf("%s: %+v", lang, info)
 		}
@@ -201,6 +203,44 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		}
 	}
 	w.told(id, map[string][]string{})
+}
+
+// walkFarewell: who is deleted hears of it, at the contacts they had.
+func (w *umsWorld) walkFarewell(t *testing.T) {
+	for _, c := range []struct {
+		name, policy string
+		prepare      []string // below the user; %s is the contact
+		phone, email bool     // is told
+	}{
+		{"of the role", "", []string{"/phones/%s/confirm", "/emails/%s/confirm", "/emails/%s/notification?notification=true"}, false, true},
+		{"confirmed, none of the role", "", []string{"/phones/%s/confirm", "/emails/%s/confirm"}, true, true},
+		{"not confirmed", "", nil, false, false},
+		{"by one channel", `{"UserDeleted":["SMS"]}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, true, false},
+		{"not wanted", `{}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, false, false},
+	} {
+		id, _, phone, email := w.register()
+		path := "/ums/user/" + id
+		for _, step := range c.prepare {
+			contact := phone
+			if strings.HasPrefix(step, "/emails") {
+				contact = url.PathEscape(email)
+			}
+			w.ok(ours, "POST", path+fmt.Sprintf(step, contact), "")
+		}
+		if c.policy != "" {
+			w.ok(ours, "POST", path+"/notificationpolicy", c.policy)
+		}
+		w.ok(ours, "DELETE", path, "")
+		told := map[string]int{}
+		for _, m := range w.captured() {
+			if strings.Contains(m.Subject+m.Text, "Учётная запись удалена") {
+				told[m.To]++
+			}
+		}
+		if told[phone] != map[bool]int{true: 1}[c.phone] || told[email] != map[bool]int{true: 1}[c.email] {
+			t.Errorf("%s: phone %d, e-mail %d", c.name, told[phone], told[email])
+		}
+	}
 }
 
 // walkStrangers: the table is closed to everybody but operators of the user's group.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,7 @@ type unit struct {
 	ctx    context.Context
 	fn     func(context.Context) error
 	single bool // fn runs one statement
+	turn   bool // fn takes turns with others of its kind, over all processes
 	state  atomic.Int32
 	answer chan outcome // buffered: the committer never waits for a caller
 }
@@ -120,15 +122,20 @@ const peopleTurn = 0x7065_6f70_6c65 // "people"
 // What a unit decides by reading holds against other units of inTurn, and against
 // single statements as far as the rows are those it wrote or a constraint decides.
 func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
-	if db.transaction(ctx) != nil || db.engine == sqliteEngine {
-		return db.committer.Do(ctx, fn)
+	return db.committer.do(&unit{ctx: ctx, fn: fn, turn: db.engine == postgresEngine})
+}
+
+// takeTurn waits for the turn of a batch. It is taken once, before the first of its
+// units: a lock taken behind a savepoint would go when the savepoint is rolled back,
+// and each of its own would be another journey to the server.
+func (c *Committer) takeTurn(ctx context.Context, t *transaction, batch []*unit) error {
+	if !slices.ContainsFunc(batch, func(u *unit) bool { return u.turn }) {
+		return nil
 	}
-	return db.committer.Do(ctx, func(ctx context.Context) error {
-		if _, err := db.exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(peopleTurn)); err != nil {
-			return err
-		}
-		return fn(ctx)
-	})
+	if _, err := t.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(peopleTurn)); err != nil {
+		return fmt.Errorf("store: waiting for a turn: %w", err)
+	}
+	return nil
 }
 
 func (c *Committer) enter(u *unit) error {
@@ -226,18 +233,25 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 		return false, err
 	}
 	defer t.tx.Rollback() // after a commit it does nothing
+	if err := c.takeTurn(ctx, t, batch); err != nil {
+		return false, err
+	}
 	if len(batch) == 1 {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
 			return false, err
 		}
 	} else {
+		open := false // a savepoint that the last unit left for this one
 		for i, u := range batch {
-			once := c.runApart
 			if u.single {
-				once = c.runAmong
+				err = c.runAmong(ctx, t, u, &outcomes[i])
+			} else {
+				next := i+1 < len(batch) && !batch[i+1].single
+				err = c.runApart(ctx, t, u, &outcomes[i], open, next)
+				open = next
 			}
-			if err := once(ctx, t, u, &outcomes[i]); err != nil {
+			if err != nil {
 				return false, err
 			}
 		}
@@ -297,17 +311,20 @@ func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *ou
 	return err
 }
 
-// runApart is run inside a savepoint.
-func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome) error {
-	if _, err := t.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
-		return fmt.Errorf("store: opening a savepoint: %w", err)
+// runApart is run inside a savepoint. open says that there is one already; next, that
+// another unit wants one after this.
+func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome, open, next bool) error {
+	if !open {
+		if _, err := t.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+			return fmt.Errorf("store: opening a savepoint: %w", err)
+		}
 	}
 	keep, err := c.run(ctx, t, u, o)
 	if err != nil {
 		return err
 	}
 	if keep {
-		if _, err = t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
+		if err = c.release(ctx, t, next); err == nil {
 			return nil
 		}
 		// PostgreSQL refuses when a statement of the unit had failed and the
@@ -317,8 +334,29 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 	if _, err := t.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
 		return fmt.Errorf("store: undoing a unit: %w", err)
 	}
-	if _, err := t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
+	if next {
+		return nil // what it was rolled back to is where the next one begins
+	}
+	if err := c.release(ctx, t, false); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
+	}
+	return nil
+}
+
+// release closes a savepoint and opens another for the next unit if there is one, in
+// one journey to a server.
+func (c *Committer) release(ctx context.Context, t *transaction, next bool) error {
+	steps := []string{"RELEASE SAVEPOINT unit"}
+	switch {
+	case next && c.db.engine == postgresEngine:
+		steps[0] += "; SAVEPOINT unit"
+	case next:
+		steps = append(steps, "SAVEPOINT unit")
+	}
+	for _, step := range steps {
+		if _, err := t.ExecContext(ctx, step); err != nil {
+			return err
+		}
 	}
 	return nil
 }
