@@ -9,7 +9,7 @@ import (
 // ExternalConfig is another identity provider that users may sign in at, by OpenID
 // Connect. They need the method external and a login with its name.
 type ExternalConfig struct {
-	// Name that logins of users have as their issuer (users.issuers lists it for people).
+	// Name that logins of users have as their issuer (users.issuers may say more of it to people).
 	Name string `yaml:"name"`
 	// What the login page calls it. Default: the name.
 	Title string `yaml:"title"`

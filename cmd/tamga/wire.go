@@ -276,13 +276,14 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
+	ums := h.ums()
 	const family = "Served under /rest/api as well."
 	surfaces := []surface{
 		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Routes()}},
-		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(h.ums().Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
+		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
 	}
