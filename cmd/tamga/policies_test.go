@@ -105,6 +105,9 @@ func TestPolicies(t *testing.T) {
 }
 
 func (w *umsWorld) walkActionPolicies(t *testing.T) {
+	if mode, confirmed := w.described(); mode != "Off" || confirmed != "[]" {
+		t.Errorf("described as %s, confirming %s", mode, confirmed)
+	}
 	id, _, _, _ := w.register()
 	for _, kind := range []string{"operation", "access"} {
 		path := "/ums/user/" + id + "/" + kind + "policy"
@@ -338,6 +341,48 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 	}
 }
 
+// described is what GetPolicy says of confirmations: the mode, and the actions that need
+// one of all twelve.
+func (w *umsWorld) described() (mode, confirmed string) {
+	w.t.Helper()
+	var p struct {
+		AuthenticationPolicy struct {
+			Mode            string
+			EditableByUser  bool
+			AuthMethods     []struct{ Identifier, Type string }
+			OperationPolicy []struct {
+				Action               int
+				ConfirmationRequired bool
+			}
+		}
+		CryptoProviders []struct{ ID, Name, Description, Type string }
+	}
+	w.ok(ours, "GET", "/ums/policy", "").into(w.t, &p)
+	var actions []int
+	for i, o := range p.AuthenticationPolicy.OperationPolicy {
+		if o.Action != 1<<i {
+			w.t.Errorf("action %d in place %d", o.Action, i)
+		}
+		if o.ConfirmationRequired {
+			actions = append(actions, o.Action)
+		}
+	}
+	if n := len(p.AuthenticationPolicy.OperationPolicy); n != len(dssActions) || len(p.AuthenticationPolicy.AuthMethods) < 8 {
+		w.t.Errorf("%+v", p.AuthenticationPolicy)
+	}
+	types := map[string]int{}
+	for _, c := range p.CryptoProviders {
+		types[c.Type]++
+		if len(c.ID) != 36 || c.Name == "" || c.Description == "" {
+			w.t.Errorf("%+v", c)
+		}
+	}
+	if types["GOST"] != 3 || types["RSA_AES"] != 1 || len(types) != 2 {
+		w.t.Errorf("crypto providers: %v", types)
+	}
+	return p.AuthenticationPolicy.Mode, fmt.Sprint(actions)
+}
+
 // tried is tamga for a command that may fail.
 func (w *umsWorld) tried(args ...string) (string, error) {
 	var out, said strings.Builder
@@ -353,6 +398,9 @@ func TestPoliciesOfTheInstallation(t *testing.T) {
 	id, _, _, _ := w.register()
 	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
 	w.want(id, "operation", "Issue", true)
+	if mode, confirmed := w.described(); mode != "On" || confirmed != "[1]" {
+		t.Errorf("described as %s, confirming %s", mode, confirmed)
+	}
 	w.told(id, map[string][]string{"UserCreated": {"Email"}})
 	if a := w.ask(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`); a.status != 400 || !strings.Contains(a.body, "wrong_operation") {
 		t.Errorf("%v", a)

@@ -314,26 +314,39 @@ func New(s Settings, d Deps) (*Service, error) {
 // SetPassword gives a user a password for an administrator, with the method to use
 // it, and ends the tokens obtained with the old one. Faults: invalid_parameters, user_not_found.
 func (s *Service) SetPassword(ctx context.Context, userID, password string) error {
-	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
-		return fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
-	}
-	encoded, err := s.passwords.Encode(ctx, password)
+	set, err := s.PreparePassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
-		err := s.store.SetPassword(ctx, userID, encoded, s.now())
-		if errors.Is(err, ErrNotFound) {
-			return fault.New(fault.UserNotFound, "user not found").With(err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
-			return err
-		}
-		return s.store.RevokeTokens(ctx, userID)
-	})
+	return set(ctx, userID)
+}
+
+// PreparePassword is SetPassword in two steps, for callers who set a password in a
+// transaction: hashing takes long, and others would wait for it. The fault is
+// invalid_parameters, and of set user_not_found.
+func (s *Service) PreparePassword(ctx context.Context, password string) (set func(ctx context.Context, userID string) error, err error) {
+	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
+		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
+	}
+	encoded, err := s.passwords.Encode(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, userID string) error {
+		return s.store.Atomic(ctx, func(ctx context.Context) error {
+			err := s.store.SetPassword(ctx, userID, encoded, s.now())
+			if errors.Is(err, ErrNotFound) {
+				return fault.New(fault.UserNotFound, "user not found").With(err)
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
+				return err
+			}
+			return s.store.RevokeTokens(ctx, userID)
+		})
+	}, nil
 }
 
 // Token is what the token endpoint answers.
