@@ -34,7 +34,7 @@ type UsersConfig struct {
 	} `yaml:"codes"`
 	// Questions whether a value is taken (isunique) that an operator may ask: a second
 	// in the long run, and at once; each identifier of a request counts. The answers
-	// tell of users out of the operator's reach as well. Defaults 20, 1000.
+	// tell of users out of the operator's reach as well. Defaults 100, 10000.
 	ChecksPerSecond float64 `yaml:"checks_per_second"`
 	ChecksAtOnce    int     `yaml:"checks_at_once"`
 	// Ways a new password may go (the interface's PasswordDisplayFormatList): Screen,
@@ -69,7 +69,7 @@ type IssuerConfig struct {
 
 func defaultUsers() UsersConfig {
 	codes := contact.DefaultSettings().Codes
-	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 20, ChecksAtOnce: 1000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
+	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
 	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
 	return c
 }
