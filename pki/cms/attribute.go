@@ -5,7 +5,6 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -18,8 +17,33 @@ import (
 
 // NewAttribute makes an attribute of values that are whole DER elements each.
 func NewAttribute(oid asn1.ObjectIdentifier, values ...[]byte) Attribute {
-	raw := wrap(tagSequence, marshalOID(oid), wrap(tagSet, values...))
-	return Attribute{OID: oid, Raw: raw, Encoded: raw, Values: values}
+	n := attributeRoom
+	for _, v := range values {
+		n += len(v)
+	}
+	w := newWriter(n)
+	w.addAll(values)
+	w.closeAttribute(oid, 0)
+	return Attribute{OID: oid, Raw: w.der(), Encoded: w.der(), Values: values}
+}
+
+// attributeRoom is more than the headers and the identifier of most attributes take.
+const attributeRoom = 64
+
+// closeAttribute writes what stands before the values of an attribute, which were
+// written since mark.
+func (w *writer) closeAttribute(oid asn1.ObjectIdentifier, mark int64) {
+	w.close(tagSet, mark)
+	w.oid(oid)
+	w.close(tagSequence, mark)
+}
+
+// attribute is the attribute with the one value that w holds, and nothing else.
+func (w *writer) attribute(oid asn1.ObjectIdentifier) Attribute {
+	n := len(w.der())
+	w.closeAttribute(oid, 0)
+	raw := w.der()
+	return Attribute{OID: oid, Raw: raw, Encoded: raw, Values: [][]byte{raw[len(raw)-n:]}}
 }
 
 // Contents are the type and the set of values as they stand in the message: the
@@ -35,12 +59,16 @@ func (a Attribute) Contents() []byte {
 
 // ContentType is the content-type attribute (RFC 5652, 11.1).
 func ContentType(contentType asn1.ObjectIdentifier) Attribute {
-	return NewAttribute(OIDContentType, marshalOID(contentType))
+	w := newWriter(attributeRoom)
+	w.oid(contentType)
+	return w.attribute(OIDContentType)
 }
 
 // MessageDigest is the message-digest attribute (RFC 5652, 11.2).
 func MessageDigest(d suite.Digest) Attribute {
-	return NewAttribute(OIDMessageDigest, wrap(tagOctets, d.Sum))
+	w := newWriter(attributeRoom + len(d.Sum))
+	w.wrap(tagOctets, d.Sum)
+	return w.attribute(OIDMessageDigest)
 }
 
 // SigningTime is the signing-time attribute (RFC 5652, 11.3) to the second:
@@ -51,35 +79,49 @@ func SigningTime(t time.Time) (Attribute, error) {
 	if t.Year() < 1 || t.Year() > 9999 {
 		return Attribute{}, fmt.Errorf("cms: signing time %v: a year from 1 to 9999 expected", t)
 	}
-	value := wrap(byte(cbasn1.GeneralizedTime), []byte(t.Format("20060102150405Z")))
+	tag, form := byte(cbasn1.GeneralizedTime), "20060102150405Z"
 	if t.Year() >= 1950 && t.Year() < 2050 {
-		value = wrap(byte(cbasn1.UTCTime), []byte(t.Format("060102150405Z")))
+		tag, form = byte(cbasn1.UTCTime), "060102150405Z"
 	}
-	return NewAttribute(OIDSigningTime, value), nil
+	var text [16]byte
+	w := newWriter(attributeRoom)
+	w.wrap(tag, t.AppendFormat(text[:0], form))
+	return w.attribute(OIDSigningTime), nil
 }
 
 // SigningCertificateV2 is the signing-certificate-v2 attribute (RFC 5035, 3) with
 // one certificate, its digest by h and its issuer and serial number.
 func SigningCertificateV2(c *x509gost.Certificate, h *suite.Hash) Attribute {
-	var algorithm []byte
+	w := newWriter(2*attributeRoom + h.Size + len(c.RawIssuer) + len(c.SerialNumber))
+	w.wrap(tagInteger, c.SerialNumber)
+	names := w.len()
+	w.wrap(0xa4, c.RawIssuer) // GeneralNames with one directoryName [4] EXPLICIT
+	w.close(tagSequence, names)
+	w.close(tagSequence, 0) // IssuerSerial
+	w.wrap(tagOctets, c.Digest(h))
 	if h != suite.SHA256 { // the DEFAULT, which DER leaves out
-		algorithm = wrap(tagSequence, marshalOID(h.OID))
+		w.algorithm(h.OID, false)
 	}
-	issuer := wrap(tagSequence, wrap(0xa4, c.RawIssuer)) // GeneralNames with one directoryName [4] EXPLICIT
-	issuerSerial := wrap(tagSequence, issuer, wrap(tagInteger, c.SerialNumber))
-	id := wrap(tagSequence, algorithm, wrap(tagOctets, c.Digest(h)), issuerSerial)
-	return NewAttribute(OIDSigningCertificateV2, wrap(tagSequence, wrap(tagSequence, id)))
+	w.close(tagSequence, 0) // ESSCertIDv2
+	w.close(tagSequence, 0) // the list of them
+	w.close(tagSequence, 0) // SigningCertificateV2
+	return w.attribute(OIDSigningCertificateV2)
 }
 
 // BuildSignedAttributes returns the attributes as what is signed: a DER SET OF
 // with tag 0x31, in the order of the whole encodings (X.690, 11.6).
 func BuildSignedAttributes(attrs ...Attribute) []byte {
-	raws := make([][]byte, len(attrs))
-	for i, a := range attrs {
-		raws[i] = a.Raw
+	n := 0
+	raws := make([][]byte, 0, 8) // seldom more
+	for _, a := range attrs {
+		raws = append(raws, a.Raw)
+		n += len(a.Raw)
 	}
 	slices.SortFunc(raws, compareDER)
-	return wrap(tagSet, raws...)
+	w := newWriter(n + 10)
+	w.addAll(raws)
+	w.close(tagSet, 0)
+	return w.der()
 }
 
 // compareDER orders encodings as octet strings, the shorter padded with zero
@@ -139,33 +181,4 @@ func readCertificateID(value []byte, v2 bool) (id certificateID, err error) {
 	}
 	id.issuer, id.serial = name, serial
 	return id, nil
-}
-
-// marshalOID encodes an identifier of this program or of a parsed structure;
-// those are always encodable.
-func marshalOID(oid asn1.ObjectIdentifier) []byte {
-	if len(oid) < 2 || oid[0] < 0 || oid[0] > 2 || oid[1] < 0 || oid[0] < 2 && oid[1] > 39 {
-		panic(fmt.Sprintf("cms: %v is no object identifier", oid))
-	}
-	// Arcs in groups of seven bits, the highest first, all but the last with the top
-	// bit; the first two arcs are one number.
-	out := make([]byte, 2, 2+5*len(oid))
-	for i, arc := range oid[1:] {
-		if arc < 0 {
-			panic(fmt.Sprintf("cms: %v is no object identifier", oid))
-		}
-		n := uint64(arc)
-		if i == 0 {
-			n += 40 * uint64(oid[0])
-		}
-		for shift := (max(bits.Len64(n), 1) - 1) / 7 * 7; shift > 0; shift -= 7 {
-			out = append(out, 0x80|byte(n>>shift))
-		}
-		out = append(out, byte(n)&0x7f)
-	}
-	if len(out)-2 > 127 { // longer than any that is known
-		return append(appendHeader(nil, byte(cbasn1.OBJECT_IDENTIFIER), int64(len(out)-2)), out[2:]...)
-	}
-	out[0], out[1] = byte(cbasn1.OBJECT_IDENTIFIER), byte(len(out)-2)
-	return out
 }

@@ -60,7 +60,7 @@ func TestEncodeLengths(t *testing.T) {
 func TestVersionAndDigests(t *testing.T) {
 	c := certificate(t)
 	other := asn1.ObjectIdentifier{1, 2, 3}
-	counter := NewAttribute(OIDCountersignature, (&Signer{Certificate: c, Suite: suite.GOST2012x512, Signature: make([]byte, 128)}).marshal())
+	counter := NewAttribute(OIDCountersignature, (&Signer{Certificate: c, Suite: suite.GOST2012x512, Signature: make([]byte, 128)}).Marshal())
 	tests := []struct {
 		name        string
 		contentType asn1.ObjectIdentifier
