@@ -3,7 +3,6 @@ package cades
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 
 	"tamga/pki/cms"
@@ -44,7 +43,6 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	st := state{
 		Attributes:  attrs,
 		Digest:      a.digest.Sum,
@@ -52,7 +50,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Size:        job.Document.Size(),
 		Detached:    p.detached,
 		Chain:       p.chain,
-		Certificate: thumbprint[:],
+		Certificate: job.Certificate.Digest(suite.SHA256),
 		Kind:        p.kind,
 		Message:     message,
 		Position:    p.position,
@@ -172,8 +170,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
 		return nil, &sig.ErrState{Text: "made for another certificate"}
 	}
 	if len(st.Attributes) == 0 || len(st.Digest) != s.Hash.Size || st.Size < 0 || st.Hash && !st.Detached {

@@ -91,6 +91,16 @@ func unknownVersion(v int) error {
 	return &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; 1 to %d expected", v, stateVersion)}
 }
 
+// word is a text that is one of a few as a rule.
+func word(b []byte) string {
+	for _, w := range [...]string{kindSign, levelBES, kindCosign, kindCountersign, levelT, levelXLT1} {
+		if string(b) == w {
+			return w
+		}
+	}
+	return string(b)
+}
+
 // unmarshal reads what marshal writes.
 func (s *state) unmarshal(b []byte) error {
 	in := cryptobyte.String(b)
@@ -108,7 +118,7 @@ func (s *state) unmarshal(b []byte) error {
 			return errors.New("malformed")
 		}
 	}
-	s.Kind, s.Level, s.Address = string(kind), string(level), string(address)
+	s.Kind, s.Level, s.Address = word(kind), word(level), string(address)
 	var n uint32
 	if !in.ReadUint32(&n) || uint64(n)*4 != uint64(len(in)) {
 		return errors.New("malformed")
