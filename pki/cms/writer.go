@@ -29,6 +29,10 @@ func (w *writer) len() int64 { return int64(len(w.buf)-w.at) + w.outside }
 // der is what was written, without what is outside.
 func (w *writer) der() []byte { return w.buf[w.at:] }
 
+// since is what was written since mark, nothing of it outside. What is written later
+// does not change it.
+func (w *writer) since(mark int64) []byte { return w.der()[:w.len()-mark] }
+
 // front makes room for n octets and returns it.
 func (w *writer) front(n int) []byte {
 	if n > w.at {

@@ -39,7 +39,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		}
 		message = fingerprint(m)
 	}
-	attrs, err := f.signedAttributes(job, &p, a, s)
+	attrs, err := f.signedAttributes(job, &p, a)
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +77,12 @@ func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool
 }
 
 // signedAttributes are the octets to sign.
-func (f *Format) signedAttributes(job *sig.Job, p *params, a addition, s *suite.Suite) ([]byte, error) {
-	attrs := append(p.attrs, cms.MessageDigest(a.digest), cms.SigningCertificateV2(job.Certificate, s.Hash))
+func (f *Format) signedAttributes(job *sig.Job, p *params, a addition) ([]byte, error) {
+	signed := cms.Signed{ContentType: a.contentType, Digest: a.digest, Certificate: job.Certificate, Others: p.attrs}
 	if !f.NoSigningTime {
-		claimed, err := cms.SigningTime(job.Time)
-		if err != nil {
-			return nil, err
-		}
-		attrs = append(attrs, claimed)
+		signed.Time = &job.Time
 	}
-	if a.contentType != nil {
-		attrs = append(attrs, cms.ContentType(a.contentType))
-	}
-	return cms.BuildSignedAttributes(attrs...), nil
+	return signed.Attributes()
 }
 
 // Finish implements sig.Format. The parameters are not read again: what they

@@ -45,7 +45,7 @@ func (s *state) marshal() []byte {
 			flags |= 1 << i
 		}
 	}
-	b := make([]byte, 0, 512+len(s.Attributes)+len(s.Message)+len(s.Address))
+	b := make([]byte, 0, 128+len(s.Attributes)+len(s.Digest)+len(s.Certificate)+len(s.Message)+len(s.Address))
 	b = binary.BigEndian.AppendUint64(append(b, stateVersion, flags), uint64(s.Size))
 	for _, field := range [][]byte{s.Attributes, s.Digest, s.Certificate, s.Message} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(field))), field...)
