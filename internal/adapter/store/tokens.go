@@ -249,6 +249,9 @@ func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) 
 		{`DELETE FROM grants WHERE handle IN
 			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion}},
+		{`DELETE FROM external_visits WHERE handle IN
+			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {
 			var err error

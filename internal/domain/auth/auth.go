@@ -236,8 +236,9 @@ type Store interface {
 
 	OathStore
 	GrantStore
+	ExternalStore
 
-	// Sweep deletes tokens, codes and grants that expired and counts that ended before now, and
+	// Sweep deletes tokens, codes, grants and visits that expired and counts that ended before now, and
 	// tokens of apps whose user is no more.
 	Sweep(ctx context.Context, now time.Time, window time.Duration) error
 }

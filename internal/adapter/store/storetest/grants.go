@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -229,6 +230,51 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%q: %v", pair, err)
 				}
 			}
+		}},
+		{"ExternalVisits", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			v := auth.ExternalVisit{Handle: [32]byte{1}, Ticket: "t", ReturnsTo: "https://app.example/cb", ExpiresAt: start.Add(time.Minute)}
+			must(t, s.AddExternalVisit(t.Context(), v))
+			if got, err := s.ExternalVisit(t.Context(), v.Handle, start); err != nil || !got.ExpiresAt.Equal(v.ExpiresAt) || got.Ticket != v.Ticket || got.ReturnsTo != v.ReturnsTo {
+				t.Errorf("%+v, %v", got, err)
+			}
+			gone := func(what string, handle [32]byte, now time.Time) {
+				t.Helper()
+				if _, err := s.ExternalVisit(t.Context(), handle, now); !errors.Is(err, auth.ErrNotFound) {
+					t.Errorf("%s: %v", what, err)
+				}
+				if ended, err := s.EndExternalVisit(t.Context(), handle, now); err != nil || ended {
+					t.Errorf("%s: ended %v, %v", what, ended, err)
+				}
+			}
+			gone("another's", [32]byte{2}, start)
+			gone("expired", v.Handle, v.ExpiresAt)
+			must(t, s.Sweep(t.Context(), start, time.Hour))
+			won := make(chan bool, 8)
+			var wg sync.WaitGroup
+			for range cap(won) {
+				wg.Go(func() {
+					ended, err := s.EndExternalVisit(t.Context(), v.Handle, start)
+					if err != nil {
+						t.Error(err)
+					}
+					won <- ended
+				})
+			}
+			wg.Wait()
+			close(won)
+			times := 0
+			for ended := range won {
+				if ended {
+					times++
+				}
+			}
+			if times != 1 {
+				t.Errorf("ended %d times", times)
+			}
+			gone("ended", v.Handle, start)
+			must(t, s.Sweep(t.Context(), v.ExpiresAt, time.Hour))
+			must(t, s.AddExternalVisit(t.Context(), v)) // nothing is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
