@@ -225,14 +225,14 @@ const codeMemory = time.Hour
 const sweepPortion = 1000
 
 // Sweep implements auth.Store.
-func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) error {
+func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error {
 	for _, sweep := range []struct {
 		query string
 		args  []any
 	}{
 		{`DELETE FROM access_tokens WHERE id IN
 			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
-			[]any{millis(now), sweepPortion}},
+			[]any{millis(tokens), sweepPortion}},
 		{`DELETE FROM login_failures WHERE login IN
 			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},

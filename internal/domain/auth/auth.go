@@ -48,6 +48,9 @@ type Settings struct {
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
 	RefreshLife  time.Duration // of a sign-in with offline_access, however often its tokens are refreshed
+	// Remember is how long the record of an access token is kept after its end, for
+	// what was begun with it and still waits; see MayContinue.
+	Remember time.Duration
 
 	Oath OathSettings
 }
@@ -238,9 +241,9 @@ type Store interface {
 	GrantStore
 	ExternalStore
 
-	// Sweep deletes tokens, codes, grants and visits that expired and counts that ended before now, and
-	// tokens of apps whose user is no more.
-	Sweep(ctx context.Context, now time.Time, window time.Duration) error
+	// Sweep deletes access tokens that expired before tokens, codes, grants and visits
+	// that expired and counts that ended before now, and tokens of apps whose user is no more.
+	Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error
 }
 
 // Reach decides whether an operator may act on a user; [user.Service] satisfies it.
@@ -418,6 +421,31 @@ func principal(b Bearer, name string) audit.Principal {
 	}
 }
 
+// MayContinue says whether what somebody began with an access token may be carried out
+// now, when the token itself may have expired: whoever is not barred, whose sign-in was
+// not ended since, and who may still act for the user where they do. The fault is
+// access_denied. It answers for as long as a token is remembered; see Settings.Remember.
+func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
+	if who.TokenID == "" {
+		return nil
+	}
+	now := s.now()
+	b, err := s.store.BearerByToken(ctx, who.TokenID, now)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case b.User.Barred(now):
+		return fault.New(fault.AccessDenied, "the user was locked meanwhile")
+	case b.Token.Revoked:
+		return fault.New(fault.AccessDenied, "the sign-in it was asked for with was ended meanwhile")
+	case b.Severed:
+		return fault.New(fault.AccessDenied, "the operator who asked for it may not act for the user any more")
+	}
+	return nil
+}
+
 // EndAll revokes every token of a user. It joins the transaction of ctx.
 func (s *Service) EndAll(ctx context.Context, userID string) error {
 	return s.store.RevokeTokens(ctx, userID)
@@ -436,5 +464,6 @@ func (s *Service) Forgive(ctx context.Context, userID string) error {
 // Sweep deletes what has expired; the server calls it now and then. Nothing
 // depends on it but the size of the database.
 func (s *Service) Sweep(ctx context.Context) error {
-	return s.store.Sweep(ctx, s.now(), s.settings.Window)
+	now := s.now()
+	return s.store.Sweep(ctx, now, now.Add(-s.settings.Remember), s.settings.Window)
 }

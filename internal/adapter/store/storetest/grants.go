@@ -135,14 +135,14 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), time.Minute))
+			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), g.ExpiresAt.Add(-1), time.Minute))
 			if ok, err := s.EndGrant(t.Context(), [32]byte{8}); ok || err != nil {
 				t.Error(ok, err)
 			}
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 1 {
 				t.Errorf("swept before its end: %v, %v", list, err)
 			}
-			must(t, s.Sweep(t.Context(), g.ExpiresAt, time.Minute))
+			must(t, s.Sweep(t.Context(), g.ExpiresAt, g.ExpiresAt, time.Minute))
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 0 {
 				t.Errorf("after its end: %v, %v", list, err)
 			}
