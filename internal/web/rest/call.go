@@ -26,6 +26,9 @@ type call struct {
 	after      []io.Closer
 	repetition *repetition // nil: it carries no Idempotency-Key
 	attempt    chan error  // of an attempt being written beside the call; nil: none
+
+	promise  func(ctx context.Context) error // writes that the call was done into the journal
+	promised bool                            // it did, inside a transaction of the operation
 }
 
 type callKey struct{}

@@ -165,6 +165,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
+	call.promise = func(ctx context.Context) error { return h.record(ctx, call, audit.Done, audit.OK) }
 	in := &input{http: r, body: body, docs: docs}
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
@@ -184,7 +185,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer, err = prepare(value)
 	}
 	outcome := outcomeOf(ctx, err)
-	if e := h.record(ctx, call, audit.Done, outcome); e != nil {
+	if err == nil && call.promised {
+		// The line is there, together with what was changed.
+	} else if e := h.record(ctx, call, audit.Done, outcome); e != nil {
 		if err == nil {
 			// What was promised has to be durable before it is answered.
 			err = unrecorded(e)
