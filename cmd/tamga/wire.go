@@ -150,7 +150,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
 		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode),
 		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
-		Enrolment: enrolment, Evidence: revocations{h},
+		Enrolment: enrolment, Evidence: revocations{h}, StandingAge: config.Certificates.StatusAge,
 	})
 	if err != nil {
 		h.close()
@@ -393,6 +393,13 @@ func (h *house) work(ctx context.Context) {
 	if h.operations != nil {
 		delivering.Go(func() { h.operations.Run(ctx) })
 	}
+	// Asking other authorities may take long; nothing else waits for it.
+	delivering.Go(func() { h.repeat(ctx, task{"asking other authorities about their certificates", h.keys.Refresh}) })
+	h.repeat(ctx, h.tasks...)
+}
+
+// repeat does tasks every minute, one after the other.
+func (h *house) repeat(ctx context.Context, tasks ...task) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
@@ -400,7 +407,7 @@ func (h *house) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			for _, t := range h.tasks {
+			for _, t := range tasks {
 				if err := t.do(ctx); err != nil && ctx.Err() == nil {
 					h.log.Error(t.name, "error", err)
 				}

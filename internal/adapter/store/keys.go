@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"tamga/internal/domain/keys"
 )
@@ -42,10 +43,11 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 // certificateQuery reads a certificate with what is known about it now; it ends
 // where a condition follows.
 const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, 0), COALESCE(i.reason, 0), c.outside
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, o.revoked_at, 0), COALESCE(i.reason, o.reason, 0), c.outside
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
 	LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside
+	LEFT JOIN outside_standing o ON o.certificate_id = c.id AND c.outside
 	LEFT JOIN default_certificates d ON d.user_id = c.user_id AND d.certificate_id = c.id
 	WHERE (c.outside OR i.serial IS NOT NULL) AND `
 
@@ -68,6 +70,21 @@ func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord
 // DefaultCertificate reads the default certificate of a user.
 func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
+}
+
+// NoteStanding implements keys.Store.
+func (s Keys) NoteStanding(ctx context.Context, id int64, st keys.Standing) error {
+	_, err := s.exec(ctx, `INSERT INTO outside_standing (certificate_id, revoked_at, reason, due_at)
+		SELECT id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT) FROM certificates WHERE id = $1 AND outside
+		ON CONFLICT (certificate_id) DO UPDATE SET revoked_at = excluded.revoked_at, reason = excluded.reason, due_at = excluded.due_at`,
+		id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
+	return err
+}
+
+// DueStandings implements keys.Store.
+func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
+	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND COALESCE(o.due_at, 0) <= $2
+		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }
 
 // SetDefault makes one of the user's certificates the default one. The primary
