@@ -239,7 +239,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		},
 	}
 	documents := h.documents(place)
-	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now})
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
 	operations, operating, err := h.openOperations(signer, documents)
 	if err != nil {
 		return nil, err

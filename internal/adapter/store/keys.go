@@ -43,17 +43,16 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 // certificateQuery reads a certificate with what is known about it now; it ends
 // where a condition follows.
 const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, o.revoked_at, 0), COALESCE(i.reason, o.reason, 0), c.outside
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
 	LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside
-	LEFT JOIN outside_standing o ON o.certificate_id = c.id AND c.outside
 	LEFT JOIN default_certificates d ON d.user_id = c.user_id AND d.certificate_id = c.id
 	WHERE (c.outside OR i.serial IS NOT NULL) AND `
 
 func scanCertificate(r row) (c keys.CertificateRecord, err error) {
 	err = r.Scan(&c.ID, &c.UserID, &c.KeyID, &c.DER, &c.Serial, &c.FriendlyName, (*timeField)(&c.CreatedAt),
-		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Outside)
+		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Comment, &c.Outside)
 	return c, err
 }
 
@@ -74,16 +73,20 @@ func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.Certi
 
 // NoteStanding implements keys.Store.
 func (s Keys) NoteStanding(ctx context.Context, id int64, st keys.Standing) error {
-	_, err := s.exec(ctx, `INSERT INTO outside_standing (certificate_id, revoked_at, reason, due_at)
-		SELECT id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT) FROM certificates WHERE id = $1 AND outside
-		ON CONFLICT (certificate_id) DO UPDATE SET revoked_at = excluded.revoked_at, reason = excluded.reason, due_at = excluded.due_at`,
-		id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
+	_, err := s.exec(ctx, `UPDATE certificates SET standing_revoked_at = $2, standing_reason = $3, standing_due_at = $4
+		WHERE id = $1 AND outside`, id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
+	return err
+}
+
+// NoteComment implements keys.Store.
+func (s Keys) NoteComment(ctx context.Context, id int64, comment string) error {
+	_, err := s.exec(ctx, "UPDATE certificates SET revocation_comment = $2 WHERE id = $1", id, comment)
 	return err
 }
 
 // DueStandings implements keys.Store.
 func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
-	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND COALESCE(o.due_at, 0) <= $2
+	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.standing_due_at <= $2
 		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }
 

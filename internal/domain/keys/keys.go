@@ -86,6 +86,8 @@ type Store interface {
 	// NoteStanding writes down what an outside authority said about a certificate; one
 	// that is not there any more is passed over.
 	NoteStanding(ctx context.Context, id int64, st Standing) error
+	// NoteComment keeps what was said when a certificate was revoked or put on hold.
+	NoteComment(ctx context.Context, id int64, comment string) error
 	// DueStandings reads certificates of outside authorities that it is time to ask
 	// about, by number from after on.
 	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
@@ -134,6 +136,7 @@ type CertificateRecord struct {
 	Default   bool
 	RevokedAt time.Time // zero: not revoked; of one of an outside authority, as far as is known
 	Reason    int
+	Comment   string // what the user said about it
 }
 
 // Status is the standing of a certificate, numbered as the interface numbers it.
@@ -167,6 +170,7 @@ type Certificate struct {
 	Status        Status    // when it was read
 	RevokedAt     time.Time // zero: neither revoked nor on hold
 	Reason        int       // CRLReason of the revocation
+	Comment       string    // what the user said about it
 	FriendlyName  string
 	CreatedAt     time.Time
 	Outside       bool // issued by another authority than the built-in one
@@ -398,7 +402,7 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 	c := &Certificate{
 		ID: r.ID, UserID: r.UserID, KeyID: r.KeyID, X509: e.x509,
 		Default: r.Default, HasPIN: r.HasPIN,
-		RevokedAt: r.RevokedAt, Reason: r.Reason,
+		RevokedAt: r.RevokedAt, Reason: r.Reason, Comment: r.Comment,
 		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt, Outside: r.Outside,
 		key: func() crypto.PublicKey { return e.key(&s.cache) },
 	}

@@ -173,8 +173,9 @@ func describe(c *keys.Certificate) certificate {
 			reason = strconv.Itoa(c.Reason)
 		}
 		d.Status.RevocationInfo = &revocationInfo{
-			RevocationDate:   date(c.RevokedAt),
-			RevocationReason: "CRL_REASON_" + reason,
+			RevocationComments: textOrNull(c.Comment),
+			RevocationDate:     date(c.RevokedAt),
+			RevocationReason:   "CRL_REASON_" + reason,
 		}
 	}
 	return d
