@@ -105,6 +105,24 @@ func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.Use
 	return cmp.Or(n.Login, n.contact), n.User, err
 }
 
+// PrimaryContacts implements auth.Store.
+func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error) {
+	type primary struct{ kind, value string }
+	list, err := all(ctx, s.DB, func(r row) (p primary, err error) {
+		err = r.Scan(&p.kind, &p.value)
+		return p, err
+	}, "SELECT type, value FROM contacts WHERE user_id = $1 AND is_primary", userID)
+	for _, p := range list {
+		switch p.kind {
+		case string(contact.PhoneNumber):
+			phone = p.value
+		case string(contact.EmailAddress):
+			email = p.value
+		}
+	}
+	return phone, email, err
+}
+
 // BeginAttempt implements auth.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
 	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)

@@ -200,6 +200,9 @@ type Store interface {
 	// contact, "" for nothing. ErrNotFound for no user.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
+	// PrimaryContacts are the primary phone and e-mail of a user, "" for none.
+	PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error)
+
 	// BeginAttempt counts an attempt as failed before it is judged. It is
 	// durable when it returns; false means that the login is locked out, and
 	// then nothing was counted. The attempt that reaches the limit begins the
