@@ -44,7 +44,12 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		values := in.http.Header.Values(header)
 		switch len(values) {
 		case 0:
-			return body(in, v)
+			err := body(in, v)
+			if f, ok := fault.As(err); ok && f.Code == fault.InvalidParameters && strings.HasPrefix(f.Message, aboutBody) {
+				// Most likely it is the document, from a client that forgot the header.
+				return fault.Newf(f.Code, "%s; when it is the document, the request comes in the header %s", f.Message, header).With(err)
+			}
+			return err
 		case 1:
 		default:
 			return fault.Newf(fault.InvalidParameters, "the header %s is there %d times: send it once", header, len(values))
@@ -66,6 +71,9 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 	}
 }
 
+// aboutBody begins what is said about JSON that is wrong as a whole.
+const aboutBody = "the request body"
+
 // bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
 // taken, with padding and without.
 func bindHeader(in *input, name, text string, v reflect.Value) error {
@@ -77,7 +85,7 @@ func bindHeader(in *input, name, text string, v reflect.Value) error {
 	present, err := readJSON(bytes.NewReader(value), v.Addr().Interface(), in.docs)
 	if err != nil {
 		if f, ok := fault.As(err); ok {
-			return fault.Newf(f.Code, "the header %s: %s", name, f.Message).With(err)
+			return fault.Newf(f.Code, "the header %s: %s", name, strings.Replace(f.Message, aboutBody, "its value", 1)).With(err)
 		}
 		return err
 	}
