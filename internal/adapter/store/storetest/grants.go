@@ -249,7 +249,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			gone("another's", [32]byte{2}, start)
 			gone("expired", v.Handle, v.ExpiresAt)
-			must(t, s.Sweep(t.Context(), start, time.Hour))
+			must(t, s.Sweep(t.Context(), start, start, time.Hour))
 			won := make(chan bool, 8)
 			var wg sync.WaitGroup
 			for range cap(won) {
@@ -273,7 +273,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("ended %d times", times)
 			}
 			gone("ended", v.Handle, start)
-			must(t, s.Sweep(t.Context(), v.ExpiresAt, time.Hour))
+			must(t, s.Sweep(t.Context(), v.ExpiresAt, v.ExpiresAt, time.Hour))
 			must(t, s.AddExternalVisit(t.Context(), v)) // nothing is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
