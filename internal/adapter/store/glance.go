@@ -86,7 +86,8 @@ func (db *DB) endGlance(ctx context.Context) {
 var glanceQuery = "SELECT " + bearerColumns + `,
 		pa.denied, ga.actions, ga.fixed, po.actions, go.actions, go.fixed,
 		c.id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at, c.outside,
-		COALESCE(i.revoked_at, 0), COALESCE(i.reason, 0), (c.outside OR i.serial IS NOT NULL),
+		COALESCE(i.revoked_at, c.standing_revoked_at, 0), COALESCE(i.reason, c.standing_reason, 0), COALESCE(c.revocation_comment, ''),
+		(c.outside OR i.serial IS NOT NULL),
 		k.suite, k.sealed, k.has_pin, k.created_at,
 		(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' || a.crl_at, '` + "\n" + `') FROM authorities a)
 	FROM ` + bearerTables + `
@@ -108,9 +109,10 @@ func scanSight(r row) (*sight, error) {
 	var der, serial, sealed []byte
 	var certificateAt, revokedAt, keyAt nullTime
 	var reason int
+	var comment string
 	if err := r.Scan(append(bearerFields(&s.bearer),
 		&denied, &accessActions, &accessFixed, &ownActions, &operationActions, &operationFixed,
-		&id, &keyID, &der, &serial, &friendlyName, &certificateAt, &outside, &revokedAt, &reason, &known,
+		&id, &keyID, &der, &serial, &friendlyName, &certificateAt, &outside, &revokedAt, &reason, &comment, &known,
 		&keySuite, &sealed, &hasPIN, &keyAt, &authorities)...); err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func scanSight(r row) (*sight, error) {
 				UserID: user, KeyID: keyID.String, DER: der, Serial: serial, FriendlyName: friendlyName.String,
 				CreatedAt: time.Time(certificateAt), Outside: outside.Bool,
 			},
-			HasPIN: hasPIN.Bool, Default: true, RevokedAt: time.Time(revokedAt), Reason: reason,
+			HasPIN: hasPIN.Bool, Default: true, RevokedAt: time.Time(revokedAt), Reason: reason, Comment: comment,
 		}
 		s.key = keys.KeyRecord{
 			ID: keyID.String, UserID: user, Suite: keySuite.String, Sealed: sealed, HasPIN: hasPIN.Bool, CreatedAt: time.Time(keyAt),

@@ -14,6 +14,11 @@ type Policies struct{ *DB }
 
 var _ policy.Store = Policies{}
 
+// Atomic implements policy.Store; see inTurn.
+func (s Policies) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.inTurn(ctx, fn)
+}
+
 // standing is what was set for a user and for their group.
 type standing struct{ own, group *policy.Setting }
 

@@ -105,6 +105,24 @@ func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.Use
 	return cmp.Or(n.Login, n.contact), n.User, err
 }
 
+// PrimaryContacts implements auth.Store.
+func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error) {
+	type primary struct{ kind, value string }
+	list, err := all(ctx, s.DB, func(r row) (p primary, err error) {
+		err = r.Scan(&p.kind, &p.value)
+		return p, err
+	}, "SELECT type, value FROM contacts WHERE user_id = $1 AND is_primary", userID)
+	for _, p := range list {
+		switch p.kind {
+		case string(contact.PhoneNumber):
+			phone = p.value
+		case string(contact.EmailAddress):
+			email = p.value
+		}
+	}
+	return phone, email, err
+}
+
 // BeginAttempt implements auth.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
 	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)
@@ -240,14 +258,14 @@ const codeMemory = time.Hour
 const sweepPortion = 1000
 
 // Sweep implements auth.Store.
-func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) error {
+func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error {
 	for _, sweep := range []struct {
 		query string
 		args  []any
 	}{
 		{`DELETE FROM access_tokens WHERE id IN
 			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
-			[]any{millis(now), sweepPortion}},
+			[]any{millis(tokens), sweepPortion}},
 		{`DELETE FROM login_failures WHERE login IN
 			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
@@ -263,6 +281,9 @@ func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) 
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
 		{`DELETE FROM grants WHERE handle IN
 			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion}},
+		{`DELETE FROM external_visits WHERE handle IN
+			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {

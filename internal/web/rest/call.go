@@ -28,6 +28,9 @@ type call struct {
 	// attempt waits for the journal's line of the attempt, which is written beside the
 	// call; nil: it was written before.
 	attempt func(context.Context) error
+
+	promise  func(ctx context.Context) error // writes that the call was done into the journal
+	promised bool                            // it did, inside a transaction of the operation
 }
 
 type callKey struct{}

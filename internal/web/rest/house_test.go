@@ -161,7 +161,7 @@ func open(t *testing.T, limits Limits) *house {
 			if err != nil {
 				return e, err
 			}
-			e.Document = s.(*memory).Len()
+			e.Document = s.(*memory).written.Len()
 		}
 		return e, nil
 	}

@@ -171,6 +171,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
+	call.promise = func(ctx context.Context) error { return h.record(ctx, call, audit.Done, audit.OK) }
 	in := &input{http: r, body: body, docs: docs}
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
@@ -212,6 +213,9 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	outcome := outcomeOf(ctx, err)
 	if h.unjournaled {
 		return outcome, err
+	}
+	if err == nil && call.promised && call.attempt == nil {
+		return outcome, nil // the line is there, together with what was changed
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
 	defer cancel()

@@ -46,6 +46,8 @@ func Glance(t *testing.T, db, other *store.DB) {
 	must(t, err)
 	key := keyOf(t, db, u, 1)
 	c := certificateOf(t, db, key, 1)
+	outside, err := certificates.AddCertificate(t.Context(), keys.NewCertificate{UserID: u.ID, KeyID: key.ID, DER: []byte("outside"), Serial: []byte{9}, CreatedAt: start, Outside: true})
+	must(t, err)
 	foreign := certificateOf(t, db, keyOf(t, db, stranger, 2), 2)
 
 	read := func(ctx context.Context) (s sights) {
@@ -55,20 +57,20 @@ func Glance(t *testing.T, db, other *store.DB) {
 		if s.Known = err == nil; err != nil && !errors.Is(err, auth.ErrNotFound) {
 			t.Fatal(err)
 		}
-		policies, keys := store.Policies{DB: db}, store.Keys{DB: db}
+		policies, kept := store.Policies{DB: db}, store.Keys{DB: db}
 		s.Access[0], s.Access[1], err = policies.Settings(ctx, u.ID, policy.Access)
 		must(t, err)
 		s.Operation[0], s.Operation[1], err = policies.Settings(ctx, u.ID, policy.Operation)
 		must(t, err)
-		s.Default, s.HasDefault, err = keys.DefaultCertificate(ctx, u.ID)
+		s.Default, s.HasDefault, err = kept.DefaultCertificate(ctx, u.ID)
 		must(t, err)
-		s.Named, s.HasNamed, err = keys.Certificate(ctx, c.ID)
+		s.Named, s.HasNamed, err = kept.Certificate(ctx, c.ID)
 		must(t, err)
-		s.Key, s.HasKey, err = keys.Key(ctx, key.ID)
+		s.Key, s.HasKey, err = kept.Key(ctx, key.ID)
 		must(t, err)
-		s.Others, s.OthersFound, err = keys.Certificate(ctx, foreign.ID)
+		s.Others, s.OthersFound, err = kept.Certificate(ctx, foreign.ID)
 		must(t, err)
-		_, s.HasOthers, err = keys.DefaultCertificate(ctx, stranger.ID)
+		_, s.HasOthers, err = kept.DefaultCertificate(ctx, stranger.ID)
 		must(t, err)
 		s.Authorities, err = store.Authority{DB: db}.Standings(ctx)
 		must(t, err)
@@ -99,6 +101,7 @@ func Glance(t *testing.T, db, other *store.DB) {
 			_, err := store.Authority{DB: other}.MarkRevoked(ctx, c.Serial, 6, start)
 			return err
 		}},
+		{"a word on the revocation", func(ctx context.Context) error { return certificates.NoteComment(ctx, c.ID, "lost") }},
 		{"a revocation list", func(ctx context.Context) error {
 			_, err := store.Authority{DB: other}.ReplaceCRL(ctx, "gost", 1, []byte("second"), start.Add(time.Hour))
 			return err
@@ -107,10 +110,19 @@ func Glance(t *testing.T, db, other *store.DB) {
 			_, err := certificates.ReplaceSealed(ctx, key.ID, key.Sealed, []byte("other"), false)
 			return err
 		}},
-		{"no default any more", func(ctx context.Context) error { return certificates.DeleteCertificate(ctx, c.ID) }},
+		{"a certificate of another authority as the default", func(ctx context.Context) error {
+			_, err := certificates.SetDefault(ctx, u.ID, outside)
+			return err
+		}},
+		{"what the other authority says of it", func(ctx context.Context) error {
+			return certificates.NoteStanding(ctx, outside, keys.Standing{RevokedAt: start, Reason: 6, DueAt: start.Add(time.Hour)})
+		}},
+		{"no default any more", func(ctx context.Context) error { return certificates.DeleteCertificate(ctx, outside) }},
 		{"a lock", func(ctx context.Context) error { return store.Users{DB: other}.SetLock(ctx, u.ID, true, start) }},
 		{"the end of tokens", func(ctx context.Context) error { return tokens.RevokeTokens(ctx, u.ID) }},
-		{"a sweep", func(ctx context.Context) error { return tokens.Sweep(ctx, start.Add(2*time.Hour), time.Minute) }},
+		{"a sweep", func(ctx context.Context) error {
+			return tokens.Sweep(ctx, start.Add(2*time.Hour), start.Add(2*time.Hour), time.Minute)
+		}},
 	} {
 		must(t, change.do(t.Context()))
 		glanced, plain := read(db.Glancing(t.Context())), read(t.Context())
