@@ -9,7 +9,7 @@
 # The judges of what we make are programs we did not write: OpenSSL with gost-engine,
 # Bouncy Castle, xmllint, xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler,
 # LibreOffice; and so are the peers we talk to: PostgreSQL, HAProxy, GnuTLS, Kannel, an
-# SMPP centre, readers of QR codes and OATH tools. They are Debian packages, one npm
+# SMPP centre, readers of QR codes, OATH tools and identity providers. They are Debian packages, one npm
 # package and xmlsec built with GOST from Debian's source; run as root this script
 # installs what is missing. Without them the tests that need them are skipped in plain
 # sight, and under CI=true they fail.
@@ -36,6 +36,8 @@ needed=(
   libbcpkix-java:/usr/share/java/bcpkix.jar
   libxml2-utils:/usr/bin/xmllint
   xmlsec1:/usr/bin/xmlsec1
+  python3-pysaml2:/usr/lib/python3/dist-packages/saml2/server.py
+  python3-lasso:/usr/lib/python3/dist-packages/lasso.py
   postgresql:/usr/lib/postgresql
   qpdf:/usr/bin/qpdf
   mupdf-tools:/usr/bin/mutool

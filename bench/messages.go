@@ -88,13 +88,22 @@ func messageWorks() ([]work, error) {
 	return all, nil
 }
 
+// makeMany makes up to eight messages as the service does: the documents are hashed
+// side by side when they are all there, the signatures made in lanes.
 func makeMany(n int, data []byte, certificate *x509gost.Certificate, key *gost3410.PrivateKey) error {
+	var documents [batch][]byte
+	for i := range documents {
+		documents[i] = data
+	}
+	digests := certificate.Suite.Hash.SumMany(documents[:n])
+	var jobs [batch]*sig.Job
 	var prepared [batch]*sig.Prepared
 	var items [batch]gost3410.SignItem
-	j := job(data, certificate)
 	for i := range n {
+		jobs[i] = job(data, certificate)
+		jobs[i].Digests = digests[i : i+1]
 		var err error
-		if prepared[i], err = cades.New().Prepare(context.Background(), j); err != nil {
+		if prepared[i], err = cades.New().Prepare(context.Background(), jobs[i]); err != nil {
 			return err
 		}
 		items[i] = gost3410.SignItem{Key: key, Digest: prepared[i].Digest.Sum}
@@ -104,7 +113,7 @@ func makeMany(n int, data []byte, certificate *x509gost.Certificate, key *gost34
 		return err
 	}
 	for i, value := range values {
-		if err := finish(j, prepared[i], value); err != nil {
+		if err := finish(jobs[i], prepared[i], value); err != nil {
 			return err
 		}
 	}

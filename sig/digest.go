@@ -18,11 +18,32 @@ func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error
 		}
 	}
 	size := job.Document.Size()
+	if size <= chunk {
+		return digestSmall(ctx, job.Document, h)
+	}
 	ds, err := DigestAll(ctx, io.NewSectionReader(job.Document, 0, size), size, h)
 	if err != nil {
 		return suite.Digest{}, err
 	}
 	return ds[0], nil
+}
+
+// digestSmall is the digest of a document of one chunk at most, which is hashed in
+// one go.
+func digestSmall(ctx context.Context, d Document, h *suite.Hash) (suite.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return suite.Digest{}, err
+	}
+	buf := chunks.Get().(*[chunk]byte)
+	defer chunks.Put(buf)
+	b := buf[:d.Size()]
+	if n, err := d.ReadAt(b, 0); n < len(b) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return suite.Digest{}, fmt.Errorf("document: read %d of %d octets: %w", n, len(b), err)
+	}
+	return h.Digest(b), nil
 }
 
 // DigestsOf returns the digests of a whole document by each of the algorithms, in

@@ -1,6 +1,7 @@
 package sig
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,41 +15,72 @@ type Params map[string]string
 // Reader reads the parameters of one format and collects every fault, so that a
 // caller learns of all of them from one answer.
 func (p Params) Reader() *ParamReader {
-	r := &ParamReader{values: make(map[string]string, len(p))}
-	keys := make([]string, 0, len(p))
-	for k := range p {
-		keys = append(keys, k)
+	r := &ParamReader{values: make([]value, 0, len(p))}
+	for k, v := range p {
+		r.values = append(r.values, value{fold(k), k, strings.TrimSpace(v)})
 	}
-	slices.Sort(keys) // the same faults in the same order on every run
-	for _, k := range keys {
-		name, value := fold(k), strings.TrimSpace(p[k])
-		if old, ok := r.values[name]; ok && old != value {
-			r.Fault(strings.TrimSpace(k), "given twice with different values; give it once")
-			continue
+	slices.SortFunc(r.values, func(a, b value) int { // the same faults in the same order on every run
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.key, b.key))
+	})
+	kept := r.values[:0]
+	for _, v := range r.values {
+		if last := len(kept) - 1; last < 0 || kept[last].name != v.name {
+			kept = append(kept, v)
+		} else if kept[last].text != v.text {
+			r.Fault(strings.TrimSpace(v.key), "given twice with different values; give it once")
 		}
-		r.values[name] = value
 	}
+	r.values = kept
 	return r
 }
 
 // ParamReader is made by Params.Reader.
 type ParamReader struct {
-	values map[string]string
+	values []value // by name, each name once
 	faults []Fault
+}
+
+// value is one parameter: the name it is looked up by, the key as it came.
+type value struct{ name, key, text string }
+
+// find returns the value of a key, which is a documented name: ASCII, in any case.
+func (r *ParamReader) find(key string) (text string, ok bool) {
+	i, ok := slices.BinarySearchFunc(r.values, key, compareName)
+	if !ok {
+		return "", false
+	}
+	return r.values[i].text, true
+}
+
+// compareName compares as strings.Compare does v.name with the key in lower case.
+func compareName(v value, key string) int {
+	for i := range min(len(v.name), len(key)) {
+		c := key[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if v.name[i] != c {
+			return cmp.Compare(v.name[i], c)
+		}
+	}
+	return cmp.Compare(len(v.name), len(key))
 }
 
 // Has tells whether the key is present, be its value empty.
 func (r *ParamReader) Has(key string) bool {
-	_, ok := r.values[fold(key)]
+	_, ok := r.find(key)
 	return ok
 }
 
 // Given tells whether the key is present with a value. Clients send empty text
 // for what they leave out, so Bool, Enum and Int take that as absent too.
-func (r *ParamReader) Given(key string) bool { return r.values[fold(key)] != "" }
+func (r *ParamReader) Given(key string) bool { return r.String(key) != "" }
 
 // String returns the value without surrounding space, empty when absent.
-func (r *ParamReader) String(key string) string { return r.values[fold(key)] }
+func (r *ParamReader) String(key string) string {
+	text, _ := r.find(key)
+	return text
+}
 
 // Bool reads a boolean; absent means def. True and 1, False and 0 in any letter
 // case are understood.
@@ -77,11 +109,13 @@ func (r *ParamReader) Enum(key string, choices []Choice, def string) string {
 	if v == "" {
 		return def
 	}
-	names := make([]string, len(choices))
-	for i, c := range choices {
+	for _, c := range choices {
 		if strings.EqualFold(v, c.Name) || v == c.Number {
 			return c.Name
 		}
+	}
+	names := make([]string, len(choices))
+	for i, c := range choices {
 		names[i] = c.Name
 	}
 	r.Fault(key, "is "+quote(v)+"; one of "+strings.Join(names, ", ")+" expected")

@@ -176,12 +176,17 @@ func register(c *console, from *configFrom, operation string, r user.Account, pa
 		if err != nil {
 			return err
 		}
+		setPassword, err := identity.PreparePassword(ctx, password)
+		if err != nil {
+			return err
+		}
 		var made user.User
-		err = h.db.Atomic(ctx, func(ctx context.Context) error {
+		// By turns with the operators who register users at a server meanwhile.
+		err = h.users.Store.Atomic(ctx, func(ctx context.Context) error {
 			if made, err = h.users.Add(ctx, r); err != nil {
 				return fault.Rollback(err)
 			}
-			return fault.Rollback(identity.SetPassword(ctx, made.ID, password))
+			return fault.Rollback(setPassword(ctx, made.ID))
 		})
 		if err != nil {
 			return err
@@ -340,7 +345,7 @@ func changeAccess(c *console, o *onUser, action, operation, done string, change 
 		return err
 	}
 	return o.do(c, operation, done+" "+a.String(), func(ctx context.Context, h *house, x user.User) error {
-		return h.db.Atomic(ctx, func(ctx context.Context) error {
+		return h.policies.Store.Atomic(ctx, func(ctx context.Context) error {
 			have, err := h.policies.Effective(ctx, x.ID, policy.Access)
 			if err != nil {
 				return err

@@ -27,6 +27,9 @@ type CertificatesConfig struct {
 	Approval string `yaml:"approval"`
 	// Other authorities: users fetch their requests and install the certificates.
 	Authorities []AuthorityConfig `yaml:"authorities"`
+	// How old what is shown about the revocation of certificates of other authorities may
+	// be; they are asked in the background. Default 15m.
+	StatusAge time.Duration `yaml:"status_age"`
 	// Whether users get the name they are registered with and may not send another.
 	// Default false: their requests decide, as clients of this interface expect. Set it
 	// where the built-in authority's certificates are to prove a name.
@@ -47,7 +50,7 @@ type AuthorityConfig struct {
 }
 
 func defaultCertificates() CertificatesConfig {
-	return CertificatesConfig{BuiltIn: true, Name: "Tamga", Approval: "automatic", LongestLife: 20 * 365 * 24 * time.Hour}
+	return CertificatesConfig{BuiltIn: true, Name: "Tamga", Approval: "automatic", LongestLife: 20 * 365 * 24 * time.Hour, StatusAge: keys.DefaultStandingAge}
 }
 
 // check reports every fault.
@@ -60,6 +63,7 @@ func (c CertificatesConfig) check() (faults []error) {
 	must(c.Approval == "automatic" || c.Approval == "operator", "approval: want automatic or operator")
 	must(c.Name != "", "name: want what clients call the built-in authority")
 	must(c.BuiltIn || len(c.Authorities) > 0, "built_in: want it, or another authority in authorities")
+	must(c.StatusAge >= time.Minute, "status_age: want at least 1m")
 	must(c.LongestLife >= time.Minute, "longest_life: want at least 1m")
 	seen := map[int64]bool{}
 	for _, a := range c.Authorities {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/judge"
 )
@@ -103,8 +104,9 @@ func TestCertificateRows(t *testing.T) {
 		{"demo", "POST", own("/api/certificates/%d/friendlyname", gost), `{"FriendlyName":"` + strings.Repeat("я", 256) + `"}`, 400, "invalid_frinendly_name_length"},
 		{other, "POST", own("/api/certificates/%d/friendlyname", gost), `{"FriendlyName":"x"}`, 404, "certificate_not_found"},
 
-		{"demo", "POST", own("/api/certificates/%d/status", gost), `{"Status":"HOLD"}`, 200, ""},
+		{"demo", "POST", own("/api/certificates/%d/status", gost), `{"Status":"HOLD","RevocationInfo":{"RevocationComments":"в отпуске"}}`, 200, ""},
 		{"demo", "GET", own("/api/certificates/%d", gost), "", 200, `"Value":"HOLD"`},
+		{"demo", "GET", own("/api/certificates/%d", gost), "", 200, `"RevocationComments":"в отпуске"`},
 		{"demo", "POST", own("/api/v2/certificates/%d/status", gost), `{"Value":1}`, 200, `"Status":"Completed"`},
 		{"demo", "POST", own("/api/certificates/%d/status", gost), `{"Status":"ACTIVE"}`, 400, "invalid_certificate_status"},
 		{"demo", "POST", own("/api/certificates/%d/status", gost), `{"Status":"GONE"}`, 400, "invalid_parameters"},
@@ -152,6 +154,13 @@ func TestCertificateRows(t *testing.T) {
 			t.Errorf("the policy has no %s", field)
 		}
 	}
+	if policy["TransactionConfirmation"] != "Off" {
+		t.Errorf("nothing of the user is to be confirmed, and the policy says %v", policy["TransactionConfirmation"])
+	}
+	renamed := m.good("demo", "POST", fmt.Sprintf("/api/v2/certificates/%d/friendlyname", gost), `{"FriendlyName":"Другой"}`)["Operation"].(map[string]any)
+	if left := renamed["ExpirationDate"].(float64) - float64(time.Now().Unix()); left < 1100 || left > 1200 {
+		t.Errorf("an operation that is over expires in %v s", left)
+	}
 	for _, action := range []string{"issue", "signdocument", "signdocuments"} {
 		if !strings.Contains(quote(policy["ActionPolicy"]), `http://dss.cryptopro.ru/identity/claims/action/`+action+`"`) {
 			t.Errorf("the policy has no action %s", action)
@@ -195,10 +204,10 @@ func TestCertificateRows(t *testing.T) {
 	}
 	revoked := m.good("demo", "POST", "/api/requests", quote(map[string]any{"Parameters": map[string]any{
 		"RequestType": "RevokeRequest", "ActiveCertId": gost, "RevocationReason": "CRL_REASON_KEY_COMPROMISE", "RevocationComments": "утрачен"}}))
-	if revoked["RequestType"] != "RevokeRequest" || revoked["Status"] != "ACCEPTED" {
+	if revoked["RequestType"] != "RevokeRequest" || revoked["Status"] != "ACCEPTED" || revoked["CspID"] != nil {
 		t.Errorf("%v", revoked)
 	}
-	if c := m.good("demo", "GET", fmt.Sprintf("/api/certificates/%d", gost), ""); !strings.Contains(quote(c), "CRL_REASON_KEY_COMPROMISE") {
+	if c := m.good("demo", "GET", fmt.Sprintf("/api/certificates/%d", gost), ""); !strings.Contains(quote(c), "CRL_REASON_KEY_COMPROMISE") || !strings.Contains(quote(c), `"RevocationComments":"утрачен"`) {
 		t.Errorf("%v", c)
 	}
 	for _, alg := range []int{11811, 11849, 11837, 9216} {

@@ -24,7 +24,8 @@ type OperationsConfig struct {
 	// After which time the work of a process that died is taken up by another. Default
 	// 1m.
 	Lease time.Duration `yaml:"lease"`
-	// Operations a process carries out at a time, beside requests. Default 2.
+	// Operations a process carries out at a time, beside requests; 0: it only accepts
+	// them, and another process over the database carries them out. Default 2.
 	Workers int `yaml:"workers"`
 	// Attempts at an operation or a callback before it is given up. Default 10.
 	Attempts int `yaml:"attempts"`
@@ -85,8 +86,12 @@ func defaultRepetitions() RepetitionsConfig {
 }
 
 func (o *OperationsConfig) settings() signing.OperationSettings {
+	workers := o.Workers
+	if workers == 0 {
+		workers = -1 // none
+	}
 	return signing.OperationSettings{
-		Async: o.Async, Life: o.Life, Keep: o.Keep, Lease: o.Lease, Workers: o.Workers, Attempts: o.Attempts,
+		Async: o.Async, Life: o.Life, Keep: o.Keep, Lease: o.Lease, Workers: workers, Attempts: o.Attempts,
 		Waiting: signing.Quota{Objects: o.UserOperations, Octets: int64(o.UserOctets)},
 	}
 }
@@ -113,8 +118,11 @@ func (c *Config) checkOperations() (faults []error) {
 	if min(o.Life, o.Keep, o.Lease, r.Life, r.Lease) < time.Second {
 		faults = append(faults, errors.New("operations.life, keep and lease, repetitions.life and lease: want at least 1s"))
 	}
-	if o.Workers < 1 || o.Attempts < 1 || o.UserOperations < 1 || o.UserOctets < 1 || r.UserOctets < 1 {
-		faults = append(faults, errors.New("operations.workers, attempts, user_operations and user_octets, repetitions.user_octets: want more than 0"))
+	if o.Workers < 0 {
+		faults = append(faults, errors.New("operations.workers: want 0 or more"))
+	}
+	if o.Attempts < 1 || o.UserOperations < 1 || o.UserOctets < 1 || r.UserOctets < 1 {
+		faults = append(faults, errors.New("operations.attempts, user_operations and user_octets, repetitions.user_octets: want more than 0"))
 	}
 	if _, err := o.Callbacks.exceptions(); err != nil {
 		faults = append(faults, fmt.Errorf("operations.callbacks.allow_networks: %w", err))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -31,6 +32,11 @@ type UsersConfig struct {
 		Attempts int           `yaml:"attempts"` // at one code, default 5
 		Resend   time.Duration `yaml:"resend"`   // before another may be sent, default 60s
 	} `yaml:"codes"`
+	// Questions whether a value is taken (isunique) that an operator may ask: a second
+	// in the long run, and at once; each identifier of a request counts. The answers
+	// tell of users out of the operator's reach as well. Defaults 100, 10000.
+	ChecksPerSecond float64 `yaml:"checks_per_second"`
+	ChecksAtOnce    int     `yaml:"checks_at_once"`
 	// Ways a new password may go (the interface's PasswordDisplayFormatList): Screen,
 	// Frame, Phone, Email, Print. Default: all of them.
 	PasswordDisplay []string `yaml:"password_display"`
@@ -63,7 +69,7 @@ type IssuerConfig struct {
 
 func defaultUsers() UsersConfig {
 	codes := contact.DefaultSettings().Codes
-	c := UsersConfig{LockDelayUnit: time.Second, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
+	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
 	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
 	return c
 }
@@ -91,10 +97,19 @@ func (c UsersConfig) naming() (*user.Naming, error) {
 	return user.NewNaming(components, c.UniqueNames)
 }
 
-func (c UsersConfig) issuers() []user.Issuer {
+// issuers are the other identity providers that clients are told of: those of the
+// configuration, and those that users may sign in at.
+func (c *Config) issuers() []user.Issuer {
 	var list []user.Issuer
-	for _, i := range c.Issuers {
+	told := map[string]bool{}
+	for _, i := range c.Users.Issuers {
+		told[user.FoldIssuer(i.Name)] = true
 		list = append(list, user.Issuer{Name: i.Name, DisplayName: i.DisplayName, Description: i.Description})
+	}
+	for _, e := range c.External {
+		if !told[user.FoldIssuer(e.Name)] {
+			list = append(list, user.Issuer{Name: e.Name, DisplayName: cmp.Or(e.Title, e.Name), Description: e.Issuer})
+		}
 	}
 	return list
 }
@@ -105,6 +120,9 @@ func (c UsersConfig) check() (faults []error) {
 	}
 	if c.LockDelayUnit < time.Second {
 		faults = append(faults, errors.New("users.lock_delay_unit: want at least 1s"))
+	}
+	if c.ChecksPerSecond <= 0 || c.ChecksAtOnce < 1 {
+		faults = append(faults, errors.New("users: checks_per_second and checks_at_once: want more than 0"))
 	}
 	seen := map[string]bool{localIssuer: true}
 	for i, p := range c.Issuers {

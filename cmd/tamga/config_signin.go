@@ -7,9 +7,9 @@ import (
 )
 
 // ExternalConfig is another identity provider that users may sign in at, by OpenID
-// Connect. They need the method external and a login with its name.
+// Connect or by SAML. They need the method external and a login with its name.
 type ExternalConfig struct {
-	// Name that logins of users have as their issuer (users.issuers lists it for people).
+	// Name that logins of users have as their issuer (users.issuers may say more of it to people).
 	Name string `yaml:"name"`
 	// What the login page calls it. Default: the name.
 	Title string `yaml:"title"`
@@ -26,6 +26,48 @@ type ExternalConfig struct {
 	Claim string `yaml:"claim"`
 	// Authorities (PEM) its certificate leads to. Empty: those of the system.
 	AuthoritiesFile string `yaml:"authorities_file"`
+	// In the place of everything below Title, for a provider of SAML.
+	SAML SAMLConfig `yaml:"saml"`
+}
+
+// SAMLConfig is a provider of SAML 2.0. Its metadata, or what would be in them, has to be
+// given; our own are at {idp_url}/oauth/external/NAME/metadata.
+type SAMLConfig struct {
+	// Its metadata (XML).
+	MetadataFile string `yaml:"metadata_file"`
+	// How it calls itself: needed without metadata, or with those of several entities.
+	EntityID string `yaml:"entity_id"`
+	// Without metadata: where it takes requests by HTTP-Redirect, and the certificates
+	// (PEM) of the keys it signs with.
+	SSOURL           string `yaml:"sso_url"`
+	CertificatesFile string `yaml:"certificates_file"`
+	// How we call ourselves. Default: the address of our metadata.
+	OwnEntityID string `yaml:"own_entity_id"`
+	// Attribute that is the login. Empty: the NameID.
+	Attribute string `yaml:"attribute"`
+	// Format of the NameID to ask for, and to insist on. Empty: what the provider chooses.
+	NameIDFormat string `yaml:"name_id_format"`
+	// Key (PEM, PKCS #8, RSA or ECDSA on P-256) that signs requests, and its certificate.
+	// Needed where the provider takes signed requests only.
+	KeyFile         string `yaml:"key_file"`
+	CertificateFile string `yaml:"certificate_file"`
+}
+
+// check reports what is wrong.
+func (s SAMLConfig) check() []error {
+	var faults []error
+	must := func(ok bool, text string) {
+		if !ok {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	if s.MetadataFile == "" {
+		must(s.EntityID != "" && isHTTP(s.SSOURL) && s.CertificatesFile != "", "want metadata_file, or entity_id, sso_url and certificates_file")
+	} else {
+		must(s.SSOURL == "" && s.CertificatesFile == "", "sso_url and certificates_file are in the metadata: leave them out beside metadata_file")
+	}
+	must((s.KeyFile == "") == (s.CertificateFile == ""), "key_file and certificate_file go together")
+	return faults
 }
 
 // checkExternal reports the faults of the list, and sets what was left out.
@@ -37,6 +79,15 @@ func (c *Config) checkExternal() (faults []error) {
 			faults = append(faults, fmt.Errorf("external[%d].name: want a name of its own without / ? #, another than %s", i, localIssuer))
 		} else {
 			seen[name] = true
+		}
+		if e.SAML != (SAMLConfig{}) {
+			for _, err := range e.SAML.check() {
+				faults = append(faults, fmt.Errorf("external[%d].saml: %w", i, err))
+			}
+			if e.Issuer != "" || e.ClientID != "" || e.SecretFile != "" || len(e.Scopes) > 0 || e.Claim != "" || e.AuthoritiesFile != "" {
+				faults = append(faults, fmt.Errorf("external[%d]: want saml, or what is for OpenID Connect, not both", i))
+			}
+			continue
 		}
 		if !isHTTP(e.Issuer) {
 			faults = append(faults, fmt.Errorf("external[%d].issuer: want the address of the provider", i))

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/domain/user"
 )
 
 // configKeys lists the last parts of all keys of the configuration.
@@ -51,5 +55,21 @@ func TestSettings(t *testing.T) {
 		if _, err := loadConfig("", []string{wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("--set %s: got %v", wrong, err)
 		}
+	}
+}
+
+// Clients are told of every identity provider that users have logins at: those the
+// configuration lists, and those it lets them sign in at.
+func TestIssuers(t *testing.T) {
+	c := Config{
+		Users:    UsersConfig{Issuers: []IssuerConfig{{Name: "adfs", DisplayName: "AD FS", Description: "of the bank"}, {Name: "Corp", DisplayName: "Corporation"}}},
+		External: []ExternalConfig{{Name: "corp", Title: "not told twice"}, {Name: "esia", Title: "ESIA", Issuer: "https://esia.example"}, {Name: "plain", Issuer: "https://plain.example"}},
+	}
+	want := []user.Issuer{
+		{Name: "adfs", DisplayName: "AD FS", Description: "of the bank"}, {Name: "Corp", DisplayName: "Corporation"},
+		{Name: "esia", DisplayName: "ESIA", Description: "https://esia.example"}, {Name: "plain", DisplayName: "plain", Description: "https://plain.example"},
+	}
+	if d := cmp.Diff(want, c.issuers()); d != "" {
+		t.Error(d)
 	}
 }

@@ -75,6 +75,15 @@ func (r recipients) NotificationAddresses(ctx context.Context, userID string, ch
 	return r.contacts.NotificationAddresses(ctx, userID, channel)
 }
 
+// ConfirmedAddresses implements notify.Recipients. Devices are confirmed by being
+// active; without the role nothing is sent to them.
+func (r recipients) ConfirmedAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	if channel == notify.Push {
+		return r.h.devices.NotificationAddresses(ctx, userID, channel)
+	}
+	return r.contacts.ConfirmedAddresses(ctx, userID, channel)
+}
+
 // push opens the services that reach devices.
 func (h *house) push() (notify.Notifier, error) {
 	c := &h.config.Messages.Push

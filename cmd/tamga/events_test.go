@@ -413,7 +413,7 @@ func TestEventsOfCertificates(t *testing.T) {
 }
 
 // passwordFile holds a password for a command.
-func (w *umsWorld) passwordFile(t *testing.T) string {
+func (w *umsWorld) passwordFile(t testing.TB) string {
 	t.Helper()
 	file := t.TempDir() + "/password"
 	if err := os.WriteFile(file, []byte("correct horse battery staple"), 0o600); err != nil {

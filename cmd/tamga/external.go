@@ -1,12 +1,18 @@
 package main
 
 import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"tamga/internal/adapter/idp"
 	"tamga/internal/domain/auth"
 	"tamga/internal/web/tokenapi"
+	"tamga/pki/x509gost"
 )
 
 // providers are the other identity providers of the configuration.
@@ -14,6 +20,14 @@ func (h *house) providers() ([]auth.Provider, error) {
 	var list []auth.Provider
 	for i, c := range h.config.External {
 		what := fmt.Sprintf("external[%d]", i)
+		if c.SAML != (SAMLConfig{}) {
+			p, err := h.samlProvider(c, what+".saml")
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, p)
+			continue
+		}
 		secret, err := h.optionalSecret(c.SecretFile, what+".secret_file")
 		if err != nil {
 			return nil, err
@@ -25,7 +39,7 @@ func (h *house) providers() ([]auth.Provider, error) {
 		p, err := idp.New(idp.Options{
 			Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
 			RedirectURL: h.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: time.Now,
-			Failed: func(err error) { h.log.Warn("another identity provider did not confirm a sign-in", "error", err) },
+			Failed: h.notConfirmed,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -33,4 +47,81 @@ func (h *house) providers() ([]auth.Provider, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+func (h *house) notConfirmed(err error) {
+	h.log.Warn("another identity provider did not confirm a sign-in", "error", err)
+}
+
+// samlProvider is a provider of SAML; what is its place in the configuration.
+func (h *house) samlProvider(c ExternalConfig, what string) (*idp.SAML, error) {
+	s := c.SAML
+	o := idp.SAMLOptions{
+		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: h.idpURL() + tokenapi.ReturnPath(c.Name),
+		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: time.Now, Failed: h.notConfirmed,
+	}
+	if o.EntityID == "" {
+		o.EntityID = h.idpURL() + tokenapi.MetadataPath(c.Name)
+	}
+	if s.MetadataFile != "" {
+		data, err := os.ReadFile(h.config.path(s.MetadataFile))
+		if err == nil {
+			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s.metadata_file: %w", what, err)
+		}
+	} else {
+		certificates, err := h.certificates(s.CertificatesFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s.certificates_file: %w", what, err)
+		}
+		o.Provider = idp.SAMLProvider{EntityID: s.EntityID, SSO: s.SSOURL, Certificates: certificates}
+	}
+	if s.KeyFile != "" {
+		certificates, err := h.certificates(s.CertificateFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s.certificate_file: %w", what, err)
+		}
+		o.Certificate = certificates[0].Raw
+		text, err := h.ownFile(s.KeyFile, what+".key_file")
+		if err != nil {
+			return nil, err
+		}
+		if o.Key, err = readPrivateKey(text); err != nil {
+			return nil, fmt.Errorf("%s.key_file: %w", what, err)
+		}
+	}
+	p, err := idp.NewSAML(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return p, nil
+}
+
+// certificates reads a file of at least one certificate.
+func (h *house) certificates(file string) ([]*x509gost.Certificate, error) {
+	data, err := os.ReadFile(h.config.path(file))
+	if err != nil {
+		return nil, err
+	}
+	return x509gost.ParseCertificates(data)
+}
+
+// readPrivateKey reads PKCS #8 in PEM. What is wrong is told without the text.
+func readPrivateKey(text []byte) (crypto.Signer, error) {
+	unfit := errors.New("want a private key as PEM (PRIVATE KEY): openssl pkey writes one")
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return nil, unfit
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, unfit
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, unfit
+	}
+	return signer, nil
 }

@@ -102,7 +102,7 @@ func TestExternalLogin(t *testing.T) {
 	if _, q, text := come(b, address); q.Get("error") != "access_denied" {
 		t.Errorf("twice: %v %s", q, text)
 	}
-	if response, _, _ := come(b, strings.Replace(address, "/main/", "/other/", 1)); response.StatusCode != 400 {
+	if response, _, _ := come(b, strings.Replace(address, "/main/", "/other/", 1)); response.StatusCode != 403 {
 		t.Errorf("at another provider's address: %d", response.StatusCode)
 	}
 

@@ -193,7 +193,7 @@ func TestIdempotencyKilled(t *testing.T) {
 	c.kill()
 	all.Wait()
 	c = c.again(settings...)
-	results := map[string]bool{}
+	results, operations := map[string]bool{}, map[string]bool{}
 	for _, list := range answered {
 		for key, before := range list {
 			status, text := c.send("POST", c.dev.BaseURL+"/api/v2/signature", string(body), "Idempotency-Key", key)
@@ -201,7 +201,16 @@ func TestIdempotencyKilled(t *testing.T) {
 				t.Errorf("%s: %d %s, before the power cut it was %s", key, status, text, before)
 				continue
 			}
-			results[typed[operationBody](t, text).Operation.Result.ProcessedDocuments[0].RefID.String()] = true
+			o := typed[operationBody](t, text).Operation
+			results[o.Result.ProcessedDocuments[0].RefID.String()] = true
+			operations[o.ID.String()] = true
+		}
+	}
+	// Each has its line, written together with the result.
+	journal := c.command("", "audit", "--operation", "SignatureOperation", "--outcome", "ok", "--limit", "0", "--json", "--data", c.dir)
+	for id := range operations {
+		if !strings.Contains(journal, `"operation `+id+`, `) {
+			t.Errorf("the journal does not know that operation %s was done", id)
 		}
 	}
 	if n := c.stored(); n != 1+len(results) {

@@ -9,6 +9,8 @@ import (
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
 	stored "tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -22,7 +24,7 @@ func (h *house) openOperations(signer *signing.Service, documents *stored.Servic
 	c := &h.config.Operations
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: h.db}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
-		Audit: h.audit, Templates: c.templates(), Standing: standing{h.users}, Settings: c.settings(),
+		Audit: h.audit, Templates: c.templates(), Standing: standing{h.users, h.identity}, Settings: c.settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}
 	door := signapi.Operating{Realm: localIssuer}
@@ -53,14 +55,20 @@ func (h *house) openOperations(signer *signing.Service, documents *stored.Servic
 }
 
 // standing asks whether the owner of an operation may still act when it gets its turn.
-type standing struct{ users *user.Service }
+type standing struct {
+	users    *user.Service
+	identity *auth.Service
+}
 
-func (s standing) MayAct(ctx context.Context, userID string) error {
-	u, err := s.users.Get(ctx, userID)
+func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
+	u, err := s.users.Get(ctx, who.UserID)
 	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(time.Now()) {
 		return fault.New(fault.AccessDenied, "the user was locked or deleted before the operation was carried out")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.identity.MayContinue(ctx, who)
 }
 
 // answers keep what was answered to requests with an Idempotency-Key.

@@ -23,9 +23,12 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/signapi"
 	"tamga/internal/web/umsapi"
 )
 
@@ -75,7 +78,7 @@ func (h *house) openPeople() error {
 	identity := &later{h}
 	h.users = &user.Service{
 		Store: store.Users{DB: h.db}, Sessions: identity, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
-		LocalIssuer: localIssuer, Issuers: h.config.Users.issuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
+		LocalIssuer: localIssuer, Issuers: h.config.issuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
 	}
 	h.completePolicies()
 	h.contacts, err = contact.New(h.config.Users.contacts(), contact.Deps{
@@ -233,15 +236,23 @@ func (h *house) optionalSecret(file, what string) (string, error) {
 
 // ums is the surface of user management.
 func (h *house) ums() *umsapi.API {
-	return umsapi.New(h.users, h.contacts, h.identity, localIssuer)
+	c := &h.config.Users
+	r := umsapi.Rules{
+		Local: localIssuer, Confirmed: h.policies.Defaults[policy.Operation].Actions,
+		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
+	}
+	for _, p := range signapi.CryptoProviders() {
+		r.Providers = append(r.Providers, umsapi.CryptoProvider(p))
+	}
+	return umsapi.New(h.users, h.contacts, h.identity, r)
 }
 
 // umsGate is the gate of user management: what of the common one is not about
 // documents, and certificates of operators besides.
-func (h *house) umsGate(common *rest.Gate, peers *authority.Peers) *rest.Gate {
+func (h *house) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
 	gate.Document = nil
-	gate.Permit = h.ums().Permit
+	gate.Permit = ums.Permit
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
 		h.failed(ctx, operation, rest.Caller(ctx), userID, err)
 	}

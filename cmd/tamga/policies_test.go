@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -89,13 +90,14 @@ func (w *umsWorld) told(id string, want map[string][]string) {
 }
 
 // standardPolicy is the notification policy of an installation that says nothing.
-var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}, "UserPasswordReset": {"Email", "SMS"}}
+var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}, "UserPasswordReset": {"Email", "SMS"}, "UserDeleted": {"Email", "SMS"}}
 
 // TestPolicies walks through the rows of the table Policies and locking.
 func TestPolicies(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, w *umsWorld) {
 		w.walk(t, "actions", w.walkActionPolicies)
 		w.walk(t, "notification", w.walkNotificationPolicy)
+		w.walk(t, "farewell", w.walkFarewell)
 		w.walk(t, "strangers", w.walkStrangers)
 		w.walk(t, "groups", w.walkGroupPolicies)
 		w.scan()
@@ -103,6 +105,9 @@ func TestPolicies(t *testing.T) {
 }
 
 func (w *umsWorld) walkActionPolicies(t *testing.T) {
+	if mode, confirmed := w.described(); mode != "Off" || confirmed != "[]" {
+		t.Errorf("described as %s, confirming %s", mode, confirmed)
+	}
 	id, _, _, _ := w.register()
 	for _, kind := range []string{"operation", "access"} {
 		path := "/ums/user/" + id + "/" + kind + "policy"
@@ -148,7 +153,7 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		described := map[string]string{}
 		for _, e := range info.Events {
 			described[e.Type] = e.Description
-			if e.Type == "" || e.Category == "" || e.Description == "" || strings.HasPrefix(e.Type, "UserDelete") {
+			if e.Type == "" || e.Category == "" || e.Description == "" || e.Type == "UserDeleteFail" {
 				t.Errorf("in the list of events: %+v", e)
 			}
 		}
@@ -156,7 +161,7 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		for _, c := range info.EventCategories {
 			categories = append(categories, c.Category)
 		}
-		if described["UserAccountChanged"] != want || described["UserPasswordChanged"] == "" || described["CertificatesRequested"] == "" || described["RevokeRequestsRequested"] == "" ||
+		if described["UserAccountChanged"] != want || described["UserPasswordChanged"] == "" || described["CertificatesRequested"] == "" || described["RevokeRequestsRequested"] == "" || described["UserDeleted"] == "" ||
 			strings.Join(categories, " ") != "UserAccount Authentication Certificates CertificatesV2" {
 			t.Errorf("%s: %+v", lang, info)
 		}
@@ -201,6 +206,44 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		}
 	}
 	w.told(id, map[string][]string{})
+}
+
+// walkFarewell: who is deleted hears of it, at the contacts they had.
+func (w *umsWorld) walkFarewell(t *testing.T) {
+	for _, c := range []struct {
+		name, policy string
+		prepare      []string // below the user; %s is the contact
+		phone, email bool     // is told
+	}{
+		{"of the role", "", []string{"/phones/%s/confirm", "/emails/%s/confirm", "/emails/%s/notification?notification=true"}, false, true},
+		{"confirmed, none of the role", "", []string{"/phones/%s/confirm", "/emails/%s/confirm"}, true, true},
+		{"not confirmed", "", nil, false, false},
+		{"by one channel", `{"UserDeleted":["SMS"]}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, true, false},
+		{"not wanted", `{}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, false, false},
+	} {
+		id, _, phone, email := w.register()
+		path := "/ums/user/" + id
+		for _, step := range c.prepare {
+			contact := phone
+			if strings.HasPrefix(step, "/emails") {
+				contact = url.PathEscape(email)
+			}
+			w.ok(ours, "POST", path+fmt.Sprintf(step, contact), "")
+		}
+		if c.policy != "" {
+			w.ok(ours, "POST", path+"/notificationpolicy", c.policy)
+		}
+		w.ok(ours, "DELETE", path, "")
+		told := map[string]int{}
+		for _, m := range w.captured() {
+			if strings.Contains(m.Subject+m.Text, "Учётная запись удалена") {
+				told[m.To]++
+			}
+		}
+		if told[phone] != map[bool]int{true: 1}[c.phone] || told[email] != map[bool]int{true: 1}[c.email] {
+			t.Errorf("%s: phone %d, e-mail %d", c.name, told[phone], told[email])
+		}
+	}
 }
 
 // walkStrangers: the table is closed to everybody but operators of the user's group.
@@ -298,6 +341,48 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 	}
 }
 
+// described is what GetPolicy says of confirmations: the mode, and the actions that need
+// one of all twelve.
+func (w *umsWorld) described() (mode, confirmed string) {
+	w.t.Helper()
+	var p struct {
+		AuthenticationPolicy struct {
+			Mode            string
+			EditableByUser  bool
+			AuthMethods     []struct{ Identifier, Type string }
+			OperationPolicy []struct {
+				Action               int
+				ConfirmationRequired bool
+			}
+		}
+		CryptoProviders []struct{ ID, Name, Description, Type string }
+	}
+	w.ok(ours, "GET", "/ums/policy", "").into(w.t, &p)
+	var actions []int
+	for i, o := range p.AuthenticationPolicy.OperationPolicy {
+		if o.Action != 1<<i {
+			w.t.Errorf("action %d in place %d", o.Action, i)
+		}
+		if o.ConfirmationRequired {
+			actions = append(actions, o.Action)
+		}
+	}
+	if n := len(p.AuthenticationPolicy.OperationPolicy); n != len(dssActions) || len(p.AuthenticationPolicy.AuthMethods) < 8 {
+		w.t.Errorf("%+v", p.AuthenticationPolicy)
+	}
+	types := map[string]int{}
+	for _, c := range p.CryptoProviders {
+		types[c.Type]++
+		if len(c.ID) != 36 || c.Name == "" || c.Description == "" {
+			w.t.Errorf("%+v", c)
+		}
+	}
+	if types["GOST"] != 3 || types["RSA_AES"] != 1 || len(types) != 2 {
+		w.t.Errorf("crypto providers: %v", types)
+	}
+	return p.AuthenticationPolicy.Mode, fmt.Sprint(actions)
+}
+
 // tried is tamga for a command that may fail.
 func (w *umsWorld) tried(args ...string) (string, error) {
 	var out, said strings.Builder
@@ -313,6 +398,9 @@ func TestPoliciesOfTheInstallation(t *testing.T) {
 	id, _, _, _ := w.register()
 	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
 	w.want(id, "operation", "Issue", true)
+	if mode, confirmed := w.described(); mode != "On" || confirmed != "[1]" {
+		t.Errorf("described as %s, confirming %s", mode, confirmed)
+	}
 	w.told(id, map[string][]string{"UserCreated": {"Email"}})
 	if a := w.ask(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`); a.status != 400 || !strings.Contains(a.body, "wrong_operation") {
 		t.Errorf("%v", a)

@@ -108,11 +108,12 @@ type door struct {
 }
 
 func (d door) serve(s *http.Server, config *Config) error {
+	listener := rest.Bulk(d.listener)
 	if d.tls == nil {
-		return s.Serve(d.listener)
+		return s.Serve(listener)
 	}
 	s.TLSConfig = d.tls
-	return s.ServeTLS(d.listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
+	return s.ServeTLS(listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
 }
 
 // serve answers at the doors until ctx ends, then waits for requests under way, at

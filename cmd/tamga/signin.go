@@ -43,6 +43,9 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
 	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
+	if h.config.Operations.Async {
+		settings.Remember = h.config.Operations.Life + h.config.Operations.Lease
+	}
 	settings.Oath = h.config.Oath.settings(h.config.Messages.Title)
 	providers, err := h.providers()
 	if err != nil {

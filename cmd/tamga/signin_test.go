@@ -35,6 +35,11 @@ type signIn struct {
 
 func startSignIn(t *testing.T, more ...string) *signIn {
 	t.Helper()
+	return startSignInAt(t, t.TempDir(), more...)
+}
+
+func startSignInAt(t *testing.T, dir string, more ...string) *signIn {
+	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(appSecret), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,7 +50,7 @@ func startSignIn(t *testing.T, more ...string) *signIn {
 		`{id: page, implicit_grant: true, without_pkce: true, redirect_uris: ["` + appAddress + `"]}, ` +
 		`{id: portal, secret_file: "` + secret + `", password_grant: true, token_exchange: true, redirect_uris: ["` + appAddress + `"]}]`
 	settings := append([]string{"--set", clients}, more...)
-	return &signIn{startUMS(t, settings...), settings}
+	return &signIn{startUMSAt(t, dir, settings...), settings}
 }
 
 // form sends a form to the token endpoint.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store/storetest"
 )
 
 // bodies are requests that do something, by operation: the query and the body.
@@ -334,6 +337,125 @@ func hostileInput(t *testing.T, w *umsWorld) {
 	w.scan()
 }
 
+// TestRegistrationsAtOnce: administrators and operators who want one login at the same
+// time. One gets it, the others are told that it is taken, by the command line as by
+// the server.
+func TestRegistrationsAtOnce(t *testing.T) { onBothEngines(t, registrationsAtOnce) }
+
+func registrationsAtOnce(t *testing.T, w *umsWorld) {
+	file := w.passwordFile(t)
+	for round := range 3 {
+		login := fmt.Sprintf("wanted-%d", round)
+		const each = 4
+		var done sync.WaitGroup
+		results := make([]string, 2*each)
+		for i := range each {
+			done.Go(func() {
+				out, err := w.tried("user", "add", login, "--group", "Default", "--password-file", file)
+				if results[i] = "registered"; err != nil {
+					results[i] = out + err.Error()
+				}
+			})
+			done.Go(func() {
+				status, text, err := w.try(ours, "/ums/user", `{"Login":"`+strings.ToUpper(login)+`"}`)
+				if results[each+i] = "registered"; err != nil || status != 200 {
+					results[each+i] = fmt.Sprint(status, string(text), err)
+				}
+			})
+		}
+		done.Wait()
+		won := 0
+		for _, r := range results {
+			switch {
+			case r == "registered":
+				won++
+			case !strings.Contains(r, "is taken"):
+				t.Errorf("refused otherwise: %s", r)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d got the login", won)
+		}
+	}
+}
+
+// TestCommandsTakeTurns: on PostgreSQL a command changes what operators change as well
+// when it is its turn, or the two would meet in a constraint. The database says so.
+func TestCommandsTakeTurns(t *testing.T) {
+	address := storetest.PostgreSQL(t).Database(t)
+	w := startUMS(t, "--set", "database="+address)
+	pool, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.ExecContext(t.Context(), `CREATE FUNCTION in_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()) THEN
+			RAISE EXCEPTION 'changed out of turn';
+		END IF;
+		RETURN COALESCE(NEW, OLD);
+	END $$`); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"users", "operator_groups", "passwords", "user_methods", "distinguished_names", "access_policies", "user_policies", "group_policies"} {
+		if _, err := pool.ExecContext(t.Context(), "CREATE TRIGGER in_turn BEFORE INSERT OR UPDATE OR DELETE ON "+table+" FOR EACH ROW EXECUTE FUNCTION in_turn()"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pool.ExecContext(t.Context(), "DELETE FROM users"); err == nil || !strings.Contains(err.Error(), "out of turn") {
+		t.Fatalf("the database lets all be changed: %v", err)
+	}
+	file := w.passwordFile(t)
+	for _, command := range [][]string{
+		{"user", "add", "waits", "--group", "Default", "--password-file", file},
+		{"operator", "add", "waits-too", "--group", "Default", "--password-file", file},
+		{"operator", "groups", "waits-too", "--group", "Other"},
+		{"user", "password", "waits", "--password-file", file},
+		{"user", "method", "add", "waits", "idonly"},
+		{"user", "lock", "waits"},
+		{"user", "unlock", "waits"},
+		{"user", "deny", "waits", "ChangePin"},
+		{"policy", "set", "operation", "--user", "waits", "--action", "Issue"},
+		{"policy", "set", "access", "--group", "Default", "--action", "Issue"},
+		{"policy", "clear", "operation", "--user", "waits"},
+		{"user", "delete", "waits", "--yes"},
+	} {
+		if out, err := w.tried(command...); err != nil {
+			t.Errorf("tamga %s: %s, %v", strings.Join(command, " "), out, err)
+		}
+	}
+}
+
+// TestUniquenessQuestionsAreLimited: an operator may not try all numbers there are,
+// and neither another operator nor other operations suffer from one who does.
+func TestUniquenessQuestionsAreLimited(t *testing.T) {
+	w := startUMS(t, "--set", "users.checks_per_second=0.0001", "--set", "users.checks_at_once=6")
+	questions := []struct{ path, body string }{
+		{"/ums/user/isunique", `{"Login":"a","Email":"a@example.ru","PhoneNumber":"79261234567"}`}, // worth three
+		{"/ums/user/phones/79261234567/isunique", ""},
+		{"/ums/user/emails/a%40example.ru/isunique", ""},
+		{"/ums/user/dn/isunique", `{"11":"A"}`},
+	}
+	for _, q := range questions {
+		w.ok(ours, "POST", q.path, q.body)
+	}
+	for _, q := range questions {
+		for _, path := range []string{q.path, q.path + "/"} {
+			if a := w.ask(ours, "POST", path, q.body); a.status != 429 || !strings.Contains(a.body, `"error":"too_many_requests"`) {
+				t.Errorf("beyond the limit: %v", a)
+			}
+		}
+		if a := w.ask(plain, "POST", q.path, q.body); a.status != 403 {
+			t.Errorf("no operator: %v", a)
+		}
+		w.ok(foreign, "POST", q.path, q.body)
+	}
+	w.register()
+	if out := w.tamga("audit", "--operation", "CheckPhoneUnique", "--outcome", "too_many_requests"); strings.Count(out, "CheckPhoneUnique") != 2 {
+		t.Errorf("the journal: %s", out)
+	}
+}
+
 // TestLenientRequests: what existing clients send.
 func TestLenientRequests(t *testing.T) {
 	w := startUMS(t)
@@ -347,6 +469,11 @@ func TestLenientRequests(t *testing.T) {
 			{"POST", "/ums/user/" + id + "/authmethod/idonly", ""},
 			{"POST", "/ums/user/" + id + "/lockoutex", `{"lockuser":false,"USELOCKOUTDELAY":null,"Unknown":[1,2]}`},
 			{"POST", "/ums/users", `{"startPosition":0,"endPosition":1,"Filters":[],"Document":""}`},
+			{"POST", "/ums/users", `{"StartPosition":"0","EndPosition":"1","Filters":null,"OrderColumn":"0","OrderDirection":1}`},
+			{"POST", "/ums/user/" + id + "/lockoutex", `{"LockUser":"False","UseLockoutDelay":0,"LockoutDelay":"60"}`},
+			{"POST", "/ums/user/" + id + "/phones/" + phone + "/primary?primary=True", "{}"},
+			{"PATCH", "/ums/user/" + id + "/phones/" + phone + "/notification?notification=1", `{"Unknown":1}`},
+			{"POST", "/ums/user/" + id + "/password/send", `{"ReturnRawPassword":"false","NotificationDestinations":null}`},
 		} {
 			headers := []string{}
 			if kind != "" {

@@ -64,8 +64,13 @@ func onBothEngines(t *testing.T, test func(t *testing.T, w *umsWorld)) {
 
 func startUMS(t *testing.T, more ...string) *umsWorld {
 	t.Helper()
+	return startUMSAt(t, t.TempDir(), more...)
+}
+
+func startUMSAt(t *testing.T, dir string, more ...string) *umsWorld {
+	t.Helper()
 	const password = "correct horse battery staple"
-	w := &umsWorld{process: startDev(t, t.TempDir(), more...), tokens: map[string]string{}}
+	w := &umsWorld{process: startDev(t, dir, more...), tokens: map[string]string{}}
 	w.idp, w.from = w.dev.IDPURL, append([]string{"--data", w.dir}, more...)
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {

@@ -150,7 +150,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
 		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode),
 		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
-		Enrolment: enrolment, Evidence: revocations{h},
+		Enrolment: enrolment, Evidence: revocations{h}, StandingAge: config.Certificates.StatusAge,
 	})
 	if err != nil {
 		h.close()
@@ -239,7 +239,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		},
 	}
 	documents := h.documents(place)
-	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now})
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
 	operations, operating, err := h.openOperations(signer, documents)
 	if err != nil {
 		return nil, err
@@ -276,13 +276,16 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
 	}
+	ums := h.ums()
 	const family = "Served under /rest/api as well."
+	signingGate := *gate
+	signingGate.Begin = h.db.Glancing
 	surfaces := []surface{
-		{api: true, gate: gate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Routes()}},
-		{gate: h.umsGate(gate, peers), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(h.ums().Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
+		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
 	}
@@ -392,6 +395,13 @@ func (h *house) work(ctx context.Context) {
 	if h.operations != nil {
 		delivering.Go(func() { h.operations.Run(ctx) })
 	}
+	// Asking other authorities may take long; nothing else waits for it.
+	delivering.Go(func() { h.repeat(ctx, task{"asking other authorities about their certificates", h.keys.Refresh}) })
+	h.repeat(ctx, h.tasks...)
+}
+
+// repeat does tasks every minute, one after the other.
+func (h *house) repeat(ctx context.Context, tasks ...task) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
@@ -399,7 +409,7 @@ func (h *house) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			for _, t := range h.tasks {
+			for _, t := range tasks {
 				if err := t.do(ctx); err != nil && ctx.Err() == nil {
 					h.log.Error(t.name, "error", err)
 				}

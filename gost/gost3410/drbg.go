@@ -2,8 +2,10 @@ package gost3410
 
 import (
 	"crypto/sha512"
+	"crypto/subtle"
 	"encoding"
 	"hash"
+	"sync"
 )
 
 // drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, on SHA-512. It lives for one
@@ -19,11 +21,15 @@ type drbg struct {
 	v            [sha512.Size]byte
 	left         int // octets at the end of v that are output not read yet
 
-	// What update works on: here, because the hash is an interface, and what it is given
-	// goes to the heap.
+	// What the hash is handed lives here: elsewhere it would move to the heap with
+	// every signature, where wipe does not reach it.
 	key   [sha512.Size]byte
 	block [sha512.BlockSize]byte
+	round [1]byte
 }
+
+// drbgs are generators that were wiped.
+var drbgs = sync.Pool{New: func() any { return &drbg{sha: sha512.New()} }}
 
 // state is that of SHA-512 after one whole block, as the standard library writes it.
 type state [204]byte
@@ -37,50 +43,49 @@ type shaState interface {
 // The states of the key of zeros that every generator begins with.
 var zeroInner, zeroOuter = func() (inner, outer state) {
 	d := &drbg{sha: sha512.New()}
-	d.setKey()
+	d.rekey()
 	return d.inner, d.outer
 }()
 
-// setKey sets the states to those of HMAC's two hashes behind the key, and clears it.
-func (d *drbg) setKey() {
-	d.padded(&d.inner, 0x36)
-	d.padded(&d.outer, 0x5c)
-	clear(d.key[:])
-	clear(d.block[:])
+// rekey makes K the key: it sets the states of HMAC's two hashes behind it.
+func (d *drbg) rekey() {
+	for i := range d.block {
+		d.block[i] = 0x36
+	}
+	subtle.XORBytes(d.block[:], d.block[:], d.key[:])
+	d.stateOf(&d.inner)
+	for i := range d.block {
+		d.block[i] ^= 0x36 ^ 0x5c
+	}
+	d.stateOf(&d.outer)
 }
 
-// padded sets to to the state behind the key's block under one pad.
-func (d *drbg) padded(to *state, pad byte) {
-	for i := range d.block {
-		d.block[i] = pad
-	}
-	for i, k := range d.key {
-		d.block[i] ^= k
-	}
+// stateOf sets s to the state of the hash behind the block.
+func (d *drbg) stateOf(s *state) {
 	d.sha.Reset()
 	d.sha.Write(d.block[:])
-	b, err := d.sha.(shaState).AppendBinary(to[:0])
-	if err != nil || len(b) != len(to) {
+	b, err := d.sha.(shaState).AppendBinary(s[:0])
+	if err != nil || len(b) != len(s) {
 		panic("gost3410: the standard library writes a state of SHA-512 otherwise")
 	}
 }
 
-// newDRBG instantiates the generator; the seed material is all arguments in a row.
-func newDRBG(seed ...[]byte) *drbg {
-	d := &drbg{sha: sha512.New(), inner: zeroInner, outer: zeroOuter}
+// newDRBG instantiates the generator. The caller wipes it, after which it belongs to
+// others.
+func newDRBG(seed []byte) *drbg {
+	d := drbgs.Get().(*drbg)
+	d.inner, d.outer = zeroInner, zeroOuter
 	for i := range d.v {
 		d.v[i] = 1
 	}
 	for round := range byte(2) { // HMAC_DRBG_Update
 		d.resume(&d.inner)
 		d.sha.Write(d.v[:])
-		d.block[0] = round
-		d.sha.Write(d.block[:1])
-		for _, b := range seed {
-			d.sha.Write(b)
-		}
+		d.round[0] = round
+		d.sha.Write(d.round[:])
+		d.sha.Write(seed)
 		d.finish(&d.key)
-		d.setKey()
+		d.rekey()
 		d.next()
 	}
 	return d
@@ -108,20 +113,20 @@ func (d *drbg) next() {
 	d.finish(&d.v)
 }
 
-// read fills b, 32 or 64 octets, with the next output.
-func (d *drbg) read(b []byte) {
-	if d.left < len(b) {
+// read returns the next n octets of output, 32 or 64, good until the next call.
+func (d *drbg) read(n int) []byte {
+	if d.left < n {
 		d.next()
 		d.left = len(d.v)
 	}
-	copy(b, d.v[len(d.v)-d.left:])
-	d.left -= len(b)
+	b := d.v[len(d.v)-d.left:][:n]
+	d.left -= n
+	return b
 }
 
 // wipe overwrites K, V and what the hash remembers.
 func (d *drbg) wipe() {
 	d.resume(&zeroInner)
-	clear(d.inner[:])
-	clear(d.outer[:])
-	clear(d.v[:])
+	*d = drbg{sha: d.sha}
+	drbgs.Put(d)
 }

@@ -34,12 +34,14 @@ func NewPublicKey(s *Set, xy []byte) (*PublicKey, error) {
 }
 
 // Precompute returns the same key with a table of its own, under which Verify takes
-// less than a third of the time; for the sets TC26256A and TC26512C, where the processor
-// has AVX-512 IFMA, two thirds. The table is worth its making, as long as twenty to
-// forty verifications, fifty to eighty for these two, for keys that come again and again: the caller decides which
-// and how many to keep. It has 86 KiB for 256 bits, 344 KiB for 512, and half as
-// much again for the sets TC26256A and TC26512C, and goes with the key that is
-// returned; k itself stays small. A key that has its table returns itself.
+// less than a third of the time, where one scalar is spread over lanes a sixth; for the
+// sets TC26256A and TC26512C, whose verification is fast without one where the processor
+// has AVX-512 IFMA, two thirds. The table is worth its making, as long as twenty to forty
+// verifications, fifty to eighty for these two, for keys that come again and again: the
+// caller decides which and how many to keep. It has 86 KiB for 256 bits, 344 KiB for 512,
+// a quarter more where it is for lanes, and half as much again for the sets TC26256A and
+// TC26512C, and goes with the key that is returned; k itself stays small. A key that has
+// its table returns itself.
 func (k *PublicKey) Precompute() *PublicKey {
 	p := k.point.Precompute()
 	if p == k.point {

@@ -28,21 +28,19 @@ func (k *PrivateKey) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts)
 	if rand == nil {
 		rand = crand.Reader
 	}
-	seed := make([]byte, 2*size) // randomness, then the key
-	defer clear(seed)
+	seed := make([]byte, 0, 3*size+len(k.set.name)) // randomness, the key, the digest, the set
+	defer func() { clear(seed[:cap(seed)]) }()
 	if _, err := io.ReadFull(rand, seed[:size]); err != nil {
 		return nil, fmt.Errorf("gost3410: random source: %w", err)
 	}
-	k.hidden.d.PutBytes(seed[size:])
-	generator := newDRBG(seed, digest, []byte(k.set.name))
+	k.hidden.d.PutBytes(seed[size : 2*size])
+	seed = append(append(seed[:2*size], digest...), k.set.name...)
+	generator := newDRBG(seed)
 	defer generator.wipe()
 
 	e := digestScalar(order, digest)
-	b := make([]byte, size)
-	defer clear(b)
 	for range draws {
-		generator.read(b)
-		nonce, ok := candidate(order, b)
+		nonce, ok := candidate(order, generator.read(size))
 		if !ok {
 			continue
 		}

@@ -94,8 +94,6 @@ func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byt
 	var xy [together][]byte
 	var ok [together]bool
 	points := make([]byte, 2*size*len(group))
-	b := make([]byte, size)
-	defer clear(b)
 	tries := 0
 	for j := range group {
 		xy[j] = points[2*size*j : 2*size*(j+1)]
@@ -103,8 +101,7 @@ func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byt
 			if tries == draws {
 				return errNonce
 			}
-			generator.read(b)
-			nonces[j], good = candidate(order, b)
+			nonces[j], good = candidate(order, generator.read(size))
 		}
 	}
 	curve.MulBaseMany(xy[:len(group)], nonces[:len(group)], ok[:])

@@ -232,8 +232,7 @@ func TestDRBG(t *testing.T) {
 		{"sample", "39a5e04aaff7455d9850c605364f514c11324ce64016960d23d5dc57d3ffd8f4", "5FA81C63109BADB88C1F367B47DA606DA28CAD69AA22C4FE6AD7DF73A7173AA5"},
 		{"test", "ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db2", "6915D11632ACA3C40D5D51C08DAF9C555933819548784480E93499000D9F0B7F"},
 	} {
-		b := make([]byte, 32)
-		newDRBG(number(t, key, 32), number(t, c.digest, 32)).read(b)
+		b := newDRBG(slices.Concat(number(t, key, 32), number(t, c.digest, 32))).read(32)
 		if want := number(t, c.nonce, 32); !bytes.Equal(b, want) {
 			t.Errorf("%s: got %X, want %X", c.message, b, want)
 		}
@@ -242,11 +241,8 @@ func TestDRBG(t *testing.T) {
 	whole, pieces := newDRBG([]byte("seed")), newDRBG([]byte("seed"))
 	seen := map[string]bool{}
 	for range 20 {
-		var a [64]byte
-		var b [2][32]byte
-		whole.read(a[:])
-		pieces.read(b[0][:])
-		pieces.read(b[1][:])
+		a := [64]byte(whole.read(64))
+		b := [2][32]byte{[32]byte(pieces.read(32)), [32]byte(pieces.read(32))}
 		if !bytes.Equal(a[:32], b[0][:]) || !bytes.Equal(a[32:], b[1][:]) {
 			t.Fatal("32 octets at a time make another output than 64")
 		}

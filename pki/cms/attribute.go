@@ -5,8 +5,8 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -18,8 +18,32 @@ import (
 
 // NewAttribute makes an attribute of values that are whole DER elements each.
 func NewAttribute(oid asn1.ObjectIdentifier, values ...[]byte) Attribute {
-	raw := wrap(tagSequence, marshalOID(oid), wrap(tagSet, values...))
-	return Attribute{OID: oid, Raw: raw, Encoded: raw, Values: values}
+	n := attributeRoom
+	for _, v := range values {
+		n += len(v)
+	}
+	w := newWriter(n)
+	w.addAll(values)
+	w.closeAttribute(oid, 0)
+	return Attribute{OID: oid, Raw: w.der(), Encoded: w.der(), Values: values}
+}
+
+// attributeRoom is more than the headers and the identifier of most attributes take.
+const attributeRoom = 64
+
+// closeAttribute writes what stands before the values of an attribute, which were
+// written since mark.
+func (w *writer) closeAttribute(oid asn1.ObjectIdentifier, mark int64) {
+	w.close(tagSet, mark)
+	w.oid(oid)
+	w.close(tagSequence, mark)
+}
+
+// attribute is the one attribute that w holds, and nothing else, with one value.
+func (w *writer) attribute(oid asn1.ObjectIdentifier) Attribute {
+	parts, _ := split(w.der()) // ours is never malformed
+	_, n, _, _ := parseHeader(parts[1])
+	return Attribute{OID: oid, Raw: w.der(), Encoded: w.der(), Values: [][]byte{parts[1][n:]}}
 }
 
 // Contents are the type and the set of values as they stand in the message: the
@@ -35,40 +59,131 @@ func (a Attribute) Contents() []byte {
 
 // ContentType is the content-type attribute (RFC 5652, 11.1).
 func ContentType(contentType asn1.ObjectIdentifier) Attribute {
-	return NewAttribute(OIDContentType, marshalOID(contentType))
+	w := newWriter(attributeRoom)
+	w.contentType(contentType)
+	return w.attribute(OIDContentType)
+}
+
+func (w *writer) contentType(contentType asn1.ObjectIdentifier) {
+	mark := w.len()
+	w.oid(contentType)
+	w.closeAttribute(OIDContentType, mark)
 }
 
 // MessageDigest is the message-digest attribute (RFC 5652, 11.2).
 func MessageDigest(d suite.Digest) Attribute {
-	return NewAttribute(OIDMessageDigest, wrap(tagOctets, d.Sum))
+	w := newWriter(attributeRoom + len(d.Sum))
+	w.messageDigest(d)
+	return w.attribute(OIDMessageDigest)
+}
+
+func (w *writer) messageDigest(d suite.Digest) {
+	mark := w.len()
+	w.wrap(tagOctets, d.Sum)
+	w.closeAttribute(OIDMessageDigest, mark)
 }
 
 // SigningTime is the signing-time attribute (RFC 5652, 11.3) to the second:
 // UTCTime from 1950 to 2049, GeneralizedTime elsewhere. The year must have four
 // digits.
 func SigningTime(t time.Time) (Attribute, error) {
+	w := newWriter(attributeRoom)
+	if err := w.signingTime(t); err != nil {
+		return Attribute{}, err
+	}
+	return w.attribute(OIDSigningTime), nil
+}
+
+func (w *writer) signingTime(t time.Time) error {
 	t = t.UTC()
 	if t.Year() < 1 || t.Year() > 9999 {
-		return Attribute{}, fmt.Errorf("cms: signing time %v: a year from 1 to 9999 expected", t)
+		return fmt.Errorf("cms: signing time %v: a year from 1 to 9999 expected", t)
 	}
-	value := wrap(byte(cbasn1.GeneralizedTime), []byte(t.Format("20060102150405Z")))
+	tag, form := byte(cbasn1.GeneralizedTime), "20060102150405Z"
 	if t.Year() >= 1950 && t.Year() < 2050 {
-		value = wrap(byte(cbasn1.UTCTime), []byte(t.Format("060102150405Z")))
+		tag, form = byte(cbasn1.UTCTime), "060102150405Z"
 	}
-	return NewAttribute(OIDSigningTime, value), nil
+	var text [16]byte
+	mark := w.len()
+	w.wrap(tag, t.AppendFormat(text[:0], form))
+	w.closeAttribute(OIDSigningTime, mark)
+	return nil
 }
 
 // SigningCertificateV2 is the signing-certificate-v2 attribute (RFC 5035, 3) with
 // one certificate, its digest by h and its issuer and serial number.
 func SigningCertificateV2(c *x509gost.Certificate, h *suite.Hash) Attribute {
-	var algorithm []byte
+	w := newWriter(2*attributeRoom + h.Size + len(c.RawIssuer) + len(c.SerialNumber))
+	w.signingCertificateV2(c, h)
+	return w.attribute(OIDSigningCertificateV2)
+}
+
+func (w *writer) signingCertificateV2(c *x509gost.Certificate, h *suite.Hash) {
+	mark := w.len()
+	w.wrap(tagInteger, c.SerialNumber)
+	names := w.len()
+	w.wrap(0xa4, c.RawIssuer) // GeneralNames with one directoryName [4] EXPLICIT
+	w.close(tagSequence, names)
+	w.close(tagSequence, mark) // IssuerSerial
+	w.wrap(tagOctets, c.Digest(h))
 	if h != suite.SHA256 { // the DEFAULT, which DER leaves out
-		algorithm = wrap(tagSequence, marshalOID(h.OID))
+		w.algorithm(h.OID, false)
 	}
-	issuer := wrap(tagSequence, wrap(0xa4, c.RawIssuer)) // GeneralNames with one directoryName [4] EXPLICIT
-	issuerSerial := wrap(tagSequence, issuer, wrap(tagInteger, c.SerialNumber))
-	id := wrap(tagSequence, algorithm, wrap(tagOctets, c.Digest(h)), issuerSerial)
-	return NewAttribute(OIDSigningCertificateV2, wrap(tagSequence, wrap(tagSequence, id)))
+	w.close(tagSequence, mark) // ESSCertIDv2
+	w.close(tagSequence, mark) // the list of them
+	w.close(tagSequence, mark) // SigningCertificateV2
+	w.closeAttribute(OIDSigningCertificateV2, mark)
+}
+
+// Signed is what a signature of ours says of itself.
+type Signed struct {
+	// ContentType is the type of what is signed, nil for a countersignature.
+	ContentType asn1.ObjectIdentifier
+	// Digest is that of what is signed. Its algorithm is also that of the reference
+	// to the signer's certificate.
+	Digest      suite.Digest
+	Certificate *x509gost.Certificate
+	// Time is when the signature claims to be made, nil for no claim.
+	Time *time.Time
+	// Others are attributes besides, of other types.
+	Others []Attribute
+}
+
+// scratches hold attributes until their order is known.
+var scratches = sync.Pool{New: func() any {
+	w := newWriter(1024)
+	return &w
+}}
+
+// Attributes returns what BuildSignedAttributes does of content-type,
+// message-digest, signing-time, signing-certificate-v2 and the others, and keeps all
+// but the result off the heap: every signature comes by here.
+func (s *Signed) Attributes() ([]byte, error) {
+	w := scratches.Get().(*writer)
+	defer scratches.Put(w)
+	w.at = len(w.buf)
+	raws := make([][]byte, 0, 8)
+	for _, a := range s.Others {
+		raws = append(raws, a.Raw)
+	}
+	w.signingCertificateV2(s.Certificate, s.Digest.Hash)
+	raws = append(raws, w.since(0))
+	mark := w.len()
+	w.messageDigest(s.Digest)
+	raws = append(raws, w.since(mark))
+	if s.Time != nil {
+		mark = w.len()
+		if err := w.signingTime(*s.Time); err != nil {
+			return nil, err
+		}
+		raws = append(raws, w.since(mark))
+	}
+	if s.ContentType != nil {
+		mark = w.len()
+		w.contentType(s.ContentType)
+		raws = append(raws, w.since(mark))
+	}
+	return setOf(raws), nil
 }
 
 // BuildSignedAttributes returns the attributes as what is signed: a DER SET OF
@@ -78,8 +193,21 @@ func BuildSignedAttributes(attrs ...Attribute) []byte {
 	for i, a := range attrs {
 		raws[i] = a.Raw
 	}
-	slices.SortFunc(raws, compareDER)
-	return wrap(tagSet, raws...)
+	return setOf(raws)
+}
+
+// setOf sorts elements and returns the SET OF them. They are a handful, so they are
+// put in place one by one; package slices would have them all on the heap.
+func setOf(elements [][]byte) []byte {
+	for i := range elements {
+		for j := i; j > 0 && compareDER(elements[j], elements[j-1]) < 0; j-- {
+			elements[j], elements[j-1] = elements[j-1], elements[j]
+		}
+	}
+	w := newWriter(size(elements) + 10)
+	w.addAll(elements)
+	w.close(tagSet, 0)
+	return w.der()
 }
 
 // compareDER orders encodings as octet strings, the shorter padded with zero
@@ -139,33 +267,4 @@ func readCertificateID(value []byte, v2 bool) (id certificateID, err error) {
 	}
 	id.issuer, id.serial = name, serial
 	return id, nil
-}
-
-// marshalOID encodes an identifier of this program or of a parsed structure;
-// those are always encodable.
-func marshalOID(oid asn1.ObjectIdentifier) []byte {
-	if len(oid) < 2 || oid[0] < 0 || oid[0] > 2 || oid[1] < 0 || oid[0] < 2 && oid[1] > 39 {
-		panic(fmt.Sprintf("cms: %v is no object identifier", oid))
-	}
-	// Arcs in groups of seven bits, the highest first, all but the last with the top
-	// bit; the first two arcs are one number.
-	out := make([]byte, 2, 2+5*len(oid))
-	for i, arc := range oid[1:] {
-		if arc < 0 {
-			panic(fmt.Sprintf("cms: %v is no object identifier", oid))
-		}
-		n := uint64(arc)
-		if i == 0 {
-			n += 40 * uint64(oid[0])
-		}
-		for shift := (max(bits.Len64(n), 1) - 1) / 7 * 7; shift > 0; shift -= 7 {
-			out = append(out, 0x80|byte(n>>shift))
-		}
-		out = append(out, byte(n)&0x7f)
-	}
-	if len(out)-2 > 127 { // longer than any that is known
-		return append(appendHeader(nil, byte(cbasn1.OBJECT_IDENTIFIER), int64(len(out)-2)), out[2:]...)
-	}
-	out[0], out[1] = byte(cbasn1.OBJECT_IDENTIFIER), byte(len(out)-2)
-	return out
 }

@@ -1,7 +1,6 @@
 package cms
 
 import (
-	"bytes"
 	"encoding/asn1"
 	"errors"
 	"fmt"
@@ -36,55 +35,90 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 	if contentSize > 1<<62 { // the headers around it must not overflow
 		return nil, nil, errors.New("cms: a content of more than 2^62 octets")
 	}
-	for _, e := range slices.Concat(certs, crls) {
-		if len(e) == 0 {
-			return nil, nil, errors.New("cms: an empty certificate or CRL")
+	for _, list := range [][][]byte{certs, crls} {
+		for _, e := range list {
+			if len(e) == 0 {
+				return nil, nil, errors.New("cms: an empty certificate or CRL")
+			}
 		}
 	}
-	infos := make([][]byte, len(signers))
+	n := headersRoom + size(certs) + size(crls)
 	for i := range signers {
-		infos[i] = signers[i].marshal()
+		n += signers[i].room()
 	}
-	if len(certs) > 0 {
-		tail = append(tail, wrap(tagContext0, certs...)...)
+	w := newWriter(n)
+	for i := len(signers) - 1; i >= 0; i-- {
+		signers[i].write(&w)
 	}
-	if len(crls) > 0 {
-		tail = append(tail, wrap(tagContext1, crls...)...)
-	}
-	tail = append(tail, wrap(tagSet, infos...)...)
-	if len(tail) > maxHeld { // Parse would not read it again
-		return nil, nil, fmt.Errorf("cms: certificates, CRLs and signers would take %d octets; at most %d are read", len(tail), maxHeld)
-	}
-
-	version := wrap(tagInteger, []byte{version(contentType, certs, crls, false)})
-	digests, err := digestAlgorithms(signers)
+	after, err := w.closeSigners(certs, crls)
 	if err != nil {
 		return nil, nil, err
 	}
-
-	// From the inside out: each header needs the length of what it wraps.
-	encap := marshalOID(contentType)
-	encapLen := int64(len(encap))
+	encap := w.len()
 	if contentSize >= 0 {
-		octets := appendHeader(nil, tagOctets, contentSize)
-		octetsLen := int64(len(octets)) + contentSize
-		explicit := appendHeader(nil, tagContext0, octetsLen)
-		encap = bytes.Join([][]byte{encap, explicit, octets}, nil)
-		encapLen += int64(len(explicit)) + octetsLen
+		w.skip(contentSize)
+		w.close(tagOctets, encap)
+		w.close(tagContext0, encap)
 	}
-	encap = append(appendHeader(nil, tagSequence, encapLen), encap...)
-	dataLen := int64(len(version)+len(digests)+len(encap)+len(tail)) + max(contentSize, 0)
-	return slices.Concat(messageHeaders(dataLen), version, digests, encap), tail, nil
+	w.oid(contentType)
+	w.close(tagSequence, encap)
+	if err := w.digestAlgorithms(signers); err != nil {
+		return nil, nil, err
+	}
+	w.closeMessage(version(contentType, certs, crls, false))
+	head, tail = w.parts(after)
+	return head, tail, nil
 }
 
-// messageHeaders are the headers around the fields of a SignedData, which take
-// dataLen octets.
-func messageHeaders(dataLen int64) []byte {
-	data := appendHeader(nil, tagSequence, dataLen)
-	explicit := appendHeader(nil, tagContext0, int64(len(data))+dataLen)
-	oid := marshalOID(OIDSignedData)
-	outer := appendHeader(nil, tagSequence, int64(len(oid)+len(explicit)+len(data))+dataLen)
-	return slices.Concat(outer, oid, explicit, data)
+// headersRoom is more than what Encode and Rewrite write takes besides certificates,
+// CRLs, signers and further digest algorithms.
+const headersRoom = 128
+
+// size is the number of octets of all elements.
+func size(elements [][]byte) (n int) {
+	for _, e := range elements {
+		n += len(e)
+	}
+	return n
+}
+
+// closeSigners writes the header around the SignerInfos, which are written, and
+// nothing else, and before them the CRLs and the certificates. It returns how many
+// octets that makes.
+func (w *writer) closeSigners(certs, crls [][]byte) (int, error) {
+	w.close(tagSet, 0)
+	for _, field := range []struct {
+		tag      byte
+		elements [][]byte
+	}{{tagContext1, crls}, {tagContext0, certs}} {
+		if len(field.elements) > 0 {
+			mark := w.len()
+			w.addAll(field.elements)
+			w.close(field.tag, mark)
+		}
+	}
+	n := len(w.der())
+	if n > maxHeld { // Parse would not read it again
+		return 0, fmt.Errorf("cms: certificates, CRLs and signers would take %d octets; at most %d are read", n, maxHeld)
+	}
+	return n, nil
+}
+
+// parts are what was written, cut so that the second has n octets.
+func (w *writer) parts(n int) (head, tail []byte) {
+	all := w.der()
+	cut := len(all) - n
+	return all[:cut:cut], all[cut:]
+}
+
+// closeMessage writes the version of a SignedData whose other fields are written,
+// and nothing else, and the headers around it.
+func (w *writer) closeMessage(version byte) {
+	w.number(version)
+	w.close(tagSequence, 0)
+	w.close(tagContext0, 0)
+	w.oid(OIDSignedData)
+	w.close(tagSequence, 0)
 }
 
 // version follows RFC 5652, 5.1. byKey tells that a SignerInfo is of version 3:
@@ -112,79 +146,91 @@ func version(contentType asn1.ObjectIdentifier, certs, crls [][]byte, byKey bool
 	return v
 }
 
-// digestAlgorithms lists the digest of every signer, and of every
-// countersigner among the unsigned attributes, once.
-func digestAlgorithms(signers []Signer) ([]byte, error) {
-	var list [][]byte
-	add := func(a []byte) {
-		for _, have := range list {
-			if bytes.Equal(have, a) {
-				return
-			}
-		}
-		list = append(list, a)
-	}
-	var countersigners func(s *SignerInfo, depth int) error
-	countersigners = func(s *SignerInfo, depth int) error {
-		inner, err := s.Countersignatures()
-		if err != nil {
+// digestAlgorithms writes the digest of every signer, and of every countersigner
+// among the unsigned attributes, once.
+func (w *writer) digestAlgorithms(signers []Signer) error {
+	list := make([]*suite.Hash, 0, 4) // seldom more
+	var err error
+	for i := range signers {
+		list = withHash(list, signers[i].Suite.Hash)
+		if list, err = withCountersigners(list, signers[i].UnsignedAttrs, 0); err != nil {
 			return err
 		}
-		if depth == MaxCountersignatures {
-			return fmt.Errorf("cms: countersignatures are nested deeper than %d", depth)
-		}
-		for _, c := range inner {
-			h, err := c.Hash()
-			if err != nil {
-				return fmt.Errorf("cms: countersignature: %w", err)
-			}
-			add(digestAlgorithm(h))
-			if err := countersigners(c, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
-	for i := range signers {
-		add(digestAlgorithm(signers[i].Suite.Hash))
-		if err := countersigners(&SignerInfo{UnsignedAttrs: signers[i].UnsignedAttrs}, 0); err != nil {
+	mark := w.len()
+	for i := len(list) - 1; i >= 0; i-- {
+		w.digestAlgorithm(list[i])
+	}
+	w.close(tagSet, mark)
+	return nil
+}
+
+// withHash is the list with h in it, once.
+func withHash(list []*suite.Hash, h *suite.Hash) []*suite.Hash {
+	if slices.Contains(list, h) {
+		return list
+	}
+	return append(list, h)
+}
+
+// withCountersigners is the list with the digests of all countersignatures among
+// the attributes.
+func withCountersigners(list []*suite.Hash, attrs []Attribute, depth int) ([]*suite.Hash, error) {
+	inner, err := countersignatures(attrs)
+	if err != nil {
+		return nil, err
+	}
+	if depth == MaxCountersignatures {
+		return nil, fmt.Errorf("cms: countersignatures are nested deeper than %d", depth)
+	}
+	for _, c := range inner {
+		h, err := c.Hash()
+		if err != nil {
+			return nil, fmt.Errorf("cms: countersignature: %w", err)
+		}
+		if list, err = withCountersigners(withHash(list, h), c.UnsignedAttrs, depth+1); err != nil {
 			return nil, err
 		}
 	}
-	return wrap(tagSet, list...), nil
+	return list, nil
 }
 
-// digestAlgorithm is the AlgorithmIdentifier of a digest: with NULL for 34.11-94
-// as RFC 4490 has it, without parameters for the others.
-func digestAlgorithm(h *suite.Hash) []byte { return algorithm(h.OID, h.NullParams) }
-
-func algorithm(oid asn1.ObjectIdentifier, null bool) []byte {
-	if null {
-		return wrap(tagSequence, marshalOID(oid), []byte{tagNull, 0})
+// room is more than write takes for the algorithms of this program.
+func (s *Signer) room() int {
+	n := headersRoom + len(s.Certificate.RawIssuer) + len(s.Certificate.SerialNumber) + len(s.SignedAttrs) + len(s.Signature)
+	for _, a := range s.UnsignedAttrs {
+		n += len(a.Raw)
 	}
-	return wrap(tagSequence, marshalOID(oid))
+	return n
 }
 
-func (s *Signer) marshal() []byte {
-	fields := [][]byte{
-		wrap(tagInteger, []byte{1}),
-		wrap(tagSequence, s.Certificate.RawIssuer, wrap(tagInteger, s.Certificate.SerialNumber)),
-		digestAlgorithm(s.Suite.Hash),
-	}
-	if s.SignedAttrs != nil {
-		attrs := bytes.Clone(s.SignedAttrs)
-		attrs[0] = tagContext0 // [0] IMPLICIT takes the place of the SET's tag
-		fields = append(fields, attrs)
-	}
-	fields = append(fields,
-		algorithm(s.Suite.CMSSignatureOID, s.Suite.CMSSignatureNull),
-		wrap(tagOctets, s.Signature))
+// write writes the SignerInfo.
+func (s *Signer) write(w *writer) {
+	info := w.len()
 	if len(s.UnsignedAttrs) > 0 {
-		raws := make([][]byte, len(s.UnsignedAttrs))
-		for i, a := range s.UnsignedAttrs {
-			raws[i] = a.Raw
+		for _, a := range slices.Backward(s.UnsignedAttrs) {
+			w.add(a.Raw)
 		}
-		fields = append(fields, wrap(tagContext1, raws...))
+		w.close(tagContext1, info)
 	}
-	return wrap(tagSequence, fields...)
+	w.wrap(tagOctets, s.Signature)
+	w.algorithm(s.Suite.CMSSignatureOID, s.Suite.CMSSignatureNull)
+	if s.SignedAttrs != nil {
+		w.add(s.SignedAttrs)
+		w.buf[w.at] = tagContext0 // [0] IMPLICIT takes the place of the SET's tag
+	}
+	w.digestAlgorithm(s.Suite.Hash)
+	sid := w.len()
+	w.wrap(tagInteger, s.Certificate.SerialNumber)
+	w.add(s.Certificate.RawIssuer)
+	w.close(tagSequence, sid)
+	w.number(1) // the version of a signer named by issuer and serial number
+	w.close(tagSequence, info)
+}
+
+// Marshal returns the SignerInfo as DER.
+func (s *Signer) Marshal() []byte {
+	w := newWriter(s.room())
+	s.write(&w)
+	return w.der()
 }

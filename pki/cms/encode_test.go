@@ -60,7 +60,7 @@ func TestEncodeLengths(t *testing.T) {
 func TestVersionAndDigests(t *testing.T) {
 	c := certificate(t)
 	other := asn1.ObjectIdentifier{1, 2, 3}
-	counter := NewAttribute(OIDCountersignature, (&Signer{Certificate: c, Suite: suite.GOST2012x512, Signature: make([]byte, 128)}).marshal())
+	counter := NewAttribute(OIDCountersignature, (&Signer{Certificate: c, Suite: suite.GOST2012x512, Signature: make([]byte, 128)}).Marshal())
 	tests := []struct {
 		name        string
 		contentType asn1.ObjectIdentifier
@@ -207,5 +207,44 @@ func BenchmarkParseAttached1GiB(b *testing.B) {
 		if _, err := Parse(m, m.Size()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Attributes is BuildSignedAttributes of the same attributes made one by one, again
+// and again in memory that others wrote.
+func TestSignedAttributes(t *testing.T) {
+	c := certificate(t)
+	private := NewAttribute(asn1.ObjectIdentifier{1, 2, 643, 2, 45, 1, 1, 1}, []byte{5, 0})
+	long := NewAttribute(asn1.ObjectIdentifier{1, 2, 3}, wrap(tagOctets, make([]byte, 3000)))
+	for _, h := range []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512, suite.SHA256} {
+		digest := h.Digest([]byte("text"))
+		for _, contentType := range []asn1.ObjectIdentifier{nil, OIDData, {1, 2, 840, 113549, 1, 9, 16, 1, 4}} {
+			for _, year := range []int{0, 1, 1949, 1950, 2049, 2050, 9999} {
+				s := Signed{ContentType: contentType, Digest: digest, Certificate: c}
+				want := []Attribute{MessageDigest(digest), SigningCertificateV2(c, h)}
+				if contentType != nil {
+					want = append(want, ContentType(contentType))
+				}
+				if year > 0 {
+					at := time.Date(year, 5, 6, 7, 8, 9, 10, time.UTC)
+					claimed, err := SigningTime(at)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.Time, want = &at, append(want, claimed)
+				}
+				for _, others := range [][]Attribute{nil, {private}, {long, private}} {
+					s.Others = others
+					got, err := s.Attributes()
+					if err != nil || !bytes.Equal(got, BuildSignedAttributes(slices.Concat(others, want)...)) {
+						t.Errorf("%s, %v, %d, %d others: %x %v", h.Name, contentType, year, len(others), got, err)
+					}
+				}
+			}
+		}
+	}
+	at := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := (&Signed{Digest: suite.SHA256.Digest(nil), Certificate: c, Time: &at}).Attributes(); err == nil {
+		t.Error("the year 10000 is claimed")
 	}
 }

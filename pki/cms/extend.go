@@ -61,26 +61,25 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(certs) > 0 {
-		tail = append(tail, wrap(tagContext0, certs...)...)
+	w := newWriter(headersRoom + size(certs) + size(m.CRLs) + size(raws) + size(digests))
+	w.addAll(raws)
+	after, err := w.closeSigners(certs, m.CRLs)
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(m.CRLs) > 0 {
-		tail = append(tail, wrap(tagContext1, m.CRLs...)...)
-	}
-	tail = append(tail, wrap(tagSet, raws...)...)
-	if len(tail) > maxHeld {
-		return nil, nil, fmt.Errorf("cms: certificates, CRLs and signers would take %d octets; at most %d are read", len(tail), maxHeld)
-	}
-
+	w.skip(m.EncapContentInfo.Length)
+	mark := w.len()
+	w.addAll(digests)
+	w.close(tagSet, mark)
 	byKey := slices.ContainsFunc(infos, func(s *SignerInfo) bool { return s.Version == 3 })
-	version := wrap(tagInteger, []byte{version(m.ContentType, certs, m.CRLs, byKey)})
-	dataLen := int64(len(version)+len(digests)+len(tail)) + m.EncapContentInfo.Length
-	return slices.Concat(messageHeaders(dataLen), version, digests), tail, nil
+	w.closeMessage(version(m.ContentType, certs, m.CRLs, byKey))
+	head, tail = w.parts(after)
+	return head, tail, nil
 }
 
-// listDigests is digestAlgorithms of the message: what it lists already, as it
-// stands, and behind that what its signers and their countersigners use beside.
-func (m *Message) listDigests(signers []*SignerInfo) ([]byte, error) {
+// listDigests is what digestAlgorithms of the message lists: what it does already,
+// as it stands, and behind that what its signers and their countersigners use beside.
+func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 	var list [][]byte
 	listed := map[string]bool{}
 	for _, a := range m.DigestAlgorithms {
@@ -107,11 +106,8 @@ func (m *Message) listDigests(signers []*SignerInfo) ([]byte, error) {
 	if len(list) > maxElements {
 		return nil, errors.New("cms: there are too many digest algorithms")
 	}
-	return wrap(tagSet, list...), nil
+	return list, nil
 }
-
-// Marshal returns the SignerInfo of a signature to write, as DER.
-func (s *Signer) Marshal() []byte { return s.marshal() }
 
 // ParseSignerInfo reads one SignerInfo in DER or BER.
 func ParseSignerInfo(raw []byte) (*SignerInfo, error) { return parseSignerInfo(raw) }

@@ -133,7 +133,7 @@ func TestIndefiniteMessage(t *testing.T) {
 	inner := si.Raw[3:] // SEQUENCE with a length of two octets
 	signer := indefinite(tagSequence, inner)
 	b := indefinite(tagSequence, marshalOID(OIDSignedData), indefinite(tagContext0, indefinite(tagSequence,
-		[]byte{2, 1, 1}, indefinite(tagSet, digestAlgorithm(mustHash(t, si))),
+		[]byte{2, 1, 1}, indefinite(tagSet, si.DigestAlgorithm.Raw),
 		indefinite(tagSequence, marshalOID(OIDData), indefinite(tagContext0, indefinite(tagOctets|bitConstructed, wrap(tagOctets, []byte("Test ")), wrap(tagOctets, []byte("message"))))),
 		indefinite(tagContext0, s.Certificate),
 		indefinite(tagSet, signer))))

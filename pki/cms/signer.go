@@ -237,8 +237,12 @@ func (s *SignerInfo) FindCertificate(certs []*x509gost.Certificate) *x509gost.Ce
 // Countersignatures returns the signatures over this one's value, whatever way
 // they are put: several attributes, several values of one. Each may carry its
 // own. A value that cannot be read is an error beside those that can.
-func (s *SignerInfo) Countersignatures() (out []*SignerInfo, err error) {
-	for _, a := range s.UnsignedAttrs {
+func (s *SignerInfo) Countersignatures() ([]*SignerInfo, error) {
+	return countersignatures(s.UnsignedAttrs)
+}
+
+func countersignatures(attrs []Attribute) (out []*SignerInfo, err error) {
+	for _, a := range attrs {
 		if !a.OID.Equal(OIDCountersignature) {
 			continue
 		}

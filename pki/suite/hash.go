@@ -36,6 +36,8 @@ type Hash struct {
 	// XML holds the identifiers of DigestMethod: the first is written, all are
 	// understood.
 	XML []string
+	// sum hashes a message in one go and keeps what it works on off the heap.
+	sum func(message []byte) []byte
 	// sumMany hashes messages side by side; nil: there is no way faster than in turn.
 	sumMany func(messages [][]byte) [][]byte
 }
@@ -51,9 +53,7 @@ func (h *Hash) SumMany(messages [][]byte) []Digest {
 		return digests
 	}
 	for i, m := range messages {
-		state := h.New()
-		state.Write(m)
-		digests[i] = Digest{Hash: h, Sum: state.Sum(nil)}
+		digests[i] = h.Digest(m)
 	}
 	return digests
 }
@@ -64,6 +64,7 @@ var (
 	GOST94 = &Hash{
 		Name: "GOST R 34.11-94", OID: OID{1, 2, 643, 2, 2, 9}, NullParams: true,
 		Size: gost341194.Size, New: gost341194.NewCryptoPro,
+		sum: func(m []byte) []byte { h := gost341194.NewCryptoPro(); h.Write(m); return h.Sum(nil) },
 		XML: []string{
 			"http://www.w3.org/2001/04/xmldsig-more#gostr3411",
 			"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr3411",
@@ -74,6 +75,7 @@ var (
 	Streebog256 = &Hash{
 		Name: "GR 34.11-2012 256", OID: OID{1, 2, 643, 7, 1, 1, 2, 2},
 		Size: streebog.Size256, New: streebog.New256,
+		sum: func(m []byte) []byte { s := streebog.Sum256(m); return s[:] },
 		XML: []string{"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-256"},
 		sumMany: func(messages [][]byte) [][]byte {
 			sums := streebog.SumMany256(messages)
@@ -87,6 +89,7 @@ var (
 	Streebog512 = &Hash{
 		Name: "GR 34.11-2012 512", OID: OID{1, 2, 643, 7, 1, 1, 2, 3},
 		Size: streebog.Size512, New: streebog.New512,
+		sum: func(m []byte) []byte { s := streebog.Sum512(m); return s[:] },
 		XML: []string{"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr34112012-512"},
 		sumMany: func(messages [][]byte) [][]byte {
 			sums := streebog.SumMany512(messages)
@@ -100,21 +103,25 @@ var (
 	SHA1 = &Hash{
 		Name: "SHA-1", OID: OID{1, 3, 14, 3, 2, 26}, NullParams: true,
 		Size: sha1.Size, New: sha1.New,
+		sum: func(m []byte) []byte { s := sha1.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2000/09/xmldsig#sha1"},
 	}
 	SHA256 = &Hash{
 		Name: "SHA-256", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 1},
 		Size: sha256.Size, New: sha256.New,
+		sum: func(m []byte) []byte { s := sha256.Sum256(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha256"},
 	}
 	SHA384 = &Hash{
 		Name: "SHA-384", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 2},
 		Size: sha512.Size384, New: sha512.New384,
+		sum: func(m []byte) []byte { s := sha512.Sum384(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#sha384"},
 	}
 	SHA512 = &Hash{
 		Name: "SHA-512", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 3},
 		Size: sha512.Size, New: sha512.New,
+		sum: func(m []byte) []byte { s := sha512.Sum512(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha512"},
 	}
 )
@@ -162,8 +169,4 @@ type Digest struct {
 }
 
 // Digest computes the digest of data.
-func (h *Hash) Digest(data []byte) Digest {
-	w := h.New()
-	w.Write(data)
-	return Digest{Hash: h, Sum: w.Sum(nil)}
-}
+func (h *Hash) Digest(data []byte) Digest { return Digest{Hash: h, Sum: h.sum(data)} }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -73,7 +74,7 @@ type Certificate struct {
 	// Deviations are the faults that were tolerated, in words.
 	Deviations []string
 
-	digest atomic.Pointer[suite.Digest] // see Digest
+	digests atomic.Pointer[[]suite.Digest] // see Digest
 }
 
 // ParseCertificate reads one DER certificate of at most MaxCertificate octets,
@@ -237,16 +238,25 @@ func (c *Certificate) Equal(o *Certificate) bool {
 	return c == o || c != nil && o != nil && bytes.Equal(c.Raw, o.Raw)
 }
 
-// Digest is the digest of the whole certificate as received. The last one is
-// remembered: a signer's is asked for with every signature.
+// Digest is the digest of the whole certificate as received, computed once by each
+// algorithm: with every signature a signer's is asked for. It must not be changed.
 func (c *Certificate) Digest(h *suite.Hash) []byte {
-	d := c.digest.Load()
-	if d == nil || d.Hash != h {
-		sum := h.Digest(c.Raw)
-		d = &sum
-		c.digest.Store(d)
+	for {
+		known := c.digests.Load()
+		var list []suite.Digest
+		if known != nil {
+			list = *known
+		}
+		for _, d := range list {
+			if d.Hash == h {
+				return d.Sum
+			}
+		}
+		longer := append(slices.Clip(list), h.Digest(c.Raw))
+		if c.digests.CompareAndSwap(known, &longer) { // else somebody added another
+			return longer[len(list)].Sum
+		}
 	}
-	return bytes.Clone(d.Sum)
 }
 
 // Thumbprint is the SHA-1 of the certificate in upper-case hex, as Windows and

@@ -1,6 +1,7 @@
 package x509gost
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"errors"
@@ -59,8 +60,10 @@ func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 // ParsePrivateKey reads an unencrypted PKCS #8 PrivateKeyInfo and returns the
 // key and the suite its algorithm names. GOST keys are read in each form found
 // in the field: the little-endian scalar itself (gost-engine), an OCTET STRING
-// around it (RFC 9548, Bouncy Castle) and a big-endian INTEGER (older CSPs).
-// The masked form of RFC 9548 is refused.
+// around it (Bouncy Castle) and a big-endian INTEGER (older CSPs); with masks (RFC
+// 9548, section 5.1) as they are, in an OCTET STRING, and in the SEQUENCE with the
+// public key of R 50.1.112-2016. A public key of the right form that comes along has
+// to be that of the key.
 func ParsePrivateKey(pkcs8 []byte) (crypto.Signer, *suite.Suite, error) {
 	key, su, err := parsePrivate(pkcs8)
 	if err != nil {
@@ -90,10 +93,10 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 		return nil, nil, errors.New("the key is not an OCTET STRING")
 	}
 	// Attributes [0] and the public key [1] may follow.
-	for _, tag := range []cbasn1.Tag{cbasn1.Tag(0).Constructed().ContextSpecific(), cbasn1.Tag(1).ContextSpecific()} {
-		if !seq.SkipOptionalASN1(tag) {
-			return nil, nil, errors.New("what follows the key is malformed")
-		}
+	var public cryptobyte.String
+	if !seq.SkipOptionalASN1(cbasn1.Tag(0).Constructed().ContextSpecific()) ||
+		!seq.ReadOptionalASN1(&public, nil, cbasn1.Tag(1).ContextSpecific()) {
+		return nil, nil, errors.New("what follows the key is malformed")
 	}
 	if !seq.Empty() {
 		return nil, nil, errors.New("something unknown follows the key")
@@ -103,7 +106,7 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 		return nil, nil, fmt.Errorf("key algorithm %s is not supported", oid)
 	}
 	if su.IsGOST() {
-		key, err := readGOSTPrivate(su, parameters, private)
+		key, err := readGOSTPrivate(su, parameters, private, public)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -125,44 +128,85 @@ func parseStandardPrivate(der []byte, su *suite.Suite) (crypto.Signer, *suite.Su
 	return key, su, su.Accepts(key.Public())
 }
 
-func readGOSTPrivate(su *suite.Suite, parameters []byte, private cryptobyte.String) (*gost3410.PrivateKey, error) {
+// readGOSTPrivate reads a key in any of the forms. They are told apart by length and
+// tag, which are no secrets: no form has a length that another one can have. public is
+// the content of the public key beside it, nil when there is none.
+func readGOSTPrivate(su *suite.Suite, parameters []byte, private, public cryptobyte.String) (*gost3410.PrivateKey, error) {
 	var faults deviations // of the parameters; nothing depends on them here
 	p, err := readGOSTParameters(su, parameters, &faults)
 	if err != nil {
 		return nil, err
 	}
-	scalar, err := readScalar(private, p.Set.Size())
+	key, beside, err := readNumber(p.Set, private)
 	if err != nil {
 		return nil, err
 	}
-	defer clear(scalar)
-	return gost3410.NewPrivateKey(p.Set, scalar)
+	for _, claimed := range [][]byte{beside, bitsOfPublic(public)} {
+		// Of another length it is of a form we do not know: it says nothing then.
+		if len(claimed) == 2*p.Set.Size() && !bytes.Equal(claimed, key.PublicKey().Bytes()) {
+			key.Wipe()
+			return nil, errors.New("the public key beside it is another key's")
+		}
+	}
+	return key, nil
 }
 
-// readScalar returns a copy of the little-endian scalar of size octets. The
-// forms are told apart by length and tag, which are no secrets.
-func readScalar(private cryptobyte.String, size int) ([]byte, error) {
-	if len(private) == size {
-		return slices.Clone(private), nil
+// bitsOfPublic takes the octets of a public key out of the content of an implicit BIT
+// STRING, which holds them directly or in an OCTET STRING (RFC 9215, section 4.3).
+func bitsOfPublic(content cryptobyte.String) []byte {
+	var unused uint8
+	var octets cryptobyte.String
+	if !content.ReadUint8(&unused) || unused != 0 {
+		return nil
 	}
+	if inner := content; inner.ReadASN1(&octets, cbasn1.OCTET_STRING) && inner.Empty() {
+		return octets
+	}
+	return content
+}
+
+// readNumber reads the number of a key of the set, and the public key that the
+// SEQUENCE of R 50.1.112-2016 has beside it.
+func readNumber(set *gost3410.Set, private cryptobyte.String) (key *gost3410.PrivateKey, public []byte, err error) {
+	size := set.Size()
+	if n := len(private); n > 0 && n%size == 0 {
+		key, err = plainOrMasked(set, private)
+		return key, nil, err
+	}
+	malformed := fmt.Errorf("a GOST key is %d octets, with as many for each mask, or an OCTET STRING of them or an INTEGER", size)
 	var content cryptobyte.String
 	var tag cbasn1.Tag
 	if !private.ReadAnyASN1(&content, &tag) || !private.Empty() {
-		return nil, fmt.Errorf("a GOST key is %d octets, or an OCTET STRING or INTEGER of them", size)
+		return nil, nil, malformed
 	}
 	switch {
-	case tag == cbasn1.OCTET_STRING && len(content) == size:
-		return slices.Clone(content), nil
 	case tag == cbasn1.OCTET_STRING && len(content) > 0 && len(content)%size == 0:
-		return nil, errors.New("the key is masked, which is not supported")
+		key, err = plainOrMasked(set, content)
+		return key, nil, err
+	case tag == cbasn1.SEQUENCE:
+		var masked, octets cryptobyte.String
+		if !content.ReadASN1(&masked, cbasn1.OCTET_STRING) || !content.ReadASN1(&octets, cbasn1.OCTET_STRING) || !content.Empty() || len(octets) != 2*size {
+			return nil, nil, malformed
+		}
+		key, err = plainOrMasked(set, masked)
+		return key, octets, err
 	case tag == cbasn1.INTEGER && len(content) == size+1 && content[0] == 0:
 		content = content[1:]
 	case tag == cbasn1.INTEGER && len(content) > 0 && len(content) <= size:
 	default:
-		return nil, fmt.Errorf("a GOST key is %d octets, or an OCTET STRING or INTEGER of them", size)
+		return nil, nil, malformed
 	}
 	scalar := make([]byte, size)
+	defer clear(scalar)
 	copy(scalar[size-len(content):], content)
 	slices.Reverse(scalar)
-	return scalar, nil
+	key, err = gost3410.NewPrivateKey(set, scalar)
+	return key, nil, err
+}
+
+func plainOrMasked(set *gost3410.Set, octets []byte) (*gost3410.PrivateKey, error) {
+	if len(octets) == set.Size() {
+		return gost3410.NewPrivateKey(set, octets)
+	}
+	return gost3410.UnmaskPrivateKey(set, octets)
 }

@@ -236,6 +236,12 @@ func TestPrivateKeyForms(t *testing.T) {
 	wrap := func(key string, more ...string) []byte {
 		return []byte(tlv(0x30, append([]string{tlv(2, "\x00"), algorithm, tlv(4, key)}, more...)...))
 	}
+	masked := append(bytes.Clone(secret), secret...) // by itself
+	unmasked, err := gost3410.UnmaskPrivateKey(gost3410.CryptoProA, masked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := string(unmasked.PublicKey().Bytes())
 	short := "\x05" // a scalar of one octet as an INTEGER
 	for name, der := range map[string][]byte{
 		"raw":           wrap(string(secret)),
@@ -244,13 +250,23 @@ func TestPrivateKeyForms(t *testing.T) {
 		"short integer": wrap(tlv(2, short)),
 		"attributes":    wrap(string(secret), tlv(0xa0, tlv(0x30))),
 		"public key":    wrap(string(secret), tlv(0x81, "\x00x")),
+		"masked":        wrap(string(masked)),
+		"wrapped mask":  wrap(tlv(4, string(masked))),
+		"with public":   wrap(tlv(0x30, tlv(4, string(masked)), tlv(4, public))),
+		"public beside": wrap(string(masked), tlv(0x81, "\x00"+public)),
+		"RFC 9215":      wrap(string(masked), tlv(0x81, "\x00"+tlv(4, public))),
 	} {
 		if _, s, err := x509gost.ParsePrivateKey(der); err != nil || s != suite.GOST2012x256 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, der := range map[string][]byte{
-		"masked":        wrap(tlv(4, string(secret)+string(secret))),
+		"mask of zeros": wrap(string(secret) + strings.Repeat("\x00", 32)),
+		"many masks":    wrap(strings.Repeat(string(secret), 18)),
+		"half a mask":   wrap(tlv(4, string(masked[:48]))),
+		"other public":  wrap(tlv(0x30, tlv(4, string(secret)), tlv(4, public))),
+		"other beside":  wrap(string(secret), tlv(0x81, "\x00"+public)),
+		"no public":     wrap(tlv(0x30, tlv(4, string(masked)))),
 		"zero":          wrap(strings.Repeat("\x00", 32)),
 		"above q":       wrap(strings.Repeat("\xff", 32)),
 		"31 octets":     wrap(string(secret[1:])),

@@ -3,7 +3,6 @@ package cades
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 
 	"tamga/pki/cms"
@@ -40,11 +39,10 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		}
 		message = fingerprint(m)
 	}
-	attrs, err := f.signedAttributes(job, &p, a, s)
+	attrs, err := f.signedAttributes(job, &p, a)
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	st := state{
 		Attributes:  attrs,
 		Digest:      a.digest.Sum,
@@ -52,7 +50,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Size:        job.Document.Size(),
 		Detached:    p.detached,
 		Chain:       p.chain,
-		Certificate: thumbprint[:],
+		Certificate: job.Certificate.Digest(suite.SHA256),
 		Kind:        p.kind,
 		Message:     message,
 		Position:    p.position,
@@ -79,19 +77,12 @@ func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool
 }
 
 // signedAttributes are the octets to sign.
-func (f *Format) signedAttributes(job *sig.Job, p *params, a addition, s *suite.Suite) ([]byte, error) {
-	attrs := append(p.attrs, cms.MessageDigest(a.digest), cms.SigningCertificateV2(job.Certificate, s.Hash))
+func (f *Format) signedAttributes(job *sig.Job, p *params, a addition) ([]byte, error) {
+	signed := cms.Signed{ContentType: a.contentType, Digest: a.digest, Certificate: job.Certificate, Others: p.attrs}
 	if !f.NoSigningTime {
-		claimed, err := cms.SigningTime(job.Time)
-		if err != nil {
-			return nil, err
-		}
-		attrs = append(attrs, claimed)
+		signed.Time = &job.Time
 	}
-	if a.contentType != nil {
-		attrs = append(attrs, cms.ContentType(a.contentType))
-	}
-	return cms.BuildSignedAttributes(attrs...), nil
+	return signed.Attributes()
 }
 
 // Finish implements sig.Format. The parameters are not read again: what they
@@ -172,8 +163,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
 		return nil, &sig.ErrState{Text: "made for another certificate"}
 	}
 	if len(st.Attributes) == 0 || len(st.Digest) != s.Hash.Size || st.Size < 0 || st.Hash && !st.Detached {

@@ -45,7 +45,7 @@ func (s *state) marshal() []byte {
 			flags |= 1 << i
 		}
 	}
-	b := make([]byte, 0, 512+len(s.Attributes)+len(s.Message)+len(s.Address))
+	b := make([]byte, 0, 128+len(s.Attributes)+len(s.Digest)+len(s.Certificate)+len(s.Message)+len(s.Address))
 	b = binary.BigEndian.AppendUint64(append(b, stateVersion, flags), uint64(s.Size))
 	for _, field := range [][]byte{s.Attributes, s.Digest, s.Certificate, s.Message} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(field))), field...)
@@ -91,6 +91,16 @@ func unknownVersion(v int) error {
 	return &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; 1 to %d expected", v, stateVersion)}
 }
 
+// word is a text that is one of a few as a rule.
+func word(b []byte) string {
+	for _, w := range [...]string{kindSign, levelBES, kindCosign, kindCountersign, levelT, levelXLT1} {
+		if string(b) == w {
+			return w
+		}
+	}
+	return string(b)
+}
+
 // unmarshal reads what marshal writes.
 func (s *state) unmarshal(b []byte) error {
 	in := cryptobyte.String(b)
@@ -108,7 +118,7 @@ func (s *state) unmarshal(b []byte) error {
 			return errors.New("malformed")
 		}
 	}
-	s.Kind, s.Level, s.Address = string(kind), string(level), string(address)
+	s.Kind, s.Level, s.Address = word(kind), word(level), string(address)
 	var n uint32
 	if !in.ReadUint32(&n) || uint64(n)*4 != uint64(len(in)) {
 		return errors.New("malformed")

@@ -14,3 +14,7 @@ func openDirect(name string) *os.File {
 	}
 	return f
 }
+
+// preferHuge asks for huge pages, which begin at multiples of hugePage; a system that
+// has none does without.
+func preferHuge(p []byte) { _ = syscall.Madvise(p, syscall.MADV_HUGEPAGE) }

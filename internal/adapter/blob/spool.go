@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"tamga/internal/domain/signing"
 )
@@ -19,7 +20,8 @@ import (
 // the process is killed.
 type Spool struct {
 	dir    string
-	direct bool // the file system takes writes past the page cache
+	direct bool         // the file system takes writes past the page cache
+	wide   atomic.Int32 // large pieces in use
 }
 
 var _ signing.Spool = (*Spool)(nil)
@@ -58,7 +60,7 @@ func (s *Spool) takesDirect() (bool, error) {
 		return false, nil
 	}
 	defer direct.Close()
-	_, err = direct.WriteAt(*aligned(blockSize), 0)
+	_, err = direct.WriteAt(*aligned(blockSize, blockSize), 0)
 	return err == nil, nil
 }
 
@@ -82,5 +84,5 @@ func (s *Spool) Create() (signing.SpoolFile, error) {
 		}
 		return nil, fmt.Errorf("blob: unlinking a spool file: %w", err)
 	}
-	return &spoolFile{direct: direct, plain: f}, nil
+	return &spoolFile{spool: s, direct: direct, plain: f}, nil
 }

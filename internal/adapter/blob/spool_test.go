@@ -6,7 +6,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // spools are the spool as it is here and as it is on file systems that know no
@@ -41,13 +43,21 @@ func TestSpoolKeepsEveryOctet(t *testing.T) {
 			}
 			defer f.Close()
 			var want []byte
-			for round, size := range []int{0, 1, blockSize, pieceSize - 1, pieceSize, 5*pieceSize + 77, 3, 2 * pieceSize, 100} {
-				for size > 0 {
+			for round, size := range []int{0, 1, blockSize, pieceSize - 1, pieceSize, 5*pieceSize + 77, 3, 2 * pieceSize, 100, wideFrom, wideSize + 1, 2*wideSize + 5} {
+				for reading := round%2 == 1; size > 0; {
 					n := min(size, 1+r.IntN(pieceSize+blockSize))
 					p := make([]byte, n)
 					source.Read(p)
-					if m, err := f.Write(p); m != n || err != nil {
-						t.Fatalf("wrote %d of %d: %v", m, n, err)
+					m, err := 0, error(nil)
+					if reading {
+						var read int64
+						read, err = f.(io.ReaderFrom).ReadFrom(bytes.NewReader(p))
+						m = int(read)
+					} else {
+						m, err = f.Write(p)
+					}
+					if m != n || err != nil {
+						t.Fatalf("took %d of %d: %v", m, n, err)
 					}
 					want = append(want, p...)
 					size -= n
@@ -59,6 +69,69 @@ func TestSpoolKeepsEveryOctet(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Fatalf("round %d: other octets than those written", round)
 				}
+			}
+		})
+	}
+}
+
+// TestSpoolWidePieces: large pieces of memory are few, whoever finds none goes on with
+// small ones, and all come back.
+func TestSpoolWidePieces(t *testing.T) {
+	s := spools(t)["direct"]
+	if !s.direct {
+		t.Skip("the file system of the tests takes no direct writes")
+	}
+	document := make([]byte, wideFrom+2*wideSize)
+	var files []io.Closer
+	for range widePieces + 2 {
+		f, err := s.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+		if _, err := f.Write(document[:wideFrom+1]); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.wide.Load(); n > widePieces {
+			t.Fatalf("%d large pieces are in use", n)
+		}
+	}
+	if n := s.wide.Load(); n != widePieces {
+		t.Errorf("%d files use %d large pieces; want %d", len(files), n, widePieces)
+	}
+	for _, f := range files {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := s.wide.Load(); n != 0 {
+		t.Errorf("%d large pieces did not come back", n)
+	}
+}
+
+// TestSpoolTakesWhatAReaderGives: an error of the reader ends the reading with what
+// came before it, and a failed or closed file reads nothing.
+func TestSpoolTakesWhatAReaderGives(t *testing.T) {
+	lost := errors.New("lost")
+	for name, s := range spools(t) {
+		t.Run(name, func(t *testing.T) {
+			f, err := s.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := f.(io.ReaderFrom).ReadFrom(io.MultiReader(strings.NewReader("what came"), iotest.ErrReader(lost)))
+			if n != 9 || !errors.Is(err, lost) {
+				t.Errorf("read %d octets, %v", n, err)
+			}
+			got := make([]byte, 9)
+			if _, err := f.ReadAt(got, 0); err != nil || string(got) != "what came" {
+				t.Errorf("the file holds %q, %v", got, err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := f.(io.ReaderFrom).ReadFrom(strings.NewReader("more")); err == nil {
+				t.Error("a closed file took octets")
 			}
 		})
 	}

@@ -15,41 +15,17 @@ const attempts = 12
 
 // transaction is what a context carries between Atomic and the statements in it.
 type transaction struct {
-	tx      *sql.Tx
-	changes *statements // of the pool of tx; nil where the driver keeps its own
-	spoiled error       // a nested unit wanted a rollback, so the whole rolls back
+	work
+	spoiled error // a nested unit wanted a rollback, so the whole rolls back
 }
 
-// begin opens a transaction on the pool of writers.
+// begin opens a transaction that may write.
 func (db *DB) begin(ctx context.Context, level sql.IsolationLevel) (*transaction, error) {
-	if db.changes != nil {
-		db.changes.prepareWanted(ctx)
-	}
-	tx, err := db.write.BeginTx(ctx, db.isolation(level))
+	w, err := db.database.begin(ctx, level)
 	if err != nil {
 		return nil, fmt.Errorf("store: beginning a transaction: %w", err)
 	}
-	return &transaction{tx: tx, changes: db.changes}, nil
-}
-
-// ExecContext runs a statement that changes something.
-func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if t.changes != nil {
-		if s := t.changes.in(ctx, t.tx, query); s != nil {
-			return s.ExecContext(ctx, args...)
-		}
-	}
-	return t.tx.ExecContext(ctx, query, args...)
-}
-
-// QueryContext runs a statement that returns rows.
-func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if t.changes != nil {
-		if s := t.changes.in(ctx, t.tx, query); s != nil {
-			return s.QueryContext(ctx, args...)
-		}
-	}
-	return t.tx.QueryContext(ctx, query, args...)
+	return &transaction{work: w}, nil
 }
 
 type transactionKey struct{ db *DB }
@@ -87,6 +63,7 @@ func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) er
 		}
 		return err
 	}
+	db.endGlance(ctx)
 	return retry(ctx, func() error { return db.atomicOnce(ctx, fn) })
 }
 
@@ -95,7 +72,7 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 	if err != nil {
 		return err
 	}
-	defer t.tx.Rollback() // after a commit it does nothing; the answer to give is known before it
+	defer t.rollback()
 	err = fn(db.within(ctx, t))
 	switch {
 	case t.spoiled != nil:
@@ -106,19 +83,10 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 	case !fault.Commits(err) || retryable(err):
 		return err
 	}
-	if cerr := t.tx.Commit(); cerr != nil {
+	if cerr := t.commit(); cerr != nil {
 		return fmt.Errorf("store: committing: %w", cerr)
 	}
 	return err
-}
-
-// isolation asks PostgreSQL for a level, whatever its configuration makes the
-// default. SQLite has one level, which is serial, and its driver takes no other.
-func (db *DB) isolation(level sql.IsolationLevel) *sql.TxOptions {
-	if db.engine == sqliteEngine {
-		level = sql.LevelDefault
-	}
-	return &sql.TxOptions{Isolation: level}
 }
 
 // retry runs once until it ends in something else than a conflict of

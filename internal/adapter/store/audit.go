@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,18 +19,76 @@ var _ audit.Log = Audit{}
 const auditColumns = `at, request_id, operation, phase, outcome, object, remote, detail,
 	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor`
 
+// auditValues is how many columns an entry has.
+var auditValues = strings.Count(auditColumns, ",") + 1
+
+// auditPortions are the numbers of entries that one statement adds, the largest first.
+var auditPortions = [...]int{16, 4, 1}
+
+// addEntries adds as many entries as auditPortions has at the same index.
+var addEntries = func() (statements [len(auditPortions)]string) {
+	for i, n := range auditPortions {
+		rows, number := make([]string, n), 0
+		for r := range rows {
+			marks := make([]string, auditValues)
+			for m := range marks {
+				number++
+				marks[m] = "$" + strconv.Itoa(number)
+			}
+			rows[r] = "(" + strings.Join(marks, ", ") + ")"
+		}
+		statements[i] = "INSERT INTO audit (" + auditColumns + ") VALUES " + strings.Join(rows, ", ")
+	}
+	return statements
+}()
+
 // Record implements audit.Log: many entries share one flush to disk. An entry
 // without a time gets the time of now.
 func (s Audit) Record(ctx context.Context, e audit.Entry) error {
+	u := s.unit(ctx, e)
+	if t := s.transaction(ctx); t != nil {
+		return addAll(ctx, t, []*unit{u})
+	}
+	return s.committer.do(u)
+}
+
+// Begin implements audit.Log.
+func (s Audit) Begin(ctx context.Context, e audit.Entry) (wait func(context.Context) error) {
+	u := s.unit(ctx, e)
+	if err := s.committer.begin(u); err != nil {
+		return func(context.Context) error { return err }
+	}
+	return func(ctx context.Context) error { return s.committer.wait(ctx, u) }
+}
+
+// unit is the adding of an entry.
+func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	if e.At.IsZero() {
 		e.At = s.now()
 	}
-	p := e.Principal
-	_, err := s.exec(ctx, `INSERT INTO audit (`+auditColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+	p := &e.Principal
+	return &unit{ctx: ctx, entry: legible([]any{
 		millis(e.At), brief(e.RequestID), brief(e.Operation), brief(e.Phase), brief(e.Outcome), brief(e.Object), brief(e.Remote), brief(e.Detail),
-		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor))
-	return err
+		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor),
+	})}
+}
+
+// addAll adds the entries of units, several with a statement: on PostgreSQL each
+// statement is a way to the server and back.
+func addAll(ctx context.Context, t *transaction, units []*unit) error {
+	var args []any
+	for i, n := range auditPortions {
+		for ; len(units) >= n; units = units[n:] {
+			args = args[:0]
+			for _, u := range units[:n] {
+				args = append(args, u.entry...)
+			}
+			if _, err := t.exec(ctx, addEntries[i], args); err != nil {
+				return fmt.Errorf("store: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // Last returns the newest entries, oldest of them first. The groups of an

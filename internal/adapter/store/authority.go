@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/authority"
@@ -33,10 +34,15 @@ func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, 
 
 // Standings reads the number and time of every authority's list, by name.
 func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) {
-	return all(ctx, s.DB, func(r row) (st authority.Standing, err error) {
+	if seen := s.sight(ctx); seen != nil {
+		return slices.Clone(seen.authorities), nil
+	}
+	list, err := all(ctx, s.DB, func(r row) (st authority.Standing, err error) {
 		err = r.Scan(&st.Name, &st.CRLNumber, (*timeField)(&st.CRLAt))
 		return st, err
-	}, `SELECT name, crl_number, crl_at FROM authorities ORDER BY name`)
+	}, `SELECT name, crl_number, crl_at FROM authorities`)
+	sortStandings(list)
+	return list, err
 }
 
 // ReplaceCRL puts the next list in place of list seen.

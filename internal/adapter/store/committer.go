@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,9 @@ type Committer struct {
 type unit struct {
 	ctx    context.Context
 	fn     func(context.Context) error
-	single bool // fn runs one statement
+	single bool  // fn runs one statement
+	turn   bool  // fn takes turns with others of its kind, over all processes
+	entry  []any // of the journal, in the place of fn; no room reads the journal
 	state  atomic.Int32
 	answer chan outcome // buffered: the committer never waits for a caller
 }
@@ -84,14 +87,25 @@ func (c *Committer) single(ctx context.Context, fn func(ctx context.Context) err
 }
 
 func (c *Committer) do(u *unit) error {
-	ctx := u.ctx
-	if c.db.transaction(ctx) != nil {
-		return c.db.Atomic(ctx, u.fn)
+	if u.fn != nil {
+		if c.db.transaction(u.ctx) != nil {
+			return c.db.Atomic(u.ctx, u.fn)
+		}
+		c.db.endGlance(u.ctx)
 	}
-	u.answer = make(chan outcome, 1)
-	if err := c.enter(u); err != nil {
+	if err := c.begin(u); err != nil {
 		return err
 	}
+	return c.wait(u.ctx, u)
+}
+
+// begin puts a unit into the queue; wait tells what became of it.
+func (c *Committer) begin(u *unit) error {
+	u.answer = make(chan outcome, 1)
+	return c.enter(u)
+}
+
+func (c *Committer) wait(ctx context.Context, u *unit) error {
 	var o outcome
 	select {
 	case o = <-u.answer:
@@ -120,15 +134,20 @@ const peopleTurn = 0x7065_6f70_6c65 // "people"
 // What a unit decides by reading holds against other units of inTurn, and against
 // single statements as far as the rows are those it wrote or a constraint decides.
 func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
-	if db.transaction(ctx) != nil || db.engine == sqliteEngine {
-		return db.committer.Do(ctx, fn)
+	return db.committer.do(&unit{ctx: ctx, fn: fn, turn: db.engine == postgresEngine})
+}
+
+// takeTurn waits for the turn of a batch. It is taken once, before the first of its
+// units: a lock taken behind a savepoint would go when the savepoint is rolled back,
+// and each of its own would be another journey to the server.
+func (c *Committer) takeTurn(ctx context.Context, t *transaction, batch []*unit) error {
+	if !slices.ContainsFunc(batch, func(u *unit) bool { return u.turn }) {
+		return nil
 	}
-	return db.committer.Do(ctx, func(ctx context.Context) error {
-		if _, err := db.exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(peopleTurn)); err != nil {
-			return err
-		}
-		return fn(ctx)
-	})
+	if _, err := t.exec(ctx, "SELECT pg_advisory_xact_lock($1)", []any{int64(peopleTurn)}); err != nil {
+		return fmt.Errorf("store: waiting for a turn: %w", err)
+	}
+	return nil
 }
 
 func (c *Committer) enter(u *unit) error {
@@ -225,33 +244,58 @@ func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, e
 	if err != nil {
 		return false, err
 	}
-	defer t.tx.Rollback() // after a commit it does nothing
-	if len(batch) == 1 {
+	defer t.rollback()
+	if err := c.takeTurn(ctx, t, batch); err != nil {
+		return false, err
+	}
+	if len(batch) == 1 && batch[0].fn != nil {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
 			return false, err
 		}
-	} else {
-		for i, u := range batch {
-			once := c.runApart
-			if u.single {
-				once = c.runAmong
-			}
-			if err := once(ctx, t, u, &outcomes[i]); err != nil {
-				return false, err
-			}
-		}
+	} else if err := c.runAll(ctx, t, batch, outcomes); err != nil {
+		return false, err
 	}
-	if err := t.tx.Commit(); err != nil {
+	if err := t.commit(); err != nil {
 		return !retryable(err), fmt.Errorf("store: committing: %w", err)
 	}
 	return false, nil
 }
 
+// runAll runs the units of a batch one after another, and what there is for the journal
+// after them all.
+func (c *Committer) runAll(ctx context.Context, t *transaction, batch []*unit, outcomes []outcome) error {
+	var entries []*unit
+	var rest []int // in batch, of units with a function
+	for i, u := range batch {
+		if u.fn == nil {
+			entries = append(entries, u)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	open := false // a savepoint that the last unit left for this one
+	for k, i := range rest {
+		u, o := batch[i], &outcomes[i]
+		if u.single {
+			if err := c.runAmong(ctx, t, u, o); err != nil {
+				return err
+			}
+			continue
+		}
+		next := k+1 < len(rest) && !batch[rest[k+1]].single
+		if err := c.runApart(ctx, t, u, o, open, next); err != nil {
+			return err
+		}
+		open = next
+	}
+	return addAll(ctx, t, entries)
+}
+
 // run calls the function of a unit. An error means that the transaction itself
 // is no longer usable; the unit's own error is in its outcome.
 func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *outcome) (keep bool, err error) {
-	t := &transaction{tx: batch.tx, changes: batch.changes}
+	t := &transaction{work: batch.work}
 	// The values of the caller, but not its end: a driver that is interrupted
 	// in the middle of a statement gives up the connection and with it the
 	// work of all the others. SQLite cannot be interrupted where it could hang,
@@ -297,28 +341,52 @@ func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *ou
 	return err
 }
 
-// runApart is run inside a savepoint.
-func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome) error {
-	if _, err := t.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
-		return fmt.Errorf("store: opening a savepoint: %w", err)
+// runApart is run inside a savepoint. open says that there is one already; next, that
+// another unit wants one after this.
+func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome, open, next bool) error {
+	if !open {
+		if _, err := t.exec(ctx, "SAVEPOINT unit", nil); err != nil {
+			return fmt.Errorf("store: opening a savepoint: %w", err)
+		}
 	}
 	keep, err := c.run(ctx, t, u, o)
 	if err != nil {
 		return err
 	}
 	if keep {
-		if _, err = t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err == nil {
+		if err = c.release(ctx, t, next); err == nil {
 			return nil
 		}
 		// PostgreSQL refuses when a statement of the unit had failed and the
 		// unit kept quiet about it. Its changes are gone, so that is the answer.
 		o.err = fmt.Errorf("store: keeping a unit: %w", err)
 	}
-	if _, err := t.ExecContext(ctx, "ROLLBACK TO SAVEPOINT unit"); err != nil {
+	if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT unit", nil); err != nil {
 		return fmt.Errorf("store: undoing a unit: %w", err)
 	}
-	if _, err := t.ExecContext(ctx, "RELEASE SAVEPOINT unit"); err != nil {
+	if next {
+		return nil // what it was rolled back to is where the next one begins
+	}
+	if err := c.release(ctx, t, false); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
+	}
+	return nil
+}
+
+// release closes a savepoint and opens another for the next unit if there is one, in
+// one journey to a server.
+func (c *Committer) release(ctx context.Context, t *transaction, next bool) error {
+	steps := []string{"RELEASE SAVEPOINT unit"}
+	switch {
+	case next && c.db.engine == postgresEngine:
+		steps[0] += "; SAVEPOINT unit"
+	case next:
+		steps = append(steps, "SAVEPOINT unit")
+	}
+	for _, step := range steps {
+		if _, err := t.exec(ctx, step, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"tamga/internal/adapter/store/lite"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 )
@@ -168,7 +169,8 @@ func TestCommitterFallsBackToSingleUnits(t *testing.T) {
 	broken := make(chan error, 1)
 	go func() {
 		broken <- c.Do(t.Context(), func(ctx context.Context) error {
-			return db.transaction(ctx).tx.Rollback() // ends the shared transaction
+			db.transaction(ctx).rollback() // ends the shared transaction
+			return nil
 		})
 	}()
 	queued(c, 2)
@@ -228,26 +230,32 @@ func TestConflictsRunAgain(t *testing.T) {
 
 // Defaults of drivers differ; a promise that rests on one is no promise.
 func TestSQLiteSettings(t *testing.T) {
-	db := openTest(t)
+	file := openTest(t).database.(*sqliteFile)
+	value := func(from *connections, query string) (text string) {
+		c, err := from.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.give(c)
+		if err := c.Query(t.Context(), lite.Once, query, nil, func(r lite.Row) error { return r.Scan(&text) }); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
 	for _, c := range []struct{ pragma, write, read string }{
 		{"journal_mode", "wal", "wal"},
 		{"synchronous", "2", ""}, // FULL; readers do not write
 		{"foreign_keys", "1", "1"},
-		{"busy_timeout", sqliteWait, sqliteWait},
+		{"busy_timeout", "10000", "10000"},
 		{"query_only", "0", "1"},
 	} {
-		var write, read string
-		if err := db.write.QueryRow("PRAGMA " + c.pragma).Scan(&write); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.read.QueryRow("PRAGMA " + c.pragma).Scan(&read); err != nil {
-			t.Fatal(err)
-		}
+		write := value(file.writer, "PRAGMA "+c.pragma)
+		read := value(file.readers, "PRAGMA "+c.pragma)
 		if write != c.write || c.read != "" && read != c.read {
 			t.Errorf("%s: %s and %s, want %s and %s", c.pragma, write, read, c.write, c.read)
 		}
 	}
-	if n := db.write.Stats().MaxOpenConnections; n != 1 {
+	if n := cap(file.writer.slots); n != 1 {
 		t.Errorf("%d writing connections, want 1", n)
 	}
 }

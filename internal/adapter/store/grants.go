@@ -67,3 +67,29 @@ func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) 
 	}
 	return c, err
 }
+
+// AddExternalVisit implements auth.ExternalStore.
+func (s Tokens) AddExternalVisit(ctx context.Context, v auth.ExternalVisit) error {
+	_, err := s.exec(ctx, "INSERT INTO external_visits (handle, ticket, returns_to, ended, expires_at) VALUES ($1, $2, $3, FALSE, $4)",
+		v.Handle[:], v.Ticket, v.ReturnsTo, millis(v.ExpiresAt))
+	return err
+}
+
+// ExternalVisit implements auth.ExternalStore.
+func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (auth.ExternalVisit, error) {
+	v, found, err := one(ctx, s.DB, func(r row) (auth.ExternalVisit, error) {
+		v := auth.ExternalVisit{Handle: handle}
+		err := r.Scan(&v.Ticket, &v.ReturnsTo, (*timeField)(&v.ExpiresAt))
+		return v, err
+	}, "SELECT ticket, returns_to, expires_at FROM external_visits WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
+	if err == nil && !found {
+		err = auth.ErrNotFound
+	}
+	return v, err
+}
+
+// EndExternalVisit implements auth.ExternalStore.
+func (s Tokens) EndExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE external_visits SET ended = TRUE WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
+	return n == 1, err
+}

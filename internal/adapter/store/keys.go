@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"tamga/internal/domain/keys"
 )
@@ -21,6 +22,9 @@ func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
 
 // Key reads a key by its id.
 func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.key.ID == id {
+		return seen.key, true, nil
+	}
 	return one(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
 		err = r.Scan(&k.ID, &k.UserID, &k.Suite, &k.Sealed, &k.HasPIN, (*timeField)(&k.CreatedAt))
 		return k, err
@@ -42,7 +46,7 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 // certificateQuery reads a certificate with what is known about it now; it ends
 // where a condition follows.
 const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, 0), COALESCE(i.reason, 0), c.outside
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
 	LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside
@@ -51,7 +55,7 @@ const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.ser
 
 func scanCertificate(r row) (c keys.CertificateRecord, err error) {
 	err = r.Scan(&c.ID, &c.UserID, &c.KeyID, &c.DER, &c.Serial, &c.FriendlyName, (*timeField)(&c.CreatedAt),
-		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Outside)
+		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Comment, &c.Outside)
 	return c, err
 }
 
@@ -62,12 +66,40 @@ func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.Certifica
 
 // Certificate reads one by number.
 func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.certificate.ID == id {
+		return *seen.certificate, true, nil
+	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
 }
 
 // DefaultCertificate reads the default certificate of a user.
 func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
+	if seen := s.sight(ctx); seen != nil && seen.bearer.User.ID == userID {
+		if seen.certificate == nil {
+			return keys.CertificateRecord{}, false, nil
+		}
+		return *seen.certificate, true, nil
+	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
+}
+
+// NoteStanding implements keys.Store.
+func (s Keys) NoteStanding(ctx context.Context, id int64, st keys.Standing) error {
+	_, err := s.exec(ctx, `UPDATE certificates SET standing_revoked_at = $2, standing_reason = $3, standing_due_at = $4
+		WHERE id = $1 AND outside`, id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
+	return err
+}
+
+// NoteComment implements keys.Store.
+func (s Keys) NoteComment(ctx context.Context, id int64, comment string) error {
+	_, err := s.exec(ctx, "UPDATE certificates SET revocation_comment = $2 WHERE id = $1", id, comment)
+	return err
+}
+
+// DueStandings implements keys.Store.
+func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
+	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.standing_due_at <= $2
+		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }
 
 // SetDefault makes one of the user's certificates the default one. The primary

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 // The migrations: NNNN_name.sql, applied in order, each in a transaction, each
@@ -52,29 +52,26 @@ func (db *DB) Migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	dialect := goose.DialectPostgres
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	switch db.engine {
-	case sqliteEngine:
-		dialect = goose.DialectSQLite3
-		unlock, err := sqliteMigrationLock(ctx, db.path)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, unlock()) }()
-	case postgresEngine:
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second for five minutes
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(dialect, db.write, wordedFS{files, migrationWords[db.engine]}, options...)
+	m, err := db.database.migrating(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx) // not closed: that would close our pool
+	defer func() { err = errors.Join(err, m.end()) }()
+	options := append(m.options, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(m.dialect, m.pool, wordedFS{files, migrationWords[db.engine]}, options...)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx) // not closed: that would close the pool
 	return err
+}
+
+// migrating is an engine while it migrates.
+type migrating struct {
+	dialect goose.Dialect
+	pool    *sql.DB
+	options []goose.ProviderOption
+	end     func() error
 }
 
 // SchemaError tells that the schema of the database is not the one this

@@ -477,6 +477,15 @@ func (w *walker) drain() {
 		if !strings.HasPrefix(w.ended[id], w.called[id]) {
 			w.t.Errorf("the callback of %s said\n%s\nand it ended as\n%s", id, w.called[id], w.ended[id])
 		}
+		op, err := w.operations.Find(ctx, w.who, id)
+		if fault.Is(err, fault.NotFound) {
+			continue // it is long over
+		}
+		w.must(err)
+		if !op.Called {
+			w.t.Errorf("the callback of %s was taken, and the operation does not know", id)
+		}
+		w.must(op.Close())
 	}
 	if ends["Completed"] == 0 || len(w.called) == 0 {
 		w.t.Errorf("the walk was too short to say anything: %v, %d callbacks", ends, len(w.called))

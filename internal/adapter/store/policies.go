@@ -14,6 +14,11 @@ type Policies struct{ *DB }
 
 var _ policy.Store = Policies{}
 
+// Atomic implements policy.Store; see inTurn.
+func (s Policies) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.inTurn(ctx, fn)
+}
+
 // standing is what was set for a user and for their group.
 type standing struct{ own, group *policy.Setting }
 
@@ -57,6 +62,14 @@ const (
 
 // Settings implements policy.Store.
 func (s Policies) Settings(ctx context.Context, userID string, k policy.Kind) (own, group *policy.Setting, err error) {
+	if seen := s.sight(ctx); seen != nil && seen.bearer.User.ID == userID {
+		switch k {
+		case policy.Access:
+			return seen.access.own, seen.access.group, nil
+		case policy.Operation:
+			return seen.operation.own, seen.operation.group, nil
+		}
+	}
 	query, args := accessStanding, []any{userID}
 	if k != policy.Access {
 		query, args = otherStanding, append(args, string(k))

@@ -2,28 +2,23 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
-)
 
-// querier is what a transaction, a pool and its prepared statements have in common.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
+	"tamga/internal/adapter/store/lite"
+)
 
 // row is a result row to scan.
 type row interface{ Scan(dest ...any) error }
 
-// querier gives the transaction of ctx, or the pool of readers.
-func (db *DB) querier(ctx context.Context) querier {
+// reader gives the transaction of ctx, or the pool of readers.
+func (db *DB) reader(ctx context.Context) reader {
 	if t := db.transaction(ctx); t != nil {
 		return t
 	}
-	return db.queries
+	return db.database
 }
 
 // exec runs one changing statement and counts the rows it changed: in the
@@ -31,12 +26,8 @@ func (db *DB) querier(ctx context.Context) querier {
 // changed" is how a one-time thing is spent.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
-	err := db.committer.single(ctx, func(ctx context.Context) error {
-		res, err := db.transaction(ctx).ExecContext(ctx, query, legible(args)...)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
+	err := db.committer.single(ctx, func(ctx context.Context) (err error) {
+		n, err = db.transaction(ctx).exec(ctx, query, legible(args))
 		return err
 	})
 	if err != nil {
@@ -60,34 +51,26 @@ func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query st
 
 // all reads every row of a query. Queries over tables that grow carry a LIMIT.
 func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
-	return allOf(ctx, db.querier(ctx), scan, query, args...)
+	return allOf(ctx, db.reader(ctx), lite.Keep, scan, query, args)
 }
 
 // allUnprepared is all for a query that was put together at run time: it is not to
 // take the place of another among the prepared ones.
 func allUnprepared[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
-	if t := db.transaction(ctx); t != nil {
-		return allOf(ctx, querier(t.tx), scan, query, args...)
-	}
-	return allOf(ctx, querier(db.read), scan, query, args...)
+	return allOf(ctx, db.reader(ctx), lite.Once, scan, query, args)
 }
 
-func allOf[T any](ctx context.Context, q querier, scan func(row) (T, error), query string, args ...any) (list []T, err error) {
-	rows, err := q.QueryContext(ctx, query, legible(args)...)
+func allOf[T any](ctx context.Context, from reader, keep lite.Keeping, scan func(row) (T, error), query string, args []any) ([]T, error) {
+	var list []T
+	err := from.query(ctx, keep, query, legible(args), func(r row) error {
+		v, err := scan(r)
+		if err == nil {
+			list = append(list, v)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
-	}
-	defer func() {
-		if err = errors.Join(err, rows.Close(), rows.Err()); err != nil {
-			list, err = nil, fmt.Errorf("store: %w", err)
-		}
-	}()
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
 	}
 	return list, nil
 }
@@ -137,9 +120,26 @@ func (f *timeField) Scan(v any) error {
 	if !ok {
 		return fmt.Errorf("store: a time column holds %T, want milliseconds", v)
 	}
-	*f = timeField{}
-	if ms != 0 {
-		*f = timeField(time.UnixMilli(ms).UTC())
-	}
+	*f = timeField(fromMillis(ms))
 	return nil
+}
+
+// fromMillis is the inverse of millis, in UTC.
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// nullTime scans what millis stored, or NULL as the zero time.
+type nullTime time.Time
+
+// Scan implements sql.Scanner.
+func (f *nullTime) Scan(v any) error {
+	if v == nil {
+		*f = nullTime{}
+		return nil
+	}
+	return (*timeField)(f).Scan(v)
 }

@@ -9,20 +9,18 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
-	"modernc.org/sqlite"
-)
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver that migrations run by
 
-// Primary result codes of SQLite (https://www.sqlite.org/rescode.html): the low
-// octet of a code; the rest tells the variant.
-const (
-	sqliteBusy   = 5
-	sqliteLocked = 6
+	"tamga/internal/adapter/store/lite"
 )
 
 // sqliteWait is how long a statement waits for a lock held by another process.
 // Inside this process there is one writing connection, so nobody waits there.
-const sqliteWait = "10000" // ms
+const sqliteWait = 10 * time.Second
 
 // openSQLite opens one writing connection and a pool of readers. With several
 // writing connections BEGIN IMMEDIATE starves some of them until they give up;
@@ -46,25 +44,141 @@ func (db *DB) openSQLite(path string, readers int) error {
 	}
 	// The inner pages of the indexes of a million users fit into 16 MiB; the default
 	// of 2 MiB has them read again and again. It is a bound, taken as it is needed.
-	common := []string{"busy_timeout(" + sqliteWait + ")", "foreign_keys(1)", "cache_size(-16384)"}
-	write, err := sql.Open("sqlite", sqliteName(path, "immediate",
-		append(common, "journal_mode(WAL)", "synchronous(FULL)")...))
+	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
+	db.engine = sqliteEngine
+	db.database = &sqliteFile{
+		path: path,
+		writer: newConnections(1, func() (*lite.Conn, error) {
+			return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
+		}),
+		readers: newConnections(cmp.Or(readers, 8), func() (*lite.Conn, error) {
+			return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
+		}),
+	}
+	return nil
+}
+
+// sqliteFile is the database in a file.
+type sqliteFile struct {
+	path            string
+	writer, readers *connections
+}
+
+func (f *sqliteFile) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	c, err := f.readers.take(ctx)
 	if err != nil {
 		return err
 	}
-	write.SetMaxOpenConns(1)
-	write.SetMaxIdleConns(1)
-	read, err := sql.Open("sqlite", sqliteName(path, "deferred",
-		append(common, "query_only(1)")...))
+	defer f.readers.give(c)
+	return liteQuery(ctx, c, keep, query, args, each)
+}
+
+func liteQuery(ctx context.Context, c *lite.Conn, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	return c.Query(ctx, keep, query, args, func(r lite.Row) error { return each(r) })
+}
+
+// begin takes the one level there is, which is serial.
+func (f *sqliteFile) begin(ctx context.Context, _ sql.IsolationLevel) (work, error) {
+	c, err := f.writer.take(ctx)
 	if err != nil {
-		return errors.Join(err, write.Close())
+		return nil, err
 	}
-	readers = cmp.Or(readers, 8)
-	read.SetMaxOpenConns(readers)
-	read.SetMaxIdleConns(readers)
-	db.engine, db.write, db.read, db.path = sqliteEngine, write, read, path
-	db.queries, db.changes = newStatements(read), newStatements(write)
+	if _, err := c.Exec(ctx, "BEGIN IMMEDIATE", nil); err != nil {
+		f.writer.give(c)
+		return nil, err
+	}
+	return &sqliteWork{ctx: ctx, conn: c, from: f.writer}, nil
+}
+
+func (f *sqliteFile) ping(ctx context.Context) error {
+	for _, pool := range []*connections{f.writer, f.readers} { // the writer first: it makes the file one with a log
+		c, err := pool.take(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, "SELECT 1", nil)
+		pool.give(c)
+		if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (f *sqliteFile) close() error { return errors.Join(f.readers.close(), f.writer.close()) }
+
+// sqliteWork is a transaction on the connection that writes.
+type sqliteWork struct {
+	ctx  context.Context // its end is the end of the transaction
+	conn *lite.Conn      // nil once it is over
+	from *connections
+}
+
+func (w *sqliteWork) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	if err := w.going(); err != nil {
+		return err
+	}
+	return liteQuery(ctx, w.conn, keep, query, args, each)
+}
+
+func (w *sqliteWork) exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := errors.Join(w.going(), context.Cause(ctx)); err != nil {
+		return 0, err
+	}
+	// A change of a few rows is over before its interruption would be arranged.
+	return w.conn.Exec(context.Background(), query, args)
+}
+
+func (w *sqliteWork) going() error {
+	switch {
+	case w.conn == nil:
+		return sql.ErrTxDone
+	case w.ctx.Err() != nil:
+		return context.Cause(w.ctx)
+	}
+	return nil
+}
+
+func (w *sqliteWork) commit() error {
+	if err := w.going(); err != nil {
+		return err
+	}
+	// A commit is not interrupted: whether it was kept would be unknown.
+	_, err := w.conn.Exec(context.Background(), "COMMIT", nil)
+	if err != nil {
+		return err
+	}
+	w.over()
+	return nil
+}
+
+func (w *sqliteWork) rollback() {
+	if w.conn == nil {
+		return
+	}
+	if !w.conn.Clean() { // an error may have ended it
+		w.conn.Exec(context.Background(), "ROLLBACK", nil) // give looks whether it worked
+	}
+	w.over()
+}
+
+func (w *sqliteWork) over() {
+	w.from.give(w.conn)
+	w.conn = nil
+}
+
+// migrating opens the file by the driver of database/sql, which migrations are for.
+func (f *sqliteFile) migrating(ctx context.Context) (*migrating, error) {
+	unlock, err := sqliteMigrationLock(ctx, f.path)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := sql.Open("sqlite", sqliteName(f.path, "immediate", fmt.Sprintf("busy_timeout(%d)", sqliteWait.Milliseconds()), "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"))
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	pool.SetMaxOpenConns(1)
+	return &migrating{dialect: goose.DialectSQLite3, pool: pool, end: func() error { return errors.Join(pool.Close(), unlock()) }}, nil
 }
 
 func sqliteName(path, lock string, pragmas ...string) string {
@@ -90,6 +204,5 @@ func sqliteMigrationLock(ctx context.Context, path string) (unlock func() error,
 }
 
 func sqliteRetryable(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code()&0xff == sqliteBusy || e.Code()&0xff == sqliteLocked)
+	return lite.Conflict(err)
 }

@@ -1,6 +1,5 @@
-// Package store keeps what the domain rooms need kept, over database/sql, in
-// SQLite or PostgreSQL. It satisfies every Store interface of internal/domain;
-// one type and one file per room.
+// Package store keeps what the domain rooms need kept, in SQLite or PostgreSQL. It
+// satisfies every Store interface of internal/domain; one type and one file per room.
 //
 // There is one text of SQL for both engines: $1 parameters, BOOLEAN and BIGINT
 // columns, INSERT ... ON CONFLICT DO NOTHING where a duplicate is an answer and
@@ -27,6 +26,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tamga/internal/adapter/store/lite"
 )
 
 // engine names the database behind a DB.
@@ -52,13 +53,37 @@ type Options struct {
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine    engine
-	write     *sql.DB     // transactions and changes; one connection on SQLite
-	read      *sql.DB     // single statements that change nothing
-	queries   querier     // read, with its statements kept prepared where the driver does not
-	changes   *statements // of write; nil where the driver keeps statements prepared itself
+	database  database
 	now       func() time.Time
-	path      string // of the SQLite file
 	committer *Committer
+}
+
+// database is an engine at work.
+type database interface {
+	reader
+	// begin opens a transaction that may write.
+	begin(ctx context.Context, level sql.IsolationLevel) (work, error)
+	// migrating opens the database for the migrations and keeps other processes from
+	// migrating at the same time.
+	migrating(ctx context.Context) (*migrating, error)
+	ping(ctx context.Context) error
+	close() error
+}
+
+// reader answers statements with rows.
+type reader interface {
+	// query runs a statement and calls each with every row; an error of it ends the
+	// reading. Statements that are kept stay prepared.
+	query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error
+}
+
+// work is a transaction of an engine.
+type work interface {
+	reader
+	// exec runs a statement that changes something and counts the rows it changed.
+	exec(ctx context.Context, query string, args []any) (int64, error)
+	commit() error
+	rollback() // after a commit it does nothing
 }
 
 // Open connects and checks that the database answers. It changes no table; see
@@ -81,11 +106,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	for _, pool := range []*sql.DB{db.write, db.read} {
-		if err := pool.PingContext(ctx); err != nil {
-			db.closePools()
-			return nil, fmt.Errorf("store: opening the database: %w", err)
-		}
+	if err := db.database.ping(ctx); err != nil {
+		db.database.close()
+		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
 	db.committer = newCommitter(db)
 	return db, nil
@@ -96,7 +119,7 @@ func (db *DB) Committer() *Committer { return db.committer }
 
 // Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.read.PingContext(ctx); err != nil {
+	if err := db.database.ping(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
@@ -105,12 +128,5 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close finishes what the committer has accepted and closes the connections.
 func (db *DB) Close() error {
 	db.committer.Close()
-	return db.closePools()
-}
-
-func (db *DB) closePools() error {
-	if db.read == db.write {
-		return db.write.Close()
-	}
-	return errors.Join(db.read.Close(), db.write.Close())
+	return db.database.close()
 }

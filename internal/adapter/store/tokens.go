@@ -105,6 +105,24 @@ func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.Use
 	return cmp.Or(n.Login, n.contact), n.User, err
 }
 
+// PrimaryContacts implements auth.Store.
+func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error) {
+	type primary struct{ kind, value string }
+	list, err := all(ctx, s.DB, func(r row) (p primary, err error) {
+		err = r.Scan(&p.kind, &p.value)
+		return p, err
+	}, "SELECT type, value FROM contacts WHERE user_id = $1 AND is_primary", userID)
+	for _, p := range list {
+		switch p.kind {
+		case string(contact.PhoneNumber):
+			phone = p.value
+		case string(contact.EmailAddress):
+			email = p.value
+		}
+	}
+	return phone, email, err
+}
+
 // BeginAttempt implements auth.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
 	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)
@@ -179,18 +197,33 @@ func octets(b []byte) []byte {
 	return b
 }
 
-// BearerByToken implements auth.Store.
+// bearerColumns and bearerTables are a token $1 with its user and its actor at the
+// time $2.
+var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
+	t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
+	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
+
+const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
+
+// bearerFields are the destinations of bearerColumns, in their order.
+func bearerFields(b *auth.Bearer) []any {
+	t := &b.Token
+	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
+		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
+		&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)
+}
+
+func scanBearer(r row) (b auth.Bearer, err error) {
+	err = r.Scan(bearerFields(&b)...)
+	return b, err
+}
+
+// BearerByToken implements auth.Store. See Glancing for what else it does.
 func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, error) {
-	b, found, err := one(ctx, s.DB, func(r row) (b auth.Bearer, err error) {
-		t := &b.Token
-		err = r.Scan(append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
-			(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
-			&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)...)
-		return b, err
-	}, "SELECT "+userColumns+`, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
-			t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
-			CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (`+reachedBy("t.actor_id")+`) END
-		FROM access_tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1`, tokenID, millis(now))
+	b, found, ok, err := s.look(ctx, tokenID, now)
+	if !ok {
+		b, found, err = one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
+	}
 	if err == nil && !found {
 		err = auth.ErrNotFound
 	}
@@ -225,14 +258,14 @@ const codeMemory = time.Hour
 const sweepPortion = 1000
 
 // Sweep implements auth.Store.
-func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) error {
+func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error {
 	for _, sweep := range []struct {
 		query string
 		args  []any
 	}{
 		{`DELETE FROM access_tokens WHERE id IN
 			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
-			[]any{millis(now), sweepPortion}},
+			[]any{millis(tokens), sweepPortion}},
 		{`DELETE FROM login_failures WHERE login IN
 			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
@@ -248,6 +281,9 @@ func (s Tokens) Sweep(ctx context.Context, now time.Time, window time.Duration) 
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
 		{`DELETE FROM grants WHERE handle IN
 			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion}},
+		{`DELETE FROM external_visits WHERE handle IN
+			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {

@@ -54,4 +54,8 @@ type Log interface {
 	// Record returns nil when the entry is durable. Called inside a
 	// transaction it becomes part of that transaction instead.
 	Record(ctx context.Context, e Entry) error
+	// Begin is Record for a caller with something to do meanwhile: wait returns what
+	// Record would have. When the context of wait ends first, the entry may or may not
+	// have been kept.
+	Begin(ctx context.Context, e Entry) (wait func(ctx context.Context) error)
 }

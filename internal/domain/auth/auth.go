@@ -48,6 +48,9 @@ type Settings struct {
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
 	RefreshLife  time.Duration // of a sign-in with offline_access, however often its tokens are refreshed
+	// Remember is how long the record of an access token is kept after its end, for
+	// what was begun with it and still waits; see MayContinue.
+	Remember time.Duration
 
 	Oath OathSettings
 }
@@ -197,6 +200,9 @@ type Store interface {
 	// contact, "" for nothing. ErrNotFound for no user.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
+	// PrimaryContacts are the primary phone and e-mail of a user, "" for none.
+	PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error)
+
 	// BeginAttempt counts an attempt as failed before it is judged. It is
 	// durable when it returns; false means that the login is locked out, and
 	// then nothing was counted. The attempt that reaches the limit begins the
@@ -236,10 +242,11 @@ type Store interface {
 
 	OathStore
 	GrantStore
+	ExternalStore
 
-	// Sweep deletes tokens, codes and grants that expired and counts that ended before now, and
-	// tokens of apps whose user is no more.
-	Sweep(ctx context.Context, now time.Time, window time.Duration) error
+	// Sweep deletes access tokens that expired before tokens, codes, grants and visits
+	// that expired and counts that ended before now, and tokens of apps whose user is no more.
+	Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error
 }
 
 // Reach decides whether an operator may act on a user; [user.Service] satisfies it.
@@ -314,26 +321,39 @@ func New(s Settings, d Deps) (*Service, error) {
 // SetPassword gives a user a password for an administrator, with the method to use
 // it, and ends the tokens obtained with the old one. Faults: invalid_parameters, user_not_found.
 func (s *Service) SetPassword(ctx context.Context, userID, password string) error {
-	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
-		return fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
-	}
-	encoded, err := s.passwords.Encode(ctx, password)
+	set, err := s.PreparePassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
-		err := s.store.SetPassword(ctx, userID, encoded, s.now())
-		if errors.Is(err, ErrNotFound) {
-			return fault.New(fault.UserNotFound, "user not found").With(err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
-			return err
-		}
-		return s.store.RevokeTokens(ctx, userID)
-	})
+	return set(ctx, userID)
+}
+
+// PreparePassword is SetPassword in two steps, for callers who set a password in a
+// transaction: hashing takes long, and others would wait for it. The fault is
+// invalid_parameters, and of set user_not_found.
+func (s *Service) PreparePassword(ctx context.Context, password string) (set func(ctx context.Context, userID string) error, err error) {
+	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
+		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
+	}
+	encoded, err := s.passwords.Encode(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, userID string) error {
+		return s.store.Atomic(ctx, func(ctx context.Context) error {
+			err := s.store.SetPassword(ctx, userID, encoded, s.now())
+			if errors.Is(err, ErrNotFound) {
+				return fault.New(fault.UserNotFound, "user not found").With(err)
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
+				return err
+			}
+			return s.store.RevokeTokens(ctx, userID)
+		})
+	}, nil
 }
 
 // Token is what the token endpoint answers.
@@ -404,6 +424,31 @@ func principal(b Bearer, name string) audit.Principal {
 	}
 }
 
+// MayContinue says whether what somebody began with an access token may be carried out
+// now, when the token itself may have expired: whoever is not barred, whose sign-in was
+// not ended since, and who may still act for the user where they do. The fault is
+// access_denied. It answers for as long as a token is remembered; see Settings.Remember.
+func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
+	if who.TokenID == "" {
+		return nil
+	}
+	now := s.now()
+	b, err := s.store.BearerByToken(ctx, who.TokenID, now)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case b.User.Barred(now):
+		return fault.New(fault.AccessDenied, "the user was locked meanwhile")
+	case b.Token.Revoked:
+		return fault.New(fault.AccessDenied, "the sign-in it was asked for with was ended meanwhile")
+	case b.Severed:
+		return fault.New(fault.AccessDenied, "the operator who asked for it may not act for the user any more")
+	}
+	return nil
+}
+
 // EndAll revokes every token of a user. It joins the transaction of ctx.
 func (s *Service) EndAll(ctx context.Context, userID string) error {
 	return s.store.RevokeTokens(ctx, userID)
@@ -422,5 +467,6 @@ func (s *Service) Forgive(ctx context.Context, userID string) error {
 // Sweep deletes what has expired; the server calls it now and then. Nothing
 // depends on it but the size of the database.
 func (s *Service) Sweep(ctx context.Context) error {
-	return s.store.Sweep(ctx, s.now(), s.settings.Window)
+	now := s.now()
+	return s.store.Sweep(ctx, now, now.Add(-s.settings.Remember), s.settings.Window)
 }

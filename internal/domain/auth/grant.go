@@ -124,12 +124,17 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 	// Whole seconds, as the token can say; the record expires with the token.
 	expires := time.Unix(now.Unix(), 0).Add(o.life)
 	t = Token{ExpiresIn: o.life, Scope: o.scope, UserID: o.userID}
-	t.AccessToken, err = s.tokens.sign(claims{
+	content := issued{claims: claims{
 		Issuer: s.settings.Issuer, Audience: jwt.Audience{audience},
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
 		ID: o.id.String(), Login: o.name, UserID: o.userID, LocalIssuer: s.settings.LocalIssuer, Actor: o.actor,
-	})
-	if err != nil {
+	}}
+	if !o.loginOnly { // whoever wants to know who signed in asks userinfo
+		if content.Phone, content.Email, err = s.store.PrimaryContacts(ctx, o.userID); err != nil {
+			return t, false, err
+		}
+	}
+	if t.AccessToken, err = s.tokens.sign(content); err != nil {
 		return t, false, err
 	}
 	if o.idToken && holds(o.scope, scopeOpenID) {

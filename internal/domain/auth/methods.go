@@ -104,8 +104,11 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 		stored.Level = LevelPrimary
 	}
 	if level != nil {
-		if *level < 0 || *level > maxLevel || m.Primary && *level != LevelPrimary {
-			return fault.Newf(fault.InvalidParameters, "level: want 0 to %d; a first step such as %s has none but %d", maxLevel, m.Route, LevelPrimary)
+		switch {
+		case m.Primary && *level != LevelPrimary:
+			return fault.Newf(fault.InvalidParameters, "level: %s is a first step, which has no level but %d", m.Route, LevelPrimary)
+		case *level < 0 || *level > maxLevel:
+			return fault.Newf(fault.InvalidParameters, "level: want 0 to %d", maxLevel)
 		}
 		stored.Level = *level
 	}

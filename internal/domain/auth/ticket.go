@@ -28,6 +28,8 @@ type Pending struct {
 	Provider         string `json:",omitempty"`
 	ProviderNonce    string `json:",omitempty"`
 	ProviderVerifier string `json:",omitempty"`
+	// visit is the handle of the visit at a PostingProvider, "" for none; see OpenExternal.
+	visit string
 }
 
 // Step is where a ticket may be brought. A ticket of one step is good at no other.
@@ -81,9 +83,13 @@ func (s *Service) SealTicket(p Pending, browser string, step Step) (string, erro
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
+func ticketRefused() *fault.Error {
+	return fault.New(fault.AccessDenied, "this sign-in has ended or was begun elsewhere: go back to the application and begin again")
+}
+
 // OpenTicket reads a ticket. The fault is access_denied.
 func (s *Service) OpenTicket(ticket, browser string, step Step) (Pending, error) {
-	refused := fault.New(fault.AccessDenied, "this sign-in has ended or was begun elsewhere: go back to the application and begin again")
+	refused := ticketRefused()
 	if len(browser) != 2*browserLength || len(ticket) > maxTicket {
 		return Pending{}, refused
 	}

@@ -37,13 +37,21 @@ type claims struct {
 	Actor       *actorClaim      `json:"act,omitempty"`
 }
 
+// issued are the claims of an access token with what existing clients read besides, and
+// this program never does: the primary contacts of the user.
+type issued struct {
+	claims
+	Phone string `json:"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/mobilephone,omitempty"`
+	Email string `json:"email,omitempty"`
+}
+
 // actorClaim says who acts for the user of a token (RFC 8693, 4.1).
 type actorClaim struct {
 	UserID string `json:"sub"`
 	Login  string `json:"unique_name"`
 }
 
-func (t *tokens) sign(c claims) (string, error) {
+func (t *tokens) sign(c issued) (string, error) {
 	s, err := jwt.Signed(t.keys.Load().access).Claims(c).Serialize()
 	if err != nil {
 		return "", fmt.Errorf("auth: signing a token: %w", err)

@@ -17,7 +17,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 )
 
@@ -87,6 +89,24 @@ func TestTokenContent(t *testing.T) {
 		"iss": "http://127.0.0.1/STS", "aud": resource, "iat": iat, "exp": iat + 300, "jti": claims["jti"],
 		"unique_name": "Demo", "nameid": b.demo.ID, "dss_iss": "realsts",
 	}
+	if d := cmp.Diff(want, claims); d != "" {
+		t.Error(d)
+	}
+
+	// Existing clients read the primary contacts, and no others.
+	contacts := store.Contacts{DB: b.db}
+	for _, c := range []contact.Contact{
+		{Type: contact.PhoneNumber, Value: "79990000001", Primary: true}, {Type: contact.PhoneNumber, Value: "79990000002"},
+		{Type: contact.EmailAddress, Value: "demo@example.org", Primary: true}, {Type: contact.EmailAddress, Value: "other@example.org"},
+	} {
+		c.UserID = b.demo.ID
+		if added, err := contacts.AddContact(t.Context(), c, c.Value, false); err != nil || !added {
+			t.Fatal(added, err)
+		}
+	}
+	_, claims = parts(t, b.token(t))
+	want["jti"] = claims["jti"]
+	want["http://schemas.xmlsoap.org/ws/2005/05/identity/claims/mobilephone"], want["email"] = "79990000001", "demo@example.org"
 	if d := cmp.Diff(want, claims); d != "" {
 		t.Error(d)
 	}

@@ -77,16 +77,21 @@ func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind
 
 // add adds a contact, inside a transaction.
 func (b *Book) add(ctx context.Context, userID string, kind Kind, value string, primary bool) (Contact, error) {
-	shown, normal, err := kind.normal(value)
-	if err != nil {
-		return Contact{}, err
-	}
 	have, err := b.deps.Store.Contacts(ctx, userID, kind.Type)
 	if err != nil {
 		return Contact{}, err
 	}
 	if len(have) >= MaxContacts {
 		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, more are not kept", MaxContacts)
+	}
+	return b.put(ctx, userID, kind, value, primary)
+}
+
+// put is add for a user who has few contacts.
+func (b *Book) put(ctx context.Context, userID string, kind Kind, value string, primary bool) (Contact, error) {
+	shown, normal, err := kind.normal(value)
+	if err != nil {
+		return Contact{}, err
 	}
 	c := Contact{UserID: userID, Type: kind.Type, Value: shown, Primary: primary, CreatedAt: b.now()}
 	added, err := b.deps.Store.AddContact(ctx, c, normal, b.settings.Unique)
@@ -238,11 +243,45 @@ func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kin
 // without the role. Faults: duplicate_phone, duplicate_email.
 func (b *Book) SetMain(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
 	return b.within(ctx, who, userID, func(ctx context.Context) error {
-		if err := b.Register(ctx, userID, kind, value); err != nil {
+		if err := b.makeMain(ctx, userID, kind, value); err != nil {
 			return fault.Rollback(err)
 		}
 		return b.changed(ctx, who, userID)
 	})
+}
+
+// makeMain makes a value the primary contact, inside a transaction.
+func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value string) error {
+	normal, err := kind.Normal(value)
+	if err != nil {
+		return err
+	}
+	_, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+	if err != nil {
+		return err
+	}
+	if found {
+		ok, err := b.deps.Store.SetRole(ctx, userID, kind.Type, normal, RolePrimary, true)
+		if err == nil && !ok {
+			err = takenByOther(kind)
+		}
+		return err
+	}
+	former, has, err := b.deps.Store.ContactByRole(ctx, userID, kind.Type, RolePrimary)
+	if err != nil {
+		return err
+	}
+	if has {
+		formerNormal, err := kind.Normal(former.Value)
+		if err != nil {
+			return err
+		}
+		if _, err := b.deps.Store.SetRole(ctx, userID, kind.Type, formerNormal, RolePrimary, false); err != nil {
+			return err
+		}
+	}
+	_, err = b.add(ctx, userID, kind, value, true)
+	return err
 }
 
 // DeleteMain deletes the contact of the legacy view; a user who has none stays as

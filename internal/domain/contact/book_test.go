@@ -227,6 +227,7 @@ func TestIsUniquePredicts(t *testing.T) {
 		if err != nil || u.IsUnique != c.unique || u.Data != c.value || !u.Required {
 			t.Errorf("%s: %+v, %v", c.value, u, err)
 		}
+		wants(t, s.DeleteAll(t.Context(), anna), "") // as somebody who is being registered
 		err = s.Register(t.Context(), anna, contact.KindOf(c.value), c.value)
 		if (err == nil) != c.unique {
 			t.Errorf("%s: registration says %v", c.value, err)
@@ -430,6 +431,14 @@ func TestInside(t *testing.T) {
 	addresses := contact.Addresses{Store: store.Contacts{DB: s.db}}
 	for channel, want := range map[notify.Channel][]string{notify.SMS: {phone}, notify.Email: {}, notify.Push: nil} {
 		got, err := addresses.NotificationAddresses(t.Context(), ivan, channel)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Error(channel, d, err)
+		}
+	}
+	s.add(t, ivan, contact.Phone, "79265550000")
+	s.add(t, ivan, contact.Email, mail)
+	for channel, want := range map[notify.Channel][]string{notify.SMS: {phone}, notify.Email: {}, notify.Push: nil} {
+		got, err := addresses.ConfirmedAddresses(t.Context(), ivan, channel)
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Error(channel, d, err)
 		}

@@ -2,6 +2,7 @@ package contact
 
 import (
 	"context"
+	"slices"
 
 	"tamga/internal/domain/notify"
 )
@@ -9,41 +10,13 @@ import (
 // The operations of this file are for rooms that act inside a transaction of
 // their own and have looked into the rights of the caller.
 
-// Register makes a value an identifier of a user: the primary contact of its kind,
-// not confirmed unless it was. The operator's word is enough for that; the roles
-// that send something need a confirmed contact. Faults: invalid_phone,
-// invalid_email, duplicate_phone, duplicate_email.
+// Register makes a value an identifier of a user who is being registered and has no
+// contact of the kind yet: the primary one, not confirmed. The operator's word is
+// enough for that; the roles that send something need a confirmed contact. Faults:
+// invalid_phone, invalid_email, duplicate_phone, duplicate_email.
 func (b *Book) Register(ctx context.Context, userID string, kind Kind, value string) error {
-	_, normal, err := kind.normal(value)
-	if err != nil {
-		return err
-	}
-	return b.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		_, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
-		if err != nil {
-			return err
-		}
-		if !found {
-			if former, has, err := b.deps.Store.ContactByRole(ctx, userID, kind.Type, RolePrimary); err != nil {
-				return err
-			} else if has {
-				formerNormal, err := kind.Normal(former.Value)
-				if err != nil {
-					return err
-				}
-				if _, err := b.deps.Store.SetRole(ctx, userID, kind.Type, formerNormal, RolePrimary, false); err != nil {
-					return err
-				}
-			}
-			_, err := b.add(ctx, userID, kind, value, true)
-			return err
-		}
-		ok, err := b.deps.Store.SetRole(ctx, userID, kind.Type, normal, RolePrimary, true)
-		if err == nil && !ok {
-			err = takenByOther(kind)
-		}
-		return err
-	})
+	_, err := b.put(ctx, userID, kind, value, true)
+	return err
 }
 
 // PrimaryOf is the user who signs in with a contact, "" for nobody. normal is what
@@ -104,19 +77,33 @@ type Addresses struct{ Store Store }
 
 // NotificationAddresses implements notify.Recipients.
 func (a Addresses) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	return valuesOf(ctx, userID, channel, a.Store.NotificationContacts)
+}
+
+// ConfirmedAddresses implements notify.Recipients.
+func (a Addresses) ConfirmedAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
+	return valuesOf(ctx, userID, channel, func(ctx context.Context, userID string, t Type) ([]Contact, error) {
+		list, err := a.Store.Contacts(ctx, userID, t)
+		return slices.DeleteFunc(list, func(c Contact) bool { return !c.Confirmed }), err
+	})
+}
+
+// valuesOf are the contacts of a channel that list finds; nil for a channel that has
+// no contacts.
+func valuesOf(ctx context.Context, userID string, channel notify.Channel, list func(ctx context.Context, userID string, t Type) ([]Contact, error)) ([]string, error) {
 	for _, kind := range []Kind{Phone, Email} {
 		if kind.Channel != channel {
 			continue
 		}
-		list, err := a.Store.NotificationContacts(ctx, userID, kind.Type)
+		contacts, err := list(ctx, userID, kind.Type)
 		if err != nil {
 			return nil, err
 		}
-		addresses := make([]string, len(list))
-		for i, c := range list {
-			addresses[i] = c.Value
+		values := make([]string, len(contacts))
+		for i, c := range contacts {
+			values[i] = c.Value
 		}
-		return addresses, nil
+		return values, nil
 	}
 	return nil, nil
 }

@@ -302,7 +302,7 @@ func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.setStatus(ctx, c, StatusOrder{Status: Revoked, Reason: q.Reason}); err != nil {
+		if err := s.setStatus(ctx, c, StatusOrder{Status: Revoked, Reason: q.Reason, Comment: q.Comment}); err != nil {
 			return err
 		}
 		if err := s.decide(ctx, q, Accepted, c.ID); err != nil {

@@ -74,6 +74,8 @@ func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*cha
 func refuse(c *Certificate, at time.Time) error {
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
+	case c.Outside && !c.RevokedAt.IsZero():
+		// What its authority said last is shown; now it is asked again.
 	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at) && c.Reason == reasonHold:
 		return fault.Newf(fault.InvalidCertificate, "certificate %d is on hold since %s", c.ID, c.RevokedAt.UTC().Format(day))
 	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at):

@@ -83,6 +83,15 @@ type Store interface {
 	// DeleteRequest removes one by number.
 	DeleteRequest(ctx context.Context, id int64) error
 
+	// NoteStanding writes down what an outside authority said about a certificate; one
+	// that is not there any more is passed over.
+	NoteStanding(ctx context.Context, id int64, st Standing) error
+	// NoteComment keeps what was said when a certificate was revoked or put on hold.
+	NoteComment(ctx context.Context, id int64, comment string) error
+	// DueStandings reads certificates of outside authorities that it is time to ask
+	// about, by number from after on.
+	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
+
 	// KeyParameter reads what a client keeps with a key under a name.
 	KeyParameter(ctx context.Context, keyID, name string) (value string, found bool, err error)
 	// SetKeyParameter keeps a value with a key. It reports false when the key has most
@@ -125,8 +134,9 @@ type CertificateRecord struct {
 	NewCertificate
 	HasPIN    bool
 	Default   bool
-	RevokedAt time.Time // zero: not revoked
+	RevokedAt time.Time // zero: not revoked; of one of an outside authority, as far as is known
 	Reason    int
+	Comment   string // what the user said about it
 }
 
 // Status is the standing of a certificate, numbered as the interface numbers it.
@@ -160,6 +170,7 @@ type Certificate struct {
 	Status        Status    // when it was read
 	RevokedAt     time.Time // zero: neither revoked nor on hold
 	Reason        int       // CRLReason of the revocation
+	Comment       string    // what the user said about it
 	FriendlyName  string
 	CreatedAt     time.Time
 	Outside       bool // issued by another authority than the built-in one
@@ -206,6 +217,9 @@ type Options struct {
 	// Evidence tells about the revocation of certificates of outside authorities; nil:
 	// nothing is known, so they cannot be used.
 	Evidence Evidence
+	// StandingAge is how old what is shown about their revocation may be; 0 means
+	// DefaultStandingAge.
+	StandingAge time.Duration
 }
 
 // Service gives users the use of their keys. It is safe for concurrent use; the
@@ -226,6 +240,9 @@ func New(o Options) (*Service, error) {
 	}
 	if o.PINAttempts < 0 {
 		return nil, fmt.Errorf("keys: %d PIN attempts: want at least 1", o.PINAttempts)
+	}
+	if o.StandingAge == 0 {
+		o.StandingAge = DefaultStandingAge
 	}
 	switch o.PINMode {
 	case "":
@@ -385,7 +402,7 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 	c := &Certificate{
 		ID: r.ID, UserID: r.UserID, KeyID: r.KeyID, X509: e.x509,
 		Default: r.Default, HasPIN: r.HasPIN,
-		RevokedAt: r.RevokedAt, Reason: r.Reason,
+		RevokedAt: r.RevokedAt, Reason: r.Reason, Comment: r.Comment,
 		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt, Outside: r.Outside,
 		key: func() crypto.PublicKey { return e.key(&s.cache) },
 	}

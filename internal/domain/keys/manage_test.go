@@ -610,6 +610,8 @@ type elsewhere struct {
 	root *x509gost.Certificate
 	crl  []byte
 	err  error
+
+	asked int // how often
 }
 
 func newElsewhere(t *testing.T) *elsewhere {
@@ -653,6 +655,7 @@ func (e *elsewhere) certify(request []byte) []byte {
 }
 
 func (e *elsewhere) Revocation(context.Context, *x509gost.Certificate, *x509gost.Certificate) (answer, list []byte, err error) {
+	e.asked++
 	return nil, e.crl, e.err
 }
 
@@ -721,6 +724,22 @@ func TestOutside(t *testing.T) {
 	if err := p.Revoke(ctx, c.ID, 0); !fault.Is(err, fault.WrongOperation) {
 		t.Errorf("revoked here by an operator: %v", err)
 	}
+	shown := func(want keys.Status, reason int) {
+		t.Helper()
+		list, err := p.List(ctx, alice)
+		if err != nil || len(list) != 1 || list[0].Status != want || list[0].Reason != reason || list[0].RevokedAt.IsZero() != (want == keys.Active) {
+			t.Errorf("%+v, %v, want %s and the reason %d", list, err, want, reason)
+		}
+	}
+	refresh := func() {
+		t.Helper()
+		if err := p.Refresh(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	refresh()
+	shown(keys.Active, 0)
+	at := p.clock.now()
 	// Without evidence it cannot be used; revoked there, it cannot be used here.
 	e.err = errors.New("down")
 	if _, err := p.Judge(ctx, c, p.clock.now()); !fault.Is(err, fault.Unavailable) {
@@ -730,11 +749,63 @@ func TestOutside(t *testing.T) {
 	if _, err := p.Judge(ctx, c, p.clock.now()); !fault.Is(err, fault.InvalidCertificate) {
 		t.Errorf("told to be revoked: %v", err)
 	}
+	// Whoever looks at it sees what its authority said last, without asking.
+	asked := e.asked
+	shown(keys.Revoked, 0)
+	if e.asked != asked {
+		t.Error("a list asks the authority")
+	}
 	e.err = nil
-	if _, err := e.Run("ca", "-config", "ca.cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-revoke", "issued.pem"); err != nil {
+	if _, err := p.Judge(ctx, c, p.clock.now()); err != nil {
+		t.Errorf("judged again: %v", err)
+	}
+	c, err = p.Find(ctx, alice, number(c))
+	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := p.Judge(ctx, c, p.clock.now()); err != nil {
+		t.Errorf("what was said before keeps it from being used: %v", err)
+	}
+	shown(keys.Active, 0)
+	revoke := func(reason string) {
+		t.Helper()
+		e.Write("index.txt", nil)
+		if _, err := e.Run("ca", "-config", "ca.cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-revoke", "issued.pem", "-crl_reason", reason); err != nil {
+			t.Fatal(err)
+		}
+		e.list()
+	}
+	revoke("certificateHold")
+	refresh()
+	shown(keys.Active, 0) // not due
+	p.clock.advance(keys.DefaultStandingAge)
+	refresh()
+	shown(keys.Hold, 6)
+	e.Write("index.txt", nil)
 	e.list()
+	p.clock.advance(keys.DefaultStandingAge)
+	e.err = errors.New("down")
+	if err := p.Refresh(ctx); err == nil {
+		t.Error("an authority that is down is no error")
+	}
+	shown(keys.Hold, 6)
+	e.err = nil
+	refresh()
+	shown(keys.Hold, 6) // asked once in a while
+	p.clock.advance(keys.DefaultStandingAge)
+	refresh()
+	shown(keys.Active, 0)
+	revoke("keyCompromise")
+	p.clock.advance(keys.DefaultStandingAge)
+	refresh()
+	shown(keys.Revoked, 1)
+	asked = e.asked
+	p.clock.advance(keys.DefaultStandingAge)
+	refresh()
+	if e.asked != asked {
+		t.Error("an authority is asked about what it revoked for good")
+	}
+	p.clock.advance(at.Sub(p.clock.now()))
 	if _, err := p.Judge(ctx, c, p.clock.now().Add(time.Hour)); !fault.Is(err, fault.InvalidCertificate) {
 		t.Errorf("on the list: %v", err)
 	}

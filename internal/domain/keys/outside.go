@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tamga/internal/domain/fault"
@@ -14,14 +15,24 @@ import (
 type Evidence interface {
 	// Revocation returns what is in force now about cert of issuer: a
 	// BasicOCSPResponse or a CertificateList, each as DER. A certificate that is
-	// revoked is an error that wraps chain.ErrRevoked; any other error means that
-	// nothing could be learnt.
+	// revoked is an error that wraps chain.ErrRevoked, and comes with what says so; any
+	// other error means that nothing could be learnt.
 	Revocation(ctx context.Context, cert, issuer *x509gost.Certificate) (answer, list []byte, err error)
 }
 
 // judgeOutside is Judge for a certificate of another authority. Nothing is remembered
-// here: whoever fetches the evidence keeps it while it is good.
+// here for the next judgement: whoever fetches the evidence keeps it while it is good.
 func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
+	verdict, learnt, err := s.askOutside(ctx, c, at)
+	if e := s.notice(ctx, c, learnt); e != nil && err == nil {
+		return nil, e
+	}
+	return verdict, err
+}
+
+// askOutside judges a certificate of another authority, and says what was learnt about
+// its revocation; nil: nothing.
+func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (verdict *chain.Verdict, learnt *Standing, err error) {
 	o := chain.Options{At: at}
 	for _, a := range s.Enrolment.Authorities {
 		o.Roots = append(o.Roots, a.Roots...)
@@ -29,41 +40,52 @@ func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time
 	}
 	path, err := chain.Build(c.X509, o)
 	if err != nil {
-		return nil, translate(c, err)
+		return nil, nil, translate(c, err)
 	}
+	var answers, lists [][]byte
 	for i, cert := range path.Chain[:len(path.Chain)-1] {
 		if s.Evidence == nil {
 			break
 		}
 		answer, list, err := s.Evidence.Revocation(ctx, cert, path.Chain[i+1])
 		if err != nil {
+			if i == 0 && errors.Is(err, chain.ErrRevoked) {
+				learnt = revokedBy(cert, path.Chain[1], answer, list, s.Now())
+			}
 			if refusal := translate(c, err); fault.Is(refusal, fault.InvalidCertificate) {
-				return nil, refusal
+				return nil, learnt, refusal
 			}
 			if ctx.Err() != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return nil, fault.Newf(fault.Unavailable, "certificate %d cannot be used now: its authority does not tell whether it is revoked", c.ID).With(err)
+			return nil, nil, fault.Newf(fault.Unavailable, "certificate %d cannot be used now: its authority does not tell whether it is revoked", c.ID).With(err)
 		}
+		answers, lists = append(answers, answer), append(lists, list)
 		if len(answer) > 0 {
 			basic, err := ocsp.ParseBasic(answer)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			o.OCSP = append(o.OCSP, basic)
 		}
 		if len(list) > 0 {
 			crl, err := x509gost.ParseRevocationList(list)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			o.CRLs = append(o.CRLs, crl)
 		}
 	}
 	o.RequireRevocation = true
-	verdict, err := chain.Build(c.X509, o)
-	if err != nil {
-		return nil, translate(c, err)
+	verdict, err = chain.Build(c.X509, o)
+	switch {
+	case err == nil && len(answers) > 0:
+		learnt = &Standing{}
+	case isRevoked(c.X509, err):
+		learnt = revokedBy(c.X509, path.Chain[1], answers[0], lists[0], s.Now())
 	}
-	return verdict, nil
+	if err != nil {
+		return nil, learnt, translate(c, err)
+	}
+	return verdict, learnt, nil
 }

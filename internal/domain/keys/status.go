@@ -101,6 +101,8 @@ func (s *Service) setStatus(ctx context.Context, c *Certificate, o StatusOrder) 
 		return fault.Newf(fault.CertificateStatus, "certificate %d is revoked or on hold already", c.ID).With(err)
 	case errors.Is(err, authority.ErrNotOnHold):
 		return fault.Newf(fault.CertificateStatus, "certificate %d is not on hold", c.ID).With(err)
+	case err != nil:
+		return err
 	}
-	return err
+	return s.Store.NoteComment(ctx, c.ID, o.Comment)
 }

@@ -51,6 +51,14 @@ type EventInfo struct {
 	Description map[string]string // by language, "ru" and "en"
 }
 
+// ToldUsers reports whether users choose to hear of the event. Of their deletion they
+// do, although the interface family has it for operators: nobody learns it elsewhere.
+func (e EventInfo) ToldUsers() bool { return e.Usage == ForUser || e.last() }
+
+// last reports whether a user cannot be told later. Then one whom nothing is sent to
+// as a rule is told at the contacts they have confirmed.
+func (e EventInfo) last() bool { return e.Type == UserDeleted }
+
 // EventCategory is a heading that events stand under.
 type EventCategory struct {
 	Category    string
@@ -82,7 +90,7 @@ func Events() []EventInfo {
 		info(UserPasswordChangeFail, 7, "UserAccount", ForUser, "Пароль не изменён из-за ошибки", "A change of the password failed"),
 		info(UserPhoneChangeFail, 8, "UserAccount", ForUser, "Номер телефона не изменён из-за ошибки", "A change of the phone number failed"),
 		info(UserPasswordReset, 9, "UserAccount", ForUser, "Пароль сброшен", "The password is reset"),
-		info(UserDeleted, 10, "UserAccount", ForOperator, "Пользователь удалён", "The user is deleted"),
+		info(UserDeleted, 10, "UserAccount", ForOperator, "Учётная запись удалена", "The account is deleted"),
 		info(UserDeleteFail, 11, "UserAccount", ForOperator, "Пользователь не удалён из-за ошибки", "A deletion of the user failed"),
 		info(CertificatesRequested, 0, "Certificates", ForUser, "Создан запрос на сертификат", "A certificate is requested"),
 		info(RevokeRequestsRequested, 0, "Certificates", ForUser, "Создан запрос на отзыв сертификата", "The revocation of a certificate is requested"),

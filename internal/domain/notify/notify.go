@@ -127,11 +127,12 @@ func (p ByPolicy) Channels(ctx context.Context, userID string, event EventType) 
 }
 
 // StandardDefaults tell a user by every channel when the password was changed by
-// somebody, and nothing else.
+// somebody and when the account is deleted, and nothing else.
 func StandardDefaults() map[string][]string {
 	return map[string][]string{
 		string(UserPasswordChanged): {string(Email), string(SMS)},
 		string(UserPasswordReset):   {string(Email), string(SMS)},
+		string(UserDeleted):         {string(Email), string(SMS)},
 	}
 }
 
@@ -147,6 +148,9 @@ type Recipients interface {
 	// NotificationAddresses returns the user's confirmed contacts of a channel
 	// that have the notification role.
 	NotificationAddresses(ctx context.Context, userID string, channel Channel) ([]string, error)
+	// ConfirmedAddresses returns all of the user's confirmed contacts of a channel,
+	// whatever their roles.
+	ConfirmedAddresses(ctx context.Context, userID string, channel Channel) ([]string, error)
 }
 
 // Sealer seals what waits in the outbox. *vault.Ring satisfies it.

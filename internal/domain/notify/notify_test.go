@@ -90,6 +90,10 @@ func (a addresses) NotificationAddresses(_ context.Context, userID string, chann
 	return a[channel], nil
 }
 
+func (a addresses) ConfirmedAddresses(_ context.Context, userID string, channel notify.Channel) ([]string, error) {
+	return map[notify.Channel][]string{notify.SMS: {"79260000009"}, notify.Push: {"device"}}[channel], nil
+}
+
 func open(t *testing.T, change func(*notify.Settings)) *office {
 	t.Helper()
 	o := &office{db: storetest.SQLite(t)}
@@ -466,6 +470,29 @@ func TestEmit(t *testing.T) {
 	}
 	if got := o.email.sent[0].Subject; got != "Тамга: Пароль сброшен" {
 		t.Errorf("subject %q", got)
+	}
+}
+
+// Who is being deleted is told where they are usually told, or else wherever they have
+// shown to be; of other events they hear in the first way alone.
+func TestLastWord(t *testing.T) {
+	o := open(t, nil)
+	for _, e := range []notify.Event{
+		{Type: notify.UserDeleted, UserID: "user"},
+		{Type: notify.UserDeleted, UserID: "another"},
+		{Type: notify.UserPasswordReset, UserID: "another"},
+	} {
+		if err := o.Emit(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.flush(t)
+	text := ": Тамга: Учётная запись удалена. 2026-11-21 12:00 UTC"
+	if d := cmp.Diff([]string{"79260000001" + text, "79260000009" + text}, o.sms.texts()); d != "" {
+		t.Error(d)
+	}
+	if n := len(o.email.sent); n != 2 {
+		t.Errorf("%d e-mails, want those to the two addresses of the user with the role", n)
 	}
 }
 

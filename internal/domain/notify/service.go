@@ -157,15 +157,26 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
+	told, err := s.tellUser(ctx, e, info, channels, s.deps.Recipients.NotificationAddresses)
+	if err == nil && told == 0 && info.last() {
+		_, err = s.tellUser(ctx, e, info, channels, s.deps.Recipients.ConfirmedAddresses)
+	}
+	return err
+}
+
+// tellUser orders a message for every address of a user's in the channels and counts
+// the addresses.
+func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channels []Channel, addressesOf func(ctx context.Context, userID string, channel Channel) ([]string, error)) (n int, err error) {
 	for _, channel := range channels {
 		if s.notifiers[channel] == nil {
 			continue
 		}
-		addresses, err := s.deps.Recipients.NotificationAddresses(ctx, e.UserID, channel)
+		addresses, err := addressesOf(ctx, e.UserID, channel)
 		if err != nil {
-			return err
+			return n, err
 		}
 		for _, to := range addresses {
+			n++
 			lang := s.settings.Language
 			err := s.order(ctx, Direct{
 				Channel: channel, To: to, Template: TemplateEvent, Lang: lang, UserID: e.UserID, Actor: e.Actor,
@@ -176,11 +187,11 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 				},
 			}, string(e.Type))
 			if err != nil && !fault.Is(err, fault.TooManyRequests) {
-				return err
+				return n, err
 			}
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // tellSystems orders a message for every system that listens to an event.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"sync"
 	"time"
 
 	"tamga/internal/domain/keys"
@@ -36,6 +37,8 @@ const (
 	// asked for: that of a message to extend never is, and those of a batch are
 	// hashed side by side.
 	smallLimit = 64 << 10
+	// pieceSize is how much is read at a time into memory.
+	pieceSize = 64 << 10
 )
 
 // errIntakeState is a fault of the caller's code, never of the client's bytes.
@@ -88,8 +91,7 @@ type Intake struct {
 	spooled  bool
 	base     int64 // where the document begins in the room's file
 	size     int64
-	running  hash.Hash // from smallLimit on, until the document is large
-	beside   *digester // from then on
+	running  hash.Hash // from smallLimit on
 	digest   suite.Digest
 	finished bool
 	closed   bool
@@ -133,23 +135,75 @@ func (in *Intake) Write(p []byte) (int, error) {
 	if in.room.hash == nil || !in.spooled && in.size <= smallLimit {
 		return len(p), nil
 	}
-	if in.running == nil && in.beside == nil {
+	if in.running == nil {
 		in.running = in.room.hash.New()
 		if !in.spooled {
 			in.running.Write(in.memory)
 			return len(p), nil
 		}
 	}
-	if in.running != nil && in.size > besideLimit {
-		in.beside, in.running = newDigester(in.running), nil
-	}
-	switch {
-	case in.beside != nil:
-		in.beside.write(p)
-	case in.running != nil:
-		in.running.Write(p)
-	}
+	in.running.Write(p)
 	return len(p), nil
+}
+
+var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
+
+// ReadFrom implements io.ReaderFrom. Once the document is in the spool its octets go
+// from r to where the spool has them and are hashed there, without a copy in between.
+// They are hashed by whoever reads them: a goroutine beside would end a single document
+// earlier, but moving every piece from one processor to another takes a fifth of the
+// time of hashing it, which all requests together do not have. The error is that of r
+// or of the spool.
+func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
+	piece := pieces.Get().(*[]byte)
+	defer pieces.Put(piece)
+	for !in.spooled {
+		n, err := r.Read(*piece)
+		if n > 0 {
+			if _, err := in.Write((*piece)[:n]); err != nil {
+				return total, err
+			}
+			total += int64(n)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return total, err
+		}
+	}
+	if in.finished || in.closed || in.base+in.size != in.room.end {
+		return total, errIntakeState
+	}
+	flow := inflow{from: r, hash: in.running}
+	n, err := io.CopyBuffer(in.room.file, &flow, *piece)
+	in.size += n
+	in.room.end += n
+	switch {
+	case flow.err != nil:
+		err = flow.err
+	case err != nil:
+		err = fmt.Errorf("signing: spooling the document: %w", err)
+	}
+	return total + n, err
+}
+
+// inflow hashes what is read through it and remembers why reading failed.
+type inflow struct {
+	from io.Reader
+	hash hash.Hash // nil: nothing is hashed
+	err  error
+}
+
+func (f *inflow) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	if f.hash != nil {
+		f.hash.Write(p[:n])
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
 }
 
 func (in *Intake) turnToSpool() error {
@@ -207,13 +261,10 @@ func (in *Intake) Finish() error {
 		return errIntakeState
 	}
 	in.finished = true
-	switch {
-	case in.beside != nil:
-		in.digest = suite.Digest{Hash: in.room.hash, Sum: in.beside.finish()}
-	case in.running != nil:
+	if in.running != nil {
 		in.digest = suite.Digest{Hash: in.room.hash, Sum: in.running.Sum(nil)}
 	}
-	in.beside, in.running = nil, nil
+	in.running = nil
 	return nil
 }
 
@@ -224,10 +275,7 @@ func (in *Intake) Close() error {
 	}
 	in.closed = true
 	in.room.memory += int64(len(in.memory))
-	if in.beside != nil {
-		in.beside.abandon()
-	}
-	in.memory, in.running, in.beside = nil, nil, nil
+	in.memory, in.running = nil, nil
 	if in.spooled {
 		return in.room.leave()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/iotest"
 
 	"tamga/pki/suite"
 )
@@ -44,24 +45,44 @@ func (f *heapFile) Close() error {
 	return nil
 }
 
+// inPieces is a reader that gives at most so many octets at a time, and the last ones
+// together with io.EOF.
+type inPieces struct {
+	rest []byte
+	most int
+}
+
+func (r *inPieces) Read(p []byte) (int, error) {
+	n := copy(p[:min(len(p), r.most)], r.rest)
+	if r.rest = r.rest[n:]; len(r.rest) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
 // TestIntakeSizes writes documents around the edge between memory and spool, in
 // pieces of several sizes, and reads them back.
 func TestIntakeSizes(t *testing.T) {
-	pattern := make([]byte, besideLimit+3*pieceSize)
+	pattern := make([]byte, 5*memoryLimit+3)
 	for i := range pattern {
 		pattern[i] = byte(i ^ i>>8)
 	}
-	for _, size := range []int{0, 1, memoryLimit - 1, memoryLimit, memoryLimit + 1, besideLimit, besideLimit + 1, besideLimit + 3*pieceSize} {
+	for _, size := range []int{0, 1, memoryLimit - 1, memoryLimit, memoryLimit + 1, 5*memoryLimit + 3} {
 		for _, piece := range []int{1000, memoryLimit - 1, 4 * memoryLimit} {
 			h := &heap{room: 1 << 30}
 			in := newIntake(h, suite.Streebog256)
 			want := pattern[:size]
-			for rest := want; len(rest) > 0; {
+			// The first third is written, the rest is read by the intake itself.
+			rest := want
+			for size := len(want) * 2 / 3; len(rest) > size; {
 				n := min(piece, len(rest))
 				if _, err := in.Write(rest[:n]); err != nil {
 					t.Fatal(err)
 				}
 				rest = rest[n:]
+			}
+			if n, err := in.ReadFrom(&inPieces{rest, piece}); n != int64(len(rest)) || err != nil {
+				t.Fatalf("size %d in pieces of %d: read %d of %d octets, %v", size, piece, n, len(rest), err)
 			}
 			if err := in.Finish(); err != nil {
 				t.Fatal(err)
@@ -97,6 +118,29 @@ func TestIntakeWithoutRoom(t *testing.T) {
 	in.Close()
 	if h.open != 0 {
 		t.Errorf("%d spool files stay open", h.open)
+	}
+	in = newIntake(h, suite.Streebog256)
+	if _, err := in.ReadFrom(bytes.NewReader(make([]byte, 2*memoryLimit))); !errors.Is(err, errNoRoom) {
+		t.Errorf("a full spool answers a reader %v", err)
+	}
+	in.Close()
+}
+
+// TestIntakeTellsWhoFailed: the reader's own error comes back as it is, in memory and
+// in the spool, and the octets before it are there.
+func TestIntakeTellsWhoFailed(t *testing.T) {
+	lost := errors.New("lost")
+	for _, size := range []int{10, 3 * memoryLimit} {
+		h := &heap{room: 1 << 30}
+		in := newIntake(h, suite.Streebog256)
+		n, err := in.ReadFrom(io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(lost)))
+		if n != int64(size) || err != lost || in.Size() != int64(size) {
+			t.Errorf("read %d of %d octets, %v", n, size, err)
+		}
+		in.Close()
+		if _, err := in.ReadFrom(bytes.NewReader(make([]byte, size))); !errors.Is(err, errIntakeState) || h.open != 0 {
+			t.Errorf("a closed intake reads: %v; %d files are open", err, h.open)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ type OperationSettings struct {
 	Lease    time.Duration // after which the work of a process that died is taken up; default 1 min
 	Poll     time.Duration // pause between two looks at an empty queue; default 1 s
 	Pause    time.Duration // after a first attempt that failed, doubled from then on; default 5 s
-	Workers  int           // operations carried out at a time by a process; default 2
+	Workers  int           // operations carried out at a time by a process; default 2, below 0 none
 	Attempts int           // at an operation or a callback before it is given up; default 10
 	Waiting  Quota         // of operations of one user that wait, and of what is kept with all; default 1000, 4 GiB
 }
@@ -105,10 +105,10 @@ type Sealer interface {
 	Open(p vault.Place, sealed []byte) ([]byte, error)
 }
 
-// Standing says whether a user may still act when an operation gets its turn. The
-// fault is access_denied.
+// Standing says whether whoever an operation was accepted from may still act when it
+// gets its turn. The fault is access_denied.
 type Standing interface {
-	MayAct(ctx context.Context, userID string) error
+	MayAct(ctx context.Context, who audit.Principal) error
 }
 
 // OperationOrder is a request of v2. What it holds stays the caller's, until the

@@ -252,7 +252,7 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 		return fault.New(fault.Failed, "the operation was begun several times and never ended")
 	}
 	if s.Standing != nil {
-		if err := s.Standing.MayAct(ctx, record.UserID); err != nil {
+		if err := s.Standing.MayAct(ctx, r.op.Owner); err != nil {
 			return err
 		}
 	}

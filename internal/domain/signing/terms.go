@@ -32,15 +32,15 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 		return nil, err
 	}
 	t := &terms{name: name, format: format, params: params}
-	overHash, err := isOverHash(t.params)
-	if err != nil {
+	r := t.params.Reader()
+	overHash := r.Bool("Hash", false) // policy needs it before a format reads them all
+	if err := r.Err(); err != nil {
 		return nil, translate(err)
 	}
 	if err := s.Policy.PermitType(name, overHash); err != nil {
 		return nil, err
 	}
-	if needsTimeStamp(t.params) {
-		r := t.params.Reader()
+	if needsTimeStamp(r) {
 		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
 		if err != nil {
 			return nil, wrongAddress(err)
@@ -126,13 +126,6 @@ func apart(params map[string]string) (kept, secret map[string]string) {
 	return kept, secret
 }
 
-// isOverHash reads the parameter that policy needs before a format reads them all.
-func isOverHash(p sig.Params) (bool, error) {
-	r := p.Reader()
-	over := r.Bool("Hash", false)
-	return over, r.Err()
-}
-
 // stamped are the values of parameters that ask for a time stamp, by name and by
 // number. Their formats know more of them; this much has to be known before one
 // of them opens a connection.
@@ -142,8 +135,7 @@ var stamped = map[string][]string{
 	"PDFFormat": {"CAdEST", "0", "CAdES", "1"},
 }
 
-func needsTimeStamp(p sig.Params) bool {
-	r := p.Reader()
+func needsTimeStamp(r *sig.ParamReader) bool {
 	for key, values := range stamped {
 		asked := r.String(key)
 		if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, asked) }) {

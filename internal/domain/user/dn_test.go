@@ -36,6 +36,7 @@ func TestDistinguishedName(t *testing.T) {
 		{"unknown", map[string]string{"11": "a", "99": "x"}, fault.InvalidParameters, "", nil},
 		{"twice", map[string]string{"11": "a", "CN": "a"}, fault.InvalidParameters, "", nil},
 		{"control", map[string]string{"11": "a\nb"}, fault.InvalidParameters, "", nil},
+		{"another encoding", map[string]string{"11": "a\ufffdb"}, fault.InvalidParameters, "", nil},
 		{"direction", map[string]string{"11": "a\u202eb"}, fault.InvalidParameters, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

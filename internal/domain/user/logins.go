@@ -110,14 +110,24 @@ func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, use
 	})
 }
 
+// externalMethod is [audit.Principal.Method] of somebody who signed in at another
+// identity provider.
+const externalMethod = "saml"
+
 // DeleteLogin removes the login at an issuer, the local one when that is the local
 // issuer. Without an issuer it is the external login at the issuer under which the
-// operator signed in; all operators sign in here, where no login is external, so
-// nothing is removed. Faults: user_not_found, invalid_parameters.
+// operator signed in: nothing for an operator who signed in here, where no login is
+// external. Faults: user_not_found, invalid_parameters; wrong_operation for an
+// operator who signed in elsewhere and has logins at several providers.
 func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, issuer string) error {
 	if issuer == "" {
-		_, err := s.ByID(ctx, who, userID)
-		return err
+		err := s.Reach(ctx, who, userID)
+		if err == nil {
+			issuer, err = s.issuerOf(ctx, who)
+		}
+		if err != nil || issuer == "" {
+			return err
+		}
 	}
 	if s.local(issuer) {
 		return s.DeleteLocalLogin(ctx, who, userID)
@@ -131,4 +141,19 @@ func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, 
 		}
 		return s.Sessions.EndAll(ctx, userID)
 	})
+}
+
+// issuerOf is the identity provider at which an operator signed in; "" for this one.
+func (s *Service) issuerOf(ctx context.Context, who audit.Principal) (string, error) {
+	if who.Method != externalMethod {
+		return "", nil
+	}
+	logins, err := s.Store.ExternalLogins(ctx, who.UserID)
+	if err != nil {
+		return "", err
+	}
+	if len(logins) != 1 {
+		return "", fault.New(fault.WrongOperation, "issuerName: missing, and you have logins at several identity providers: name the one that is meant in the query")
+	}
+	return logins[0].Issuer, nil
 }

@@ -25,6 +25,11 @@ func checkName(field, s string, shortest, longest int) error {
 		return fault.Newf(fault.InvalidParameters, "%s: want %d to %d characters of UTF-8", field, shortest, longest)
 	}
 	for _, r := range s {
+		if r == unicode.ReplacementChar {
+			// What a reader makes of a text in another encoding: all such names of one
+			// length would be the same.
+			return fault.Newf(fault.InvalidParameters, "%s: want UTF-8, there are octets of another encoding in it", field)
+		}
 		if !unicode.IsPrint(r) {
 			return fault.Newf(fault.InvalidParameters, "%s: character U+%04X is not allowed, want letters, digits, punctuation and plain spaces", field, r)
 		}

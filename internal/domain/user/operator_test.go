@@ -193,6 +193,11 @@ func TestLogins(t *testing.T) {
 	remove := func(issuer string) func() error {
 		return func() error { return w.DeleteLogin(t.Context(), w.a, id, issuer) }
 	}
+	from := func(method string) func() error {
+		who := w.a
+		who.Method = method
+		return func() error { return w.DeleteLogin(t.Context(), who, id, "") }
+	}
 	if err := w.SetLogin(t.Context(), w.b, other, L{Login: "same", Issuer: "adfs"}); err != nil {
 		t.Fatal(err)
 	}
@@ -216,6 +221,13 @@ func TestLogins(t *testing.T) {
 		{"hostile issuer", set("x", "a\x00b"), fault.InvalidParameters, []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
 		{"hostile login", set("x\u202e", "adfs"), fault.InvalidParameters, []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
 		{"deleting without an issuer touches nothing local", remove(""), "", []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"deleting without an issuer by an operator from nowhere", from("saml"), fault.WrongOperation, []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"the operator gets a login", func() error { return w.SetLogin(t.Context(), w.a, w.a.UserID, L{Login: "op", Issuer: "Adfs"}) }, "", []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"deleting without an issuer by one who used the password", from("password"), "", []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"deleting without an issuer by one who came from adfs", from("saml"), "", []L{{"Ivan", "realsts"}}},
+		{"once more", set("j@corp", "ADFS"), "", []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"the operator gets another", func() error { return w.SetLogin(t.Context(), w.a, w.a.UserID, L{Login: "op", Issuer: "esia"}) }, "", []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
+		{"deleting without an issuer where two are possible", from("saml"), fault.WrongOperation, []L{{"Ivan", "realsts"}, {"j@corp", "ADFS"}}},
 		{"deleting at another issuer", remove("adfs"), "", []L{{"Ivan", "realsts"}}},
 		{"deleting what is not there", remove("adfs"), "", []L{{"Ivan", "realsts"}}},
 		{"local again", func() error { return w.SetLocalLogin(t.Context(), w.a, id, "ivanov") }, "", []L{{"ivanov", "realsts"}}},
@@ -231,9 +243,9 @@ func TestLogins(t *testing.T) {
 			t.Errorf("%s: %s", c.name, d)
 		}
 	}
-	// Two replaced at their issuers, four deletions there, whether or not there was a
+	// Two replaced at their issuers, five deletions there, whether or not there was a
 	// login, and two of the local one.
-	if d := cmp.Diff([]string{id, id, id, id, id, id, id, id}, w.out.ended); d != "" {
+	if d := cmp.Diff([]string{id, id, id, id, id, id, id, id, id}, w.out.ended); d != "" {
 		t.Errorf("tokens ended with the logins they came from: %s", d)
 	}
 	// A login that reads as a phone somebody signs in with would keep them out.

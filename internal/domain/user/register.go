@@ -199,12 +199,9 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string
 	})
 }
 
-// remove deletes a user. Keys, methods and whatever else refers to the user goes with
+// remove deletes a user who is there. Keys, methods and whatever else refers to the user goes with
 // the record; certificates are left to the authority, which lists what it revoked.
 func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
-	if _, err := s.Store.UserByID(ctx, userID); err != nil {
-		return notFound(err)
-	}
 	// First the word, while there is somebody to send it to.
 	if err := s.emit(ctx, notify.UserDeleted, who, userID); err != nil {
 		return fault.Rollback(err)

@@ -353,7 +353,12 @@ func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []str
 // Remove deletes a user for an administrator, with everything that is theirs. The
 // fault is user_not_found.
 func (s *Service) Remove(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.remove(ctx, id, audit.Principal{}) })
+	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		if _, err := s.Store.UserByID(ctx, id); err != nil {
+			return notFound(err)
+		}
+		return s.remove(ctx, id, audit.Principal{})
+	})
 }
 
 // AddGroup makes a group. Faults: invalid_parameters, invalid_object_state for

@@ -128,6 +128,7 @@ func TestAdd(t *testing.T) {
 		{"too long", user.Account{Login: strings.Repeat("x", 129), Group: "Default"}, fault.InvalidParameters, nil},
 		{"control", user.Account{Login: "a\nb", Group: "Default"}, fault.InvalidParameters, nil},
 		{"NUL", user.Account{Login: "a\x00", Group: "Default"}, fault.InvalidParameters, nil},
+		{"another encoding", user.Account{Login: "\ufffd\ufffd", Group: "Default"}, fault.InvalidParameters, nil}, // as the reader of bodies hands it on
 		{"right-to-left mark", user.Account{Login: "a\u202eb", Group: "Default"}, fault.InvalidParameters, nil},
 		{"zero width", user.Account{Login: "de\u200bmo", Group: "Default"}, fault.InvalidParameters, nil},
 		{"space at the end", user.Account{Login: "demo ", Group: "Default"}, fault.InvalidParameters, nil},

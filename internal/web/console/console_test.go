@@ -25,6 +25,10 @@ func (noJournal) Record(context.Context, audit.Entry) error {
 	return errors.New("who looks at the page is not written down")
 }
 
+func (noJournal) Begin(context.Context, audit.Entry) func(context.Context) error {
+	return func(context.Context) error { return nil }
+}
+
 func ask(t *testing.T, list []Message, accept string) (*http.Response, string) {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -63,6 +63,11 @@ func (w *world) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
+func (w *world) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := w.Record(ctx, e)
+	return func(context.Context) error { return err }
+}
+
 func (w *world) Order(_ context.Context, d notify.Direct) error {
 	if d.Template == notify.TemplateDeviceCode {
 		w.code = d.Data["Code"]
@@ -124,7 +129,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 			}
 			return audit.Principal{UserID: operator.ID, Login: operator.Login, Operator: true, Groups: []string{"Default"}}, nil
 		},
-		Permit: umsapi.New(users, nil, nil, "realsts").Permit,
+		Permit: umsapi.New(users, nil, nil, umsapi.Rules{Local: "realsts"}).Permit,
 		Audit:  w, Log: slog.New(slog.DiscardHandler), Limits: rest.Limits{Ordinary: 1 << 20},
 	}
 	rest.Mount(mux, "/STS", gate, umsapi.DeviceRoutes(devices))

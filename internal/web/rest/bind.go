@@ -362,19 +362,45 @@ func bindTextual(r *reader, v reflect.Value) error {
 	return nil
 }
 
+// bindBool reads a truth value as clients write one: true, "True", 1, "1".
 func bindBool(r *reader, v reflect.Value) error {
+	const kind = "true or false"
 	c, err := r.token()
 	switch {
 	case err != nil:
 		return err
-	case c == 't':
-		v.SetBool(true)
-		return r.literal("true")
-	case c == 'f':
-		v.SetBool(false)
-		return r.literal("false")
+	case c == '"':
+		err = r.quoted()
+	default:
+		err = r.scalar(kind)
 	}
-	return r.mismatch("true or false")
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(string(bytes.TrimSpace(r.text))) {
+	case "true", "1":
+		v.SetBool(true)
+	case "false", "0":
+		v.SetBool(false)
+	default:
+		return r.wrong(kind)
+	}
+	return nil
+}
+
+// whole reads a whole number, which may stand in a string, into r.text.
+func (r *reader) whole() error {
+	c, err := r.token()
+	if err != nil {
+		return err
+	}
+	if c != '"' {
+		return r.numeric("a whole number")
+	}
+	if err = r.quoted(); err == nil {
+		r.text = bytes.TrimSpace(r.text)
+	}
+	return err
 }
 
 // numeric reads a number into r.text.
@@ -398,7 +424,7 @@ func bindNumber(r *reader, v reflect.Value) error {
 }
 
 func bindInt(r *reader, v reflect.Value) error {
-	if err := r.numeric("a whole number"); err != nil {
+	if err := r.whole(); err != nil {
 		return err
 	}
 	n, err := strconv.ParseInt(string(r.text), 10, v.Type().Bits())
@@ -410,7 +436,7 @@ func bindInt(r *reader, v reflect.Value) error {
 }
 
 func bindUint(r *reader, v reflect.Value) error {
-	if err := r.numeric("a whole number"); err != nil {
+	if err := r.whole(); err != nil {
 		return err
 	}
 	n, err := strconv.ParseUint(string(r.text), 10, v.Type().Bits())

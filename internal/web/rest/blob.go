@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"sync"
+	"unicode/utf8"
 
 	fast "github.com/segmentio/asm/base64"
 
@@ -173,12 +174,10 @@ func (v *blobValue) fromText() error {
 		return fault.Newf(fault.InvalidContent, "%s must be a string with Base64", v.name)
 	}
 	// Broken Base64 is found before room for the document is asked for.
-	var whole bytes.Buffer
-	d := newDecoder(&whole)
-	defer d.release()
-	if err := errors.Join(d.feed(v.text), d.finish()); err != nil {
-		return err
-	}
+	whole := make([]byte, len(v.text)/4*3+3)
+	var d decoder
+	n, _ := d.decode(whole, v.text)
+	d.finish()
 	if d.failed() {
 		return d.fault(v.name)
 	}
@@ -187,7 +186,7 @@ func (v *blobValue) fromText() error {
 		return err
 	}
 	v.sink = s
-	_, err = s.Write(whole.Bytes())
+	_, err = s.Write(whole[:n])
 	return err
 }
 
@@ -239,86 +238,82 @@ func (r *reader) bindBlob(b *blobValue, short int) error {
 
 // blob reads a string, whose opening quote has been read, into b.
 func (r *reader) blob(b *blobValue, short int) error {
-	var d *decoder // once the string is long
-	defer func() {
-		if d != nil {
-			d.release()
-		}
-	}()
 	r.text = r.text[:0]
-	put := func(p []byte) error {
-		if d == nil {
-			if len(r.text)+len(p) <= short {
-				r.text = append(r.text, p...)
-				return nil
-			}
-			s, err := b.docs.create()
-			if err != nil {
-				return err
-			}
-			b.sink, d = s, newDecoder(s)
-			r.held += documentCost
-			if err := d.feed(r.text); err != nil {
-				return err
-			}
-		}
-		return d.feed(p)
-	}
-
-	until := int64(0) // there is no quote before this octet of the text
+	until := int64(0)
 	for {
-		if r.r == r.w {
-			if err := r.fill(); err != nil {
-				return err
-			}
+		c, err := r.peek()
+		if err != nil {
+			return err
 		}
-		if c := r.buf[r.r]; c == '"' {
+		if c == '"' {
 			r.r++
-			break
-		} else if c == '\\' {
+			b.text = bytes.Clone(r.text)
+			return r.keep(len(b.text))
+		}
+		if len(r.text) > short {
+			return r.document(b)
+		}
+		if c == '\\' {
 			r.r++
-			if err := r.escape(put); err != nil {
+			if err := r.escape(func(p []byte) error { r.text = append(r.text, p...); return nil }); err != nil {
 				return err
 			}
 			continue
 		}
-		// The longest run of characters that stand for themselves goes to the
-		// decoder where it lies. The quote is looked for once a buffer, however
-		// many line breaks are escaped in between.
-		if at := r.off + int64(r.r); until <= at {
-			if n := bytes.IndexByte(r.buf[r.r:r.w], '"'); n >= 0 {
-				until = at + int64(n)
-			} else {
-				until = r.off + int64(r.w)
-			}
+		run := r.run(&until)
+		// One character more than is short tells that it is long.
+		run = run[:min(len(run), short+1-len(r.text))]
+		if n := control(run); n >= 0 {
+			r.r += n
+			return r.broken("has a control character in a string")
 		}
-		run := r.buf[r.r : until-r.off]
-		if n := bytes.IndexByte(run, '\\'); n >= 0 {
-			run = run[:n]
-		}
-		if err := put(run); err != nil {
-			return err
-		}
-		// The decoder itself refuses every control character but these two.
-		if d == nil || d.failed() || bytes.IndexByte(run, '\n') >= 0 || bytes.IndexByte(run, '\r') >= 0 {
-			if n := control(run); n >= 0 {
-				r.r += n
-				return r.broken("has a control character in a string")
-			}
-		}
+		r.text = append(r.text, run...)
 		r.r += len(run)
 	}
+}
 
-	if d == nil {
-		b.text = bytes.Clone(r.text)
-		return r.keep(len(b.text))
+// run is the longest run of characters in the buffer that stand for themselves in a
+// string. There is no quote before the octet until of the text, which is kept from call
+// to call: the quote is looked for once a buffer, however many line breaks are escaped
+// in between.
+func (r *reader) run(until *int64) []byte {
+	if at := r.off + int64(r.r); *until <= at {
+		if n := bytes.IndexByte(r.buf[r.r:r.w], '"'); n >= 0 {
+			*until = at + int64(n)
+		} else {
+			*until = r.off + int64(r.w)
+		}
 	}
-	b.plain = r.wrong(fmt.Sprintf("a string of at most %d characters", ShortBlob))
-	if err := d.finish(); err != nil {
+	run := r.buf[r.r : *until-r.off]
+	if n := bytes.IndexByte(run, '\\'); n >= 0 {
+		run = run[:n]
+	}
+	return run
+}
+
+// document goes on with a string whose beginning is in r.text: it is a document.
+func (r *reader) document(b *blobValue) error {
+	s, err := b.docs.create()
+	if err != nil {
 		return err
 	}
-	if d.failed() {
-		b.err = d.fault(b.name)
+	b.sink = s
+	r.held += documentCost
+	r.widen()
+	e := encoded{r: r, pending: r.text}
+	buf := decoded.Get().(*[]byte)
+	defer decoded.Put(buf)
+	_, err = io.CopyBuffer(s, &e, *buf) // an Intake reads by itself, into where the octets are to stay
+	if e.err != nil {
+		return e.err
+	}
+	if err != nil {
+		return err
+	}
+	b.plain = r.wrong(fmt.Sprintf("a string of at most %d characters", ShortBlob))
+	e.decoder.finish()
+	if e.decoder.failed() {
+		b.err = e.decoder.fault(b.name)
 		return b.sink.Close() // its room is not needed any more
 	}
 	return nil
@@ -334,12 +329,119 @@ func control(p []byte) int {
 	return -1
 }
 
+// encoded is the rest of a long string of JSON as the octets that it stands for in
+// Base64. They are decoded from where the connection put them to where they are to
+// stay, without a copy in between. Wrong characters are remembered by the decoder, and
+// the string is read to its end all the same.
+type encoded struct {
+	r       *reader
+	decoder decoder
+	pending []byte                // characters that are not in the reader any more
+	escaped [2 * utf8.UTFMax]byte // room for those of an escape
+	until   int64                 // there is no quote before this octet of the text
+	ended   bool                  // the closing quote has been read
+	spare   [3]byte               // octets of a group that found no room
+	left    []byte                // those of them that are still to be read
+	err     error                 // of the reader or of JSON, not of whoever takes the octets
+}
+
+var decoded = sync.Pool{New: func() any { b := make([]byte, bufferSize/4*3); return &b }}
+
+// Read implements io.Reader.
+func (e *encoded) Read(p []byte) (int, error) {
+	if len(e.left) > 0 || len(p) == 0 {
+		n := copy(p, e.left)
+		e.left = e.left[n:]
+		return n, nil
+	}
+	if len(p) < len(e.spare) { // a group of four characters needs room for three octets
+		n, err := e.read(e.spare[:])
+		e.left = e.spare[:n]
+		n = copy(p, e.left)
+		e.left = e.left[n:]
+		return n, err
+	}
+	return e.read(p)
+}
+
+// read is Read with room for a group at least. It takes all that the buffer of the
+// reader holds, and waits for more only when it has nothing.
+func (e *encoded) read(p []byte) (n int, err error) {
+	for err == nil && len(p)-n >= len(e.spare) {
+		m := 0
+		switch {
+		case len(e.pending) > 0:
+			var used int
+			m, used = e.decoder.decode(p[n:], e.pending)
+			e.pending = e.pending[used:]
+		case e.ended:
+			return n, io.EOF
+		case n > 0 && e.r.r == e.r.w:
+			return n, nil
+		default:
+			m, err = e.more(p[n:])
+		}
+		n += m
+	}
+	e.err = err
+	return n, err
+}
+
+// more decodes what is in the buffer of the reader, as far as p has room.
+func (e *encoded) more(p []byte) (int, error) {
+	r := e.r
+	c, err := r.peek()
+	if err != nil {
+		return 0, err
+	}
+	at := r.off + int64(r.r)
+	// Most buffers of a document hold nothing but whole groups. To decode one takes
+	// less time than to look through it first.
+	if whole := min((r.w-r.r)&^3, len(p)/3*4); whole > 0 && e.until <= at && e.decoder.between() {
+		if n, err := fast.StdEncoding.Decode(p, r.buf[r.r:r.r+whole]); err == nil && n == whole/4*3 && r.buf[r.r+whole-1] != '=' {
+			e.decoder.pos += int64(whole)
+			r.r += whole
+			return n, nil
+		}
+	}
+	switch {
+	case c == '"':
+		r.r++
+		e.ended = true
+		return 0, nil
+	case c == '\\':
+		if r.r+1 < r.w { // of a line break there are two in every line of some clients
+			if c, ok := unescape(r.buf[r.r+1]); ok {
+				r.r += 2
+				return e.decoder.one(p, c), nil
+			}
+		}
+		r.r++
+		e.pending = e.escaped[:0]
+		return 0, r.escape(func(p []byte) error { e.pending = append(e.pending, p...); return nil })
+	case c > ' ' && e.decoder.quads > 0 && e.until <= at:
+		// A group that the buffer before has begun, and then as above.
+		r.r++
+		return e.decoder.one(p, c), nil
+	}
+	run := r.run(&e.until)
+	n, used := e.decoder.decode(p, run)
+	run = run[:used]
+	// The decoder itself refuses every control character but these two.
+	if e.decoder.failed() || bytes.IndexByte(run, '\n') >= 0 || bytes.IndexByte(run, '\r') >= 0 {
+		if n := control(run); n >= 0 {
+			r.r += n
+			return 0, r.broken("has a control character in a string")
+		}
+	}
+	r.r += used
+	return n, nil
+}
+
 // decoder turns Base64 that comes in pieces into octets. encoding/base64 has no
-// decoder to write to; its Decode does the work on whole pieces.
+// decoder that is given pieces; its Decode, and one in vector instructions, do the
+// work on whole groups. The zero value is ready.
 type decoder struct {
-	to     io.Writer
-	out    *[]byte
-	n      int     // octets in out
 	quad   [4]byte // a group that is not complete
 	quads  int
 	pos    int64 // characters seen
@@ -347,104 +449,78 @@ type decoder struct {
 	padded bool  // nothing may follow but white space
 }
 
-var decoded = sync.Pool{New: func() any { b := make([]byte, bufferSize/4*3); return &b }}
-
-func newDecoder(to io.Writer) *decoder {
-	return &decoder{to: to, out: decoded.Get().(*[]byte)}
-}
-
-func (d *decoder) release() { decoded.Put(d.out); d.out = nil }
-
 func (d *decoder) failed() bool { return d.bad != 0 }
+
+// between tells that the next character begins a group.
+func (d *decoder) between() bool { return d.quads == 0 && !d.padded && d.bad == 0 }
 
 func (d *decoder) fault(name string) error {
 	return fault.Newf(fault.InvalidContent, "%s is not Base64: look at character %d", name, d.bad)
 }
 
-// feed takes more characters; the error is that of the writer behind. Wrong
-// characters are remembered, see failed, and what follows them is ignored.
-func (d *decoder) feed(p []byte) error {
-	for len(p) > 0 && d.bad == 0 {
-		if whole := min(len(p)&^3, bufferSize); d.quads == 0 && !d.padded && whole > 0 {
-			if err := d.room(whole / 4 * 3); err != nil {
-				return err
-			}
-			n, err := fast.StdEncoding.Decode((*d.out)[d.n:], p[:whole])
+// decode takes characters of src and puts octets into p, which has room for three at
+// least; it returns how many of both. A wrong character is remembered, see failed, and
+// what follows it is taken without a result.
+func (d *decoder) decode(p, src []byte) (n, used int) {
+	for used < len(src) && d.bad == 0 {
+		if len(p)-n < 3 {
+			return n, used
+		}
+		slowly := 1
+		if whole := min((len(src)-used)&^3, (len(p)-n)/3*4); whole > 0 && d.between() {
+			m, err := fast.StdEncoding.Decode(p[n:], src[used:used+whole])
 			if err == nil {
-				d.n += n
 				d.pos += int64(whole)
-				d.padded = n < whole/4*3 && bytes.IndexByte(p[:whole], '=') >= 0
-				p = p[whole:]
+				d.padded = m < whole/4*3 && bytes.IndexByte(src[used:used+whole], '=') >= 0
+				n, used = n+m, used+whole
 				continue
 			}
 			// White space across groups or a fault: one character at a time finds out.
-			if err := d.slowly(p[:whole]); err != nil {
-				return err
-			}
-			p = p[whole:]
-			continue
+			slowly = whole
 		}
-		if err := d.slowly(p[:1]); err != nil {
-			return err
+		for end := used + slowly; used < end && d.bad == 0 && len(p)-n >= 3; used++ {
+			n += d.one(p[n:], src[used])
 		}
-		p = p[1:]
 	}
-	return nil
+	if d.bad != 0 {
+		used = len(src)
+	}
+	return n, used
 }
 
-func (d *decoder) slowly(p []byte) error {
-	for _, c := range p {
-		d.pos++
-		switch {
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-			continue
-		case d.padded:
-			d.bad = d.pos
-			return nil
-		}
-		d.quad[d.quads] = c
-		if d.quads++; d.quads < 4 {
-			continue
-		}
-		d.quads = 0
-		if err := d.room(3); err != nil {
-			return err
-		}
-		n, err := base64.StdEncoding.Decode((*d.out)[d.n:], d.quad[:])
-		if err != nil {
-			d.bad = d.pos
-			if at := base64.CorruptInputError(0); errors.As(err, &at) {
-				d.bad = max(1, d.pos-3+int64(at))
-			}
-			return nil
-		}
-		d.n += n
-		d.padded = n < 3
+// one takes a character and returns how many octets it brought.
+func (d *decoder) one(p []byte, c byte) int {
+	if d.failed() {
+		return 0
 	}
-	return nil
-}
-
-// room makes sure that n octets fit into out.
-func (d *decoder) room(n int) error {
-	if len(*d.out)-d.n >= n {
-		return nil
+	d.pos++
+	switch {
+	case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		return 0
+	case d.padded:
+		d.bad = d.pos
+		return 0
 	}
-	return d.flush()
-}
-
-func (d *decoder) flush() error {
-	_, err := d.to.Write((*d.out)[:d.n])
-	d.n = 0
-	return err
+	d.quad[d.quads] = c
+	if d.quads++; d.quads < 4 {
+		return 0
+	}
+	d.quads = 0
+	n, err := base64.StdEncoding.Decode(p, d.quad[:])
+	if err != nil {
+		d.bad = d.pos
+		if at := base64.CorruptInputError(0); errors.As(err, &at) {
+			d.bad = max(1, d.pos-3+int64(at))
+		}
+		return 0
+	}
+	d.padded = n < 3
+	return n
 }
 
 // finish ends the text; an incomplete group is a fault.
-func (d *decoder) finish() error {
+func (d *decoder) finish() {
 	if d.bad == 0 && d.quads != 0 {
 		d.bad = d.pos + 1
 	}
-	if d.bad != 0 || d.n == 0 {
-		return nil
-	}
-	return d.flush()
 }

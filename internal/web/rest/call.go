@@ -25,7 +25,12 @@ type call struct {
 	quiet      bool // not worth a line in the log
 	after      []io.Closer
 	repetition *repetition // nil: it carries no Idempotency-Key
-	attempt    chan error  // of an attempt being written beside the call; nil: none
+	// attempt waits for the journal's line of the attempt, which is written beside the
+	// call; nil: it was written before.
+	attempt func(context.Context) error
+
+	promise  func(ctx context.Context) error // writes that the call was done into the journal
+	promised bool                            // it did, inside a transaction of the operation
 }
 
 type callKey struct{}

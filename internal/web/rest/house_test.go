@@ -38,6 +38,11 @@ func (j *journal) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
+func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := j.Record(ctx, e)
+	return func(context.Context) error { return err }
+}
+
 // lines are the entries as "operation phase outcome login".
 func (j *journal) lines() []string {
 	j.mu.Lock()
@@ -156,7 +161,7 @@ func open(t *testing.T, limits Limits) *house {
 			if err != nil {
 				return e, err
 			}
-			e.Document = s.(*memory).Len()
+			e.Document = s.(*memory).written.Len()
 		}
 		return e, nil
 	}

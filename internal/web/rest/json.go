@@ -16,10 +16,11 @@ import (
 // What a reader allows. A document in a request is not held, so none of these
 // bounds it; the limit of the body does.
 const (
-	bufferSize = 64 << 10 // octets read from the connection at a time
-	maxDepth   = 64       // nesting of arrays and objects
-	maxHeld    = 1 << 20  // octets of values kept in memory, structure included
-	maxName    = 256      // octets of an object key; a longer one is no field of ours
+	bufferSize = 64 << 10       // octets read from the connection at a time
+	wideSize   = 4 * bufferSize // the same while a document comes in
+	maxDepth   = 64             // nesting of arrays and objects
+	maxHeld    = 1 << 20        // octets of values kept in memory, structure included
+	maxName    = 256            // octets of an object key; a longer one is no field of ours
 )
 
 // reader reads one JSON text (RFC 8259) from a stream and binds it to Go values
@@ -39,6 +40,7 @@ type reader struct {
 	long  bool   // the string had more
 	utf   [utf8.UTFMax]byte
 	docs  *documents
+	wide  *[]byte // buf after widen
 }
 
 // step is an index or, when that is negative, a key on the way to a value.
@@ -47,7 +49,10 @@ type step struct {
 	index int
 }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+var (
+	buffers     = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+	wideBuffers = sync.Pool{New: func() any { b := make([]byte, wideSize); return &b }}
+)
 
 // readJSON binds the one JSON value of src to what v points to. An empty text
 // leaves v as it is and reports false: clients send no body where {} is meant.
@@ -56,6 +61,7 @@ func readJSON(src io.Reader, v any, docs *documents) (present bool, err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	r := &reader{src: src, buf: *buf, held: maxHeld, docs: docs}
+	defer r.narrow()
 	if err := r.byteOrderMark(); err != nil {
 		return false, err
 	}
@@ -95,6 +101,25 @@ func (r *reader) fill() error {
 		}
 	}
 	return io.ErrNoProgress
+}
+
+// widen makes the reads larger for the rest of the text: there are fewer of them.
+func (r *reader) widen() {
+	if r.wide != nil {
+		return
+	}
+	r.wide = wideBuffers.Get().(*[]byte)
+	r.off += int64(r.r)
+	r.r, r.w = 0, copy(*r.wide, r.buf[r.r:r.w])
+	r.buf = *r.wide
+}
+
+// narrow gives the buffer of widen back; the reader is not used any more.
+func (r *reader) narrow() {
+	if r.wide != nil {
+		wideBuffers.Put(r.wide)
+		r.buf, r.wide = nil, nil
+	}
 }
 
 func (r *reader) peek() (byte, error) {

@@ -58,6 +58,25 @@ func TestReaderBindsEveryKind(t *testing.T) {
 	}
 }
 
+// Some clients write truth values and numbers as texts, or truth values as numbers.
+func TestReaderTakesScalarsInAnyForm(t *testing.T) {
+	for text, want := range map[string]inner{
+		`{"Flag":"True","Number":"-7","Small":"255"}`:      {Flag: true, Number: -7, Small: 255},
+		`{"Flag":1,"Number":" 12 ","Small":0}`:             {Flag: true, Number: 12},
+		`{"Flag":"1"}`:                                     {Flag: true},
+		`{"Flag":0}`:                                       {},
+		`{"Flag":"FALSE"}`:                                 {},
+		`{"Flag":null,"Number":null}`:                      {},
+		`{"Number":1,"Flag":true,"number":"2","flag":"0"}`: {Number: 2},
+	} {
+		var got inner
+		_, err := readJSON(iotest.OneByteReader(strings.NewReader(text)), &got, nil)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s: %v %s", text, err, d)
+		}
+	}
+}
+
 func TestReaderLastKeyWins(t *testing.T) {
 	var got inner
 	if _, err := readJSON(strings.NewReader(`{"Next":{"Name":"a","Flag":true},"next":{"Name":"b"},"List":["1","2"],"LIST":["3"]}`), &got, nil); err != nil {
@@ -115,7 +134,15 @@ func TestReaderRefuses(t *testing.T) {
 		{`{"a":"\x"}`, fault.InvalidParameters, "escape"},
 		{`{"a":"\u00g0"}`, fault.InvalidParameters, "escape"},
 		{`{"name":"x`, fault.InvalidParameters, "ends too early"},
-		{`{"Flag":"true"}`, fault.InvalidParameters, "Flag must be true or false"},
+		{`{"Flag":"yes"}`, fault.InvalidParameters, "Flag must be true or false"},
+		{`{"Flag":""}`, fault.InvalidParameters, "Flag must be true or false"},
+		{`{"Flag":2}`, fault.InvalidParameters, "Flag must be true or false"},
+		{`{"Flag":[true]}`, fault.InvalidParameters, "Flag must be true or false"},
+		{`{"Number":"1.5"}`, fault.InvalidParameters, "Number must be a whole number"},
+		{`{"Number":""}`, fault.InvalidParameters, "Number must be a whole number"},
+		{`{"Number":"` + strings.Repeat("9", 1000) + `"}`, fault.InvalidParameters, "Number must be a whole number"},
+		{`{"Number":true}`, fault.InvalidParameters, "Number must be a whole number"},
+		{`{"Small":"256"}`, fault.InvalidParameters, "Small must be"},
 		{`{"Number":1.5}`, fault.InvalidParameters, "Number must be a whole number"},
 		{`{"Number":99999999999}`, fault.InvalidParameters, "Number must be a whole number in range"},
 		{`{"Small":-1}`, fault.InvalidParameters, "Small must be"},

@@ -59,6 +59,9 @@ func (l Limits) of(r Route) int64 {
 // Gate is what the surfaces of the server differ in. Audit and Log are needed
 // always, the rest when a route calls for it.
 type Gate struct {
+	// Begin makes the context of a request before anything is asked about it; nil: it
+	// stays as it is.
+	Begin func(ctx context.Context) context.Context
 	// Identify turns a bearer token into its owner. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
 	// IdentifyPeer turns the certificates of a client (see PeerCertificates) into
@@ -133,6 +136,9 @@ type handler struct {
 // audit the outcome, answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
+	if h.gate.Begin != nil {
+		ctx = h.gate.Begin(ctx)
+	}
 	r = r.WithContext(ctx)
 	call.route = h.Name
 	call.remote = cmp.Or(call.remote, remote(r)) // a front end told whose request it is
@@ -165,6 +171,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
+	call.promise = func(ctx context.Context) error { return h.record(ctx, call, audit.Done, audit.OK) }
 	in := &input{http: r, body: body, docs: docs}
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
@@ -174,24 +181,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if call.repetition != nil {
 		value, err = h.settle(ctx, call, call.repetition, value, err)
 	}
-	if call.attempt != nil {
-		if e := <-call.attempt; e != nil && err == nil {
-			err = unrecorded(e)
-		}
-	}
 	var answer answer
 	if err == nil {
 		answer, err = prepare(value)
 	}
-	outcome := outcomeOf(ctx, err)
-	if e := h.record(ctx, call, audit.Done, outcome); e != nil {
-		if err == nil {
-			// What was promised has to be durable before it is answered.
-			err = unrecorded(e)
-		} else {
-			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
-		}
-	}
+	outcome, err := h.recordOutcome(ctx, call, err)
 	if err != nil {
 		if h.gate.Failed != nil && outcome != audit.Canceled {
 			h.gate.Failed(context.WithoutCancel(ctx), h.Name, call.object, err)
@@ -211,6 +205,39 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
 		panic(http.ErrAbortHandler) // so that half an answer cannot be taken for a whole one
 	}
+}
+
+// recordOutcome makes the lines of a call durable. What was promised has to be that
+// before it is answered, so a success that could not be recorded is none.
+func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (string, error) {
+	outcome := outcomeOf(ctx, err)
+	if h.unjournaled {
+		return outcome, err
+	}
+	if err == nil && call.promised && call.attempt == nil {
+		return outcome, nil // the line is there, together with what was changed
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+	defer cancel()
+	done := h.gate.Audit.Begin(ctx, h.entry(call, audit.Done, outcome))
+	var lost error
+	if call.attempt != nil { // both lines wait for the same flush, mostly
+		lost = call.attempt(ctx)
+	}
+	e := done(ctx)
+	switch {
+	case e != nil && err != nil:
+		h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+	case e != nil:
+		err = unrecorded(e)
+	case lost != nil && err == nil:
+		err = unrecorded(lost)
+		outcome = outcomeOf(ctx, err)
+		if e := h.write(ctx, h.entry(call, audit.Done, outcome)); e != nil {
+			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+		}
+	}
+	return outcome, err
 }
 
 // admit does all that comes before the body is read.
@@ -242,10 +269,8 @@ func (h *handler) admit(r *http.Request, call *call) error {
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if h.answerOnly && call.repetition == nil { // an answer that is kept outlives the call
-		call.attempt = make(chan error, 1)
-		e := h.entry(call, audit.Attempt, "")
-		go func() { call.attempt <- h.write(context.WithoutCancel(ctx), e) }()
+	if h.answerOnly && !h.unjournaled && call.repetition == nil { // an answer that is kept outlives the call
+		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}
 	if err := h.record(ctx, call, audit.Attempt, ""); err != nil {
@@ -286,11 +311,12 @@ var errPanic = errors.New("rest: the operation panicked")
 // record writes one line of the journal. A client that is gone does not keep an
 // outcome from being written.
 func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
-	e := h.entry(call, phase, outcome)
 	if phase == audit.Done {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return h.write(ctx, e)
+	ctx, cancel := context.WithTimeout(ctx, recording)
+	defer cancel()
+	return h.write(ctx, h.entry(call, phase, outcome))
 }
 
 func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
@@ -308,8 +334,6 @@ func (h *handler) write(ctx context.Context, e audit.Entry) error {
 	if h.unjournaled {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, recording)
-	defer cancel()
 	return h.gate.Audit.Record(ctx, e)
 }
 

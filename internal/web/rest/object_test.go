@@ -101,7 +101,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, i := range []int{0, n - 1} {
 		one, err := v.List[i].One.Open()
-		if err != nil || one.(*memory).String() != strings.Repeat("ABC", 500) || one.(*memory).finished != 1 {
+		if err != nil || one.(*memory).written.String() != strings.Repeat("ABC", 500) || one.(*memory).finished != 1 {
 			t.Errorf("item %d: %v", i, err)
 		}
 	}

@@ -64,12 +64,11 @@ type Begin func(ctx context.Context, caller, key string, request []byte) (t Turn
 
 // repetition is what a request with a key knows of its turn.
 type repetition struct {
-	begin    Begin
-	caller   string // user id; "": without a token
-	key      string
-	digest   hash.Hash // of the request, its body last
-	turn     Turn      // nil until the body was read
-	recorded bool      // inside a transaction of the operation
+	begin  Begin
+	caller string // user id; "": without a token
+	key    string
+	digest hash.Hash // of the request, its body last
+	turn   Turn      // nil until the body was read
 }
 
 // repeatable looks whether a request has a key, and digests what comes before its body.
@@ -164,6 +163,11 @@ type head struct {
 	Type    string `json:"type,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+
+	// The request that was carried out, and what it was about: whoever reads the journal
+	// finds what a repetition delivered even when a crash took the first outcome.
+	Request string `json:"request,omitempty"`
+	Object  string `json:"object,omitempty"`
 }
 
 const (
@@ -196,11 +200,15 @@ func keptForm(value any) (head, Content, error) {
 }
 
 // replay is the inverse: the value or the fault that was answered.
-func (p *repetition) replay() (any, error) {
+func (p *repetition) replay(call *call) (any, error) {
+	call.object = "answer to an earlier request"
 	text, body, _ := p.turn.Kept()
 	var h head
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, fmt.Errorf("rest: an answer that was kept: %w", err)
+	}
+	if h.Request != "" {
+		call.object = strings.TrimSuffix("answer to request "+h.Request+", "+h.Object, ", ")
 	}
 	if body == nil {
 		body = bytes.NewReader(nil)
@@ -221,15 +229,16 @@ func (p *repetition) replay() (any, error) {
 }
 
 // keep makes an answer durable, all but the record.
-func (p *repetition) keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
+func (p *repetition) keep(ctx context.Context, call *call, value any) (record func(ctx context.Context) error, err error) {
 	h, body, err := keptForm(value)
 	if err != nil {
 		return nil, err
 	}
-	return p.keepAs(ctx, h, body)
+	return p.keepAs(ctx, call, h, body)
 }
 
-func (p *repetition) keepAs(ctx context.Context, h head, body Content) (record func(ctx context.Context) error, err error) {
+func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Content) (record func(ctx context.Context) error, err error) {
+	h.Request, h.Object = call.id, call.object
 	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -237,24 +246,30 @@ func (p *repetition) keepAs(ctx context.Context, h head, body Content) (record f
 	return p.turn.Keep(ctx, text, body)
 }
 
-// Keep is for an operation that changes something besides its answer: it makes the
-// answer to the request in ctx durable, and record is to be called in the transaction
-// that makes the change, so that both are there or none. For a request without an
-// Idempotency-Key record does nothing. value is what the operation returns then.
+// Keep is for an operation that changes something besides its answer: record is to be
+// called in the transaction that makes the change, and writes the outcome into the
+// journal there and, for a request with an Idempotency-Key, the answer; so all of them
+// are there or none. value is what the operation returns then, and what it is about was
+// said before (see [Concerning]).
 func Keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
 	_, call := callOf(ctx)
-	p := call.repetition
-	if p == nil || p.turn == nil {
-		return func(context.Context) error { return nil }, nil
-	}
-	r, err := p.keep(ctx, value)
-	if err != nil {
-		return nil, err
+	kept := func(context.Context) error { return nil }
+	if p := call.repetition; p != nil && p.turn != nil {
+		if kept, err = p.keep(ctx, call, value); err != nil {
+			return nil, err
+		}
 	}
 	return func(ctx context.Context) error {
-		err := r(ctx)
-		p.recorded = err == nil
-		return err
+		if err := kept(ctx); err != nil {
+			return err
+		}
+		if call.promise != nil {
+			if err := call.promise(ctx); err != nil {
+				return err
+			}
+		}
+		call.promised = true // if the transaction comes to nothing, the operation fails
+		return nil
 	}, nil
 }
 
@@ -268,9 +283,8 @@ var transient = map[string]bool{
 func (h *handler) settle(ctx context.Context, call *call, p *repetition, value any, err error) (any, error) {
 	switch {
 	case errors.Is(err, errKept):
-		call.object = "answer to an earlier request"
-		return p.replay()
-	case p.turn == nil || p.recorded:
+		return p.replay(call)
+	case p.turn == nil || err == nil && call.promised:
 		return value, err
 	}
 	ctx = context.WithoutCancel(ctx) // what is made counts, whether the client waits or not
@@ -279,14 +293,14 @@ func (h *handler) settle(ctx context.Context, call *call, p *repetition, value a
 	switch {
 	case err == nil:
 		var record func(context.Context) error
-		if record, err = p.keep(ctx, value); err == nil {
+		if record, err = p.keep(ctx, call, value); err == nil {
 			if err = record(ctx); err == nil {
 				return value, nil
 			}
 		}
 		value = nil
 	case refused && !transient[f.Code] && !canceled(ctx, err) && !errors.As(err, &own):
-		record, e := p.keepAs(ctx, head{Form: formFault, Code: f.Code, Message: f.Message}, nil)
+		record, e := p.keepAs(ctx, call, head{Form: formFault, Code: f.Code, Message: f.Message}, nil)
 		if e == nil {
 			e = record(ctx)
 		}

@@ -111,6 +111,10 @@ type noAudit struct{}
 
 func (noAudit) Record(context.Context, audit.Entry) error { return nil }
 
+func (noAudit) Begin(context.Context, audit.Entry) func(context.Context) error {
+	return func(context.Context) error { return nil }
+}
+
 // onceServer serves one route that answers as do says and counts its calls.
 func onceServer(t *testing.T, a *answers, do func(n int, body string) (any, error)) (*httptest.Server, *int) {
 	t.Helper()

@@ -112,7 +112,7 @@ func (p *Part) Document() (Sink, error) {
 	}
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(onlyWriter{sink}, &partReader{p.body}, *buf); err != nil {
+	if _, err := io.CopyBuffer(sink, &partReader{p.body}, *buf); err != nil {
 		return nil, err
 	}
 	return sink, sink.Finish()

@@ -44,7 +44,12 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		values := in.http.Header.Values(header)
 		switch len(values) {
 		case 0:
-			return body(in, v)
+			err := body(in, v)
+			if f, ok := fault.As(err); ok && f.Code == fault.InvalidParameters && strings.HasPrefix(f.Message, aboutBody) {
+				// Most likely it is the document, from a client that forgot the header.
+				return fault.Newf(f.Code, "%s; when it is the document, the request comes in the header %s", f.Message, header).With(err)
+			}
+			return err
 		case 1:
 		default:
 			return fault.Newf(fault.InvalidParameters, "the header %s is there %d times: send it once", header, len(values))
@@ -59,15 +64,15 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		v.FieldByIndex(f.Index).Set(reflect.ValueOf(Raw{sink}))
 		buf := buffers.Get().(*[]byte)
 		defer buffers.Put(buf)
-		if _, err := io.CopyBuffer(onlyWriter{sink}, in.body, *buf); err != nil {
+		if _, err := io.CopyBuffer(sink, in.body, *buf); err != nil {
 			return err
 		}
 		return sink.Finish()
 	}
 }
 
-// onlyWriter hides other methods of a writer, so that io.CopyBuffer uses the buffer.
-type onlyWriter struct{ io.Writer }
+// aboutBody begins what is said about JSON that is wrong as a whole.
+const aboutBody = "the request body"
 
 // bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
 // taken, with padding and without.
@@ -80,7 +85,7 @@ func bindHeader(in *input, name, text string, v reflect.Value) error {
 	present, err := readJSON(bytes.NewReader(value), v.Addr().Interface(), in.docs)
 	if err != nil {
 		if f, ok := fault.As(err); ok {
-			return fault.Newf(f.Code, "the header %s: %s", name, f.Message).With(err)
+			return fault.Newf(f.Code, "the header %s: %s", name, strings.Replace(f.Message, aboutBody, "its value", 1)).With(err)
 		}
 		return err
 	}

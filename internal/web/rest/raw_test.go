@@ -37,7 +37,7 @@ func TestRaw(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return "raw " + string(r.Body.Name) + " " + s.(*memory).String(), nil
+		return "raw " + string(r.Body.Name) + " " + s.(*memory).written.String(), nil
 	}).AtMost(1 << 20)})
 	params := `{"name":"??>>"}`
 	long := strings.Repeat("0123456789", 50_000)
@@ -55,6 +55,8 @@ func TestRaw(t *testing.T) {
 		{"no Base64", "{}", "octets", 400, "X-Params is not Base64URL"},
 		{"no JSON", base64.StdEncoding.EncodeToString([]byte(`{"`)), "octets", 400, "X-Params"},
 		{"empty", "=", "octets", 400, "X-Params is empty"},
+		{"no object", base64.StdEncoding.EncodeToString([]byte(`[1]`)), "octets", 400, "the header X-Params: its value must be an object"},
+		{"forgotten", "", "octets", 400, "the request comes in the header X-Params"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := httptest.NewRecorder()

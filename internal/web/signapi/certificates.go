@@ -76,6 +76,24 @@ var providers = []provider{
 	{"ecdsa-p256", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a15", 16, 256, "SHA-256", "Tamga ECDSA", "ECDSA, P-256"},
 }
 
+// CryptoProvider is a kind of keys as user management tells of it.
+type CryptoProvider struct {
+	ID, Name, Description string // ID is the CspID of certificates
+	Type                  string // GOST or RSA_AES
+}
+
+// CryptoProviders are the kinds of keys, but for those that are of neither type.
+func CryptoProviders() []CryptoProvider {
+	types := map[int]string{75: "GOST", 80: "GOST", 81: "GOST", 24: "RSA_AES"}
+	var list []CryptoProvider
+	for _, p := range providers {
+		if t := types[p.kind]; t != "" {
+			list = append(list, CryptoProvider{p.group, p.name, p.description, t})
+		}
+	}
+	return list
+}
+
 // providerOf finds the kind of a suite; the zero one when there is none.
 func providerOf(suite string) provider {
 	for _, p := range providers {
@@ -155,8 +173,9 @@ func describe(c *keys.Certificate) certificate {
 			reason = strconv.Itoa(c.Reason)
 		}
 		d.Status.RevocationInfo = &revocationInfo{
-			RevocationDate:   date(c.RevokedAt),
-			RevocationReason: "CRL_REASON_" + reason,
+			RevocationComments: textOrNull(c.Comment),
+			RevocationDate:     date(c.RevokedAt),
+			RevocationReason:   "CRL_REASON_" + reason,
 		}
 	}
 	return d

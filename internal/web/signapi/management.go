@@ -24,6 +24,8 @@ type Management struct {
 	// Templates are the processing templates of the installation.
 	Templates []Template
 	Now       func() time.Time
+	// Life is that of operations, which those of v2 say although they are over at once.
+	Life time.Duration
 }
 
 // Managing returns the API with the routes that manage keys and certificates.
@@ -78,7 +80,7 @@ func write[Req, Res any](m *Management, method, path, name string, do func(conte
 		if err != nil {
 			return operationAnswer{}, err
 		}
-		return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now(), result, nil)}, nil
+		return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now().Add(m.Life), result, nil)}, nil
 	})
 	return []rest.Route{v1, v2}
 }

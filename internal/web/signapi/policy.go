@@ -120,9 +120,6 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 	if p.Templates == nil {
 		p.Templates = []Template{}
 	}
-	if m.Keys.Confirmation != nil {
-		p.TransactionConfirmation = "On"
-	}
 	var usages []string
 	for _, u := range keys.DefaultUsages() {
 		usages = append(usages, u.String())
@@ -150,6 +147,9 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 			if mfa, err = m.Keys.Confirmation.NeedsConfirmation(ctx, who.UserID, action); err != nil {
 				return signingPolicy{}, err
 			}
+		}
+		if mfa {
+			p.TransactionConfirmation = "On"
 		}
 		p.ActionPolicy = append(p.ActionPolicy, actionPolicy{
 			DisplayName: actionTitles[action], URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,

@@ -24,7 +24,7 @@ type requestAnswer struct {
 	Subject                string
 	Status                 string
 	CertificateID          int64
-	CspID                  string
+	CspID                  *string // of a request for a key; an identifier, so never ""
 	RequestType            string
 	CertificateType        string
 }
@@ -37,7 +37,7 @@ func describeRequest(q *keys.Request) requestAnswer {
 		RequestType: q.Type.String(), CertificateType: "ServerSide",
 	}
 	if q.Parsed != nil && q.Parsed.Suite != nil {
-		d.CspID = providerOf(q.Parsed.Suite.Name).group
+		d.CspID = textOrNull(providerOf(q.Parsed.Suite.Name).group)
 	}
 	return d
 }

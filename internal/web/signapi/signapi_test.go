@@ -149,6 +149,10 @@ type journal struct{}
 
 func (journal) Record(context.Context, audit.Entry) error { return nil }
 
+func (journal) Begin(context.Context, audit.Entry) func(context.Context) error {
+	return func(context.Context) error { return nil }
+}
+
 type house struct {
 	*httptest.Server
 	signer *signer

@@ -110,8 +110,12 @@ func (o *Operating) start(ctx context.Context, r operationRequest) (rest.JSON, e
 		return rest.JSON{}, err
 	}
 	rest.Afterwards(ctx, op)
-	rest.Concerning(ctx, fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(order.Certificate), len(order.Inputs)))
 	return o.answer(op)
+}
+
+// operationObject is an operation as the journal names it.
+func operationObject(op *signing.Operation, certificate string) string {
+	return fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(certificate), len(op.Documents))
 }
 
 // order turns what is to be signed into the words of the domain.
@@ -124,6 +128,7 @@ func (o *Operating) order(ctx context.Context, data []binary, s *operationSignat
 			if err != nil {
 				return nil, err
 			}
+			rest.Concerning(ctx, operationObject(op, string(s.CertificateID)))
 			return rest.Keep(ctx, answer)
 		},
 	}

@@ -80,6 +80,10 @@ type noJournal struct{}
 
 func (noJournal) Record(context.Context, audit.Entry) error { return nil }
 
+func (noJournal) Begin(context.Context, audit.Entry) func(context.Context) error {
+	return func(context.Context) error { return nil }
+}
+
 func v2Send(h http.Handler, body string) (int, []byte) {
 	r := httptest.NewRequest("POST", "/api/v2/signature", strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer 2")

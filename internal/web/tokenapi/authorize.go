@@ -19,12 +19,7 @@ import (
 const (
 	authorizePath = "/oauth/authorize"
 	loginPath     = "/oauth/login"
-	externalPath  = "/oauth/external"
 )
-
-// ReturnPath is where another provider sends browsers back to. Each has its own, so that
-// none can answer in the place of another (RFC 9700, 4.4).
-func ReturnPath(name string) string { return externalPath + "/" + url.PathEscape(name) + "/return" }
 
 // maxState is the longest state of a client, in octets.
 const maxState = 2048
@@ -163,48 +158,6 @@ func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authoriza
 	who.ClientID = request.Client.ID
 	rest.Identified(ctx, who)
 	return forward(p, issued, posted), nil
-}
-
-// begin sends a browser to another identity provider.
-func (a *API) begin(ctx context.Context, r struct {
-	Name   string `path:"name"`
-	Ticket string `query:"ticket"`
-	Cookie string `header:"Cookie"`
-}) (rest.Redirect, error) {
-	address, err := a.identity.BeginExternal(ctx, r.Name, r.Ticket, a.browserOf(r.Cookie))
-	return rest.Redirect{Location: address}, err
-}
-
-// comeBack takes a browser that comes from another identity provider.
-func (a *API) comeBack(ctx context.Context, from struct {
-	Name      string `path:"name"`
-	Cookie    string `header:"Cookie"`
-	Languages string `header:"Accept-Language"`
-	Body      rest.Form
-}) (any, error) {
-	r := visit{Cookie: from.Cookie, Languages: from.Languages, Body: from.Body}
-	for _, name := range []string{"state", "code", "error"} {
-		if len(r.Body[name]) > 1 {
-			return nil, refuse(auth.InvalidRequest, name+" is given more than once")
-		}
-	}
-	p, err := a.identity.OpenTicket(r.Body.Get("state"), a.browserOf(r.Cookie), auth.StepExternal)
-	if err != nil {
-		return a.ended(r, err)
-	}
-	if p.Provider != from.Name {
-		return nil, refuse(auth.InvalidRequest, "the browser was sent to another identity provider")
-	}
-	request, err := a.requestOf(p)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
-	if r.Body.Get("code") == "" {
-		return goBack(p, refuse(auth.AccessDenied, "the other identity provider did not sign the user in"), false)
-	}
-	issued, who, err := a.identity.AuthorizeExternal(ctx, p, r.Body.Get("code"), request)
-	return a.finish(ctx, p, request, issued, who, err, false)
 }
 
 // forward is the address with what was issued. code is the first parameter and the only

@@ -23,11 +23,20 @@ var loginText string
 //go:embed login.css
 var loginStyle string
 
-var loginTemplate = template.Must(template.New("login").Parse(loginText))
+//go:embed repost.html
+var repostText string
+
+// repost posts the form of repost.html without a click.
+const repost = template.JS("document.forms[0].submit()")
+
+var (
+	loginTemplate  = template.Must(template.New("login").Parse(loginText))
+	repostTemplate = template.Must(template.New("repost").Parse(repostText))
+)
 
 // words are the texts of the page in one language.
 type words struct {
-	Language, Title, For, Login, Password, Enter, Other, Wrong, SecondStep, Ended string
+	Language, Title, For, Login, Password, Enter, Other, Wrong, SecondStep, Ended, Continue string
 }
 
 var languages = []words{
@@ -36,12 +45,14 @@ var languages = []words{
 		Other: "Or sign in with", Wrong: "The name or the password is not correct.",
 		SecondStep: "You sign in with a second step, which this page does not have. Use an application that has it.",
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
+		Continue:   "Continue",
 	},
 	{
 		Language: "ru", Title: "Вход", For: "чтобы продолжить работу в", Login: "Логин, телефон или электронная почта", Password: "Пароль", Enter: "Войти",
 		Other: "Или войдите через", Wrong: "Имя или пароль указаны неверно.",
 		SecondStep: "Вход подтверждается вторым способом, которого на этой странице нет. Воспользуйтесь приложением, где он есть.",
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
+		Continue:   "Продолжить",
 	},
 }
 
@@ -70,14 +81,14 @@ func (a *API) loginPage(r visit, p auth.Pending, ticket, name, complaint string)
 	for _, provider := range a.identity.Providers() {
 		view.Others = append(view.Others, other{provider.Title(), a.issuer + externalPath + "/" + url.PathEscape(provider.Name()) + "?ticket=" + url.QueryEscape(ticket)})
 	}
-	page, err := render(view)
+	page, err := render(loginTemplate, view)
 	page.Policy = policyFor(a.issuer, p.RedirectURI)
 	return page, err
 }
 
-func render(view any) (rest.Page, error) {
+func render(of *template.Template, view any) (rest.Page, error) {
 	var text bytes.Buffer
-	err := loginTemplate.Execute(&text, view)
+	err := of.Execute(&text, view)
 	return rest.Page{Content: bytes.NewReader(text.Bytes())}, err
 }
 
@@ -102,7 +113,7 @@ func (a *API) ended(r visit, err error) (any, error) {
 		return nil, err
 	}
 	w := wordsFor(r)
-	page, rendering := render(struct {
+	page, rendering := render(loginTemplate, struct {
 		words
 		Style                                 template.CSS
 		Client, Action, Ticket, Name, Problem string
@@ -127,10 +138,16 @@ func (e pageRefusal) Outcome() string { return e.outcome }
 // Answer implements rest.Refusal.
 func (e pageRefusal) Answer() (int, http.Header, any) { return e.page.Status, nil, e.page }
 
-var styleHash = func() string {
-	sum := sha256.Sum256([]byte(loginStyle))
+// Hashes by which a policy lets a page have its style and its script.
+var (
+	styleHash  = hashOf(loginStyle)
+	repostHash = hashOf(string(repost))
+)
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
-}()
+}
 
 // policyFor lets the page have its own style and its form reach us, and the client that
 // the answer to the form sends the browser on to; nothing else, and no frame around it.

@@ -29,10 +29,13 @@ type Identity interface {
 	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
 	AuthorizePassword(ctx context.Context, login, password string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
 	AuthorizeBearer(ctx context.Context, bearer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
-	AuthorizeExternal(ctx context.Context, p auth.Pending, code string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
+	AuthorizeExternal(ctx context.Context, p auth.Pending, answer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
 	CheckRequest(a auth.Authorization) error
 	Providers() []auth.Provider
 	BeginExternal(ctx context.Context, name, ticket, browser string) (string, error)
+	OpenExternal(ctx context.Context, name, state, browser string, posted bool) (auth.Pending, error)
+	ExternalReturn(ctx context.Context, name, state string) (string, error)
+	ProviderMetadata(name string) ([]byte, error)
 	NewBrowser() (string, error)
 	SealTicket(p auth.Pending, browser string, step auth.Step) (string, error)
 	OpenTicket(ticket, browser string, step auth.Step) (auth.Pending, error)
@@ -78,6 +81,10 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize),
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).AtMost(maxForm),
 		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack),
+		// The page that hands an answer on is no event: what it posts is.
+		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).AtMost(maxPosted).Unjournaled(),
+		rest.Handle("POST "+externalPath+"/{name}/finish", "ExternalReturn", rest.Anyone, a.finishPosted).AtMost(maxPosted),
+		rest.Handle("GET "+externalPath+"/{name}/metadata", "ExternalMetadata", rest.Anyone, a.metadata).Unjournaled(),
 		rest.Handle("GET "+externalPath+"/{name}", "ExternalLogin", rest.Anyone, a.begin),
 		rest.Handle("GET /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
 		rest.Handle("POST /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),

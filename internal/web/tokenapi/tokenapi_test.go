@@ -69,6 +69,11 @@ func (j *journal) Record(_ context.Context, e audit.Entry) error {
 	return nil
 }
 
+func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := j.Record(ctx, e)
+	return func(context.Context) error { return err }
+}
+
 func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *journal) {
 	t.Helper()
 	clients, err := auth.NewClients([]auth.Client{
@@ -97,7 +102,8 @@ func TestRouteTable(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
 	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
-		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "GET /oauth/external/{name} ExternalLogin anyone",
+		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "POST /oauth/external/{name}/return ExternalHandOn anyone",
+		"POST /oauth/external/{name}/finish ExternalReturn anyone", "GET /oauth/external/{name}/metadata ExternalMetadata anyone", "GET /oauth/external/{name} ExternalLogin anyone",
 		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",
 		"GET /.well-known/openid-configuration Discovery anyone", "GET /.well-known/jwks.json TokenKeys anyone"}, got); d != "" {
 		t.Error(d)

@@ -127,6 +127,9 @@ func (c contactAPI) add(ctx context.Context, r textBody) (contactInfo, error) {
 func (c contactAPI) isUnique(ctx context.Context, r struct {
 	Value string `path:"value"`
 }) (uniqueResult, error) {
+	if err := c.check(ctx, 1); err != nil {
+		return uniqueResult{}, err
+	}
 	u, err := c.contacts.IsUnique(ctx, r.Value)
 	return uniqueResult{u.Data, u.IsUnique, u.Required}, err
 }
@@ -160,7 +163,7 @@ func (c contactAPI) setPrimary(ctx context.Context, r struct {
 	ID      userID `path:"id"`
 	Value   string `path:"value"`
 	Primary flag   `query:"primary"`
-	Body    *rest.Text
+	Body    any
 }) (contactInfo, error) {
 	return c.role(ctx, (*contact.Book).SetPrimary, r.ID, r.Value, "primary", r.Body, r.Primary)
 }
@@ -169,12 +172,12 @@ func (c contactAPI) setNotification(ctx context.Context, r struct {
 	ID           userID `path:"id"`
 	Value        string `path:"value"`
 	Notification flag   `query:"notification"`
-	Body         *rest.Text
+	Body         any
 }) (contactInfo, error) {
 	return c.role(ctx, (*contact.Book).SetNotification, r.ID, r.Value, "notification", r.Body, r.Notification)
 }
 
-func (c contactAPI) role(ctx context.Context, set setRole, id userID, value, name string, body *rest.Text, query flag) (contactInfo, error) {
+func (c contactAPI) role(ctx context.Context, set setRole, id userID, value, name string, body any, query flag) (contactInfo, error) {
 	has, err := flagOf(name, body, query)
 	if err != nil {
 		return contactInfo{}, err

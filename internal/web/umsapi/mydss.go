@@ -181,7 +181,7 @@ func (a deviceAPI) lockout(ctx context.Context, r struct {
 		Lock rest.Text
 	}
 }) (keyInfo, error) {
-	block, err := flagOf("Lock", &r.Body.Lock, flag{})
+	block, err := flagOf("Lock", string(r.Body.Lock), flag{})
 	if err != nil {
 		return keyInfo{}, err
 	}

@@ -36,6 +36,9 @@ func (a *API) setDN(ctx context.Context, r struct {
 }
 
 func (a *API) checkDN(ctx context.Context, r struct{ Body components }) (uniqueResult, error) {
+	if err := a.check(ctx, 1); err != nil {
+		return uniqueResult{}, err
+	}
 	u, err := a.users.CheckDNUnique(ctx, caller(ctx), r.Body.values())
 	return uniqueResult{u.Data, u.IsUnique, u.Required}, err
 }

@@ -60,8 +60,10 @@ type fullPolicy[R any] struct {
 
 func (a policyAPI) operation(ctx context.Context, r policyRequest) (any, error) {
 	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Operation)
-	return rules(p, r.Full.value, func(action any, marked bool) operationRule { return operationRule{action, marked} }), err
+	return rules(p, r.Full.value, markedOperation), err
 }
+
+func markedOperation(action any, marked bool) operationRule { return operationRule{action, marked} }
 
 func (a policyAPI) access(ctx context.Context, r policyRequest) (any, error) {
 	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Access)
@@ -148,7 +150,7 @@ func (a policyAPI) events(_ context.Context, r struct {
 	}
 	var info eventsInfo
 	for _, e := range notify.Events() {
-		if e.Usage == notify.ForUser {
+		if e.ToldUsers() {
 			info.Events = append(info.Events, eventInfo{string(e.Type), e.Category, e.Description[lang]})
 		}
 	}

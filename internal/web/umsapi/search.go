@@ -6,6 +6,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -60,8 +61,8 @@ func (a *API) search(ctx context.Context, r struct{ Body searchOrder }) (searchP
 		}
 	}
 	switch direction := strings.ToUpper(string(o.OrderDirection)); direction {
-	case "", "ASC":
-	case "DESC":
+	case "", "ASC", "0":
+	case "DESC", "1":
 		q.Descending = true
 	default:
 		return searchPage{}, fault.New(fault.InvalidParameters, "OrderDirection: want ASC or DESC")
@@ -86,7 +87,7 @@ type description struct {
 	AllowUserRegistration    bool
 	Groups                   []providerGroups
 	IdentityProviders        []identityProvider
-	CryptoProviders          []struct{}
+	CryptoProviders          []CryptoProvider
 	MobileAuthSettings       mobileSettings
 }
 
@@ -95,10 +96,13 @@ type authMethod struct {
 	Type       string // Primary or Secondary
 }
 
-// authenticationPolicy says the same as AuthMethods to clients of another version.
+// authenticationPolicy says the same as AuthMethods to clients of another version, and
+// what needs a confirmation where nothing else is set for a user or a group.
 type authenticationPolicy struct {
-	EditableByUser bool
-	AuthMethods    []authMethod
+	Mode            string // On or Off: whether anything needs a confirmation
+	EditableByUser  bool
+	AuthMethods     []authMethod
+	OperationPolicy any // as the list that GetUserOperationPolicy answers
 }
 
 type rdn struct {
@@ -129,8 +133,8 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 		return description{}, err
 	}
 	p := description{
-		AvaliableIdentifierTypes: []string{}, AuthMethods: []authMethod{}, Rdns: []rdn{}, IdentityProviders: []identityProvider{}, CryptoProviders: []struct{}{},
-		Groups: []providerGroups{{a.local, append([]string{}, d.Groups...)}},
+		AvaliableIdentifierTypes: []string{}, AuthMethods: []authMethod{}, Rdns: []rdn{}, IdentityProviders: []identityProvider{}, CryptoProviders: append([]CryptoProvider{}, a.rules.Providers...),
+		Groups: []providerGroups{{a.rules.Local, append([]string{}, d.Groups...)}},
 	}
 	for _, t := range d.Identifiers {
 		p.AvaliableIdentifierTypes = append(p.AvaliableIdentifierTypes, t.String())
@@ -142,7 +146,13 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 		}
 		p.AuthMethods = append(p.AuthMethods, authMethod{m.URI(), kind})
 	}
-	p.AuthenticationPolicy.AuthMethods = p.AuthMethods
+	p.AuthenticationPolicy = authenticationPolicy{
+		Mode: "Off", AuthMethods: p.AuthMethods,
+		OperationPolicy: rules(policy.Setting{Actions: a.rules.Confirmed}, false, markedOperation),
+	}
+	if a.rules.Confirmed != 0 {
+		p.AuthenticationPolicy.Mode = "On"
+	}
 	for _, c := range d.Components {
 		p.Rdns = append(p.Rdns, rdn{
 			ID: c.ID, OID: c.OID, DisplayName: c.DisplayName, StringIdentifier: c.Name, Order: c.Order,

@@ -2,6 +2,7 @@ package umsapi
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -54,7 +55,7 @@ func plain(path string) string {
 // TestRoutesAreTheSpecification: every operation of the tables has its route, and
 // every route is an operation of the tables.
 func TestRoutesAreTheSpecification(t *testing.T) {
-	routes := New(nil, nil, nil, "realsts").Routes()
+	routes := New(nil, nil, nil, Rules{Local: "realsts"}).Routes()
 	var want, have []string
 	for _, o := range specified(t) {
 		want = append(want, o.method+" "+plain(o.path))
@@ -90,7 +91,7 @@ func TestRoutesAreTheSpecification(t *testing.T) {
 func TestRoutesAreFound(t *testing.T) {
 	mux := http.NewServeMux()
 	// The patterns of rest.Mount; it makes sure that none hides another.
-	for _, r := range New(nil, nil, nil, "realsts").Routes() {
+	for _, r := range New(nil, nil, nil, Rules{Local: "realsts"}).Routes() {
 		for _, pattern := range []string{r.Path, r.Path + "/{$}"} {
 			mux.HandleFunc(r.Method+" "+pattern, func(http.ResponseWriter, *http.Request) {})
 		}
@@ -111,10 +112,20 @@ func TestRoutesAreFound(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for text, want := range map[string]string{"True": "true", "false": "false", "TRUE": "true", "1": "true", "0": "false", "yes": "refused", "": "missing"} {
-		var query flag
-		body := rest.Text(text)
-		got, err := flagOf("primary", &body, query)
+	yes, no := flag{true, true}, flag{true, false}
+	for _, c := range []struct {
+		body  any
+		query flag
+		want  string
+	}{
+		{"True", flag{}, "true"}, {"false", flag{}, "false"}, {"TRUE", flag{}, "true"}, {"1", flag{}, "true"}, {"0", flag{}, "false"},
+		{true, flag{}, "true"}, {false, yes, "false"}, {json.Number("1"), flag{}, "true"}, {json.Number("0"), yes, "false"},
+		{"yes", flag{}, "refused"}, {json.Number("2"), yes, "refused"}, {[]any{true}, yes, "refused"}, {[]any{}, flag{}, "refused"},
+		{"", flag{}, "missing"}, {nil, flag{}, "missing"}, {map[string]any{}, flag{}, "missing"}, {map[string]any{"primary": nil}, flag{}, "missing"},
+		{nil, no, "false"}, {"", yes, "true"}, {map[string]any{}, yes, "true"}, {map[string]any{"other": false}, yes, "true"},
+		{map[string]any{"Primary": false}, yes, "false"}, {map[string]any{"Primary": map[string]any{}}, yes, "refused"},
+	} {
+		got, err := flagOf("primary", c.body, c.query)
 		result := fmt.Sprint(got)
 		switch {
 		case err != nil && strings.Contains(err.Error(), "missing"):
@@ -122,11 +133,8 @@ func TestFlags(t *testing.T) {
 		case err != nil:
 			result = "refused"
 		}
-		if result != want {
-			t.Errorf("%q in the body is %s, want %s", text, result, want)
+		if result != c.want {
+			t.Errorf("%#v in the body and %v in the query are %s, want %s", c.body, c.query, result, c.want)
 		}
-	}
-	if v, err := flagOf("primary", nil, flag{true, false}); v || err != nil {
-		t.Errorf("false in the query is %t, %v", v, err)
 	}
 }

@@ -5,6 +5,8 @@ package umsapi
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -26,12 +29,33 @@ type API struct {
 	users    *user.Service
 	contacts *contact.Book
 	identity *auth.Service
-	local    string // name of our own identity provider, such as "realsts"
+	rules    Rules
 }
 
-// New returns the API. local is the name of our own identity provider.
-func New(users *user.Service, contacts *contact.Book, identity *auth.Service, local string) *API {
-	return &API{users: users, contacts: contacts, identity: identity, local: local}
+// Rules are what the surface needs to know of the installation.
+type Rules struct {
+	Local string // name of our own identity provider, such as "realsts"
+	// Check counts n questions of an operator whether a value is taken: their answers
+	// tell of all users, also of those out of the operator's reach. The fault is
+	// too_many_requests.
+	Check func(operatorID string, n int) error
+	// Confirmed are the actions that need a confirmation where nothing else is set for
+	// a user or a group.
+	Confirmed policy.Action
+	Providers []CryptoProvider
+}
+
+// CryptoProvider is a kind of keys as GetPolicy tells of it.
+type CryptoProvider struct {
+	ID          string `json:"Id"` // GUID
+	Name        string
+	Description string
+	Type        string // GOST or RSA_AES
+}
+
+// New returns the API.
+func New(users *user.Service, contacts *contact.Book, identity *auth.Service, r Rules) *API {
+	return &API{users: users, contacts: contacts, identity: identity, rules: r}
 }
 
 // Permit judges the right of this surface, for [rest.Gate]. The rooms ask for the
@@ -86,11 +110,29 @@ func (f *flag) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// flagOf takes a truth value from the body, where it is a JSON boolean or its text,
-// or from the query, where clients put it as well.
-func flagOf(name string, body *rest.Text, query flag) (bool, error) {
-	if body != nil && *body != "" {
-		if err := query.UnmarshalText([]byte(*body)); err != nil {
+// flagOf takes a truth value from the body, where it is a JSON boolean, its text or
+// its number, or from the query, where clients put it as well: then the body is empty
+// or an object, of which nothing is known but that it may hold the value under its
+// name.
+func flagOf(name string, body any, query flag) (bool, error) {
+	if object, is := body.(map[string]any); is {
+		body = nil
+		for key, value := range object {
+			if strings.EqualFold(key, name) {
+				body = value
+			}
+		}
+	}
+	text := ""
+	switch b := body.(type) {
+	case nil:
+	case bool, string, json.Number:
+		text = fmt.Sprint(b)
+	default:
+		text = "?"
+	}
+	if text != "" {
+		if err := query.UnmarshalText([]byte(text)); err != nil {
 			return false, fault.Newf(fault.InvalidParameters, "%s: want true or false as the body", name)
 		}
 	}
@@ -115,3 +157,6 @@ func isoTime(t time.Time) string {
 
 // caller is the operator of a request.
 func caller(ctx context.Context) audit.Principal { return rest.Caller(ctx) }
+
+// check counts n questions whether a value is taken.
+func (a *API) check(ctx context.Context, n int) error { return a.rules.Check(caller(ctx).UserID, n) }

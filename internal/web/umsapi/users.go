@@ -90,6 +90,9 @@ func (a *API) checkUnique(ctx context.Context, r struct {
 	Body       identifiers
 }) (uniqueResults, error) {
 	parsed, err := r.Body.parse()
+	if err == nil {
+		err = a.check(ctx, max(1, len(parsed)))
+	}
 	if err != nil {
 		return uniqueResults{}, err
 	}

@@ -23,8 +23,8 @@ type windowLanesP256A [2 * limbsP256A]rowP256A
 // rowP256A is one limb of all entries.
 type rowP256A [1 << (baseBits - 1)]uint64
 
-// lanesP256A is the table of the base point once more, as lanes read it, built at its
-// first use: a quarter larger than that of comb.
+// lanesP256A is a table as lanes read it, a quarter larger than a comb: that of the
+// base point once more, built at its first use, or that of a key.
 type lanesP256A struct {
 	once  sync.Once
 	table *[windowsP256A]windowLanesP256A
@@ -59,22 +59,33 @@ func (l *laneP256A) set(lane int, x *field.P256A) {
 
 // combLanes returns the table of comb as lanes read it.
 func (c *weierstrassP256A) combLanes() *[windowsP256A]windowLanesP256A {
-	c.lanes.once.Do(func() {
-		table := c.comb()
-		c.lanes.table = new([windowsP256A]windowLanesP256A)
-		for i := range table {
-			for j := range table[i].x {
-				var limbs [2 * limbsP256A]uint64
-				x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
-				split52(limbs[:limbsP256A], x[:])
-				split52(limbs[limbsP256A:], y[:])
-				for k, limb := range limbs {
-					c.lanes.table[i][k][j] = limb
-				}
+	c.lanes.once.Do(func() { c.lanes.table = c.comb().inLanes() })
+	return c.lanes.table
+}
+
+// inLanes is the table as lanes read it.
+func (table *combP256A) inLanes() *[windowsP256A]windowLanesP256A {
+	out := new([windowsP256A]windowLanesP256A)
+	for i := range table {
+		for j := range table[i].x {
+			var limbs [2 * limbsP256A]uint64
+			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			split52(limbs[:limbsP256A], x[:])
+			split52(limbs[limbsP256A:], y[:])
+			for k, limb := range limbs {
+				out[i][k][j] = limb
 			}
 		}
-	})
-	return c.lanes.table
+	}
+	return out
+}
+
+// take makes the lanes' table of a key from the other one, where there are lanes.
+func (l *lanesP256A) take(table *combP256A) bool {
+	if twin.IFMA {
+		l.table = table.inLanes()
+	}
+	return twin.IFMA
 }
 
 // mulBaseLanes writes k[i]*G to xy for at most eight scalars and reports in ok which

@@ -25,8 +25,8 @@ type windowLanesP512A [2 * limbsP512A]rowP512A
 // rowP512A is one limb of all entries.
 type rowP512A [1 << (baseBits - 1)]uint64
 
-// lanesP512A is the table of the base point once more, as lanes read it, built at its
-// first use: a quarter larger than that of comb.
+// lanesP512A is a table as lanes read it, a quarter larger than a comb: that of the
+// base point once more, built at its first use, or that of a key.
 type lanesP512A struct {
 	once  sync.Once
 	table *[windowsP512A]windowLanesP512A
@@ -61,22 +61,33 @@ func (l *laneP512A) set(lane int, x *field.P512A) {
 
 // combLanes returns the table of comb as lanes read it.
 func (c *weierstrassP512A) combLanes() *[windowsP512A]windowLanesP512A {
-	c.lanes.once.Do(func() {
-		table := c.comb()
-		c.lanes.table = new([windowsP512A]windowLanesP512A)
-		for i := range table {
-			for j := range table[i].x {
-				var limbs [2 * limbsP512A]uint64
-				x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
-				split52(limbs[:limbsP512A], x[:])
-				split52(limbs[limbsP512A:], y[:])
-				for k, limb := range limbs {
-					c.lanes.table[i][k][j] = limb
-				}
+	c.lanes.once.Do(func() { c.lanes.table = c.comb().inLanes() })
+	return c.lanes.table
+}
+
+// inLanes is the table as lanes read it.
+func (table *combP512A) inLanes() *[windowsP512A]windowLanesP512A {
+	out := new([windowsP512A]windowLanesP512A)
+	for i := range table {
+		for j := range table[i].x {
+			var limbs [2 * limbsP512A]uint64
+			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			split52(limbs[:limbsP512A], x[:])
+			split52(limbs[limbsP512A:], y[:])
+			for k, limb := range limbs {
+				out[i][k][j] = limb
 			}
 		}
-	})
-	return c.lanes.table
+	}
+	return out
+}
+
+// take makes the lanes' table of a key from the other one, where there are lanes.
+func (l *lanesP512A) take(table *combP512A) bool {
+	if twin.IFMA {
+		l.table = table.inLanes()
+	}
+	return twin.IFMA
 }
 
 // mulBaseLanes writes k[i]*G to xy for at most eight scalars and reports in ok which

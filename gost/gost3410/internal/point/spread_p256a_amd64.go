@@ -21,38 +21,10 @@ func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool {
 // 2^(baseBits*l), so no two lanes are equal or opposite; modulo q they may be, for a
 // few k.
 func (c *weierstrassP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
-	table := c.combLanes()
-	var digits [windowsP256A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
 	v := new(spreadP256AWork)
-	for first := 0; first < len(digits); first += lanes {
-		n := min(lanes, len(digits)-first)
-		for l := range n {
-			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
-		}
-		const step = len(table[0]) * len(rowP256A{}) * 8
-		ifmaSpreadP256A(&v.e[0], &table[first][0], step, n, &v.index)
-		ifmaSpreadP256A(&v.e[1], &table[first][limbsP256A], step, n, &v.index)
-		ifmaNegateP256A(&v.e[1], &v.negative)
-		if first == 0 {
-			v.begin()
-			continue
-		}
-		v.other = v.sum
-		ifmaChordP256A(&v.sum, &v.sum, &v.e)
-		for l := n; l < lanes; l++ { // lanes without a window
-			v.sum.copyLane(l, &v.other, l)
-		}
-	}
-	for n := lanes / 2; n > 0; n /= 2 {
-		for l := range n {
-			v.other.copyLane(l, &v.sum, n+l)
-		}
-		v.addOther()
-	}
+	v.addWindows(c.combLanes(), k, c.order)
+	v.addLanes()
 	sum := v.lane(0)
-	clear(digits[:])
 	*v = spreadP256AWork{}
 
 	var z, zz field.P256A
@@ -65,6 +37,63 @@ func (c *weierstrassP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	a.x.PutBytes(xy[:sizeP256A])
 	a.y.PutBytes(xy[sizeP256A : 2*sizeP256A])
 	return c.contains(&a) // with a denominator of 0 it is 0, 0, which is not
+}
+
+// addWindows adds k times the point of a table to what the lanes hold together, all
+// windows of one lane to that lane.
+func (v *spreadP256AWork) addWindows(table *[windowsP256A]windowLanesP256A, k *field.Scalar, order *field.Modulus) {
+	var digits [windowsP256A]int8
+	negated := recode(digits[:], k, order, baseBits)
+	for first := 0; first < len(digits); first += lanes {
+		n := min(lanes, len(digits)-first)
+		for l := range n {
+			v.index[l], v.negative[l] = split(digits[first+l])
+			v.negative[l] ^= negated
+		}
+		const step = len(table[0]) * len(rowP256A{}) * 8
+		ifmaSpreadP256A(&v.e[0], &table[first][0], step, n, &v.index)
+		ifmaSpreadP256A(&v.e[1], &table[first][limbsP256A], step, n, &v.index)
+		ifmaNegateP256A(&v.e[1], &v.negative)
+		if !v.begun {
+			v.begin()
+			v.begun = true
+			continue
+		}
+		v.other = v.sum
+		ifmaChordP256A(&v.sum, &v.sum, &v.e)
+		for l := n; l < lanes; l++ { // lanes without a window
+			v.sum.copyLane(l, &v.other, l)
+		}
+	}
+	clear(digits[:])
+}
+
+// addLanes adds all lanes to the first.
+func (v *spreadP256AWork) addLanes() {
+	for n := lanes / 2; n > 0; n /= 2 {
+		for l := range n {
+			v.other.copyLane(l, &v.sum, n+l)
+		}
+		v.addOther()
+	}
+}
+
+// sumSpread sets sum to s*G + t*P where P has a table for lanes, and reports whether it
+// did: not where an addition met an exception, which left the denominator 0.
+func (k *keyP256A) sumSpread(sum *jacobianP256A, s, t *field.Scalar) bool {
+	if !twin.IFMA || k.lanes.table == nil {
+		return false
+	}
+	v := new(spreadP256AWork)
+	v.addWindows(k.c.combLanes(), s, k.c.order)
+	v.addWindows(k.lanes.table, t, k.c.order)
+	v.addLanes()
+	lane := v.lane(0)
+	if lane.z.IsZero() == 1 {
+		return false
+	}
+	*sum = lane
+	return true
 }
 
 // lanesP256APoint are eight points in Jacobian coordinates.
@@ -84,6 +113,7 @@ type spreadP256AWork struct {
 	lanesP256AWork
 	other                             lanesP256APoint
 	pz, qz, u, s, h, r, hh, hhh, diff laneP256A
+	begun                             bool // the lanes hold something; last, for the others' alignment
 }
 
 // addOther adds other to the sum in all lanes, with the operations of

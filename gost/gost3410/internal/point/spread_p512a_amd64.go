@@ -23,38 +23,10 @@ func (c *weierstrassP512A) MulBase(xy []byte, k *field.Scalar) bool {
 // 2^(baseBits*l), so no two lanes are equal or opposite; modulo q they may be, for a
 // few k.
 func (c *weierstrassP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
-	table := c.combLanes()
-	var digits [windowsP512A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
 	v := new(spreadP512AWork)
-	for first := 0; first < len(digits); first += lanes {
-		n := min(lanes, len(digits)-first)
-		for l := range n {
-			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
-		}
-		const step = len(table[0]) * len(rowP512A{}) * 8
-		ifmaSpreadP512A(&v.e[0], &table[first][0], step, n, &v.index)
-		ifmaSpreadP512A(&v.e[1], &table[first][limbsP512A], step, n, &v.index)
-		ifmaNegateP512A(&v.e[1], &v.negative)
-		if first == 0 {
-			v.begin()
-			continue
-		}
-		v.other = v.sum
-		ifmaChordP512A(&v.sum, &v.sum, &v.e)
-		for l := n; l < lanes; l++ { // lanes without a window
-			v.sum.copyLane(l, &v.other, l)
-		}
-	}
-	for n := lanes / 2; n > 0; n /= 2 {
-		for l := range n {
-			v.other.copyLane(l, &v.sum, n+l)
-		}
-		v.addOther()
-	}
+	v.addWindows(c.combLanes(), k, c.order)
+	v.addLanes()
 	sum := v.lane(0)
-	clear(digits[:])
 	*v = spreadP512AWork{}
 
 	var z, zz field.P512A
@@ -67,6 +39,63 @@ func (c *weierstrassP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	a.x.PutBytes(xy[:sizeP512A])
 	a.y.PutBytes(xy[sizeP512A : 2*sizeP512A])
 	return c.contains(&a) // with a denominator of 0 it is 0, 0, which is not
+}
+
+// addWindows adds k times the point of a table to what the lanes hold together, all
+// windows of one lane to that lane.
+func (v *spreadP512AWork) addWindows(table *[windowsP512A]windowLanesP512A, k *field.Scalar, order *field.Modulus) {
+	var digits [windowsP512A]int8
+	negated := recode(digits[:], k, order, baseBits)
+	for first := 0; first < len(digits); first += lanes {
+		n := min(lanes, len(digits)-first)
+		for l := range n {
+			v.index[l], v.negative[l] = split(digits[first+l])
+			v.negative[l] ^= negated
+		}
+		const step = len(table[0]) * len(rowP512A{}) * 8
+		ifmaSpreadP512A(&v.e[0], &table[first][0], step, n, &v.index)
+		ifmaSpreadP512A(&v.e[1], &table[first][limbsP512A], step, n, &v.index)
+		ifmaNegateP512A(&v.e[1], &v.negative)
+		if !v.begun {
+			v.begin()
+			v.begun = true
+			continue
+		}
+		v.other = v.sum
+		ifmaChordP512A(&v.sum, &v.sum, &v.e)
+		for l := n; l < lanes; l++ { // lanes without a window
+			v.sum.copyLane(l, &v.other, l)
+		}
+	}
+	clear(digits[:])
+}
+
+// addLanes adds all lanes to the first.
+func (v *spreadP512AWork) addLanes() {
+	for n := lanes / 2; n > 0; n /= 2 {
+		for l := range n {
+			v.other.copyLane(l, &v.sum, n+l)
+		}
+		v.addOther()
+	}
+}
+
+// sumSpread sets sum to s*G + t*P where P has a table for lanes, and reports whether it
+// did: not where an addition met an exception, which left the denominator 0.
+func (k *keyP512A) sumSpread(sum *jacobianP512A, s, t *field.Scalar) bool {
+	if !twin.IFMA || k.lanes.table == nil {
+		return false
+	}
+	v := new(spreadP512AWork)
+	v.addWindows(k.c.combLanes(), s, k.c.order)
+	v.addWindows(k.lanes.table, t, k.c.order)
+	v.addLanes()
+	lane := v.lane(0)
+	if lane.z.IsZero() == 1 {
+		return false
+	}
+	*sum = lane
+	return true
 }
 
 // lanesP512APoint are eight points in Jacobian coordinates.
@@ -86,6 +115,7 @@ type spreadP512AWork struct {
 	lanesP512AWork
 	other                             lanesP512APoint
 	pz, qz, u, s, h, r, hh, hhh, diff laneP512A
+	begun                             bool // the lanes hold something; last, for the others' alignment
 }
 
 // addOther adds other to the sum in all lanes, with the operations of

@@ -158,6 +158,10 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
 
 type lanesP256B struct{}
 
+func (l *lanesP256B) take(*combP256B) bool { return false }
+
+func (k *keyP256B) sumSpread(_ *jacobianP256B, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -169,6 +173,10 @@ func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256C struct{}
+
+func (l *lanesP256C) take(*combP256C) bool { return false }
+
+func (k *keyP256C) sumSpread(_ *jacobianP256C, _, _ *field.Scalar) bool { return false }
 
 func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
@@ -182,6 +190,10 @@ func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP256T struct{}
 
+func (l *lanesP256T) take(*combP256T) bool { return false }
+
+func (k *keyP256T) sumSpread(_ *jacobianP256T, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -194,6 +206,10 @@ func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512B struct{}
 
+func (l *lanesP512B) take(*combP512B) bool { return false }
+
+func (k *keyP512B) sumSpread(_ *jacobianP512B, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -205,6 +221,10 @@ func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP512T struct{}
+
+func (l *lanesP512T) take(*combP512T) bool { return false }
+
+func (k *keyP512T) sumSpread(_ *jacobianP512T, _, _ *field.Scalar) bool { return false }
 
 func (c *weierstrassP512T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 

@@ -44,6 +44,10 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) { doubleWithoutTP51
 
 type lanesP256A struct{}
 
+func (l *lanesP256A) take(*combP256A) bool { return false }
+
+func (k *keyP256A) sumSpread(_ *jacobianP256A, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -55,6 +59,10 @@ func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256B struct{}
+
+func (l *lanesP256B) take(*combP256B) bool { return false }
+
+func (k *keyP256B) sumSpread(_ *jacobianP256B, _, _ *field.Scalar) bool { return false }
 
 func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
@@ -68,6 +76,10 @@ func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP256C struct{}
 
+func (l *lanesP256C) take(*combP256C) bool { return false }
+
+func (k *keyP256C) sumSpread(_ *jacobianP256C, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP256C) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -79,6 +91,10 @@ func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP256T struct{}
+
+func (l *lanesP256T) take(*combP256T) bool { return false }
+
+func (k *keyP256T) sumSpread(_ *jacobianP256T, _, _ *field.Scalar) bool { return false }
 
 func (c *weierstrassP256T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
@@ -92,6 +108,10 @@ func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512A struct{}
 
+func (l *lanesP512A) take(*combP512A) bool { return false }
+
+func (k *keyP512A) sumSpread(_ *jacobianP512A, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP512A) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -104,6 +124,10 @@ func (c *weierstrassP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 
 type lanesP512B struct{}
 
+func (l *lanesP512B) take(*combP512B) bool { return false }
+
+func (k *keyP512B) sumSpread(_ *jacobianP512B, _, _ *field.Scalar) bool { return false }
+
 func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 
 func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
@@ -115,6 +139,10 @@ func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 }
 
 type lanesP512T struct{}
+
+func (l *lanesP512T) take(*combP512T) bool { return false }
+
+func (k *keyP512T) sumSpread(_ *jacobianP512T, _, _ *field.Scalar) bool { return false }
 
 func (c *weierstrassP512T) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
 

@@ -229,18 +229,25 @@ func chordP256A(z, p *jacobianP256A, q *affineP256A) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256A is a point with its curve, and its table or nil.
+// keyP256A is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP256A struct {
 	c     *weierstrassP256A
 	p     affineP256A
+	known bool
 	table *combP256A
+	lanes lanesP256A
 }
 
 func (k *keyP256A) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP256A{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP256A{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP256A) Mul(xy []byte, n *field.Scalar) bool {
@@ -293,10 +300,12 @@ const keyBitsP256A = 5
 
 func (k *keyP256A) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP256A // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP256A(k.c, &sum, r)

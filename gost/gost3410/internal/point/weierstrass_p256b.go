@@ -231,18 +231,25 @@ func chordP256B(z, p *jacobianP256B, q *affineP256B) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256B is a point with its curve, and its table or nil.
+// keyP256B is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP256B struct {
 	c     *weierstrassP256B
 	p     affineP256B
+	known bool
 	table *combP256B
+	lanes lanesP256B
 }
 
 func (k *keyP256B) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP256B{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP256B{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP256B) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP256B = 5
 
 func (k *keyP256B) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP256B // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP256B(k.c, &sum, r)

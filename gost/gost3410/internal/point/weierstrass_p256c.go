@@ -231,18 +231,25 @@ func chordP256C(z, p *jacobianP256C, q *affineP256C) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256C is a point with its curve, and its table or nil.
+// keyP256C is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP256C struct {
 	c     *weierstrassP256C
 	p     affineP256C
+	known bool
 	table *combP256C
+	lanes lanesP256C
 }
 
 func (k *keyP256C) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP256C{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP256C{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP256C) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP256C = 5
 
 func (k *keyP256C) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP256C // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP256C(k.c, &sum, r)

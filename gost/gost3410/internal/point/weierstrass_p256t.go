@@ -231,18 +231,25 @@ func chordP256T(z, p *jacobianP256T, q *affineP256T) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256T is a point with its curve, and its table or nil.
+// keyP256T is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP256T struct {
 	c     *weierstrassP256T
 	p     affineP256T
+	known bool
 	table *combP256T
+	lanes lanesP256T
 }
 
 func (k *keyP256T) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP256T{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP256T{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP256T) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP256T = 5
 
 func (k *keyP256T) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP256T // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP256T(k.c, &sum, r)

@@ -231,18 +231,25 @@ func chordP512A(z, p *jacobianP512A, q *affineP512A) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP512A is a point with its curve, and its table or nil.
+// keyP512A is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP512A struct {
 	c     *weierstrassP512A
 	p     affineP512A
+	known bool
 	table *combP512A
+	lanes lanesP512A
 }
 
 func (k *keyP512A) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP512A{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP512A{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP512A) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP512A = 5
 
 func (k *keyP512A) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP512A // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP512A(k.c, &sum, r)

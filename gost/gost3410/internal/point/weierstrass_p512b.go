@@ -231,18 +231,25 @@ func chordP512B(z, p *jacobianP512B, q *affineP512B) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP512B is a point with its curve, and its table or nil.
+// keyP512B is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP512B struct {
 	c     *weierstrassP512B
 	p     affineP512B
+	known bool
 	table *combP512B
+	lanes lanesP512B
 }
 
 func (k *keyP512B) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP512B{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP512B{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP512B) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP512B = 5
 
 func (k *keyP512B) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP512B // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP512B(k.c, &sum, r)

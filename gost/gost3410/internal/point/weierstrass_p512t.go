@@ -231,18 +231,25 @@ func chordP512T(z, p *jacobianP512T, q *affineP512T) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP512T is a point with its curve, and its table or nil.
+// keyP512T is a point with its curve, and a table of its own if it is known: as lanes
+// read it where there are lanes.
 type keyP512T struct {
 	c     *weierstrassP512T
 	p     affineP512T
+	known bool
 	table *combP512T
+	lanes lanesP512T
 }
 
 func (k *keyP512T) Precompute() Point {
-	if k.table != nil {
+	if k.known {
 		return k
 	}
-	return &keyP512T{k.c, k.p, k.c.combOf(k.p)}
+	known := &keyP512T{c: k.c, p: k.p, known: true}
+	if table := k.c.combOf(k.p); !known.lanes.take(table) {
+		known.table = table
+	}
+	return known
 }
 
 func (k *keyP512T) Mul(xy []byte, n *field.Scalar) bool {
@@ -295,10 +302,12 @@ const keyBitsP512T = 5
 
 func (k *keyP512T) SumHasX(r, s, t *field.Scalar) bool {
 	var sum jacobianP512T // infinity
-	if k.table != nil {
+	switch {
+	case k.sumSpread(&sum, s, t):
+	case k.table != nil:
 		k.c.comb().accumulate(k.c, &sum, s)
 		k.table.accumulate(k.c, &sum, t)
-	} else {
+	default:
 		sum = k.sum(s, t)
 	}
 	return hasXP512T(k.c, &sum, r)

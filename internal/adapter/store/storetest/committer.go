@@ -60,6 +60,39 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"FailedUnitsDoNotSpoilStatements", func(t *testing.T, db *store.DB) {
+			// Units that are undone stand before, between and behind single statements.
+			users := store.Users{DB: db}
+			plain := errors.New("plain")
+			const n = 120
+			errs := together(n, func(i int) error {
+				g := user.Group{Name: fmt.Sprintf("g%03d", i)}
+				if i%3 == 0 {
+					return users.AddGroup(t.Context(), g)
+				}
+				unit := db.Committer().Do
+				if i%2 == 0 {
+					unit = users.Atomic // one that takes turns
+				}
+				return unit(t.Context(), func(ctx context.Context) error {
+					if err := users.AddGroup(ctx, g); err != nil || i%3 == 1 {
+						return err
+					}
+					return plain
+				})
+			})
+			list, err := users.Groups(t.Context())
+			must(t, err)
+			kept := map[string]bool{}
+			for _, g := range list {
+				kept[g.Name] = true
+			}
+			for i, err := range errs {
+				if name := fmt.Sprintf("g%03d", i); kept[name] != (i%3 != 2) || (err == nil) != (i%3 != 2) {
+					t.Errorf("%s: kept %v, error %v", name, kept[name], err)
+				}
+			}
+		}},
 		{"AConditionalChangeWinsOnce", func(t *testing.T, db *store.DB) {
 			users := store.Users{DB: db}
 			won := 0

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,14 +135,14 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), time.Minute))
+			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), g.ExpiresAt.Add(-1), time.Minute))
 			if ok, err := s.EndGrant(t.Context(), [32]byte{8}); ok || err != nil {
 				t.Error(ok, err)
 			}
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 1 {
 				t.Errorf("swept before its end: %v, %v", list, err)
 			}
-			must(t, s.Sweep(t.Context(), g.ExpiresAt, time.Minute))
+			must(t, s.Sweep(t.Context(), g.ExpiresAt, g.ExpiresAt, time.Minute))
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 0 {
 				t.Errorf("after its end: %v, %v", list, err)
 			}
@@ -229,6 +230,51 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%q: %v", pair, err)
 				}
 			}
+		}},
+		{"ExternalVisits", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			v := auth.ExternalVisit{Handle: [32]byte{1}, Ticket: "t", ReturnsTo: "https://app.example/cb", ExpiresAt: start.Add(time.Minute)}
+			must(t, s.AddExternalVisit(t.Context(), v))
+			if got, err := s.ExternalVisit(t.Context(), v.Handle, start); err != nil || !got.ExpiresAt.Equal(v.ExpiresAt) || got.Ticket != v.Ticket || got.ReturnsTo != v.ReturnsTo {
+				t.Errorf("%+v, %v", got, err)
+			}
+			gone := func(what string, handle [32]byte, now time.Time) {
+				t.Helper()
+				if _, err := s.ExternalVisit(t.Context(), handle, now); !errors.Is(err, auth.ErrNotFound) {
+					t.Errorf("%s: %v", what, err)
+				}
+				if ended, err := s.EndExternalVisit(t.Context(), handle, now); err != nil || ended {
+					t.Errorf("%s: ended %v, %v", what, ended, err)
+				}
+			}
+			gone("another's", [32]byte{2}, start)
+			gone("expired", v.Handle, v.ExpiresAt)
+			must(t, s.Sweep(t.Context(), start, start, time.Hour))
+			won := make(chan bool, 8)
+			var wg sync.WaitGroup
+			for range cap(won) {
+				wg.Go(func() {
+					ended, err := s.EndExternalVisit(t.Context(), v.Handle, start)
+					if err != nil {
+						t.Error(err)
+					}
+					won <- ended
+				})
+			}
+			wg.Wait()
+			close(won)
+			times := 0
+			for ended := range won {
+				if ended {
+					times++
+				}
+			}
+			if times != 1 {
+				t.Errorf("ended %d times", times)
+			}
+			gone("ended", v.Handle, start)
+			must(t, s.Sweep(t.Context(), v.ExpiresAt, v.ExpiresAt, time.Hour))
+			must(t, s.AddExternalVisit(t.Context(), v)) // nothing is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}

@@ -66,7 +66,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			is(func() (auth.StoredToken, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
 			said(t, false)(s.DeleteOathToken(t.Context(), "A", []byte("other")))
 			said(t, true)(s.DeleteOathToken(t.Context(), "A", token("A", "").Sealed))
-			must(t, s.Sweep(t.Context(), start, time.Minute)) // an app of nobody goes, a token of nobody stays
+			must(t, s.Sweep(t.Context(), start, start, time.Minute)) // an app of nobody goes, a token of nobody stays
 			list(auth.OathQuery{Limit: 10}, token("B", ""))
 
 			// A token outlives its user.

@@ -388,7 +388,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			if b, err := s.BearerByToken(t.Context(), "other", start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay ended another token: %v", err)
 			}
-			must(t, s.Sweep(t.Context(), code.ExpiresAt, time.Minute))
+			must(t, s.Sweep(t.Context(), code.ExpiresAt, code.ExpiresAt, time.Minute))
 			must(t, s.RevokeTokens(t.Context(), u.ID))
 			fresh := code
 			fresh.Hash = [32]byte{10}

@@ -107,6 +107,51 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"StandingOfOutside", func(t *testing.T, db *store.DB) {
+			s := store.Keys{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			var ids []int64
+			for n := range 4 {
+				k := keyOf(t, db, u, n)
+				c := keys.NewCertificate{UserID: u.ID, KeyID: k.ID, DER: []byte{0x30, 9, byte(n)}, Serial: []byte{9}, CreatedAt: start, Outside: true}
+				id, err := s.AddCertificate(t.Context(), c)
+				must(t, err)
+				ids = append(ids, id)
+			}
+			due := func(now time.Time, after int64, limit int, want ...int64) {
+				t.Helper()
+				list, err := s.DueStandings(t.Context(), now, after, limit)
+				must(t, err)
+				var got []int64
+				for _, c := range list {
+					got = append(got, c.ID)
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Error(d)
+				}
+			}
+			due(start, 0, 10, ids...) // nobody asked yet
+			due(start, ids[0], 2, ids[1], ids[2])
+			later := start.Add(time.Minute)
+			must(t, s.NoteStanding(t.Context(), ids[0], keys.Standing{DueAt: later}))
+			must(t, s.NoteStanding(t.Context(), ids[1], keys.Standing{RevokedAt: start.Add(-time.Hour), Reason: 6, DueAt: start}))
+			must(t, s.NoteStanding(t.Context(), ids[2], keys.Standing{RevokedAt: start, Reason: 1, DueAt: later}))
+			must(t, s.NoteStanding(t.Context(), 1<<40, keys.Standing{DueAt: later})) // of nobody
+			due(start, 0, 10, ids[1], ids[3])
+			due(later.Add(-time.Millisecond), 0, 10, ids[1], ids[3])
+			due(later, 0, 10, ids...)
+			must(t, s.NoteStanding(t.Context(), ids[2], keys.Standing{DueAt: later}))
+			for n, want := range []keys.CertificateRecord{{}, {RevokedAt: start.Add(-time.Hour), Reason: 6}, {}, {}} {
+				got, found, err := s.Certificate(t.Context(), ids[n])
+				must(t, err)
+				if !found || !got.RevokedAt.Equal(want.RevokedAt) || got.Reason != want.Reason {
+					t.Errorf("%d: %+v", n, got)
+				}
+			}
+			must(t, s.DeleteCertificate(t.Context(), ids[1]))
+			due(later, 0, 10, ids[0], ids[2], ids[3])
+		}},
 		{"Change", func(t *testing.T, db *store.DB) {
 			s := store.Keys{DB: db}
 			group(t, db, "Default")

@@ -295,20 +295,30 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				_, err := s.BeginAttempt(t.Context(), login, start, rule)
 				must(t, err)
 			}
-			must(t, s.Sweep(t.Context(), start, rule.Window))
+			must(t, s.Sweep(t.Context(), start.Add(time.Hour), start.Add(-2*time.Minute), rule.Window))
+			for _, id := range []string{"past", "now", "next"} { // remembered
+				if _, err := s.BearerByToken(t.Context(), id, start); err != nil {
+					t.Errorf("token %s: %v", id, err)
+				}
+			}
+			for range rule.Failures { // again: the sweep forgot the lock-out of an hour ago
+				_, err := s.BeginAttempt(t.Context(), login, start, rule)
+				must(t, err)
+			}
+			must(t, s.Sweep(t.Context(), start, start, rule.Window))
 			for id, want := range map[string]bool{"past": false, "now": false, "next": true} {
 				_, err := s.BearerByToken(t.Context(), id, start)
 				if (err == nil) != want {
 					t.Errorf("token %s: %v, want found %v", id, err, want)
 				}
 			}
-			must(t, s.Sweep(t.Context(), start.Add(16*time.Minute), rule.Window))
+			must(t, s.Sweep(t.Context(), start.Add(16*time.Minute), start.Add(16*time.Minute), rule.Window))
 			if ok, err := s.BeginAttempt(t.Context(), login, start.Add(16*time.Minute), rule); err != nil || ok {
 				t.Errorf("a sweep lifted the lock-out: %v, %v", ok, err)
 			}
 			// Swept or not, an ended count counts for nothing; what shows the
 			// sweep is a window that would still hold it.
-			must(t, s.Sweep(t.Context(), start.Add(20*time.Minute), rule.Window))
+			must(t, s.Sweep(t.Context(), start.Add(20*time.Minute), start.Add(20*time.Minute), rule.Window))
 			long := auth.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Hour}
 			for i := range 3 {
 				if ok, err := s.BeginAttempt(t.Context(), login, start.Add(20*time.Minute), long); err != nil || !ok {
@@ -326,7 +336,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, err)
 			}
 			later := start.Add(time.Hour)
-			must(t, s.Sweep(t.Context(), later, rule.Window))
+			must(t, s.Sweep(t.Context(), later, later, rule.Window))
 			long := auth.LockOut{Failures: 2, Window: 2 * time.Hour, LockOut: time.Hour}
 			for i := range n {
 				key := auth.LoginKey(sha256.Sum256(fmt.Append(nil, i)))

@@ -1,5 +1,5 @@
-// Package limit owns how often callers that are not identified may call, by
-// their address.
+// Package limit owns how often a caller may call: who is not identified by their
+// address, others by who they are.
 package limit
 
 import (
@@ -13,7 +13,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Limiter counts the calls of each address. It is safe for concurrent use and
+// Limiter counts the calls of each caller. It is safe for concurrent use and
 // belongs to one process: behind several, each admits as much.
 type Limiter struct {
 	every rate.Limit
@@ -26,14 +26,14 @@ type Limiter struct {
 	known  map[string]*list.Element
 }
 
-// caller is one address, or one network of IPv6.
+// caller is one address, one network of IPv6, or somebody who is known.
 type caller struct {
 	key    string
 	bucket *rate.Limiter
 }
 
-// New returns a limiter that lets each address call perSecond times a second in
-// the long run and burst times at once. It remembers the most addresses that
+// New returns a limiter that lets each caller call perSecond times a second in
+// the long run and burst times at once. It remembers the most callers that
 // called last; one that was forgotten begins anew, so most should be more than a
 // stranger has.
 func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
@@ -43,9 +43,25 @@ func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
 	}
 }
 
-// Admit counts a call. The fault is too_many_requests.
+// Admit counts a call from an address. The fault is too_many_requests.
 func (l *Limiter) Admit(remote string) error {
-	key := network(remote)
+	if !l.allow(network(remote), 1) {
+		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again")
+	}
+	return nil
+}
+
+// AdmitCaller counts a call of somebody known, by their identifier, that is worth n
+// calls; more than a burst are worth a burst. The fault is too_many_requests.
+func (l *Limiter) AdmitCaller(id string, n int) error {
+	if !l.allow(id, min(n, l.burst)) {
+		return fault.New(fault.TooManyRequests, "too many calls of this kind: wait a little and try again")
+	}
+	return nil
+}
+
+// allow takes n calls from a caller's bucket.
+func (l *Limiter) allow(key string, n int) bool {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,10 +76,7 @@ func (l *Limiter) Admit(remote string) error {
 			delete(l.known, l.recent.Remove(last).(*caller).key)
 		}
 	}
-	if !e.Value.(*caller).bucket.AllowN(now, 1) {
-		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again")
-	}
-	return nil
+	return e.Value.(*caller).bucket.AllowN(now, n)
 }
 
 // network is what counts as one caller: an IPv4 address, or the /64 of an IPv6

@@ -46,6 +46,33 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// A call may be worth several, and never more than there can be.
+func TestAdmitCaller(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	l := New(2, 5, 100, func() time.Time { return now })
+	for i, c := range []struct {
+		after time.Duration
+		id    string
+		n     int
+		want  bool
+	}{
+		{0, "a", 3, true},
+		{0, "a", 3, false}, // and takes nothing
+		{0, "a", 2, true},
+		{0, "a", 1, false},
+		{0, "b", 1, true},
+		{500 * time.Millisecond, "a", 1, true},
+		{time.Hour, "a", 50, true},
+		{0, "a", 1, false},
+	} {
+		now = now.Add(c.after)
+		err := l.AdmitCaller(c.id, c.n)
+		if (err == nil) != c.want || err != nil && !fault.Is(err, fault.TooManyRequests) {
+			t.Errorf("row %d: %v, want admitted %v", i, err, c.want)
+		}
+	}
+}
+
 // The table does not grow, and who called last is not forgotten.
 func TestTableIsBounded(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store/storetest"
+)
+
+// The PIN of the keys of owners, and the password of owners: that of passwordFile.
+const (
+	waitingPIN = "2468"
+	ownersWord = "correct horse battery staple"
+)
+
+// owner is somebody whose operation waits, and what they need for it.
+type owner struct {
+	login, password string
+	certificate     int64
+	token           string
+	id              string
+	helper          string // the operator who acts for them
+	refresh         string
+}
+
+// What was so when an operation was accepted has to be so when it is carried out: in
+// between the process only accepts, the world changes, and then another process goes
+// on over the same database.
+func TestV2AskedAgain(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { askedAgain(t) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		askedAgain(t, "--set", "database="+storetest.PostgreSQL(t).Database(t))
+	})
+}
+
+// meanwhile is a row of askedAgain.
+type meanwhile struct {
+	name      string
+	delegated bool // asked for by an operator who acts as the user
+	happens   func(w *signIn, o *owner)
+	want      string // code of the operation; "" for one that is completed
+	silent    bool   // the owner cannot be asked for the state afterwards
+}
+
+var meanwhiles = []meanwhile{
+	{name: "nothing", happens: func(*signIn, *owner) {}},
+	{name: "nothing, delegated", delegated: true, happens: func(*signIn, *owner) {}},
+	{name: "allowed again", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "deny", o.login, "SignDocument")
+		w.tamga("user", "allow", o.login, "SignDocument")
+	}},
+	{name: "forbidden", want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "deny", o.login, "SignDocument")
+	}},
+	{name: "to be confirmed", want: "wrong_operation", happens: func(w *signIn, o *owner) {
+		w.ok(ours, "POST", "/ums/user/"+o.id+"/operationpolicy", `["SignDocument"]`)
+	}},
+	{name: "locked", want: "access_denied", silent: true, happens: func(w *signIn, o *owner) {
+		w.tamga("user", "lock", o.login)
+	}},
+	{name: "locked and unlocked", want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "lock", o.login)
+		w.tamga("user", "unlock", o.login)
+	}},
+	{name: "signed out", want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "logout", o.login)
+	}},
+	{name: "another password", want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "password", o.login, "--password-file", w.passwordFile(w.t)) // the same ends the sign-in too
+	}},
+	{name: "refresh token replayed", want: "access_denied", happens: func(w *signIn, o *owner) {
+		for range 2 {
+			w.refresh(w.dev.ClientID, o.refresh)
+		}
+	}},
+	{name: "certificate revoked", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
+		w.tamga("cert", "revoke", strconv.FormatInt(o.certificate, 10))
+	}},
+	{name: "certificate on hold", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
+		w.mine(o, "POST", "/status", `{"Status":"HOLD"}`)
+	}},
+	{name: "certificate on hold and back", happens: func(w *signIn, o *owner) {
+		w.mine(o, "POST", "/status", `{"Status":"HOLD"}`)
+		w.mine(o, "POST", "/status", `{"Status":"ACTIVE"}`)
+	}},
+	{name: "certificate deleted", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
+		w.mine(o, "DELETE", "", "")
+	}},
+	{name: "another PIN", want: "invalid_pin", happens: func(w *signIn, o *owner) {
+		w.mine(o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"1357"}`)
+	}},
+	{name: "operator of other users", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("operator", "groups", o.helper, "--group", "Other")
+	}},
+	{name: "operator locked", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
+		w.tamga("user", "lock", o.helper)
+	}},
+}
+
+// mine calls an operation on the certificate of an owner.
+func (s *signIn) mine(o *owner, method, path, body string) {
+	s.t.Helper()
+	address := fmt.Sprintf("%s/api/certificates/%d%s", s.dev.BaseURL, o.certificate, path)
+	if status, text := s.do(s.t.Context(), method, address, o.token, strings.NewReader(body)); status != 200 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+}
+
+func askedAgain(t *testing.T, more ...string) {
+	dir := t.TempDir()
+	key, settings := asynchronous(t, dir)
+	settings = append(settings, more...)
+	accepting := append([]string{"--set", "operations.workers=0"}, settings...)
+	w := startSignInAt(t, dir, accepting...)
+	r := newReceiver(t, key)
+	pin := filepath.Join(t.TempDir(), "pin")
+	if err := os.WriteFile(pin, []byte(waitingPIN), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	owners := map[string]*owner{} // by the name of the row
+	rows := map[string]meanwhile{}
+	waiting := map[string]string{} // the same, by operation
+	documents := map[string]int{}
+	for n, row := range meanwhiles {
+		o := &owner{login: fmt.Sprintf("owner%d", n), password: ownersWord}
+		w.tamga("user", "add", o.login, "--group", "Default", "--password-file", w.passwordFile(t))
+		var issued struct {
+			ID int64 `json:"id"`
+		}
+		if err := json.Unmarshal([]byte(w.tamga("cert", "issue", o.login, "--pin-file", pin, "--json")), &issued); err != nil {
+			t.Fatal(err)
+		}
+		o.certificate = issued.ID
+		signed := w.read(w.form(url.Values{
+			"grant_type": {"password"}, "username": {o.login}, "password": {o.password},
+			"client_id": {w.dev.ClientID}, "resource": {w.dev.Resource}, "scope": {"dss offline_access"},
+		}))
+		o.token, o.refresh = signed.AccessToken, signed.RefreshToken
+		bearer := o.token
+		if row.delegated {
+			o.helper = fmt.Sprintf("helper%d", n)
+			w.tamga("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", w.passwordFile(t))
+			helper := w.tokenOf(o.helper, ownersWord)
+			bearer = w.read(w.exchange(helper, naming("unique_name", o.login, time.Hour))).AccessToken
+		}
+		c := &v2{w.process, t, bearer}
+		ref := c.upload("kept.txt", []byte("kept"))
+		op := c.operation(fields{
+			"BinaryData": []fields{{"RefId": ref}}, "IsAsync": true, "Callback": r.URL,
+			"Signature": fields{"Type": "CMS", "CertificateId": o.certificate, "PinCode": waitingPIN},
+		})
+		o.id = op.UserID.String()
+		owners[row.name], rows[row.name], waiting[op.ID.String()] = o, row, row.name
+		documents[row.name] = (&v2{w.process, t, o.token}).stored()
+	}
+	for _, row := range meanwhiles {
+		row.happens(w, owners[row.name])
+	}
+	w.kill()
+	working := &v2{startDev(t, dir, settings...), t, ""}
+	for range meanwhiles {
+		var got typedOperation
+		select {
+		case got = <-r.calls:
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("%d operations do not end\n%s", len(waiting), working.logged())
+		}
+		name, known := waiting[got.ID.String()]
+		if !known {
+			t.Fatalf("a second callback, or one of nobody: %+v", got)
+		}
+		delete(waiting, got.ID.String())
+		t.Run(name, func(t *testing.T) {
+			row, o, d := rows[name], owners[name], got.Result.ProcessedDocuments[0]
+			stored := documents[name]
+			state, action := "Error", "Error"
+			if row.want == "" {
+				if got.Status != "Completed" || got.Error != nil || d.Status != "Completed" || d.RefID == nil {
+					t.Errorf("%+v %+v", got, d)
+				}
+				state, action = "Completed", "Executed"
+				stored++
+			} else if got.Status != "Error" || got.Error == nil || *got.Error != row.want || d.Status != "Error" || *d.Error != row.want || d.RefID != nil || d.Content != nil {
+				t.Errorf("%+v %+v", got, d)
+			}
+			if row.silent {
+				return
+			}
+			c := &v2{working.process, t, working.tokenOf(o.login, o.password)}
+			info := c.info(got.ID)
+			if string(info.State) != state || string(info.Actions[0].State) != action {
+				t.Errorf("%+v", info)
+			}
+			if n := c.stored(); n != stored {
+				t.Errorf("the owner has %d documents, want %d", n, stored)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package idp
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/pki/x509gost"
+	"tamga/sig/xmltree"
+)
+
+// Metadata implements auth.PostingProvider: an EntityDescriptor of a service provider
+// (metadata, 2.4.4). It has no key to encrypt for, so that nobody does.
+func (p *SAML) Metadata() ([]byte, error) {
+	signed, key, format := "false", "", ""
+	if p.o.Key != nil {
+		signed = "true"
+		key = `<md:KeyDescriptor use="signing"><ds:KeyInfo xmlns:ds="` + nsDS + `"><ds:X509Data><ds:X509Certificate>` +
+			base64.StdEncoding.EncodeToString(p.o.Certificate) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
+	}
+	if p.o.NameIDFormat != "" {
+		format = `<md:NameIDFormat>` + escape(p.o.NameIDFormat) + `</md:NameIDFormat>`
+	}
+	return []byte(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<md:EntityDescriptor xmlns:md="` + nsMetadata + `" entityID="` + escape(p.o.EntityID) + `">` +
+		`<md:SPSSODescriptor AuthnRequestsSigned="` + signed + `" WantAssertionsSigned="true" protocolSupportEnumeration="` + nsProtocol + `">` + key + format +
+		`<md:AssertionConsumerService Binding="` + bindingPost + `" Location="` + escape(p.o.ReturnURL) + `" index="0" isDefault="true"/>` +
+		`</md:SPSSODescriptor></md:EntityDescriptor>` + "\n"), nil
+}
+
+// metadataLimits bound a file of metadata; those of federations are large.
+var metadataLimits = xmltree.Options{Size: 64 << 20, Depth: 64}
+
+// ReadSAMLMetadata reads what a provider says of itself: the EntityDescriptor of that
+// entity, "" for the only one of the document. A signature of the document is not looked
+// at: it came with the configuration, and is trusted as that is.
+func ReadSAMLMetadata(document []byte, entityID string) (SAMLProvider, error) {
+	t, err := xmltree.Parse(document, metadataLimits)
+	if err != nil {
+		return SAMLProvider{}, fmt.Errorf("idp: metadata: %w", err)
+	}
+	p, err := readEntity(t, entityID)
+	if err != nil {
+		return SAMLProvider{}, fmt.Errorf("idp: metadata: %w", err)
+	}
+	return p, nil
+}
+
+func readEntity(t *xmltree.Tree, entityID string) (p SAMLProvider, err error) {
+	entity := xmltree.None
+	for n := range t.Find(t.Root(), nsMetadata, "EntityDescriptor") {
+		id, _ := t.Get(n, "entityID")
+		switch {
+		case entityID != "" && id != entityID:
+			continue
+		case entity != xmltree.None:
+			return p, errors.New("there is more than one EntityDescriptor: give entity_id, which one of them has")
+		}
+		entity, p.EntityID = n, id
+	}
+	if entity == xmltree.None {
+		return p, errors.New("there is no EntityDescriptor of the entity")
+	}
+	role := xmltree.None
+	for n := range t.Elements(entity) {
+		protocols, _ := t.Get(n, "protocolSupportEnumeration")
+		if t.Is(n, nsMetadata, "IDPSSODescriptor") && slices.Contains(strings.Fields(protocols), nsProtocol) {
+			role = n
+			break
+		}
+	}
+	if role == xmltree.None {
+		return p, errors.New("the entity has no IDPSSODescriptor of SAML 2.0")
+	}
+	// The end of an element is that of what is in it.
+	for n := role; n != xmltree.Document; n = t.Parent(n) {
+		text, has := t.Get(n, "validUntil")
+		if !has {
+			continue
+		}
+		until, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return p, errors.New("validUntil is no time")
+		}
+		if p.ValidUntil.IsZero() || until.Before(p.ValidUntil) {
+			p.ValidUntil = until
+		}
+	}
+	wants, _ := t.Get(role, "WantAuthnRequestsSigned")
+	p.WantsSigned = wants == "true" || wants == "1"
+	for n := range t.Elements(role) {
+		switch {
+		case t.Is(n, nsMetadata, "SingleSignOnService"):
+			if binding, _ := t.Get(n, "Binding"); binding == bindingRedirect && p.SSO == "" {
+				p.SSO, _ = t.Get(n, "Location")
+			}
+		case t.Is(n, nsMetadata, "KeyDescriptor"):
+			if use, has := t.Get(n, "use"); has && use != "signing" {
+				continue
+			}
+			for c := range t.Find(n, nsDS, "X509Certificate") {
+				der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(t.StringValue(c)), ""))
+				if err != nil {
+					return p, errors.New("an X509Certificate is not Base64")
+				}
+				certificate, err := x509gost.ParseCertificate(der)
+				if err != nil {
+					return p, err
+				}
+				p.Certificates = append(p.Certificates, certificate)
+			}
+		}
+	}
+	if p.SSO == "" {
+		return p, errors.New("the provider has no SingleSignOnService by HTTP-Redirect")
+	}
+	return p, nil
+}

@@ -1,0 +1,188 @@
+package lite
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// bind gives a statement its arguments: integers, booleans, texts, octets (nil ones are
+// NULL) and what database/sql turns into one of them.
+func (s *statement) bind(args []any) error {
+	for i, number := range s.numbers {
+		if number > len(args) {
+			return fmt.Errorf("sqlite: a statement with $%d has %d arguments", number, len(args))
+		}
+		if err := s.bindOne(i+1, args[number-1]); err != nil {
+			return fmt.Errorf("sqlite: argument %d: %w", number, err)
+		}
+	}
+	return nil
+}
+
+// bindOne binds a value to a parameter, counted from 1. What goes wrong inside of
+// SQLite, the first step tells.
+func (s *statement) bindOne(place int, value any) error {
+	switch v := value.(type) {
+	case nil:
+		s.BindNull(place)
+	case int64:
+		s.BindInt64(place, v)
+	case int:
+		s.BindInt64(place, int64(v))
+	case float64:
+		s.BindFloat(place, v)
+	case bool:
+		s.BindBool(place, v)
+	case string:
+		if len(v) > math.MaxInt32 {
+			return errTooLong
+		}
+		s.BindText(place, v)
+	case []byte:
+		switch {
+		case v == nil:
+			s.BindNull(place)
+		case len(v) > math.MaxInt32:
+			return errTooLong
+		default:
+			s.BindBytes(place, v)
+		}
+	default:
+		plain, err := driver.DefaultParameterConverter.ConvertValue(v)
+		if err != nil {
+			return err
+		}
+		switch plain.(type) {
+		case nil, int64, float64, bool, string, []byte:
+			return s.bindOne(place, plain)
+		}
+		return fmt.Errorf("a %T, which no column holds", plain)
+	}
+	return nil
+}
+
+var errTooLong = errors.New("a value of more than 2 GiB")
+
+// Row is a row of an answer.
+type Row struct{ s *sqlite.Stmt }
+
+// Scan copies the columns to what dest points to, as database/sql does: NULL only to
+// octets, pointers of any and what implements sql.Scanner.
+func (r Row) Scan(dest ...any) error {
+	if n := r.s.ColumnCount(); n != len(dest) {
+		return fmt.Errorf("sqlite: %d columns for %d destinations", n, len(dest))
+	}
+	for i, d := range dest {
+		if err := r.column(i, d); err != nil {
+			return fmt.Errorf("sqlite: column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (r Row) column(i int, dest any) error {
+	kind := r.s.ColumnType(i)
+	if scanner, ok := dest.(sql.Scanner); ok {
+		return scanner.Scan(r.value(i, kind))
+	}
+	if kind == sqlite.TypeNull {
+		switch d := dest.(type) {
+		case *[]byte:
+			*d = nil
+			return nil
+		case *any:
+			*d = nil
+			return nil
+		}
+		return fmt.Errorf("NULL for a %T", dest)
+	}
+	switch d := dest.(type) {
+	case *string:
+		*d = r.s.ColumnText(i)
+		return nil
+	case *[]byte:
+		*d = r.octets(i)
+		return nil
+	case *any:
+		*d = r.value(i, kind)
+		return nil
+	}
+	if kind == sqlite.TypeInteger {
+		n := r.s.ColumnInt64(i)
+		switch d := dest.(type) {
+		case *int64:
+			*d = n
+			return nil
+		case *int:
+			*d = int(n)
+			return nil
+		case *bool:
+			*d = n != 0
+			return nil
+		}
+	}
+	return r.named(i, kind, dest)
+}
+
+// named scans to types of our own over text, integers and booleans.
+func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
+	p := reflect.ValueOf(dest)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return fmt.Errorf("no place to put a value: %T", dest)
+	}
+	switch v := p.Elem(); {
+	case v.Kind() == reflect.String:
+		v.SetString(r.s.ColumnText(i))
+		return nil
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		v.SetBytes(r.octets(i))
+		return nil
+	case kind != sqlite.TypeInteger:
+	case v.Kind() == reflect.Bool:
+		v.SetBool(r.s.ColumnInt64(i) != 0)
+		return nil
+	case v.CanInt():
+		n := r.s.ColumnInt64(i)
+		if v.OverflowInt(n) {
+			return fmt.Errorf("%d is too much for a %T", n, dest)
+		}
+		v.SetInt(n)
+		return nil
+	case v.CanUint():
+		n := r.s.ColumnInt64(i)
+		if n < 0 || v.OverflowUint(uint64(n)) {
+			return fmt.Errorf("%d is nothing for a %T", n, dest)
+		}
+		v.SetUint(uint64(n))
+		return nil
+	}
+	return fmt.Errorf("a value of %v for a %T", kind, dest)
+}
+
+// value is a column as drivers of database/sql hand it on.
+func (r Row) value(i int, kind sqlite.ColumnType) any {
+	switch kind {
+	case sqlite.TypeInteger:
+		return r.s.ColumnInt64(i)
+	case sqlite.TypeFloat:
+		return r.s.ColumnFloat(i)
+	case sqlite.TypeText:
+		return r.s.ColumnText(i)
+	case sqlite.TypeBlob:
+		return r.octets(i)
+	}
+	return nil
+}
+
+// octets copies: SQLite's own are gone with the row.
+func (r Row) octets(i int) []byte {
+	b := make([]byte, r.s.ColumnLen(i))
+	r.s.ColumnBytes(i, b)
+	return b
+}

@@ -1,0 +1,130 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tamga/internal/domain/fault"
+	"tamga/pki/chain"
+	"tamga/pki/ocsp"
+	"tamga/pki/x509gost"
+)
+
+// Standing is what an outside authority said about a certificate of its. It is for who
+// looks at the certificate; who signs has the authority asked anew.
+type Standing struct {
+	RevokedAt time.Time // zero: it is neither revoked nor on hold
+	Reason    int       // CRLReason
+	DueAt     time.Time // when to ask again
+}
+
+// DefaultStandingAge is how old what is shown about certificates of outside authorities
+// may be.
+const DefaultStandingAge = 15 * time.Minute
+
+const (
+	// standingPortion is how many certificates are read at a time.
+	standingPortion = 100
+	// hopeless is when to look again at a certificate that its authority need not be
+	// asked about: an expired one, one that is revoked for good, one whose path is gone.
+	hopeless = 30 * 24 * time.Hour
+)
+
+// Refresh asks outside authorities about the certificates that nobody asked about for
+// StandingAge, so that whoever looks at one does not wait for its authority. What was
+// said before stays when an authority does not answer, and the rest of its certificates
+// wait for the next call.
+func (s *Service) Refresh(ctx context.Context) error {
+	if s.Evidence == nil {
+		return nil
+	}
+	silent := map[string]bool{} // names of issuers
+	var failed []error
+	for after := int64(0); ; {
+		due, err := s.Store.DueStandings(ctx, s.Now(), after, standingPortion)
+		if err != nil {
+			return err
+		}
+		for _, r := range due {
+			after = r.ID
+			c, err := s.certificate(r)
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			issuer := string(c.X509.RawIssuer)
+			if silent[issuer] {
+				continue
+			}
+			_, learnt, err := s.askOutside(ctx, c, s.Now())
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			st, again := Standing{RevokedAt: c.RevokedAt, Reason: c.Reason}, s.StandingAge
+			switch {
+			case learnt != nil:
+				st = *learnt
+			case fault.Is(err, fault.InvalidCertificate):
+				again = hopeless
+			case err != nil:
+				silent[issuer] = true
+				failed = append(failed, fmt.Errorf("keys: certificate %d: %w", c.ID, err))
+			}
+			if !st.RevokedAt.IsZero() && st.Reason != reasonHold {
+				again = hopeless
+			}
+			st.DueAt = s.Now().Add(again)
+			if err := s.Store.NoteStanding(ctx, c.ID, st); err != nil {
+				return errors.Join(append(failed, err)...)
+			}
+		}
+		if len(due) < standingPortion {
+			return errors.Join(failed...)
+		}
+	}
+}
+
+// notice keeps what a judgement learnt in passing. Most learn nothing new.
+func (s *Service) notice(ctx context.Context, c *Certificate, learnt *Standing) error {
+	if learnt == nil || learnt.RevokedAt.Equal(c.RevokedAt) && learnt.Reason == c.Reason {
+		return nil
+	}
+	learnt.DueAt = s.Now().Add(s.StandingAge)
+	return s.Store.NoteStanding(ctx, c.ID, *learnt)
+}
+
+// revokedBy finds in the evidence of a revocation when and why it was. Evidence that
+// does not say so is of now, and gives no reason.
+func revokedBy(cert, issuer *x509gost.Certificate, answer, list []byte, now time.Time) *Standing {
+	if len(answer) > 0 {
+		if basic, err := ocsp.ParseBasic(answer); err == nil {
+			if single, ok := basic.Find(cert, issuer); ok && single.Status == ocsp.Revoked {
+				return &Standing{RevokedAt: single.RevokedAt, Reason: max(single.Reason, 0)}
+			}
+		}
+	}
+	if len(list) > 0 {
+		if crl, err := x509gost.ParseRevocationList(list); err == nil {
+			if entry, ok := crl.Find(cert.SerialNumber); ok {
+				return &Standing{RevokedAt: entry.At, Reason: max(entry.Reason, 0)}
+			}
+		}
+	}
+	return &Standing{RevokedAt: now}
+}
+
+// isRevoked reports whether a path was refused because cert itself is revoked.
+func isRevoked(cert *x509gost.Certificate, err error) bool {
+	var refusal *chain.Error
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	for _, f := range refusal.Findings {
+		if f.Code == chain.CodeRevoked && f.Certificate == cert {
+			return true
+		}
+	}
+	return false
+}

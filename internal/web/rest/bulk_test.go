@@ -1,0 +1,86 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+)
+
+// script is a connection that brings octets in pieces of given lengths and counts how
+// often it is asked.
+type script struct {
+	net.Conn
+	data  []byte
+	size  func() int
+	reads int
+}
+
+func (s *script) Read(p []byte) (int, error) {
+	s.reads++
+	if len(s.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), s.size())], s.data)
+	s.data = s.data[n:]
+	return n, nil
+}
+
+// TestBulkKeepsEveryOctet reads in rooms of all lengths what comes in pieces of all
+// lengths, much and little by turns.
+func TestBulkKeepsEveryOctet(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	want := random(6 << 20)
+	for range 20 {
+		much := true
+		s := &script{data: want, size: func() int {
+			if r.IntN(40) == 0 {
+				much = !much
+			}
+			if much {
+				return 1 << 20
+			}
+			return 1 + r.IntN(9000)
+		}}
+		c := &bulkConn{Conn: s}
+		var got bytes.Buffer
+		for {
+			p := make([]byte, []int{1, 100, 4096, 28 << 10, bulkSize, 2 * bulkSize}[r.IntN(6)])
+			n, err := c.Read(p)
+			got.Write(p[:n])
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Fatal("other octets than came")
+		}
+	}
+}
+
+// TestBulkAsksSeldom: while much comes, small reads cost few system calls; a small
+// request holds no room, and neither does a large one when it is over.
+func TestBulkAsksSeldom(t *testing.T) {
+	s := &script{data: random(8 << 20), size: func() int { return 1 << 20 }}
+	c := &bulkConn{Conn: s}
+	p := make([]byte, 4096)
+	for range bulkAfter {
+		if _, err := io.ReadFull(c, p); err != nil || c.ahead != nil {
+			t.Fatalf("there is room for large pieces before much came, %v", err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, struct{ io.Reader }{c}); err != nil {
+		t.Fatal(err)
+	}
+	if most := bulkAfter + 8<<20/bulkSize + 3; s.reads > most {
+		t.Errorf("the connection was asked %d times; want at most %d", s.reads, most)
+	}
+	if c.Read(p); c.ahead != nil {
+		t.Error("room for large pieces is held when nothing comes any more")
+	}
+}

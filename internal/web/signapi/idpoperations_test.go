@@ -1,0 +1,81 @@
+package signapi
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+)
+
+// Both services tell of every state in the words of their closed sets.
+func TestOperationInWords(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	failed := fault.New(fault.InvalidPIN, "wrong")
+	for state, want := range map[signing.State]struct{ status, action, actionStatus, document string }{
+		signing.StateCreated:    {"Created", "Pending", "Considering", ""},
+		signing.StateChallenged: {"Created", "Pending", "Considering", ""},
+		signing.StateConfirmed:  {"Processing", "Pending", "Approved", "InProgress"},
+		signing.StateDeclined:   {"Error", "Pending", "Declined", "Declined"},
+		signing.StateCancelled:  {"Error", "Error", "Approved", "Error"},
+		signing.StateCompleted:  {"Completed", "Executed", "Approved", "Completed"},
+		signing.StateError:      {"Error", "Error", "Approved", "Error"},
+		signing.StateExpired:    {"Error", "Error", "Approved", "Error"},
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			op := &signing.Operation{
+				ID: "id", Owner: audit.Principal{UserID: "user"}, State: state, Async: true, CreatedAt: at, UpdatedAt: at, CompleteBefore: at,
+				Callback: "https://example.org/", Called: state == signing.StateCompleted, Documents: []signing.Processed{{ID: "part", OriginalRef: "in"}},
+			}
+			switch {
+			case state == signing.StateCompleted:
+				op.Documents[0].Name, op.Documents[0].RefID = "name", "out"
+			case !state.Active() && state != signing.StateDeclined:
+				op.Fault = failed
+			}
+			info := describeOperation(op)
+			a := info.Actions[0]
+			if info.State != state || info.Status != want.status || a.State != want.action || a.Status != want.actionStatus {
+				t.Errorf("%s, %s, the action %s, %s", info.State, info.Status, a.State, a.Status)
+			}
+			if info.CallbackReceived != op.Called || *info.Callback != op.Callback || !info.IsAsync || info.CompletedAt != nil || *info.CreatedAt != at.Unix() {
+				t.Errorf("%+v", info)
+			}
+			if (info.Error != nil) != (op.Fault != nil) || (a.Error != nil) != (op.Fault != nil) || (a.ResultValue != nil) != (state == signing.StateCompleted) {
+				t.Errorf("%+v", info)
+			}
+			p, err := (&Operating{}).render(op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text jsonText
+			if _, err := p.WriteTo(&text); err != nil {
+				t.Fatal(err)
+			}
+			var answer struct {
+				Operation struct {
+					Status string
+					Result *struct {
+						ProcessedDocuments []struct{ Status string }
+					}
+				}
+			}
+			if err := json.Unmarshal(text, &answer); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			o := answer.Operation
+			if o.Status != want.status || (o.Result == nil) != (want.document == "") || o.Result != nil && o.Result.ProcessedDocuments[0].Status != want.document {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
+
+type jsonText []byte
+
+func (j *jsonText) Write(p []byte) (int, error) {
+	*j = append(*j, p...)
+	return len(p), nil
+}
