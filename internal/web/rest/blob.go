@@ -390,6 +390,9 @@ func (e *encoded) read(p []byte) (n int, err error) {
 // more decodes what is in the buffer of the reader, as far as p has room.
 func (e *encoded) more(p []byte) (int, error) {
 	r := e.r
+	if r.r == r.w {
+		r.widen()
+	}
 	c, err := r.peek()
 	if err != nil {
 		return 0, err

@@ -313,3 +313,40 @@ func decodeAll(t *testing.T, d *decoder, text string, piece int) (all []byte) {
 	d.finish()
 	return all
 }
+
+// TestBlobReadsInLargePieces: the reads grow with the document, large buffers are few
+// and come back, and whoever finds none goes on with smaller ones.
+func TestBlobReadsInLargePieces(t *testing.T) {
+	want := random(2 * hugeFrom)
+	body := `{"Content":"` + base64.StdEncoding.EncodeToString(want) + `","Signature":{"Type":"t"}}`
+	for _, taken := range []int32{0, hugeMost} {
+		hugeInUse.Add(taken)
+		largest := 0
+		s := &sinks{}
+		docs := s.documents()
+		var v signRequest
+		_, err := readJSON(readerFunc(func(p []byte) (int, error) {
+			largest = max(largest, len(p))
+			n := copy(p, body[:min(len(body), 3<<20)]) // not all that there is room for
+			if body = body[n:]; body == "" {
+				return n, io.EOF
+			}
+			return n, nil
+		}), &v, docs)
+		if err != nil || v.Signature.Type != "t" || !bytes.Equal(s.made[0].written.Bytes(), want) {
+			t.Errorf("with %d large buffers taken: %v, or other octets", taken, err)
+		}
+		if size := map[int32]int{0: hugeSize, hugeMost: wideSize}[taken]; largest != size {
+			t.Errorf("with %d large buffers taken: %d octets are read at a time; want %d", taken, largest, size)
+		}
+		if n := hugeInUse.Add(-taken); n != 0 {
+			t.Errorf("with %d large buffers taken: %d did not come back", taken, n)
+		}
+		docs.close()
+		body = `{"Content":"` + base64.StdEncoding.EncodeToString(want) + `","Signature":{"Type":"t"}}`
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

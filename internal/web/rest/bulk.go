@@ -8,7 +8,9 @@ import (
 
 const (
 	// bulkSize is read at a time from a connection that brings much.
-	bulkSize = 256 << 10
+	bulkSize = 1 << 20
+	// directSize is from which room on a read goes past that: it is large enough itself.
+	directSize = wideSize
 	// bulkAfter reads in a row that filled all the room they had make a connection one
 	// that brings much.
 	bulkAfter = 16
@@ -47,7 +49,7 @@ func (c *bulkConn) Read(p []byte) (int, error) {
 		c.rest = c.rest[n:]
 		return n, nil
 	}
-	if c.filled < bulkAfter || len(p) >= bulkSize {
+	if c.filled < bulkAfter || len(p) >= directSize {
 		c.leave()
 		n, err := c.Conn.Read(p)
 		c.count(n, len(p))
@@ -58,7 +60,7 @@ func (c *bulkConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(*c.ahead)
 	// What comes in less than the room of one ordinary read is not much any more.
-	c.count(n, min(len(p), bulkSize))
+	c.count(n, len(p))
 	k := copy(p, (*c.ahead)[:n])
 	c.rest = (*c.ahead)[k:n]
 	return k, err

@@ -32,7 +32,7 @@ func (s *script) Read(p []byte) (int, error) {
 // lengths, much and little by turns.
 func TestBulkKeepsEveryOctet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	want := random(6 << 20)
+	want := random(12 << 20)
 	for range 20 {
 		much := true
 		s := &script{data: want, size: func() int {
@@ -40,14 +40,14 @@ func TestBulkKeepsEveryOctet(t *testing.T) {
 				much = !much
 			}
 			if much {
-				return 1 << 20
+				return 2 << 20
 			}
 			return 1 + r.IntN(9000)
 		}}
 		c := &bulkConn{Conn: s}
 		var got bytes.Buffer
 		for {
-			p := make([]byte, []int{1, 100, 4096, 28 << 10, bulkSize, 2 * bulkSize}[r.IntN(6)])
+			p := make([]byte, []int{1, 100, 4096, 28 << 10, directSize - 1, directSize, 2 * bulkSize}[r.IntN(7)])
 			n, err := c.Read(p)
 			got.Write(p[:n])
 			if errors.Is(err, io.EOF) {
@@ -66,7 +66,7 @@ func TestBulkKeepsEveryOctet(t *testing.T) {
 // TestBulkAsksSeldom: while much comes, small reads cost few system calls; a small
 // request holds no room, and neither does a large one when it is over.
 func TestBulkAsksSeldom(t *testing.T) {
-	s := &script{data: random(8 << 20), size: func() int { return 1 << 20 }}
+	s := &script{data: random(32 << 20), size: func() int { return 2 << 20 }}
 	c := &bulkConn{Conn: s}
 	p := make([]byte, 4096)
 	for range bulkAfter {
@@ -77,7 +77,7 @@ func TestBulkAsksSeldom(t *testing.T) {
 	if _, err := io.Copy(io.Discard, struct{ io.Reader }{c}); err != nil {
 		t.Fatal(err)
 	}
-	if most := bulkAfter + 8<<20/bulkSize + 3; s.reads > most {
+	if most := bulkAfter + 32<<20/bulkSize + 3; s.reads > most {
 		t.Errorf("the connection was asked %d times; want at most %d", s.reads, most)
 	}
 	if c.Read(p); c.ahead != nil {
