@@ -492,22 +492,27 @@ func TestUserAudit(t *testing.T) { onBothEngines(t, userAudit) }
 
 func userAudit(t *testing.T, w *umsWorld) {
 	id, login, _, _ := w.register()
+	w.ok(ours, "POST", "/ums/user/"+id+"/emails", `"audited@example.ru"`)
+	w.ask(ours, "POST", "/ums/user/"+id+"/emails/audited@example.ru/notification?notification=true", "")
 	w.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=true", "")
 	w.ask(foreign, "POST", "/ums/user/"+id+"/lockout?lock=false", "")
 	w.ok(ours, "GET", "/ums/user?type=Login&value="+login, "")
 	out := w.tamga("audit", "--user", id, "--json", "--limit", "0")
 	var lines []string
 	for line := range strings.Lines(out) {
-		var e struct{ Login, Operation, Outcome, Object string }
+		var e struct{ Login, Operation, Outcome, Object, Detail string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Object != id {
 			t.Errorf("an entry of another: %s", line)
 		}
-		lines = append(lines, e.Login+" "+e.Operation+" "+e.Outcome)
+		lines = append(lines, strings.TrimSpace(e.Login+" "+e.Operation+" "+e.Outcome+" "+e.Detail))
 	}
-	want := []string{"operator RegisterUser ok", "operator SetUserLockoutState ok", "foreign SetUserLockoutState user_not_found", "operator Get ok"}
+	want := []string{
+		"operator RegisterUser ok", "operator AddUserEmail ok audited@example.ru", "operator SetUserNotificationEmail contact_confirmation_required audited@example.ru notification=true",
+		"operator SetUserLockoutState ok lock=true", "foreign SetUserLockoutState user_not_found", "operator Get ok",
+	}
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
 	}

@@ -22,6 +22,7 @@ type call struct {
 	outcome    string
 	started    time.Time
 	bodyOctets int64
+	detail     string
 	quiet      bool // not worth a line in the log
 	after      []io.Closer
 	repetition *repetition // nil: it carries no Idempotency-Key
@@ -90,6 +91,14 @@ func (c *call) finish() error {
 func Identified(ctx context.Context, who audit.Principal) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.who = who
+	}
+}
+
+// Detail says in a few words what a request asks for beyond its name, for the outcome
+// in the journal: no secrets, and nothing that could be one.
+func Detail(ctx context.Context, text string) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.detail = text
 	}
 }
 

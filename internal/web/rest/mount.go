@@ -322,7 +322,7 @@ func (h *handler) record(ctx context.Context, call *call, phase, outcome string)
 func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
 	e := audit.Entry{
 		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
-		Object: call.object, Remote: call.remote, Principal: call.who,
+		Object: call.object, Remote: call.remote, Principal: call.who, Detail: call.detail,
 	}
 	if phase == audit.Done {
 		e.Duration = e.At.Sub(call.started)

@@ -2,6 +2,7 @@ package umsapi
 
 import (
 	"context"
+	"fmt"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
@@ -120,6 +121,7 @@ type textBody struct {
 }
 
 func (c contactAPI) add(ctx context.Context, r textBody) (contactInfo, error) {
+	rest.Detail(ctx, string(r.Body))
 	made, err := c.contacts.Add(ctx, caller(ctx), string(r.ID), c.kind, string(r.Body))
 	return describeContact(made), err
 }
@@ -135,15 +137,18 @@ func (c contactAPI) isUnique(ctx context.Context, r struct {
 }
 
 func (c contactAPI) delete(ctx context.Context, r onContact) (rest.None, error) {
+	rest.Detail(ctx, r.Value)
 	return rest.None{}, c.contacts.Delete(ctx, caller(ctx), string(r.ID), c.kind, r.Value)
 }
 
 func (c contactAPI) confirm(ctx context.Context, r onContact) (contactInfo, error) {
+	rest.Detail(ctx, r.Value)
 	x, err := c.contacts.Confirm(ctx, caller(ctx), string(r.ID), c.kind, r.Value)
 	return describeContact(x), err
 }
 
 func (c contactAPI) requireConfirmation(ctx context.Context, r onContact) (rest.None, error) {
+	rest.Detail(ctx, r.Value)
 	return rest.None{}, c.contacts.RequireConfirmation(ctx, caller(ctx), string(r.ID), c.kind, r.Value)
 }
 
@@ -152,6 +157,7 @@ func (c contactAPI) submitConfirmation(ctx context.Context, r struct {
 	Value string `path:"value"`
 	Body  rest.Text
 }) (contactInfo, error) {
+	rest.Detail(ctx, r.Value)
 	x, err := c.contacts.SubmitConfirmation(ctx, caller(ctx), string(r.ID), c.kind, r.Value, string(r.Body))
 	return describeContact(x), err
 }
@@ -182,11 +188,13 @@ func (c contactAPI) role(ctx context.Context, set setRole, id userID, value, nam
 	if err != nil {
 		return contactInfo{}, err
 	}
+	rest.Detail(ctx, fmt.Sprintf("%s %s=%t", value, name, has))
 	x, err := set(c.contacts, ctx, caller(ctx), string(id), c.kind, value, has)
 	return describeContact(x), err
 }
 
 func (c contactAPI) setSecondaryAuth(ctx context.Context, r onContact) (rest.None, error) {
+	rest.Detail(ctx, r.Value)
 	return rest.None{}, c.contacts.SetSecondaryAuth(ctx, caller(ctx), string(r.ID), c.kind, r.Value)
 }
 
@@ -196,6 +204,7 @@ func (c contactAPI) main(ctx context.Context, r onUser) (any, error) {
 }
 
 func (c contactAPI) setMain(ctx context.Context, r textBody) (rest.None, error) {
+	rest.Detail(ctx, string(r.Body))
 	return rest.None{}, c.contacts.SetMain(ctx, caller(ctx), string(r.ID), c.kind, string(r.Body))
 }
 

@@ -2,6 +2,7 @@ package umsapi
 
 import (
 	"context"
+	"fmt"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
@@ -25,6 +26,7 @@ func (a *API) lockout(ctx context.Context, r struct {
 	if !r.Lock.given {
 		return rest.None{}, fault.New(fault.InvalidParameters, "lock is missing: want True or False in the query")
 	}
+	rest.Detail(ctx, fmt.Sprintf("lock=%t", r.Lock.value))
 	return rest.None{}, a.users.SetLocked(ctx, caller(ctx), string(r.ID), r.Lock.value)
 }
 
@@ -43,6 +45,7 @@ func (a *API) lockoutEx(ctx context.Context, r struct {
 	if o.LockUser == nil {
 		return rest.None{}, fault.New(fault.InvalidParameters, "LockUser is missing: want true or false")
 	}
+	rest.Detail(ctx, fmt.Sprintf("lock=%t delay=%t %d", *o.LockUser, o.UseLockoutDelay, o.LockoutDelay))
 	return rest.None{}, a.users.SetLockedEx(ctx, caller(ctx), string(r.ID), user.LockOrder{
 		Lock: *o.LockUser, UseDelay: o.UseLockoutDelay, Delay: o.LockoutDelay,
 	})

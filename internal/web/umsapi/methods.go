@@ -3,6 +3,7 @@ package umsapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"tamga/internal/domain/auth"
@@ -60,6 +61,9 @@ type setMethodRequest struct {
 
 func (a *API) setMethod(name string) func(context.Context, setMethodRequest) (rest.None, error) {
 	return func(ctx context.Context, r setMethodRequest) (rest.None, error) {
+		if r.Level.number != nil {
+			rest.Detail(ctx, fmt.Sprintf("level=%d", *r.Level.number))
+		}
 		return rest.None{}, a.identity.SetMethod(ctx, caller(ctx), string(r.ID), name, r.Level.number)
 	}
 }

@@ -2,6 +2,7 @@ package umsapi
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"tamga/internal/domain/device"
@@ -185,11 +186,13 @@ func (a deviceAPI) lockout(ctx context.Context, r struct {
 	if err != nil {
 		return keyInfo{}, err
 	}
+	rest.Detail(ctx, fmt.Sprintf("%s lock=%t", r.Body.Kid, block))
 	d, err := a.devices.SetBlocked(ctx, caller(ctx), string(r.ID), string(r.Body.Kid), block)
 	return describeKey(d), err
 }
 
 func (a deviceAPI) delete(ctx context.Context, r onKey) (rest.None, error) {
+	rest.Detail(ctx, string(r.Body.Kid))
 	return rest.None{}, a.devices.Delete(ctx, caller(ctx), string(r.ID), string(r.Body.Kid))
 }
 

@@ -56,6 +56,7 @@ func (a *API) setGroup(ctx context.Context, r struct {
 	GroupName string `query:"groupName"`
 	Body      components
 }) (rest.None, error) {
+	rest.Detail(ctx, "group="+r.GroupName)
 	return rest.None{}, a.users.SetGroup(ctx, caller(ctx), string(r.ID), r.GroupName, r.Body.values())
 }
 

@@ -2,6 +2,7 @@ package umsapi
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"tamga/internal/domain/fault"
@@ -182,6 +183,7 @@ func (a *API) setProperty(ctx context.Context, r struct {
 }) (rest.None, error) {
 	for _, p := range properties {
 		if kind := string(r.Body.PropertyType); kind == p.number || strings.EqualFold(kind, p.name) {
+			rest.Detail(ctx, p.name)
 			return rest.None{}, a.users.SetProperty(ctx, caller(ctx), string(r.ID), p.property, string(r.Body.Value))
 		}
 	}
@@ -199,5 +201,6 @@ func (a *API) approve(ctx context.Context, r struct {
 	if !r.Approved.given {
 		return rest.None{}, fault.New(fault.InvalidParameters, "approved is missing: want true or false in the query")
 	}
+	rest.Detail(ctx, fmt.Sprintf("approved=%t", r.Approved.value))
 	return rest.None{}, a.users.Approve(ctx, caller(ctx), string(r.ID), r.Approved.value)
 }
