@@ -80,22 +80,29 @@ func (s Users) withContacts(ctx context.Context, users []user.Info) error {
 		for i, u := range some {
 			ids[i], marks[i] = u.ID, fmt.Sprintf("$%d", i+1)
 		}
-		contacts, err := allUnprepared(ctx, s.DB, scanContact, "SELECT "+contactColumns+` FROM contacts WHERE user_id IN (`+strings.Join(marks, ", ")+`)
-			ORDER BY user_id, is_primary DESC, secondary_auth DESC, created_at, normal`, ids...)
+		contacts, err := allUnprepared(ctx, s.DB, scanShown, `SELECT user_id, type, value, confirmed FROM (
+				SELECT user_id, type, value, confirmed, ROW_NUMBER() OVER (PARTITION BY user_id, type
+					ORDER BY is_primary DESC, secondary_auth DESC, created_at, normal) AS place
+				FROM contacts WHERE user_id IN (`+strings.Join(marks, ", ")+`)) AS c
+			WHERE place = 1`, ids...)
 		if err != nil {
 			return err
 		}
 		for _, c := range contacts {
-			u := at[c.UserID]
-			switch {
-			case c.Type == contact.PhoneNumber && u.PhoneNumber == "":
+			switch u := at[c.UserID]; c.Type {
+			case contact.PhoneNumber:
 				u.PhoneNumber, u.PhoneConfirmed = c.Value, c.Confirmed
-			case c.Type == contact.EmailAddress && u.Email == "":
+			case contact.EmailAddress:
 				u.Email, u.EmailConfirmed = c.Value, c.Confirmed
 			}
 		}
 	}
 	return nil
+}
+
+func scanShown(r row) (c contact.Contact, err error) {
+	err = r.Scan(&c.UserID, &c.Type, &c.Value, &c.Confirmed)
+	return c, err
 }
 
 // InfoByID implements user.Store.

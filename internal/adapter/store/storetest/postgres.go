@@ -97,14 +97,15 @@ func PostgreSQL(t testing.TB, options ...string) *Cluster {
 	return &Cluster{sockets: dir}
 }
 
-// Database makes an empty database and returns its address.
-func (c *Cluster) Database(t testing.TB) string {
+// Database makes an empty database and returns its address. Options are those of CREATE
+// DATABASE.
+func (c *Cluster) Database(t testing.TB, options ...string) string {
 	t.Helper()
 	admin, err := sql.Open("pgx", c.address("postgres"))
 	must(t, err)
 	defer admin.Close()
 	name := fmt.Sprintf("test%d", c.last.Add(1))
-	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
+	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name+" "+strings.Join(options, " "))
 	must(t, err)
 	return c.address(name)
 }
