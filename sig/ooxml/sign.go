@@ -54,9 +54,8 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	head, tail := x.around()
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	st, err := json.Marshal(state{
-		Version: stateVersion, Certificate: thumbprint[:], Size: d.size, Directory: d.fingerprint(),
+		Version: stateVersion, Certificate: job.Certificate.Digest(suite.SHA256), Size: d.size, Directory: d.fingerprint(),
 		Part: part, Head: []byte(head), Tail: []byte(tail), Changes: changes,
 	})
 	if err != nil {
@@ -236,8 +235,7 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if st.Version != stateVersion {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in an Office document is not known; %d expected", st.Version, stateVersion)}
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
 		return nil, &sig.ErrState{Text: "made for another certificate"}
 	}
 	if job.Document == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tamga/pki/suite"
 	"tamga/sig"
 )
 
@@ -51,8 +52,7 @@ type revision struct {
 }
 
 func (st *state) marshal(job *sig.Job) ([]byte, error) {
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	st.Certificate, st.Size = thumbprint[:], job.Document.Size()
+	st.Certificate, st.Size = job.Certificate.Digest(suite.SHA256), job.Document.Size()
 	var err error
 	if st.Print, err = fingerprint(job.Document); err != nil {
 		return nil, err
@@ -93,8 +93,7 @@ func readState(job *sig.Job, prepared []byte) (*state, error) {
 	if job.Certificate == nil {
 		return nil, &sig.ErrState{Text: "the certificate is needed"}
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
 		return nil, &sig.ErrState{Text: "made for another certificate"}
 	}
 	if job.Document == nil {

@@ -188,8 +188,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if st.Version != stateVersion {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in XML is not known; %d expected", st.Version, stateVersion)}
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
-	if !bytes.Equal(st.Certificate, thumbprint[:]) {
+	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
 		return nil, &sig.ErrState{Text: "made for another certificate"}
 	}
 	if job.Document == nil {

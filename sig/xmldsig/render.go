@@ -85,7 +85,7 @@ type identifiers struct{ signature, reference, object, properties string }
 // from the job, so that the same job gives the same signature.
 func newIdentifiers(job *sig.Job, document []byte, t *xmltree.Tree) identifiers {
 	for i := 0; ; i++ {
-		h := sha256.Sum256(fmt.Appendf(nil, "%x %x %d %d", sha256.Sum256(job.Certificate.Raw), document, job.Time.UnixNano(), i))
+		h := sha256.Sum256(fmt.Appendf(nil, "%x %x %d %d", job.Certificate.Digest(suite.SHA256), document, job.Time.UnixNano(), i))
 		name := hex.EncodeToString(h[:8])
 		ids := identifiers{"signature-" + name, "reference-" + name, "object-" + name, "properties-" + name}
 		if t == nil || !hasAny(t, ids.signature, ids.reference, ids.object, ids.properties) {

@@ -64,10 +64,9 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := sha256.Sum256(job.Certificate.Raw)
 	st, err := json.Marshal(state{
 		Version:     stateVersion,
-		Certificate: thumbprint[:],
+		Certificate: job.Certificate.Digest(suite.SHA256),
 		Size:        int64(len(document)),
 		Document:    sum[:],
 		Digest:      out.digest.Sum,

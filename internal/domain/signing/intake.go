@@ -151,9 +151,8 @@ var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b
 // ReadFrom implements io.ReaderFrom. Once the document is in the spool its octets go
 // from r to where the spool has them and are hashed there, without a copy in between.
 // They are hashed by whoever reads them: a goroutine beside would end a single document
-// earlier, but moving every piece from one processor to another takes a fifth of the
-// time of hashing it, which all requests together do not have. The error is that of r
-// or of the spool.
+// earlier, but handing every piece from one processor to another takes time of both,
+// which all requests together do not have. The error is that of r or of the spool.
 func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
