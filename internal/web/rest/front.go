@@ -21,11 +21,11 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Front is what every request meets first, outermost first: its id, its log line
-// and metrics, the net for panics, security headers, the certificate of its client,
-// and error bodies for what no route serves.
+// Front is what every request meets first, outermost first: the patience that lets
+// refusals be heard, its id, its log line and metrics, the net for panics, security
+// headers, the certificate of its client, and error bodies for what no route serves.
 func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler {
-	return Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics))
+	return Heard(Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics)))
 }
 
 // Identifiable gives each request an id, or takes a sane one the client sent, and
