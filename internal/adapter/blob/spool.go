@@ -22,6 +22,7 @@ type Spool struct {
 	dir    string
 	direct bool         // the file system takes writes past the page cache
 	wide   atomic.Int32 // large pieces in use
+	queues queues
 }
 
 var _ signing.Spool = (*Spool)(nil)

@@ -56,17 +56,12 @@ type spoolFile struct {
 	n     int
 	start int64
 
-	full    chan written // to the goroutine that writes; nil until the first full piece
-	written chan error   // its answer to each
-	waiting bool         // one answer is outstanding
-	err     error        // of an earlier write; it stays
-	clean   bool         // the file holds piece[:n] as well
-	mu      sync.Mutex   // readers may come from several goroutines
-}
-
-type written struct {
-	piece *[]byte
-	at    int64
+	out   aside      // writes full pieces; nil until the first
+	large bool       // whether one for large pieces was looked for
+	under *[]byte    // the piece that is being written
+	err   error      // of an earlier write; it stays
+	clean bool       // the file holds piece[:n] as well
+	mu    sync.Mutex // readers may come from several goroutines
 }
 
 var errSpoolClosed = errors.New("blob: the spool file is closed")
@@ -148,41 +143,57 @@ func (s *Spool) free(piece *[]byte) {
 	pieces.Put(piece)
 }
 
-// turn hands the full piece to the writing goroutine, after the one before.
+// turn hands the full piece to who writes it, after the one before.
 func (f *spoolFile) turn() {
 	f.settle()
 	if f.err != nil {
 		return
 	}
-	if f.full == nil {
-		f.full, f.written = make(chan written), make(chan error, 1)
-		go f.write(f.full, f.written)
+	if err := f.begin(*f.piece); err != nil {
+		f.fail(err)
+		return
 	}
-	f.full <- written{f.piece, f.start}
-	f.waiting = true
+	f.under = f.piece
 	f.start += int64(len(*f.piece))
 	f.piece, f.n = nil, 0
 }
 
-// write is the goroutine that writes pieces.
-func (f *spoolFile) write(full <-chan written, answers chan<- error) {
-	for w := range full {
-		_, err := f.direct.WriteAt(*w.piece, w.at)
-		f.spool.free(w.piece)
-		answers <- err
+// begin has a piece written aside, a large one by the kernel where it does that.
+func (f *spoolFile) begin(piece []byte) error {
+	if len(piece) == wideSize && !f.large {
+		f.large = true
+		if out := f.spool.queues.open(f.direct, f.start); out != nil {
+			f.leave()
+			f.out = out
+		}
 	}
+	if f.out == nil {
+		f.out = newWorker(f.direct)
+	}
+	return f.out.begin(piece, f.start)
 }
 
 // settle waits for the piece under way.
 func (f *spoolFile) settle() {
-	if !f.waiting {
+	if f.under == nil {
 		return
 	}
-	f.waiting = false
-	if err := <-f.written; err != nil {
-		f.err = fmt.Errorf("blob: writing a spool file: %w", err)
+	if err := f.out.end(); err != nil {
+		f.fail(err)
+	}
+	f.spool.free(f.under)
+	f.under = nil
+}
+
+// leave ends with who writes pieces; none is under way.
+func (f *spoolFile) leave() {
+	if f.out != nil {
+		f.out.close()
+		f.out = nil
 	}
 }
+
+func (f *spoolFile) fail(err error) { f.err = fmt.Errorf("blob: writing a spool file: %w", err) }
 
 // ReadAt implements io.ReaderAt. It may be called from several goroutines, and none
 // writes meanwhile.
@@ -204,9 +215,15 @@ func (f *spoolFile) flush() error {
 	if f.err != nil || f.clean {
 		return f.err
 	}
+	if f.out != nil {
+		if err := f.out.cut(f.start + int64(f.n)); err != nil {
+			f.fail(err)
+			return f.err
+		}
+	}
 	if f.n > 0 {
 		if _, err := f.plain.WriteAt((*f.piece)[:f.n], f.start); err != nil {
-			f.err = fmt.Errorf("blob: writing a spool file: %w", err)
+			f.fail(err)
 			return f.err
 		}
 	}
@@ -217,10 +234,7 @@ func (f *spoolFile) flush() error {
 // Close frees the room the file took.
 func (f *spoolFile) Close() error {
 	f.settle()
-	if f.full != nil {
-		close(f.full)
-		f.full = nil
-	}
+	f.leave()
 	if f.piece != nil {
 		f.spool.free(f.piece)
 		f.piece, f.n = nil, 0

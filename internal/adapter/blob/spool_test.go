@@ -6,13 +6,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
 )
 
-// spools are the spool as it is here and as it is on file systems that know no
-// direct writes.
+// spools are the spool as it is here, as it is where the system does not write aside,
+// and as it is on file systems that know no direct writes.
 func spools(t *testing.T) map[string]*Spool {
 	t.Helper()
 	direct, err := NewSpool(t.TempDir())
@@ -27,7 +28,40 @@ func spools(t *testing.T) map[string]*Spool {
 		t.Fatal(err)
 	}
 	plain.direct = false
-	return map[string]*Spool{"direct": direct, "plain": plain}
+	alone, err := NewSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alone.direct {
+		takeQueues(t, alone)
+	}
+	return map[string]*Spool{"direct": direct, "without queues": alone, "plain": plain}
+}
+
+// takeQueues takes all queues of a spool and returns how many there were, and what gives
+// them back.
+func takeQueues(t *testing.T, s *Spool) (n int, back func()) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []aside
+	for {
+		q := s.queues.open(f, 0)
+		if q == nil {
+			break
+		}
+		all = append(all, q)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return len(all), func() {
+		for _, q := range all {
+			q.close()
+		}
+	}
 }
 
 // TestSpoolKeepsEveryOctet writes in pieces of all lengths, reads in between and
@@ -81,6 +115,8 @@ func TestSpoolWidePieces(t *testing.T) {
 	if !s.direct {
 		t.Skip("the file system of the tests takes no direct writes")
 	}
+	queues, back := takeQueues(t, s)
+	back()
 	document := make([]byte, wideFrom+2*wideSize)
 	var files []io.Closer
 	for range widePieces + 2 {
@@ -96,6 +132,15 @@ func TestSpoolWidePieces(t *testing.T) {
 			t.Fatalf("%d large pieces are in use", n)
 		}
 	}
+	// Two more for each file: those that have a large piece take another and a queue.
+	for _, f := range files {
+		if _, err := f.(io.Writer).Write(document[wideFrom:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, _ := takeQueues(t, s); n != 0 && queues != 0 {
+		t.Errorf("%d of %d queues are free while large pieces are written", n, queues)
+	}
 	if n := s.wide.Load(); n != widePieces {
 		t.Errorf("%d files use %d large pieces; want %d", len(files), n, widePieces)
 	}
@@ -106,6 +151,9 @@ func TestSpoolWidePieces(t *testing.T) {
 	}
 	if n := s.wide.Load(); n != 0 {
 		t.Errorf("%d large pieces did not come back", n)
+	}
+	if n, _ := takeQueues(t, s); n != queues {
+		t.Errorf("%d of %d queues came back", n, queues)
 	}
 }
 

@@ -1,0 +1,172 @@
+package blob
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// queueMost is how many queues a spool has: as many as there may be files with two large
+// pieces each.
+const queueMost = widePieces / 2
+
+// queues keeps the queues of a spool for the files that write large pieces. To end a
+// queue takes the kernel milliseconds, so they stay.
+type queues struct {
+	mu   sync.Mutex
+	free []*queue
+	made int
+}
+
+// queue has the kernel write, by the asynchronous input and output of Linux (io_submit):
+// beside a goroutine that hashes, one that waits for the disk costs the process twice
+// what the write itself does, since the runtime looks for another thread each time.
+type queue struct {
+	of      *queues
+	context uintptr
+	request iocb
+	event   ioEvent
+	pin     runtime.Pinner
+	file    *os.File
+	room    int64 // the file ends here
+}
+
+// iocb and ioEvent are those of linux/aio_abi.h. The order of key and flags is that of
+// little-endian machines; both are 0.
+type iocb struct {
+	data       uint64
+	key, flags uint32
+	opcode     uint16
+	priority   int16
+	file       uint32
+	buffer     uint64
+	length     uint64
+	offset     int64
+	reserved   uint64
+	iocbFlags  uint32
+	notify     uint32
+}
+
+type ioEvent struct {
+	data, request  uint64
+	result, second int64
+}
+
+const (
+	iocbWrite = 1 // IOCB_CMD_PWRITE
+	// roomStep is by how much a file is made longer ahead of what is written: a write at
+	// its end would be waited for by whoever submits it.
+	roomStep = 64 << 20
+)
+
+// open returns an aside for a file of size octets that was opened for writes past the
+// page cache and has no other writer. It returns nil where the system or the file system
+// does not do that, or all queues are in use.
+func (s *queues) open(f *os.File, size int64) aside {
+	q := s.take()
+	if q == nil {
+		return nil
+	}
+	q.file, q.room = f, size
+	if err := q.reserve(size + 1); err != nil {
+		q.close()
+		return nil
+	}
+	return q
+}
+
+func (s *queues) take() *queue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		q := s.free[n-1]
+		s.free = s.free[:n-1]
+		return q
+	}
+	if s.made == queueMost {
+		return nil
+	}
+	s.made++ // where it fails now it is not tried for ever
+	q := &queue{of: s}
+	if _, _, failed := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&q.context)), 0); failed != 0 {
+		return nil
+	}
+	return q
+}
+
+func (q *queue) close() {
+	q.file = nil
+	q.of.mu.Lock()
+	defer q.of.mu.Unlock()
+	q.of.free = append(q.of.free, q)
+}
+
+// reserve makes the file longer when it ends before end.
+func (q *queue) reserve(end int64) error {
+	if end <= q.room {
+		return nil
+	}
+	step := max(roomStep, end-q.room)
+	err := unix.Fallocate(int(q.file.Fd()), 0, q.room, step)
+	if err == unix.ENOSPC { // what is left may do
+		step = end - q.room
+		err = unix.Fallocate(int(q.file.Fd()), 0, q.room, step)
+	}
+	if err != nil {
+		return os.NewSyscallError("fallocate", err)
+	}
+	q.room += step
+	return nil
+}
+
+func (q *queue) cut(size int64) error {
+	if size >= q.room {
+		return nil
+	}
+	q.room = size
+	return q.file.Truncate(size)
+}
+
+func (q *queue) begin(piece []byte, at int64) error {
+	if err := q.reserve(at + int64(len(piece))); err != nil {
+		return err
+	}
+	buffer := unsafe.SliceData(piece)
+	q.request = iocb{
+		opcode: iocbWrite, file: uint32(q.file.Fd()),
+		buffer: uint64(uintptr(unsafe.Pointer(buffer))), length: uint64(len(piece)), offset: at,
+	}
+	// The kernel writes from the piece and to q until end.
+	q.pin.Pin(buffer)
+	request := &q.request
+	_, _, failed := unix.Syscall(unix.SYS_IO_SUBMIT, q.context, 1, uintptr(unsafe.Pointer(&request)))
+	if failed != 0 {
+		q.pin.Unpin()
+		return os.NewSyscallError("io_submit", failed)
+	}
+	return nil
+}
+
+func (q *queue) end() error {
+	defer q.pin.Unpin()
+	for {
+		n, _, failed := unix.Syscall6(unix.SYS_IO_GETEVENTS, q.context, 1, 1, uintptr(unsafe.Pointer(&q.event)), 0, 0)
+		switch {
+		case failed == unix.EINTR || failed == 0 && n == 0:
+		case failed != 0:
+			return os.NewSyscallError("io_getevents", failed)
+		case q.event.result < 0:
+			return os.NewSyscallError("io_submit", syscall.Errno(-q.event.result))
+		case uint64(q.event.result) != q.request.length:
+			return fmt.Errorf("%w: %d of %d octets", io.ErrShortWrite, q.event.result, q.request.length)
+		default:
+			return nil
+		}
+	}
+}
