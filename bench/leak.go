@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/gost/gost3410"
+	"tamga/gost/streebog"
 )
 
 // A leak of time is looked for as in "Dude, is my code constant time?" (Reparaz,
@@ -31,20 +32,22 @@ type subject struct {
 	ready func(secret []byte) func()
 }
 
-// leakSets are the sets to look at: each prime form, each kind of curve. Nonces are
+// leakSets are the sets to look at: each prime form, each kind of curve, and for the
+// agreement of keys each way to multiply a point that is not the base point. Nonces are
 // timed only where one in 2^32 or fewer is out of range: to draw again takes time and
 // says nothing about the nonce that is used, but is told apart from a leak by nobody.
 var leakSets = []struct {
 	set  *gost3410.Set
 	sign bool
+	vko  bool
 }{
-	{gost3410.CryptoProA, true},
-	{gost3410.CryptoProB, false},
-	{gost3410.CryptoProC, false},
-	{gost3410.TC26256A, false},
-	{gost3410.TC26512A, true},
-	{gost3410.TC26512B, false},
-	{gost3410.TC26512C, false},
+	{gost3410.CryptoProA, true, true},
+	{gost3410.CryptoProB, false, false},
+	{gost3410.CryptoProC, false, false},
+	{gost3410.TC26256A, false, true},
+	{gost3410.TC26512A, true, true},
+	{gost3410.TC26512B, false, false},
+	{gost3410.TC26512C, false, true},
 }
 
 // feed is a random source of octets made before.
@@ -76,6 +79,23 @@ func subjects() (all []subject) {
 				}
 			}
 		}})
+		if s.vko {
+			peer, err := gost3410.GenerateKey(s.set, nil)
+			if err != nil {
+				panic(err)
+			}
+			all = append(all, subject{"VKO " + s.set.Name(), scalar, func(secret []byte) func() {
+				key, err := gost3410.NewPrivateKey(s.set, secret)
+				if err != nil {
+					panic(err)
+				}
+				return func() {
+					if _, err := key.VKO(peer.PublicKey(), ukm, streebog.New256); err != nil {
+						panic(err)
+					}
+				}
+			}})
+		}
 		if !s.sign {
 			continue
 		}

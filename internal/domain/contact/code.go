@@ -81,7 +81,7 @@ func (c *Codes) Issue(ctx context.Context, userID, purpose string, kind Kind, no
 	}
 	stored, err := c.store.IssueCode(ctx, record, now.Add(-c.settings.Resend))
 	if err == nil && !stored {
-		err = fault.Newf(fault.TooManyRequests, "a code was sent a moment ago: another one can be sent %d s after it", int(c.settings.Resend/time.Second))
+		err = fault.Newf(fault.TooManyRequests, "a code was sent a moment ago: another one can be sent %d s after it", int(c.settings.Resend/time.Second)).Until(c.settings.Resend)
 	}
 	return code, record.ExpiresAt, err
 }

@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Codes of the specifications and, at the end, those of our own. The map from
@@ -79,6 +80,9 @@ type Error struct {
 	Code    string // one of the constants above
 	Message string // for the client: what was wrong and what would be right
 	Err     error  // the cause, for the log only; may be nil
+	// After is how long to wait before it may go otherwise (Retry-After of RFC 9110,
+	// section 10.2.3); 0 where that is not known.
+	After time.Duration
 }
 
 // New makes a fault without a cause.
@@ -96,6 +100,13 @@ func Newf(code, format string, args ...any) *Error {
 func (e *Error) With(err error) *Error {
 	c := *e
 	c.Err = err
+	return &c
+}
+
+// Until returns a copy of e that tells how long to wait.
+func (e *Error) Until(after time.Duration) *Error {
+	c := *e
+	c.After = after
 	return &c
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"tamga/internal/domain/fault"
 )
@@ -105,6 +106,9 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if f.After > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((f.After+time.Second-1)/time.Second), 10))
 	}
 	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -151,6 +152,10 @@ func TestFaults(t *testing.T) {
 		if status != want || body != fmt.Sprintf(`{"Message":%q,"error":%q,"error_description":"a sentence"}`, code, code) {
 			t.Errorf("%s: got %d %s", code, status, body)
 		}
+	}
+	out := httptest.NewRecorder()
+	if fail(out, fault.New(fault.TooManyRequests, "").Until(1200*time.Millisecond)); out.Header().Get("Retry-After") != "2" {
+		t.Errorf("how long to wait is told as %q", out.Header().Get("Retry-After"))
 	}
 	status, header, body := h.ask(t, "GET", "/Sign/api/fault/internal", "", nil)
 	if status != 500 || body != `{"Message":"An error has occurred","error":"internal_error","error_description":"An error has occurred"}` {

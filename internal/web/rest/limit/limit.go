@@ -45,8 +45,8 @@ func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
 
 // Admit counts a call from an address. The fault is too_many_requests.
 func (l *Limiter) Admit(remote string) error {
-	if !l.allow(network(remote), 1) {
-		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again")
+	if wait := l.take(network(remote), 1); wait > 0 {
+		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again").Until(wait)
 	}
 	return nil
 }
@@ -54,14 +54,15 @@ func (l *Limiter) Admit(remote string) error {
 // AdmitCaller counts a call of somebody known, by their identifier, that is worth n
 // calls; more than a burst are worth a burst. The fault is too_many_requests.
 func (l *Limiter) AdmitCaller(id string, n int) error {
-	if !l.allow(id, min(n, l.burst)) {
-		return fault.New(fault.TooManyRequests, "too many calls of this kind: wait a little and try again")
+	if wait := l.take(id, min(n, l.burst)); wait > 0 {
+		return fault.New(fault.TooManyRequests, "too many calls of this kind: wait a little and try again").Until(wait)
 	}
 	return nil
 }
 
-// allow takes n calls from a caller's bucket.
-func (l *Limiter) allow(key string, n int) bool {
+// take takes n calls from a caller's bucket, or takes nothing and returns how long it is
+// until they are there.
+func (l *Limiter) take(key string, n int) (wait time.Duration) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +77,11 @@ func (l *Limiter) allow(key string, n int) bool {
 			delete(l.known, l.recent.Remove(last).(*caller).key)
 		}
 	}
-	return e.Value.(*caller).bucket.AllowN(now, n)
+	r := e.Value.(*caller).bucket.ReserveN(now, n)
+	if wait = r.DelayFrom(now); wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
 }
 
 // network is what counts as one caller: an IPv4 address, or the /64 of an IPv6

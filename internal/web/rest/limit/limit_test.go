@@ -43,6 +43,10 @@ func TestAdmit(t *testing.T) {
 		if (err == nil) != c.want || err != nil && !fault.Is(err, fault.TooManyRequests) {
 			t.Errorf("row %d, %s: %v, want admitted %v", i, c.remote, err, c.want)
 		}
+		// At two calls a second the next one is there within half a second.
+		if f, ok := fault.As(err); ok && (f.After <= 0 || f.After > time.Second/2) {
+			t.Errorf("row %d, %s: to be tried again after %v", i, c.remote, f.After)
+		}
 	}
 }
 
