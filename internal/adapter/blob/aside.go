@@ -5,6 +5,7 @@ import "os"
 // aside writes a piece to a file while its owner goes on with the next one. Between
 // begin and end the piece belongs to it, and there is one at a time.
 type aside interface {
+	// begin is an error where this one cannot write, which says nothing about others.
 	begin(piece []byte, at int64) error
 	// end waits until the piece is in the file.
 	end() error

@@ -112,17 +112,21 @@ func (q *queue) reserve(end int64) error {
 	if end <= q.room {
 		return nil
 	}
-	step := max(roomStep, end-q.room)
-	err := unix.Fallocate(int(q.file.Fd()), 0, q.room, step)
-	if err == unix.ENOSPC { // what is left may do
-		step = end - q.room
-		err = unix.Fallocate(int(q.file.Fd()), 0, q.room, step)
+	for step := max(roomStep, end-q.room); ; {
+		switch err := unix.Fallocate(int(q.file.Fd()), 0, q.room, step); err {
+		case nil:
+			q.room += step
+			return nil
+		case unix.EINTR:
+		case unix.ENOSPC:
+			if step == end-q.room {
+				return os.NewSyscallError("fallocate", err)
+			}
+			step = end - q.room // what is left may do
+		default:
+			return os.NewSyscallError("fallocate", err)
+		}
 	}
-	if err != nil {
-		return os.NewSyscallError("fallocate", err)
-	}
-	q.room += step
-	return nil
 }
 
 func (q *queue) cut(size int64) error {
@@ -142,8 +146,7 @@ func (q *queue) begin(piece []byte, at int64) error {
 		opcode: iocbWrite, file: uint32(q.file.Fd()),
 		buffer: uint64(uintptr(unsafe.Pointer(buffer))), length: uint64(len(piece)), offset: at,
 	}
-	// The kernel writes from the piece and to q until end.
-	q.pin.Pin(buffer)
+	q.pin.Pin(buffer) // the kernel reads it until end
 	request := &q.request
 	_, _, failed := unix.Syscall(unix.SYS_IO_SUBMIT, q.context, 1, uintptr(unsafe.Pointer(&request)))
 	if failed != 0 {

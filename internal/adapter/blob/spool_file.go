@@ -167,9 +167,17 @@ func (f *spoolFile) begin(piece []byte) error {
 			f.out = out
 		}
 	}
-	if f.out == nil {
-		f.out = newWorker(f.direct)
+	if f.out != nil {
+		if f.out.begin(piece, f.start) == nil {
+			return nil
+		}
+		if err := f.out.cut(f.start); err != nil {
+			return err
+		}
+		f.leave()
 	}
+	// A worker takes every piece, and finds out what is wrong.
+	f.out = newWorker(f.direct)
 	return f.out.begin(piece, f.start)
 }
 

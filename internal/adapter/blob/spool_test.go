@@ -96,11 +96,11 @@ func TestSpoolKeepsEveryOctet(t *testing.T) {
 					want = append(want, p...)
 					size -= n
 				}
-				got := make([]byte, len(want))
-				if n, err := f.ReadAt(got, 0); n != len(want) || err != nil && !errors.Is(err, io.EOF) {
+				got := make([]byte, len(want)+1) // the file ends where what was written ends
+				if n, err := f.ReadAt(got, 0); n != len(want) || !errors.Is(err, io.EOF) {
 					t.Fatalf("round %d: read %d of %d: %v", round, n, len(want), err)
 				}
-				if !bytes.Equal(got, want) {
+				if !bytes.Equal(got[:len(want)], want) {
 					t.Fatalf("round %d: other octets than those written", round)
 				}
 			}
@@ -154,6 +154,46 @@ func TestSpoolWidePieces(t *testing.T) {
 	}
 	if n, _ := takeQueues(t, s); n != queues {
 		t.Errorf("%d of %d queues came back", n, queues)
+	}
+}
+
+// broken is an aside that cannot write.
+type broken struct {
+	aside
+	cuts []int64
+}
+
+func (b *broken) begin([]byte, int64) error { return errors.New("broken") }
+func (b *broken) cut(size int64) error      { b.cuts = append(b.cuts, size); return b.aside.cut(size) }
+
+// TestSpoolGoesOnWithoutItsAside: a file whose writer gives up goes on with another one.
+func TestSpoolGoesOnWithoutItsAside(t *testing.T) {
+	s := spools(t)["direct"]
+	if !s.direct {
+		t.Skip("the file system of the tests takes no direct writes")
+	}
+	made, err := s.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	f := made.(*spoolFile)
+	want := sample(wideFrom + 3*wideSize + 5)
+	if _, err := f.Write(want[:wideFrom+wideSize]); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	gone := &broken{aside: f.out}
+	f.out = gone
+	if _, err := f.Write(want[wideFrom+wideSize:]); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(want)+1)
+	if n, err := f.ReadAt(got, 0); n != len(want) || !errors.Is(err, io.EOF) || !bytes.Equal(got[:n], want) {
+		t.Errorf("read %d of %d octets, %v", n, len(want), err)
+	}
+	if len(gone.cuts) != 1 || gone.cuts[0] != wideFrom+wideSize {
+		t.Errorf("the file was cut at %v", gone.cuts)
 	}
 }
 
