@@ -4,12 +4,13 @@
 // build, and the floors of floors.go.
 //
 //	cd bench && go run . [-check] [-rounds 9] [-only TEXT] [-portable=false]
+//	cd bench && go run . -service [-check]
 //	cd bench && go run . -leak 10000000 [-only TEXT]
 //	cd bench && go run . -memcheck
 //
-// With -check it ends with an error when a ratio is below its floor. -leak looks for
-// a dependence of time on secrets, -memcheck for branches and addresses that depend
-// on them, in leak.go and memcheck.go.
+// With -check it ends with an error when a ratio is below its floor. -service times the
+// whole service over HTTP. -leak looks for a dependence of time on secrets, -memcheck for
+// branches and addresses that depend on them, in leak.go and memcheck.go.
 //
 // It needs Debian's libssl-dev, libengine-gost-openssl and nettle-dev, for -memcheck
 // valgrind, and is not part of the product.
@@ -56,6 +57,7 @@ var (
 	check    = flag.Bool("check", false, "end with an error when a ratio is below its floor")
 	portable = flag.Bool("portable", true, "build and time the portable twins as well (tag purego)")
 	lines    = flag.Bool("lines", false, "print bare lines for a program to read: name, rates, ratio, octets a round")
+	service  = flag.Bool("service", false, "instead of algorithms, time the service over HTTP, with clients on the same machine")
 	leak     = flag.Int("leak", 0, "instead of timing, look for leaks of time in as many calls of each kind")
 	memcheck = flag.Bool("memcheck", false, "instead of timing, run the portable build under valgrind with secrets undefined")
 )
@@ -70,6 +72,8 @@ func main() {
 
 func run() error {
 	switch {
+	case *service:
+		return timeService()
 	case *leak > 0:
 		return findLeaks(*leak)
 	case *memcheck:

@@ -90,3 +90,12 @@ func (c *bulkConn) ReadFrom(r io.Reader) (int64, error) {
 	}
 	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
+
+// CloseWrite ends the direction to the client, so that it reads an end and no reset when
+// the server of net/http leaves part of a request unread.
+func (c *bulkConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -84,3 +84,44 @@ func TestBulkAsksSeldom(t *testing.T) {
 		t.Error("room for large pieces is held when nothing comes any more")
 	}
 }
+
+// TestBulkEndsOneDirection: a server of net/http refuses headers that are too large by
+// itself, ends what it sends and leaves the rest of them unread. The client reads the
+// refusal to its end, at once.
+func TestBulkEndsOneDirection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := Bulk(l).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	half, ok := server.(interface{ CloseWrite() error })
+	if !ok {
+		t.Fatal("net/http cannot end one direction of the connection")
+	}
+	if _, err := server.Write([]byte("refused")); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(client); err != nil || string(text) != "refused" {
+		t.Fatalf("read %q, %v", text, err)
+	}
+	if _, err := client.Write([]byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 4)
+	if _, err := io.ReadFull(server, got); err != nil || string(got) != "more" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}

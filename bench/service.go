@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// A serviceFloor bounds one figure of the benchmarks of the whole service, which run in
+// its own module: the program serves, clients in another process ask.
+type serviceFloor struct {
+	benchmark, unit string
+	least, most     float64 // 0: none
+}
+
+// serviceRuns are the benchmarks of the service and what bounds them.
+var serviceRuns = []struct {
+	pattern, time string
+	floors        []serviceFloor
+}{
+	{"^BenchmarkHTTP$", "1s", []serviceFloor{
+		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "signatures/s", least: 5000},
+		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "half-load-p99-ms", most: 10},
+	}},
+	{"^BenchmarkMemory$", "5x", []serviceFloor{
+		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.8},
+	}},
+}
+
+// timeService runs them and prints what they print. What is beyond a bound is timed
+// up to three times; with -check it is an error then.
+func timeService() error {
+	var beyond []string
+	for _, run := range serviceRuns {
+		for attempt := 1; ; attempt++ {
+			figures, err := goBench(run.pattern, run.time, os.Stdout)
+			if err != nil {
+				return err
+			}
+			var wrong []string
+			for _, f := range run.floors {
+				value, ok := figures[f.benchmark][f.unit]
+				switch {
+				case !ok:
+					return fmt.Errorf("%s did not tell %s", f.benchmark, f.unit)
+				case f.least > 0 && value < f.least:
+					wrong = append(wrong, fmt.Sprintf("%s: %g %s, want at least %g", f.benchmark, value, f.unit, f.least))
+				case f.most > 0 && value > f.most:
+					wrong = append(wrong, fmt.Sprintf("%s: %g %s, want at most %g", f.benchmark, value, f.unit, f.most))
+				}
+			}
+			for _, w := range wrong {
+				fmt.Println("LOW", w)
+			}
+			if len(wrong) == 0 || attempt == 3 {
+				beyond = append(beyond, wrong...)
+				break
+			}
+		}
+	}
+	if *check && len(beyond) > 0 {
+		return errors.New("beyond their bounds: " + strings.Join(beyond, "; "))
+	}
+	return nil
+}
+
+// goBench runs benchmarks of the program and returns their figures by name and unit.
+func goBench(pattern, time string, out io.Writer) (map[string]map[string]float64, error) {
+	run := exec.Command("go", "test", "-run", "^$", "-bench", pattern, "-benchtime", time, "./cmd/tamga")
+	run.Dir = ".."
+	run.Stderr = os.Stderr
+	text, err := run.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := run.Start(); err != nil {
+		return nil, err
+	}
+	figures := map[string]map[string]float64{}
+	in := bufio.NewScanner(text)
+	for in.Scan() {
+		fmt.Fprintln(out, in.Text())
+		if name, of := parseBench(in.Text()); name != "" {
+			figures[name] = of
+		}
+	}
+	if err := errors.Join(in.Err(), run.Wait()); err != nil {
+		return nil, fmt.Errorf("go test -bench %s (run this in the folder bench): %w", pattern, err)
+	}
+	return figures, nil
+}
+
+// parseBench reads a line of a benchmark: its name, the number of rounds, then values
+// with their units. The number of processors is taken from the name.
+func parseBench(line string) (name string, figures map[string]float64) {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return "", nil
+	}
+	name = fields[0]
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		if _, err := strconv.Atoi(name[i+1:]); err == nil {
+			name = name[:i]
+		}
+	}
+	figures = map[string]float64{}
+	for i := 2; i+1 < len(fields); i += 2 {
+		if v, err := strconv.ParseFloat(fields[i], 64); err == nil {
+			figures[fields[i+1]] = v
+		}
+	}
+	return name, figures
+}
