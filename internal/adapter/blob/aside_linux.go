@@ -37,25 +37,23 @@ type queue struct {
 	room    int64 // the file ends here
 }
 
-// iocb and ioEvent are those of linux/aio_abi.h. The order of key and flags is that of
-// little-endian machines; both are 0.
+// iocb and ioEvent are those of linux/aio_abi.h; what is left blank is 0.
 type iocb struct {
-	data       uint64
-	key, flags uint32
-	opcode     uint16
-	priority   int16
-	file       uint32
-	buffer     uint64
-	length     uint64
-	offset     int64
-	reserved   uint64
-	iocbFlags  uint32
-	notify     uint32
+	_      uint64 // data
+	_      uint64 // key and flags
+	opcode uint16
+	_      int16 // priority
+	file   uint32
+	buffer uint64
+	length uint64
+	offset int64
+	_      [2]uint64 // reserved, flags, a file to tell the end to
 }
 
 type ioEvent struct {
-	data, request  uint64
-	result, second int64
+	_, _   uint64 // data and request
+	result int64
+	_      int64
 }
 
 const (
