@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -38,7 +37,7 @@ func timeService() error {
 	var beyond []string
 	for _, run := range serviceRuns {
 		for attempt := 1; ; attempt++ {
-			figures, err := goBench(run.pattern, run.time, os.Stdout)
+			figures, err := goBench(run.pattern, run.time)
 			if err != nil {
 				return err
 			}
@@ -69,8 +68,9 @@ func timeService() error {
 	return nil
 }
 
-// goBench runs benchmarks of the program and returns their figures by name and unit.
-func goBench(pattern, time string, out io.Writer) (map[string]map[string]float64, error) {
+// goBench runs benchmarks of the program, prints what they print and returns their
+// figures by name and unit.
+func goBench(pattern, time string) (map[string]map[string]float64, error) {
 	run := exec.Command("go", "test", "-run", "^$", "-bench", pattern, "-benchtime", time, "./cmd/tamga")
 	run.Dir = ".."
 	run.Stderr = os.Stderr
@@ -84,7 +84,7 @@ func goBench(pattern, time string, out io.Writer) (map[string]map[string]float64
 	figures := map[string]map[string]float64{}
 	in := bufio.NewScanner(text)
 	for in.Scan() {
-		fmt.Fprintln(out, in.Text())
+		fmt.Println(in.Text())
 		if name, of := parseBench(in.Text()); name != "" {
 			figures[name] = of
 		}

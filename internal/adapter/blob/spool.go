@@ -22,7 +22,7 @@ type Spool struct {
 	dir    string
 	direct bool         // the file system takes writes past the page cache
 	wide   atomic.Int32 // large pieces in use
-	queues queues
+	queues queues       // have the system write large pieces
 }
 
 var _ signing.Spool = (*Spool)(nil)

@@ -145,7 +145,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call.started = time.Now()
 
 	if r.ContentLength > h.limit {
-		w.Header().Set("Connection", "close") // what comes is not read
+		w.Header().Set("Connection", "close") // what comes is dropped, see Heard
 		h.refuse(ctx, w, call, tooLarge(h.limit))
 		return
 	}
