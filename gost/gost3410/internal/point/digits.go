@@ -20,31 +20,36 @@ func windows(octets, width int) int { return (8*octets + width - 1) / width }
 // maxDigits bounds the digits of all recodings: one a bit and one for the carry.
 const maxDigits = 8*64 + 1
 
-// recode writes k or q-k, whichever is odd, as digits that are all odd, lowest
-// first, and returns the mask that says it was q-k. It runs in constant time. No
-// digit is zero, so no step of a multiplication is idle.
+// recode writes k < q or, where that is even, k+q as digits that are all odd, lowest
+// first. It runs in constant time. No digit is zero, so no step of a multiplication is
+// idle, and the highest is positive.
 //
 // An odd number n below 2^l is the sum of 2^i or -2^i over all i below l: the bits of
 // (n-1)/2 + 2^(l-1) say where the sign is plus. A digit is the sum over a window.
-func recode(digits []int8, k *field.Scalar, order *field.Modulus, width int) (negated uint64) {
+//
+// What does not come in is q-k, with which every sign would have to change: the mask of
+// that, of all digits or of none, was to be seen in the time on processors where no
+// branch and no address depended on it.
+func recode(digits []int8, k *field.Scalar, order *field.Modulus, width int) {
 	q := order.Value()
-	var n field.Scalar
-	var borrow uint64
-	for i := range n { // not modulo q: for 0 it must be q, which is odd
-		n[i], borrow = bits.Sub64(q[i], k[i], borrow)
+	even := k[0]&1 - 1
+	var half field.Scalar // (n-1)/2: n itself may have a bit more than the limbs
+	below, carry := bits.Add64(k[0], q[0]&even, 0)
+	for i := 1; i < len(half); i++ {
+		var limb uint64
+		limb, carry = bits.Add64(k[i], q[i]&even, carry)
+		half[i-1] = below>>1 | limb<<63
+		below = limb
 	}
-	odd := -(k[0] & 1)
-	n.Assign(k, odd)
+	half[len(half)-1] = below>>1 | carry<<63
 	for i := range digits {
-		// Bit 0 is dropped by beginning one bit further up.
-		d := int(window(&n, i*width+1, width))
+		d := int(window(&half, i*width, width))
 		if i == len(digits)-1 {
 			d |= 1 << (width - 1)
 		}
 		digits[i] = int8(2*d - (1<<width - 1))
 	}
-	clear(n[:])
-	return ^odd
+	clear(half[:])
 }
 
 // window returns bits [from, from+width) of k; bits beyond the limbs are zero.

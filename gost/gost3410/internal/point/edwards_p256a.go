@@ -268,13 +268,13 @@ func (c *edwardsP256A) normalize(a []edAffineP256A, p []edExtendedP256A) {
 func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP256A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	var sum edExtendedP256A
 	for i, d := range digits {
 		index, negative := split(d)
 		var e edAffineP256A
 		field.LookupTripleP256A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == 0 {
 			sum = e.extended()
 		} else {
@@ -316,7 +316,7 @@ func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP256A, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	var sum edExtendedP256A
 	for i := len(digits) - 1; i >= 0; i-- {
 		index, negative := split(digits[i])
@@ -325,7 +325,7 @@ func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.v.Lookup(v[:], index)
 		e.z.Lookup(z[:], index)
 		e.dt.Lookup(dt[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == len(digits)-1 {
 			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
 			continue
@@ -385,11 +385,11 @@ func (c *edwardsP256A) hasX(sum *edExtendedP256A, r *field.Scalar) bool {
 // accumulate adds n times the table's point to sum, in variable time.
 func (table *edCombP256A) accumulate(c *edwardsP256A, sum *edExtendedP256A, n *field.Scalar) {
 	var digits [edWindowsP256A]int8
-	negated := recode(digits[:], n, c.order, baseBits)
+	recode(digits[:], n, c.order, baseBits)
 	for i, d := range digits {
 		index, negative := split(d)
 		e := edAffineP256A{table[i].u[index], table[i].v[index], table[i].duv[index]}
-		if negative != negated {
+		if negative != 0 {
 			e.negate()
 		}
 		c.addMixed(sum, sum, &e)

@@ -270,13 +270,13 @@ func (c *edwardsP512A) normalize(a []edAffineP512A, p []edExtendedP512A) {
 func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP512A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	var sum edExtendedP512A
 	for i, d := range digits {
 		index, negative := split(d)
 		var e edAffineP512A
 		field.LookupTripleP512A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == 0 {
 			sum = e.extended()
 		} else {
@@ -318,7 +318,7 @@ func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP512A, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	var sum edExtendedP512A
 	for i := len(digits) - 1; i >= 0; i-- {
 		index, negative := split(digits[i])
@@ -327,7 +327,7 @@ func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.v.Lookup(v[:], index)
 		e.z.Lookup(z[:], index)
 		e.dt.Lookup(dt[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == len(digits)-1 {
 			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
 			continue
@@ -387,11 +387,11 @@ func (c *edwardsP512A) hasX(sum *edExtendedP512A, r *field.Scalar) bool {
 // accumulate adds n times the table's point to sum, in variable time.
 func (table *edCombP512A) accumulate(c *edwardsP512A, sum *edExtendedP512A, n *field.Scalar) {
 	var digits [edWindowsP512A]int8
-	negated := recode(digits[:], n, c.order, baseBits)
+	recode(digits[:], n, c.order, baseBits)
 	for i, d := range digits {
 		index, negative := split(d)
 		e := edAffineP512A{table[i].u[index], table[i].v[index], table[i].duv[index]}
-		if negative != negated {
+		if negative != 0 {
 			e.negate()
 		}
 		c.addMixed(sum, sum, &e)

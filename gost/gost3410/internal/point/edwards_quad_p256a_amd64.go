@@ -106,12 +106,12 @@ func (k *edKeyP256A) mulQuads(xy []byte, n *field.Scalar) bool {
 	c.oddQuads(odd[:], &point)
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP256A, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	sum := c.quads.neutral
 	var e quadP256A
 	for i := len(digits) - 1; i >= 0; i-- {
 		index, negative := split(digits[i])
-		ifmaQuadPickP256A(&e, &odd[0], len(odd), index, negative^negated)
+		ifmaQuadPickP256A(&e, &odd[0], len(odd), index, negative)
 		if i < len(digits)-1 {
 			ifmaQuadDoubleP256A(&sum, &sum, pointBits)
 		}

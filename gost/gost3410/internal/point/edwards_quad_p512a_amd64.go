@@ -108,12 +108,12 @@ func (k *edKeyP512A) mulQuads(xy []byte, n *field.Scalar) bool {
 	c.oddQuads(odd[:], &point)
 	var buf [maxDigits]int8
 	digits := buf[:windows(edSizeP512A, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	sum := c.quads.neutral
 	var e quadP512A
 	for i := len(digits) - 1; i >= 0; i-- {
 		index, negative := split(digits[i])
-		ifmaQuadPickP512A(&e, &odd[0], len(odd), index, negative^negated)
+		ifmaQuadPickP512A(&e, &odd[0], len(odd), index, negative)
 		if i < len(digits)-1 {
 			ifmaQuadDoubleP512A(&sum, &sum, pointBits)
 		}

@@ -71,13 +71,12 @@ type spreadEdP256AWork struct {
 func (c *edwardsP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	table := c.combLanes()
 	var digits [edWindowsP256A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	v := new(spreadEdP256AWork)
 	for first := 0; first < len(digits); first += lanes {
 		n := min(lanes, len(digits)-first)
 		for l := range n {
 			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
 		}
 		const step = len(table[0]) * len(rowP256A{}) * 8
 		for i := range v.e {

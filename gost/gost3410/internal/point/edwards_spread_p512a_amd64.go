@@ -73,13 +73,12 @@ type spreadEdP512AWork struct {
 func (c *edwardsP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	table := c.combLanes()
 	var digits [edWindowsP512A]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	v := new(spreadEdP512AWork)
 	for first := 0; first < len(digits); first += lanes {
 		n := min(lanes, len(digits)-first)
 		for l := range n {
 			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
 		}
 		const step = len(table[0]) * len(rowP512A{}) * 8
 		for i := range v.e {

@@ -41,14 +41,13 @@ func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 
 	const count = (8*edSizeP256A + pointBits - 1) / pointBits
 	var digits [lanes][count]int8
-	var negated [lanes]uint64
 	for l, i := range of {
-		negated[l] = recode(digits[l][:], &t[i], c.order, pointBits)
+		recode(digits[l][:], &t[i], c.order, pointBits)
 	}
 	for i := count - 1; i >= 0; i-- {
 		for l := range lanes {
-			index, negative := split(digits[l][i])
-			v.negative[l] = negative ^ negated[l]
+			var index uint64
+			index, v.negative[l] = split(digits[l][i])
 			from := &v.odd[index]
 			for j := range from {
 				for k := range from[j] {
@@ -80,14 +79,13 @@ func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 func (c *edwardsP256A) baseLanes(v *sumsEdP256AWork, s []field.Scalar, of *[lanes]int) {
 	table := c.combLanes()
 	var digits [lanes][edWindowsP256A]int8
-	var negated [lanes]uint64
 	for l, i := range of {
-		negated[l] = recode(digits[l][:], &s[i], c.order, baseBits)
+		recode(digits[l][:], &s[i], c.order, baseBits)
 	}
 	for i := range table {
 		for l := range lanes {
-			index, negative := split(digits[l][i])
-			v.negative[l] = negative ^ negated[l]
+			var index uint64
+			index, v.negative[l] = split(digits[l][i])
 			for j := range v.affine {
 				for k := range v.affine[j] {
 					v.affine[j][k][l] = table[i][j*limbsP256A+k][index]

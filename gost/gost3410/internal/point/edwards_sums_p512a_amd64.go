@@ -43,14 +43,13 @@ func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 
 	const count = (8*edSizeP512A + pointBits - 1) / pointBits
 	var digits [lanes][count]int8
-	var negated [lanes]uint64
 	for l, i := range of {
-		negated[l] = recode(digits[l][:], &t[i], c.order, pointBits)
+		recode(digits[l][:], &t[i], c.order, pointBits)
 	}
 	for i := count - 1; i >= 0; i-- {
 		for l := range lanes {
-			index, negative := split(digits[l][i])
-			v.negative[l] = negative ^ negated[l]
+			var index uint64
+			index, v.negative[l] = split(digits[l][i])
 			from := &v.odd[index]
 			for j := range from {
 				for k := range from[j] {
@@ -82,14 +81,13 @@ func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 func (c *edwardsP512A) baseLanes(v *sumsEdP512AWork, s []field.Scalar, of *[lanes]int) {
 	table := c.combLanes()
 	var digits [lanes][edWindowsP512A]int8
-	var negated [lanes]uint64
 	for l, i := range of {
-		negated[l] = recode(digits[l][:], &s[i], c.order, baseBits)
+		recode(digits[l][:], &s[i], c.order, baseBits)
 	}
 	for i := range table {
 		for l := range lanes {
-			index, negative := split(digits[l][i])
-			v.negative[l] = negative ^ negated[l]
+			var index uint64
+			index, v.negative[l] = split(digits[l][i])
 			for j := range v.affine {
 				for k := range v.affine[j] {
 					v.affine[j][k][l] = table[i][j*limbsP512A+k][index]

@@ -142,19 +142,17 @@ type lanesP256AWork struct {
 func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
 	table := c.combLanes()
 	var digits [lanes][windowsP256A]int8
-	var negated [lanes]uint64
 	for l := range digits {
 		one := &field.Scalar{1}
 		if l < len(k) {
 			one = &k[l]
 		}
-		negated[l] = recode(digits[l][:], one, c.order, baseBits)
+		recode(digits[l][:], one, c.order, baseBits)
 	}
 	v := new(lanesP256AWork)
 	for i := range windowsP256A {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
-			v.negative[l] ^= negated[l]
 		}
 		ifmaPickP256A(&v.e, &table[i], &v.index, &v.negative)
 		if i == 0 {

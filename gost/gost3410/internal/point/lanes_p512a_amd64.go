@@ -144,19 +144,17 @@ type lanesP512AWork struct {
 func (c *weierstrassP512A) combSums(k []field.Scalar) *lanesP512AWork {
 	table := c.combLanes()
 	var digits [lanes][windowsP512A]int8
-	var negated [lanes]uint64
 	for l := range digits {
 		one := &field.Scalar{1}
 		if l < len(k) {
 			one = &k[l]
 		}
-		negated[l] = recode(digits[l][:], one, c.order, baseBits)
+		recode(digits[l][:], one, c.order, baseBits)
 	}
 	v := new(lanesP512AWork)
 	for i := range windowsP512A {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
-			v.negative[l] ^= negated[l]
 		}
 		ifmaPickP512A(&v.e, &table[i], &v.index, &v.negative)
 		if i == 0 {

@@ -156,15 +156,20 @@ func scalars(q *big.Int, random int) []*big.Int {
 			add(n)
 		}
 	}
-	// Where the last addition of a multiplication meets equal points: of the comb,
-	// whose other summand is d*2^top, and of the ladder, whose other summand is d.
+	// Where the last addition of a multiplication meets equal points: of the comb, whose
+	// other summand is d*2^top, and of the ladder, whose other summand is d or -d.
 	top := uint(baseBits * (windows((q.BitLen()+7)/8, baseBits) - 1))
-	for _, d := range []int64{1, 3, 5, 7, 9, 11, 13, 15, 17} {
+	for d := int64(1); d < 64; d += 2 {
 		n := new(big.Int).Lsh(big.NewInt(2*d), top)
-		add(n.Sub(n, q))
+		add(new(big.Int).Sub(n, q))
+		add(new(big.Int).Sub(n, new(big.Int).Lsh(q, 1)))
+		add(n.Mod(n, q))
 		add(new(big.Int).Sub(q, n))
 	}
-	add(new(big.Int).Sub(q, big.NewInt(2*31)))
+	for d := int64(1); d < 1<<pointBits; d += 2 {
+		add(big.NewInt(2 * d))
+		add(new(big.Int).Sub(q, big.NewInt(2*d)))
+	}
 	half := new(big.Int).Rsh(q, 1)
 	add(half)
 	add(new(big.Int).Add(half, big.NewInt(1)))
@@ -459,7 +464,7 @@ func TestDigits(t *testing.T) {
 			for _, k := range append(scalars(q, 20), new(big.Int)) {
 				s := toScalar(k)
 				digits := make([]int8, windows(c.Size(), width))
-				negated := recode(digits, &s, c.Order(), width)
+				recode(digits, &s, c.Order(), width)
 				sum := new(big.Int)
 				for i := len(digits) - 1; i >= 0; i-- {
 					if d := int(digits[i]); d%2 == 0 || d < -1<<width || d > 1<<width {
@@ -467,10 +472,11 @@ func TestDigits(t *testing.T) {
 					}
 					sum.Lsh(sum, uint(width)).Add(sum, big.NewInt(int64(digits[i])))
 				}
-				if negated != 0 {
-					sum.Sub(q, sum)
+				want := k
+				if k.Bit(0) == 0 {
+					want = new(big.Int).Add(k, q)
 				}
-				if negated+1 > 1 || sum.Mod(sum, q).Cmp(k) != 0 {
+				if sum.Cmp(want) != 0 || digits[len(digits)-1] < 0 {
 					t.Fatalf("width %d: digits of %x make %x", width, k, sum)
 				}
 				var sparse [maxDigits]int8

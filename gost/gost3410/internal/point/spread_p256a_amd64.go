@@ -43,12 +43,11 @@ func (c *weierstrassP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 // windows of one lane to that lane.
 func (v *spreadP256AWork) addWindows(table *[windowsP256A]windowLanesP256A, k *field.Scalar, order *field.Modulus) {
 	var digits [windowsP256A]int8
-	negated := recode(digits[:], k, order, baseBits)
+	recode(digits[:], k, order, baseBits)
 	for first := 0; first < len(digits); first += lanes {
 		n := min(lanes, len(digits)-first)
 		for l := range n {
 			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
 		}
 		const step = len(table[0]) * len(rowP256A{}) * 8
 		ifmaSpreadP256A(&v.e[0], &table[first][0], step, n, &v.index)

@@ -45,12 +45,11 @@ func (c *weierstrassP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 // windows of one lane to that lane.
 func (v *spreadP512AWork) addWindows(table *[windowsP512A]windowLanesP512A, k *field.Scalar, order *field.Modulus) {
 	var digits [windowsP512A]int8
-	negated := recode(digits[:], k, order, baseBits)
+	recode(digits[:], k, order, baseBits)
 	for first := 0; first < len(digits); first += lanes {
 		n := min(lanes, len(digits)-first)
 		for l := range n {
 			v.index[l], v.negative[l] = split(digits[first+l])
-			v.negative[l] ^= negated
 		}
 		const step = len(table[0]) * len(rowP512A{}) * 8
 		ifmaSpreadP512A(&v.e[0], &table[first][0], step, n, &v.index)

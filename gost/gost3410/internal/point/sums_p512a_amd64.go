@@ -32,20 +32,19 @@ func (c *weierstrassP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok [
 	table := c.oddLanes(points, v)
 	const count = (8*sizeP512A + pointBits - 1) / pointBits
 	var digits [lanes][count]int8
-	var negated [lanes]uint64
 	for l := range digits {
 		one := &field.Scalar{1}
 		if l < len(points) {
 			one = &t[l]
 		}
-		negated[l] = recode(digits[l][:], one, c.order, pointBits)
+		recode(digits[l][:], one, c.order, pointBits)
 	}
 	for i := count - 1; i >= 0; i-- {
 		for l := range lanes {
 			index, negative := split(digits[l][i])
 			e := &table[l][index]
 			y := &e.y
-			if negative != negated[l] {
+			if negative != 0 {
 				y = &e.minus
 			}
 			for j := range e.x {

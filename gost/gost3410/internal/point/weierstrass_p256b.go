@@ -158,14 +158,14 @@ func normalizeP256B(a []affineP256B, p []projectiveP256B) {
 func (c *weierstrassP256B) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP256B]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	var sum jacobianP256B
 	var last projectiveP256B
 	for i, d := range digits {
 		index, negative := split(d)
 		var e affineP256B
 		field.LookupPairP256B(&e.x, &e.y, table[i].x[:], table[i].y[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		switch i {
 		case 0:
 			sum = e.jacobian()
@@ -175,8 +175,8 @@ func (c *weierstrassP256B) mulBaseOne(xy []byte, k *field.Scalar) bool {
 			c.addMixed(&last, &last, &e)
 		default:
 			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
-			// magnitude, e one of at least that. Both together are below q: neither
-			// equal nor opposite.
+			// magnitude, e one of at least that. Both together are below
+			// 2^(baseBits*(i+1)), which is below q: neither equal nor opposite.
 			c.addDistinct(&sum, &sum, &e)
 		}
 	}
@@ -269,13 +269,13 @@ func (k *keyP256B) Mul(xy []byte, n *field.Scalar) bool {
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(sizeP256B, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	var sum jacobianP256B
 	for i := len(digits) - 1; ; i-- {
 		index, negative := split(digits[i])
 		var e affineP256B
 		field.LookupPairP256B(&e.x, &e.y, table[0][:], table[1][:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == len(digits)-1 {
 			sum = e.jacobian()
 			continue
@@ -291,8 +291,8 @@ func (k *keyP256B) Mul(xy []byte, n *field.Scalar) bool {
 			return c.write(xy, &last)
 		}
 		// The highest digit is above 0, so the sum is now at least 2^pointBits times
-		// the point and e less, and both together less than q times: neither equal
-		// nor opposite.
+		// the point and e less. Both together are about 2q/2^(pointBits*i) times at
+		// most, which is below q: neither equal nor opposite.
 		c.addDistinct(&sum, &sum, &e)
 	}
 }
@@ -316,11 +316,11 @@ func (k *keyP256B) SumHasX(r, s, t *field.Scalar) bool {
 // accumulate adds n times the table's point to sum, in variable time.
 func (table *combP256B) accumulate(c *weierstrassP256B, sum *jacobianP256B, n *field.Scalar) {
 	var digits [windowsP256B]int8
-	negated := recode(digits[:], n, c.order, baseBits)
+	recode(digits[:], n, c.order, baseBits)
 	for i, d := range digits {
 		index, negative := split(d)
 		e := affineP256B{table[i].x[index], table[i].y[index]}
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		addAffineP256B(c, sum, sum, &e)
 	}
 }

@@ -158,14 +158,14 @@ func normalizeP512T(a []affineP512T, p []projectiveP512T) {
 func (c *weierstrassP512T) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [windowsP512T]int8
-	negated := recode(digits[:], k, c.order, baseBits)
+	recode(digits[:], k, c.order, baseBits)
 	var sum jacobianP512T
 	var last projectiveP512T
 	for i, d := range digits {
 		index, negative := split(d)
 		var e affineP512T
 		field.LookupPairP512T(&e.x, &e.y, table[i].x[:], table[i].y[:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		switch i {
 		case 0:
 			sum = e.jacobian()
@@ -175,8 +175,8 @@ func (c *weierstrassP512T) mulBaseOne(xy []byte, k *field.Scalar) bool {
 			c.addMixed(&last, &last, &e)
 		default:
 			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
-			// magnitude, e one of at least that. Both together are below q: neither
-			// equal nor opposite.
+			// magnitude, e one of at least that. Both together are below
+			// 2^(baseBits*(i+1)), which is below q: neither equal nor opposite.
 			c.addDistinct(&sum, &sum, &e)
 		}
 	}
@@ -269,13 +269,13 @@ func (k *keyP512T) Mul(xy []byte, n *field.Scalar) bool {
 	}
 	var buf [maxDigits]int8
 	digits := buf[:windows(sizeP512T, pointBits)]
-	negated := recode(digits, n, c.order, pointBits)
+	recode(digits, n, c.order, pointBits)
 	var sum jacobianP512T
 	for i := len(digits) - 1; ; i-- {
 		index, negative := split(digits[i])
 		var e affineP512T
 		field.LookupPairP512T(&e.x, &e.y, table[0][:], table[1][:], index)
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		if i == len(digits)-1 {
 			sum = e.jacobian()
 			continue
@@ -291,8 +291,8 @@ func (k *keyP512T) Mul(xy []byte, n *field.Scalar) bool {
 			return c.write(xy, &last)
 		}
 		// The highest digit is above 0, so the sum is now at least 2^pointBits times
-		// the point and e less, and both together less than q times: neither equal
-		// nor opposite.
+		// the point and e less. Both together are about 2q/2^(pointBits*i) times at
+		// most, which is below q: neither equal nor opposite.
 		c.addDistinct(&sum, &sum, &e)
 	}
 }
@@ -316,11 +316,11 @@ func (k *keyP512T) SumHasX(r, s, t *field.Scalar) bool {
 // accumulate adds n times the table's point to sum, in variable time.
 func (table *combP512T) accumulate(c *weierstrassP512T, sum *jacobianP512T, n *field.Scalar) {
 	var digits [windowsP512T]int8
-	negated := recode(digits[:], n, c.order, baseBits)
+	recode(digits[:], n, c.order, baseBits)
 	for i, d := range digits {
 		index, negative := split(d)
 		e := affineP512T{table[i].x[index], table[i].y[index]}
-		e.negateIf(negative ^ negated)
+		e.negateIf(negative)
 		addAffineP512T(c, sum, sum, &e)
 	}
 }
