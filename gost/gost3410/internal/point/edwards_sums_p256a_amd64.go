@@ -20,11 +20,11 @@ func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bo
 // sumsEdP256AWork is what checks of sums in lanes work on. It belongs on the heap,
 // where the allocator puts objects of this size at multiples of 64.
 type sumsEdP256AWork struct {
-	base, sum lanesEdP256APoint
-	odd       [1 << (pointBits - 1)]lanesEdP256APoint // 1, 3, 5... times the points, to be added
-	e         lanesEdP256APoint                       // what is added
-	affine    [3]laneP256A                            // or this
-	negative  [lanes]uint64
+	sum      lanesEdP256APoint
+	odd      [1 << (pointBits - 1)]lanesEdP256APoint // 1, 3, 5... times the points, to be added
+	e        lanesEdP256APoint                       // what is added
+	affine   [3]laneP256A                            // the points
+	negative [lanes]uint64
 }
 
 // sumLanes is SumsHaveX for at most eight points; lanes without one repeat the first.
@@ -36,7 +36,7 @@ func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 	for l := range points {
 		of[l] = l
 	}
-	c.baseLanes(v, s, &of)
+	base := &c.combSums(s).sum
 	c.oddLanes(v, points, &of)
 
 	const count = (8*edSizeP256A + pointBits - 1) / pointBits
@@ -67,38 +67,11 @@ func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 		ifmaEdDoubleP256A(&v.sum, &v.sum)
 		ifmaEdAddP256A(&v.sum, &v.sum, &v.e)
 	}
-	ifmaMulP256A(&v.base[3], &v.base[3], &c.lanes.d)
-	ifmaEdAddP256A(&v.sum, &v.sum, &v.base)
+	ifmaMulP256A(&base[3], &base[3], &c.lanes.d)
+	ifmaEdAddP256A(&v.sum, &v.sum, base)
 	for l := range points {
 		sum := edExtendedP256A{u: v.sum[0].get(l), v: v.sum[1].get(l), z: v.sum[2].get(l)}
 		ok[l] = c.hasX(&sum, &r[l])
-	}
-}
-
-// baseLanes sets v.base to s times the base point, in variable time.
-func (c *edwardsP256A) baseLanes(v *sumsEdP256AWork, s []field.Scalar, of *[lanes]int) {
-	table := c.combLanes()
-	var digits [lanes][edWindowsP256A]int8
-	for l, i := range of {
-		recode(digits[l][:], &s[i], c.order, baseBits)
-	}
-	for i := range table {
-		for l := range lanes {
-			var index uint64
-			index, v.negative[l] = split(digits[l][i])
-			for j := range v.affine {
-				for k := range v.affine[j] {
-					v.affine[j][k][l] = table[i][j*limbsP256A+k][index]
-				}
-			}
-		}
-		ifmaNegateP256A(&v.affine[0], &v.negative)
-		ifmaNegateP256A(&v.affine[2], &v.negative)
-		if i == 0 {
-			v.base.begin(&v.affine)
-			continue
-		}
-		ifmaEdMixedP256A(&v.base, &v.base, &v.affine)
 	}
 }
 

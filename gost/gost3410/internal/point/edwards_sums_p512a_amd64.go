@@ -22,11 +22,11 @@ func (c *edwardsP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bo
 // sumsEdP512AWork is what checks of sums in lanes work on. It belongs on the heap,
 // where the allocator puts objects of this size at multiples of 64.
 type sumsEdP512AWork struct {
-	base, sum lanesEdP512APoint
-	odd       [1 << (pointBits - 1)]lanesEdP512APoint // 1, 3, 5... times the points, to be added
-	e         lanesEdP512APoint                       // what is added
-	affine    [3]laneP512A                            // or this
-	negative  [lanes]uint64
+	sum      lanesEdP512APoint
+	odd      [1 << (pointBits - 1)]lanesEdP512APoint // 1, 3, 5... times the points, to be added
+	e        lanesEdP512APoint                       // what is added
+	affine   [3]laneP512A                            // the points
+	negative [lanes]uint64
 }
 
 // sumLanes is SumsHaveX for at most eight points; lanes without one repeat the first.
@@ -38,7 +38,7 @@ func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 	for l := range points {
 		of[l] = l
 	}
-	c.baseLanes(v, s, &of)
+	base := &c.combSums(s).sum
 	c.oddLanes(v, points, &of)
 
 	const count = (8*edSizeP512A + pointBits - 1) / pointBits
@@ -69,38 +69,11 @@ func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 		ifmaEdDoubleP512A(&v.sum, &v.sum)
 		ifmaEdAddP512A(&v.sum, &v.sum, &v.e)
 	}
-	ifmaMulP512A(&v.base[3], &v.base[3], &c.lanes.d)
-	ifmaEdAddP512A(&v.sum, &v.sum, &v.base)
+	ifmaMulP512A(&base[3], &base[3], &c.lanes.d)
+	ifmaEdAddP512A(&v.sum, &v.sum, base)
 	for l := range points {
 		sum := edExtendedP512A{u: v.sum[0].get(l), v: v.sum[1].get(l), z: v.sum[2].get(l)}
 		ok[l] = c.hasX(&sum, &r[l])
-	}
-}
-
-// baseLanes sets v.base to s times the base point, in variable time.
-func (c *edwardsP512A) baseLanes(v *sumsEdP512AWork, s []field.Scalar, of *[lanes]int) {
-	table := c.combLanes()
-	var digits [lanes][edWindowsP512A]int8
-	for l, i := range of {
-		recode(digits[l][:], &s[i], c.order, baseBits)
-	}
-	for i := range table {
-		for l := range lanes {
-			var index uint64
-			index, v.negative[l] = split(digits[l][i])
-			for j := range v.affine {
-				for k := range v.affine[j] {
-					v.affine[j][k][l] = table[i][j*limbsP512A+k][index]
-				}
-			}
-		}
-		ifmaNegateP512A(&v.affine[0], &v.negative)
-		ifmaNegateP512A(&v.affine[2], &v.negative)
-		if i == 0 {
-			v.base.begin(&v.affine)
-			continue
-		}
-		ifmaEdMixedP512A(&v.base, &v.base, &v.affine)
 	}
 }
 

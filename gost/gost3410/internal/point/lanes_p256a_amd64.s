@@ -406,6 +406,28 @@ TEXT ·ifmaPickP256A(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
+// func ifmaEntryP256A(z *laneP256A, table *rowP256A, index *[lanes]uint64)
+TEXT ·ifmaEntryP256A(SB), NOSPLIT, $0-24
+	MOVQ         z+0(FP), DI
+	MOVQ         table+8(FP), SI
+	MOVQ         index+16(FP), AX
+	VMOVDQU64    0(AX), Z30
+	MOVQ         $16, CX
+	VPBROADCASTQ CX, Z0
+	VPTESTMQ     Z0, Z30, K1         // lanes with an index above 15
+	PICK(0, Z0)
+	PICK(256, Z1)
+	PICK(512, Z2)
+	PICK(768, Z3)
+	PICK(1024, Z4)
+	VMOVDQU64    Z0, 0(DI)
+	VMOVDQU64    Z1, 64(DI)
+	VMOVDQU64    Z2, 128(DI)
+	VMOVDQU64    Z3, 192(DI)
+	VMOVDQU64    Z4, 256(DI)
+	VZEROUPPER
+	RET
+
 // ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
 #define ONE(off, z) \
 	PICK(off, Z12)                  \

@@ -81,6 +81,36 @@ func TestLaneOperationsP256A(t *testing.T) {
 	}
 }
 
+// Every index in every lane.
+func TestEntryP256A(t *testing.T) {
+	if !twin.IFMA {
+		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		return
+	}
+	var table [2 * limbsP256A]rowP256A
+	r := rand.New(rand.NewChaCha8([32]byte{9}))
+	for i := range table {
+		for j := range table[i] {
+			table[i][j] = r.Uint64() & mask52
+		}
+	}
+	for first := range 1 << (baseBits - 1) {
+		var index [lanes]uint64
+		for l := range index {
+			index[l] = uint64(first+5*l) % uint64(len(rowP256A{}))
+		}
+		var z laneP256A
+		ifmaEntryP256A(&z, &table[limbsP256A], &index)
+		for l := range lanes {
+			for i := range z {
+				if want := table[limbsP256A+i][index[l]]; z[i][l] != want {
+					t.Fatalf("limb %d of lane %d, index %d: got %x, want %x", i, l, index[l], z[i][l], want)
+				}
+			}
+		}
+	}
+}
+
 // Every index in every lane, and lanes without a table.
 func TestSpreadP256A(t *testing.T) {
 	if !twin.IFMA {

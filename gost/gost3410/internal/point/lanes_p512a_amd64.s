@@ -462,6 +462,38 @@ TEXT ·ifmaPickP512A(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
+// func ifmaEntryP512A(z *laneP512A, table *rowP512A, index *[lanes]uint64)
+TEXT ·ifmaEntryP512A(SB), NOSPLIT, $0-24
+	MOVQ         z+0(FP), DI
+	MOVQ         table+8(FP), SI
+	MOVQ         index+16(FP), AX
+	VMOVDQU64    0(AX), Z30
+	MOVQ         $16, CX
+	VPBROADCASTQ CX, Z0
+	VPTESTMQ     Z0, Z30, K1         // lanes with an index above 15
+	PICK(0, Z0)
+	PICK(256, Z1)
+	PICK(512, Z2)
+	PICK(768, Z3)
+	PICK(1024, Z4)
+	PICK(1280, Z5)
+	PICK(1536, Z6)
+	PICK(1792, Z7)
+	PICK(2048, Z8)
+	PICK(2304, Z9)
+	VMOVDQU64    Z0, 0(DI)
+	VMOVDQU64    Z1, 64(DI)
+	VMOVDQU64    Z2, 128(DI)
+	VMOVDQU64    Z3, 192(DI)
+	VMOVDQU64    Z4, 256(DI)
+	VMOVDQU64    Z5, 320(DI)
+	VMOVDQU64    Z6, 384(DI)
+	VMOVDQU64    Z7, 448(DI)
+	VMOVDQU64    Z8, 512(DI)
+	VMOVDQU64    Z9, 576(DI)
+	VZEROUPPER
+	RET
+
 // ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
 #define ONE(off, z) \
 	PICK(off, Z22)                  \

@@ -83,6 +83,36 @@ func TestLaneOperationsP512A(t *testing.T) {
 	}
 }
 
+// Every index in every lane.
+func TestEntryP512A(t *testing.T) {
+	if !twin.IFMA {
+		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		return
+	}
+	var table [2 * limbsP512A]rowP512A
+	r := rand.New(rand.NewChaCha8([32]byte{9}))
+	for i := range table {
+		for j := range table[i] {
+			table[i][j] = r.Uint64() & mask52
+		}
+	}
+	for first := range 1 << (baseBits - 1) {
+		var index [lanes]uint64
+		for l := range index {
+			index[l] = uint64(first+5*l) % uint64(len(rowP512A{}))
+		}
+		var z laneP512A
+		ifmaEntryP512A(&z, &table[limbsP512A], &index)
+		for l := range lanes {
+			for i := range z {
+				if want := table[limbsP512A+i][index[l]]; z[i][l] != want {
+					t.Fatalf("limb %d of lane %d, index %d: got %x, want %x", i, l, index[l], z[i][l], want)
+				}
+			}
+		}
+	}
+}
+
 // Every index in every lane, and lanes without a table.
 func TestSpreadP512A(t *testing.T) {
 	if !twin.IFMA {

@@ -27,6 +27,7 @@
 //	edwards_p256a_formulas.go      P512A                         formulas
 //	edwards_p256a_amd64.s          P512A
 //	lanes_p256a_amd64.go           P512A                         eight scalars at a time
+//	edwards_lanes_p256a_amd64.go   P512A                         the same in Edwards form
 //	sums_p256a_amd64.go            P512A                         eight checks at a time
 //	edwards_sums_p256a_amd64.go    P512A                         the same in Edwards form
 //	edwards_quad_p256a_amd64.go    P512A                         one point, its coordinates in lanes

@@ -236,14 +236,6 @@ func (c *weierstrassP512T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 	sumEach(points, r, s, t, ok)
 }
 
-func (c *edwardsP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	mulBaseEach(c, xy, k, ok)
-}
-
-func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	mulBaseEach(c, xy, k, ok)
-}
-
 // In the files *_amd64.s.
 
 //go:noescape

@@ -29,6 +29,7 @@ var copies = []struct {
 	{"weierstrass_%_amd64.s", "P256A", []string{"P256B", "P256C", "P512A", "P512B"}},
 	{"lanes_%_amd64.go", "P256A", []string{"P512A"}},
 	{"spread_%_amd64.go", "P256A", []string{"P512A"}},
+	{"edwards_lanes_%_amd64.go", "P256A", []string{"P512A"}},
 	{"edwards_spread_%_amd64.go", "P256A", []string{"P512A"}},
 	{"sums_%_amd64.go", "P256A", []string{"P512A"}},
 	{"edwards_sums_%_amd64.go", "P256A", []string{"P512A"}},
