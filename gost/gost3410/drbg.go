@@ -1,14 +1,14 @@
 package gost3410
 
 import (
-	"crypto/sha512"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding"
 	"hash"
 	"sync"
 )
 
-// drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, on SHA-512. It lives for one
+// drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, on SHA-256. It lives for one
 // signature, or one group of them, and serves one request, read in pieces: there
 // is no reseeding and no update behind the output, and 256 draws of at most 64
 // octets stay below the 2^16 octets a request may have.
@@ -18,23 +18,23 @@ import (
 type drbg struct {
 	sha          hash.Hash
 	inner, outer state // of the current K
-	v            [sha512.Size]byte
-	left         int // octets at the end of v that are output not read yet
+	v            [sha256.Size]byte
+	output       [2 * sha256.Size]byte // what was read last
 
 	// What the hash is handed lives here: elsewhere it would move to the heap with
 	// every signature, where wipe does not reach it.
-	key   [sha512.Size]byte
-	block [sha512.BlockSize]byte
+	key   [sha256.Size]byte
+	block [sha256.BlockSize]byte
 	round [1]byte
 }
 
 // drbgs are generators that were wiped.
-var drbgs = sync.Pool{New: func() any { return &drbg{sha: sha512.New()} }}
+var drbgs = sync.Pool{New: func() any { return &drbg{sha: sha256.New()} }}
 
-// state is that of SHA-512 after one whole block, as the standard library writes it.
-type state [204]byte
+// state is that of SHA-256 after one whole block, as the standard library writes it.
+type state [108]byte
 
-// shaState is what the standard library's SHA-512 does besides hashing.
+// shaState is what the standard library's SHA-256 does besides hashing.
 type shaState interface {
 	encoding.BinaryAppender
 	encoding.BinaryUnmarshaler
@@ -42,7 +42,7 @@ type shaState interface {
 
 // The states of the key of zeros that every generator begins with.
 var zeroInner, zeroOuter = func() (inner, outer state) {
-	d := &drbg{sha: sha512.New()}
+	d := &drbg{sha: sha256.New()}
 	d.rekey()
 	return d.inner, d.outer
 }()
@@ -66,7 +66,7 @@ func (d *drbg) stateOf(s *state) {
 	d.sha.Write(d.block[:])
 	b, err := d.sha.(shaState).AppendBinary(s[:0])
 	if err != nil || len(b) != len(s) {
-		panic("gost3410: the standard library writes a state of SHA-512 otherwise")
+		panic("gost3410: the standard library writes a state of SHA-256 otherwise")
 	}
 }
 
@@ -94,12 +94,12 @@ func newDRBG(seed []byte) *drbg {
 // resume continues the hash from a state.
 func (d *drbg) resume(s *state) {
 	if err := d.sha.(shaState).UnmarshalBinary(s[:]); err != nil {
-		panic("gost3410: the standard library refuses its own state of SHA-512: " + err.Error())
+		panic("gost3410: the standard library refuses its own state of SHA-256: " + err.Error())
 	}
 }
 
 // finish sets mac to the HMAC whose inner hash is in progress.
-func (d *drbg) finish(mac *[sha512.Size]byte) {
+func (d *drbg) finish(mac *[sha256.Size]byte) {
 	d.sha.Sum(mac[:0])
 	d.resume(&d.outer)
 	d.sha.Write(mac[:])
@@ -115,13 +115,11 @@ func (d *drbg) next() {
 
 // read returns the next n octets of output, 32 or 64, good until the next call.
 func (d *drbg) read(n int) []byte {
-	if d.left < n {
+	for i := 0; i < n; i += len(d.v) {
 		d.next()
-		d.left = len(d.v)
+		copy(d.output[i:], d.v[:])
 	}
-	b := d.v[len(d.v)-d.left:][:n]
-	d.left -= n
-	return b
+	return d.output[:n]
 }
 
 // wipe overwrites K, V and what the hash remembers.

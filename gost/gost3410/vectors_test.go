@@ -223,14 +223,14 @@ func TestVKO(t *testing.T) {
 	}
 }
 
-// The generator against RFC 6979, appendix A.2.5: P-256 with SHA-512, whose
+// The generator against RFC 6979, appendix A.2.5: P-256 with SHA-256, whose
 // nonces are the first output of HMAC_DRBG seeded with the key and the digest.
 func TestDRBG(t *testing.T) {
 	const key = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721"
-	// SHA-512 of the message, its leftmost 256 bits; both are below the order.
+	// SHA-256 of the message; both are below the order.
 	for _, c := range []struct{ message, digest, nonce string }{
-		{"sample", "39a5e04aaff7455d9850c605364f514c11324ce64016960d23d5dc57d3ffd8f4", "5FA81C63109BADB88C1F367B47DA606DA28CAD69AA22C4FE6AD7DF73A7173AA5"},
-		{"test", "ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db2", "6915D11632ACA3C40D5D51C08DAF9C555933819548784480E93499000D9F0B7F"},
+		{"sample", "af2bdbe1aa9b6ec1e2ade1d694f41fc71a831d0268e9891562113d8a62add1bf", "A6E3C57DD01ABE90086538398355DD4C3B17AA873382B0F24D6129493D8AAD60"},
+		{"test", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "D16B6AE827F17175E040871A1C7EC3500192C4C92677336EC2537ACAEE0008E0"},
 	} {
 		b := newDRBG(slices.Concat(number(t, key, 32), number(t, c.digest, 32))).read(32)
 		if want := number(t, c.nonce, 32); !bytes.Equal(b, want) {
@@ -242,7 +242,10 @@ func TestDRBG(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
 		a := [64]byte(whole.read(64))
-		b := [2][32]byte{[32]byte(pieces.read(32)), [32]byte(pieces.read(32))}
+		var b [2][32]byte
+		for i := range b {
+			copy(b[i][:], pieces.read(32))
+		}
 		if !bytes.Equal(a[:32], b[0][:]) || !bytes.Equal(a[32:], b[1][:]) {
 			t.Fatal("32 octets at a time make another output than 64")
 		}
