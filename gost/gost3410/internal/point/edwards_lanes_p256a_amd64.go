@@ -27,7 +27,7 @@ func (c *edwardsP256A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	// that of infinity and of the point of order two, counts as 1.
 	var u, z, plus, w, before [lanes]field.P256A
 	var none [lanes]uint64
-	var one, product field.P256A
+	var zero, one, product field.P256A
 	one.SetSmall(1)
 	product.SetSmall(1)
 	for l := range k {
@@ -47,6 +47,7 @@ func (c *edwardsP256A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	for l := len(k) - 1; l >= 0; l-- {
 		var inverse, x, y field.P256A
 		inverse.Mul(&product, &before[l])
+		inverse.Assign(&zero, -none[l]) // as Invert has it
 		product.Mul(&product, &w[l])
 		x.Mul(&plus[l], &u[l])
 		x.Mul(&x, &inverse)

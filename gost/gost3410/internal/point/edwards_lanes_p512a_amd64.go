@@ -29,7 +29,7 @@ func (c *edwardsP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	// that of infinity and of the point of order two, counts as 1.
 	var u, z, plus, w, before [lanes]field.P512A
 	var none [lanes]uint64
-	var one, product field.P512A
+	var zero, one, product field.P512A
 	one.SetSmall(1)
 	product.SetSmall(1)
 	for l := range k {
@@ -49,6 +49,7 @@ func (c *edwardsP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	for l := len(k) - 1; l >= 0; l-- {
 		var inverse, x, y field.P512A
 		inverse.Mul(&product, &before[l])
+		inverse.Assign(&zero, -none[l]) // as Invert has it
 		product.Mul(&product, &w[l])
 		x.Mul(&plus[l], &u[l])
 		x.Mul(&x, &inverse)

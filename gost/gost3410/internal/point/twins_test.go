@@ -13,6 +13,7 @@ import (
 // and eight scalars and eight checks at a time.
 func FuzzTwins(f *testing.F) {
 	for i := range curves {
+		f.Add(byte(i), []byte{0}, []byte{2})
 		f.Add(byte(i), []byte{1}, []byte{2})
 		f.Add(byte(i), bytes.Repeat([]byte{0xff}, 64), bytes.Repeat([]byte{0xff}, 64))
 		f.Add(byte(i), bytes.Repeat([]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 8), bytes.Repeat([]byte{0xff, 0}, 32))
