@@ -103,9 +103,3 @@ func (c *edwardsP256A) combSums(k []field.Scalar) *lanesEdP256AWork {
 	clear(digits[:])
 	return v
 }
-
-// ifmaEntryP256A sets each lane of z to the entry at its index of a table, whose rows,
-// one for each limb, begin at table.
-//
-//go:noescape
-func ifmaEntryP256A(z *laneP256A, table *rowP256A, index *[lanes]uint64)

@@ -105,9 +105,3 @@ func (c *edwardsP512A) combSums(k []field.Scalar) *lanesEdP512AWork {
 	clear(digits[:])
 	return v
 }
-
-// ifmaEntryP512A sets each lane of z to the entry at its index of a table, whose rows,
-// one for each limb, begin at table.
-//
-//go:noescape
-func ifmaEntryP512A(z *laneP512A, table *rowP512A, index *[lanes]uint64)

@@ -154,7 +154,9 @@ func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
 		}
-		ifmaPickP256A(&v.e, &table[i], &v.index, &v.negative)
+		ifmaEntryP256A(&v.e[0], &table[i][0], &v.index)
+		ifmaEntryP256A(&v.e[1], &table[i][limbsP256A], &v.index)
+		ifmaNegateP256A(&v.e[1], &v.negative)
 		if i == 0 {
 			v.begin()
 			continue
@@ -196,8 +198,11 @@ func ifmaChordP256A(z, p *lanesP256APoint, q *[2]laneP256A)
 //go:noescape
 func ifmaTangentP256A(z, p *lanesP256APoint)
 
+// ifmaEntryP256A sets each lane of z to the entry at its index of a table, whose rows,
+// one for each limb, begin at table.
+//
 //go:noescape
-func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[lanes]uint64)
+func ifmaEntryP256A(z *laneP256A, table *rowP256A, index *[lanes]uint64)
 
 // ifmaSpreadP256A sets lane i < n of z to the entry index[i] of a table, whose rows are
 // one for each limb: the first at tables, the next step octets further. Other lanes

@@ -365,47 +365,6 @@ TEXT ·ifmaEdAddP256A(SB), 0, $2624-24
 	VPERMI2Q  (off+192)(SI), Z10, Z11 \
 	VMOVDQA64 Z11, K1, z
 
-// func ifmaPickP256A(z *[2]laneP256A, table *windowLanesP256A, index, negative *[lanes]uint64)
-TEXT ·ifmaPickP256A(SB), NOSPLIT, $0-32
-	MOVQ         z+0(FP), DI
-	MOVQ         table+8(FP), SI
-	MOVQ         index+16(FP), AX
-	MOVQ         negative+24(FP), BX
-	VMOVDQU64    0(AX), Z30
-	MOVQ         $16, CX
-	VPBROADCASTQ CX, Z0
-	VPTESTMQ     Z0, Z30, K1         // lanes with an index above 15
-	VMOVDQU64    0(BX), Z1
-	VPMOVQ2M     Z1, K2              // lanes that want the opposite point
-	PICK(0, Z0)
-	PICK(256, Z1)
-	PICK(512, Z2)
-	PICK(768, Z3)
-	PICK(1024, Z4)
-	VMOVDQU64    Z0, 0(DI)           // x
-	VMOVDQU64    Z1, 64(DI)
-	VMOVDQU64    Z2, 128(DI)
-	VMOVDQU64    Z3, 192(DI)
-	VMOVDQU64    Z4, 256(DI)
-	ADDQ         $320, DI
-	PICK(1280, Z0)
-	PICK(1536, Z1)
-	PICK(1792, Z2)
-	PICK(2048, Z3)
-	PICK(2304, Z4)
-	VPBROADCASTQ lanes52<>(SB), Z31
-	VPBROADCASTQ lanes8p0<>(SB), Z5
-	VPBROADCASTQ lanes8p1<>(SB), Z6
-	VPBROADCASTQ lanes8p4<>(SB), Z7
-	VPSUBQ       Z0, Z5, K2, Z0      // 8p - y in the lanes of K2
-	VPSUBQ       Z1, Z6, K2, Z1
-	VPSUBQ       Z2, Z6, K2, Z2
-	VPSUBQ       Z3, Z6, K2, Z3
-	VPSUBQ       Z4, Z7, K2, Z4
-	TIDY(Z0, Z1, Z2, Z3, Z4)
-	VZEROUPPER
-	RET
-
 // func ifmaEntryP256A(z *laneP256A, table *rowP256A, index *[lanes]uint64)
 TEXT ·ifmaEntryP256A(SB), NOSPLIT, $0-24
 	MOVQ         z+0(FP), DI

@@ -156,7 +156,9 @@ func (c *weierstrassP512A) combSums(k []field.Scalar) *lanesP512AWork {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
 		}
-		ifmaPickP512A(&v.e, &table[i], &v.index, &v.negative)
+		ifmaEntryP512A(&v.e[0], &table[i][0], &v.index)
+		ifmaEntryP512A(&v.e[1], &table[i][limbsP512A], &v.index)
+		ifmaNegateP512A(&v.e[1], &v.negative)
 		if i == 0 {
 			v.begin()
 			continue
@@ -198,8 +200,11 @@ func ifmaChordP512A(z, p *lanesP512APoint, q *[2]laneP512A)
 //go:noescape
 func ifmaTangentP512A(z, p *lanesP512APoint)
 
+// ifmaEntryP512A sets each lane of z to the entry at its index of a table, whose rows,
+// one for each limb, begin at table.
+//
 //go:noescape
-func ifmaPickP512A(z *[2]laneP512A, table *windowLanesP512A, index, negative *[lanes]uint64)
+func ifmaEntryP512A(z *laneP512A, table *rowP512A, index *[lanes]uint64)
 
 // ifmaSpreadP512A sets lane i < n of z to the entry index[i] of a table, whose rows are
 // one for each limb: the first at tables, the next step octets further. Other lanes

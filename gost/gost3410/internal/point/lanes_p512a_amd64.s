@@ -400,68 +400,6 @@ TEXT ·ifmaEdAddP512A(SB), 0, $5184-24
 	VPERMI2Q  (off+192)(SI), Z20, Z21 \
 	VMOVDQA64 Z21, K1, z
 
-// func ifmaPickP512A(z *[2]laneP512A, table *windowLanesP512A, index, negative *[lanes]uint64)
-TEXT ·ifmaPickP512A(SB), NOSPLIT, $0-32
-	MOVQ         z+0(FP), DI
-	MOVQ         table+8(FP), SI
-	MOVQ         index+16(FP), AX
-	MOVQ         negative+24(FP), BX
-	VMOVDQU64    0(AX), Z30
-	MOVQ         $16, CX
-	VPBROADCASTQ CX, Z0
-	VPTESTMQ     Z0, Z30, K1         // lanes with an index above 15
-	VMOVDQU64    0(BX), Z1
-	VPMOVQ2M     Z1, K2              // lanes that want the opposite point
-	PICK(0, Z0)
-	PICK(256, Z1)
-	PICK(512, Z2)
-	PICK(768, Z3)
-	PICK(1024, Z4)
-	PICK(1280, Z5)
-	PICK(1536, Z6)
-	PICK(1792, Z7)
-	PICK(2048, Z8)
-	PICK(2304, Z9)
-	VMOVDQU64    Z0, 0(DI)
-	VMOVDQU64    Z1, 64(DI)
-	VMOVDQU64    Z2, 128(DI)
-	VMOVDQU64    Z3, 192(DI)
-	VMOVDQU64    Z4, 256(DI)
-	VMOVDQU64    Z5, 320(DI)
-	VMOVDQU64    Z6, 384(DI)
-	VMOVDQU64    Z7, 448(DI)
-	VMOVDQU64    Z8, 512(DI)
-	VMOVDQU64    Z9, 576(DI)
-	ADDQ         $640, DI
-	ADDQ         $2560, SI           // y
-	PICK(0, Z0)
-	PICK(256, Z1)
-	PICK(512, Z2)
-	PICK(768, Z3)
-	PICK(1024, Z4)
-	PICK(1280, Z5)
-	PICK(1536, Z6)
-	PICK(1792, Z7)
-	PICK(2048, Z8)
-	PICK(2304, Z9)
-	VPBROADCASTQ wide52<>(SB), Z31
-	VPBROADCASTQ wide32p0<>(SB), Z10
-	VPBROADCASTQ wide32p1<>(SB), Z11
-	VPBROADCASTQ wide32p9<>(SB), Z12
-	VPSUBQ       Z0, Z10, K2, Z0     // 32p - y in the lanes of K2
-	VPSUBQ       Z1, Z11, K2, Z1
-	VPSUBQ       Z2, Z11, K2, Z2
-	VPSUBQ       Z3, Z11, K2, Z3
-	VPSUBQ       Z4, Z11, K2, Z4
-	VPSUBQ       Z5, Z11, K2, Z5
-	VPSUBQ       Z6, Z11, K2, Z6
-	VPSUBQ       Z7, Z11, K2, Z7
-	VPSUBQ       Z8, Z11, K2, Z8
-	VPSUBQ       Z9, Z12, K2, Z9
-	TIDY
-	VZEROUPPER
-	RET
-
 // func ifmaEntryP512A(z *laneP512A, table *rowP512A, index *[lanes]uint64)
 TEXT ·ifmaEntryP512A(SB), NOSPLIT, $0-24
 	MOVQ         z+0(FP), DI
