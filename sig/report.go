@@ -1,6 +1,8 @@
 package sig
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"tamga/pki/ocsp"
@@ -30,6 +32,16 @@ type Check struct {
 	// Evidence is asked for what the document does not bring along; nil judges by
 	// that alone.
 	Evidence Evidence
+	// RequireRevocation makes a certificate whose status nothing tells
+	// indeterminate. Without it the signature may pass, and a finding says that
+	// revocation was not checked. A revoked certificate fails either way.
+	RequireRevocation bool
+	// Strict fails a signature that covers a part of the document only. With Expect
+	// it is enough to cover that part.
+	Strict bool
+	// Expect is the path of the element that every signature must cover, such as
+	// "/Envelope/Body"; empty for none. See [Check.CoversPart].
+	Expect string
 }
 
 // Report is the answer to a Check.
@@ -38,20 +50,6 @@ type Report struct {
 	Signatures []Signature
 	// Findings about the document as a whole, such as that nobody signed it.
 	Findings []Finding
-}
-
-// Valid tells whether there is at least one signature and every one of them,
-// and the document as a whole, is without a fatal finding.
-func (r *Report) Valid() bool {
-	if len(r.Signatures) == 0 || fatal(r.Findings) {
-		return false
-	}
-	for i := range r.Signatures {
-		if !r.Signatures[i].Valid() {
-			return false
-		}
-	}
-	return true
 }
 
 // Signature is what is known of one signature.
@@ -80,13 +78,10 @@ type Signature struct {
 	Chain []*x509gost.Certificate
 	// Findings are all rules it breaks and all that a reader should know.
 	Findings []Finding
-	// Countersigners are the signatures over this signature's value.
+	// Countersigners are the signatures over this signature's value. They count in its
+	// verdict.
 	Countersigners []Signature
 }
-
-// Valid tells whether no finding is fatal. Countersigners are judged apart: a
-// bad one does not spoil the signature it was put on.
-func (s *Signature) Valid() bool { return !fatal(s.Findings) }
 
 // TimeStamp is what is known of one time stamp of a signature.
 type TimeStamp struct {
@@ -103,25 +98,79 @@ type TimeStamp struct {
 	Findings []Finding
 }
 
-// Valid tells whether no finding is fatal. A time stamp that does not hold proves
-// no time; the findings of its signature say so.
-func (t *TimeStamp) Valid() bool { return !fatal(t.Findings) }
-
 // Finding is one thing a verifier noticed.
 type Finding struct {
 	// Code is stable and made for programs, such as "message-digest-mismatch".
 	Code string
 	// Text is made for people.
 	Text string
-	// Fatal means that the signature must not be relied on.
-	Fatal bool
+	// Indication is what the finding means for the verdict; empty: nothing.
+	Indication Indication
+	// Headline is the finding in a few words for the first line of a report; empty for
+	// most. It is what a reader must not miss even if the verdict is Passed.
+	Headline string
 }
 
-func fatal(fs []Finding) bool {
-	for _, f := range fs {
-		if f.Fatal {
-			return true
+// certificateCode begins the code of every finding about certificates, so that a
+// bad signature on a certificate is not taken for one on the document.
+const certificateCode = "certificate-"
+
+func (f *Finding) aboutCertificate() bool { return strings.HasPrefix(f.Code, certificateCode) }
+
+// Headlines returns what the first line of a report must say beside the verdict:
+// the headlines of the file and of its signatures, each once.
+func (r *Report) Headlines() []string {
+	list := headlines(nil, r.Findings)
+	for i := range r.Signatures {
+		for _, h := range r.Signatures[i].Headlines() {
+			list = once(list, h)
 		}
 	}
-	return false
+	return list
+}
+
+// Headlines returns the headlines of the signature and its countersignatures.
+func (s *Signature) Headlines() []string {
+	list := headlines(nil, s.Findings)
+	for i := range s.Countersigners {
+		for _, h := range s.Countersigners[i].Headlines() {
+			list = once(list, h)
+		}
+	}
+	return list
+}
+
+func headlines(list []string, findings []Finding) []string {
+	for _, f := range findings {
+		if f.Headline != "" {
+			list = once(list, f.Headline)
+		}
+	}
+	return list
+}
+
+func once(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// CodePart is the code of the finding that a signature covers a part of the
+// document only.
+const CodePart = "covers-part"
+
+// CoversPart returns the finding that a signature covers only the parts with these
+// paths. It decides the verdict if the caller asked for more: see Strict and Expect.
+func (c *Check) CoversPart(paths ...string) Finding {
+	what := strings.Join(paths, ", ")
+	f := Finding{Code: CodePart, Headline: "covers only " + what, Text: "the signature covers a part of the document only: " + what}
+	switch {
+	case c.Expect == "" && c.Strict:
+		f.Indication = SigConstraintsFailure
+	case c.Expect != "" && !slices.Contains(paths, c.Expect):
+		f.Indication = SigConstraintsFailure
+		f.Text += "; " + c.Expect + " was expected"
+	}
+	return f
 }

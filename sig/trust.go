@@ -33,10 +33,6 @@ type Found struct {
 	OCSP         []*ocsp.Basic
 }
 
-// certificateCode begins the code of every finding about certificates, so that a
-// bad signature on a certificate is not taken for one on the document.
-const certificateCode = "certificate-"
-
 // codeUnavailable is the finding that evidence was asked for and not had.
 const codeUnavailable = certificateCode + "evidence-unavailable"
 
@@ -52,7 +48,7 @@ func (c *Check) Trust(ctx context.Context, signer *x509gost.Certificate, at time
 	// RFC 5280, 4.2.1.3: a key may sign documents by either bit.
 	if signer.HasKeyUsage && signer.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 		findings = append(findings, Finding{
-			Code: certificateCode + "usage", Fatal: true,
+			Code: certificateCode + "usage", Indication: ChainConstraintsFailure,
 			Text: "the certificate is not for signatures: keyUsage has neither digitalSignature nor nonRepudiation",
 		})
 	}
@@ -78,6 +74,8 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 		OCSP:          slices.Concat(c.OCSP, found.OCSP),
 		At:            at,
 		Usage:         usage,
+
+		RequireRevocation: c.RequireRevocation,
 	}
 	verdict, err := chain.Build(leaf, o)
 	var asked []Finding
@@ -97,9 +95,36 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 	}
 	findings := make([]Finding, 0, len(verdict.Findings)+1)
 	for _, f := range verdict.Findings {
-		findings = append(findings, Finding{Code: certificateCode + f.Code, Text: f.Text, Fatal: f.Fatal})
+		one := Finding{Code: certificateCode + f.Code, Text: f.Text}
+		switch {
+		case f.Fatal:
+			one.Indication = ofChain(f.Code)
+		case f.Code == chain.CodeRevocationUnknown:
+			one.Headline = "revocation not checked"
+		}
+		findings = append(findings, one)
 	}
 	return path, append(findings, asked...)
+}
+
+// chainIndications are the sub-indications of fatal findings of package chain
+// (EN 319 102-1, 5.2.6).
+var chainIndications = map[string]Indication{
+	chain.CodeExpired:           OutOfBoundsNoPOE,
+	chain.CodeNotYetValid:       NotYetValid,
+	chain.CodeRevoked:           Revoked,
+	chain.CodeNoPath:            NoCertificateChainFound,
+	chain.CodeSignature:         CertificateChainGeneralFailure,
+	chain.CodeRevocationUnknown: TryLater,
+}
+
+// ofChain returns the sub-indication of a fatal finding of package chain. The codes
+// that are not listed say that a certificate may not be used this way.
+func ofChain(code string) Indication {
+	if i, ok := chainIndications[code]; ok {
+		return i
+	}
+	return ChainConstraintsFailure
 }
 
 // askIssuers fetches what lacks of a path that has no end.

@@ -49,12 +49,12 @@ func TestOffice(t *testing.T) {
 				twice := server.signed("POST", "/api/documents", token, request(once, "MSOffice", server.cert("rsa-2048", false).ID, parameters{}))
 				for n, signed := range map[int][]byte{1: once, 2: twice} {
 					r, err := judged(t, fmt.Sprintf("%s-%d.%s", su.name, n, kind), signed)
-					if err != nil || r.Verdict != "valid" || r.Format != "office" || len(r.Signatures) != n {
+					if err != nil || r.Verdict != "passed" || r.Format != "office" || len(r.Signatures) != n {
 						t.Errorf("%s with %d signatures: tamga verify says %v %+v", kind, n, err, r)
 					}
 				}
 				changed := changedEntry(t, twice)
-				if r, err := judged(t, "changed."+kind, changed); err == nil || r.Verdict == "valid" {
+				if r, err := judged(t, "changed."+kind, changed); err == nil || r.Verdict == "passed" {
 					t.Errorf("%s: tamga verify accepts a changed document", kind)
 				}
 				if strings.HasPrefix(su.name, "gost") {
@@ -179,7 +179,7 @@ func officeTwoSteps(t *testing.T, server *process, suiteName string, document []
 			t.Fatal(err)
 		}
 	}
-	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "valid" {
+	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "passed" {
 		t.Errorf("two steps: %v %+v", err, r)
 	}
 }

@@ -46,7 +46,7 @@ func TestPDF(t *testing.T) {
 		if password != "" {
 			return // tamga verify has no place for a password
 		}
-		if r, err := judged(t, signed); err != nil || r.Verdict != "valid" || r.Format != "pdf" || len(r.Signatures) != signatures {
+		if r, err := judged(t, signed); err != nil || r.Verdict != "passed" || r.Format != "pdf" || len(r.Signatures) != signatures {
 			t.Errorf("tamga verify: %v %+v", err, r)
 		}
 	}
@@ -60,7 +60,7 @@ func TestPDF(t *testing.T) {
 				}
 				holds(t, signed, 1, "")
 				changed := bytes.Replace(signed, []byte("/MediaBox[0 0 595 842]"), []byte("/MediaBox[0 0 595 843]"), 1)
-				if r, err := judged(t, changed); err == nil || r.Verdict == "valid" {
+				if r, err := judged(t, changed); err == nil || r.Verdict == "passed" {
 					t.Error("tamga verify accepts a changed page")
 				}
 				if strings.HasPrefix(su.name, "gost") {
@@ -206,7 +206,7 @@ func pdfTwoSteps(t *testing.T, server *process, suiteName string, document []byt
 			t.Fatal(err)
 		}
 	}
-	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "valid" {
+	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "passed" {
 		t.Errorf("two steps: %v %+v", err, r)
 	}
 }

@@ -168,7 +168,7 @@ func good(t testing.TB, f sig.Format, c *v2, document, original []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Valid() || len(r.Signatures) != 1 {
+	if !r.Passed() || len(r.Signatures) != 1 {
 		t.Errorf("not valid: %+v", r)
 	}
 }

@@ -35,31 +35,34 @@ type verifyCommand struct {
 	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates that may lead from the signer to a root; may be repeated."`
 	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER; may be repeated. Nothing is fetched."`
 	At            string   `placeholder:"TIME" help:"The moment that certificates are judged at: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
+	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"What an unknown revocation status means. known: a revoked certificate fails, an unknown status passes and the first line says so. require: an unknown status is indeterminate. Default: known."`
+	Strict        bool     `help:"Fail signatures that cover a part of the document only."`
+	Covers        string   `placeholder:"PATH" help:"Fail signatures that do not cover this element of an XML document or all of it, for instance /Envelope/Body."`
 	JSON          bool     `name:"json" help:"Print for programs."`
 	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
 
 // Help is shown above the flags.
 func (verifyCommand) Help() string {
-	return `Ends with 0 when every signature is valid and its signer is trusted, with 1 when one is not, with 2 when that cannot be judged.`
+	return `Exit codes: 0 every signature passed; 1 a signature failed; 2 the file cannot be read; 3 indeterminate: what is at hand decides neither way, for instance because no trusted root is known. The worst signature or countersignature decides.`
 }
 
-// Exit codes of verify beside 0.
-const (
-	exitNotValid    = exitCode(1)
-	exitCannotJudge = exitCode(2)
-)
+// exitUnreadable is the exit code for a file that cannot be read.
+const exitUnreadable = exitCode(2)
+
+// exitCodes are the exit codes by verdict; passed is 0.
+var exitCodes = map[sig.Verdict]exitCode{sig.Failed: 1, sig.Indeterminate: 3}
 
 // Run prints the judgement; its error is the exit code.
 func (v *verifyCommand) Run(c *console) error {
 	r, err := v.judge(c)
 	if err != nil {
 		if v.JSON {
-			writeJSON(c.stdout, unknownVerdict{File: v.File, Verdict: "unknown", Error: err.Error()})
+			writeJSON(c.stdout, unknownVerdict{File: v.File, Verdict: "unreadable", Error: err.Error()})
 		} else {
 			fmt.Fprintln(c.stderr, "tamga:", err)
 		}
-		return exitCannotJudge
+		return exitUnreadable
 	}
 	show := r.print
 	if v.JSON {
@@ -67,10 +70,10 @@ func (v *verifyCommand) Run(c *console) error {
 	}
 	if err := show(c.stdout); err != nil {
 		fmt.Fprintln(c.stderr, "tamga:", err)
-		return exitCannotJudge
+		return exitUnreadable
 	}
-	if r.Verdict != verdictValid {
-		return exitNotValid
+	if code, ok := exitCodes[r.verdict]; ok {
+		return code
 	}
 	return nil
 }
@@ -94,7 +97,7 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	check := &sig.Check{At: at}
+	check := &sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}
 	r := &verifyReport{File: v.File, JudgedAt: at.UTC()}
 	if err := v.trust(check, r); err != nil {
 		return nil, err

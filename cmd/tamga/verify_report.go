@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,24 +18,28 @@ type verifyReport struct {
 	File     string `json:"file"`
 	Format   string `json:"format"`             // cms, xml or raw
 	Original string `json:"original,omitempty"` // the document that was read beside FILE
-	// Verdict is valid, or not_valid when one signature or the file as a whole is
-	// not. The exit code says the same with 0 and 1.
+	// Verdict is passed, failed or indeterminate: the worst of the file, its
+	// signatures and countersignatures. The exit code says the same with 0, 1 and 3.
 	Verdict    string            `json:"verdict"`
-	JudgedAt   time.Time         `json:"judged_at"` // the moment certificates were judged at
+	Headlines  []string          `json:"headlines,omitempty"` // what to know beside the verdict
+	JudgedAt   time.Time         `json:"judged_at"`           // the moment certificates were judged at
 	Notes      []string          `json:"notes,omitempty"`
 	Findings   []findingReport   `json:"findings,omitempty"` // about the file as a whole
 	Signatures []signatureReport `json:"signatures"`
+
+	verdict sig.Verdict
 }
 
 // signatureReport is one signature.
 type signatureReport struct {
 	Index int `json:"index"` // in the order of the file, from 0
-	// Valid is SignatureHolds and Trusted together.
-	Valid bool `json:"valid"`
-	// SignatureHolds tells that the document is the one signed with the key of
+	// Verdict is passed, failed or indeterminate, countersignatures included.
+	Verdict   string   `json:"verdict"`
+	Headlines []string `json:"headlines,omitempty"`
+	// SignatureHolds reports whether the document is the one signed with the key of
 	// the signer's certificate, by all rules of the format.
 	SignatureHolds bool `json:"signature_holds"`
-	// Trusted tells that this certificate leads to a trusted root and that none on
+	// Trusted reports whether this certificate leads to a trusted root and none on
 	// the way is refused.
 	Trusted        bool                `json:"trusted"`
 	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1 or XMLDSig
@@ -49,7 +52,7 @@ type signatureReport struct {
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
 	Findings       []findingReport     `json:"findings,omitempty"`
-	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // do not count in the verdict
+	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // count in the verdict
 }
 
 // timeStampReport is one time stamp of a signature.
@@ -58,7 +61,8 @@ type timeStampReport struct {
 	// references), references or archive.
 	Kind     string             `json:"kind"`
 	Time     time.Time          `json:"time"`
-	Valid    bool               `json:"valid"`
+	Verdict  string             `json:"verdict"`
+	Holds    bool               `json:"holds"`   // the token is unbroken and over what it stamps
 	Trusted  bool               `json:"trusted"` // its service's certificate leads to a trusted root
 	Signer   *certificateReport `json:"signer,omitempty"`
 	Findings []findingReport    `json:"findings,omitempty"`
@@ -75,25 +79,22 @@ type certificateReport struct {
 	Thumbprint string            `json:"thumbprint"` // SHA-1 of the certificate, upper-case hexadecimal
 }
 
-// findingReport is one thing noticed; a fatal one makes a signature not valid.
+// findingReport is one thing noticed.
 type findingReport struct {
-	Code  string `json:"code"`
-	Text  string `json:"text"`
-	Fatal bool   `json:"fatal"`
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Verdict and Indication (EN 319 102-1) are what the finding leads to; absent if
+	// it does not touch the verdict.
+	Verdict    string `json:"verdict,omitempty"`
+	Indication string `json:"indication,omitempty"`
 }
 
 // unknownVerdict is printed instead when nothing could be judged (exit code 2).
 type unknownVerdict struct {
 	File    string `json:"file"`
-	Verdict string `json:"verdict"` // unknown
+	Verdict string `json:"verdict"` // unreadable
 	Error   string `json:"error"`
 }
-
-// Verdicts of a verifyReport.
-const (
-	verdictValid    = "valid"
-	verdictNotValid = "not_valid"
-)
 
 func (r *verifyReport) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
@@ -103,10 +104,8 @@ func (r *verifyReport) note(format string, args ...any) {
 func (r *verifyReport) fill(report *sig.Report) {
 	r.Findings = findingReports(report.Findings)
 	r.Signatures = signatureReports(report.Signatures)
-	r.Verdict = verdictNotValid
-	if report.Valid() && !slices.ContainsFunc(r.Signatures, func(s signatureReport) bool { return !s.Valid }) {
-		r.Verdict = verdictValid
-	}
+	r.verdict = report.Verdict()
+	r.Verdict, r.Headlines = r.verdict.String(), report.Headlines()
 }
 
 func signatureReports(signatures []sig.Signature) []signatureReport {
@@ -114,10 +113,10 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 	for i := range signatures {
 		s := &signatures[i]
 		one := signatureReport{
-			Index: s.Index, Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
+			Index: s.Index, Verdict: s.Verdict().String(), Headlines: s.Headlines(),
+			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
+			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
 		}
-		one.SignatureHolds, one.Trusted = judgements(s)
-		one.Valid = s.Valid() && one.SignatureHolds && one.Trusted
 		if s.Suite != nil {
 			one.Suite, one.Hash = s.Suite.Name, s.Suite.Hash.Name
 		}
@@ -128,13 +127,13 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 		for i := range s.TimeStamps {
 			ts := &s.TimeStamps[i]
 			stamp := timeStampReport{
-				Kind: ts.Kind, Time: ts.Time.UTC(), Valid: ts.Valid(), Trusted: len(ts.Chain) > 0, Findings: findingReports(ts.Findings),
+				Kind: ts.Kind, Time: ts.Time.UTC(), Verdict: ts.Verdict().String(), Holds: ts.Holds(), Trusted: ts.Trusted(), Findings: findingReports(ts.Findings),
 			}
 			if ts.Signer != nil {
 				c := certificateOf(ts.Signer)
 				stamp.Signer = &c
 			}
-			if t := s.BestTime.UTC(); stamp.Valid && stamp.Trusted && t.Equal(stamp.Time) {
+			if t := s.BestTime.UTC(); ts.Passed() && t.Equal(stamp.Time) {
 				one.BestTime = &t
 			}
 			one.TimeStamps = append(one.TimeStamps, stamp)
@@ -154,26 +153,13 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 	return out
 }
 
-// judgements parts what is wrong with the signature from what is wrong with
-// certificates, which is told by the beginning of the code. Nobody is trusted
-// without a path to a root, whatever was found.
-func judgements(s *sig.Signature) (holds, trusted bool) {
-	holds, trusted = s.Signer != nil, len(s.Chain) > 0
-	for _, f := range s.Findings {
-		switch {
-		case !f.Fatal:
-		case strings.HasPrefix(f.Code, "certificate-"):
-			trusted = false
-		default:
-			holds = false
-		}
-	}
-	return holds, trusted
-}
-
 func findingReports(findings []sig.Finding) (out []findingReport) {
 	for _, f := range findings {
-		out = append(out, findingReport(f))
+		one := findingReport{Code: f.Code, Text: f.Text, Indication: string(f.Indication)}
+		if f.Indication != "" {
+			one.Verdict = f.Indication.Verdict().String()
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -209,7 +195,7 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 func (r *verifyReport) print(w io.Writer) error {
 	p := &printer{}
 	kind := map[string]string{"cms": "signed message", "xml": "XML document", "pdf": "PDF document", "office": "Office document", "raw": "bare signature"}[r.Format]
-	p.line("%s: %s, %d %s", r.File, kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
+	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
 	for _, n := range r.Notes {
 		p.line("note: %s", n)
 	}
@@ -217,10 +203,6 @@ func (r *verifyReport) print(w io.Writer) error {
 	for _, s := range r.Signatures {
 		p.line("")
 		p.signature(&s, "", "Signature", len(r.Signatures))
-	}
-	if len(r.Signatures) != 1 || len(r.Findings) > 0 {
-		p.line("")
-		p.line("%s: %s", r.File, words(r.Verdict == verdictValid))
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
@@ -243,9 +225,9 @@ func (p *printer) field(indent, name, format string, args ...any) {
 }
 
 func (p *printer) signature(s *signatureReport, indent, what string, of int) {
-	verdict := words(s.Valid)
+	verdict := headline(s.Verdict, s.Headlines)
 	if s.SignatureHolds && !s.Trusted {
-		verdict += ": the signature holds, but its signer is not trusted"
+		verdict += "; the signature holds, but its signer is not trusted"
 	}
 	if of > 1 {
 		p.line(indent+"%s %d of %d: %s", what, s.Index+1, of, verdict)
@@ -279,7 +261,7 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 			who = ts.Signer.Subject
 		}
 		switch {
-		case !ts.Valid:
+		case !ts.Holds:
 			verdict = "does NOT hold"
 		case !ts.Trusted:
 			verdict = "holds, but its service is not trusted"
@@ -311,18 +293,22 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 func (p *printer) findings(indent string, findings []findingReport) {
 	for _, f := range findings {
 		kind := "note"
-		if f.Fatal {
+		switch f.Verdict {
+		case sig.Failed.String():
 			kind = "wrong"
+		case sig.Indeterminate.String():
+			kind = "unclear"
 		}
 		p.line(indent+"%-9s%s", kind, f.Text)
 	}
 }
 
-func words(valid bool) string {
-	if valid {
-		return "valid"
+// headline is a verdict and what to know beside it. What did not pass stands out.
+func headline(verdict string, beside []string) string {
+	if verdict != sig.Passed.String() {
+		verdict = strings.ToUpper(verdict)
 	}
-	return "NOT valid"
+	return strings.Join(append([]string{verdict}, beside...), "; ")
 }
 
 func plural(n int, noun string) string {

@@ -127,28 +127,28 @@ func TestVerifyVerdicts(t *testing.T) {
 		code int
 		want []string // in what is printed
 	}{
-		{"the document lies beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: valid\n"}},
-		{"document named", "alone.p7s --original doc" + trusted, 0, []string{"Signature: valid\n"}},
-		{"attached", "attached" + trusted, 0, []string{"Signature: valid\n", "the attached document, 15 octets"}},
-		{"attached, the same document", "attached --original doc" + trusted, 0, []string{"Signature: valid\n"}},
-		{"attached, another document", "attached --original other" + trusted, 1, []string{"attached: NOT valid\n"}},
-		{"hash", "alone.p7s --hash " + sum(suite.Streebog512) + trusted, 0, []string{"Signature: valid\n"}},
-		{"hash of another document", "alone.p7s --hash " + strings.Repeat("00", 64) + trusted, 1, []string{"Signature: NOT valid\n", "wrong"}},
-		{"PEM", "pem --original doc" + trusted, 0, []string{"note: pem is PEM text: it was decoded first", "Signature: valid\n"}},
-		{"Base64", "base64" + trusted, 0, []string{"Base64 text", "Signature: valid\n"}},
-		{"answer of the server", "answer" + trusted, 0, []string{"in quotes", "Signature: valid\n"}},
-		{"bare", "value --original doc --cert signer.pem --intermediate issuing.pem" + trusted, 0, []string{"value: bare signature", "Signature: valid\n"}},
-		{"bare, in Base64", "value.b64 --original doc --cert signer.pem --ca bundle.pem" + at, 0, []string{"Signature: valid\n"}},
-		{"bare, over a hash", "value --cert signer.pem --ca bundle.pem --hash " + sum(suite.Streebog512) + at, 0, []string{"Signature: valid\n"}},
-		{"bare, another document", "value --original other --cert signer.pem --ca bundle.pem" + at, 1, []string{"Signature: NOT valid\n"}},
-		{"another document", "doc.sig --original other" + trusted, 1, []string{"Signature: NOT valid\n", "wrong    the signed digest is"}},
-		{"nobody trusted", "doc.sig" + at, 1, []string{"only the cryptography can hold", "NOT valid: the signature holds, but its signer is not trusted"}},
-		{"a stranger trusted", "doc.sig --ca stranger.pem" + at, 1, []string{"NOT valid: the signature holds, but its signer is not trusted"}},
-		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: valid\n"}},
-		{"expired", "doc.sig --ca root.pem --at 2030-01-01", 1, []string{"NOT valid: the signature holds", "was valid until"}},
-		{"revoked", "doc.sig --crl revoked.crl" + trusted, 1, []string{"NOT valid: the signature holds", "revoked"}},
-		{"a list of another authority", "doc.sig --crl clean.crl" + trusted, 0, []string{"Signature: valid\n"}},
-		{"a date alone", "doc.sig --at 2025-03-14 --ca root.pem", 0, []string{"Signature: valid\n"}},
+		{"the document lies beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: passed; revocation not checked\n"}},
+		{"document named", "alone.p7s --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"attached", "attached" + trusted, 0, []string{"Signature: passed; revocation not checked\n", "the attached document, 15 octets"}},
+		{"attached, the same document", "attached --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"attached, another document", "attached --original other" + trusted, 1, []string{"attached: FAILED; revocation not checked ("}},
+		{"hash", "alone.p7s --hash " + sum(suite.Streebog512) + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"hash of another document", "alone.p7s --hash " + strings.Repeat("00", 64) + trusted, 1, []string{"Signature: FAILED; revocation not checked\n", "wrong"}},
+		{"PEM", "pem --original doc" + trusted, 0, []string{"note: pem is PEM text: it was decoded first", "Signature: passed; revocation not checked\n"}},
+		{"Base64", "base64" + trusted, 0, []string{"Base64 text", "Signature: passed; revocation not checked\n"}},
+		{"answer of the server", "answer" + trusted, 0, []string{"in quotes", "Signature: passed; revocation not checked\n"}},
+		{"bare", "value --original doc --cert signer.pem --intermediate issuing.pem" + trusted, 0, []string{"(bare signature, 1 signature)", "Signature: passed; revocation not checked\n"}},
+		{"bare, in Base64", "value.b64 --original doc --cert signer.pem --ca bundle.pem" + at, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"bare, over a hash", "value --cert signer.pem --ca bundle.pem --hash " + sum(suite.Streebog512) + at, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"bare, another document", "value --original other --cert signer.pem --ca bundle.pem" + at, 1, []string{"Signature: FAILED; revocation not checked\n"}},
+		{"another document", "doc.sig --original other" + trusted, 1, []string{"Signature: FAILED; revocation not checked\n", "wrong    the signed digest is"}},
+		{"nobody trusted", "doc.sig" + at, 3, []string{"only the cryptography can hold", "INDETERMINATE; the signature holds, but its signer is not trusted"}},
+		{"a stranger trusted", "doc.sig --ca stranger.pem" + at, 3, []string{"INDETERMINATE; the signature holds, but its signer is not trusted"}},
+		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"expired", "doc.sig --ca root.pem --at 2030-01-01", 3, []string{"INDETERMINATE; revocation not checked; the signature holds", "was valid until"}},
+		{"revoked", "doc.sig --crl revoked.crl" + trusted, 1, []string{"FAILED; revocation not checked; the signature holds", "revoked"}},
+		{"a list of another authority", "doc.sig --crl clean.crl" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
+		{"a date alone", "doc.sig --at 2025-03-14 --ca root.pem", 0, []string{"Signature: passed; revocation not checked\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := runProgram(t.Context(), "", append([]string{"verify"}, strings.Fields(c.args)...)...)
@@ -201,7 +201,7 @@ func TestVerifyCannotJudge(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 				t.Fatalf("%v: %s", err, r.out)
 			}
-			if r.code != 2 || got.Verdict != "unknown" || got.File != strings.Fields(c.args)[0] || !strings.Contains(got.Error, c.want) {
+			if r.code != 2 || got.Verdict != "unreadable" || got.File != strings.Fields(c.args)[0] || !strings.Contains(got.Error, c.want) {
 				t.Errorf("exit code %d, %+v", r.code, got)
 			}
 		})
@@ -214,10 +214,10 @@ func TestVerifyPrintsForPeople(t *testing.T) {
 	defer func(z *time.Location) { time.Local = z }(time.Local)
 	time.Local = time.FixedZone("MSK", 3*60*60)
 	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root.pem"}, strings.Fields(at)...)...)
-	const want = `doc.sig: signed message, 1 signature
+	const want = `doc.sig: passed; revocation not checked (signed message, 1 signature)
 note: the document is taken from doc
 
-Signature: valid
+Signature: passed; revocation not checked
   signer   SNILS=12345678901,INN=123456789012,CN=Иванов �Иван
            INN 123456789012, SNILS 12345678901
   serial   0abc
@@ -250,7 +250,7 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 	signature := got["signatures"].([]any)[0].(map[string]any)
 	var codes []string
 	for _, x := range signature["findings"].([]any) {
-		if x := x.(map[string]any); x["fatal"] == true {
+		if x := x.(map[string]any); x["verdict"] == "failed" {
 			codes = append(codes, x["code"].(string))
 		}
 	}
@@ -263,9 +263,9 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 	}
 	delete(signature, "chain")
 	want := map[string]any{
-		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "not_valid", "judged_at": "2025-03-14T09:30:00Z",
+		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "failed", "headlines": []any{"revocation not checked"}, "judged_at": "2025-03-14T09:30:00Z",
 		"signatures": []any{map[string]any{
-			"index": 0.0, "valid": false, "signature_holds": false, "trusted": true, "level": "BES",
+			"index": 0.0, "verdict": "failed", "headlines": []any{"revocation not checked"}, "signature_holds": false, "trusted": true, "level": "BES",
 			"suite": "gost2012-512", "hash": "GR 34.11-2012 512", "covers": "the detached document, 16 octets",
 			"signing_time": "2025-03-14T09:26:53Z",
 			"signer": map[string]any{
@@ -292,7 +292,7 @@ func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 	}
 	r = runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "stranger.pem"}, strings.Fields(at)...)...)
-	if r.code != 1 {
+	if r.code != 3 {
 		t.Errorf("with --ca that server must not count: exit code %d", r.code)
 	}
 }
@@ -348,7 +348,7 @@ func FuzzVerifyInput(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := runProgram(t.Context(), "", "verify", file, "--original", document, "--data", dir)
-		if r.code != 1 && r.code != 2 {
+		if r.code < 1 || r.code > 3 {
 			t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 		}
 	})

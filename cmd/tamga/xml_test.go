@@ -77,14 +77,14 @@ func TestXML(t *testing.T) {
 				if err := os.WriteFile(file, signed, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if r, err := verified(t, file, "--ca", ca); err != nil || r.Verdict != "valid" || r.Format != "xml" {
+				if r, err := verified(t, file, "--ca", ca); err != nil || r.Verdict != "passed" || r.Format != "xml" {
 					t.Errorf("%s: tamga verify says %v %+v", form.name, err, r)
 				}
 				changed := bytes.Replace(signed, []byte(">100<"), []byte(">900<"), 1)
 				if err := os.WriteFile(file, changed, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if r, err := verified(t, file, "--ca", ca); err == nil || r.Verdict == "valid" {
+				if r, err := verified(t, file, "--ca", ca); err == nil || r.Verdict == "passed" {
 					t.Errorf("%s: tamga verify accepts a changed sum", form.name)
 				}
 				if strings.HasPrefix(su.name, "gost") {
@@ -153,7 +153,7 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	if err := os.WriteFile(roots, pemOf(cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "valid" {
+	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "passed" {
 		t.Errorf("two steps: %v %+v", err, r)
 	}
 }

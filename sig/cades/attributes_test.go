@@ -32,7 +32,7 @@ func TestAuthenticatedAttributes(t *testing.T) {
 				job.Document = sigtest.Document(sign(t, p, 0))
 			}
 			message := sigtest.Make(t, cades.New(), p, job)
-			if r := verify(t, message, nil, root); !r.Valid() {
+			if r := verify(t, message, nil, root); !r.Passed() {
 				t.Fatalf("%s %s: %v", name, kind, sigtest.Codes(r))
 			}
 			m := mustParse(t, message)

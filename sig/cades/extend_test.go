@@ -101,7 +101,7 @@ func TestCosign(t *testing.T) {
 				}
 				checkDigests(t, got)
 				r := verify(t, message, original, root)
-				if !r.Valid() || len(r.Signatures) != i+2 || r.Signatures[i+1].Level != "BES" {
+				if !r.Passed() || len(r.Signatures) != i+2 || r.Signatures[i+1].Level != "BES" {
 					t.Fatalf("%v: %+v", sigtest.Codes(r), r)
 				}
 			}
@@ -166,12 +166,12 @@ func TestCosignBER(t *testing.T) {
 	if m := mustParse(t, next); len(m.Content) != 2 {
 		t.Errorf("the content is in %d pieces", len(m.Content))
 	}
-	if r := verify(t, next, nil, root); !r.Valid() {
+	if r := verify(t, next, nil, root); !r.Passed() {
 		t.Error(sigtest.Codes(r))
 	}
 	third := sigtest.Make(t, cades.New(), first, add("Countersign", next, nil, nil))
 	sameEarlier(t, next, third, 0)
-	if r := verify(t, third, nil, root); !r.Valid() || !r.Signatures[0].Countersigners[0].Valid() {
+	if r := verify(t, third, nil, root); !r.Passed() || !r.Signatures[0].Countersigners[0].Passed() {
 		t.Error(sigtest.Codes(r))
 	}
 }
@@ -187,7 +187,7 @@ func TestCosignOtherContentType(t *testing.T) {
 	if m := mustParse(t, next); m.Version != 3 || !m.ContentType.Equal(other) {
 		t.Errorf("version %d, type %v", m.Version, m.ContentType)
 	}
-	if r := verify(t, next, nil, root); !r.Valid() {
+	if r := verify(t, next, nil, root); !r.Passed() {
 		t.Error(sigtest.Codes(r))
 	}
 }
@@ -306,7 +306,7 @@ func TestCountersign(t *testing.T) {
 				checkDigests(t, mustParse(t, message))
 			}
 			r := verify(t, message, original, root)
-			if !r.Valid() || len(r.Signatures) != 2 {
+			if !r.Passed() || len(r.Signatures) != 2 {
 				t.Fatal(sigtest.Codes(r))
 			}
 			if got, want := shape(t, r.Signatures), "First[Second[Third[First] First] Third[Second]] Second[First]"; got != want {
@@ -335,7 +335,7 @@ func shape(t testing.TB, list []sig.Signature) string {
 	t.Helper()
 	var parts []string
 	for _, s := range list {
-		if !s.Valid() {
+		if !s.Passed() {
 			t.Errorf("%+v", s.Findings)
 		}
 		name, _ := s.Signer.Subject.Get(x509gost.OIDCommonName)

@@ -92,11 +92,11 @@ func TestJuryOfLevels(t *testing.T) {
 // allValid tells whether every signature, countersignature and time stamp holds.
 func allValid(list []sig.Signature) bool {
 	for _, s := range list {
-		if !s.Valid() || !allValid(s.Countersigners) {
+		if !s.Passed() || !allValid(s.Countersigners) {
 			return false
 		}
 		for _, ts := range s.TimeStamps {
-			if !ts.Valid() {
+			if !ts.Passed() {
 				return false
 			}
 		}

@@ -35,7 +35,7 @@ func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) m
 		args = append(args, "-content", "content.bin")
 	}
 	_, verdicts["openssl"] = j.openssl.Run(args...)
-	if r := verify(t, message, content, root); !r.Valid() {
+	if r := verify(t, message, content, root); !r.Passed() {
 		verdicts["ours"] = fmt.Errorf("%v", sigtest.Codes(r))
 	} else {
 		verdicts["ours"] = nil
@@ -135,7 +135,7 @@ func TestMadeByOpenSSL(t *testing.T) {
 				} else {
 					original = change(t, text, text)
 				}
-				if r := verify(t, message, original, root); r.Valid() {
+				if r := verify(t, message, original, root); r.Passed() {
 					t.Error("valid over a changed text")
 				}
 			})

@@ -82,7 +82,7 @@ func enhanceWith(t testing.TB, f *cades.Format, job *sig.Job) ([]byte, error) {
 // levels are those of the signatures of a valid report.
 func levels(t testing.TB, r *sig.Report) (list []string) {
 	t.Helper()
-	if !r.Valid() {
+	if !r.Passed() {
 		for _, s := range r.Signatures {
 			t.Errorf("%+v %+v", s.Findings, s.TimeStamps)
 		}
@@ -152,8 +152,8 @@ func TestAfterTheCertificate(t *testing.T) {
 		r, err := cades.New().Verify(context.Background(), &sig.Check{
 			Document: sigtest.Document(message), Roots: []*x509gost.Certificate{w.root.Certificate}, At: later,
 		})
-		if err != nil || r.Valid() != valid {
-			t.Errorf("%s: valid %v, want %v: %v %+v", level, r.Valid(), valid, err, r.Signatures)
+		if err != nil || r.Passed() != valid {
+			t.Errorf("%s: valid %v, want %v: %v %+v", level, r.Passed(), valid, err, r.Signatures)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestLevelsSideBySide(t *testing.T) {
 	}
 	quiet(t, &r.Signatures[1])
 	c := r.Signatures[1].Countersigners
-	if len(c) != 1 || !c[0].Valid() || c[0].Level != "XLT1" {
+	if len(c) != 1 || !c[0].Passed() || c[0].Level != "XLT1" {
 		t.Fatalf("countersigner: %+v", c)
 	}
 	quiet(t, &c[0])

@@ -66,7 +66,7 @@ func (l *longTerm) note(code, format string, args ...any) {
 }
 
 func (l *longTerm) fatal(code, format string, args ...any) {
-	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: true})
+	l.findings = append(l.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: indications.Of(code)})
 	l.broken = true
 }
 
@@ -274,7 +274,7 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 			ts := v.stamp(ctx, kind, value, imprints, l)
 			out.TimeStamps = append(out.TimeStamps, ts)
 			switch {
-			case !ts.Valid():
+			case !ts.Passed():
 			case kind == "signature":
 				l.signatureTS = true
 				if out.BestTime.IsZero() || ts.Time.Before(out.BestTime) {
@@ -350,7 +350,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 	ts.Kind = kind
 	invalid := func(err error) sig.TimeStamp {
 		text := fmt.Sprintf("the time stamp (%s) does not hold: %v", kind, err)
-		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Fatal: true})
+		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
 		l.fatal(codeTimeStampInvalid, "%s", text)
 		return ts
 	}
@@ -369,7 +369,7 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 	var findings []sig.Finding
 	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, ts.Time, found)
 	ts.Findings = append(ts.Findings, findings...)
-	if !ts.Valid() {
+	if !ts.Passed() {
 		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s is not by a trusted service and proves no time", kind, at(ts.Time))
 	}
 	return ts

@@ -118,7 +118,7 @@ func TestLongTermRules(t *testing.T) {
 			if test.note != "" && !slices.ContainsFunc(got.Findings, func(f sig.Finding) bool { return f.Code == test.note }) {
 				t.Errorf("no finding %s: %+v", test.note, got.Findings)
 			}
-			if intact := len(got.TimeStamps) > 0 && got.TimeStamps[0].Kind == "signature" && got.TimeStamps[0].Valid(); intact != test.intact {
+			if intact := len(got.TimeStamps) > 0 && got.TimeStamps[0].Kind == "signature" && got.TimeStamps[0].Passed(); intact != test.intact {
 				t.Errorf("time stamp of the signature: %+v", got.TimeStamps)
 			}
 		})
@@ -171,10 +171,10 @@ func TestJudgedAtBestTime(t *testing.T) {
 		}
 		return r
 	}
-	if r := check(sigtest.Time.AddDate(0, 1, 0)); !r.Valid() || r.Signatures[0].Level != "XLT1" {
+	if r := check(sigtest.Time.AddDate(0, 1, 0)); !r.Passed() || r.Signatures[0].Level != "XLT1" {
 		t.Errorf("revoked later: %v", sigtest.Codes(r))
 	}
-	if r := check(sigtest.Time.AddDate(0, -1, 0)); r.Valid() {
+	if r := check(sigtest.Time.AddDate(0, -1, 0)); r.Passed() {
 		t.Error("revoked before the time stamp, and valid")
 	}
 }
@@ -191,19 +191,19 @@ func TestVerifyOnline(t *testing.T) {
 		}
 		return r
 	}
-	if r := ask(nil); r.Valid() {
+	if r := ask(nil); r.Passed() {
 		t.Error("valid without the authority's certificate")
 	}
-	if r := ask(w.services); !r.Valid() || len(r.Signatures[0].Findings) != 0 {
+	if r := ask(w.services); !r.Passed() || len(r.Signatures[0].Findings) != 0 {
 		t.Errorf("%+v", r.Signatures[0].Findings)
 	}
 	w.services.Err["revocation"] = &sig.ErrEvidence{What: "revocation", Text: "down"}
-	if r := ask(w.services); !r.Valid() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == "certificate-evidence-unavailable" }) {
+	if r := ask(w.services); !r.Passed() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == "certificate-evidence-unavailable" }) {
 		t.Errorf("%+v", r.Signatures[0].Findings)
 	}
 	delete(w.services.Err, "revocation")
 	w.services.Revoked[w.signer.Certificate] = sigtest.Time.AddDate(0, 0, -1)
-	if r := ask(w.services); r.Valid() || !slices.Contains(sigtest.Codes(r), "certificate-"+chain.CodeRevoked) {
+	if r := ask(w.services); r.Passed() || !slices.Contains(sigtest.Codes(r), "certificate-"+chain.CodeRevoked) {
 		t.Errorf("%v", sigtest.Codes(r))
 	}
 }

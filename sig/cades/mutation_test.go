@@ -71,7 +71,7 @@ func seal(message []byte) (list []sealed, err error) {
 // judgeMutation verifies a changed message and says what was accepted wrongly.
 func judgeMutation(original []sealed, best []string, message []byte, roots []*x509gost.Certificate) string {
 	r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message), Original: sigtest.Document(text), Roots: roots, At: sigtest.Time})
-	if err != nil || len(r.Findings) > 0 && !r.Valid() {
+	if err != nil || len(r.Findings) > 0 && !r.Passed() {
 		return ""
 	}
 	now, err := seal(message)
@@ -79,7 +79,7 @@ func judgeMutation(original []sealed, best []string, message []byte, roots []*x5
 		return "judged, but not parsed again"
 	}
 	for i, s := range r.Signatures {
-		if !s.Valid() {
+		if !s.Passed() {
 			continue
 		}
 		k := -1
@@ -92,7 +92,7 @@ func judgeMutation(original []sealed, best []string, message []byte, roots []*x5
 			return "valid over changed octets"
 		}
 		for _, ts := range s.TimeStamps {
-			if ts.Kind == "signature" && ts.Valid() && ts.Time.String() != best[k] {
+			if ts.Kind == "signature" && ts.Passed() && ts.Time.String() != best[k] {
 				return "a time stamp of another time"
 			}
 		}
@@ -205,7 +205,7 @@ func FuzzAttributes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		out, err := sigtest.Try(t, cades.New(), p, &sig.Job{Document: sigtest.Document(text), Params: sig.Params{"AuthenticatedAttributes": value}})
 		if err == nil {
-			if r := verify(t, out, nil, root); !r.Valid() {
+			if r := verify(t, out, nil, root); !r.Passed() {
 				t.Errorf("%q: %v", value, sigtest.Codes(r))
 			}
 		}

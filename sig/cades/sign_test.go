@@ -86,7 +86,7 @@ func TestEverySuiteAndMode(t *testing.T) {
 					original = text
 				}
 				r := verify(t, message, original, root)
-				if !r.Valid() {
+				if !r.Passed() {
 					t.Fatalf("not valid: %+v %+v", r.Findings, r.Signatures[0].Findings)
 				}
 				got := r.Signatures[0]
@@ -323,7 +323,7 @@ func TestDigestOnTheWayIn(t *testing.T) {
 		Digests:  []suite.Digest{suite.Streebog256.Digest(text), {Hash: suite.SHA256, Sum: sum[:]}},
 		Params:   sig.Params{"IsDetached": "True"},
 	})
-	if r := verify(t, message, text, root); !r.Valid() {
+	if r := verify(t, message, text, root); !r.Passed() {
 		t.Error(sigtest.Codes(r))
 	}
 }

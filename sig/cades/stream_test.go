@@ -94,7 +94,7 @@ func TestMemory(t *testing.T) {
 				r, err := cades.New().Verify(context.Background(), &sig.Check{
 					Document: message, Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
 				})
-				if err != nil || !r.Valid() {
+				if err != nil || !r.Passed() {
 					t.Fatalf("%v %v", err, sigtest.Codes(r))
 				}
 				break
@@ -173,7 +173,7 @@ func FuzzVerify(f *testing.F) {
 			Document: sigtest.Document(message), Original: sigtest.Document(original),
 			Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
 		})
-		if err == nil && r.Valid() && !bytes.Equal(original, text) {
+		if err == nil && r.Passed() && !bytes.Equal(original, text) {
 			t.Fatalf("valid over another text: %q", original)
 		}
 	})

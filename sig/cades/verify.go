@@ -32,6 +32,20 @@ const (
 	maxCountersigners = 256 // all levels together
 )
 
+// indications say what fatal findings mean. Those that are not listed break the
+// rules of the format.
+var indications = sig.Indications{
+	codeNoCertificate:          sig.NoSigningCertificateFound,
+	codeOriginal:               sig.HashFailure,
+	codeHashUnavailable:        sig.SignedDataNotFound,
+	codeMany:                   sig.Generic,
+	codeTimeStampInvalid:       sig.NoPOE,
+	cms.CodeAlgorithm:          sig.CryptoConstraintsFailure,
+	cms.CodeMessageDigest:      sig.HashFailure,
+	cms.CodeSignature:          sig.SigCryptoFailure,
+	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
+}
+
 // Verify implements sig.Verifier. A detached message needs the Original or its
 // Hash. Given with an attached one, they must agree with what is attached.
 func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
@@ -58,12 +72,12 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	v.evidence()
 	if len(m.Signers) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Fatal: true})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Indication: sig.FormatFailure})
 	}
 	for i, s := range m.Signers {
 		if i == maxSigners {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures, %d were judged", len(m.Signers), i), Fatal: true,
+				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures, %d were judged", len(m.Signers), i), Indication: indications.Of(codeMany),
 			})
 			break
 		}
@@ -143,7 +157,7 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 	for _, g := range given {
 		if d, ok := find(v.content, g.Hash); ok && !bytes.Equal(d.Sum, g.Sum) {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeOriginal, Text: "the document or hash value given is not what the message was made over", Fatal: true,
+				Code: codeOriginal, Text: "the document or hash value given is not what the message was made over", Indication: indications.Of(codeOriginal),
 			})
 			break
 		}
@@ -220,7 +234,11 @@ func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longT
 func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerInfo, l *longTerm, found cms.Findings) sig.Signature {
 	protected := true
 	for _, f := range found {
-		out.Findings = append(out.Findings, sig.Finding(f))
+		one := sig.Finding{Code: f.Code, Text: f.Text}
+		if f.Fatal {
+			one.Indication = indications.Of(f.Code)
+		}
+		out.Findings = append(out.Findings, one)
 		switch f.Code {
 		case cms.CodeNoSigningCert, cms.CodeSigningCertificate, cms.CodeSigningCertV1, cms.CodeAlgorithm, cms.CodeAlgorithmMismatch:
 			protected = false
@@ -261,11 +279,11 @@ func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) (
 func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, owner *sig.Signature, depth int) (out []sig.Signature) {
 	infos, err := target.Countersignatures()
 	if err != nil {
-		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error()})
+		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error(), Indication: sig.FormatFailure})
 	}
 	for i, s := range infos {
 		if v.counters == 0 || depth == cms.MaxCountersignatures {
-			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than are looked at"})
+			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than are looked at", Indication: sig.Generic})
 			return out
 		}
 		v.counters--
@@ -283,6 +301,6 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 }
 
 func fatal(s sig.Signature, code, text string) sig.Signature {
-	s.Findings = append(s.Findings, sig.Finding{Code: code, Text: text, Fatal: true})
+	s.Findings = append(s.Findings, sig.Finding{Code: code, Text: text, Indication: indications.Of(code)})
 	return s
 }

@@ -67,7 +67,7 @@ func TestChangedByte(t *testing.T) {
 		for i := range modes {
 			for _, b := range breakAll(t, signer, i) {
 				r := verify(t, b.message, b.content, root)
-				if codes := sigtest.Codes(r); r.Valid() || !slices.Contains(codes, b.code) {
+				if codes := sigtest.Codes(r); r.Passed() || !slices.Contains(codes, b.code) {
 					t.Errorf("%s %s, %s changed: %v, want %s", s.Name, modes[i].name, b.name, codes, b.code)
 				}
 			}
@@ -95,7 +95,7 @@ func TestEveryByteChanged(t *testing.T) {
 			Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
 		})
 		inContent := i >= int(m.Content[0].Offset) && i < int(m.Content[0].Offset+m.Content[0].Length)
-		if (inContent || i >= start && i < start+len(signed)) && err == nil && r.Valid() {
+		if (inContent || i >= start && i < start+len(signed)) && err == nil && r.Passed() {
 			t.Errorf("octet %d is changed and the signature valid", i)
 		}
 	}
@@ -189,7 +189,7 @@ func TestUnsortedAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, slices.Concat(head, text, tail), nil, root)
-	if !r.Valid() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == cms.CodeOrder }) {
+	if !r.Passed() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == cms.CodeOrder }) {
 		t.Errorf("%v %+v", sigtest.Codes(r), r.Signatures[0].Findings)
 	}
 }
@@ -213,7 +213,7 @@ func TestSignedBySomebodyElse(t *testing.T) {
 		}
 	})
 	t.Run("unknown root", func(t *testing.T) {
-		if r := verify(t, sign(t, signer, 0), nil, stranger); r.Valid() || len(r.Signatures[0].Chain) != 0 {
+		if r := verify(t, sign(t, signer, 0), nil, stranger); r.Passed() || len(r.Signatures[0].Chain) != 0 {
 			t.Errorf("valid without a trust anchor: %+v", r.Signatures[0])
 		}
 	})
@@ -222,7 +222,7 @@ func TestSignedBySomebodyElse(t *testing.T) {
 			Document: sigtest.Document(sign(t, signer, 0)),
 			Roots:    []*x509gost.Certificate{root.Certificate}, At: sigtest.Time.AddDate(20, 0, 0),
 		})
-		if err != nil || r.Valid() {
+		if err != nil || r.Passed() {
 			t.Error("valid after the certificate's end", err)
 		}
 	})
@@ -257,7 +257,7 @@ func TestSignedBySomebodyElse(t *testing.T) {
 			Document: sigtest.Document(sign(t, signer, 0)), At: sigtest.Time,
 			Roots: []*x509gost.Certificate{root.Certificate}, CRLs: []*x509gost.RevocationList{list},
 		})
-		if err != nil || r.Valid() {
+		if err != nil || r.Passed() {
 			t.Errorf("valid although revoked: %v", err)
 		}
 	})
@@ -312,7 +312,7 @@ func TestQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := ask(sig.Check{Document: sigtest.Document(append(head, tail...))})
-	if err != nil || r.Valid() || !slices.Equal(sigtest.Codes(r), []string{"no-signature"}) {
+	if err != nil || r.Passed() || !slices.Equal(sigtest.Codes(r), []string{"no-signature"}) {
 		t.Errorf("certificates only: %v %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -373,17 +373,20 @@ func TestCountersignatures(t *testing.T) {
 	}
 	message := bytes.Replace(slices.Concat(head, text, tail), placeholder.Raw, malformed.Raw, 1)
 	r := verify(t, message, nil, root)
-	if !r.Valid() {
-		t.Fatal(sigtest.Codes(r))
+	if r.Verdict() != sig.Failed || !slices.Equal(sigtest.Codes(r), []string{"countersignature-malformed"}) {
+		t.Fatalf("%v %q: a signature is as good as what hangs on it", r.Verdict(), sigtest.Codes(r))
 	}
 	got := r.Signatures[0].Countersigners
-	if len(got) != 3 || !got[0].Valid() || !got[1].Valid() || got[2].Valid() {
+	if len(got) != 3 || !got[0].Passed() || !got[1].Passed() || got[2].Passed() {
 		t.Fatalf("countersigners: %+v", got)
 	}
-	if len(got[0].Countersigners) != 1 || !got[0].Countersigners[0].Valid() || !got[0].Countersigners[0].Signer.Equal(third.Certificate) {
+	if len(got[0].Countersigners) != 1 || !got[0].Countersigners[0].Passed() || !got[0].Countersigners[0].Signer.Equal(third.Certificate) {
 		t.Errorf("countersigner of the countersigner: %+v", got[0].Countersigners)
 	}
-	if !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == "countersignature-malformed" }) {
-		t.Error("the malformed countersignature is not mentioned")
+
+	// Without the one that cannot be read, the wrong one alone decides.
+	readable := bytes.Replace(message, malformed.Raw, placeholder.Raw, 1)
+	if r := verify(t, readable, nil, root); r.Verdict() != sig.Failed || r.Signatures[0].Own() != sig.Passed {
+		t.Errorf("with a wrong countersignature: %v, the signature alone %v", r.Verdict(), r.Signatures[0].Own())
 	}
 }

@@ -66,7 +66,7 @@ func TestCorpus(t *testing.T) {
 		for _, s := range verify(t, data, root).Signatures {
 			if s.Signer != nil && s.Signer.Equal(signer.Certificate) {
 				ours++
-				if !s.Valid() {
+				if !s.Passed() {
 					t.Errorf("%s: %+v", name, s.Findings)
 				}
 			}

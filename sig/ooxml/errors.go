@@ -32,6 +32,17 @@ const (
 	codeNotLookedAt  = "original-not-compared"    // a document given beside, for which there is no use
 )
 
+// indications say what fatal findings mean. Those that are not listed break the
+// rules of the format.
+var indications = sig.Indications{
+	codeMany:      sig.Generic,
+	codeMissing:   sig.SignedDataNotFound,
+	codeDigest:    sig.HashFailure,
+	codeWeak:      sig.CryptoConstraintsFailureNoPOE,
+	codeAlgorithm: sig.CryptoConstraintsFailure,
+	codeWork:      sig.Generic,
+}
+
 // unfit is the error of an Office document that cannot be signed or judged.
 func unfit(cause error, format string, args ...any) error {
 	return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(format, args...), Err: cause}

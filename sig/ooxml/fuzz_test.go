@@ -56,11 +56,11 @@ func FuzzArchive(f *testing.F) {
 			t.Errorf("a hidden entry stays: %+v", after.Findings)
 		}
 		for i, s := range before.Signatures {
-			if s.Valid() && !after.Signatures[i].Valid() {
+			if s.Passed() && !after.Signatures[i].Passed() {
 				t.Errorf("signature %d was valid before: %+v", i, after.Signatures[i])
 			}
 		}
-		if last := after.Signatures[len(after.Signatures)-1]; len(after.Signatures) < 64 && !last.Valid() {
+		if last := after.Signatures[len(after.Signatures)-1]; len(after.Signatures) < 64 && !last.Passed() {
 			t.Errorf("the new signature does not hold: %+v", last.Findings)
 		}
 	})
@@ -84,7 +84,7 @@ func FuzzParts(f *testing.F) {
 		x := files[uint(which)%uint(len(files))]
 		changed := archiveOf(with(filesOf(t, document), x.name, content), "")
 		r, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(changed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
-		if err != nil || content == x.content || !r.Valid() {
+		if err != nil || content == x.content || !r.Passed() {
 			return
 		}
 		switch x.name {
@@ -109,7 +109,7 @@ func FuzzPackage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r := verify(t, signed, root); !r.Valid() {
+		if r := verify(t, signed, root); !r.Passed() {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -171,7 +171,7 @@ func TestMany(t *testing.T) {
 	}
 	files = replaced(t, files, docRels, "</Relationships>", list.String()+"</Relationships>")
 	signed := sign(t, signer, archiveOf(files, ""))
-	if r := verify(t, signed, root); !r.Valid() {
+	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r.Findings)
 	}
 	// As many signatures, each over everything.

@@ -85,7 +85,7 @@ func TestSuites(t *testing.T) {
 			for n := 1; n <= 3; n++ {
 				document = sign(t, signer, document)
 				r := verify(t, document, root)
-				if !r.Valid() || len(r.Signatures) != n {
+				if !r.Passed() || len(r.Signatures) != n {
 					t.Fatalf("%d signatures, want %d: %+v", len(r.Signatures), n, r)
 				}
 				for _, got := range r.Signatures {
@@ -231,7 +231,7 @@ func TestPackages(t *testing.T) {
 			for range 2 {
 				document = sign(t, signer, document)
 				r := verify(t, document, root)
-				if !r.Valid() {
+				if !r.Passed() {
 					t.Fatalf("%+v", r)
 				}
 			}
@@ -249,7 +249,7 @@ func TestOtherOrigin(t *testing.T) {
 	files := replaced(t, with(word(), folder+"origin.psdsor", ""), "_rels/.rels", "</Relationships>", rel("R1", rootRel+"digital-signature/origin", "/"+folder+"origin.psdsor", "")+"</Relationships>")
 	files = replaced(t, files, "[Content_Types].xml", "</Types>", `<Default Extension="psdsor" ContentType="application/vnd.openxmlformats-package.digital-signature-origin"/></Types>`)
 	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(files, ""))
-	if r := verify(t, signed, root); !r.Valid() {
+	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r)
 	}
 	names, _ := raw(t, signed)

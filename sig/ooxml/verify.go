@@ -82,7 +82,11 @@ type verifier struct {
 }
 
 func (v *verifier) add(code, text string, fatal bool) {
-	v.report.Findings = append(v.report.Findings, sig.Finding{Code: code, Text: text, Fatal: fatal})
+	f := sig.Finding{Code: code, Text: text}
+	if fatal {
+		f.Indication = indications.Of(code)
+	}
+	v.report.Findings = append(v.report.Findings, f)
 }
 
 // outside tells of what is in the archive and no reader of its directory sees, and of
@@ -135,7 +139,11 @@ type claim struct {
 func (c *claim) keeps(r *relationship) bool { return c.ids[r.id] || c.kinds[r.kind] }
 
 func (j *judgement) add(code string, fatal bool, format string, args ...any) {
-	j.out.Findings = append(j.out.Findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: fatal})
+	f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...)}
+	if fatal {
+		f.Indication = indications.Of(code)
+	}
+	j.out.Findings = append(j.out.Findings, f)
 }
 
 // read judges the Signature and reads its manifest. An error is one of reading the
@@ -186,7 +194,7 @@ func (j *judgement) read() error {
 	j.out = report.Signatures[0]
 	j.out.Index, j.out.Covers = index, covers
 	// A signature part never speaks for itself as a whole.
-	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == codePart && !f.Fatal })
+	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == codePart && f.Indication == "" })
 	j.out.Findings = append(findings, own...)
 	m := &manifestReader{judgement: j, tree: tree}
 	m.read()

@@ -162,7 +162,7 @@ func TestFindings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !r.Valid() {
+		if !r.Passed() {
 			t.Errorf("not valid: %+v", r)
 		}
 		for _, f := range append(r.Findings, r.Signatures[0].Findings...) {

@@ -604,7 +604,11 @@ func (c *comparison) findings() []sig.Finding {
 	var out []sig.Finding
 	add := func(code string, fatal bool, k kind, format string, args ...any) {
 		if len(c.found[k]) > 0 {
-			out = append(out, sig.Finding{Code: code, Fatal: fatal, Text: fmt.Sprintf(format, args...) + ": " + listed(c.found[k])})
+			f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...) + ": " + listed(c.found[k])}
+			if fatal {
+				f.Indication = indications.Of(code)
+			}
+			out = append(out, f)
 		}
 	}
 	limits := c.limits()
@@ -620,7 +624,7 @@ func (c *comparison) findings() []sig.Finding {
 	add(codeLaterAnnotations, limits.level != 3, kindAnnotations, "annotations were changed later, which can hide what was signed")
 	add(codeLaterChange, true, kindOther, "what was signed was changed later")
 	if c.partly != "" {
-		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were judged: " + c.partly, Fatal: true})
+		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were judged: " + c.partly, Indication: indications.Of(codeLaterUnknown)})
 	}
 	return out
 }

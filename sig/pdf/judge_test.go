@@ -74,7 +74,7 @@ func TestJudged(t *testing.T) {
 					return
 				}
 				r := verified(t, signed, root)
-				if !r.Valid() || len(r.Signatures) != 1 || r.Signatures[0].Level != levels[format] || r.Signatures[0].SigningTime.IsZero() {
+				if !r.Passed() || len(r.Signatures) != 1 || r.Signatures[0].Level != levels[format] || r.Signatures[0].SigningTime.IsZero() {
 					t.Errorf("our own verifier says %s", say(r))
 				}
 			})
@@ -117,7 +117,7 @@ func TestFiveInARow(t *testing.T) {
 			if (valid != 5 || len(list) != 5) && !s.notPoppler {
 				t.Errorf("pdfsig calls %d of %d valid: %+v", valid, len(list), list)
 			}
-			if r := verified(t, data, root); !r.Valid() || len(r.Signatures) != 5 {
+			if r := verified(t, data, root); !r.Passed() || len(r.Signatures) != 5 {
 				t.Errorf("our own verifier says %s", say(r))
 			}
 		})
@@ -154,7 +154,7 @@ func TestGOST(t *testing.T) {
 					t.Error("OpenSSL accepts a changed document")
 				}
 				signed[100] ^= 1
-				if r := verified(t, signed, root); !r.Valid() {
+				if r := verified(t, signed, root); !r.Passed() {
 					t.Errorf("our own verifier says %s", say(r))
 				}
 			})

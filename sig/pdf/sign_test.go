@@ -117,7 +117,7 @@ func TestCertification(t *testing.T) {
 			}
 		} else if err != nil {
 			t.Errorf("level %d forbids: %v", level, err)
-		} else if r := verified(t, again, root); !r.Valid() || len(r.Signatures) != 2 {
+		} else if r := verified(t, again, root); !r.Passed() || len(r.Signatures) != 2 {
 			t.Errorf("%s", say(r))
 		}
 		job.Params["PDFCertificationLevel"] = "CERTIFIED_FORM_FILLING"
@@ -205,7 +205,7 @@ func TestLock(t *testing.T) {
 		t.Errorf("a locked field was filled: %s", say(r))
 	}
 	free := signedBy(t, signer, signatureField("/Lock <</Type /SigFieldLock /Action /Exclude /Fields [(Total)]>>"), nil)
-	if r := verified(t, revise(t, free, fill), root); !r.Valid() {
+	if r := verified(t, revise(t, free, fill), root); !r.Passed() {
 		t.Errorf("a field that is not locked was filled: %s", say(r))
 	}
 	// A signature field that the first signature locked is not signed.

@@ -46,7 +46,7 @@ func TestStamp(t *testing.T) {
 				t.Errorf("the pages show %q: %v", said, err)
 			}
 			if s.password == "" {
-				if r := verified(t, signed, root); !r.Valid() {
+				if r := verified(t, signed, root); !r.Passed() {
 					t.Errorf("%s", say(r))
 				}
 			}

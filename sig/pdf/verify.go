@@ -34,6 +34,21 @@ const (
 	codeDigest      = "message-digest-mismatch"
 )
 
+// indications say what fatal findings mean. Those that are not listed break the
+// rules of the format.
+var indications = sig.Indications{
+	codeMany:             sig.Generic,
+	codeUnknown:          sig.CryptoConstraintsFailure,
+	codeDigest:           sig.HashFailure,
+	codeTimeStamp:        sig.NoPOE,
+	codeLaterSignature:   sig.HashFailure,
+	codeLaterMetadata:    sig.HashFailure,
+	codeLaterForm:        sig.HashFailure,
+	codeLaterAnnotations: sig.HashFailure,
+	codeLaterChange:      sig.HashFailure,
+	codeLaterUnknown:     sig.Generic,
+}
+
 // levelDocumentStamp is the level of a time stamp of the document in a report.
 const levelDocumentStamp = "DocTimeStamp"
 
@@ -63,7 +78,7 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 		}
 		out := v.judge(v.signatures[i], stamped)
 		out.Index = i
-		if out.Level == levelDocumentStamp && out.Valid() {
+		if out.Level == levelDocumentStamp && out.Own() == sig.Passed {
 			stamped = out.BestTime
 		}
 		v.report.Signatures[i] = out
@@ -100,7 +115,7 @@ type signature struct {
 }
 
 func (s *signature) fatal(code, format string, args ...any) {
-	s.findings = append(s.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Fatal: true})
+	s.findings = append(s.findings, sig.Finding{Code: code, Text: fmt.Sprintf(format, args...), Indication: indications.Of(code)})
 	s.broken = true
 }
 
@@ -113,7 +128,7 @@ func (v *verifier) collect() {
 		}
 		if len(v.signatures) == maxSignatures {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeMany, Text: fmt.Sprintf("the document has more than %d signatures", maxSignatures), Fatal: true,
+				Code: codeMany, Text: fmt.Sprintf("the document has more than %d signatures", maxSignatures), Indication: indications.Of(codeMany),
 			})
 			break
 		}
@@ -121,7 +136,7 @@ func (v *verifier) collect() {
 	}
 	slices.SortStableFunc(v.signatures, func(a, b *signature) int { return int(min(1, max(-1, a.end-b.end))) })
 	if len(v.signatures) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature", Fatal: true})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature", Indication: indications.Of(codeNoSignature)})
 	}
 }
 

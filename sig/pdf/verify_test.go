@@ -133,7 +133,7 @@ func TestLaterRevisions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signed := signedBy(t, signer, formDocument(), sig.Params{"PDFCertificationLevel": c.level})
-			if r := verified(t, signed, root); !r.Valid() {
+			if r := verified(t, signed, root); !r.Passed() {
 				t.Fatalf("before: %s", say(r))
 			}
 			r := verified(t, revise(t, signed, c.change), root)
@@ -144,12 +144,12 @@ func TestLaterRevisions(t *testing.T) {
 			for _, f := range r.Signatures[0].Findings {
 				if strings.HasPrefix(f.Code, "later-") {
 					codes = append(codes, f.Code)
-					if f.Fatal != c.fatal {
-						t.Errorf("fatal is %v: %s", f.Fatal, f.Text)
+					if (f.Indication != "") != c.fatal {
+						t.Errorf("it means %q: %s", f.Indication, f.Text)
 					}
 				}
 			}
-			if c.code == "" && len(codes) > 0 || c.code != "" && !slices.Equal(codes, []string{c.code}) || r.Valid() == c.fatal {
+			if c.code == "" && len(codes) > 0 || c.code != "" && !slices.Equal(codes, []string{c.code}) || r.Passed() == c.fatal {
 				t.Errorf("want %s, fatal %v: %s", c.code, c.fatal, say(r))
 			}
 		})
@@ -171,7 +171,7 @@ func TestShadow(t *testing.T) {
 	data := document{page: "/Contents [11 0 R 99 0 R]", objects: map[int]string{100: "null"}}.build()
 	data = bytes.Replace(data, []byte("/Contents 11 0 R /Contents"), []byte("                  /Contents"), 1)
 	signed := signedBy(t, signer, data, nil)
-	if r := verified(t, signed, root); !r.Valid() {
+	if r := verified(t, signed, root); !r.Passed() {
 		t.Fatalf("before: %s", say(r))
 	}
 	r := verified(t, revise(t, signed, func(_ *file, u *update) {
@@ -218,7 +218,7 @@ func TestByteRange(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := verified(t, c.data, root)
-			if r.Valid() || c.code != "" && !slices.Contains(sigtest.Codes(r), c.code) {
+			if r.Passed() || c.code != "" && !slices.Contains(sigtest.Codes(r), c.code) {
 				t.Errorf("%s", say(r))
 			}
 		})
@@ -239,7 +239,7 @@ func TestEveryOctet(t *testing.T) {
 		changed := bytes.Clone(signed)
 		changed[at] ^= 0x11
 		r, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(changed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
-		if err == nil && r.Valid() {
+		if err == nil && r.Passed() {
 			t.Errorf("a change at %d passes: %q", at, signed[max(0, at-20):at+20])
 		}
 	}
@@ -287,11 +287,11 @@ func TestDocumentTimeStamp(t *testing.T) {
 	copy(contents, token)
 	stamped := bytes.Join([][]byte{signed, out.head, appendHex(nil, contents), out.tail}, nil)
 	r := verified(t, stamped, root)
-	if len(r.Signatures) != 2 || !r.Valid() || r.Signatures[1].Level != levelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
+	if len(r.Signatures) != 2 || !r.Passed() || r.Signatures[1].Level != levelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
 		t.Errorf("%s", say(r))
 	}
 	stamped[50] ^= 1
-	if r := verified(t, stamped, root); r.Valid() {
+	if r := verified(t, stamped, root); r.Passed() {
 		t.Errorf("changed: %s", say(r))
 	}
 }

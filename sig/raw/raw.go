@@ -109,7 +109,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	out := sig.Signature{Signer: c.Certificate, Level: "raw", BestTime: c.At}
 	s, err := sig.SuiteOf(c.Certificate)
 	if err != nil {
-		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Fatal: true})
+		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Indication: sig.CryptoConstraintsFailure})
 		return &sig.Report{Signatures: []sig.Signature{out}}, nil
 	}
 	out.Suite = s
@@ -126,7 +126,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	// Verify refuses a digest of another algorithm or length as well.
 	if err := s.Verify(c.Certificate.PublicKey, d, value); err != nil {
-		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not belong to this document and this certificate: " + err.Error(), Fatal: true})
+		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not belong to this document and this certificate: " + err.Error(), Indication: sig.SigCryptoFailure})
 	}
 	path, found := c.Trust(ctx, c.Certificate, c.At, sig.Found{})
 	out.Chain, out.Findings = path, append(out.Findings, found...)

@@ -52,13 +52,13 @@ func TestJury(t *testing.T) {
 			openssl.Write("data", data)
 			_, err := openssl.Run("dgst", digestFlags[s], "-verify", "key.pem", "-signature", "value", "data")
 			verdicts := map[string]error{"openssl": err, "castle": castle.VerifyRaw(signer.Certificate.Raw, data, value)}
-			if r := verify(t, value, signer, root, data, nil); !r.Valid() {
+			if r := verify(t, value, signer, root, data, nil); !r.Passed() {
 				verdicts["ours"] = errors.New(strings.Join(sigtest.Codes(r), " "))
 			} else {
 				verdicts["ours"] = nil
 			}
 			d := s.Hash.Digest(data)
-			if r := verify(t, value, signer, root, nil, &d); !r.Valid() {
+			if r := verify(t, value, signer, root, nil, &d); !r.Passed() {
 				verdicts["ours by hash"] = errors.New(strings.Join(sigtest.Codes(r), " "))
 			} else {
 				verdicts["ours by hash"] = nil
@@ -162,11 +162,11 @@ func TestQuestions(t *testing.T) {
 	root, stranger := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
 	signer := root.Signer(t, s, "Signer")
 	value := sigtest.Make(t, raw.New(), signer, &sig.Job{Document: sigtest.Document(text)})
-	if r := verify(t, value, signer, stranger, text, nil); r.Valid() {
+	if r := verify(t, value, signer, stranger, text, nil); r.Passed() {
 		t.Error("valid without a trust anchor")
 	}
 	sha := suite.SHA256.Digest(text)
-	if r := verify(t, value, signer, root, nil, &sha); r.Valid() {
+	if r := verify(t, value, signer, root, nil, &sha); r.Passed() {
 		t.Error("valid by a hash of another algorithm")
 	}
 	_, err := raw.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(value)})

@@ -176,7 +176,7 @@ func Codes(r *sig.Report) []string {
 	var codes []string
 	add := func(fs []sig.Finding) {
 		for _, f := range fs {
-			if f.Fatal {
+			if f.Indication != "" {
 				codes = append(codes, f.Code)
 			}
 		}

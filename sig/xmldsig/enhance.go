@@ -133,7 +133,7 @@ func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, 
 		refuse := func(format string, args ...any) ([]*judgement, error) {
 			return nil, unfit(fmt.Sprintf("signature %d ", j.out.Index)+fmt.Sprintf(format, args...), nil)
 		}
-		if i := slices.IndexFunc(j.out.Findings, func(f sig.Finding) bool { return f.Fatal }); i >= 0 {
+		if i := slices.IndexFunc(j.out.Findings, func(f sig.Finding) bool { return f.Indication != "" }); i >= 0 {
 			return refuse("does not hold and is not enhanced: %s", j.out.Findings[i].Text)
 		}
 		switch {
@@ -164,7 +164,7 @@ func (e *enhancement) check(before, chosen []*judgement) error {
 		return err
 	}
 	for i, j := range before {
-		if j.out.Valid() && !after[i].out.Valid() {
+		if j.out.Holds() && !after[i].out.Holds() {
 			var which []string
 			for _, c := range chosen {
 				which = append(which, fmt.Sprint(c.out.Index))

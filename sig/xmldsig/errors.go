@@ -39,6 +39,23 @@ const (
 	codeNotLookedAt = "original-not-compared"       // a document given beside, which this format has no use for
 )
 
+// indications say what fatal findings mean. Those that are not listed break the
+// rules of the format.
+var indications = sig.Indications{
+	codeMany:        sig.Generic,
+	codeAlgorithm:   sig.CryptoConstraintsFailure,
+	codeWeak:        sig.CryptoConstraintsFailureNoPOE,
+	codeRemote:      sig.SignedDataNotFound,
+	codeMissing:     sig.SignedDataNotFound,
+	codeNotUnique:   sig.SignedDataNotFound,
+	codeWork:        sig.Generic,
+	codeDigest:      sig.HashFailure,
+	codeValue:       sig.SigCryptoFailure,
+	codeNoCert:      sig.NoSigningCertificateFound,
+	codeSigningCert: sig.NoSigningCertificateFound,
+	codeTimeStamp:   sig.NoPOE,
+}
+
 // flaw is one thing wrong with a Signature element, and where. The place is counted
 // when somebody asks: that takes a pass over the document.
 type flaw struct {

@@ -89,7 +89,7 @@ func hear(t *testing.T, who string, e exhibit, root *sigtest.Party, err error) {
 	case !e.good && err == nil:
 		t.Errorf("%s is accepted by %s", e.name, who)
 	}
-	if verify(t, e.xml, root).Valid() != e.good {
+	if verify(t, e.xml, root).Passed() != e.good {
 		t.Errorf("%s: we say %v", e.name, !e.good)
 	}
 }

@@ -78,7 +78,7 @@ func verify(t testing.TB, signed []byte, root *sigtest.Party) *sig.Report {
 func mustHold(t testing.TB, signed []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
 	r := verify(t, signed, root)
-	if !r.Valid() {
+	if !r.Passed() {
 		t.Fatalf("%s\n%s", texts(r), signed)
 	}
 	return r
@@ -92,7 +92,7 @@ func texts(r *sig.Report) string {
 	}
 	for _, s := range r.Signatures {
 		for _, f := range s.Findings {
-			fmt.Fprintf(&b, "%d: %s: %s (fatal: %v)\n", s.Index, f.Code, f.Text, f.Fatal)
+			fmt.Fprintf(&b, "%d: %s: %s (%s)\n", s.Index, f.Code, f.Text, f.Indication)
 		}
 	}
 	return b.String()

@@ -138,15 +138,15 @@ func (j *judgement) timeStamps(q xmltree.Node) {
 		ts, err := j.timeStamp(n)
 		if err != nil {
 			text := "the time stamp does not hold: " + err.Error()
-			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Fatal: true})
+			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
 			j.add(codeTimeStamp, text, true)
-		} else if !ts.Valid() {
+		} else if !ts.Passed() {
 			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" is not by a trusted service and proves no time", false)
 		}
 		j.out.TimeStamps = append(j.out.TimeStamps, ts)
 	}
 	for _, ts := range j.out.TimeStamps {
-		if ts.Valid() && j.out.Level != levelPlain {
+		if ts.Passed() && j.out.Level != levelPlain {
 			j.out.Level = xadesT
 			if ts.Time.Before(j.out.BestTime) {
 				j.out.BestTime = ts.Time

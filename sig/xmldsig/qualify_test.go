@@ -80,7 +80,7 @@ func TestXAdESTemplates(t *testing.T) {
 					if want != "XMLDSig" && !got.SigningTime.Equal(sigtest.Time) {
 						t.Errorf("signed at %s", got.SigningTime)
 					}
-					if want == "T" && (len(got.TimeStamps) != 1 || !got.TimeStamps[0].Valid()) {
+					if want == "T" && (len(got.TimeStamps) != 1 || !got.TimeStamps[0].Passed()) {
 						t.Errorf("time stamps %+v\n%s", got.TimeStamps, signed)
 					}
 					if n := bytes.Count(signed, []byte(">2025-")); n > 1 {
@@ -240,7 +240,7 @@ func TestEnhance(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := mustHold(t, raised, root).Signatures[0]
-				if got.Level != "T" || len(got.TimeStamps) != 1 || !got.TimeStamps[0].Valid() {
+				if got.Level != "T" || len(got.TimeStamps) != 1 || !got.TimeStamps[0].Passed() {
 					t.Errorf("level %s, %+v", got.Level, got.TimeStamps)
 				}
 				// What is there more is in one place.
@@ -318,7 +318,7 @@ func TestNotEnhanced(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := xmldsig.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(raised), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
-	if err != nil || !r.Valid() || r.Signatures[0].Level != "BES" || r.Signatures[1].Level != "T" {
+	if err != nil || !r.Passed() || r.Signatures[0].Level != "BES" || r.Signatures[1].Level != "T" {
 		t.Errorf("the second of two: %v %s", err, texts(r))
 	}
 	services.Err["stamp"] = &sig.ErrEvidence{What: "time stamp", Text: "does not answer"}

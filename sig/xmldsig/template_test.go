@@ -63,7 +63,7 @@ func TestBase64Transform(t *testing.T) {
 	signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", template))
 	mustHold(t, signed, root)
 	mustHold(t, bytes.Replace(signed, []byte("AAEC<x>AwQF</x>"), []byte("AA EC AwQF"), 1), root)
-	if verify(t, bytes.Replace(signed, []byte("AAEC"), []byte("AAED"), 1), root).Valid() {
+	if verify(t, bytes.Replace(signed, []byte("AAEC"), []byte("AAED"), 1), root).Passed() {
 		t.Error("other octets are accepted")
 	}
 }
@@ -95,7 +95,7 @@ func TestWhichTemplate(t *testing.T) {
 			t.Errorf("index %q: %v", index, err)
 		}
 	}
-	if r := verify(t, []byte(strings.Replace(text, "<b Id=\"two\">2", "<b Id=\"two\">3", 1)), root); r.Valid() || !r.Signatures[0].Valid() || r.Signatures[2].Valid() {
+	if r := verify(t, []byte(strings.Replace(text, "<b Id=\"two\">2", "<b Id=\"two\">3", 1)), root); r.Passed() || !r.Signatures[0].Passed() || r.Signatures[2].Passed() {
 		t.Errorf("%s", texts(r))
 	}
 }

@@ -57,11 +57,11 @@ type verifier struct {
 func (v *verifier) all() error {
 	nodes := signatures(v.tree)
 	if len(nodes) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: there is no element Signature of the namespace " + nsDS, Fatal: true})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: there is no element Signature of the namespace " + nsDS, Indication: indications.Of(codeNoSignature)})
 		return nil
 	}
 	if len(nodes) > maxSignatures {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures, %d are judged", len(nodes), maxSignatures), Fatal: true})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures, %d are judged", len(nodes), maxSignatures), Indication: indications.Of(codeMany)})
 		nodes = nodes[:maxSignatures]
 	}
 	read := make([]*signature, len(nodes))
@@ -99,7 +99,11 @@ type judgement struct {
 }
 
 func (j *judgement) add(code, text string, fatal bool) {
-	j.out.Findings = append(j.out.Findings, sig.Finding{Code: code, Text: text, Fatal: fatal})
+	f := sig.Finding{Code: code, Text: text}
+	if fatal {
+		f.Indication = indications.Of(code)
+	}
+	j.out.Findings = append(j.out.Findings, f)
 }
 
 // flaw records an error, always fatal.

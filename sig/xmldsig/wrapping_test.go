@@ -60,7 +60,7 @@ func TestWrapping(t *testing.T) {
 				}
 				// The element that is named must not be the one in the place of the body.
 				if got := r.Signatures[0].Covers; got == home {
-					t.Errorf("valid %v, covers %s\n%s", r.Valid(), got, forged)
+					t.Errorf("valid %v, covers %s\n%s", r.Passed(), got, forged)
 				}
 				if !hasCode(r.Signatures[0].Findings, "covers-part") {
 					t.Error("that a part alone is signed is not told")
@@ -130,12 +130,12 @@ func TestForgedSignatures(t *testing.T) {
 			codes := sigtest.Codes(r)
 			if test.code == "" {
 				// Nothing that was signed has changed, but it is not everything any more.
-				if !r.Valid() || !hasCode(r.Signatures[0].Findings, "covers-part") {
+				if !r.Passed() || !hasCode(r.Signatures[0].Findings, "covers-part") {
 					t.Errorf("%s", texts(r))
 				}
 				return
 			}
-			if r.Valid() || !strings.Contains(strings.Join(codes, " "), test.code) {
+			if r.Passed() || !strings.Contains(strings.Join(codes, " "), test.code) {
 				t.Errorf("%v, want %s", codes, test.code)
 			}
 		})
@@ -144,10 +144,10 @@ func TestForgedSignatures(t *testing.T) {
 	// first one does not know the second and is spoiled by it.
 	twice := sigtest.Make(t, xmldsig.New(), other, job("XMLEnveloped", enveloped))
 	r := verify(t, twice, root)
-	if r.Signatures[0].Valid() || !r.Signatures[1].Valid() {
+	if r.Signatures[0].Passed() || !r.Signatures[1].Passed() {
 		t.Errorf("%s", texts(r))
 	}
-	if stranger := sigtest.Root(t, suite.GOST2001); verify(t, []byte(enveloped), stranger).Valid() {
+	if stranger := sigtest.Root(t, suite.GOST2001); verify(t, []byte(enveloped), stranger).Passed() {
 		t.Error("valid without a trust anchor")
 	}
 	if !bytes.Contains(twice, []byte(value)) {

@@ -39,20 +39,20 @@ func TestXAdES(t *testing.T) {
 					// Long after the certificates have ended a time stamp still proves.
 					later := sigtest.Time.AddDate(30, 0, 0)
 					got, late := check(signed, sigtest.Time.Add(time.Hour)), check(signed, later)
-					if !got.Valid() || got.Level != level || !got.SigningTime.Equal(sigtest.Time) || !got.Signer.Equal(signer.Certificate) || hasCode(got.Findings, "covers-part") {
+					if !got.Passed() || got.Level != level || !got.SigningTime.Equal(sigtest.Time) || !got.Signer.Equal(signer.Certificate) || hasCode(got.Findings, "covers-part") {
 						t.Errorf("level %s, time %s, %+v\n%s", got.Level, got.SigningTime, got.Findings, signed)
 					}
-					if late.Valid() != (level == "T") {
+					if late.Passed() != (level == "T") {
 						t.Errorf("after 30 years: %+v", late.Findings)
 					}
 					if level == "BES" {
 						return
 					}
-					if len(got.TimeStamps) != 1 || !got.TimeStamps[0].Valid() || !got.BestTime.Equal(got.TimeStamps[0].Time) {
+					if len(got.TimeStamps) != 1 || !got.TimeStamps[0].Passed() || !got.BestTime.Equal(got.TimeStamps[0].Time) {
 						t.Errorf("time stamps %+v, best time %s", got.TimeStamps, got.BestTime)
 					}
 					bad := check(flip(t, signed, "<ds:SignatureValue>"), sigtest.Time)
-					if bad.Valid() || !hasCode(bad.Findings, "time-stamp") {
+					if bad.Passed() || !hasCode(bad.Findings, "time-stamp") {
 						t.Errorf("a time stamp of another value: %+v", bad.Findings)
 					}
 				})
@@ -189,7 +189,7 @@ func TestBadDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Valid() {
+			if r, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Passed() {
 				t.Errorf("%s of %d octets: %v", kind, len(signed), err)
 			}
 		}
@@ -199,7 +199,7 @@ func TestBadDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := large.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Valid() {
+	if r, err := large.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Passed() {
 		t.Errorf("Base64 of %d octets: %v", len(signed), err)
 	}
 	huge := "<a>" + strings.Repeat("a", 4<<20+200) + "</a>"

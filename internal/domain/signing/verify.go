@@ -46,15 +46,20 @@ type VerifyOrder struct {
 	// name of an algorithm the ones of its length are tried.
 	IsHash        bool
 	HashAlgorithm string
-	Certificate   []byte // of the signer, DER, PEM or Base64: for formats that carry none
+	// Strict fails signatures that cover a part of the document only, Expect those
+	// that do not cover the element with this path (see sig.Check).
+	Strict      bool
+	Expect      string
+	Certificate []byte // of the signer, DER, PEM or Base64: for formats that carry none
 }
 
 // Verdict is what is known of one signature.
 type Verdict struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
 	Index        int    // among its siblings, from 0
-	Valid        bool
-	Message      string // why it is not valid, or what a reader should know; "" for nothing
+	Valid        bool   // the verdict is passed
+	Verdict      string // passed, failed or indeterminate, countersignatures included
+	Message      string // why it did not pass, or what a reader should know; "" for nothing
 	Signer       *CertificateInfo
 	Level        string    // as of sig.Signature
 	Covers       string    // which bytes it speaks for
@@ -88,7 +93,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 	}
 	check := &sig.Check{
 		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
-		At: v.Now(), Evidence: v.Evidence,
+		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Strict: o.Strict, Expect: o.Expect,
 	}
 	if len(o.Certificate) > 0 {
 		if check.Certificate, err = readAnyCertificate(o.Certificate); err != nil {
@@ -140,58 +145,64 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict,
 		}
 		return nil, translate(err)
 	}
-	verdicts := verdictsOf(nil, report.Signatures, "")
-	whole, broken := words(report.Findings)
+	verdicts := verdictsOf(nil, report.Signatures, "", report)
 	if len(verdicts) == 0 {
-		if whole == "" {
-			whole = "there is no signature in the document"
-		}
-		return []Verdict{{Message: whole}}, nil
-	}
-	for i := range verdicts {
-		verdicts[i].Valid = verdicts[i].Valid && !broken
-		verdicts[i].Message = strings.TrimPrefix(verdicts[i].Message+"; "+whole, "; ")
-		verdicts[i].Message = strings.TrimSuffix(verdicts[i].Message, "; ")
+		var none Verdict
+		none.set(sig.Failed, append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
+		return []Verdict{none}, nil
 	}
 	return verdicts, nil
 }
 
-func verdictsOf(list []Verdict, signatures []sig.Signature, parent string) []Verdict {
+// set words a verdict and the findings it rests on, those that decide first.
+func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
+	findings = slices.Clone(findings)
+	rank := func(f sig.Finding) int {
+		if f.Indication == "" && f.Headline != "" {
+			return 1
+		}
+		return 2 * int(f.Indication.Verdict())
+	}
+	slices.SortStableFunc(findings, func(a, b sig.Finding) int { return rank(b) - rank(a) })
+	texts := make([]string, len(findings))
+	for i, f := range findings {
+		texts[i] = f.Text
+	}
+	v.Valid, v.Verdict, v.Message = verdict == sig.Passed, verdict.String(), strings.Join(texts, "; ")
+	if verdict == sig.Indeterminate {
+		v.Message = "not determined: " + v.Message
+	}
+}
+
+// verdictsOf lists the verdicts of signatures, countersignatures behind the
+// signature they stand on. What is wrong with the whole file counts for each.
+func verdictsOf(list []Verdict, signatures []sig.Signature, parent string, whole *sig.Report) []Verdict {
 	for i := range signatures {
 		s := &signatures[i]
 		v := Verdict{
 			Index: i, ParentID: parent, ID: strconv.Itoa(i),
-			Valid: s.Valid(), Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime,
+			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime,
 		}
 		if parent != "" {
 			v.ID = parent + "." + v.ID
 		}
-		v.Message, _ = words(s.Findings)
+		verdict, findings := max(s.Verdict(), whole.Own()), slices.Concat(s.Findings, whole.Findings)
+		if s.Verdict() > s.Own() {
+			findings = append(findings, sig.Finding{Text: "a countersignature of it did not pass"})
+		}
+		v.set(verdict, findings)
 		if s.Signer != nil {
 			v.Signer = DescribeCertificate(s.Signer)
 		}
 		for _, stamp := range s.TimeStamps {
-			if stamp.Valid() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
+			if stamp.Passed() && (v.StampedTime.IsZero() || stamp.Time.Before(v.StampedTime)) {
 				v.StampedTime = stamp.Time
 			}
 		}
 		list = append(list, v)
-		list = verdictsOf(list, s.Countersigners, v.ID)
+		list = verdictsOf(list, s.Countersigners, v.ID, whole)
 	}
 	return list
-}
-
-// words joins what the findings say, the fatal ones first.
-func words(findings []sig.Finding) (text string, fatal bool) {
-	var grave, others []string
-	for _, f := range findings {
-		if f.Fatal {
-			grave = append(grave, f.Text)
-		} else {
-			others = append(others, f.Text)
-		}
-	}
-	return strings.Join(append(grave, others...), "; "), len(grave) > 0
 }
 
 // JudgeCertificate says whether a certificate leads to a trust anchor and may be
@@ -215,10 +226,14 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 	if err != nil {
 		return Verdict{}, err
 	}
-	check := &sig.Check{Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs, At: v.Now(), Evidence: v.Evidence}
-	_, findings := check.TrustAny(ctx, c, check.At)
-	text, fatal := words(findings)
-	return Verdict{ID: "0", Valid: !fatal, Message: text, Signer: DescribeCertificate(c)}, nil
+	check := &sig.Check{
+		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
+		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true,
+	}
+	path, findings := check.TrustAny(ctx, c, check.At)
+	judged := Verdict{ID: "0", Signer: DescribeCertificate(c)}
+	judged.set(sig.OfCertificate(path, findings), findings)
+	return judged, nil
 }
 
 // DescribeCertificate words a certificate.

@@ -148,6 +148,7 @@ type certificateInfo struct {
 }
 
 type signatureInfo struct {
+	Verdict          string // passed, failed or indeterminate; ours
 	CAdESType        string
 	LocalSigningTime *string
 	TimeStampTime    *string
@@ -174,6 +175,10 @@ func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if order.Strict, err = yes(params, "strict"); err != nil {
+		return nil, err
+	}
+	order.Expect = params["expectedpath"]
 	found, err := a.verifier.Verify(ctx, order)
 	if err != nil {
 		return nil, err
@@ -184,7 +189,7 @@ func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{CAdESType: v.Level, LocalSigningTime: moment(v.ClaimedTime), TimeStampTime: moment(v.StampedTime), Covers: v.Covers}
+		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: moment(v.ClaimedTime), TimeStampTime: moment(v.StampedTime), Covers: v.Covers}
 	}
 	return answers, nil
 }

@@ -1,0 +1,219 @@
+package sig
+
+import (
+	"slices"
+
+	"tamga/pki/x509gost"
+)
+
+// Verdict is the main status of a validation (EN 319 102-1, table 5). Verdicts
+// are ordered: of two, the greater one is the worse.
+type Verdict uint8
+
+// The three verdicts. The zero value is Passed.
+const (
+	Passed        Verdict = iota // TOTAL-PASSED: every check held
+	Indeterminate                // INDETERMINATE: what is at hand decides neither way
+	Failed                       // TOTAL-FAILED: a check shows that the signature does not hold
+)
+
+// String returns the verdict as EN 319 102-1 spells the status, in lower case and
+// without "TOTAL-": "passed", "indeterminate" or "failed".
+func (v Verdict) String() string {
+	switch v {
+	case Passed:
+		return "passed"
+	case Indeterminate:
+		return "indeterminate"
+	}
+	return "failed"
+}
+
+// Indication is a sub-indication of EN 319 102-1, table 6, in the spelling of the
+// standard. The empty one belongs to a finding that does not touch the verdict.
+type Indication string
+
+// Sub-indications that formats report. The comments say when.
+const (
+	// FormatFailure: the signature or its container breaks the rules of its format.
+	FormatFailure Indication = "FORMAT_FAILURE"
+	// HashFailure: a signed digest is not that of the data.
+	HashFailure Indication = "HASH_FAILURE"
+	// SigCryptoFailure: the signature value does not verify under the signer's key.
+	SigCryptoFailure Indication = "SIG_CRYPTO_FAILURE"
+	// Revoked: the certificate was revoked at the moment of the judgement.
+	Revoked Indication = "REVOKED"
+	// NotYetValid: the certificate was not yet valid at the moment of the judgement.
+	NotYetValid Indication = "NOT_YET_VALID"
+
+	// OutOfBoundsNoPOE: the certificate has expired, and nothing proves that the
+	// signature existed before.
+	OutOfBoundsNoPOE Indication = "OUT_OF_BOUNDS_NO_POE"
+	// SigConstraintsFailure: the signature breaks a rule of the caller, such as to
+	// cover the whole document.
+	SigConstraintsFailure Indication = "SIG_CONSTRAINTS_FAILURE"
+	// ChainConstraintsFailure: a certificate of the path may not be used this way.
+	ChainConstraintsFailure Indication = "CHAIN_CONSTRAINTS_FAILURE"
+	// CertificateChainGeneralFailure: the path was found and is broken.
+	CertificateChainGeneralFailure Indication = "CERTIFICATE_CHAIN_GENERAL_FAILURE"
+	// CryptoConstraintsFailure: an algorithm is not supported or not trusted.
+	CryptoConstraintsFailure Indication = "CRYPTO_CONSTRAINTS_FAILURE"
+	// CryptoConstraintsFailureNoPOE: an algorithm is not trusted any more, and
+	// nothing proves that the signature existed while it was.
+	CryptoConstraintsFailureNoPOE Indication = "CRYPTO_CONSTRAINTS_FAILURE_NO_POE"
+	// TimestampOrderFailure: time stamps contradict each other or the signing time.
+	TimestampOrderFailure Indication = "TIMESTAMP_ORDER_FAILURE"
+	// NoSigningCertificateFound: the certificate of the signer is not at hand.
+	NoSigningCertificateFound Indication = "NO_SIGNING_CERTIFICATE_FOUND"
+	// NoCertificateChainFound: no path leads to a trust anchor.
+	NoCertificateChainFound Indication = "NO_CERTIFICATE_CHAIN_FOUND"
+	// NoPOE: a time stamp does not hold, so nothing proves when the signature existed.
+	NoPOE Indication = "NO_POE"
+	// SignedDataNotFound: what was signed is not at hand or cannot be told for sure.
+	SignedDataNotFound Indication = "SIGNED_DATA_NOT_FOUND"
+	// TryLater: the status of a certificate is unknown and may be known later.
+	TryLater Indication = "TRY_LATER"
+	// Generic: another reason; the finding says which.
+	Generic Indication = "GENERIC"
+)
+
+// failing are the sub-indications of TOTAL-FAILED in table 6; all others belong to
+// INDETERMINATE.
+var failing = map[Indication]bool{
+	FormatFailure: true, HashFailure: true, SigCryptoFailure: true, Revoked: true, NotYetValid: true,
+	// The standard leaves it to the caller's policy what breaking a constraint means.
+	// Callers who state a constraint want the signature refused.
+	SigConstraintsFailure: true,
+}
+
+// Verdict returns the verdict that the indication leads to.
+func (i Indication) Verdict() Verdict {
+	switch {
+	case i == "":
+		return Passed
+	case failing[i]:
+		return Failed
+	}
+	return Indeterminate
+}
+
+// Indications says by the code of a fatal finding what the finding means.
+type Indications map[string]Indication
+
+// Of returns the indication of a code; FormatFailure for a code that is not listed.
+func (t Indications) Of(code string) Indication {
+	if i, ok := t[code]; ok {
+		return i
+	}
+	return FormatFailure
+}
+
+// worst returns the worst verdict of the findings; Passed for none.
+func worst(findings []Finding) Verdict {
+	v := Passed
+	for _, f := range findings {
+		v = max(v, f.Indication.Verdict())
+	}
+	return v
+}
+
+// Verdict returns the verdict of the whole file: the worst of its findings, its
+// signatures and everything that hangs on them, countersignatures included. A file
+// without a signature has failed. The command, the service and library callers all
+// decide by it.
+func (r *Report) Verdict() Verdict {
+	if len(r.Signatures) == 0 {
+		return Failed
+	}
+	v := r.Own()
+	for i := range r.Signatures {
+		v = max(v, r.Signatures[i].Verdict())
+	}
+	return v
+}
+
+// Own returns the verdict of the file without its signatures.
+func (r *Report) Own() Verdict { return worst(r.Findings) }
+
+// OfCertificate returns the verdict of a certificate by what [Check.Trust] or
+// [Check.TrustAny] returned.
+func OfCertificate(path []*x509gost.Certificate, findings []Finding) Verdict {
+	v := worst(findings)
+	if len(path) == 0 {
+		v = max(v, Indeterminate)
+	}
+	return v
+}
+
+// Verdict returns the verdict of the signature together with its countersignatures:
+// a signature is as good as what hangs on it.
+func (s *Signature) Verdict() Verdict {
+	v := s.Own()
+	for i := range s.Countersigners {
+		v = max(v, s.Countersigners[i].Verdict())
+	}
+	return v
+}
+
+// Own returns the verdict of the signature without its countersignatures. It is at
+// best Indeterminate while the signer is unknown or no path leads to a trust anchor.
+func (s *Signature) Own() Verdict {
+	v := worst(s.Findings)
+	if !s.Trusted() {
+		v = max(v, Indeterminate)
+	}
+	return v
+}
+
+// Trusted reports whether a path leads from the signer to a trust anchor and no
+// finding refuses a certificate on it. It says nothing about the signature value.
+func (s *Signature) Trusted() bool { return s.Signer != nil && trusted(s.Chain, s.Findings) }
+
+// Holds reports whether the signature itself is unbroken under the signer's key,
+// whatever is known of the certificate.
+func (s *Signature) Holds() bool { return s.Signer != nil && holds(s.Findings) }
+
+// Verdict returns the verdict of the time stamp. It is at best Indeterminate
+// while no path leads to a trust anchor.
+func (t *TimeStamp) Verdict() Verdict {
+	v := worst(t.Findings)
+	if !t.Trusted() {
+		v = max(v, Indeterminate)
+	}
+	return v
+}
+
+// Trusted reports whether a path leads from the service's certificate to a trust
+// anchor and no finding refuses a certificate on it.
+func (t *TimeStamp) Trusted() bool { return t.Signer != nil && trusted(t.Chain, t.Findings) }
+
+// Holds reports whether the token itself is unbroken and belongs to what it
+// stamps, whatever is known of its service's certificate.
+func (t *TimeStamp) Holds() bool { return holds(t.Findings) }
+
+// trusted reports whether a path to an anchor was found and no finding about
+// certificates touches the verdict.
+func trusted(path []*x509gost.Certificate, findings []Finding) bool {
+	return len(path) > 0 && !slices.ContainsFunc(findings, func(f Finding) bool {
+		return f.Indication != "" && f.aboutCertificate()
+	})
+}
+
+// holds reports whether no finding but those about certificates touches the
+// verdict.
+func holds(findings []Finding) bool {
+	return !slices.ContainsFunc(findings, func(f Finding) bool {
+		return f.Indication != "" && !f.aboutCertificate()
+	})
+}
+
+// Passed reports whether the verdict of the whole file is Passed.
+func (r *Report) Passed() bool { return r.Verdict() == Passed }
+
+// Passed reports whether the verdict of the signature with its countersignatures is
+// Passed.
+func (s *Signature) Passed() bool { return s.Verdict() == Passed }
+
+// Passed reports whether the verdict of the time stamp is Passed. Only then does it
+// prove a time.
+func (t *TimeStamp) Passed() bool { return t.Verdict() == Passed }

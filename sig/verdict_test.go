@@ -1,0 +1,120 @@
+package sig_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// TestVerdictIsTheWorst: what hangs on a signature counts as much as the signature.
+func TestVerdictIsTheWorst(t *testing.T) {
+	c := &x509gost.Certificate{}
+	with := func(findings ...sig.Finding) sig.Signature {
+		return sig.Signature{Signer: c, Chain: []*x509gost.Certificate{c}, Findings: findings}
+	}
+	means := func(i sig.Indication) sig.Finding { return sig.Finding{Code: "x", Indication: i} }
+	under := func(s sig.Signature, counter ...sig.Signature) sig.Signature {
+		s.Countersigners = counter
+		return s
+	}
+	unknown := sig.Signature{}
+	untrusted := sig.Signature{Signer: c}
+	for name, test := range map[string]struct {
+		report sig.Report
+		want   sig.Verdict
+	}{
+		"no signature":                {sig.Report{}, sig.Failed},
+		"nothing found":               {sig.Report{Signatures: []sig.Signature{with()}}, sig.Passed},
+		"a note":                      {sig.Report{Signatures: []sig.Signature{with(means(""))}}, sig.Passed},
+		"a note on the file":          {sig.Report{Findings: []sig.Finding{means("")}, Signatures: []sig.Signature{with()}}, sig.Passed},
+		"broken file":                 {sig.Report{Findings: []sig.Finding{means(sig.FormatFailure)}, Signatures: []sig.Signature{with()}}, sig.Failed},
+		"no signer":                   {sig.Report{Signatures: []sig.Signature{unknown}}, sig.Indeterminate},
+		"no anchor":                   {sig.Report{Signatures: []sig.Signature{untrusted}}, sig.Indeterminate},
+		"unknown status":              {sig.Report{Signatures: []sig.Signature{with(means(sig.TryLater))}}, sig.Indeterminate},
+		"failed beats indeterminate":  {sig.Report{Signatures: []sig.Signature{untrusted, with(means(sig.HashFailure)), with()}}, sig.Failed},
+		"one of two":                  {sig.Report{Signatures: []sig.Signature{with(), with(means(sig.Revoked))}}, sig.Failed},
+		"countersignature":            {sig.Report{Signatures: []sig.Signature{under(with(), with(), with(means(sig.SigCryptoFailure)))}}, sig.Failed},
+		"untrusted countersignature":  {sig.Report{Signatures: []sig.Signature{under(with(), untrusted)}}, sig.Indeterminate},
+		"countersignature of another": {sig.Report{Signatures: []sig.Signature{under(with(), under(with(), with(means(sig.FormatFailure))))}}, sig.Failed},
+	} {
+		if got := test.report.Verdict(); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+		if test.report.Passed() != (test.want == sig.Passed) {
+			t.Errorf("%s: Passed disagrees with the verdict", name)
+		}
+	}
+}
+
+// TestTrustNeedsAnAnchor: without a path nobody is trusted, and a broken value does
+// not make a certificate less trusted.
+func TestTrustNeedsAnAnchor(t *testing.T) {
+	c := &x509gost.Certificate{}
+	path := []*x509gost.Certificate{c}
+	bad := []sig.Finding{{Code: "signature-mismatch", Indication: sig.SigCryptoFailure}}
+	revoked := []sig.Finding{{Code: "certificate-revoked", Indication: sig.Revoked}}
+	for _, test := range []struct {
+		signature      sig.Signature
+		holds, trusted bool
+	}{
+		{sig.Signature{}, false, false},
+		{sig.Signature{Signer: c}, true, false},
+		{sig.Signature{Signer: c, Chain: path}, true, true},
+		{sig.Signature{Signer: c, Chain: path, Findings: bad}, false, true},
+		{sig.Signature{Signer: c, Chain: path, Findings: revoked}, true, false},
+	} {
+		if s := test.signature; s.Holds() != test.holds || s.Trusted() != test.trusted {
+			t.Errorf("%+v: holds %v, trusted %v", s, s.Holds(), s.Trusted())
+		}
+	}
+	if ts := (&sig.TimeStamp{Signer: c}); ts.Trusted() || ts.Passed() {
+		t.Error("a time stamp is trusted without an anchor")
+	}
+}
+
+// TestCoversPart: what covers a part passes with a headline, unless the caller asks
+// for the whole or for another part.
+func TestCoversPart(t *testing.T) {
+	for _, test := range []struct {
+		check sig.Check
+		want  sig.Verdict
+	}{
+		{sig.Check{}, sig.Passed},
+		{sig.Check{Strict: true}, sig.Failed},
+		{sig.Check{Expect: "/a/b"}, sig.Passed},
+		{sig.Check{Expect: "/a/b", Strict: true}, sig.Passed},
+		{sig.Check{Expect: "/a"}, sig.Failed},
+		{sig.Check{Expect: "/a", Strict: true}, sig.Failed},
+	} {
+		f := test.check.CoversPart("/a/b", "/a/c")
+		if f.Indication.Verdict() != test.want || f.Headline != "covers only /a/b, /a/c" {
+			t.Errorf("strict %v, expected %q: %+v", test.check.Strict, test.check.Expect, f)
+		}
+	}
+	r := sig.Report{Signatures: []sig.Signature{
+		{Findings: []sig.Finding{{Headline: "one"}}, Countersigners: []sig.Signature{{Findings: []sig.Finding{{Headline: "two"}}}}},
+		{Findings: []sig.Finding{{Headline: "one"}}},
+	}}
+	if got := r.Headlines(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("headlines %q", got)
+	}
+}
+
+// TestWeakHash: SHA-1 counts only with a proof that the signature existed while it
+// was strong.
+func TestWeakHash(t *testing.T) {
+	end := time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)
+	if f, weak := sig.WeakHash(suite.SHA1, end); !weak || f.Indication.Verdict() != sig.Indeterminate {
+		t.Errorf("at its end: %+v", f)
+	}
+	if _, weak := sig.WeakHash(suite.SHA1, end.Add(-time.Second)); weak {
+		t.Error("weak before its end")
+	}
+	if _, weak := sig.WeakHash(suite.SHA256, end); weak {
+		t.Error("SHA-256 is weak")
+	}
+}
