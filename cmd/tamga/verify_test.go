@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -43,9 +45,13 @@ func newSignedFiles(t *testing.T) *signedFiles {
 	}
 	f.detached = made(cades.New(), sig.Params{"CADESType": "BES", "IsDetached": "True"})
 	attached := made(cades.New(), sig.Params{"CADESType": "BES", "IsDetached": "False"})
+	countersigned := sigtest.Make(t, cades.New(), f.signer, &sig.Job{
+		Document: sigtest.Document(attached), Params: sig.Params{"CmsSignatureType": "Countersign"},
+	})
 	value := made(raw.New(), nil)
 	for name, text := range map[string][]byte{
 		"doc": []byte(f.document), "doc.sig": f.detached, "alone.p7s": f.detached, "attached": attached, "value": value,
+		"countersigned": countersigned, "broken": breakCountersignature(t, countersigned),
 		"pem":       pem.EncodeToMemory(&pem.Block{Type: "CMS", Bytes: f.detached}),
 		"base64":    []byte("\xef\xbb\xbf\r\n" + wrap(base64.StdEncoding.EncodeToString(attached))),
 		"answer":    []byte(`"` + base64.StdEncoding.EncodeToString(attached) + `"`),
@@ -61,6 +67,22 @@ func newSignedFiles(t *testing.T) *signedFiles {
 		writeFile(t, filepath.Join(dir, name), string(text))
 	}
 	return f
+}
+
+// breakCountersignature changes one bit of the countersignature's value.
+func breakCountersignature(t *testing.T, message []byte) []byte {
+	t.Helper()
+	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counters, err := m.Signers[0].Countersignatures()
+	if err != nil || len(counters) != 1 {
+		t.Fatal(err, len(counters))
+	}
+	broken := bytes.Clone(counters[0].Signature)
+	broken[0] ^= 1
+	return bytes.Replace(message, counters[0].Signature, broken, 1)
 }
 
 func wrap(s string) string {
@@ -142,6 +164,9 @@ func TestVerifyVerdicts(t *testing.T) {
 		{"bare, over a hash", "value --cert signer.pem --ca bundle.pem --hash " + sum(suite.Streebog512) + at, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"bare, another document", "value --original other --cert signer.pem --ca bundle.pem" + at, 1, []string{"Signature: FAILED; revocation not checked\n"}},
 		{"another document", "doc.sig --original other" + trusted, 1, []string{"Signature: FAILED; revocation not checked\n", "wrong    the signed digest is"}},
+		{"countersigned", "countersigned" + trusted, 0, []string{"countersigned: passed; revocation not checked (signed message, 1 signature)\n"}},
+		{"countersignature broken", "broken" + trusted, 1, []string{"broken: FAILED; revocation not checked (signed message, 1 signature)\n", "  Countersignature: FAILED"}},
+		{"status unknown and required", "doc.sig --revocation require" + trusted, 3, []string{"doc.sig: INDETERMINATE (signed message, 1 signature)\n", "unclear"}},
 		{"nobody trusted", "doc.sig" + at, 3, []string{"only the cryptography can hold", "INDETERMINATE; the signature holds, but its signer is not trusted"}},
 		{"a stranger trusted", "doc.sig --ca stranger.pem" + at, 3, []string{"INDETERMINATE; the signature holds, but its signer is not trusted"}},
 		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: passed; revocation not checked\n"}},
