@@ -1,0 +1,46 @@
+package gost3410_test
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"tamga/gost/gost3410"
+	"tamga/gost/streebog"
+)
+
+// A key is made, signs a digest, and its public half verifies the value.
+func ExampleGenerateKey() {
+	key, err := gost3410.GenerateKey(gost3410.CryptoProA, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer key.Wipe()
+	digest := streebog.Sum256([]byte("a document"))
+	signature, err := key.Sign(rand.Reader, digest[:], nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	public := key.PublicKey()
+	fmt.Println(len(signature), public.Verify(digest[:], signature))
+	// Output: 64 true
+}
+
+// Many signatures at once use vector lanes: each item has its own key and digest.
+func ExampleSignMany() {
+	key, err := gost3410.GenerateKey(gost3410.TC26256A, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer key.Wipe()
+	items := make([]gost3410.SignItem, 8)
+	for i := range items {
+		digest := streebog.Sum256(fmt.Appendf(nil, "document %d", i))
+		items[i] = gost3410.SignItem{Key: key, Digest: digest[:]}
+	}
+	signatures, err := gost3410.SignMany(rand.Reader, items)
+	fmt.Println(len(signatures), err)
+	// Output: 8 <nil>
+}
