@@ -5,6 +5,7 @@
 #                      watches the domain, the adapters and the doors, where things run in parallel
 #   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
+#   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # The judges of what we make are programs we did not write: OpenSSL with gost-engine,
 # Bouncy Castle, xmllint, xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler,
@@ -16,12 +17,13 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-quick= full=
+quick= full= packages=()
 case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  -*) sed -n '2,9s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  *) packages=("$@") ;;
 esac
 
 # package: a file that shows it is there
@@ -95,6 +97,10 @@ fi
 
 if [ -n "$quick" ]; then
   exec go test ./...
+fi
+if [ ${#packages[@]} -gt 0 ]; then
+  go vet "${packages[@]}"
+  exec go test "${packages[@]}"
 fi
 
 echo "== gofmt, vet, staticcheck"
