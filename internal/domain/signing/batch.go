@@ -58,15 +58,54 @@ const parallel = 8
 const sideBySide = 64
 
 // SignMany signs the items of a batch in their order. What is wrong with one item
-// is its outcome and leaves the others alone; what is wrong with the order as a
-// whole (type, certificate, PIN, policy), a client that hung up, and faults of
-// ours end it all. The key is asked once for all items, so that a batch costs one
-// attempt of a PIN.
+// is its outcome and leaves the others alone. An error ends the batch: a fault of
+// the order (type, certificate, PIN, policy), a fault that [refusal] gives to the
+// whole request, a canceled ctx, and internal errors. The key is asked once for all
+// items, so that a batch costs one attempt of a PIN.
 func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrder) ([]Outcome, error) {
-	return s.signMany(ctx, who, o, policy.SignDocuments)
+	outcomes, err := s.signMany(ctx, who, o, policy.SignDocuments)
+	if err != nil {
+		return nil, err
+	}
+	faults := make([]*fault.Error, len(outcomes))
+	for i := range outcomes {
+		faults[i] = outcomes[i].Err
+	}
+	if f := refusal(faults); f != nil {
+		return nil, f
+	}
+	return outcomes, nil
 }
 
-// signMany is SignMany for a caller who may do what action says.
+// whole are the codes of faults that are not about one document. If every document
+// of a request has the same one, the request itself is at fault.
+var whole = map[string]bool{
+	fault.ContentRequired: true, fault.InvalidSignatureParams: true,
+	fault.InvalidCertificate: true, fault.InvalidPIN: true, fault.AccessDenied: true,
+}
+
+// refusal returns the fault that refuses a request as a whole, given the fault of
+// each of its documents (nil for a signed one): the fault of the only document, or
+// the first one if all documents have the same code and that code is in [whole].
+// It returns nil for every other request: its answer lists what became of each.
+// v1 batches and v2 operations share this rule.
+func refusal(faults []*fault.Error) *fault.Error {
+	if len(faults) == 0 || faults[0] == nil {
+		return nil
+	}
+	first := faults[0]
+	if len(faults) == 1 {
+		return first
+	}
+	for _, f := range faults {
+		if f == nil || f.Code != first.Code || !whole[f.Code] {
+			return nil
+		}
+	}
+	return first
+}
+
+// signMany is SignMany for a caller who may do what action says, without [refusal].
 func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrder, action policy.Action) ([]Outcome, error) {
 	if len(o.Items) == 0 {
 		return nil, fault.New(fault.ContentRequired, "Documents is empty: send the documents to sign")

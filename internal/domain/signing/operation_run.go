@@ -173,28 +173,16 @@ func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string
 	return nil
 }
 
-// whole are the faults that are not about a document even where each document has
-// one, so that all of them have.
-var whole = map[string]bool{
-	fault.InvalidSignatureParams: true, fault.InvalidCertificate: true, fault.InvalidPIN: true, fault.AccessDenied: true,
-}
-
-// refused is the fault of an operation of which nothing came for one reason; nil for
-// all others.
+// refused returns the fault of the operation as a whole, or nil; see [refusal].
 func (r *run) refused() error {
-	if r.wrong < len(r.op.Documents) {
-		return nil
-	}
-	first, _ := fault.As(r.failed)
-	if r.wrong == 1 {
-		return first
-	}
+	faults := make([]*fault.Error, len(r.op.Documents))
 	for i := range r.op.Documents {
-		if f := r.op.Documents[i].Fault; f.Code != first.Code || !whole[f.Code] {
-			return nil
-		}
+		faults[i] = r.op.Documents[i].Fault
 	}
-	return first
+	if f := refusal(faults); f != nil {
+		return f
+	}
+	return nil
 }
 
 // finish writes down what came of the operation and makes it visible, in one step.

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/pki/suite"
 	"tamga/sig/cades"
+	"tamga/sig/pdf"
 	"tamga/sig/raw"
 	"tamga/sig/sigtest"
 )
@@ -135,6 +136,67 @@ func TestBatchRefusals(t *testing.T) {
 	if status, text, b := d.batch(t, "/api/documents", strings.NewReader(`{"Documents":[{"Content":"*"},{}],`+asUser+`}`)); status != 200 || len(b.Errors) != 2 || v.asked != 0 {
 		t.Errorf("%d %s, the key was asked %d times", status, text, v.asked)
 	}
+}
+
+// TestBatchSharedFault: a fault that every document has refuses the request, as in
+// v2; a client must not read 200 when nothing can be signed. Faults of documents stay
+// with their documents.
+func TestBatchSharedFault(t *testing.T) {
+	d, v := newBank(t, func(s *signing.Service) { s.Formats["PDF"] = &pdf.Format{CMS: cades.New()} })
+	parameters := func(text string) string {
+		return `"Signature":{"Type":"CAdES","Parameters":{` + text + `},"CertificateId":0,"PinCode":"1234"}`
+	}
+	const (
+		item  = `{"Content":"QQ=="}`
+		items = item + "," + item
+	)
+	for _, c := range []struct {
+		name, documents, signature string
+		code                       string // "": answered with 200
+		status                     int    // 0: of the code
+	}{
+		{"no document has content", `{},{"Name":"b"}`, asUser, fault.ContentRequired, 400},
+		{"the only document has no content", `{}`, asUser, fault.ContentRequired, 400},
+		{"a wrong parameter", items, parameters(`"CmsSignatureType":"Foo"`), fault.InvalidSignatureParams, 400},
+		{"a wrong parameter for the only document", item, parameters(`"CmsSignatureType":"Foo"`), fault.InvalidSignatureParams, 400},
+		{"the only document cannot be read", `{"Content":"*"}`, asUser, fault.InvalidContent, 400},
+		{"the only document is of another kind", item, `"Signature":{"Type":"PDF","Parameters":{"PDFFormat":"CMS"}}`, fault.Failed, 500},
+
+		{"no document can be read", `{"Content":"*"},{"Content":"?"}`, asUser, "", 200},
+		{"different faults", `{},{"Content":"*"}`, asUser, "", 200},
+		{"one of two has content", `{},` + item, asUser, "", 200},
+		{"all documents are of another kind", items, `"Signature":{"Type":"PDF","Parameters":{"PDFFormat":"CMS"}}`, "", 200},
+	} {
+		for _, path := range []string{"/api/documents", "/api/documents/packagesignature"} {
+			v.asked = 0
+			status, text, b := d.batch(t, path, strings.NewReader(`{"Documents":[`+c.documents+`],`+c.signature+`}`))
+			if c.code == "" {
+				if status != 200 || len(b.Errors) != 2 || b.Errors[0] == nil {
+					t.Errorf("%s: %d %s", c.name, status, text)
+				}
+				continue
+			}
+			if code, _ := refused(t, status, text); status != c.status || code != c.code || v.asked != 0 {
+				t.Errorf("%s: %d %s, the key was asked %d times", c.name, status, text, v.asked)
+			}
+		}
+	}
+
+	// A cosignature of detached messages needs the originals.
+	message := base64.StdEncoding.EncodeToString(withoutDocument(t, d, "the document"))
+	content := `{"Content":"` + message + `"}`
+	status, text, _ := d.batch(t, "/api/documents", strings.NewReader(`{"Documents":[`+content+`,`+content+`],`+parameters(`"CmsSignatureType":"Cosign"`)+`}`))
+	if code, says := refused(t, status, text); status != 400 || code != fault.InvalidSignatureParams || !strings.Contains(says, "OriginalDocument") {
+		t.Errorf("detached messages without originals: %d %s", status, text)
+	}
+}
+
+// withoutDocument signs a document and returns the message without it.
+func withoutDocument(t *testing.T, d *desk, document string) []byte {
+	t.Helper()
+	status, text := d.send(t, "POST", "/api/documents", "1", strings.NewReader(`{"Content":"`+base64.StdEncoding.EncodeToString([]byte(document))+
+		`",`+strings.Replace(asUser, `"IsDetached":"False"`, `"IsDetached":"True"`, 1)+`}`))
+	return bytesOf(t, status, text)
 }
 
 // TestEmptyBatchIsSingle: on both paths an empty list beside a document means nothing.
