@@ -111,7 +111,7 @@ func TestBadInput(t *testing.T) {
 		{"a hash cannot be attached", body(hash32, signature("CAdES", map[string]any{"Hash": "True", "IsDetached": "False"}, good, "")), 400, "invalid_signature_params", "IsDetached"},
 		{"T without TSPAddress", params("CAdES", "CADESType", "T"), 400, "invalid_signature_params", "TSPAddress"},
 		{"XLT1 without TSPAddress", params("CAdES", "CADESType", "XLT1"), 400, "invalid_signature_params", "TSPAddress"},
-		{"cosignature over a hash without HashAlgorithm", params("CAdES", "Hash", "True", "CmsSignatureType", "Cosign", "OriginalDocument", hash32), 400, "invalid_signature_params", "HashAlgorithm"},
+		{"cosignature over a hash of another algorithm", params("CAdES", "Hash", "True", "CmsSignatureType", "Cosign", "OriginalDocument", hash32, "HashAlgorithm", "MD2"), 400, "invalid_signature_params", "HashAlgorithm"},
 		{"XMLDSig without XMLDsigType", params("XMLDSig"), 400, "invalid_signature_params", "XMLDsigType"},
 		{"PDF without PDFFormat", params("PDF"), 400, "invalid_signature_params", "PDFFormat"},
 		{"unknown certificate", body("ZG9j", signature("GOST3410", map[string]any{}, 999999, "")), 400, "invalid_certificate", ""},

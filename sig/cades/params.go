@@ -51,9 +51,6 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	if p.kind == kindSign && p.hash && !p.detached {
 		r.Fault("IsDetached", "is False, but a signature over a hash value (Hash=True) is always detached; True expected")
 	}
-	if p.kind == kindCosign && p.hash && !r.Given("HashAlgorithm") {
-		r.Fault("HashAlgorithm", "is needed for a cosignature over a hash value, such as "+s.Hash.Name)
-	}
 	r.CheckHashAlgorithm(s)
 	if p.kind == kindCountersign {
 		p.position = readPosition(r)

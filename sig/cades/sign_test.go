@@ -195,7 +195,7 @@ func TestParameters(t *testing.T) {
 		{"T without address", sig.Params{"CADESType": "T"}, text, nil, []string{"TSPAddress"}, "time-stamp"},
 		{"XLT1 without address", sig.Params{"CADESType": "1"}, text, nil, []string{"TSPAddress"}, "XLT1"},
 		{"T", sig.Params{"CADESType": "2", "TSPAddress": ""}, text, nil, []string{"CADESType"}, "T needs time stamps"},
-		{"cosign of a hash", sig.Params{"CmsSignatureType": "Cosign", "Hash": "True"}, detached, hash, []string{"HashAlgorithm"}, "such as GR 34.11-2012 256"},
+		{"cosign of a hash", sig.Params{"CmsSignatureType": "Cosign", "Hash": "True"}, detached, hash, nil, ""},
 		{"cosign detached by parameter", sig.Params{"CmsSignatureType": "Cosign", "IsDetached": "True"}, detached, nil, []string{"OriginalDocument"}, "detached"},
 		{"cosign detached by message", sig.Params{"CmsSignatureType": "Cosign"}, detached, nil, []string{"OriginalDocument"}, "detached"},
 		{"unknown kind", sig.Params{"CmsSignatureType": "resign"}, text, nil, []string{"CmsSignatureType"}, "Sign, Cosign, Countersign"},

@@ -1,6 +1,7 @@
 package signapi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/pki/suite"
+	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/pdf"
 	"tamga/sig/raw"
@@ -188,6 +190,31 @@ func TestBatchSharedFault(t *testing.T) {
 	status, text, _ := d.batch(t, "/api/documents", strings.NewReader(`{"Documents":[`+content+`,`+content+`],`+parameters(`"CmsSignatureType":"Cosign"`)+`}`))
 	if code, says := refused(t, status, text); status != 400 || code != fault.InvalidSignatureParams || !strings.Contains(says, "OriginalDocument") {
 		t.Errorf("detached messages without originals: %d %s", status, text)
+	}
+}
+
+// TestCosignHashWithoutAlgorithm: HashAlgorithm may be left out of a cosignature over
+// hashes, single and in a batch: the key decides.
+func TestCosignHashWithoutAlgorithm(t *testing.T) {
+	d, v := newBank(t, nil)
+	const original = "the document"
+	hash := base64.StdEncoding.EncodeToString(v.signer.Suite.Hash.Digest([]byte(original)).Sum)
+	content := base64.StdEncoding.EncodeToString(withoutDocument(t, d, original))
+	const over = `"Signature":{"Type":"CAdES","Parameters":{"Hash":"True","CmsSignatureType":"Cosign"`
+	const by = `},"CertificateId":0,"PinCode":"1234"}`
+
+	status, text := d.send(t, "POST", "/api/documents", "1", strings.NewReader(`{"Content":"`+content+`",`+over+`,"OriginalDocument":"`+hash+`"`+by+`}`))
+	messages := [][]byte{bytesOf(t, status, text)}
+	item := `{"Content":"` + content + `","OriginalContent":"` + hash + `"}`
+	status, text, b := d.batch(t, "/api/documents", strings.NewReader(`{"Documents":[`+item+`,`+item+`],`+over+by+`}`))
+	if status != 200 || len(b.Results) != 2 || b.Results[0] == nil || b.Results[1] == nil {
+		t.Fatalf("%d %.300s", status, text)
+	}
+	for _, m := range append(messages, *b.Results[0], *b.Results[1]) {
+		r, err := cades.New().Verify(t.Context(), &sig.Check{Document: bytes.NewReader(m), Original: strings.NewReader(original), Roots: v.signer.Chain, At: sigtest.Time})
+		if err != nil || len(r.Signatures) != 2 || !r.Valid() {
+			t.Errorf("%v: %+v", err, r)
+		}
 	}
 }
 
