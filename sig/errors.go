@@ -38,8 +38,9 @@ type ErrDocument struct {
 	Text string
 	// Err is the cause, where a parser found one.
 	Err error
-	// OtherKind tells that the input is no document of the kind the type is made
-	// for at all, such as text sent to be signed as XML.
+	// OtherKind reports whether the input is of another kind than the type of signature
+	// needs, such as text sent to be signed as XML. A document of the right kind that is
+	// damaged, encrypted or over a limit is not of another kind.
 	OtherKind bool
 }
 

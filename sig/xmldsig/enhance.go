@@ -35,7 +35,7 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	}
 	t, err := xmltree.Parse(data, f.options())
 	if err != nil {
-		return nil, unfit("an XML document with signatures expected", err)
+		return nil, &sig.ErrDocument{What: "Document", Text: "an XML document with signatures expected", Err: err, OtherKind: !LooksLikeXML(data)}
 	}
 	e := &enhancement{ctx: ctx, job: job, tree: t, options: f.options()}
 	before, err := e.judge(data)
