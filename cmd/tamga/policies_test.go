@@ -174,6 +174,14 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 			t.Errorf("%s: %v", body, a)
 		}
 	}
+	// An empty body is not taken for {}, which erases the policy.
+	if a := w.ask(ours, "POST", path, ""); a.status != 400 || !strings.Contains(a.body, "{} to erase the policy") {
+		t.Errorf("an empty body: %v", a)
+	}
+	w.told(id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
+	w.ok(ours, "POST", path, "{}")
+	w.told(id, map[string][]string{})
+	w.ok(ours, "POST", path, `{"UserAccountChanged":["Email"]}`)
 	// The answer of the getter may be sent back.
 	a := w.ok(ours, "GET", path, "")
 	w.ok(ours, "POST", path, a.body)

@@ -190,6 +190,11 @@ func readNotifiers(body any) (map[string][]string, error) {
 	wrong := func(what string) error {
 		return fault.Newf(fault.InvalidParameters, "%s: want an object of types of events with a list of notifiers each, such as {\"UserPasswordChanged\": [\"Email\"]}", what)
 	}
+	if body == nil {
+		// Everywhere else an empty body counts as {}. Here {} erases the policy, so a body
+		// that was lost on the way must not count as one.
+		return nil, fault.New(fault.InvalidParameters, "the request body is missing: send an object of types of events with a list of notifiers each, or {} to erase the policy")
+	}
 	given, ok := body.(map[string]any)
 	if !ok {
 		return nil, wrong("body")
