@@ -97,7 +97,12 @@ func startProgram(t testing.TB, program, dir string, more ...string) *process {
 // startServer starts the program and waits until it says that it listens.
 func startServer(t testing.TB, program string, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	return startCommand(t, exec.Command(program, args...))
+}
+
+// startCommand is startServer for a command that is not started yet.
+func startCommand(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
 	cmd.Env = append(os.Environ(), asProgramVariable+"=1")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
