@@ -58,8 +58,8 @@ type Signature struct {
 	Index int
 	// Signer is the certificate whose key made it; nil when none was found.
 	Signer *x509gost.Certificate
-	// Suite is the algorithms it was made with; nil when they are not known.
-	Suite *suite.Suite
+	// Scheme is the algorithms it was made with; nil when they are not known.
+	Scheme *suite.Scheme
 	// Level is "raw", "CMS", "BES", "T", "C" (references alone), "X1" (a time stamp
 	// over them, without values that prove the path), "X-L" (values without that time
 	// stamp) or "XLT1": the highest one whose parts are there and hold. In PDF also

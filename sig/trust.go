@@ -84,13 +84,13 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 			asked = append(asked, c.askIssuers(ctx, verdict, &o)...)
 			verdict, err = chain.Build(leaf, o)
 		}
-		if !errors.Is(err, chain.ErrNoPath) && !errors.Is(err, chain.ErrSignature) && !errors.Is(err, chain.ErrRevoked) {
+		if !errors.Is(err, chain.ErrNoPath) && !errors.Is(err, chain.ErrSignature) && !errors.Is(err, chain.ErrUnsupported) && !errors.Is(err, chain.ErrRevoked) {
 			asked = append(asked, c.askRevocation(ctx, verdict, &o)...)
 			verdict, err = chain.Build(leaf, o)
 		}
 	}
 	path := verdict.Chain
-	if errors.Is(err, chain.ErrNoPath) {
+	if errors.Is(err, chain.ErrNoPath) || errors.Is(err, chain.ErrSignature) || errors.Is(err, chain.ErrUnsupported) {
 		path = nil // the verdict holds how far the search got
 	}
 	findings := make([]Finding, 0, len(verdict.Findings)+1)
@@ -116,6 +116,8 @@ var chainIndications = map[string]Indication{
 	chain.CodeNoPath:            NoCertificateChainFound,
 	chain.CodeSignature:         CertificateChainGeneralFailure,
 	chain.CodeRevocationUnknown: TryLater,
+	chain.CodeUnsupported:       CryptoConstraintsFailure,
+	chain.CodeWeak:              CryptoConstraintsFailureNoPOE,
 }
 
 // ofChain returns the sub-indication of a fatal finding of package chain. The codes

@@ -117,8 +117,8 @@ func signatureReports(signatures []sig.Signature) []signatureReport {
 			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
 			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
 		}
-		if s.Suite != nil {
-			one.Suite, one.Hash = s.Suite.Name, s.Suite.Hash.Name
+		if s.Scheme != nil {
+			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
 		}
 		if !s.SigningTime.IsZero() {
 			t := s.SigningTime.UTC()
@@ -318,14 +318,20 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
+// suiteOf names the algorithms of a signature: the suite, or those no suite has.
+func suiteOf(s *sig.Signature) string {
+	for _, su := range suite.All() {
+		if su.Scheme() == s.Scheme && (s.Signer == nil || s.Signer.Suite == su) {
+			return su.Name
+		}
+	}
+	return s.Scheme.Name
+}
+
 // algorithm names a suite as its standard does.
 func algorithm(name string) string {
-	names := map[string]string{
-		suite.GOST2001.Name: "GOST R 34.10-2001", suite.GOST2012x256.Name: "GOST R 34.10-2012 256 bit",
-		suite.GOST2012x512.Name: "GOST R 34.10-2012 512 bit", suite.RSASHA256.Name: "RSA", suite.ECDSAP256.Name: "ECDSA P-256",
-	}
-	if n, ok := names[name]; ok {
-		return n
+	if su, ok := suite.ByName(name); ok {
+		return su.Title
 	}
 	return name
 }

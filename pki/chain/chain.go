@@ -17,6 +17,12 @@
 // issuer signed it or whom the issuer certified for it; a responder chosen by
 // local configuration is not known here.
 //
+// # Algorithms
+//
+// A signature by an algorithm that can be forged at the moment of the judgement, and a
+// key that is too short, refuse the path. A revocation list or an OCSP answer signed so
+// may say that a certificate was revoked; it clears none.
+//
 // # Limits
 //
 // Not processed are name constraints, policy constraints and mappings, indirect
@@ -43,6 +49,8 @@ var (
 	ErrUsage             = errors.New("chain: certificate is not for this use")
 	ErrSignature         = errors.New("chain: signature does not match")
 	ErrRevocationUnknown = errors.New("chain: revocation status unknown")
+	ErrUnsupported       = errors.New("chain: algorithm not supported")
+	ErrWeak              = errors.New("chain: algorithm can be forged")
 )
 
 // Options are the evidence and the rules of a judgement.
@@ -113,7 +121,9 @@ const (
 	CodeListStale         = "crl-stale"
 	CodeAnswerUnusable    = "ocsp-unusable"
 	CodeAnswerStale       = "ocsp-stale"
-	CodeAnswerUnknown     = "ocsp-unknown" // the responder does not know the certificate
+	CodeAnswerUnknown     = "ocsp-unknown"          // the responder does not know the certificate
+	CodeUnsupported       = "algorithm-unsupported" // a signature cannot be checked
+	CodeWeak              = "algorithm-weak"        // a signature or a key that can be forged
 )
 
 // kinds says which error a fatal finding amounts to.
@@ -129,6 +139,8 @@ var kinds = map[string]error{
 	CodeExtendedUsage:     ErrUsage,
 	CodeCriticalExtension: ErrUsage,
 	CodeRevocationUnknown: ErrRevocationUnknown,
+	CodeUnsupported:       ErrUnsupported,
+	CodeWeak:              ErrWeak,
 }
 
 // Error is a refusal. errors.Is finds in it the Err value of every fatal

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -29,6 +30,7 @@ func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 		anchor := i == len(path)-1
 		f.validity(c, s.At)
 		f.extensions(c)
+		f.strength(c, anchor, s.At)
 		if i == 0 {
 			f.leaf(c, s.Options)
 		} else {
@@ -63,6 +65,32 @@ func (f *findings) validity(c *x509gost.Certificate, at time.Time) {
 	if !at.Before(c.NotAfter.Add(time.Second)) {
 		f.add(CodeExpired, true, c, "was valid until %s, judged at %s", stamp(c.NotAfter), stamp(at))
 	}
+}
+
+// strength looks at the key, and at the signature of all but an anchor, which is trusted
+// by decision.
+func (f *findings) strength(c *x509gost.Certificate, anchor bool, at time.Time) {
+	key := c.Key()
+	if w := key.Weakness(); w.At(at) {
+		f.add(CodeWeak, true, c, "has a key of %s, which can be forged since %s", w.What, w.Since.Format(time.DateOnly))
+	}
+	if anchor {
+		return
+	}
+	if w := weakness(c); w.At(at) {
+		f.add(CodeWeak, true, c, "is signed over %s, which can be forged since %s", w.What, w.Since.Format(time.DateOnly))
+	}
+}
+
+// weakness of the signature on a certificate, a list or an answer.
+func weakness(signed interface {
+	Scheme() (*suite.Scheme, error)
+}) suite.Weakness {
+	s, err := signed.Scheme()
+	if err != nil {
+		return suite.Weakness{} // its signature was not verified either
+	}
+	return s.Weakness()
 }
 
 func (f *findings) extensions(c *x509gost.Certificate) {

@@ -87,6 +87,10 @@ func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate,
 			st.revoke(entry.At, entry.Reason, by)
 			continue
 		}
+		if w := weakness(l); w.At(at) {
+			f.add(CodeListUnusable, false, c, "has a revocation list of %s that is signed over %s, which can be forged: it clears nothing", stamp(l.ThisUpdate), w.What)
+			continue
+		}
 		if err := inForce(c, at, l.ThisUpdate, l.NextUpdate); err != nil {
 			f.add(CodeListStale, false, c, "has a revocation list that is not in force: %v", err)
 			continue
@@ -143,9 +147,12 @@ func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificat
 		if until.IsZero() {
 			until = single.ThisUpdate.Add(openAnswer)
 		}
+		w := weakness(b)
 		switch err := inForce(c, s.At, single.ThisUpdate, until); {
 		case single.Status == ocsp.Revoked:
 			st.revoke(single.RevokedAt, single.Reason, by)
+		case w.At(s.At):
+			f.add(CodeAnswerUnusable, false, c, "has an OCSP answer of %s that is signed over %s, which can be forged: it clears nothing", stamp(b.ProducedAt), w.What)
 		case single.Status == ocsp.Unknown:
 			f.add(CodeAnswerUnknown, false, c, "is unknown to its OCSP responder, asked at %s", stamp(b.ProducedAt))
 		case err != nil:

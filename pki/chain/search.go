@@ -2,9 +2,11 @@ package chain
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -143,10 +145,15 @@ func (s *search) mismatch(c, issuer *x509gost.Certificate, err error) {
 	if len(s.mismatches) == maxSignatures {
 		return
 	}
-	s.mismatches = append(s.mismatches, Finding{
+	f := Finding{
 		Code: CodeSignature, Certificate: c,
 		Text: fmt.Sprintf("%s is not signed by the key of %s: %v", describe(c), describe(issuer), err),
-	})
+	}
+	if errors.Is(err, suite.ErrUnsupported) {
+		f.Code = CodeUnsupported
+		f.Text = fmt.Sprintf("whether %s is signed by the key of %s cannot be checked: %v", describe(c), describe(issuer), err)
+	}
+	s.mismatches = append(s.mismatches, f)
 }
 
 // noPath explains why no anchor was reached.

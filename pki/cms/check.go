@@ -49,9 +49,10 @@ func (f Findings) Err() error {
 	return errors.Join(errs...)
 }
 
-// Suite returns the suite of the signature by its two algorithm identifiers.
-func (s *SignerInfo) Suite() (*suite.Suite, error) {
-	return suite.BySignatureAlgorithm(s.SignatureAlgorithm.OID, s.DigestAlgorithm.OID)
+// Scheme returns the scheme of the signature by its two algorithm identifiers. The error
+// names one that is not supported, or says why they do not belong together.
+func (s *SignerInfo) Scheme() (*suite.Scheme, error) {
+	return suite.SchemeBySigner(s.SignatureAlgorithm.OID, s.SignatureAlgorithm.Params, s.DigestAlgorithm.OID)
 }
 
 // Check judges the signature of a message against the certificate of its signer:
@@ -73,7 +74,7 @@ func (s *SignerInfo) Check(c *x509gost.Certificate, contentType asn1.ObjectIdent
 func (s *SignerInfo) CheckCountersignature(c *x509gost.Certificate, target *SignerInfo) Findings {
 	ch := &checker{s: s, c: c}
 	if ch.algorithms() {
-		h, _ := s.Hash() // known, the suite was found by it
+		h, _ := s.Hash() // known, the scheme was found by it
 		d := h.Digest(target.Signature)
 		ch.attributes(nil, d)
 		ch.value(d)
@@ -82,9 +83,10 @@ func (s *SignerInfo) CheckCountersignature(c *x509gost.Certificate, target *Sign
 }
 
 type checker struct {
-	s     *SignerInfo
-	c     *x509gost.Certificate
-	found Findings
+	s      *SignerInfo
+	c      *x509gost.Certificate
+	scheme *suite.Scheme
+	found  Findings
 }
 
 func (k *checker) fatal(code, format string, args ...any) {
@@ -95,21 +97,27 @@ func (k *checker) note(code, format string, args ...any) {
 	k.found = append(k.found, Finding{code, fmt.Sprintf(format, args...), false})
 }
 
-// algorithms refuses every pair but those of the suites, and those of another
-// suite than the certificate's: 512 bits with 512, 256 with 256, 2001 with 94.
+// algorithms refuses a pair that is not supported, and one that the key of the
+// certificate is not for: of GOST 512 bits go with 512, 256 with 256, 2001 with 94.
 func (k *checker) algorithms() bool {
-	st, err := k.s.Suite()
-	switch {
-	case err != nil:
+	var err error
+	if k.scheme, err = k.s.Scheme(); err != nil {
 		k.fatal(CodeAlgorithm, "%v", err)
-	case k.c.Suite == nil:
-		k.fatal(CodeAlgorithm, "the key of the certificate is not supported: %v", k.c.KeyError)
-	case k.c.Suite != st:
-		k.fatal(CodeAlgorithmMismatch, "the signature is by %s, the key of the certificate is for %s", st.Name, k.c.Suite.Name)
-	default:
-		return true
+		return false
 	}
-	return false
+	if k.c.PublicKey == nil {
+		k.fatal(CodeAlgorithm, "the key of the certificate: %v", k.c.KeyError)
+		return false
+	}
+	if err := k.scheme.Accepts(k.c.Key()); err != nil {
+		k.fatal(CodeAlgorithmMismatch, "%v", err)
+		return false
+	}
+	if k.scheme.SignsMessage() && k.s.RawSignedAttrs == nil {
+		k.fatal(CodeAlgorithm, "a signature by %s without signed attributes is not supported", k.scheme.Name)
+		return false
+	}
+	return true
 }
 
 // attributes checks the signed attributes. contentType is nil for a
@@ -205,9 +213,9 @@ func (k *checker) sameIssuerSerial(id certificateID) bool {
 func (k *checker) value(content suite.Digest) {
 	d := content
 	if k.s.RawSignedAttrs != nil {
-		d = k.c.Suite.Hash.Digest(k.s.RawSignedAttrs)
+		d = k.scheme.Input().Digest(k.s.RawSignedAttrs)
 	}
-	if err := k.c.Suite.Verify(k.c.PublicKey, d, k.s.Signature); err != nil {
+	if err := k.c.VerifyBy(k.scheme, d, k.s.Signature); err != nil {
 		k.fatal(CodeSignature, "the signature value does not belong to these attributes and this certificate")
 	}
 }

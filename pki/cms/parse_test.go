@@ -289,7 +289,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatal("a signer that is not in the message")
 			}
 			s.SigningTime()
-			s.Suite()
+			s.Scheme()
 			s.FindCertificate(certs)
 			s.Countersignatures()
 		}

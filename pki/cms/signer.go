@@ -203,7 +203,7 @@ func (s *SignerInfo) SigningTime() (t time.Time, ok bool) {
 func (s *SignerInfo) Hash() (*suite.Hash, error) {
 	h, ok := suite.HashByOID(s.DigestAlgorithm.OID)
 	if !ok {
-		return nil, fmt.Errorf("digest algorithm %v is not known", s.DigestAlgorithm.OID)
+		return nil, suite.Unsupported("digest algorithm", s.DigestAlgorithm.OID)
 	}
 	return h, nil
 }

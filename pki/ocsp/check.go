@@ -27,9 +27,13 @@ const maxTried = 4
 // valid at ProducedAt, and, unless NoCheck says otherwise, not revoked, is left to
 // the caller.
 func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, error) {
+	scheme, err := b.Scheme()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrResponder, err)
+	}
 	reason := errors.New("it holds no certificate of its responder")
 	if b.identifies(issuer) {
-		err := issuer.CheckSigned(b.SignatureOID, b.RawTBS, b.Signature)
+		err := issuer.CheckSigned(scheme, b.RawTBS, b.Signature)
 		if err == nil {
 			return issuer, nil
 		}
@@ -44,7 +48,7 @@ func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, 
 		if tried++; tried > maxTried {
 			break
 		}
-		if reason = b.delegated(c, issuer); reason == nil {
+		if reason = b.delegated(scheme, c, issuer); reason == nil {
 			return c, nil
 		}
 	}
@@ -52,7 +56,7 @@ func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, 
 }
 
 // delegated says why c may not have signed the answer in issuer's place.
-func (b *Basic) delegated(c, issuer *x509gost.Certificate) error {
+func (b *Basic) delegated(scheme *suite.Scheme, c, issuer *x509gost.Certificate) error {
 	switch {
 	case !c.Issuer.Equal(issuer.Subject):
 		return fmt.Errorf("its responder was certified by %q, not by the issuer %q", c.Issuer, issuer.Subject)
@@ -64,7 +68,7 @@ func (b *Basic) delegated(c, issuer *x509gost.Certificate) error {
 	if err := c.CheckSignatureFrom(issuer); err != nil {
 		return fmt.Errorf("its responder's certificate: %w", err)
 	}
-	return c.CheckSigned(b.SignatureOID, b.RawTBS, b.Signature)
+	return c.CheckSigned(scheme, b.RawTBS, b.Signature)
 }
 
 // identifies tells whether ResponderID is that of a certificate.

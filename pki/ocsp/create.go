@@ -122,7 +122,7 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	}
 	// A key that does not belong to the certificate, or a computation gone wrong,
 	// must not leave this room.
-	if err := responder.CheckSigned(s.SignatureOID, rawTBS, value); err != nil {
+	if err := responder.CheckSigned(s.Scheme(), rawTBS, value); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}
 	var out cryptobyte.Builder

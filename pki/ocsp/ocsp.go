@@ -109,10 +109,17 @@ type Basic struct {
 	Certificates []*x509gost.Certificate // those that can be parsed, in order
 	SignatureOID x509gost.OID
 	Signature    []byte
+	parameters   []byte // of SignatureOID
 
 	// UnknownCritical are critical extensions that are not understood here; an
 	// answer that has some proves nothing.
 	UnknownCritical []x509gost.OID
+}
+
+// Scheme is the algorithm of the signature. The error names one that is not supported.
+func (b *Basic) Scheme() (*suite.Scheme, error) {
+	s, _, err := suite.SchemeByOID(b.SignatureOID, b.parameters)
+	return s, err
 }
 
 // Status is what an answer says about one certificate.

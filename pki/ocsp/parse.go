@@ -244,7 +244,7 @@ func parseBasic(der []byte) (*Basic, error) {
 		return nil, err
 	}
 	var err error
-	if b.SignatureOID, _, err = x509gost.ReadAlgorithm(&outer); err != nil {
+	if b.SignatureOID, b.parameters, err = x509gost.ReadAlgorithm(&outer); err != nil {
 		return nil, fmt.Errorf("signatureAlgorithm: %w", err)
 	}
 	if !x509gost.ReadBits(&outer, &b.Signature) {

@@ -1,12 +1,16 @@
 package suite
 
 import (
+	"crypto"
+	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/sha3"
 	"crypto/sha512"
 	"encoding/asn1"
 	"hash"
 	"strings"
+	"time"
 
 	"tamga/gost/gost341194"
 	"tamga/gost/streebog"
@@ -16,8 +20,8 @@ import (
 // caller may write either name.
 type OID = asn1.ObjectIdentifier
 
-// Hash is a digest algorithm as data. The seven of this package are the only
-// ones there are: compare pointers.
+// Hash is a digest algorithm as data. The variables of this package are the only
+// ones: compare pointers.
 type Hash struct {
 	// Name is the name a caller of the service gives, for instance "GR 34.11-2012 256".
 	Name string
@@ -36,6 +40,12 @@ type Hash struct {
 	// XML holds the identifiers of DigestMethod: the first is written, all are
 	// understood.
 	XML []string
+	// WeakSince is the moment from which on two messages with the same digest can be
+	// made, zero when nobody can. A signature over such a digest proves something only
+	// if it existed before.
+	WeakSince time.Time
+	// std is the name of the algorithm in the standard library, 0 for GOST.
+	std crypto.Hash
 	// sum hashes a message in one go and keeps what it works on off the heap.
 	sum func(message []byte) []byte
 	// sumMany hashes messages side by side; nil: there is no way faster than in turn.
@@ -58,8 +68,9 @@ func (h *Hash) SumMany(messages [][]byte) []Digest {
 	return digests
 }
 
-// The digest algorithms. SHA-1 is read only: thumbprints and key identifiers
-// use it, no suite does. GOST94 is GOST R 34.11-94 with the CryptoPro S-boxes.
+// The digest algorithms. The suites sign the three of GOST and SHA-256. The others
+// are only verified; thumbprints and key identifiers use SHA-1. GOST94 is GOST R
+// 34.11-94 with the CryptoPro S-boxes.
 var (
 	GOST94 = &Hash{
 		Name: "GOST R 34.11-94", OID: OID{1, 2, 643, 2, 2, 9}, NullParams: true,
@@ -105,28 +116,80 @@ var (
 		Size: sha1.Size, New: sha1.New,
 		sum: func(m []byte) []byte { s := sha1.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2000/09/xmldsig#sha1"},
+		// NIST SP 800-131A disallows it for signatures after 2013. The first public
+		// collision is of 2017, attacks below the bound were known since 2005.
+		WeakSince: time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC), std: crypto.SHA1,
+	}
+	MD5 = &Hash{
+		Name: "MD5", OID: OID{1, 2, 840, 113549, 2, 5}, NullParams: true,
+		Size: md5.Size, New: md5.New,
+		sum: func(m []byte) []byte { s := md5.Sum(m); return s[:] },
+		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#md5"},
+		// The first public collision is of August 2004.
+		WeakSince: time.Date(2004, 8, 1, 0, 0, 0, 0, time.UTC), std: crypto.MD5,
+	}
+	SHA224 = &Hash{
+		Name: "SHA-224", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 4},
+		Size: sha256.Size224, New: sha256.New224,
+		sum: func(m []byte) []byte { s := sha256.Sum224(m); return s[:] },
+		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#sha224"},
+		std: crypto.SHA224,
 	}
 	SHA256 = &Hash{
 		Name: "SHA-256", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 1},
 		Size: sha256.Size, New: sha256.New,
 		sum: func(m []byte) []byte { s := sha256.Sum256(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha256"},
+		std: crypto.SHA256,
 	}
 	SHA384 = &Hash{
 		Name: "SHA-384", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 2},
 		Size: sha512.Size384, New: sha512.New384,
 		sum: func(m []byte) []byte { s := sha512.Sum384(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#sha384"},
+		std: crypto.SHA384,
 	}
 	SHA512 = &Hash{
 		Name: "SHA-512", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 3},
 		Size: sha512.Size, New: sha512.New,
 		sum: func(m []byte) []byte { s := sha512.Sum512(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmlenc#sha512"},
+		std: crypto.SHA512,
+	}
+	SHA3x224 = &Hash{
+		Name: "SHA3-224", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 7},
+		Size: 28, New: func() hash.Hash { return sha3.New224() },
+		sum: func(m []byte) []byte { s := sha3.Sum224(m); return s[:] },
+		XML: []string{"http://www.w3.org/2007/05/xmldsig-more#sha3-224"},
+		std: crypto.SHA3_224,
+	}
+	SHA3x256 = &Hash{
+		Name: "SHA3-256", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 8},
+		Size: 32, New: func() hash.Hash { return sha3.New256() },
+		sum: func(m []byte) []byte { s := sha3.Sum256(m); return s[:] },
+		XML: []string{"http://www.w3.org/2007/05/xmldsig-more#sha3-256"},
+		std: crypto.SHA3_256,
+	}
+	SHA3x384 = &Hash{
+		Name: "SHA3-384", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 9},
+		Size: 48, New: func() hash.Hash { return sha3.New384() },
+		sum: func(m []byte) []byte { s := sha3.Sum384(m); return s[:] },
+		XML: []string{"http://www.w3.org/2007/05/xmldsig-more#sha3-384"},
+		std: crypto.SHA3_384,
+	}
+	SHA3x512 = &Hash{
+		Name: "SHA3-512", OID: OID{2, 16, 840, 1, 101, 3, 4, 2, 10},
+		Size: 64, New: func() hash.Hash { return sha3.New512() },
+		sum: func(m []byte) []byte { s := sha3.Sum512(m); return s[:] },
+		XML: []string{"http://www.w3.org/2007/05/xmldsig-more#sha3-512"},
+		std: crypto.SHA3_512,
 	}
 )
 
-var hashes = []*Hash{GOST94, Streebog256, Streebog512, SHA1, SHA256, SHA384, SHA512}
+var hashes = []*Hash{
+	GOST94, Streebog256, Streebog512, SHA256, SHA384, SHA512,
+	SHA3x224, SHA3x256, SHA3x384, SHA3x512, SHA224, SHA1, MD5,
+}
 
 // HashByOID finds a digest algorithm by its object identifier.
 func HashByOID(oid OID) (*Hash, bool) {

@@ -27,6 +27,8 @@ var ErrSignature = errors.New("suite: signature does not match")
 type Suite struct {
 	// Name is the name in configuration and on the command line.
 	Name string
+	// Title is the name in the words of the standard, for people.
+	Title string
 	// Hash is the only digest the keys of the suite sign (34.10-2001 with
 	// 34.11-94, 256 bits with 256, 512 with 512).
 	Hash *Hash
@@ -55,7 +57,7 @@ type Suite struct {
 // of the key Generate makes.
 var (
 	GOST2001 = &Suite{
-		Name: "gost2001", Hash: GOST94,
+		Name: "gost2001", Title: "GOST R 34.10-2001", Hash: GOST94,
 		KeyOID:          OID{1, 2, 643, 2, 2, 19},
 		SignatureOID:    OID{1, 2, 643, 2, 2, 3},
 		CMSSignatureOID: OID{1, 2, 643, 2, 2, 19},
@@ -66,7 +68,7 @@ var (
 		family: gostFamily{size: 32, initial: gost2001Default},
 	}
 	GOST2012x256 = &Suite{
-		Name: "gost2012-256", Hash: Streebog256,
+		Name: "gost2012-256", Title: "GOST R 34.10-2012 256 bit", Hash: Streebog256,
 		KeyOID:          OID{1, 2, 643, 7, 1, 1, 1, 1},
 		SignatureOID:    OID{1, 2, 643, 7, 1, 1, 3, 2},
 		CMSSignatureOID: OID{1, 2, 643, 7, 1, 1, 1, 1},
@@ -74,7 +76,7 @@ var (
 		family:          gostFamily{size: 32, initial: gost256Default},
 	}
 	GOST2012x512 = &Suite{
-		Name: "gost2012-512", Hash: Streebog512,
+		Name: "gost2012-512", Title: "GOST R 34.10-2012 512 bit", Hash: Streebog512,
 		KeyOID:          OID{1, 2, 643, 7, 1, 1, 1, 2},
 		SignatureOID:    OID{1, 2, 643, 7, 1, 1, 3, 3},
 		CMSSignatureOID: OID{1, 2, 643, 7, 1, 1, 1, 2},
@@ -82,7 +84,7 @@ var (
 		family:          gostFamily{size: 64, initial: gost512Default},
 	}
 	RSASHA256 = &Suite{
-		Name: "rsa-2048", Hash: SHA256,
+		Name: "rsa-2048", Title: "RSA", Hash: SHA256,
 		KeyOID:          OID{1, 2, 840, 113549, 1, 1, 1},
 		SignatureOID:    OID{1, 2, 840, 113549, 1, 1, 11},
 		SignatureNull:   true,
@@ -91,7 +93,7 @@ var (
 		family: rsaFamily{},
 	}
 	ECDSAP256 = &Suite{
-		Name: "ecdsa-p256", Hash: SHA256,
+		Name: "ecdsa-p256", Title: "ECDSA P-256", Hash: SHA256,
 		KeyOID:          OID{1, 2, 840, 10045, 2, 1},
 		SignatureOID:    OID{1, 2, 840, 10045, 4, 3, 2},
 		CMSSignatureOID: OID{1, 2, 840, 10045, 4, 3, 2},
@@ -120,45 +122,6 @@ func ByKeyOID(oid OID) (*Suite, bool) {
 	for _, s := range suites {
 		if s.KeyOID.Equal(oid) {
 			return s, true
-		}
-	}
-	return nil, false
-}
-
-// BySignatureOID finds the suite of the signatureAlgorithm of a certificate,
-// request or CRL, which names key and digest in one.
-func BySignatureOID(oid OID) (*Suite, bool) {
-	for _, s := range suites {
-		if s.SignatureOID.Equal(oid) {
-			return s, true
-		}
-	}
-	return nil, false
-}
-
-// BySignatureAlgorithm finds the suite of a CMS SignerInfo from its
-// signatureAlgorithm, which may name the key alone or key and digest, and its
-// digestAlgorithm. The two have to belong together.
-func BySignatureAlgorithm(signature, digest OID) (*Suite, error) {
-	for _, s := range suites {
-		if !s.SignatureOID.Equal(signature) && !s.KeyOID.Equal(signature) {
-			continue
-		}
-		if !s.Hash.OID.Equal(digest) {
-			return nil, fmt.Errorf("suite: signature algorithm %s signs %s, not digest algorithm %s", signature, s.Hash.Name, digest)
-		}
-		return s, nil
-	}
-	return nil, fmt.Errorf("suite: signature algorithm %s is not supported", signature)
-}
-
-// ByXML finds a suite by an identifier of SignatureMethod.
-func ByXML(uri string) (*Suite, bool) {
-	for _, s := range suites {
-		for _, x := range s.XML {
-			if x == uri {
-				return s, true
-			}
 		}
 	}
 	return nil, false

@@ -121,7 +121,7 @@ func TestTables(t *testing.T) {
 		if found, ok := suite.ByKeyOID(s.KeyOID); !ok || found != s {
 			t.Errorf("%s is not found by its key", s.Name)
 		}
-		if found, ok := suite.BySignatureOID(s.SignatureOID); !ok || found != s {
+		if found, _, err := suite.SchemeByOID(s.SignatureOID, nil); err != nil || found != s.Scheme() {
 			t.Errorf("%s is not found by its signature", s.Name)
 		}
 		for _, oid := range []suite.OID{s.KeyOID, s.SignatureOID} {
@@ -129,21 +129,21 @@ func TestTables(t *testing.T) {
 				t.Errorf("%s stands in the table twice", oid)
 			}
 			oids[oid.String()] = true
-			if found, err := suite.BySignatureAlgorithm(oid, s.Hash.OID); err != nil || found != s {
+			if found, err := suite.SchemeBySigner(oid, nil, s.Hash.OID); err != nil || found != s.Scheme() {
 				t.Errorf("%s with %s: %v", oid, s.Hash.Name, err)
 			}
-			if _, err := suite.BySignatureAlgorithm(oid, suite.SHA1.OID); err == nil {
-				t.Errorf("%s with SHA-1 is a suite", oid)
+			if found, err := suite.SchemeBySigner(oid, nil, suite.SHA1.OID); err == nil && (s.IsGOST() || oid.Equal(s.SignatureOID) || found.Hash != suite.SHA1) {
+				t.Errorf("%s with SHA-1 is %s", oid, found.Name)
 			}
 		}
 		for _, uri := range s.XML {
-			if found, ok := suite.ByXML(uri); !ok || found != s {
+			if found, ok := suite.SchemeByXML(uri); !ok || found != s.Scheme() {
 				t.Errorf("%s is not found", uri)
 			}
 		}
 	}
-	if _, err := suite.BySignatureAlgorithm(suite.OID{1, 2, 3}, suite.SHA256.OID); err == nil {
-		t.Error("1.2.3 is a suite")
+	if _, err := suite.SchemeBySigner(suite.OID{1, 2, 3}, nil, suite.SHA256.OID); !errors.Is(err, suite.ErrUnsupported) {
+		t.Error("1.2.3 is a scheme")
 	}
 	all := suite.All()
 	all[0] = nil
@@ -172,7 +172,7 @@ func TestHashes(t *testing.T) {
 			t.Errorf("%s has %d octets", want.Name, len(d.Sum))
 		}
 	}
-	for _, text := range []string{"", "MD5", "GR 34.11-2012", "1.2.3"} {
+	for _, text := range []string{"", "MD4", "GR 34.11-2012", "1.2.3"} {
 		if h, ok := suite.HashByName(text); ok {
 			t.Errorf("%q is %s", text, h.Name)
 		}

@@ -113,7 +113,7 @@ func parseRequest(der []byte) (*Request, error) {
 	}
 	r := &Request{}
 	var err error
-	if r.Digest, err = readImprint(&seq); err != nil {
+	if r.Digest, _, err = readImprint(&seq); err != nil {
 		return nil, err
 	}
 	if seq.PeekASN1Tag(cbasn1.OBJECT_IDENTIFIER) {
@@ -136,31 +136,32 @@ func parseRequest(der []byte) (*Request, error) {
 	return r, nil
 }
 
-// readImprint reads MessageImprint. A digest of a known algorithm has its length.
-func readImprint(in *cryptobyte.String) (d suite.Digest, err error) {
+// readImprint reads MessageImprint. A digest of a known algorithm has its length; of
+// another one Hash is nil and algorithm names it.
+func readImprint(in *cryptobyte.String) (d suite.Digest, algorithm x509gost.OID, err error) {
 	var seq, sum cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
-		return d, errors.New("messageImprint is not a SEQUENCE")
+		return d, nil, errors.New("messageImprint is not a SEQUENCE")
 	}
 	oid, parameters, err := x509gost.ReadAlgorithm(&seq)
 	if err != nil {
-		return d, fmt.Errorf("hashAlgorithm: %w", err)
+		return d, nil, fmt.Errorf("hashAlgorithm: %w", err)
 	}
 	if !seq.ReadASN1(&sum, cbasn1.OCTET_STRING) || !seq.Empty() {
-		return d, errors.New("messageImprint is malformed")
+		return d, nil, errors.New("messageImprint is malformed")
 	}
 	d.Hash, _ = suite.HashByOID(oid)
 	d.Sum = sum
 	if d.Hash == nil {
-		return d, nil
+		return d, oid, nil
 	}
 	if len(parameters) != 0 && !bytes.Equal(parameters, []byte{byte(cbasn1.NULL), 0}) {
-		return d, fmt.Errorf("hashAlgorithm %s has parameters", oid)
+		return d, nil, fmt.Errorf("hashAlgorithm %s has parameters", oid)
 	}
 	if len(sum) != d.Hash.Size {
-		return d, fmt.Errorf("a digest by %s has %d octets, not %d", d.Hash.Name, d.Hash.Size, len(sum))
+		return d, nil, fmt.Errorf("a digest by %s has %d octets, not %d", d.Hash.Name, d.Hash.Size, len(sum))
 	}
-	return d, nil
+	return d, oid, nil
 }
 
 // readNonce reads an optional INTEGER.

@@ -75,11 +75,12 @@ func (i *Info) read(der []byte) (err error) {
 	if i.Policy, err = x509gost.ReadOID(&seq); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	if i.Digest, err = readImprint(&seq); err != nil {
+	var algorithm x509gost.OID
+	if i.Digest, algorithm, err = readImprint(&seq); err != nil {
 		return err
 	}
 	if i.Digest.Hash == nil {
-		return errors.New("the digest algorithm of the imprint is not one known here")
+		return suite.Unsupported("digest algorithm of the imprint", algorithm)
 	}
 	if !x509gost.ReadInteger(&seq, &i.Serial) || len(i.Serial) > 64 {
 		return errors.New("serialNumber is not an INTEGER of at most 64 octets")
@@ -219,6 +220,21 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 		}
 	}
 	return nil, reason
+}
+
+// Weakness is what keeps a token from proving its time: an imprint that could be forged
+// at that time already, or a signature that can be forged at the moment of the check.
+// The zero value is none. The certificate of the signer is left to package chain.
+func (t *Token) Weakness(at time.Time) suite.Weakness {
+	if w := t.Info.Digest.Hash.Weakness(); w.At(t.Info.Time) {
+		return w
+	}
+	for _, s := range t.Message.Signers {
+		if scheme, err := s.Scheme(); err == nil && scheme.Weakness().At(at) {
+			return scheme.Weakness()
+		}
+	}
+	return suite.Weakness{}
 }
 
 // maxTried bounds how many certificates are tried as the signer's.

@@ -37,10 +37,12 @@ type Certificate struct {
 	Issuer, Subject     Name
 	NotBefore, NotAfter time.Time // UTC
 
-	// PublicKey is *gost3410.PublicKey, *rsa.PublicKey or *ecdsa.PublicKey, and
-	// Suite says how it signs; Suite is authoritative for the key's family. Both
-	// are nil when the algorithm is not supported, and KeyError says why. A key
-	// of a supported algorithm that is malformed fails the whole parse.
+	// PublicKey is *gost3410.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey or
+	// ed25519.PublicKey, nil when signatures by such keys are not verified. Suite says
+	// how this program signs with the key and is authoritative for the family of a GOST
+	// key. It is nil when no suite has such keys: KeyError then says why, and what is
+	// wrong with the key where PublicKey is nil as well. A GOST key that is malformed
+	// fails the whole parse.
 	PublicKey crypto.PublicKey
 	Suite     *suite.Suite
 	KeyError  error
@@ -48,6 +50,7 @@ type Certificate struct {
 	// SignatureOID is the algorithm of the issuer's signature, Signature its value.
 	SignatureOID OID
 	Signature    []byte
+	parameters   []byte // of SignatureOID
 
 	HasKeyUsage bool          // the extension is present
 	KeyUsage    x509.KeyUsage // zero when absent
@@ -74,6 +77,9 @@ type Certificate struct {
 	// Deviations are the faults that were tolerated, in words.
 	Deviations []string
 
+	pssOnly bool       // the key is for RSA-PSS alone
+	limit   *suite.PSS // with these parameters
+
 	digests atomic.Pointer[[]suite.Digest] // see Digest
 }
 
@@ -93,7 +99,7 @@ func parseCertificate(der []byte) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Certificate{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, Signature: s.signature, MaxPathLen: -1}
+	c := &Certificate{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, parameters: s.parameters, Signature: s.signature, MaxPathLen: -1}
 	if err := c.readTBS(s.body, s.rawAlgorithm, &faults); err != nil {
 		return nil, err
 	}
@@ -130,7 +136,8 @@ func (c *Certificate) readTBS(in cryptobyte.String, outerAlgorithm []byte, fault
 	if err != nil {
 		return fmt.Errorf("public key: %w", err)
 	}
-	c.RawSPKI, c.PublicKey, c.Suite, c.KeyError = raw, key.public, key.suite, key.problem
+	c.RawSPKI, c.PublicKey, c.Suite, c.KeyError = raw, key.Public, key.Suite, key.problem
+	c.pssOnly, c.limit = key.PSSOnly, key.Limit
 	// issuerUniqueID [1] and subjectUniqueID [2]
 	for n := uint8(1); n <= 2; n++ {
 		if !in.SkipOptionalASN1(cbasn1.Tag(n).ContextSpecific()) {
@@ -205,13 +212,33 @@ func (c *Certificate) readValidity(in *cryptobyte.String, faults *deviations) (e
 	return nil
 }
 
-func (c *Certificate) key() *keyInfo {
-	return &keyInfo{public: c.PublicKey, suite: c.Suite, problem: c.KeyError}
+// Key is the public key with what the certificate says of its use. Its Public is nil
+// where PublicKey is.
+func (c *Certificate) Key() suite.Key {
+	return suite.Key{Public: c.PublicKey, Suite: c.Suite, PSSOnly: c.pssOnly, Limit: c.limit}
 }
 
-// Verify checks a signature value over a digest made with the certificate's
-// key, in the form of suite.Sign. The error wraps suite.ErrSignature when the
-// value does not match.
+func (c *Certificate) key() *keyInfo { return &keyInfo{Key: c.Key(), problem: c.KeyError} }
+
+// Scheme is the algorithm of the issuer's signature. The error names one that is not
+// supported.
+func (c *Certificate) Scheme() (*suite.Scheme, error) {
+	return schemeOf(c.SignatureOID, c.parameters)
+}
+
+// VerifyBy checks a signature value over s.Input() of a message, by the certificate's
+// key and a scheme that fits it. The value has the form of CMS. The error wraps
+// suite.ErrSignature when the value does not match.
+func (c *Certificate) VerifyBy(s *suite.Scheme, d suite.Digest, value []byte) error {
+	if c.PublicKey == nil {
+		return fmt.Errorf("x509gost: certificate: %w", c.KeyError)
+	}
+	return s.Verify(c.Key(), d, value)
+}
+
+// Verify checks a signature value over a digest by the suite of the certificate's key,
+// in the form of suite.Sign. The error wraps suite.ErrSignature when the value does not
+// match.
 func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	if c.Suite == nil {
 		return fmt.Errorf("x509gost: certificate: %w", c.KeyError)
@@ -224,7 +251,11 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 // for package chain. The error wraps suite.ErrSignature when the value does not
 // match.
 func (c *Certificate) CheckSignatureFrom(issuer *Certificate) error {
-	if err := checkSigned(c.SignatureOID, c.RawTBS, c.Signature, issuer.key()); err != nil {
+	scheme, err := c.Scheme()
+	if err == nil {
+		err = checkSigned(scheme, c.RawTBS, c.Signature, issuer.key())
+	}
+	if err != nil {
 		return fmt.Errorf("x509gost: signature of certificate %s: %w", c.SerialHex(), err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func createCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, p
 	if issuer != nil {
 		signer, rawIssuer, authority = issuer.key(), issuer.RawSubject, issuer.SubjectKeyID
 	}
-	if signer.suite == nil || signer.suite != signerSuite {
+	if signer.Suite == nil || signer.Suite != signerSuite {
 		return nil, errors.New("the issuer's key is not of the suite it is to sign with")
 	}
 	if len(rawIssuer) == 0 || len(t.Subject.Raw) == 0 || t.IsCA && t.Subject.IsEmpty() {

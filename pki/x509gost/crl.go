@@ -36,6 +36,7 @@ type RevocationList struct {
 	AuthorityKeyID         []byte
 	SignatureOID           OID
 	Signature              []byte
+	parameters             []byte         // of SignatureOID
 	Revoked                []RevokedEntry // in encoded order
 	Scope                  Scope          // what the list speaks of
 	Extensions             []Extension    // of the list
@@ -95,7 +96,7 @@ func parseRevocationList(der []byte) (*RevocationList, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &RevocationList{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, Signature: s.signature}
+	l := &RevocationList{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, parameters: s.parameters, Signature: s.signature}
 	if err := l.readTBS(s.body, s.rawAlgorithm, &faults); err != nil {
 		return nil, err
 	}
@@ -255,11 +256,20 @@ func (l *RevocationList) readScope(in cryptobyte.String, faults *deviations) err
 	return nil
 }
 
+// Scheme is the algorithm of the signature. The error names one that is not supported.
+func (l *RevocationList) Scheme() (*suite.Scheme, error) {
+	return schemeOf(l.SignatureOID, l.parameters)
+}
+
 // CheckSignatureFrom checks that issuer's key signed the list, over the exact
 // bytes received, and nothing else. The error wraps suite.ErrSignature when the
 // value does not match.
 func (l *RevocationList) CheckSignatureFrom(issuer *Certificate) error {
-	if err := checkSigned(l.SignatureOID, l.RawTBS, l.Signature, issuer.key()); err != nil {
+	scheme, err := l.Scheme()
+	if err == nil {
+		err = checkSigned(scheme, l.RawTBS, l.Signature, issuer.key())
+	}
+	if err != nil {
 		return fmt.Errorf("x509gost: signature of a revocation list: %w", err)
 	}
 	return nil

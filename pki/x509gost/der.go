@@ -37,6 +37,7 @@ type signed struct {
 	body         cryptobyte.String // content of what is signed
 	rawAlgorithm []byte            // the outer AlgorithmIdentifier
 	oid          OID
+	parameters   []byte // of the algorithm, a whole element or empty
 	signature    []byte
 }
 
@@ -69,42 +70,36 @@ func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
 	if err != nil {
 		return s, fmt.Errorf("signature algorithm: %w", err)
 	}
-	s.oid = oid
+	s.oid, s.parameters = oid, parameters
 	return s, checkSignatureParameters(oid, parameters, faults)
 }
 
-// checkSignatureParameters: none of the signature algorithms known here has any
-// parameters, though NULL is written for some. Others are not judged.
+// checkSignatureParameters refuses parameters where the algorithm has none, though NULL
+// is written for some. Algorithms that are not supported are not judged, and those of
+// RSA-PSS when the signature is.
 func checkSignatureParameters(oid OID, parameters []byte, faults *deviations) error {
-	s, known := suite.BySignatureOID(oid)
-	if !known {
+	_, deviation, err := suite.SchemeByOID(oid, parameters)
+	if err != nil && (errors.Is(err, suite.ErrUnsupported) || oid.Equal(suite.OIDPSS)) {
 		return nil
 	}
-	isNull := bytes.Equal(parameters, []byte{byte(cbasn1.NULL), 0})
-	switch {
-	case len(parameters) != 0 && !isNull:
-		return fmt.Errorf("signature algorithm %s has parameters", oid)
-	case isNull && !s.SignatureNull:
-		faults.add("signature algorithm %s has parameters NULL and should have none", oid)
-	case !isNull && s.SignatureNull:
-		faults.add("signature algorithm %s has no parameters and should have NULL", oid)
+	if deviation != "" {
+		faults.add("%s", deviation)
 	}
-	return nil
+	return err
+}
+
+// schemeOf is the scheme of a signatureAlgorithm that was read.
+func schemeOf(oid OID, parameters []byte) (*suite.Scheme, error) {
+	s, _, err := suite.SchemeByOID(oid, parameters)
+	return s, err
 }
 
 // checkSigned verifies a signature over the exact bytes that were received.
-func checkSigned(oid OID, tbs, value []byte, key *keyInfo) error {
-	su, known := suite.BySignatureOID(oid)
-	if !known {
-		return fmt.Errorf("signature algorithm %s is not supported", oid)
-	}
-	if key.suite == nil {
+func checkSigned(s *suite.Scheme, tbs, value []byte, key *keyInfo) error {
+	if key.Public == nil {
 		return fmt.Errorf("the signer's key cannot be used: %w", key.problem)
 	}
-	if su != key.suite {
-		return fmt.Errorf("signature algorithm %s is of suite %s, the signer's key is of %s", oid, su.Name, key.suite.Name)
-	}
-	return su.Verify(key.public, su.Hash.Digest(tbs), value)
+	return s.Verify(key.Key, s.Input().Digest(tbs), value)
 }
 
 // readAlgorithm reads an AlgorithmIdentifier. parameters is the whole element,
@@ -310,7 +305,7 @@ func sign(su *suite.Suite, fn SignFunc, key *keyInfo, body func(*cryptobyte.Buil
 	}
 	// A key that does not belong to the issuer, or a computation gone wrong,
 	// must not leave this room.
-	if err := checkSigned(su.SignatureOID, rawTBS, value, key); err != nil {
+	if err := checkSigned(su.Scheme(), rawTBS, value, key); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}
 	var out cryptobyte.Builder

@@ -65,11 +65,10 @@ func ReadBits(in *cryptobyte.String, out *[]byte) bool { return readBits(in, out
 // ValidReason says whether a number is a CRLReason (RFC 5280, 5.3.1).
 func ValidReason(reason int) bool { return validReason(reason) }
 
-// CheckSigned checks that the certificate's key signed the octets, by the
-// algorithm of SignatureOID. The error wraps suite.ErrSignature when the value
-// does not match.
-func (c *Certificate) CheckSigned(algorithm OID, signed, value []byte) error {
-	return checkSigned(algorithm, signed, value, c.key())
+// CheckSigned checks that the certificate's key signed the bytes by the scheme. The
+// error wraps suite.ErrSignature when the value does not match.
+func (c *Certificate) CheckSigned(s *suite.Scheme, signed, value []byte) error {
+	return checkSigned(s, signed, value, c.key())
 }
 
 // KeyDigest is the digest of the key as OCSP names it (RFC 6960, 4.1.1): over the

@@ -25,6 +25,8 @@ type Request struct {
 
 	SignatureOID OID
 	Signature    []byte
+	parameters   []byte // of SignatureOID
+	key          *keyInfo
 
 	Extensions []Extension // asked for by the attribute extensionRequest
 	Deviations []string
@@ -46,7 +48,7 @@ func parseRequest(der []byte) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, Signature: s.signature}
+	r := &Request{Raw: s.raw, RawTBS: s.rawTBS, SignatureOID: s.oid, parameters: s.parameters, Signature: s.signature}
 	in := s.body
 	var version uint
 	if !in.ReadASN1Integer(&version) || version != 0 {
@@ -60,7 +62,8 @@ func parseRequest(der []byte) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("public key: %w", err)
 	}
-	r.RawSPKI, r.PublicKey, r.Suite, r.KeyError = raw, key.public, key.suite, key.problem
+	r.RawSPKI, r.PublicKey, r.Suite, r.KeyError = raw, key.Public, key.Suite, key.problem
+	r.key = key
 	if err := r.readAttributes(&in, &faults); err != nil {
 		return nil, err
 	}
@@ -118,8 +121,11 @@ func (r *Request) readAttributes(in *cryptobyte.String, faults *deviations) erro
 // CheckSignature checks that the key in the request signed it. The error wraps
 // suite.ErrSignature when the value does not match.
 func (r *Request) CheckSignature() error {
-	key := &keyInfo{public: r.PublicKey, suite: r.Suite, problem: r.KeyError}
-	if err := checkSigned(r.SignatureOID, r.RawTBS, r.Signature, key); err != nil {
+	scheme, err := schemeOf(r.SignatureOID, r.parameters)
+	if err == nil {
+		err = checkSigned(scheme, r.RawTBS, r.Signature, r.key)
+	}
+	if err != nil {
 		return fmt.Errorf("x509gost: signature of the request: %w", err)
 	}
 	return nil

@@ -13,11 +13,11 @@ import (
 	"tamga/pki/suite"
 )
 
-// keyInfo is a public key as a structure carries it. public and suite are nil
-// together, and then problem says why.
+// keyInfo is a public key as a structure carries it. Public is nil when signatures by
+// the key are not verified, Suite when none is made with such keys; problem then says
+// why.
 type keyInfo struct {
-	public  crypto.PublicKey
-	suite   *suite.Suite
+	suite.Key
 	problem error
 	bits    []byte // content of subjectPublicKey, for key identifiers
 }
@@ -42,27 +42,66 @@ func readKey(in *cryptobyte.String, faults *deviations) (raw []byte, key *keyInf
 	}
 	su, known := suite.ByKeyOID(oid)
 	switch {
-	case !known:
-		key.problem = fmt.Errorf("key algorithm %s is not supported", oid)
-	case su.IsGOST():
+	case oid.Equal(suite.OIDPSS):
+		key.readPSS(parameters)
+	case known && su.IsGOST():
 		err = key.readGOST(su, parameters, faults)
+	case known || oid.Equal(suite.OIDEd25519):
+		key.readStandard(su, raw, parameters)
 	default:
-		key.readStandard(su, raw)
+		key.problem = suite.Unsupported("key algorithm", oid)
 	}
 	return raw, key, err
 }
 
-// readStandard reads RSA and ECDSA keys with the standard library.
-func (k *keyInfo) readStandard(su *suite.Suite, raw []byte) {
+// readStandard reads RSA, ECDSA and Ed25519 keys with the standard library. su is nil
+// for keys that no suite has.
+func (k *keyInfo) readStandard(su *suite.Suite, raw, parameters []byte) {
 	public, err := x509.ParsePKIXPublicKey(raw)
-	if err == nil {
-		err = su.Accepts(public)
+	if err != nil {
+		in := cryptobyte.String(parameters)
+		if curve, e := readOID(&in); e == nil { // the library does not name the curve
+			err = suite.Unsupported("curve", curve)
+		}
+		k.problem = err
+		return
+	}
+	k.use(public)
+	switch {
+	case k.Public == nil:
+	case su == nil:
+		k.problem = fmt.Errorf("no suite signs with a key of %s", k.Name())
+	default:
+		if k.problem = su.Accepts(public); k.problem == nil {
+			k.Suite = su
+		}
+	}
+}
+
+// use takes a key that is fit for verification.
+func (k *keyInfo) use(public crypto.PublicKey) {
+	k.Public = public
+	if k.problem = k.Check(); k.problem != nil {
+		k.Public = nil
+	}
+}
+
+// readPSS reads a key that is for RSA-PSS alone (RFC 4055, 1.2 and 3.3).
+func (k *keyInfo) readPSS(parameters []byte) {
+	public, err := x509.ParsePKCS1PublicKey(k.bits)
+	if err == nil && len(parameters) > 0 {
+		var limit suite.PSS
+		limit, err = suite.ParsePSS(parameters)
+		k.Limit = &limit
 	}
 	if err != nil {
 		k.problem = err
 		return
 	}
-	k.public, k.suite = public, su
+	k.PSSOnly = true
+	if k.use(public); k.Public != nil {
+		k.problem = fmt.Errorf("no suite signs with a key of %s", k.Name())
+	}
 }
 
 func (k *keyInfo) readGOST(su *suite.Suite, parameters []byte, faults *deviations) error {
@@ -83,7 +122,7 @@ func (k *keyInfo) readGOST(su *suite.Suite, parameters []byte, faults *deviation
 	if err != nil {
 		return err
 	}
-	k.public, k.suite = public, su
+	k.Public, k.Suite = public, su
 	return nil
 }
 
@@ -126,7 +165,7 @@ func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (su
 	return p, nil
 }
 
-// ParsePublicKey reads a SubjectPublicKeyInfo: *gost3410.PublicKey,
+// ParsePublicKey reads a SubjectPublicKeyInfo of a suite: *gost3410.PublicKey,
 // *rsa.PublicKey or *ecdsa.PublicKey, and the suite its algorithm names.
 func ParsePublicKey(spki []byte) (crypto.PublicKey, *suite.Suite, error) {
 	var faults deviations
@@ -144,7 +183,7 @@ func ParsePublicKey(spki []byte) (crypto.PublicKey, *suite.Suite, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("x509gost: public key: %w", err)
 	}
-	return key.public, key.suite, nil
+	return key.Public, key.Suite, nil
 }
 
 // MarshalPublicKey encodes a public key of the suite as SubjectPublicKeyInfo.
@@ -208,5 +247,5 @@ func infoOf(pub crypto.PublicKey, s *suite.Suite) (spki []byte, key *keyInfo, er
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !seq.SkipASN1(cbasn1.SEQUENCE) || !seq.ReadASN1(&bits, cbasn1.BIT_STRING) || len(bits) == 0 {
 		return nil, nil, errors.New("the key has no encoding")
 	}
-	return spki, &keyInfo{public: pub, suite: s, bits: bits[1:]}, nil
+	return spki, &keyInfo{Key: suite.Key{Public: pub, Suite: s}, bits: bits[1:]}, nil
 }

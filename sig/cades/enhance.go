@@ -111,8 +111,12 @@ func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bo
 	e.known = append(e.known, e.job.Chain...)
 	// The hash of the first signature stands for the suite where a hash value is given.
 	s := suite.GOST2012x256
-	if st, err := e.chosen[0].Suite(); err == nil {
-		s = st
+	if h, err := e.chosen[0].Hash(); err == nil {
+		for _, su := range suite.All() {
+			if su.Hash == h {
+				s = su
+			}
+		}
 	}
 	if e.content, err = originals(ctx, e.job, r, e.message, isHash, s); err != nil {
 		return err
@@ -165,7 +169,7 @@ func (e *enhancement) target(l line) (*target, error) {
 	}
 	h, err := s.Hash()
 	if err != nil || c.Suite == nil {
-		return refuse("cannot be enhanced: it is by algorithms that are not known here")
+		return refuse("cannot be enhanced: it is by algorithms that this service does not sign with")
 	}
 	var found cms.Findings
 	if len(l.infos) > 1 {

@@ -159,8 +159,9 @@ func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
 				return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d is damaged: one message-digest expected", i)}
 			}
 			same = bytes.Equal(value, cms.MessageDigest(d).Values[0])
-		} else if c := s.FindCertificate(certs); c != nil && c.Suite != nil {
-			same = c.Verify(d, s.Signature) == nil
+		} else if c := s.FindCertificate(certs); c != nil && c.PublicKey != nil {
+			scheme, err := s.Scheme()
+			same = err != nil || scheme.SignsMessage() || c.VerifyBy(scheme, d, s.Signature) == nil
 		}
 		switch {
 		case same:
@@ -178,10 +179,11 @@ func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
 func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
 	certs, _ := m.X509()
 	c := target.FindCertificate(certs)
-	if c == nil || c.Suite == nil || target.RawSignedAttrs == nil {
+	scheme, err := target.Scheme()
+	if c == nil || c.PublicKey == nil || err != nil || target.RawSignedAttrs == nil {
 		return nil
 	}
-	if err := c.Verify(c.Suite.Hash.Digest(target.RawSignedAttrs), target.Signature); err != nil {
+	if err := c.VerifyBy(scheme, scheme.Input().Digest(target.RawSignedAttrs), target.Signature); err != nil {
 		return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold", p), Err: err}
 	}
 	return nil

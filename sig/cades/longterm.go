@@ -369,6 +369,9 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 	var findings []sig.Finding
 	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, ts.Time, found)
 	ts.Findings = append(ts.Findings, findings...)
+	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
+		ts.Findings = append(ts.Findings, f)
+	}
 	if !ts.Passed() {
 		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s is not by a trusted service and proves no time", kind, at(ts.Time))
 	}

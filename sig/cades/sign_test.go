@@ -90,8 +90,8 @@ func TestEverySuiteAndMode(t *testing.T) {
 					t.Fatalf("not valid: %+v %+v", r.Findings, r.Signatures[0].Findings)
 				}
 				got := r.Signatures[0]
-				if got.Level != "BES" || got.Suite != s || !got.Signer.Equal(signer.Certificate) || !got.SigningTime.Equal(sigtest.Time) {
-					t.Errorf("level %s, suite %v, time %v", got.Level, got.Suite.Name, got.SigningTime)
+				if got.Level != "BES" || got.Scheme != s.Scheme() || !got.Signer.Equal(signer.Certificate) || !got.SigningTime.Equal(sigtest.Time) {
+					t.Errorf("level %s, suite %v, time %v", got.Level, got.Scheme.Name, got.SigningTime)
 				}
 				if len(got.Chain) != 3 {
 					t.Errorf("chain of %d certificates", len(got.Chain))

@@ -220,7 +220,7 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 // describe says what a signer info claims, before anything is judged.
 func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longTerm) {
 	out := sig.Signature{Index: index, Level: "CMS", BestTime: v.check.At}
-	out.Suite, _ = s.Suite() // an unknown one becomes a finding of Check
+	out.Scheme, _ = s.Scheme() // an unknown one becomes a finding of Check
 	out.SigningTime, _ = s.SigningTime()
 	l := readLongTerm(s)
 	if out.Signer = s.FindCertificate(v.candidates); out.Signer == nil {
@@ -247,6 +247,11 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 	l.resolve(sig.Found{Certificates: v.certs, CRLs: v.crls})
 	out.BestTime = time.Time{}
 	v.stamps(ctx, &out, s, l)
+	if out.Scheme != nil {
+		if f, weak := sig.WeakHash(out.Scheme.Hash, out.BestTime); weak {
+			out.Findings = append(out.Findings, f)
+		}
+	}
 	var chainFound []sig.Finding
 	out.Chain, chainFound = v.trust(ctx, &out, l)
 	if protected {

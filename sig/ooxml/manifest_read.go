@@ -169,13 +169,13 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 	}
 	algorithm, _ := t.Get(method, "Algorithm")
 	if c.hash, ok = suite.HashByXML(algorithm); !ok {
-		return flaw(codeAlgorithm, "the digest algorithm %s of %s is not known", quote(algorithm), quote("/"+c.entry.name))
+		return flaw(codeAlgorithm, "algorithm not supported: the digest algorithm %s of %s", quote(algorithm), quote("/"+c.entry.name))
 	}
 	var err error
 	if c.digest, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(t.StringValue(value)), "")); err != nil {
 		return flaw(codeMalformed, "the digest of %s is not Base64", quote("/"+c.entry.name))
 	}
-	m.weak = m.weak || c.hash == suite.SHA1
+	m.weak = m.weak || !c.hash.WeakSince.IsZero()
 	transforms := t.Child(r, nsDS, "Transforms")
 	if transforms == xmltree.None {
 		return c

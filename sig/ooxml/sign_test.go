@@ -89,7 +89,7 @@ func TestSuites(t *testing.T) {
 					t.Fatalf("%d signatures, want %d: %+v", len(r.Signatures), n, r)
 				}
 				for _, got := range r.Signatures {
-					if got.Suite != s || got.Level != "BES" || !got.SigningTime.Equal(sigtest.Time) || !got.Signer.Equal(signer.Certificate) || len(got.Chain) != 3 || slices.ContainsFunc(got.Findings, func(f sig.Finding) bool { return f.Code != "certificate-revocation-unknown" }) {
+					if got.Scheme != s.Scheme() || got.Level != "BES" || !got.SigningTime.Equal(sigtest.Time) || !got.Signer.Equal(signer.Certificate) || len(got.Chain) != 3 || slices.ContainsFunc(got.Findings, func(f sig.Finding) bool { return f.Code != "certificate-revocation-unknown" }) {
 						t.Errorf("%+v", got)
 					}
 				}

@@ -427,9 +427,13 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	if err != nil {
 		return invalid(err)
 	}
-	out.Signer, out.Suite, out.BestTime = signer, signer.Suite, token.Info.Time
+	out.Signer, out.BestTime = signer, token.Info.Time
+	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and verified by it
 	ts := sig.TimeStamp{Kind: "document", Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
+	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
+		ts.Findings = append(ts.Findings, f)
+	}
 	out.Chain, out.Findings = ts.Chain, slices.Clone(ts.Findings)
 	out.TimeStamps = []sig.TimeStamp{ts}
 	return out

@@ -112,7 +112,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		out.Findings = append(out.Findings, sig.Finding{Code: "algorithm-unknown", Text: err.Error(), Indication: sig.CryptoConstraintsFailure})
 		return &sig.Report{Signatures: []sig.Signature{out}}, nil
 	}
-	out.Suite = s
+	out.Scheme = s.Scheme()
 	var d suite.Digest
 	if c.Original != nil {
 		size := c.Original.Size()

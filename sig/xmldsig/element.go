@@ -3,9 +3,6 @@ package xmldsig
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"crypto/rsa"
-	"errors"
 	"slices"
 
 	"tamga/pki/suite"
@@ -13,56 +10,15 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// elementMethods are the signature algorithms of VerifyElement and how each verifies.
-// None is made with a secret that both sides have: a verifier that took a public key for
-// one would believe everybody. SHA-1 and the algorithms of 2001 are not among them.
-var elementMethods = listElementMethods()
-
-type elementMethod struct {
-	hash   *suite.Hash
-	verify func(c *x509gost.Certificate, d suite.Digest, value []byte) error
-}
-
 // elementHashes are the digests of references in VerifyElement.
 var elementHashes = []*suite.Hash{suite.SHA256, suite.SHA384, suite.SHA512, suite.Streebog256, suite.Streebog512}
 
-func listElementMethods() map[string]elementMethod {
-	methods := map[string]elementMethod{}
-	for _, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256, suite.GOST2012x256, suite.GOST2012x512} {
-		for _, name := range s.XML {
-			methods[name] = elementMethod{s.Hash, func(c *x509gost.Certificate, d suite.Digest, octets []byte) error {
-				if c.Suite != s {
-					return errOtherKey
-				}
-				value, err := s.FromXMLValue(octets)
-				if err != nil {
-					return err
-				}
-				return c.Verify(d, value)
-			}}
-		}
-	}
-	// Keys of RSA are of one suite, whatever digest they sign.
-	for name, h := range map[string]struct {
-		ours   *suite.Hash
-		theirs crypto.Hash
-	}{
-		"http://www.w3.org/2001/04/xmldsig-more#rsa-sha384": {suite.SHA384, crypto.SHA384},
-		"http://www.w3.org/2001/04/xmldsig-more#rsa-sha512": {suite.SHA512, crypto.SHA512},
-	} {
-		methods[name] = elementMethod{h.ours, func(c *x509gost.Certificate, d suite.Digest, value []byte) error {
-			key, ok := c.PublicKey.(*rsa.PublicKey)
-			if !ok || c.Suite != suite.RSASHA256 {
-				return errOtherKey
-			}
-			return rsa.VerifyPKCS1v15(key, h.theirs, d.Sum, value)
-		}}
-	}
-	return methods
+// elementScheme reports whether a signature algorithm is one of VerifyElement. None is
+// made with a secret that both sides have: a verifier that took a public key for one
+// would believe everybody. SHA-1 and the algorithms of 2001 are not among them.
+func elementScheme(s *suite.Scheme) bool {
+	return s != nil && s.Hash.WeakSince.IsZero() && s != suite.GOST2001.Scheme()
 }
-
-// errOtherKey is met where a key is not of the algorithm.
-var errOtherKey = errors.New("the key is not of the algorithm")
 
 // VerifyElement judges the Signature element n for protocols that sign their messages as
 // elements with an attribute ID (SAML 2.0 core, 5.4). It answers nil only when
@@ -149,11 +105,10 @@ func (s *signature) ofParent() (*reference, error) {
 // madeBy verifies the value over SignedInfo.
 func (s *signature) madeBy(certs []*x509gost.Certificate) error {
 	t := s.tree
-	m, known := elementMethods[s.algorithm]
-	if !known {
-		return flawAt(t, s.info, codeAlgorithm, "SignatureMethod %s is not accepted; RSA with SHA-256, SHA-384 or SHA-512, ECDSA with SHA-256 or GOST R 34.10-2012 expected", quote(s.algorithm))
+	if !elementScheme(s.scheme) {
+		return flawAt(t, s.info, codeAlgorithm, "SignatureMethod %s is not accepted; RSA, RSA-PSS or ECDSA with SHA-2 or SHA-3, Ed25519 or GOST R 34.10-2012 expected", quote(s.algorithm))
 	}
-	d, err := canonicalDigest(t.Subtree(s.info), s.method, m.hash)
+	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.scheme.Input())
 	if err != nil {
 		return flawAt(t, s.info, codeFailed, "SignedInfo: %s", err)
 	}
@@ -163,12 +118,13 @@ func (s *signature) madeBy(certs []*x509gost.Certificate) error {
 	}
 	why, text := codeKeyMismatch, "none of the keys is of the algorithm of the signature"
 	for _, c := range certs {
-		switch err := m.verify(c, d, value); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, errOtherKey):
-			why, text = codeValue, "the signature was made by another key, or SignedInfo has changed"
+		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
+			continue
 		}
+		if verifyXML(s.scheme, c, d, value) == nil {
+			return nil
+		}
+		why, text = codeValue, "the signature was made by another key, or SignedInfo has changed"
 	}
 	return flawAt(t, s.value, why, "%s", text)
 }

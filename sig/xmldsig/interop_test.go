@@ -139,7 +139,7 @@ func (x *exhibit) signature(t *xmltree.Tree, n xmltree.Node, ordinal int) {
 	form, ok := canonicalForms[algorithm]
 	method := t.Child(s.info, nsDS, "SignatureMethod")
 	s.algorithm, _ = t.Get(method, "Algorithm")
-	s.suite, _ = suite.ByXML(s.algorithm)
+	s.scheme, _ = suite.SchemeByXML(s.algorithm)
 	switch {
 	case !ok:
 		x.unjudged["canonical form "+algorithm]++
@@ -284,7 +284,7 @@ func checkValue(s *signature, dir string) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if s.suite != nil && s.suite.IsGOST() {
+	if strings.Contains(s.algorithm, "gost") && s.scheme != nil {
 		return checkGOST(s, info.Bytes(), value)
 	}
 	family := s.algorithm[strings.LastIndexByte(s.algorithm, '#')+1:]
@@ -337,9 +337,8 @@ func checkGOST(s *signature, info, value []byte) (string, error) {
 	if len(c.certs) == 0 {
 		return "no GOST certificate", nil
 	}
-	raw, err := s.suite.FromXMLValue(value)
 	for _, cert := range c.certs {
-		if err == nil && cert.Suite == s.suite && cert.Verify(s.suite.Hash.Digest(info), raw) == nil {
+		if cert.PublicKey != nil && verifyXML(s.scheme, cert, s.scheme.Hash.Digest(info), value) == nil {
 			return "", nil
 		}
 	}

@@ -1,9 +1,5 @@
 package xmldsig
 
-import (
-	"tamga/pki/suite"
-)
-
 // Namespaces.
 const (
 	nsDS     = "http://www.w3.org/2000/09/xmldsig#"
@@ -32,7 +28,3 @@ const (
 	algExcC14N   = "http://www.w3.org/2001/10/xml-exc-c14n#"
 	algXSLT      = "http://www.w3.org/TR/1999/REC-xslt-19991116"
 )
-
-// refusedHashes are understood but trusted no longer: two documents with the same
-// digest can be made.
-var refusedHashes = []*suite.Hash{suite.SHA1}

@@ -101,7 +101,7 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		if !known || err != nil || !bytes.Equal(j.out.Signer.Digest(h), want) {
 			continue
 		}
-		if slices.Contains(refusedHashes, h) {
+		if !h.WeakSince.IsZero() {
 			weak = true
 			continue
 		}
@@ -200,5 +200,8 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
 	ts.Chain, ts.Findings = j.check.TrustTimeStamp(j.ctx, ts.Signer, ts.Time, found)
+	if f, weak := sig.WeakStamp(token.Weakness(j.check.At)); weak {
+		ts.Findings = append(ts.Findings, f)
+	}
 	return ts, nil
 }

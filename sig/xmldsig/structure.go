@@ -21,7 +21,7 @@ type signature struct {
 
 	method    xmltree.Method // CanonicalizationMethod
 	algorithm string         // SignatureMethod as written
-	suite     *suite.Suite   // nil when the algorithm is not known
+	scheme    *suite.Scheme  // nil when the algorithm is not supported
 	refs      []*reference
 }
 
@@ -97,12 +97,20 @@ func (s *signature) readInfo() error {
 		return flawAt(t, s.info, codeMalformed, "SignedInfo has no SignatureMethod behind its CanonicalizationMethod")
 	}
 	s.algorithm, _ = t.Get(children[1], "Algorithm")
-	s.suite, _ = suite.ByXML(s.algorithm)
-	// HMACOutputLength and RSASSA-PSS parameters belong to algorithms that are not
-	// here; a verifier that overlooked them would check something else.
-	if inside, err := elements(t, children[1]); err != nil {
+	s.scheme, _ = suite.SchemeByXML(s.algorithm)
+	inside, err := elements(t, children[1])
+	if err != nil {
 		return err
-	} else if len(inside) > 0 {
+	}
+	if s.algorithm == algPSS {
+		if s.scheme, err = readPSS(t, children[1], inside); err != nil {
+			return err
+		}
+		inside = nil
+	}
+	// HMACOutputLength belongs to an algorithm that is not here; a verifier that
+	// overlooked a parameter would check something else.
+	if len(inside) > 0 {
 		return flawAt(t, inside[0], codeAlgorithm, "SignatureMethod has the parameter %s, which is not known here", t.Name(inside[0]))
 	}
 	children = children[2:]

@@ -128,12 +128,12 @@ func (m *maker) findTemplate(t *xmltree.Tree) (*signature, error) {
 // nobody should make any more.
 func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 	t := s.tree
-	if s.suite != m.suite {
+	if s.scheme != m.suite.Scheme() {
 		method := t.Child(s.info, nsDS, "SignatureMethod")
-		if s.suite == nil {
+		if s.scheme == nil {
 			return flawAt(t, method, codeAlgorithm, "SignatureMethod %s is not known; the certificate's key signs %s", quote(s.algorithm), m.suite.XML[0])
 		}
-		return flawAt(t, method, codeKeyMismatch, "SignatureMethod %s is for keys of %s, but the certificate's key is of %s, which signs %s", s.algorithm, s.suite.Name, m.suite.Name, m.suite.XML[0])
+		return flawAt(t, method, codeKeyMismatch, "SignatureMethod %s is %s, but the certificate's key is of %s, which signs %s", s.algorithm, s.scheme.Name, m.suite.Title, m.suite.XML[0])
 	}
 	for _, r := range refs {
 		if f := r.badHash(t); f != nil {
@@ -148,8 +148,8 @@ func (r *reference) badHash(t *xmltree.Tree) *flaw {
 	method := t.Child(r.node, nsDS, "DigestMethod")
 	switch {
 	case r.hash == nil:
-		return flawAt(t, method, codeAlgorithm, "DigestMethod %s is not known", quote(r.algorithm))
-	case slices.Contains(refusedHashes, r.hash):
+		return flawAt(t, method, codeAlgorithm, "algorithm not supported: DigestMethod %s", quote(r.algorithm))
+	case !r.hash.WeakSince.IsZero():
 		return flawAt(t, method, codeWeak, "DigestMethod %s is refused: two documents with the same digest can be made", r.algorithm)
 	}
 	return nil

@@ -136,7 +136,7 @@ func (j *judgement) judge() error {
 // judgeItself is judge without the trust in the signer's certificate.
 func (j *judgement) judgeItself() error {
 	s := j.sig
-	j.out.Suite = s.suite
+	j.out.Scheme = s.scheme
 	if isBlank(s.tree, s.value) {
 		j.add(codeEmpty, "the signature is a template that nobody has filled", true)
 	}
@@ -231,8 +231,8 @@ func (j *judgement) value() {
 		}
 		candidates = append(candidates, j.check.Intermediates...)
 	}
-	if s.suite == nil {
-		j.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "SignatureMethod %s is not known", quote(s.algorithm)))
+	if s.scheme == nil {
+		j.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "algorithm not supported: SignatureMethod %s", quote(s.algorithm)))
 		if len(j.carried.certs) == 1 {
 			j.out.Signer = candidates[0]
 		}
@@ -242,7 +242,7 @@ func (j *judgement) value() {
 		j.add(codeNoCert, "the signer's certificate is neither in KeyInfo nor given", true)
 		return
 	}
-	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.suite.Hash)
+	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.scheme.Input())
 	if err != nil {
 		j.flaw(flawAt(t, s.info, codeFailed, "SignedInfo: %s", err))
 		return
@@ -258,41 +258,57 @@ func (j *judgement) value() {
 // find looks for the certificate whose key made the value.
 func (j *judgement) find(candidates []*x509gost.Certificate, d suite.Digest, octets []byte) {
 	s := j.sig
-	value, shape := s.suite.FromXMLValue(octets)
-	var of *x509gost.Certificate // the first of the algorithm
+	var of *x509gost.Certificate // the first whose key is of the algorithm
+	var why error
 	for _, c := range candidates {
-		if c.Suite != s.suite {
+		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
-		if of == nil {
-			of = c
-		}
-		if shape == nil && c.Verify(d, value) == nil {
+		err := verifyXML(s.scheme, c, d, octets)
+		if err == nil {
 			j.out.Signer = c
 			return
 		}
+		if of == nil {
+			of, why = c, err
+		}
 	}
-	if of == nil {
+	switch {
+	case of != nil:
+		text := "it was made by another key or SignedInfo has changed"
+		if !errors.Is(why, suite.ErrSignature) {
+			text = why.Error()
+		}
+		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not belong to SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
+	case candidates[0].PublicKey == nil:
 		of = candidates[0]
-		name := "of a kind that is not known"
-		if of.Suite != nil {
-			name = of.Suite.Name
-		}
-		j.flaw(flawAt(j.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.suite.Name, name))
-	} else {
-		why := "it was made by another key or SignedInfo has changed"
-		if shape != nil {
-			why = shape.Error()
-		}
-		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not belong to SignedInfo and the certificate %s: %s", quote(of.Subject.String()), why))
+		j.flaw(flawAt(j.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
+	default:
+		of = candidates[0]
+		key := of.Key()
+		j.flaw(flawAt(j.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.scheme.Name, key.Name()))
 	}
 	j.out.Signer = of
+}
+
+// verifyXML checks a value in the form of SignatureValue.
+func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, octets []byte) error {
+	value, err := s.FromXML(c.Key(), octets)
+	if err != nil {
+		return err
+	}
+	return c.VerifyBy(s, d, value)
 }
 
 // trust judges the signer's certificate.
 func (j *judgement) trust() {
 	if j.out.Signer == nil {
 		return
+	}
+	if j.out.Scheme != nil {
+		if f, weak := sig.WeakHash(j.out.Scheme.Hash, j.out.BestTime); weak {
+			j.out.Findings = append(j.out.Findings, f)
+		}
 	}
 	path, found := j.check.Trust(j.ctx, j.out.Signer, j.out.BestTime, sig.Found{Certificates: j.carried.certs, CRLs: j.carried.crls})
 	j.out.Chain, j.out.Findings = path, append(j.out.Findings, found...)

@@ -89,9 +89,9 @@ func NewSAML(o SAMLOptions) (*SAML, error) {
 	must(err == nil && sso.Host != "" && sso.Fragment == "" && (sso.Scheme == "https" || sso.Scheme == "http" && loopback(sso.Hostname())), "sso_url: want https:// and a host, without a fragment")
 	must(o.Name != "", "name: want one, as users have it in their logins")
 	must(o.Provider.EntityID != "", "entity_id: want how the provider calls itself")
-	// A provider may have more keys, of kinds that are not known here.
-	must(slices.ContainsFunc(o.Provider.Certificates, func(c *x509gost.Certificate) bool { return c.Suite != nil && c.Suite != suite.GOST2001 }),
-		"certificates: want at least one that the provider signs with, with a key of RSA, ECDSA on P-256 or GOST R 34.10-2012")
+	// A provider may have more keys, of kinds that are not supported here.
+	must(slices.ContainsFunc(o.Provider.Certificates, func(c *x509gost.Certificate) bool { return c.PublicKey != nil && c.Suite != suite.GOST2001 }),
+		"certificates: want at least one that the provider signs with, with a key of RSA, ECDSA, Ed25519 or GOST R 34.10-2012")
 	must(o.EntityID != "" && len(o.EntityID) <= 1024, "own entity_id: want 1 to 1024 octets")
 	must(o.Key != nil || !o.Provider.WantsSigned, "key_file: the provider takes signed requests only: want a key to sign them with")
 	must(o.Attribute != "" || o.NameIDFormat != formatTransient, "name_id_format: a transient name is another at each sign-in, and no login")

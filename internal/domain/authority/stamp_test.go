@@ -106,7 +106,7 @@ func TestTimeStampRefusals(t *testing.T) {
 		t.Errorf("policy %s", token.Info.Policy)
 	}
 	der := must[[]byte](t)(good.Marshal())
-	unknown := bytes.Replace(der, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 1}, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 9}, 1)
+	unknown := bytes.Replace(der, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 1}, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 99}, 1)
 	// An extension [0] { 1.2.3 } at the end; the outer length grows by its 11 octets.
 	extended := append(bytes.Clone(der), 0xa0, 9, 0x30, 7, 6, 2, 0x2a, 3, 4, 1, 0)
 	extended[1] += 11
