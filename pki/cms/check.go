@@ -25,7 +25,8 @@ const (
 	CodeSigningCertificate = "signing-certificate-mismatch"   // the attribute names another certificate or cannot be read
 	CodeNoSigningCert      = "signing-certificate-missing"    // the certificate is not protected by the signature
 	CodeSigningCertV1      = "signing-certificate-v1"         // protected by SHA-1 only
-	CodeOrder              = "signed-attributes-not-in-order" // not the order of DER
+	CodeOrder              = "signed-attributes-not-in-order" // the value fits the attributes as they stand, not in the order of DER
+	CodeStoredOrder        = "signed-attributes-stored-out-of-order"
 	CodeSigningTime        = "signing-time-malformed"
 )
 
@@ -131,10 +132,6 @@ func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Di
 		k.note(CodeNoSigningCert, "there are no signed attributes")
 		return
 	}
-	if !sortedDER(k.s.SignedAttrs) {
-		k.note(CodeOrder, "the signed attributes are not in the order of DER; they are taken as they stand")
-	}
-
 	value, ok, err := k.s.SignedAttribute(OIDContentType)
 	switch {
 	case counter && ok:
@@ -205,17 +202,58 @@ func (k *checker) certificateID(name string, value []byte, v2 bool) {
 }
 
 func (k *checker) sameIssuerSerial(id certificateID) bool {
-	return bytes.Equal(id.issuer, k.c.RawIssuer) && bytes.Equal(id.serial, k.c.SerialNumber)
+	return x509gost.SameInteger(id.serial, k.c.SerialNumber) && x509gost.SameName(id.issuer, k.c.RawIssuer)
 }
 
 // value verifies the signature value: over the signed attributes, or over the
 // content itself when there are none.
 func (k *checker) value(content suite.Digest) {
-	d := content
-	if k.s.RawSignedAttrs != nil {
-		d = k.scheme.Input().Digest(k.s.RawSignedAttrs)
+	holds := func(d suite.Digest) bool { return k.c.VerifyBy(k.scheme, d, k.s.Signature) == nil }
+	if k.s.RawSignedAttrs == nil {
+		if !holds(content) {
+			k.fatal(CodeSignature, "the signature value does not belong to this content and this certificate")
+		}
+		return
 	}
-	if err := k.c.VerifyBy(k.scheme, d, k.s.Signature); err != nil {
+	switch found, code := k.s.overAttributes(holds, k.scheme); {
+	case !found:
 		k.fatal(CodeSignature, "the signature value does not belong to these attributes and this certificate")
+	case code == CodeStoredOrder:
+		k.note(code, "the signed attributes are stored in another order than they were signed in, that of DER")
+	case code == CodeOrder:
+		k.note(code, "the signed attributes were signed in the order they stand in, not in that of DER (RFC 5652, 5.4); other programs may refuse the signature")
 	}
+}
+
+// overAttributes looks for the encoding of the signed attributes that the value is over:
+// that of DER, which RFC 5652, 5.4 asks for, else as they stand. code says which it was
+// where the two differ.
+func (s *SignerInfo) overAttributes(holds func(suite.Digest) bool, scheme *suite.Scheme) (found bool, code string) {
+	sorted := sortedDER(s.SignedAttrs)
+	if !sorted && holds(scheme.Input().Digest(BuildSignedAttributes(s.SignedAttrs...))) {
+		return true, CodeStoredOrder
+	}
+	if found = holds(scheme.Input().Digest(s.RawSignedAttrs)); found && !sorted {
+		code = CodeOrder
+	}
+	return found, code
+}
+
+// CheckValue checks only that the value belongs to the signed attributes, of which there
+// must be some, and to the key of the certificate. Algorithms that are not supported are
+// an error that wraps suite.ErrUnsupported; another value one that wraps
+// suite.ErrSignature.
+func (s *SignerInfo) CheckValue(c *x509gost.Certificate) error {
+	scheme, err := s.Scheme()
+	if err != nil {
+		return err
+	}
+	found, _ := s.overAttributes(func(d suite.Digest) bool {
+		err = c.VerifyBy(scheme, d, s.Signature)
+		return err == nil
+	}, scheme)
+	if found {
+		return nil
+	}
+	return err
 }

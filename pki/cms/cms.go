@@ -46,6 +46,7 @@ const (
 	maxHeld     = 16 << 20 // octets of everything but the content, together
 	maxRanges   = 1 << 20  // pieces of a content encoded in pieces
 	maxWalked   = 4 << 20  // elements visited in search of an end mark
+	maxPadding  = 1 << 20  // zero bytes after the message
 )
 
 // MaxCountersignatures is how deep countersignatures of countersignatures are
@@ -96,6 +97,8 @@ type Message struct {
 	// certificates, other revocation formats) begins with a context tag.
 	Certificates, CRLs [][]byte
 	Signers            []*SignerInfo
+	// Padding is how many zero bytes follow the message.
+	Padding int64
 
 	source io.ReaderAt
 }

@@ -21,8 +21,8 @@ var (
 // Parse reads a ContentInfo with SignedData of size octets, DER or BER (indefinite
 // lengths, strings in pieces). It holds everything but the content in memory, at
 // most 16 MiB of it; more, more than 1024 certificates, CRLs or signers, a content
-// in more than 1048576 pieces, or nesting deeper than 32 is an error. The message
-// keeps r for ContentReader.
+// in more than 1048576 pieces, or nesting deeper than 32 is an error. Zero bytes may
+// follow the message, at most 1 MiB. The message keeps r for ContentReader.
 func Parse(r io.ReaderAt, size int64) (*Message, error) {
 	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}
 	m := &Message{source: r}
@@ -209,8 +209,27 @@ func (p *parser) message(m *Message) error {
 	if !f.done {
 		return fmt.Errorf("cms: at offset %d: octets after the content of ContentInfo", f.off)
 	}
-	if f.after != p.size {
-		return fmt.Errorf("cms: %d octets after the message", p.size-f.after)
+	m.Padding = p.size - f.after
+	return p.zeros(f.after)
+}
+
+// zeros refuses anything but zero bytes from an offset to the end of the input: rooms
+// that are reserved for a message are filled up with them.
+func (p *parser) zeros(from int64) error {
+	if n := p.size - from; n > maxPadding {
+		return fmt.Errorf("cms: %d bytes after the message; at most %d zero bytes expected", n, maxPadding)
+	}
+	for off := from; off < p.size; {
+		b, err := p.peek(off, len(p.window))
+		if err != nil {
+			return err
+		}
+		for i, c := range b {
+			if c != 0 {
+				return fmt.Errorf("cms: at offset %d: a byte %#02x after the message; nothing or zero bytes expected", off+int64(i), c)
+			}
+		}
+		off += int64(len(b))
 	}
 	return nil
 }

@@ -213,15 +213,8 @@ func (s *SignerInfo) Names(c *x509gost.Certificate) bool {
 	if s.KeyID != nil {
 		return bytes.Equal(s.KeyID, c.SubjectKeyID)
 	}
-	if !bytes.Equal(s.Serial, c.SerialNumber) {
-		return false
-	}
-	if bytes.Equal(s.Issuer, c.RawIssuer) {
-		return true
-	}
 	// Programs that rebuild the name may choose another string type.
-	name, err := x509gost.ParseName(s.Issuer)
-	return err == nil && name.Equal(c.Issuer)
+	return x509gost.SameInteger(s.Serial, c.SerialNumber) && x509gost.SameName(s.Issuer, c.RawIssuer)
 }
 
 // FindCertificate returns the signer's certificate, nil when it is not there.

@@ -77,11 +77,7 @@ func (b *Basic) identifies(c *x509gost.Certificate) bool {
 	var inner, key cryptobyte.String
 	switch {
 	case id.PeekASN1Tag(tag1) && id.ReadASN1(&inner, tag1):
-		if bytes.Equal(inner, c.RawSubject) {
-			return true
-		}
-		name, err := x509gost.ParseName(inner)
-		return err == nil && name.Equal(c.Subject)
+		return x509gost.SameName(inner, c.RawSubject)
 	case id.ReadASN1(&inner, tag2) && inner.ReadASN1(&key, cbasn1.OCTET_STRING):
 		return len(key) > 0 && bytes.Equal(key, c.KeyDigest(suite.SHA1))
 	}

@@ -12,8 +12,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-func newCertID(serial []byte, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
-	id := CertID{Hash: h, IssuerName: h.Digest(issuer.RawSubject).Sum, IssuerKey: issuer.KeyDigest(h), Serial: serial}
+func newCertID(serial, name []byte, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
+	id := CertID{Hash: h, IssuerName: h.Digest(name).Sum, IssuerKey: issuer.KeyDigest(h), Serial: serial}
 	if id.IssuerKey == nil {
 		return id, errors.New("ocsp: the issuer's public key is not a BIT STRING that could be named")
 	}

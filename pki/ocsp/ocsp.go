@@ -46,21 +46,30 @@ type CertID struct {
 	Serial []byte
 }
 
-// NewCertID names cert, which issuer issued.
+// NewCertID names cert, which issuer issued, with the name of the issuer as cert has it.
 func NewCertID(cert, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
-	return newCertID(cert.SerialNumber, issuer, h)
+	return newCertID(cert.SerialNumber, cert.RawIssuer, issuer, h)
 }
 
 // IssuedBy tells whether the identifier's issuer is this one.
 func (id *CertID) IssuedBy(issuer *x509gost.Certificate) bool {
-	return id.Hash != nil && len(id.IssuerKey) == id.Hash.Size &&
-		bytes.Equal(id.IssuerName, id.Hash.Digest(issuer.RawSubject).Sum) &&
-		bytes.Equal(id.IssuerKey, issuer.KeyDigest(id.Hash))
+	return id.byName(issuer.RawSubject) && id.byKey(issuer)
 }
 
-// Names tells whether the identifier is that of cert, which issuer issued.
+func (id *CertID) byName(name []byte) bool {
+	return id.Hash != nil && bytes.Equal(id.IssuerName, id.Hash.Digest(name).Sum)
+}
+
+func (id *CertID) byKey(issuer *x509gost.Certificate) bool {
+	return id.Hash != nil && len(id.IssuerKey) == id.Hash.Size && bytes.Equal(id.IssuerKey, issuer.KeyDigest(id.Hash))
+}
+
+// Names tells whether the identifier is that of cert, which issuer issued. The name of
+// the issuer may be encoded as cert has it, which RFC 6960, 4.1.1 asks for, or as the
+// issuer has it.
 func (id *CertID) Names(cert, issuer *x509gost.Certificate) bool {
-	return bytes.Equal(x509gost.TrimInteger(id.Serial), x509gost.TrimInteger(cert.SerialNumber)) && id.IssuedBy(issuer)
+	return x509gost.SameInteger(id.Serial, cert.SerialNumber) && id.byKey(issuer) &&
+		(id.byName(issuer.RawSubject) || id.byName(cert.RawIssuer) && cert.Issuer.Equal(issuer.Subject))
 }
 
 // Request is a parsed OCSPRequest. A signature on it is not looked at: nothing

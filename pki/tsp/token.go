@@ -42,6 +42,9 @@ func parseToken(der []byte) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Padding != 0 {
+		return nil, fmt.Errorf("%d bytes follow its end", m.Padding)
+	}
 	if !m.ContentType.Equal(OIDInfo) {
 		return nil, fmt.Errorf("its content is of type %v, not TSTInfo (%v)", m.ContentType, OIDInfo)
 	}

@@ -14,8 +14,8 @@ import (
 var oidSignedData = OID{1, 2, 840, 113549, 1, 7, 2}
 
 // ParseCertificates reads the certificates of what people send as "the
-// certificate": DER, Base64 of DER with or without line breaks, PEM with any
-// number of blocks, each holding a certificate or a PKCS #7 container (.p7b).
+// certificate": DER, PEM with any number of blocks, each holding a certificate or a
+// PKCS #7 container (.p7b), and Base64 of either with or without line breaks.
 // PEM blocks of another kind are passed over. At least one certificate has to
 // be there; one that is malformed fails the whole.
 func ParseCertificates(data []byte) ([]*Certificate, error) {
@@ -36,7 +36,7 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 	switch {
 	case len(data) > 0 && data[0] == byte(cbasn1.SEQUENCE):
 		return parseDERBundle(data, nil)
-	case bytes.Contains(data, []byte("-----BEGIN ")):
+	case isPEM(data):
 		return parsePEM(data)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // the mark some editors put first
@@ -48,7 +48,16 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 	if n == 0 {
 		return nil, nil
 	}
+	if isPEM(der[:n]) {
+		return parsePEM(der[:n])
+	}
 	return parseDERBundle(der[:n], nil)
+}
+
+// isPEM reports whether there is a PEM block in a text. DER holds such octets only in a
+// certificate that quotes them, and begins with another one.
+func isPEM(data []byte) bool {
+	return len(data) > 0 && data[0] != byte(cbasn1.SEQUENCE) && bytes.Contains(data, []byte("-----BEGIN "))
 }
 
 // pemKinds are the block types that hold certificates.

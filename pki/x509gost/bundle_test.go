@@ -27,6 +27,7 @@ func TestParseCertificates(t *testing.T) {
 		"Base64 with lines": {[]byte(lines), [][]byte{a}},
 		"with a mark":       {[]byte("\xef\xbb\xbf" + text), [][]byte{a}},
 		"PEM":               {pems, [][]byte{a, b}},
+		"PEM in Base64":     {[]byte(base64.StdEncoding.EncodeToString(pems)), [][]byte{a, b}},
 		"PKCS #7":           {pkcs7, [][]byte{a, b}},
 		"PKCS #7 in Base64": {[]byte(base64.StdEncoding.EncodeToString(pkcs7)), [][]byte{a, b}},
 		"PKCS #7 in PEM":    {pemOf("PKCS7", pkcs7), [][]byte{a, b}},

@@ -1,6 +1,7 @@
 package x509gost
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Name is a distinguished name. Raw keeps the bytes as received: fields that
@@ -205,49 +208,64 @@ func decodeWide(content []byte, width int) (string, bool) {
 	return b.String(), true
 }
 
-// foldText is the normalisation names are compared by: letters without case,
-// white space folded to one space and removed at the ends. It leaves out the
-// compatibility decomposition of RFC 4518, 2.3; names that differ by it only
-// count as different, which is the safe side.
+// foldText is the string preparation names are compared by (RFC 5280, 7.1; RFC 4518):
+// characters without a meaning of their own are removed, the rest is decomposed for
+// compatibility, letters lose their case, white space becomes one space between words.
+// Characters that RFC 4518, 2.4 prohibits are kept: a name with them only equals itself.
 func foldText(text string) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	pending := false
-	for _, r := range text {
-		if unicode.IsSpace(r) {
-			pending = b.Len() > 0
-			continue
-		}
-		if pending {
-			b.WriteByte(' ')
-			pending = false
-		}
-		b.WriteRune(foldRune(r))
+	text = strings.Map(mapRune, text)
+	if isASCII(text) {
+		text = strings.ToLower(text)
+	} else { // folding may leave letters that compose anew
+		text = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
 	}
-	return b.String()
+	return strings.Join(strings.Fields(text), " ")
 }
 
-// foldRune picks one representative of the runes that differ by case only.
-func foldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
 		}
+	}
+	return true
+}
+
+// mapRune is the mapping of RFC 4518, 2.2: controls, soft hyphens, joiners and variation
+// selectors count for nothing. White space is left to the caller.
+func mapRune(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
 		return r
+	case unicode.IsControl(r), r == 0x00ad, r == 0x034f, r == 0x1806, 0x180b <= r && r <= 0x180e, 0x200b <= r && r <= 0x200f,
+		0x202a <= r && r <= 0x202e, 0x2060 <= r && r <= 0x2063, 0x206a <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0f,
+		r == 0xfeff, 0xfff9 <= r && r <= 0xfffc, 0x1d173 <= r && r <= 0x1d17a, r == 0xe0001, 0xe0020 <= r && r <= 0xe007f:
+		return -1
 	}
-	low := r
-	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		low = min(low, next)
-	}
-	if 'A' <= low && low <= 'Z' { // the Kelvin sign folds to k
-		low += 'a' - 'A'
-	}
-	return low
+	return r
 }
 
-// Equal compares names as RFC 5280, 7.1 asks: on decoded values, whatever
-// string types carry them, without regard to case and to the amount of space.
+// Equal compares names as RFC 5280, 7.1 asks: on decoded values, whatever string types
+// carry them, without regard to case and to the amount of space. The parts of a name
+// count in their order, the attributes of one part in any.
 func (n Name) Equal(o Name) bool { return n.key == o.key }
+
+// SameName reports whether two encodings of a Name are of one name, as Equal does. Equal
+// bytes always are. An encoding that cannot be read equals itself only.
+func SameName(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, err := ParseName(a)
+	if err != nil {
+		return false
+	}
+	y, err := ParseName(b)
+	return err == nil && x.Equal(y)
+}
+
+// SameInteger reports whether the contents of two INTEGERs are one number.
+func SameInteger(a, b []byte) bool { return bytes.Equal(trimInteger(a), trimInteger(b)) }
 
 // IsEmpty tells that the name has no attributes.
 func (n Name) IsEmpty() bool { return len(n.Attributes) == 0 }

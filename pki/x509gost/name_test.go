@@ -107,6 +107,28 @@ func TestNameEqual(t *testing.T) {
 	if !parse(tlv(0x30, cn(12, "ИВАНОВ Ёж"))).Equal(parse(tlv(0x30, cn(30, "\x04\x38\x04\x32\x040\x04\x3d\x04\x3e\x04\x32\x00 \x04\x51\x04\x36")))) {
 		t.Error("Cyrillic letters do not fold")
 	}
+	// RFC 4518: compatibility forms, full case folding, what has no meaning of its own.
+	for a, b := range map[string]string{
+		"ＴＥＳＴ ＣＡ": "test ca", "Straße": "STRASSE", "e\u0301cole": "\u00c9COLE", "Ⅳ": "iv", "re\u00adsume\u200b": "resume",
+		"A\u00a0\u2003B": "a b", "ΟΔΟΣ": "οδος", "й": "\u0438\u0306", "\ufeffTest\tCA\n": "test ca",
+	} {
+		if !parse(tlv(0x30, cn(12, a))).Equal(parse(tlv(0x30, cn(12, b)))) {
+			t.Errorf("%q and %q count as different", a, b)
+		}
+	}
+	// The attributes of one part are a set, the parts a list.
+	pair := func(a, b string) string { return tlv(0x30, tlv(0x31, a, b)) }
+	x, y := tlv(0x30, oidText(x509gost.OIDCommonName), tlv(12, "x")), tlv(0x30, oidText(x509gost.OIDSurname), tlv(0x13, "Y"))
+	upper := tlv(0x30, oidText(x509gost.OIDSurname), tlv(12, "y"))
+	if !x509gost.SameName([]byte(pair(x, y)), []byte(pair(upper, x))) {
+		t.Error("the order in one part matters")
+	}
+	if x509gost.SameName([]byte(tlv(0x30, tlv(0x31, x), tlv(0x31, y))), []byte(tlv(0x30, tlv(0x31, y), tlv(0x31, x)))) {
+		t.Error("the order of parts does not matter")
+	}
+	if x509gost.SameName([]byte("a"), []byte("b")) || !x509gost.SameName([]byte("a"), []byte("a")) {
+		t.Error("what is no name")
+	}
 	different := []string{
 		tlv(0x30, cn(12, "Test CA")),
 		tlv(0x30, cn(12, "TestCA")),

@@ -1,7 +1,6 @@
 package cades
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func (c *collector) path(leaf *x509gost.Certificate, more []*x509gost.Certificat
 	path := []*x509gost.Certificate{leaf}
 	for {
 		last := path[len(path)-1]
-		if selfIssued(last) {
+		if last.IsSelfIssued() {
 			return path, nil
 		}
 		if len(path) == maxPath {
@@ -257,5 +256,3 @@ func name(c *x509gost.Certificate) string {
 }
 
 func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-func selfIssued(c *x509gost.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }

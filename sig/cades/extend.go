@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/asn1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -179,11 +180,10 @@ func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
 func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
 	certs, _ := m.X509()
 	c := target.FindCertificate(certs)
-	scheme, err := target.Scheme()
-	if c == nil || c.PublicKey == nil || err != nil || target.RawSignedAttrs == nil {
+	if c == nil || c.PublicKey == nil || target.RawSignedAttrs == nil {
 		return nil
 	}
-	if err := c.VerifyBy(scheme, scheme.Input().Digest(target.RawSignedAttrs), target.Signature); err != nil {
+	if err := target.CheckValue(c); err != nil && !errors.Is(err, suite.ErrUnsupported) {
 		return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold", p), Err: err}
 	}
 	return nil
@@ -227,7 +227,7 @@ func certificates(job *sig.Job, chain bool) [][]byte {
 		return certs
 	}
 	for _, c := range job.Chain {
-		if !selfIssued(c) && !c.Equal(job.Certificate) {
+		if !c.IsSelfIssued() && !c.Equal(job.Certificate) {
 			certs = append(certs, c.Raw)
 		}
 	}

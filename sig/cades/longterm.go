@@ -171,7 +171,7 @@ func (l *longTerm) resolve(more sig.Found) {
 		}
 		if c := certs.find(&r); c == nil {
 			l.fatal(codeReference, "no certificate has the digest of %s", &r)
-		} else if r.serial != nil && !(bytes.Equal((*c).RawIssuer, r.issuer) && bytes.Equal((*c).SerialNumber, r.serial)) {
+		} else if r.serial != nil && !(x509gost.SameInteger((*c).SerialNumber, r.serial) && x509gost.SameName((*c).RawIssuer, r.issuer)) {
 			l.fatal(codeReference, "%s names another issuer and serial number than the certificate with that digest", &r)
 		}
 	}
@@ -182,7 +182,7 @@ func (l *longTerm) resolve(more sig.Found) {
 			}
 			if c := lists.find(&r); c == nil {
 				l.fatal(codeReference, "no revocation list has the digest of %s", &r)
-			} else if r.issuer != nil && !(bytes.Equal((*c).RawIssuer, r.issuer) && (*c).ThisUpdate.Equal(r.at)) {
+			} else if r.issuer != nil && !((*c).ThisUpdate.Equal(r.at) && x509gost.SameName((*c).RawIssuer, r.issuer)) {
 				l.fatal(codeReference, "%s names another issuer or time than the list with that digest", &r)
 			}
 		}

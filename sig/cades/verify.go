@@ -24,6 +24,7 @@ const (
 	codeCountersigner   = "countersignature-malformed"  // a countersignature cannot be read
 	codeHashUnavailable = "hash-algorithm-mismatch"     // only a hash by another algorithm is given
 	codeMany            = "too-many-signatures"         // more than are judged
+	codePadding         = "message-padding"             // zero bytes follow the message
 
 	// Judged of one message. Signatures that share certificates, as in a message
 	// with hundreds of them, cost a few verifications each; made to be slow, each may
@@ -71,6 +72,9 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		return nil, err
 	}
 	v.evidence()
+	if m.Padding != 0 {
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codePadding, Text: fmt.Sprintf("%d zero bytes follow the message and belong to nothing", m.Padding)})
+	}
 	if len(m.Signers) == 0 {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the message has no signature", Indication: sig.FormatFailure})
 	}
@@ -237,6 +241,9 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 		one := sig.Finding{Code: f.Code, Text: f.Text}
 		if f.Fatal {
 			one.Indication = indications.Of(f.Code)
+		}
+		if f.Code == cms.CodeOrder {
+			one.Headline = "signed attributes not in DER order"
 		}
 		out.Findings = append(out.Findings, one)
 		switch f.Code {

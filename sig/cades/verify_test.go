@@ -173,24 +173,96 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Attributes that are signed out of DER's order are taken as they stand, as
-// OpenSSL does, and the report says so.
+// TestUnsortedAttributes: what is signed out of DER's order passes with a headline, as in
+// OpenSSL and Windows. What is signed in that order and stored in another passes with a
+// note: it is what RFC 5652, 5.4 asks for. A third order fails.
 func TestUnsortedAttributes(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
 	p := root.Signer(t, s, "Signer")
 	digest, plain := cms.MessageDigest(s.Hash.Digest(text)), cms.ContentType(cms.OIDData)
-	body := slices.Concat(digest.Raw, plain.Raw)
-	set := append([]byte{0x31, byte(len(body))}, body...)
-	head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
-		Certificate: p.Certificate, Suite: s, SignedAttrs: set, Signature: p.Sign(t, s.Hash.Digest(set)),
-	}})
-	if err != nil {
-		t.Fatal(err)
+	id := cms.SigningCertificateV2(p.Certificate, s.Hash)
+	set := func(list ...cms.Attribute) []byte {
+		var body []byte
+		for _, a := range list {
+			body = append(body, a.Raw...)
+		}
+		return slices.Concat([]byte{0x31, 0x81, byte(len(body))}, body)
 	}
-	r := verify(t, slices.Concat(head, text, tail), nil, root)
-	if !r.Passed() || !slices.ContainsFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == cms.CodeOrder }) {
-		t.Errorf("%v %+v", sigtest.Codes(r), r.Signatures[0].Findings)
+	stored := set(digest, plain, id)
+	for name, c := range map[string]struct {
+		signed         []byte
+		code, headline string
+		passes         bool
+	}{
+		"signed as stored": {stored, cms.CodeOrder, "signed attributes not in DER order", true},
+		"signed as DER":    {cms.BuildSignedAttributes(digest, plain, id), cms.CodeStoredOrder, "", true},
+		"neither":          {set(id, digest, plain), cms.CodeSignature, "", false},
+	} {
+		head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
+			Certificate: p.Certificate, Suite: s, SignedAttrs: bytes.Clone(stored), Signature: p.Sign(t, s.Hash.Digest(c.signed)),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := verify(t, slices.Concat(head, text, tail), nil, root)
+		i := slices.IndexFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == c.code })
+		if r.Passed() != c.passes || i < 0 || r.Signatures[0].Findings[i].Headline != c.headline {
+			t.Errorf("%s: %v %+v", name, sigtest.Codes(r), r.Signatures[0].Findings)
+		}
+	}
+}
+
+// TestOtherStringType: the issuer in ESSCertIDv2 and in the signer's identifier may be
+// written with another string type, another case and other spaces than in the
+// certificate. Another name stays another certificate.
+func TestOtherStringType(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	p := root.Authority(t, "Authority").Signer(t, s, "Signer")
+	c := p.Certificate
+	digest, plain := cms.MessageDigest(s.Hash.Digest(text)), cms.ContentType(cms.OIDData)
+	for name, holds := range map[string]bool{"\x0c\x09Authority": true, "\x13\x09Authority": true, "\x16\x09AUTHORITY": true, "\x13\x09Authoritz": false} {
+		issuer := bytes.Replace(c.RawIssuer, []byte("\x0c\x09Authority"), []byte(name), 1)
+		if !bytes.Contains(issuer, []byte(name)) {
+			t.Fatalf("%x", c.RawIssuer)
+		}
+		as := &x509gost.Certificate{Raw: c.Raw, RawIssuer: issuer, SerialNumber: c.SerialNumber}
+		set := cms.BuildSignedAttributes(digest, plain, cms.SigningCertificateV2(as, s.Hash))
+		for _, sid := range []*x509gost.Certificate{c, as} {
+			head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{c.Raw}, nil, []cms.Signer{{
+				Certificate: sid, Suite: s, SignedAttrs: bytes.Clone(set), Signature: p.Sign(t, s.Hash.Digest(set)),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := cades.New().Verify(context.Background(), &sig.Check{
+				Document: sigtest.Document(slices.Concat(head, text, tail)), Roots: []*x509gost.Certificate{root.Certificate},
+				Intermediates: p.Chain, At: sigtest.Time,
+			})
+			if err != nil || r.Passed() != holds {
+				t.Errorf("%q: %v %v", name, err, sigtest.Codes(r))
+			}
+		}
+	}
+}
+
+// TestPaddedMessage: zero bytes behind a message are noted, also behind one of
+// indefinite length; what is verified stays the same.
+func TestPaddedMessage(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	p := root.Signer(t, s, "Signer")
+	message := sign(t, p, 0)
+	for _, n := range []int{1, 4095, 4096, 10000} {
+		r := verify(t, append(bytes.Clone(message), make([]byte, n)...), nil, root)
+		if !r.Passed() || !slices.ContainsFunc(r.Findings, func(f sig.Finding) bool { return f.Code == "message-padding" }) {
+			t.Errorf("%d zeros: %+v", n, r)
+		}
+	}
+	bad := append(bytes.Clone(message), 0, 0, 1)
+	if _, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(bad), At: sigtest.Time}); err == nil {
+		t.Error("a message with something behind it is read")
 	}
 }
 

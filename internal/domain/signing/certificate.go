@@ -114,10 +114,10 @@ func leaf(found []*x509gost.Certificate) (*x509gost.Certificate, error) {
 // judged: they only travel along in the signed document.
 func issuers(cert *x509gost.Certificate, found []*x509gost.Certificate) []*x509gost.Certificate {
 	var chain []*x509gost.Certificate
-	for len(chain) < len(found) && !bytes.Equal(cert.RawIssuer, cert.RawSubject) {
+	for len(chain) < len(found) && !cert.IsSelfIssued() {
 		var next *x509gost.Certificate
 		for _, c := range found {
-			if bytes.Equal(c.RawSubject, cert.RawIssuer) && !c.Equal(cert) {
+			if c.Subject.Equal(cert.Issuer) && !c.Equal(cert) {
 				next = c
 				break
 			}

@@ -3,8 +3,6 @@ package signing
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
@@ -246,21 +244,13 @@ func DescribeCertificate(c *x509gost.Certificate) *CertificateInfo {
 	}
 }
 
-// readAnyCertificate reads DER, PEM or the Base64 of either.
+// readAnyCertificate reads DER, PEM or the Base64 of either; of several the first.
 func readAnyCertificate(data []byte) (*x509gost.Certificate, error) {
-	data = bytes.TrimSpace(data)
-	if block, _ := pem.Decode(data); block != nil {
-		data = block.Bytes
-	} else if len(data) > 0 && data[0] != 0x30 {
-		if der, err := base64.StdEncoding.AppendDecode(nil, bytes.Join(bytes.Fields(data), nil)); err == nil {
-			data = der
-		}
-	}
-	c, err := x509gost.ParseCertificate(bytes.Clone(data))
+	list, err := x509gost.ParseCertificates(bytes.Clone(data))
 	if err != nil {
-		return nil, fault.New(fault.InvalidParameters, "Certificate is no X.509 certificate: send it in DER or PEM as Base64").With(err)
+		return nil, fault.New(fault.InvalidParameters, "Certificate is no X.509 certificate: send it in DER or PEM, or either as Base64").With(err)
 	}
-	return c, nil
+	return list[0], nil
 }
 
 // hashValues are the digests that a hash value may stand for.
