@@ -38,7 +38,7 @@ var floors = []struct {
 var rooms = map[string][]string{
 	"gost":             {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":              {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
-	"sig":              {"", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
+	"sig":              {"budget", "", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
 	"internal/domain":  {"fault", "vault", "audit", "policy", "notify", "contact", "user", "device", "auth", "authority", "keys", "document", "signing", "confirm"},
 	"internal/adapter": {"guard", "store", "blob", "evidence", "mail", "sms", "push", "webhook", "idp"},
 	"internal/web":     {"rest", "signapi", "docapi", "umsapi", "tokenapi", "pkiapi", "svsapi", "deviceapi", "console"},

@@ -47,7 +47,7 @@ type ErrDocument struct {
 // Error is "WHAT: text: cause".
 func (e *ErrDocument) Error() string {
 	s := e.What + ": " + e.Text
-	if e.Err != nil {
+	if e.Err != nil && e.Err.Error() != e.Text {
 		s += ": " + e.Err.Error()
 	}
 	return s

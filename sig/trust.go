@@ -12,6 +12,7 @@ import (
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+	"tamga/sig/budget"
 )
 
 // SuiteOf returns the suite a certificate's key signs with, or an error when the
@@ -66,6 +67,14 @@ func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certific
 	return c.trust(ctx, authority, at, found, []x509gost.OID{x509gost.UsageTimeStamping})
 }
 
+// spending charges what the search for a path does to the budget of the document.
+func spending(ctx context.Context) func(signatures, comparisons int) error {
+	_, b := budget.Of(ctx, 0)
+	return func(signatures, comparisons int) error {
+		return b.Spend(budget.Signature*int64(signatures) + 10*int64(comparisons))
+	}
+}
+
 func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.Time, found Found, usage []x509gost.OID) ([]*x509gost.Certificate, []Finding) {
 	o := chain.Options{
 		Roots:         c.Roots,
@@ -76,6 +85,7 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 		Usage:         usage,
 
 		RequireRevocation: c.RequireRevocation,
+		Spend:             spending(ctx),
 	}
 	verdict, err := chain.Build(leaf, o)
 	var asked []Finding

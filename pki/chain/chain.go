@@ -72,6 +72,9 @@ type Options struct {
 	// clears a certificate below the anchor. Otherwise that is a finding that is
 	// not fatal.
 	RequireRevocation bool
+	// Spend, when not nil, is called before signatures are checked and certificates or
+	// lists are compared with what is looked for. Its error ends the search without a path.
+	Spend func(signatures, comparisons int) error
 }
 
 // Verdict is the path that was found and what was noticed on it.

@@ -42,7 +42,12 @@ func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 				below++
 			}
 		}
-		if !anchor {
+		if anchor {
+			continue
+		}
+		if err := s.spend(0, len(s.CRLs)+4*len(s.OCSP)); err != nil {
+			f.add(CodeRevocationUnknown, true, c, "was not looked for in revocation lists and OCSP answers: %v", err)
+		} else {
 			evidence[i] = s.revocation(&f, c, path[i+1])
 		}
 	}

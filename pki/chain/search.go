@@ -47,6 +47,14 @@ func newSearch(o Options) *search {
 	return &search{Options: o, checked: make(map[link]error), responders: make(map[link]*x509gost.Certificate)}
 }
 
+// spend asks whether the search may go on.
+func (s *search) spend(signatures, comparisons int) error {
+	if s.Spend == nil {
+		return nil
+	}
+	return s.Spend(signatures, comparisons)
+}
+
 // errBudget stands for a signature that was not checked any more.
 var errBudget = fmt.Errorf("not checked: the limit of %d signatures is reached", maxSignatures)
 
@@ -56,7 +64,7 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 	if known {
 		return err
 	}
-	if len(s.checked) == maxSignatures {
+	if len(s.checked) == maxSignatures || s.spend(1, 0) != nil {
 		s.exhausted = true
 		return errBudget
 	}
@@ -72,7 +80,7 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 // extend tries every way on from path and reports whether the search is over.
 func (s *search) extend(path []*x509gost.Certificate) (done bool) {
 	last := path[len(path)-1]
-	if s.steps++; s.steps > maxSteps {
+	if s.steps++; s.steps > maxSteps || s.spend(0, len(s.Roots)+len(s.Intermediates)) != nil {
 		s.exhausted = true
 		return true
 	}

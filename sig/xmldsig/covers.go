@@ -18,7 +18,7 @@ func (j *judgement) describe(r *reference, to target) string {
 		what = fmt.Sprintf("element %s with id %s at %s", t.Name(to.node), quote(id), path(t, to.node))
 		if j.places > 0 {
 			j.places--
-			line, _ := t.Position(t.Span(to.node).Start)
+			line, _ := t.Position(t.Start(to.node))
 			what += fmt.Sprintf(", line %d", line)
 		}
 		what += content(t, s, to.node)
@@ -117,6 +117,7 @@ func path(t *xmltree.Tree, n xmltree.Node) string {
 // thousand: a path is for people.
 func place(t *xmltree.Tree, n xmltree.Node) (i, of int) {
 	name, looked := t.Name(n), 0
+	defer func() { t.Budget().Spend(int64(looked) * int64(8+len(name.Local)/8)) }()
 	for c := range t.Elements(t.Parent(n)) {
 		if other := t.Name(c); other.Local == name.Local && other.Prefix == name.Prefix {
 			of++

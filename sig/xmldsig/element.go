@@ -51,7 +51,7 @@ func VerifyElement(ctx context.Context, t *xmltree.Tree, n xmltree.Node, certs [
 	if err := s.madeBy(certs); err != nil {
 		return err
 	}
-	d := digester{ctx: ctx, sig: s, ref: ref, work: newWork(len(t.Text()))}
+	d := digester{ctx: ctx, sig: s, ref: ref}
 	got, _, err := d.digest(target{node: t.Parent(n)})
 	if err != nil {
 		return err

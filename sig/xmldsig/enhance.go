@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -18,6 +19,10 @@ import (
 // properties that a time stamp could stand among and is refused, and so is one that
 // another signature of the document covers, which the time stamp would spoil.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
+}
+
+func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	r := job.Params.Reader()
 	address := ""
 	if level := r.Enum("XAdESType", xadesTypes, xadesNone); level != xadesT {
@@ -29,15 +34,16 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	data, err := read(job.Document, f.maxSigned())
+	_, b := budget.Of(ctx, 0)
+	data, err := read(b, job.Document, f.maxSigned())
 	if err != nil {
 		return nil, err
 	}
-	t, err := xmltree.Parse(data, f.options())
+	t, err := xmltree.Parse(data, f.options(b))
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "an XML document with signatures expected", Err: err, OtherKind: !LooksLikeXML(data)}
 	}
-	e := &enhancement{ctx: ctx, job: job, tree: t, options: f.options()}
+	e := &enhancement{ctx: ctx, job: job, tree: t, options: f.options(b)}
 	before, err := e.judge(data)
 	if err != nil {
 		return nil, err
@@ -88,7 +94,7 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 		}
 	}
 	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, At: e.job.Time}
-	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, work: newWork(len(data)), report: &sig.Report{}, places: maxPlaces}
+	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, report: &sig.Report{}, places: maxPlaces}
 	var out []*judgement
 	nodes := signatures(t)
 	if len(nodes) > maxSignatures {

@@ -24,7 +24,7 @@ const (
 	codeNotUnique   = "reference-id-not-unique"     // an identifier that two elements have
 	codeNothing     = "reference-empty"             // the transforms leave nothing to sign
 	codeFailed      = "reference-failed"            // the transforms cannot be applied
-	codeWork        = "too-much-work"               // the references ask for more than the document is worth
+	codeWork        = "too-much-work"               // more transforms, references or prefixes than are looked at
 	codeDigest      = "digest-mismatch"             // what was signed has changed
 	codeValue       = "signature-mismatch"          // the value does not belong to SignedInfo and key
 	codeNoCert      = "certificate-missing"         // the signer's certificate is nowhere to be found
@@ -71,7 +71,7 @@ func (f *flaw) Error() string {
 }
 
 func flawAt(t *xmltree.Tree, n xmltree.Node, code, format string, args ...any) *flaw {
-	return &flaw{code: code, text: fmt.Sprintf(format, args...), tree: t, offset: t.Span(n).Start}
+	return &flaw{code: code, text: fmt.Sprintf(format, args...), tree: t, offset: t.Start(n)}
 }
 
 // unfit is the error of a document that cannot be signed.

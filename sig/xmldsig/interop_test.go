@@ -85,14 +85,14 @@ func examine(t *testing.T, dir string, expand func([]byte) []byte) *outcomes {
 		}
 		name, err := filepath.Rel(dir, path)
 		o.files++
-		tree, bad := xmltree.Parse(data, New().options())
+		tree, bad := xmltree.Parse(data, New().options(nil))
 		if errors.Is(bad, xmltree.ErrDoctype) {
 			o.subsets++
 			if expand == nil {
 				return err
 			}
 			data = expand(data)
-			tree, bad = xmltree.Parse(data, New().options())
+			tree, bad = xmltree.Parse(data, New().options(nil))
 		}
 		if bad != nil {
 			o.unread++
@@ -170,7 +170,7 @@ func (x *exhibit) reference(s *signature, n xmltree.Node) {
 	if err != nil && strings.Contains(err.Error(), "function id()") {
 		// The same reference of a copy in which the call is written as a path.
 		rewritten := idCall.ReplaceAll(x.data, []byte(`(//*[@Id="$1" or @id="$1" or @xml:id="$1"])`))
-		copied, bad := xmltree.Parse(rewritten, New().options())
+		copied, bad := xmltree.Parse(rewritten, New().options(nil))
 		if bad != nil {
 			x.wrong = append(x.wrong, x.name+": "+bad.Error())
 			return
@@ -222,7 +222,7 @@ func line(t *xmltree.Tree, n xmltree.Node) int {
 
 // digest is that of the product, or of a file beside where a reference is to one.
 func (x *exhibit) digest(s *signature, r *reference) (suite.Digest, error) {
-	d := digester{ctx: context.Background(), sig: s, ref: r, options: New().options(), work: newWork(len(x.data))}
+	d := digester{ctx: context.Background(), sig: s, ref: r, options: New().options(nil)}
 	find := newResolver(s.tree, []*signature{{refs: []*reference{r}}})
 	to, err := find.resolve(r)
 	var octets []byte
@@ -243,7 +243,7 @@ func (x *exhibit) digest(s *signature, r *reference) (suite.Digest, error) {
 		return got, err
 	}
 	x.beside++
-	if _, err := xmltree.Parse(octets, New().options()); errors.Is(err, xmltree.ErrDoctype) && x.expand != nil && len(r.transforms) > 0 {
+	if _, err := xmltree.Parse(octets, New().options(nil)); errors.Is(err, xmltree.ErrDoctype) && x.expand != nil && len(r.transforms) > 0 {
 		octets = x.expand(octets)
 	}
 	m := material{octets: octets}

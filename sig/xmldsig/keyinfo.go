@@ -8,6 +8,7 @@ import (
 
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -153,6 +154,10 @@ func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
 		if errors.As(err, &f) {
 			return errors.New(f.text) // the caller says where
 		}
+		return err
+	}
+	b := t.Budget()
+	if err := errors.Join(b.Spend(budget.Certificate+int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return err
 	}
 	if isCRL {

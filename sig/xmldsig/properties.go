@@ -2,6 +2,7 @@ package xmldsig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -97,6 +99,9 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		}
 		algorithm, _ := t.Get(method, "Algorithm")
 		h, known := suite.HashByXML(algorithm)
+		if j.budget().Spend(2*int64(len(j.out.Signer.Raw))) != nil {
+			return false // the caller meets the error of the budget
+		}
 		want, err := base64Text(t, value, maxValue)
 		if !known || err != nil || !bytes.Equal(j.out.Signer.Digest(h), want) {
 			continue
@@ -175,6 +180,10 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	}
 	der, err := base64Text(t, value, 2*tsp.MaxResponse)
 	if err != nil {
+		return ts, err
+	}
+	b := j.budget()
+	if err := errors.Join(b.Spend(budget.Signature+2*int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return ts, err
 	}
 	token, err := tsp.ParseToken(der)

@@ -10,28 +10,9 @@ import (
 	"strings"
 
 	"tamga/pki/suite"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
-
-// work is what all references of a document together may still have digested.
-type work struct{ left int64 }
-
-func newWork(size int) *work { return &work{int64(size)*workFactor + workFloor} }
-
-// errWork is met inside a writer; digest turns it into a flaw.
-var errWork = errors.New("the references of the document ask for too much work")
-
-type limitedWriter struct {
-	w    io.Writer
-	work *work
-}
-
-func (l *limitedWriter) Write(p []byte) (int, error) {
-	if l.work.left -= int64(len(p)); l.work.left < 0 {
-		return 0, errWork
-	}
-	return l.w.Write(p)
-}
 
 // digester applies the transforms of one reference.
 type digester struct {
@@ -39,8 +20,10 @@ type digester struct {
 	sig     *signature
 	ref     *reference
 	options xmltree.Options
-	work    *work
 }
+
+// budget is that of the document.
+func (d *digester) budget() *budget.Budget { return d.sig.tree.Budget() }
 
 // target is what the URI of a reference stands for.
 type target struct {
@@ -144,14 +127,17 @@ func (d *digester) explain(err error) error {
 	switch {
 	case errors.As(err, &f), d.ctx.Err() != nil:
 		return err
-	case errors.Is(err, errWork):
-		return flawAt(d.sig.tree, d.ref.node, codeWork, "%s", err)
+	case d.budget().Err() != nil:
+		return d.budget().Err()
 	}
 	return flawAt(d.sig.tree, d.ref.node, codeFailed, "the transforms of the reference cannot be applied: %s", err)
 }
 
 // write writes the octets to digest.
 func (d *digester) write(to target, w io.Writer) error {
+	// What is made for one reference is garbage afterwards.
+	held := d.budget().Held()
+	defer func() { d.budget().Release(d.budget().Held() - held) }()
 	m := material{set: d.sig.tree.Subtree(to.node)}
 	for _, tr := range d.ref.transforms {
 		// Only a transform that writes comments can tell whether they are there.
@@ -174,7 +160,6 @@ func (d *digester) write(to target, w io.Writer) error {
 
 // emit writes octets.
 func (d *digester) emit(m material, w io.Writer) error {
-	w = d.limited(w)
 	if m.finish == nil {
 		_, err := w.Write(m.octets)
 		return err
@@ -186,15 +171,17 @@ func (d *digester) emit(m material, w io.Writer) error {
 	return b.Flush()
 }
 
-func (d *digester) limited(w io.Writer) io.Writer { return &limitedWriter{w, d.work} }
+// holder collects octets and counts them as held. A buffer grows to up to twice its content.
+type holder struct {
+	bytes.Buffer
+	budget *budget.Budget
+}
 
-// spend charges one pass over a tree by an expression of so many octets, which
-// costs about as much as writing the document that many times.
-func (d *digester) spend(t *xmltree.Tree, expression int) error {
-	if d.work.left -= int64(len(t.Text())) * int64(1+expression/128); d.work.left < 0 {
-		return errWork
+func (h *holder) Write(p []byte) (int, error) {
+	if err := h.budget.Hold(2 * int64(len(p))); err != nil {
+		return 0, err
 	}
-	return d.ctx.Err()
+	return h.Buffer.Write(p)
 }
 
 // collect returns the octets of a material that has them.
@@ -202,7 +189,7 @@ func (d *digester) collect(m material) ([]byte, error) {
 	if m.finish == nil {
 		return m.octets, nil
 	}
-	var b bytes.Buffer
+	b := holder{budget: d.budget()}
 	err := d.emit(m, &b)
 	return b.Bytes(), err
 }
@@ -216,7 +203,9 @@ func (d *digester) nodes(m material) (*xmltree.NodeSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := xmltree.Parse(octets, d.options)
+	options := d.options
+	options.Budget = d.budget()
+	t, err := xmltree.Parse(octets, options)
 	if err != nil {
 		return nil, flawAt(d.sig.tree, d.ref.node, codeFailed, "a transform needs XML, and the one before it left something else: %s", err)
 	}

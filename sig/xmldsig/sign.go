@@ -12,6 +12,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -37,6 +38,10 @@ type made struct {
 // Prepare implements sig.Format. It reads the parameters XMLDsigType, XAdESType,
 // TSPAddress, IncludeCertChain, SignatureIndex and HashAlgorithm.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
+}
+
+func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -46,12 +51,13 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	document, err := read(job.Document, f.maxSize())
+	_, b := budget.Of(ctx, 0)
+	document, err := read(b, job.Document, f.maxSize())
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(document)
-	m := &maker{ctx: ctx, job: job, suite: s, params: p, options: f.options(), document: document, sum: sum[:]}
+	m := &maker{ctx: ctx, job: job, suite: s, params: p, options: f.options(b), document: document, sum: sum[:]}
 	var out *made
 	switch p.kind {
 	case kindEnveloped:
@@ -82,11 +88,11 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	return &sig.Prepared{Digest: out.digest, State: st}, nil
 }
 
-// options bound the tree by the size limit.
-func (f *Format) options() xmltree.Options {
+// options bound the tree by the size limit, and what is done with it by the budget.
+func (f *Format) options(b *budget.Budget) xmltree.Options {
 	// A document in a single-byte encoding may have twice its octets in UTF-8, which is
 	// more than Base64 makes of one.
-	return xmltree.Options{Size: 2*f.maxSize() + signatureRoom, AllowDoctype: f.AllowDoctype}
+	return xmltree.Options{Size: 2*f.maxSize() + signatureRoom, AllowDoctype: f.AllowDoctype, Budget: b}
 }
 
 // parse reads the document to sign.
@@ -158,6 +164,9 @@ func (m *maker) enveloping() (*made, error) {
 	}
 	whole, err := t.Splice(around("<ds:Signature"+dsDeclaration+">"+open, closing+"</ds:Signature>")...)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.options.Budget.Hold(whole.Size()); err != nil {
 		return nil, err
 	}
 	wrapped, err := xmltree.Parse(whole.Bytes(), m.options)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -38,7 +39,7 @@ func smevTransform(d *digester, in material) (material, error) {
 	if err != nil {
 		return in, err
 	}
-	s := smev{tree: set.Tree(), prefixes: map[string]string{}}
+	s := smev{tree: set.Tree(), prefixes: map[string]string{}, budget: d.budget()}
 	if err := s.element(s.tree.Root()); err != nil {
 		return in, d.explain(err)
 	}
@@ -50,6 +51,19 @@ type smev struct {
 	out      bytes.Buffer
 	prefixes map[string]string // by namespace name, of those in scope
 	count    int
+
+	budget *budget.Budget
+	paid   int // bytes of out that were charged
+}
+
+// pay charges what was written since the last time.
+func (s *smev) pay() error {
+	n := int64(s.out.Len() - s.paid)
+	s.paid = s.out.Len()
+	if err := s.budget.Hold(2 * n); err != nil {
+		return err
+	}
+	return s.budget.Spend(20 + 2*n)
 }
 
 // prefix returns the prefix of a namespace, declaring it in the element being
@@ -76,6 +90,13 @@ func (s *smev) element(n xmltree.Node) error {
 	tag := s.prefix(name.Space, &declared) + ":" + name.Local
 
 	attrs := slices.Collect(s.tree.Attributes(n))
+	each := int64(4)
+	for _, a := range attrs {
+		each = max(each, int64(len(s.tree.AttrName(a).Space)+len(s.tree.AttrName(a).Local)))
+	}
+	if err := s.budget.Spend(budget.Sorting(len(attrs), each)); err != nil {
+		return err
+	}
 	slices.SortFunc(attrs, func(a, b xmltree.Attr) int { return compareAttributes(s.tree.AttrName(a), s.tree.AttrName(b)) })
 	names := make([]string, len(attrs))
 	for i, a := range attrs {
@@ -92,6 +113,9 @@ func (s *smev) element(n xmltree.Node) error {
 		s.attribute(names[i], s.tree.Value(a))
 	}
 	s.out.WriteByte('>')
+	if err := s.pay(); err != nil {
+		return err
+	}
 	for c := range s.tree.Children(n) {
 		switch s.tree.Kind(c) {
 		case xmltree.KindElement:

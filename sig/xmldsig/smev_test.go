@@ -18,7 +18,7 @@ func smevOf(t *testing.T, document string) (string, error) {
 	}
 	s := &signature{tree: tree, node: tree.Root()}
 	r := &reference{node: tree.Root(), hash: suite.Streebog256, transforms: []transform{{apply: smevTransform}}}
-	d := digester{ctx: context.Background(), sig: s, ref: r, work: newWork(len(document))}
+	d := digester{ctx: context.Background(), sig: s, ref: r}
 	var out bytes.Buffer
 	err = d.write(target{node: xmltree.Document}, &out)
 	return out.String(), err

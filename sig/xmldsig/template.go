@@ -206,12 +206,11 @@ func (r *reference) isEnveloped() bool {
 // digests computes the digests of references of a signature.
 func (m *maker) digests(s *signature, refs []*reference) ([]suite.Digest, error) {
 	out := make([]suite.Digest, len(refs))
-	budget := newWork(len(m.document))
 	find := newResolver(s.tree, []*signature{{refs: refs}})
 	for i, r := range refs {
 		to, err := find.resolve(r)
 		if err == nil {
-			d := digester{ctx: m.ctx, sig: s, ref: r, options: m.options, work: budget}
+			d := digester{ctx: m.ctx, sig: s, ref: r, options: m.options}
 			var size int64
 			if out[i], size, err = d.digest(to); err == nil && size == 0 {
 				err = flawAt(s.tree, r.node, codeNothing, "the transforms of the reference leave nothing to sign")
@@ -236,6 +235,9 @@ func (m *maker) reread(s *signature, changes []change) (*signature, error) {
 	}
 	spliced, err := s.tree.Splice(edits...)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.options.Budget.Hold(spliced.Size()); err != nil {
 		return nil, err
 	}
 	t, err := xmltree.Parse(spliced.Bytes(), m.options)

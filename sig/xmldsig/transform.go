@@ -1,7 +1,6 @@
 package xmldsig
 
 import (
-	"bytes"
 	"io"
 	"strings"
 
@@ -111,6 +110,9 @@ func withPrefixes(t *xmltree.Tree, n xmltree.Node, m xmltree.Method) (xmltree.Me
 		return m, flawAt(t, inside[0], codeTransform, "%s is not a parameter of this canonical form", t.Name(inside[0]))
 	}
 	list, _ := t.Get(inside[0], "PrefixList")
+	if len(list) > maxPrefixes {
+		return m, flawAt(t, inside[0], codeWork, "PrefixList has %d characters, at most %d expected", len(list), maxPrefixes)
+	}
 	m.Prefixes = strings.Fields(list)
 	return m, nil
 }
@@ -148,9 +150,9 @@ func envelopedSignature(d *digester, in material) (material, error) {
 
 // base64Octets decodes (XMLDSig, 6.6.2): of a node set the text in it.
 func base64Octets(d *digester, in material) (material, error) {
-	var text bytes.Buffer
+	text := holder{budget: d.budget()}
 	if in.set != nil {
-		if err := in.set.WriteText(d.limited(&text)); err != nil {
+		if err := in.set.WriteText(&text); err != nil {
 			return in, err
 		}
 	} else {
@@ -158,7 +160,16 @@ func base64Octets(d *digester, in material) (material, error) {
 		if err != nil {
 			return in, err
 		}
-		text.Write(octets)
+		if _, err := text.Write(octets); err != nil {
+			return in, err
+		}
+	}
+	// The text as a string, without its white space (a header for each word) and decoded.
+	if err := d.budget().Hold(12 * int64(text.Len())); err != nil {
+		return in, err
+	}
+	if err := d.budget().Spend(4 * int64(text.Len())); err != nil {
+		return in, err
 	}
 	octets, err := decodeBase64(text.String())
 	if err != nil {
@@ -176,15 +187,12 @@ func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (mate
 	if len(inside) != 1 || !t.Is(inside[0], nsDS, "XPath") {
 		return nil, flawAt(t, n, codeTransform, "the transform XPath needs one element XPath in it")
 	}
-	x, size, err := compile(t, inside[0])
+	x, err := compile(t, inside[0])
 	if err != nil {
 		return nil, err
 	}
 	return func(d *digester, in material) (material, error) {
 		set, err := d.nodes(in)
-		if err == nil {
-			err = d.spend(set.Tree(), size)
-		}
 		if err != nil {
 			return in, err
 		}
@@ -192,28 +200,26 @@ func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (mate
 	}, nil
 }
 
-// compile reads an expression and returns its length beside it.
-func compile(t *xmltree.Tree, n xmltree.Node) (*xmltree.XPath, int, error) {
+// compile reads an expression.
+func compile(t *xmltree.Tree, n xmltree.Node) (*xmltree.XPath, error) {
 	// Comments are nothing to an expression: taken out or put in, here or by others,
 	// they leave the same one.
 	for c := range t.Children(n) {
 		if kind := t.Kind(c); kind != xmltree.KindText && kind != xmltree.KindComment {
-			return nil, 0, flawAt(t, c, codeMalformed, "%s must have an expression alone in it, there is a %s", t.Name(n), kind)
+			return nil, flawAt(t, c, codeMalformed, "%s must have an expression alone in it, there is a %s", t.Name(n), kind)
 		}
 	}
-	text := t.StringValue(n)
-	x, err := t.CompileXPath(text, n)
+	x, err := t.CompileXPath(t.StringValue(n), n)
 	if err != nil {
-		return nil, 0, flawAt(t, n, codeTransform, "%s", err)
+		return nil, flawAt(t, n, codeTransform, "%s", err)
 	}
-	return x, len(text), nil
+	return x, nil
 }
 
 // filter is one XPath element of an XPath Filter 2.0.
 type filter struct {
 	change func(set, other *xmltree.NodeSet)
 	x      *xmltree.XPath
-	size   int // of the expression
 }
 
 // setOperations are the values of Filter (XPath Filter 2.0, 3.3).
@@ -238,11 +244,11 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 		if !ok || !t.Is(c, nsFilter, "XPath") {
 			return nil, flawAt(t, c, codeTransform, `%s is not an XPath of XPath Filter 2.0 with Filter="intersect", "subtract" or "union"`, t.Name(c))
 		}
-		x, size, err := compile(t, c)
+		x, err := compile(t, c)
 		if err != nil {
 			return nil, err
 		}
-		filters = append(filters, filter{change, x, size})
+		filters = append(filters, filter{change, x})
 	}
 	return func(d *digester, in material) (material, error) {
 		set, err := d.nodes(in)
@@ -252,9 +258,6 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 		t := set.Tree()
 		sum := t.All()
 		for _, f := range filters {
-			if err := d.spend(t, f.size); err != nil {
-				return in, err
-			}
 			items, err := f.x.Select(t)
 			if err != nil {
 				return in, err
@@ -264,8 +267,13 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 				return in, err
 			}
 			f.change(sum, chosen)
+			chosen.Free()
 		}
 		set.Intersect(sum)
+		sum.Free()
+		if err := d.budget().Err(); err != nil {
+			return in, err
+		}
 		return material{set: set}, nil
 	}, nil
 }
@@ -280,6 +288,9 @@ func subtrees(t *xmltree.Tree, items []xmltree.Item) (*xmltree.NodeSet, error) {
 			continue
 		}
 		part := t.Subtree(item.Node)
+		if err := t.Budget().Err(); err != nil {
+			return nil, err
+		}
 		if item.Attr != xmltree.NoAttr {
 			if err := part.Filter(func(i xmltree.Item) (bool, error) { return i == item, nil }); err != nil {
 				return nil, err
@@ -288,6 +299,7 @@ func subtrees(t *xmltree.Tree, items []xmltree.Item) (*xmltree.NodeSet, error) {
 			end = t.After(item.Node)
 		}
 		out.Union(part)
+		part.Free()
 	}
 	return out, nil
 }

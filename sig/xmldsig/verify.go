@@ -11,6 +11,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -21,18 +22,23 @@ const levelPlain = "XMLDSig"
 // document. What each one speaks for is in Covers, element by element with the
 // path to it, so that an element moved elsewhere shows.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
-	data, err := read(c.Document, f.maxSigned())
+	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
+}
+
+func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	_, b := budget.Of(ctx, 0)
+	data, err := read(b, c.Document, f.maxSigned())
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := xmltree.Parse(data, f.options())
+	t, err := xmltree.Parse(data, f.options(b))
 	if err != nil {
 		return nil, unfit("an XML document with signatures expected", err)
 	}
-	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(), work: newWork(len(data)), report: &sig.Report{}, places: maxPlaces}
+	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(b), report: &sig.Report{}, places: maxPlaces}
 	if c.Original != nil || c.Hash != nil {
 		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNotLookedAt, Text: "the document or hash value given beside is not looked at: a signature in XML carries what it signs"})
 	}
@@ -47,7 +53,6 @@ type verifier struct {
 	check   *sig.Check
 	tree    *xmltree.Tree
 	options xmltree.Options
-	work    *work
 	report  *sig.Report
 	resolve *resolver
 	places  int // how many lines may still be counted
@@ -74,7 +79,7 @@ func (v *verifier) all() error {
 	}
 	v.resolve = newResolver(v.tree, sound)
 	for i := range nodes {
-		if err := v.ctx.Err(); err != nil {
+		if err := v.budget().Err(); err != nil {
 			return err
 		}
 		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Index: i, Level: levelPlain, Covers: "nothing that could be judged", BestTime: v.check.At}}
@@ -87,6 +92,8 @@ func (v *verifier) all() error {
 	}
 	return nil
 }
+
+func (v *verifier) budget() *budget.Budget { return v.tree.Budget() }
 
 // judgement is one signature being judged.
 type judgement struct {
@@ -157,6 +164,9 @@ func (j *judgement) references() error {
 	var covers []string
 	whole := false
 	for _, r := range j.sig.refs {
+		if err := j.budget().Err(); err != nil {
+			return err
+		}
 		to, err := j.resolve.resolve(r)
 		if err != nil {
 			j.flaw(err)
@@ -172,10 +182,10 @@ func (j *judgement) references() error {
 			j.flaw(f)
 			continue
 		}
-		d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options, work: j.work}
+		d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options}
 		got, size, err := d.digest(to)
-		if j.ctx.Err() != nil {
-			return j.ctx.Err()
+		if err := j.budget().Err(); err != nil {
+			return err
 		}
 		if err != nil {
 			j.flaw(err)
@@ -263,6 +273,9 @@ func (j *judgement) find(candidates []*x509gost.Certificate, d suite.Digest, oct
 	for _, c := range candidates {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
+		}
+		if j.budget().Spend(budget.Signature) != nil {
+			return // the caller meets the error of the budget
 		}
 		err := verifyXML(s.scheme, c, d, octets)
 		if err == nil {

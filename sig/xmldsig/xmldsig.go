@@ -31,6 +31,7 @@ import (
 	"io"
 
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Format makes and checks signatures in XML. The zero value is ready.
@@ -58,7 +59,7 @@ func (f *Format) maxSize() int64 {
 	return DefaultMaxSize
 }
 
-// Limits on one signature. They bound the work a hostile document can ask for.
+// Limits on one signature. What a document may cost as a whole is in package budget.
 const (
 	maxSignatures   = 64   // judged in one document
 	maxReferences   = 128  // of one signature
@@ -71,20 +72,20 @@ const (
 	// certificates of its chain and a time stamp, in UTF-16 too.
 	signatureRoom = 4 << 20
 
-	// workFactor bounds the octets that all references of a document together may
-	// have digested, as a multiple of the document's size.
-	workFactor = 16
-	workFloor  = 16 << 20
+	maxPrefixes = 64 << 10 // characters of a PrefixList
 )
 
 // maxSigned is how many octets a signed document may have.
 func (f *Format) maxSigned() int64 { return f.maxSize() + f.maxSize()/3 + signatureRoom }
 
 // read returns the octets of a document of at most so many.
-func read(d sig.Document, limit int64) ([]byte, error) {
+func read(b *budget.Budget, d sig.Document, limit int64) ([]byte, error) {
 	size := d.Size()
 	if size > limit {
 		return nil, tooLarge(size, limit)
+	}
+	if err := b.Hold(size); err != nil {
+		return nil, err
 	}
 	data := make([]byte, size)
 	if n, err := d.ReadAt(data, 0); n < len(data) {

@@ -35,24 +35,22 @@ type Method struct {
 // relative reference, on which Canonical XML must fail (1.0, section 1.3).
 var ErrRelativeNamespace = errors.New("xml: a relative namespace name has no canonical form")
 
-// ErrExpansion: declarations and xml: attributes repeated on the elements of a
-// cut-up node set would cost far more than the document is long.
-var ErrExpansion = fmt.Errorf("xml: canonical form refused: namespace declarations expand it to many times the document: %w", ErrLimit)
-
 // Canonicalize writes the canonical form of the set to w, in UTF-8, in chunks.
 // A namespace node that is not in the set is never written, and neither is an
 // attribute but those of collectAttrs; libxml2 differs there in the exclusive form,
 // and in line feeds beside a root element that is not in the set.
-// It fails with the writer's error, ErrRelativeNamespace or ErrExpansion; what
-// has been written then is of no use.
+// It fails with the writer's error, ErrRelativeNamespace or that of the tree's budget,
+// which is charged for what is written; what has been written then is of no use.
 func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
 	t := s.t
 	c := &canon{
-		s: s, t: t, m: m, out: output{w: w, buf: make([]byte, 0, chunk+1024)},
+		s: s, t: t, m: m, out: output{w: w, budget: t.budget, buf: make([]byte, 0, chunk+1024)},
 		scope:  make([]uint32, len(t.prefixes)),
 		origin: make([]Attr, len(t.prefixes)),
 		shown:  make([]uint32, len(t.prefixes)),
-		budget: 16*int64(len(t.text)) + 1<<20,
+	}
+	if err := t.budget.Spend(int64(len(t.prefixes) * (1 + len(m.Prefixes)/4))); err != nil {
+		return err
 	}
 	for i := range c.origin {
 		c.origin[i] = NoAttr
@@ -88,7 +86,7 @@ type canon struct {
 	// xml are the xml: attributes of the open elements, outermost first.
 	xml []xmlAttr
 
-	budget int64
+	due    int64       // steps that the budget of the tree does not know of yet
 	spaces []declared  // to write on this element
 	attrs  []rendition // and attributes
 }
@@ -146,6 +144,9 @@ func (c *canon) run() error {
 		for len(c.open) > 0 && t.nodes[c.open[len(c.open)-1].n].next <= int32(n) {
 			c.leave()
 		}
+		if err := c.spend(1); err != nil {
+			return err
+		}
 		in := s.Has(n)
 		switch t.Kind(n) {
 		case KindElement:
@@ -171,7 +172,10 @@ func (c *canon) run() error {
 	for len(c.open) > 0 {
 		c.leave()
 	}
-	return c.out.flush()
+	if err := c.out.flush(); err != nil {
+		return err
+	}
+	return c.settle()
 }
 
 // aside writes a comment or processing instruction, those outside the root
@@ -200,12 +204,19 @@ func (c *canon) aside(n Node) {
 	}
 }
 
-// spend takes from what the set may cost beyond the document's length.
+// spend counts steps beside those for nodes and bytes.
 func (c *canon) spend(n int) error {
-	if c.budget -= int64(n); c.budget < 0 {
-		return ErrExpansion
+	if c.due += int64(n); c.due < lookEvery {
+		return nil
 	}
-	return nil
+	return c.settle()
+}
+
+// settle charges what was counted to the budget of the tree.
+func (c *canon) settle() error {
+	n := c.due
+	c.due = 0
+	return c.t.budget.Spend(n)
 }
 
 // enter opens an element: its declarations and xml: attributes come into scope.
@@ -324,9 +335,12 @@ func (c *canon) startTag(n Node, in bool) error {
 // compare orders attributes by namespace name, then by local name.
 func (c *canon) compare(x, y rendition) int {
 	a, b := &c.t.names[c.t.attrs[x.a].name], &c.t.names[c.t.attrs[y.a].name]
+	c.due += 2
 	if a.uri != b.uri {
+		c.due += int64(min(len(c.t.uris[a.uri]), len(c.t.uris[b.uri])) / 32)
 		return strings.Compare(c.t.uris[a.uri], c.t.uris[b.uri])
 	}
+	c.due += int64(min(a.length, b.length) / 32)
 	return bytes.Compare(c.localPart(a), c.localPart(b))
 }
 
@@ -372,7 +386,11 @@ func (c *canon) collectSpaces(n Node, in bool) error {
 	near := len(c.open) > 1 && c.open[len(c.open)-1].clean && c.open[len(c.open)-2].clean
 	switch {
 	case !near:
-		if err := c.spend(len(c.active)); err != nil {
+		each := 1
+		if len(c.s.some) > 0 {
+			each += len(c.s.some[n]) / 16
+		}
+		if err := c.spend(each * len(c.active)); err != nil {
 			return err
 		}
 		for _, p := range c.active {

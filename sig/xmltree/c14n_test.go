@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tamga/sig/budget"
 )
 
 func read(t testing.TB, name string) []byte {
@@ -279,8 +281,8 @@ func TestExpansion(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := set.Canonicalize(&out, Method{}); !errors.Is(err, ErrExpansion) || !errors.Is(err, ErrLimit) {
-		t.Errorf("%v after %d octets, want ErrExpansion", err, out.Len())
+	if err := set.Canonicalize(&out, Method{}); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("%v after %d octets, want budget.ErrSteps", err, out.Len())
 	}
 }
 

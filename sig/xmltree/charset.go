@@ -174,6 +174,9 @@ func (c *charset) decodeTable(b []byte, o Options) ([]byte, error) {
 	if size > o.Size {
 		return nil, failAt(nil, 0, ErrLimit, "the text has %d octets in UTF-8; the limit is %d", size, o.Size)
 	}
+	if err := o.Budget.Hold(size); err != nil {
+		return nil, err
+	}
 	text := make([]byte, 0, size)
 	for _, octet := range b {
 		text = append(text, chars[octet][:widths[octet]]...)
@@ -198,6 +201,9 @@ func (c *charset) decodeUTF16(b []byte, o Options) ([]byte, error) {
 	}
 	if size > o.Size {
 		return nil, failAt(nil, 0, ErrLimit, "the text has %d octets in UTF-8; the limit is %d", size, o.Size)
+	}
+	if err := o.Budget.Hold(size); err != nil {
+		return nil, err
 	}
 	text := make([]byte, 0, size)
 	for i := 0; i < len(b); i += 2 {

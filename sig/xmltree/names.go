@@ -138,6 +138,9 @@ func (p *parser) qname(start, end int) (uint32, error) {
 	default:
 		q.local = p.local(end-len(local), end)
 	}
+	if err := p.t.budget.Hold(nameSize); err != nil {
+		return 0, err
+	}
 	e := uint32(len(p.names.entries))
 	p.names.entries = append(p.names.entries, q)
 	p.names.qnames.put(s, h, e)
@@ -183,6 +186,9 @@ func (p *parser) uri(s string, at int) (uint32, error) {
 	if int(n) >= p.o.Namespaces {
 		return 0, p.limit(at, "different namespace names", p.o.Namespaces)
 	}
+	if len(s) > maxSpace {
+		return 0, failAt(p.s, at, ErrLimit, "a namespace name of %d bytes; the limit is %d", len(s), maxSpace)
+	}
 	p.names.uris[s] = n
 	p.t.uris = append(p.t.uris, s)
 	p.t.relative = append(p.t.relative, isRelative(s))
@@ -200,6 +206,9 @@ func (p *parser) resolve(q, uri uint32, at int) (uint32, error) {
 	if !ok {
 		if len(p.t.names) >= p.o.Names {
 			return 0, p.limit(at, "different names", p.o.Names)
+		}
+		if err := p.t.budget.Hold(nameSize); err != nil {
+			return 0, err
 		}
 		n = uint32(len(p.t.names))
 		p.t.names = append(p.t.names, name{e.start, e.length, e.prefix, e.local, uri, e.prefixLength})

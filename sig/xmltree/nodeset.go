@@ -32,6 +32,8 @@ type NodeSet struct {
 	// some has the elements of which only these namespace nodes are in: at least
 	// one, sorted. The element has no bit in spaces.
 	some map[Node][]Attr
+	// someSize is how many bytes of some were charged.
+	someSize int64
 	// All nodes of the set, and the elements of all its attributes and namespace
 	// nodes, are in [low, high).
 	low, high Node
@@ -39,8 +41,22 @@ type NodeSet struct {
 
 // Empty is the set of no nodes.
 func (t *Tree) Empty() *NodeSet {
+	t.chargeSet()
 	return &NodeSet{t: t, nodes: newBits(t.Len()), attrs: newBits(len(t.attrs)), spaces: newBits(t.Len())}
 }
+
+// chargeSet charges a new set. Whoever uses it meets the error of the budget.
+func (t *Tree) chargeSet() {
+	size := t.setSize()
+	t.budget.Spend(size / 64)
+	t.budget.Hold(size)
+}
+
+// setSize is how many bytes the bits of a set take.
+func (t *Tree) setSize() int64 { return int64(2*t.Len()+len(t.attrs))/8 + 64 }
+
+// Free says that the set is not used any more: it counts no longer as held.
+func (s *NodeSet) Free() { s.t.budget.Release(s.t.setSize() + s.someSize); s.someSize = 0 }
 
 // All is the set of all nodes of the tree, comments included.
 func (t *Tree) All() *NodeSet { return t.Subtree(Document) }
@@ -58,7 +74,9 @@ func (s *NodeSet) Tree() *Tree { return s.t }
 
 // Clone is a copy.
 func (s *NodeSet) Clone() *NodeSet {
+	s.t.chargeSet()
 	c := *s
+	c.someSize = 0
 	c.nodes, c.attrs, c.spaces = slices.Clone(s.nodes), slices.Clone(s.attrs), slices.Clone(s.spaces)
 	c.some = maps.Clone(s.some)
 	return &c
@@ -116,6 +134,7 @@ func (s *NodeSet) Remove(n Node) { s.fill(n, false) }
 func (s *NodeSet) fill(n Node, on bool) {
 	t := s.t
 	from, to := uint32(n), uint32(t.After(n))
+	t.budget.Spend(1 + int64(to-from)/64 + int64(len(s.some)))
 	s.nodes.fill(from, to, on)
 	s.spaces.fill(from, to, on)
 	s.attrs.fill(t.firstAttr(n), t.firstAttr(t.After(n)), on)
@@ -135,6 +154,7 @@ func (s *NodeSet) fill(n Node, on bool) {
 
 // RemoveComments removes all comments: what URI="" and URI="#id" stand for.
 func (s *NodeSet) RemoveComments() {
+	s.t.budget.Spend(int64(s.high-s.low) / 4)
 	for n := s.low; n < s.high; n++ {
 		if s.t.Kind(n) == KindComment {
 			s.nodes.clear(uint32(n))
@@ -173,6 +193,7 @@ func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(i
 	if s.t != o.t {
 		panic("xmltree: node sets of different trees")
 	}
+	s.t.budget.Spend(s.t.setSize() / 32)
 	mixed := map[Node][]Attr{}
 	for _, some := range []map[Node][]Attr{s.some, o.some} {
 		for n := range some {
@@ -183,6 +204,10 @@ func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(i
 				}
 			}
 			mixed[n] = keep
+			if s.t.budget.Hold(spaceSize+4*int64(len(keep))) != nil {
+				return
+			}
+			s.someSize += spaceSize + 4*int64(len(keep))
 		}
 	}
 	for i := range s.nodes {
@@ -197,6 +222,9 @@ func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(i
 	}
 }
 
+// spaceSize is what an entry of NodeSet.some takes beside its list, in bytes.
+const spaceSize = 64
+
 // setSpaces makes keep the namespace nodes of n, of which it has count.
 func (s *NodeSet) setSpaces(n Node, keep []Attr, count int) {
 	delete(s.some, n)
@@ -209,6 +237,9 @@ func (s *NodeSet) setSpaces(n Node, keep []Attr, count int) {
 			s.some = map[Node][]Attr{}
 		}
 		s.some[n] = keep
+		size := spaceSize + 4*int64(cap(keep))
+		s.someSize += size
+		s.t.budget.Hold(size)
 	}
 }
 
@@ -220,11 +251,15 @@ func (t *Tree) namespaces(n Node) []Attr {
 	}
 	var all []Attr
 	var seen map[uint32]bool
+	cost := int64(0)
+	defer func() { t.budget.Spend(cost) }()
 	for ; n > Document; n = t.Parent(n) {
+		cost++
 		if t.nodes[n].label&flagScoped == 0 {
 			continue
 		}
 		for a := range t.Declarations(n) {
+			cost += 12
 			p := t.declaredPrefix(uint32(a))
 			if p == prefixXML || seen[p] {
 				continue
@@ -242,6 +277,9 @@ func (t *Tree) namespaces(n Node) []Attr {
 	return all
 }
 
+// lookEvery is how many nodes a walk charges at once.
+const lookEvery = 256
+
 // Filter keeps the items of the set for which keep is true, and stops at its
 // first error. It asks in document order: an element, its namespace nodes, its
 // attributes, its children.
@@ -250,6 +288,11 @@ func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
 	var all []Attr // the declarations in scope, those of the element scoped
 	scoped := None
 	for n := s.low; n < s.high; n++ {
+		if n%lookEvery == 0 || n == s.low {
+			if err := t.budget.Spend(lookEvery); err != nil {
+				return err
+			}
+		}
 		i := uint32(n)
 		element := t.Kind(n) == KindElement
 		if s.nodes.has(i) {
@@ -271,6 +314,9 @@ func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
 			}
 			if near != scoped {
 				all, scoped = t.namespaces(near), near
+				if err := t.budget.Err(); err != nil {
+					return err
+				}
 			}
 			var in []Attr
 			for _, a := range all {
@@ -307,6 +353,9 @@ func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
 // WriteText writes the string values of the text nodes of the set in document
 // order: what the Base64 transform decodes.
 func (s *NodeSet) WriteText(w io.Writer) error {
+	if err := s.t.budget.Spend(int64(s.high-s.low) + int64(len(s.t.text))/4); err != nil {
+		return err
+	}
 	out := output{w: w}
 	for n := s.low; n < s.high; n++ {
 		if s.Has(n) && s.t.Kind(n) == KindText {

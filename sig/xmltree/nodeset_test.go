@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"tamga/sig/budget"
 )
 
 func TestSetOperations(t *testing.T) {
@@ -195,7 +197,7 @@ func TestXPathCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.All().FilterXPath(x); !errors.Is(err, ErrXPathCost) || !errors.Is(err, ErrLimit) {
-		t.Errorf("%v, want ErrXPathCost", err)
+	if err := tree.All().FilterXPath(x); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("%v, want budget.ErrSteps", err)
 	}
 }

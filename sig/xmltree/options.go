@@ -3,6 +3,8 @@ package xmltree
 import (
 	"errors"
 	"fmt"
+
+	"tamga/sig/budget"
 )
 
 // Options are the limits of Parse. A zero field is its default.
@@ -28,7 +30,14 @@ type Options struct {
 	// Namespaces is how many different prefixes, and how many different
 	// namespace names, it may have. Default 1024.
 	Namespaces int
+	// Budget is what the tree costs and what is spent by everything done with it.
+	// Default is one of its own with the ordinary bounds.
+	Budget *budget.Budget
 }
+
+// maxSpace is how many bytes a namespace name may have: they are compared and written
+// once for each element.
+const maxSpace = 8 << 10
 
 // withDefaults fills in and bounds what the caller left out.
 func (o Options) withDefaults() Options {

@@ -3,6 +3,8 @@ package xmltree
 import (
 	"io"
 	"unicode/utf8"
+
+	"tamga/sig/budget"
 )
 
 // chunk is how much output is collected before it is written.
@@ -10,9 +12,10 @@ const chunk = 32 << 10
 
 // output collects what is written into chunks and keeps the first error.
 type output struct {
-	w   io.Writer
-	buf []byte
-	err error
+	w      io.Writer
+	budget *budget.Budget // charged for each byte; nil: nothing is
+	buf    []byte
+	err    error
 }
 
 // Write never fails; the error is kept.
@@ -24,9 +27,7 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) bytes(p []byte) {
 	if len(p) > chunk {
 		o.flush()
-		if o.err == nil {
-			_, o.err = o.w.Write(p)
-		}
+		o.write(p)
 		return
 	}
 	o.buf = append(o.buf, p...)
@@ -43,11 +44,21 @@ func (o *output) string(s string) {
 }
 
 func (o *output) flush() error {
-	if o.err == nil && len(o.buf) > 0 {
-		_, o.err = o.w.Write(o.buf)
+	if len(o.buf) > 0 {
+		o.write(o.buf)
 	}
 	o.buf = o.buf[:0]
 	return o.err
+}
+
+// write pays for p, what it took to make it and to digest it, and writes it.
+func (o *output) write(p []byte) {
+	if o.err == nil {
+		o.err = o.budget.Spend(2 * int64(len(p)))
+	}
+	if o.err == nil {
+		_, o.err = o.w.Write(p)
+	}
 }
 
 // text writes character data in its canonical form.

@@ -2,11 +2,22 @@ package xmltree
 
 import (
 	"bytes"
+	"context"
 	"slices"
+
+	"tamga/sig/budget"
 )
 
 // unbound is the binding of a prefix that nothing in scope declares.
 const unbound = ^uint32(0)
+
+// What a node (with its part of Tree.first), an attribute and a name (with its entries
+// in the tables) take, in bytes.
+const (
+	nodeSize = 17
+	attrSize = 16
+	nameSize = 192
+)
 
 // parser reads a document in one pass, without recursion: the element that is
 // open is cur, those around it are its parents.
@@ -33,24 +44,37 @@ type binding struct {
 // in XML 1.0, of version 1.0, without document type declaration unless o admits
 // one, in UTF-8, UTF-16 with byte order mark or declaration, or a declared
 // windows-1251, koi8-r, iso-8859-5, iso-8859-1 or us-ascii. The tree keeps
-// document, which must not be changed afterwards. Every error is a *SyntaxError.
-// Time is linear in the size.
+// document, which must not be changed afterwards. Errors are *SyntaxError and those
+// of the budget, which is charged for the tree. Time is linear in the size.
 func Parse(document []byte, o Options) (*Tree, error) {
 	p := &parser{t: &Tree{}, o: o.withDefaults(), names: newNames()}
 	t := p.t
+	if t.budget = p.o.Budget; t.budget == nil {
+		t.budget = budget.New(context.Background(), budget.Ordinary(int64(len(document))))
+	}
 	body, err := t.decode(document, p.o)
 	if err != nil {
 		return nil, err
 	}
 	p.s, p.i = t.text, body
+	if err := t.budget.Spend(int64(len(p.s))); err != nil {
+		return nil, err
+	}
 	t.uris = []string{"", NamespaceXML, NamespaceXMLNS}
 	t.relative = make([]bool, 3)
 	t.prefixes = []string{"", "xml", "xmlns"}
 	p.bound = []uint32{uriNone, uriXML, uriXMLNS}
 	t.root = None
 	nodes, attrs := count(p.s)
-	t.nodes = make([]node, 0, min(nodes, p.o.Nodes)+2)
-	t.attrs = make([]attr, 0, min(attrs, p.o.Nodes))
+	nodes, attrs = min(nodes, p.o.Nodes), min(attrs, p.o.Nodes)
+	if err := t.budget.Hold(nodeSize*int64(nodes) + attrSize*int64(attrs)); err != nil {
+		return nil, err
+	}
+	if err := t.budget.Spend(8 * int64(nodes+attrs)); err != nil {
+		return nil, err
+	}
+	t.nodes = make([]node, 0, nodes+2)
+	t.attrs = make([]attr, 0, attrs)
 	t.nodes = append(t.nodes, node{parent: int32(None), label: uint32(KindDocument) << kindShift})
 	t.first = make([]uint32, 1, cap(t.nodes)/attrBlock+2)
 	if err := p.document(); err != nil {
@@ -99,7 +123,9 @@ func count(s []byte) (nodes, attrs int) {
 			if tag < 0 {
 				tag = len(rest)
 			}
-			attrs += bytes.Count(rest[:tag], []byte{'='})
+			// An attribute takes five bytes at the least, so a value of nothing but
+			// equals signs asks for no more room than others.
+			attrs += min(bytes.Count(rest[:tag], []byte{'='}), tag/5)
 			i += tag
 			if i < len(s) {
 				i++

@@ -18,6 +18,8 @@ import (
 	"bytes"
 	"iter"
 	"slices"
+
+	"tamga/sig/budget"
 )
 
 // Node is a node of a Tree other than an attribute or namespace node. Nodes are
@@ -114,6 +116,8 @@ type Tree struct {
 	rootEnd  uint32 // offset behind the root element
 	// doctypeEnd is the offset behind the document type declaration.
 	doctypeEnd uint32
+
+	budget *budget.Budget // never nil
 }
 
 // node is one node. The tree is what the memory of a document goes to, so there is
@@ -172,6 +176,9 @@ func (t *Tree) Text() []byte { return t.text }
 
 // Original is the document as it was given to Parse. It is not to be changed.
 func (t *Tree) Original() []byte { return t.original }
+
+// Budget is what remains to be spent on the document: see Options.
+func (t *Tree) Budget() *budget.Budget { return t.budget }
 
 // Encoding is the name of the document's encoding in lower case: "utf-8",
 // "utf-16le", "windows-1251".
@@ -285,6 +292,7 @@ func (t *Tree) nameIs(number uint32, space, local string) bool {
 // order.
 func (t *Tree) Find(n Node, space, local string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
+		t.budget.Spend(int64(t.After(n)-n) / 2)
 		for m, end := n, t.After(n); m < end; m++ {
 			if t.Is(m, space, local) && !yield(m) {
 				return
@@ -407,6 +415,9 @@ func (t *Tree) declared(a uint32) string { return t.prefixes[t.declaredPrefix(a)
 // declaredPrefix is its number. The local part of "xmlns:p" has the number of
 // p among the prefixes because a declaration's name is entered that way.
 func (t *Tree) declaredPrefix(a uint32) uint32 { return t.names[t.attrs[a].name].local }
+
+// Start is the offset of the first byte of n.
+func (t *Tree) Start(n Node) int { return int(t.nodes[n].start) }
 
 // Span is the whole of n: an element with its tags and content.
 func (t *Tree) Span(n Node) Span { return Span{int(t.nodes[n].start), t.end(n)} }
@@ -538,7 +549,10 @@ func (t *Tree) valueStart(a uint32) uint32 {
 
 // Position is the line and the column, both from 1 and the column in
 // characters, of an offset of the text.
-func (t *Tree) Position(offset int) (line, column int) { return position(t.text, offset) }
+func (t *Tree) Position(offset int) (line, column int) {
+	t.budget.Spend(int64(offset) / 4)
+	return position(t.text, offset)
+}
 
 // piTarget is the target of a processing instruction.
 func (t *Tree) piTarget(n Node) []byte {

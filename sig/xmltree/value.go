@@ -159,6 +159,7 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 	for _, id := range ids {
 		owners[id] = nil
 	}
+	t.budget.Spend(int64(8*len(t.names) + len(t.attrs)))
 	isID := make([]bool, len(t.names))
 	found := false
 	for n := range t.names {
@@ -178,6 +179,9 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 		}
 		for t.nodes[owner+1].start <= t.attrs[a].start {
 			owner++
+		}
+		if t.budget.Spend(8+int64(t.attrs[a].end-t.attrs[a].start)/4) != nil {
+			return map[string][]Node{} // the caller meets the error of the budget
 		}
 		value := t.Value(Attr(a))
 		nodes, wanted := owners[value]

@@ -3,15 +3,13 @@ package xmltree
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// ErrXPathCost: evaluating an expression over a document would take too long.
-var ErrXPathCost = fmt.Errorf("xpath: the expression takes too many steps over this document: %w", ErrLimit)
+	"tamga/sig/budget"
+)
 
 var errHere = errors.New("xpath: here() points into the document of the signature, but the expression is applied to another")
 
@@ -35,21 +33,48 @@ type value struct {
 // evaluation is the evaluation of one expression over one tree. Its errors are
 // kept: after the first all values are empty.
 type evaluation struct {
-	x      *XPath
-	t      *Tree
-	budget int64
-	err    error
+	x   *XPath
+	t   *Tree
+	due int64 // steps that the budget of the tree does not know of yet
+	err error
 }
 
-func (x *XPath) over(t *Tree) *evaluation {
-	return &evaluation{x: x, t: t, budget: 16*int64(len(t.text)) + 1<<20}
-}
+func (x *XPath) over(t *Tree) *evaluation { return &evaluation{x: x, t: t} }
 
+// spend counts n steps and one more.
 func (e *evaluation) spend(n int) bool {
-	if e.budget -= int64(n) + 1; e.budget < 0 && e.err == nil {
-		e.err = ErrXPathCost
+	if e.due += int64(n) + 1; e.due >= lookEvery {
+		e.settle()
 	}
 	return e.err == nil
+}
+
+// settle charges what was counted to the budget of the tree.
+func (e *evaluation) settle() error {
+	if err := e.t.budget.Spend(e.due); e.err == nil {
+		e.err = err
+	}
+	e.due = 0
+	return e.err
+}
+
+// itemSize is what an Item takes in a list, in bytes. Short lists do not count: no more
+// of them are there at once than an expression has parts.
+const itemSize, shortList = 12, 1 << 10
+
+func (e *evaluation) hold(set []Item) bool {
+	if cap(set) > shortList {
+		if err := e.t.budget.Hold(itemSize * int64(cap(set))); e.err == nil {
+			e.err = err
+		}
+	}
+	return e.err == nil
+}
+
+func (e *evaluation) release(set []Item) {
+	if cap(set) > shortList {
+		e.t.budget.Release(itemSize * int64(cap(set)))
+	}
 }
 
 // FilterXPath is the XPath filtering transform of XMLDSig (6.6.3): x is
@@ -59,7 +84,7 @@ func (s *NodeSet) FilterXPath(x *XPath) error {
 	e := x.over(s.t)
 	var last Item
 	var verdict bool
-	return s.Filter(func(i Item) (bool, error) {
+	err := s.Filter(func(i Item) (bool, error) {
 		if i.Namespace && last.Namespace && last.Node == i.Node && !x.perSpace {
 			e.spend(0)
 			return verdict, e.err
@@ -67,6 +92,7 @@ func (s *NodeSet) FilterXPath(x *XPath) error {
 		last, verdict = i, e.truth(x.root, i)
 		return verdict, e.err
 	})
+	return cmp.Or(err, e.settle())
 }
 
 // Select evaluates the expression, which must be a node set, with the Document
@@ -78,7 +104,7 @@ func (x *XPath) Select(t *Tree) ([]Item, error) {
 	}
 	e := x.over(t)
 	v := x.root.eval(e, Item{Node: Document, Attr: NoAttr})
-	return v.set, e.err
+	return v.set, e.settle()
 }
 
 // truth is boolean(x).
@@ -109,16 +135,27 @@ func (v value) truth() bool {
 }
 
 func (b *binary) eval(e *evaluation, at Item) value {
+	if !e.spend(4) {
+		return value{}
+	}
 	switch b.op {
 	case "or":
 		return value{b: e.truth(b.left, at) || e.truth(b.right, at)}
 	case "and":
 		return value{b: e.truth(b.left, at) && e.truth(b.right, at)}
 	}
-	left, right := b.left.eval(e, at), b.right.eval(e, at)
+	left := b.left.eval(e, at)
+	e.hold(left.set)
+	right := b.right.eval(e, at)
+	e.release(left.set)
 	if b.op == "|" {
 		set := slices.Concat(left.set, right.set)
-		return value{kind: isNodes, set: inOrder(set)}
+		if !e.hold(set) {
+			return value{kind: isNodes}
+		}
+		set = e.inOrder(set)
+		e.release(set)
+		return value{kind: isNodes, set: set}
 	}
 	return value{b: e.compare(b.op, left, right)}
 }
@@ -126,6 +163,9 @@ func (b *binary) eval(e *evaluation, at Item) value {
 func (c *constant) eval(*evaluation, Item) value { return c.v }
 
 func (f *call) eval(e *evaluation, at Item) value {
+	if !e.spend(2) {
+		return value{}
+	}
 	switch f.name {
 	case "true", "false":
 		return value{b: f.name == "true"}
@@ -154,7 +194,27 @@ func (f *call) eval(e *evaluation, at Item) value {
 		}
 		at = set[0]
 	}
+	if !e.spend(e.t.nameCost(at)) {
+		return value{kind: isString}
+	}
 	return value{kind: isString, s: e.t.namePart(f.name, at)}
+}
+
+// nameCost is what it takes to make a string of the name of an item.
+func (t *Tree) nameCost(i Item) int {
+	number := uint32(0)
+	switch {
+	case i.Attr != NoAttr:
+		number = t.attrs[i.Attr].name
+	case t.Kind(i.Node) == KindElement:
+		number = t.nodes[i.Node].label & nameMask
+	case t.Kind(i.Node) == KindPI:
+		return 8 + t.Span(i.Node).Len()/32
+	default:
+		return 1
+	}
+	m := &t.names[number]
+	return 8 + (int(m.length)+len(t.uris[m.uri]))/32
 }
 
 // namePart is name(), local-name() or namespace-uri() of an item.
@@ -179,9 +239,12 @@ func (t *Tree) namePart(function string, i Item) string {
 
 func (p *path) eval(e *evaluation, at Item) value {
 	set := []Item{at}
+	held := []Item(nil) // what of set is held
 	switch {
 	case p.from != nil:
-		set = e.filter(p.from.eval(e, at).set, p.filters)
+		held = p.from.eval(e, at).set
+		e.hold(held)
+		set = e.filter(held, p.filters)
 	case p.absolute:
 		set = []Item{{Node: Document, Attr: NoAttr}}
 	}
@@ -189,28 +252,68 @@ func (p *path) eval(e *evaluation, at Item) value {
 		s := &p.steps[i]
 		var next []Item
 		for _, from := range set {
-			var found []Item
-			e.walk(s.axis, from, func(i Item) bool {
-				if e.matches(s, i) {
-					found = append(found, i)
-				}
-				return true
-			})
-			next = append(next, e.filter(found, s.filters)...)
+			if len(s.filters) == 0 {
+				next = e.step(s, from, next)
+			} else {
+				found := e.step(s, from, nil)
+				kept := e.filter(found, s.filters)
+				e.release(found)
+				next = e.grow(next, kept)
+			}
+			if e.err != nil {
+				return value{kind: isNodes}
+			}
 		}
-		set = inOrder(next)
+		set = e.inOrder(next)
+		e.release(held)
+		held = set
 		if !e.spend(len(set)) {
 			return value{kind: isNodes}
 		}
 	}
+	e.release(held)
 	return value{kind: isNodes, set: set}
 }
 
-// filter applies predicates; the order of set is that of the axis.
+// step appends the nodes of one step to a list that is held.
+func (e *evaluation) step(s *step, from Item, list []Item) []Item {
+	e.walk(s.axis, from, func(i Item) bool {
+		if e.matches(s, i) {
+			if len(list) == cap(list) {
+				list = e.room(list, 1)
+			}
+			list = append(list, i)
+			e.due++
+		}
+		return e.err == nil
+	})
+	return list
+}
+
+// grow appends items to a list that is held.
+func (e *evaluation) grow(list, items []Item) []Item {
+	if len(list)+len(items) > cap(list) {
+		list = e.room(list, len(items))
+	}
+	e.due += int64(len(items))
+	return append(list, items...)
+}
+
+// room makes room for n more items.
+func (e *evaluation) room(list []Item, n int) []Item {
+	grown := slices.Grow(list, n)
+	e.release(list)
+	e.hold(grown)
+	return grown
+}
+
+// filter applies predicates; the order of set is that of the axis. What it returns is
+// part of the memory of set.
 func (e *evaluation) filter(set []Item, filters []expr) []Item {
 	for _, f := range filters {
-		var keep []Item
+		keep := set[:0]
 		for k, i := range set {
+			e.due++
 			ok := false
 			if _, isPath := f.(*path); isPath {
 				ok = e.truth(f, i)
@@ -233,7 +336,10 @@ func (e *evaluation) filter(set []Item, filters []expr) []Item {
 
 // inOrder sorts by document order, a node before its namespace nodes, these
 // before its attributes, and drops repetitions.
-func inOrder(set []Item) []Item {
+func (e *evaluation) inOrder(set []Item) []Item {
+	if len(set) < 2 {
+		return set
+	}
 	rank := func(i Item) int {
 		switch {
 		case i.Namespace:
@@ -243,9 +349,14 @@ func inOrder(set []Item) []Item {
 		}
 		return 0
 	}
-	slices.SortFunc(set, func(a, b Item) int {
+	compare := func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Attr, b.Attr))
-	})
+	}
+	e.due += int64(len(set))
+	if !slices.IsSortedFunc(set, compare) {
+		e.due += budget.Sorting(len(set), 2)
+		slices.SortFunc(set, compare)
+	}
 	return slices.Compact(set)
 }
 
@@ -314,6 +425,7 @@ func (e *evaluation) matches(s *step, i Item) bool {
 		default:
 			number = t.nodes[i.Node].label & nameMask
 		}
+		e.due += int64(len(n.local) >> 6)
 		switch {
 		case n.anySpace:
 			return true
@@ -328,15 +440,26 @@ func (e *evaluation) matches(s *step, i Item) bool {
 	if i.Attr != NoAttr || t.Kind(i.Node) != n.kind {
 		return false
 	}
-	return n.target == "" || string(t.piTarget(i.Node)) == n.target
+	if n.target == "" {
+		return true
+	}
+	e.due += int64(t.Span(i.Node).Len() >> 6)
+	return string(t.piTarget(i.Node)) == n.target
 }
 
 // itemText is the string value of an item.
 func (e *evaluation) itemText(i Item) string {
 	if i.Attr != NoAttr {
+		a := &e.t.attrs[i.Attr]
+		if !e.spend(int(a.end-a.start) / 2) {
+			return ""
+		}
 		return e.t.Value(i.Attr)
 	}
-	if !e.spend(e.t.Span(i.Node).Len()) {
+	// Up to where what follows begins: the end of an element would have to be looked for.
+	nodes := e.t.nodes
+	after := nodes[i.Node].next
+	if !e.spend(int(nodes[after].start-nodes[i.Node].start)/2 + int(after) - int(i.Node)) {
 		return ""
 	}
 	return e.t.StringValue(i.Node)
@@ -369,7 +492,11 @@ func (e *evaluation) number(v value) float64 {
 		}
 		return 0
 	}
-	s := strings.Trim(e.text(v), " \t\r\n")
+	s := e.text(v)
+	if !e.spend(len(s) / 2) {
+		return math.NaN()
+	}
+	s = strings.Trim(s, " \t\r\n")
 	if strings.Trim(s, "-.0123456789") != "" {
 		return math.NaN() // what Go reads and XPath does not: exponents, Inf, hex
 	}
