@@ -17,6 +17,10 @@ import (
 // document. Signatures above the level asked for stay what they are beside others
 // that are raised; alone they are refused.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
+}
+
+func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	r := job.Params.Reader()
 	p := params{hash: r.Bool("Hash", false), position: readPosition(r)}
 	readLevel(job, r, &p)

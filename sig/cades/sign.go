@@ -14,6 +14,10 @@ import (
 // CADESType, CmsSignatureType, HashAlgorithm, TSPAddress, IncludeCertChain,
 // SignatureIndex and AuthenticatedAttributes.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
+}
+
+func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -90,6 +94,10 @@ func (f *Format) signedAttributes(job *sig.Job, p *params, a addition) ([]byte, 
 // unless it is one that is extended. For a level above BES the value is verified
 // before anybody is asked for evidence.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
+}
+
+func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err

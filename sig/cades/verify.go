@@ -170,6 +170,9 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 }
 
 func digestDocument(ctx context.Context, d sig.Document, hashes []*suite.Hash) ([]suite.Digest, error) {
+	if d, ok := d.(sig.Digester); ok {
+		return d.Digests(ctx, hashes...)
+	}
 	return sig.DigestAll(ctx, io.NewSectionReader(d, 0, d.Size()), d.Size(), hashes...)
 }
 

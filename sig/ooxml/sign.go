@@ -20,6 +20,10 @@ import (
 // those that make sense are read: IncludeCertChain and HashAlgorithm. Every part that is
 // to be signed is read once.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
+}
+
+func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -221,6 +225,10 @@ func (a *archive) fingerprint() []byte {
 // Finish implements sig.Format. The parameters are not read again: what they said is in
 // the state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
+}
+
+func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +37,6 @@ var kindNames = []string{"validation data", "signatures", "metadata", "form fill
 // comparison holds what differs between the revision a signature covers and the
 // document as it is now.
 type comparison struct {
-	ctx       context.Context
 	old, new  *file
 	signature *signature
 	found     [kindOther + 1][]string
@@ -52,15 +50,16 @@ type comparison struct {
 	store       map[int]bool   // of the old security store
 	lists       map[int]bool   // arrays of annotations
 	metadata    map[int]bool
+	referrers   *referrers
 }
 
 // maxCompared is how many objects are compared.
 const maxCompared = 1 << 20
 
 // compare finds what later revisions changed.
-func compare(ctx context.Context, old, now *file, s *signature) *comparison {
+func compare(old, now *file, s *signature, r *referrers) *comparison {
 	c := &comparison{
-		ctx: ctx, old: old, new: now, signature: s,
+		old: old, new: now, signature: s, referrers: r,
 		fields: map[int]string{}, signed: map[int]bool{}, signing: map[int]bool{}, appearances: map[int]string{},
 		store: map[int]bool{}, lists: map[int]bool{}, metadata: map[int]bool{},
 	}
@@ -68,7 +67,7 @@ func compare(ctx context.Context, old, now *file, s *signature) *comparison {
 	changed, added := c.changed()
 	c.trailer()
 	for _, num := range changed {
-		if ctx.Err() != nil {
+		if now.failed() != nil {
 			return c
 		}
 		c.object(num)
@@ -96,6 +95,9 @@ func (c *comparison) changed() (changed []int, added map[int]bool) {
 				for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
 					if len(numbers) == maxCompared {
 						c.partly = "more objects than are compared"
+						return
+					}
+					if !numbers[n] && (!f.charge(4*priceToken) || !f.keep(3*16)) {
 						return
 					}
 					numbers[n] = true
@@ -160,7 +162,7 @@ func sortedKeys(m map[int]bool) []int {
 // same compares two values as they stand: references are the same when they are the
 // same number, whose objects are compared on their own.
 func (c *comparison) same(a, b object, depth int) bool {
-	if depth > maxDepth {
+	if depth > maxDepth || !c.new.charge(2) {
 		return false
 	}
 	switch a := a.(type) {
@@ -193,6 +195,7 @@ func (c *comparison) sameData(a, b *stream) bool {
 	}
 	x, err1 := c.old.rawData(a)
 	y, err2 := c.new.rawData(b)
+	defer c.new.spending.Release(int64(len(x) + len(y)))
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
@@ -201,6 +204,9 @@ func (c *comparison) keys(a, b dict) []name {
 	var out []name
 	for _, d := range []dict{a, b} {
 		for _, e := range d {
+			if !c.new.charge(int64(len(a)+len(b)+len(out)) / 2) {
+				return out
+			}
 			if !slices.Contains(out, e.key) && !c.same(a.get(e.key), b.get(e.key), 1) {
 				out = append(out, e.key)
 			}
@@ -555,28 +561,12 @@ func (c *comparison) annotations(was, is array) {
 // dangling looks for references in the old revision that led nowhere and lead to new
 // objects now: what was signed would change without any object of it being touched.
 func (c *comparison) dangling(added map[int]bool) {
-	var look func(o object, from, depth int) bool
-	look = func(o object, from, depth int) bool {
-		switch o := o.(type) {
-		case ref:
-			if added[o.num] {
-				c.note(kindOther, "object %d, which object %d refers to and which was not there", o.num, from)
+	look := func(from int) bool {
+		for _, num := range c.referrers.of(c.old, from) {
+			if added[num] {
+				c.note(kindOther, "object %d, which object %d refers to and which was not there", num, from)
 				return true
 			}
-		case array:
-			for _, x := range o {
-				if look(x, from, depth+1) {
-					return true
-				}
-			}
-		case dict:
-			for _, e := range o {
-				if look(e.value, from, depth+1) {
-					return true
-				}
-			}
-		case *stream:
-			return look(o.dict, from, depth+1)
 		}
 		return false
 	}
@@ -584,13 +574,13 @@ func (c *comparison) dangling(added map[int]bool) {
 	for _, s := range c.old.sections {
 		for i := range s.subs {
 			for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
-				if looked++; looked > maxVisited || told == 8 || c.ctx.Err() != nil {
+				if looked++; looked > maxVisited || told == 8 || c.old.failed() != nil {
 					if looked > maxVisited {
 						c.partly = "more objects than are compared"
 					}
 					return
 				}
-				if look(c.old.object(ref{num: n}), n, 0) {
+				if look(n) {
 					told++
 				}
 			}

@@ -84,6 +84,7 @@ func (f *file) decryption(o object, password []byte) error {
 	}
 	for _, length := range []int{p.length, 5} {
 		p.length = length
+		f.charge(2 * pricePassword)
 		if c.key == nil {
 			c.key = p.open(nil)
 		}
@@ -98,7 +99,7 @@ func (f *file) decryption(o object, password []byte) error {
 		return errPassword
 	}
 	f.crypt = c
-	clear(f.objects) // read before without decryption
+	f.forget() // read before without decryption
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"tamga/sig/budget"
 )
 
 // file is a document open for reading. Its methods are for one goroutine.
@@ -31,6 +33,11 @@ type file struct {
 	held    int64               // octets of streams
 	budget  int64               // octets that may still be decoded
 	loading map[int]bool        // objects whose length is being looked for
+
+	spending *budget.Budget // of the document
+	due      int64          // steps that it does not know of yet
+	cached   int64          // bytes of objects
+	last     int64          // bytes of the object read last
 }
 
 const (
@@ -78,8 +85,9 @@ func open(ctx context.Context, src io.ReaderAt, size int64, password []byte) (*f
 }
 
 func newFile(ctx context.Context, src io.ReaderAt, size int64) *file {
+	_, b := budget.Of(ctx, size)
 	return &file{
-		ctx: ctx, src: src, size: size, version: "1.4",
+		ctx: ctx, src: src, size: size, version: "1.4", spending: b,
 		blocks: map[int64][]byte{}, objects: map[int]object{}, streams: map[int]*objectList{}, loading: map[int]bool{},
 		budget: inflateFloor + 2*min(size, 1<<40),
 	}
@@ -124,7 +132,7 @@ func (f *file) failed() error {
 	if f.broken != nil {
 		return f.broken
 	}
-	return f.ctx.Err()
+	return f.spending.Err()
 }
 
 // damage notes a fault of the structure.
@@ -136,6 +144,9 @@ func (f *file) damage(err error) {
 
 // ReadAt implements io.ReaderAt through the window.
 func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+	if !f.charge(2 + int64(len(p))/32) {
+		return 0, f.failed()
+	}
 	for n < len(p) {
 		at := (off + int64(n)) / blockSize * blockSize
 		b, err := f.block(at)
@@ -161,6 +172,7 @@ func (f *file) block(at int64) ([]byte, error) {
 	if at < 0 || at >= f.size {
 		return nil, io.EOF
 	}
+	f.charge(blockSize / 16)
 	b := make([]byte, min(blockSize, f.size-at))
 	n, err := f.src.ReadAt(b, at)
 	if n < len(b) {
@@ -242,7 +254,9 @@ func (l *lexer) header() (ref, error) {
 // body reads what follows the header of an object.
 func (f *file) body(l *lexer, id ref) (object, error) {
 	l.left = maxTokens
+	begin := l.offset()
 	o, err := l.object()
+	f.parsed(l, begin)
 	if err == errNoObject { // 12 0 obj endobj
 		return nil, nil
 	}
@@ -274,14 +288,21 @@ func (f *file) object(id ref) object {
 		return o
 	}
 	o := f.load(id)
-	if len(f.objects) >= maxObjects {
-		clear(f.objects)
+	size := f.last
+	if len(f.objects) >= maxObjects || f.cached+size > maxHeld {
+		f.forget()
+	}
+	if f.cached += size; !f.keep(size) {
+		return nil
 	}
 	f.objects[id.num] = o
 	return o
 }
 
 func (f *file) load(id ref) object {
+	if !f.charge(priceObject) {
+		return nil
+	}
 	p := f.find(id.num)
 	switch p.kind {
 	case inFile:
@@ -303,7 +324,7 @@ func (f *file) load(id ref) object {
 			f.damage(err)
 			return nil
 		}
-		o, err := list.find(id.num, p.gen)
+		o, err := list.find(f, id.num, p.gen)
 		if err != nil {
 			f.damage(err)
 		}
@@ -343,12 +364,13 @@ func (f *file) resolveArray(o object) array {
 	return a
 }
 
-// data returns the octets of a stream, decrypted and decoded.
+// data returns the octets of a stream, decrypted and decoded, which count as held.
 func (f *file) data(s *stream) ([]byte, error) {
 	raw, err := f.rawData(s)
 	if err != nil {
 		return nil, err
 	}
+	size := int64(len(raw))
 	filters := f.resolve(s.dict.get("Filter"))
 	parms := s.dict.get("DecodeParms")
 	if parms == nil {
@@ -367,11 +389,18 @@ func (f *file) data(s *stream) ([]byte, error) {
 		}
 		parms = resolved
 	}
-	return decode(raw, filters, parms, &f.budget)
+	before := f.budget
+	out, err := decode(raw, filters, parms, &f.budget)
+	f.charge(2 * (before - f.budget))
+	if !f.keep(int64(len(out))) {
+		return nil, f.failed()
+	}
+	f.spending.Release(size)
+	return out, err
 }
 
-// rawData returns the octets of a stream as they stand in the file. A length that
-// is wrong is mended by looking for the end.
+// rawData returns the octets of a stream as they stand in the file, which count as held
+// until the caller releases them. A length that is wrong is mended by looking for the end.
 func (f *file) rawData(s *stream) ([]byte, error) {
 	if s.fresh != nil {
 		return s.fresh, nil
@@ -384,6 +413,9 @@ func (f *file) rawData(s *stream) ([]byte, error) {
 	}
 	if n > maxDecoded {
 		return nil, fmt.Errorf("the stream at offset %d has %d octets, more than are read here", s.offset, n)
+	}
+	if !f.charge(n/8) || !f.keep(n) {
+		return nil, f.failed()
 	}
 	raw := make([]byte, n)
 	if !f.readFull(raw, s.offset) {
@@ -417,6 +449,7 @@ func (f *file) endsStream(offset, n int64) bool {
 
 // searchEnd looks for endstream, or endobj where that is forgotten.
 func (f *file) searchEnd(offset int64) (int64, bool) {
+	f.charge(priceObject)
 	const overlap = 16
 	buf := make([]byte, blockSize+overlap)
 	limit := min(f.size, offset+maxDecoded)
@@ -469,9 +502,15 @@ func (f *file) objectStream(num int) (*objectList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.held += int64(len(data)); f.held > maxHeld {
+	numbers := 16 * int64(len(list.numbers))
+	size := int64(len(data)) + numbers // of which data counts already
+	if f.held+size > maxHeld {
 		clear(f.streams)
-		f.held = int64(len(data))
+		f.spending.Release(f.held)
+		f.held = 0
+	}
+	if f.held += size; !f.keep(numbers) {
+		return nil, f.failed()
 	}
 	f.streams[num] = list
 	return list, nil
@@ -495,6 +534,7 @@ func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
 		if id > maxNumber || at < 0 || at > int64(len(data))-first {
 			id, at = 0, 0
 		}
+		f.charge(2 * priceToken)
 		list.numbers = append(list.numbers, int(id))
 		list.offsets = append(list.offsets, int(first+at))
 	}
@@ -502,9 +542,10 @@ func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
 }
 
 // find returns the object of a number, which should be at the index.
-func (s *objectList) find(num, index int) (object, error) {
+func (s *objectList) find(f *file, num, index int) (object, error) {
 	if index >= len(s.numbers) || s.numbers[index] != num {
 		index = -1
+		f.charge(int64(len(s.numbers)) / 4)
 		for i, n := range s.numbers {
 			if n == num {
 				index = i
@@ -514,7 +555,9 @@ func (s *objectList) find(num, index int) (object, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("object %d is not in object stream %d", num, s.num)
 	}
-	o, err := lexBytes(s.data[s.offsets[index]:]).object()
+	l := lexBytes(s.data[s.offsets[index]:])
+	o, err := l.object()
+	f.parsed(l, 0)
 	if err == errNoObject {
 		return nil, nil
 	}

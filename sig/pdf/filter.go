@@ -58,7 +58,8 @@ func inflate(raw []byte, budget *int64) ([]byte, error) {
 	if len(raw) < 2 {
 		return nil, errors.New("a compressed stream is empty")
 	}
-	limit := min(*budget, maxDecoded)
+	// Deflate makes at most 1032 of one.
+	limit := min(*budget, maxDecoded, 1032*int64(len(raw)))
 	var out bytes.Buffer
 	n, err := io.Copy(&out, io.LimitReader(flate.NewReader(bytes.NewReader(raw[2:])), limit+1))
 	*budget -= n

@@ -104,14 +104,14 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 			continue // what is in it is lost, as in a viewer
 		}
 		for i, num := range objects.numbers {
-			if num > 0 && num != list.num && len(all) < maxFound {
+			if num > 0 && num != list.num && len(all) < maxFound && f.charge(20*priceToken) && f.keep(3*48) {
 				all = append(all, found{num, place{inStream, int64(list.num), i}, list.order})
 			}
 		}
 	}
 	f.sections = []*section{sectionOf(all)}
 	f.damaged = nil
-	clear(f.objects)
+	f.forget()
 	if err := f.usable(password); err != nil {
 		return nil, err
 	}
@@ -145,6 +145,7 @@ func sectionOf(all []found) *section {
 		s.subs[last].list = append(s.subs[last].list, x.place)
 		s.subs[last].count++
 	}
+	s.sort()
 	return s
 }
 
@@ -160,6 +161,9 @@ func (s *scan) run() error {
 		if n, err := f.src.ReadAt(b, at); n < len(b) {
 			f.broken = readFailed(err, at)
 			return f.broken
+		}
+		if !f.charge(int64(len(b))) {
+			return f.failed()
 		}
 		s.references(b)
 		next, err := s.chunk(b, at)
@@ -300,6 +304,10 @@ func (s *scan) look(b []byte, from, behind int64, id ref) int64 {
 	f := s.file
 	x := found{id.num, place{inFile, from - f.bias, id.gen}, from}
 	if x.place.at <= 0 {
+		return behind
+	}
+	// Found, sorted, and in its section.
+	if !f.charge(20*priceToken) || !f.keep(3*48) {
 		return behind
 	}
 	s.found = append(s.found, x)

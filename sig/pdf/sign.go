@@ -28,6 +28,10 @@ type maker struct {
 // PdfSignatureTemplateId, PdfSignatureAppearance, PDFPassword, IncludeCertChain and
 // HashAlgorithm.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
+}
+
+func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
@@ -182,6 +186,10 @@ func (j joined) ReadAt(p []byte, off int64) (n int, err error) {
 // open without: it is not kept. For formats with a time stamp the value is verified
 // before anybody is asked for evidence.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
+}
+
+func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	st, err := readState(job, prepared)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Codes of findings beside those of the messages inside, of the chain, and of what
@@ -55,6 +56,10 @@ const levelDocumentStamp = "DocTimeStamp"
 // Verify implements sig.Verifier. A document that is encrypted must open without a
 // password.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
+}
+
+func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	d, err := open(ctx, c.Document, c.Document.Size(), nil)
 	if errors.Is(err, errPassword) {
 		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be judged without its password", Err: err}
@@ -70,10 +75,11 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	}
 	v.collect()
 	v.store()
+	v.prefixes, v.referrers = newPrefixes(c.Document, v.signatures, d.spending), &referrers{numbers: map[numbered][]int{}}
 	stamped := c.At // by when signatures before are known to have existed
 	v.report.Signatures = make([]sig.Signature, len(v.signatures))
 	for i := len(v.signatures) - 1; i >= 0; i-- {
-		if err := ctx.Err(); err != nil {
+		if err := d.failed(); err != nil {
 			return nil, err
 		}
 		out := v.judge(v.signatures[i], stamped)
@@ -99,6 +105,8 @@ type verifier struct {
 	certs      []*x509gost.Certificate
 	crls       []*x509gost.RevocationList
 	answers    []*ocsp.Basic
+	prefixes   *prefixes
+	referrers  *referrers
 }
 
 // signature is one signature of the document as it stands.
@@ -155,7 +163,13 @@ func (f *file) signature(d *field) *signature {
 	spans := map[name]span{}
 	if _, err := l.header(); err == nil {
 		l.left, l.spans = maxTokens, spans
+		begin := l.offset()
 		o, _ := l.object()
+		f.parsed(l, begin)
+		if !f.keep(2 * f.last) { // two fields may share a dictionary
+			s.fatal(codeMalformed, "%v", f.failed())
+			return s
+		}
 		s.dict, _ = o.(dict)
 	}
 	if s.dict == nil {
@@ -249,6 +263,7 @@ func berEnd(b []byte, at, depth int) (int, bool) {
 type covered struct {
 	document      sig.Document
 	from, to, end int64
+	prefixes      *prefixes
 }
 
 // Size implements sig.Document.
@@ -299,16 +314,19 @@ func (v *verifier) store() {
 	}
 	// What cannot be read is missed if it is needed.
 	each("Certs", func(der []byte) {
+		f.charge(budget.Certificate + int64(len(der)))
 		if c, err := x509gost.ParseCertificate(der); err == nil {
 			v.certs = append(v.certs, c)
 		}
 	})
 	each("CRLs", func(der []byte) {
+		f.charge(budget.Certificate + int64(len(der)))
 		if l, err := x509gost.ParseRevocationList(der); err == nil {
 			v.crls = append(v.crls, l)
 		}
 	})
 	each("OCSPs", func(der []byte) {
+		f.charge(budget.Certificate + int64(len(der)))
 		if r, err := ocsp.Parse(der); err == nil && r.Basic != nil {
 			v.answers = append(v.answers, r.Basic)
 		}
@@ -327,7 +345,7 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 	if !s.broken {
 		check := *v.check
 		check.Document = bytes.NewReader(s.message)
-		check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end}, nil, at
+		check.Original, check.Hash, check.At = covered{v.check.Document, s.from, s.to, s.end, v.prefixes}, nil, at
 		check.Intermediates = slices.Concat(v.certs, check.Intermediates)
 		check.CRLs = slices.Concat(v.crls, check.CRLs)
 		check.OCSP = slices.Concat(v.answers, check.OCSP)
@@ -409,6 +427,7 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 		s.fatal(codeTimeStamp, "the time stamp of the document does not hold: %v", err)
 		return out
 	}
+	v.file.charge(budget.Signature + 2*int64(len(s.message)))
 	token, err := tsp.ParseToken(s.message)
 	if err != nil {
 		return invalid(err)
@@ -448,6 +467,11 @@ func (v *verifier) covers(s *signature) string {
 	if v.blank(s.end) {
 		return fmt.Sprintf("the whole document, %d octets", s.end)
 	}
+	// What is read of an older revision is garbage afterwards.
+	held, kept := v.file.spending.Held(), v.referrers.held
+	defer func() {
+		v.file.spending.Release(v.file.spending.Held() - held - (v.referrers.held - kept))
+	}()
 	older, err := open(v.ctx, v.check.Document, s.end, nil)
 	if err == nil && older.rebuilt {
 		err = errors.New("its cross-references are broken")
@@ -462,7 +486,7 @@ func (v *verifier) covers(s *signature) string {
 	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
 		s.fatal(codePart, "%d octets follow that are no revision of the document; other programs may find objects in them", size-s.end)
 	}
-	c := compare(v.ctx, older, v.file, s)
+	c := compare(older, v.file, s, v.referrers)
 	s.findings = append(s.findings, c.findings()...)
 	return fmt.Sprintf("the first %d of %d octets, a revision of the document; later revisions: %s", s.end, size, c.summary())
 }

@@ -31,6 +31,8 @@ type section struct {
 	trailer dict
 	subs    []subsection // by first number
 	tangled bool         // subsections overlap
+	// low and high bound the numbers it speaks of, [low, high).
+	low, high int
 }
 
 // subsection speaks of count objects from first on, in one of three ways.
@@ -46,7 +48,12 @@ const entrySize = 20
 
 // find tells what a section says of an object.
 func (s *section) find(f *file, num int) place {
+	if num < s.low || num >= s.high {
+		return place{} // most later sections speak of few objects
+	}
+	f.charge(4)
 	if s.tangled {
+		f.charge(int64(len(s.subs)))
 		for i := range s.subs {
 			if p := s.subs[i].find(f, num); p.kind != absent {
 				return p
@@ -228,6 +235,12 @@ func (f *file) section(at int64, data *int64) (*section, error) {
 
 func (s *section) sort() {
 	slices.SortStableFunc(s.subs, func(a, b subsection) int { return a.first - b.first })
+	if len(s.subs) > 0 {
+		s.low = s.subs[0].first
+	}
+	for i := range s.subs {
+		s.high = max(s.high, s.subs[i].first+s.subs[i].count)
+	}
 	for i := 1; i < len(s.subs); i++ {
 		if s.subs[i].first < s.subs[i-1].first+s.subs[i-1].count {
 			s.tangled = true
@@ -251,6 +264,9 @@ func (f *file) table(s *section, from int64) error {
 		}
 		if total += int(count); total > maxEntries {
 			return errors.New("the table has more entries than are read here")
+		}
+		if !f.charge(10*priceToken) || !f.keep(128) {
+			return f.failed()
 		}
 		b := subsection{first: int(first), count: int(count)}
 		l = f.lexerFrom(l.offset())
@@ -332,6 +348,9 @@ func (f *file) irregular(b *subsection, l *lexer) error {
 	if int64(b.count) > (f.size-b.table)/4 { // "0 0 n" at the least
 		return errors.New("a subsection of the table is longer than the file")
 	}
+	if !f.charge(3*priceToken*int64(b.count)) || !f.keep(32*int64(b.count)) {
+		return f.failed()
+	}
 	b.list = make([]place, 0, min(b.count, 1<<16))
 	for range b.count {
 		l.left = maxTokens
@@ -391,6 +410,9 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 		index = array{number("0"), intObject(size)}
 	}
 	for i := 0; i+1 < len(index); i += 2 {
+		if !f.charge(10*priceToken) || !f.keep(128) {
+			return f.failed()
+		}
 		first, ok1 := integer(index[i])
 		count, ok2 := integer(index[i+1])
 		if !ok1 || !ok2 || first < 0 || count < 0 || first > maxNumber {
@@ -412,6 +434,7 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 // find tells where an object is. What a table calls free may be in the stream beside
 // it: that is how hybrid files hide objects from old viewers.
 func (f *file) find(num int) place {
+	f.charge(int64(1 + len(f.sections)/4))
 	for i, s := range f.sections {
 		p := s.find(f, num)
 		if p.kind == free && i+1 < len(f.sections) && f.sections[i+1].hybrid {

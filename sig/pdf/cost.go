@@ -1,0 +1,180 @@
+package pdf
+
+import (
+	"context"
+	"hash"
+	"io"
+	"slices"
+
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/budget"
+)
+
+// Prices in steps, beside those of package budget.
+const (
+	priceObject   = 40     // an object looked up and begun
+	priceToken    = 8      // read of it
+	pricePassword = 60_000 // a password tried
+
+	// tokenSize is what a token of an object takes in memory, in bytes.
+	tokenSize = 48
+)
+
+// charge spends steps for reading the document. Where it fails everything reads as absent,
+// and the caller meets the error of the budget.
+func (f *file) charge(steps int64) bool {
+	if f.due += steps; f.due < 1024 {
+		return true
+	}
+	steps, f.due = f.due, 0
+	return f.spending.Spend(steps) == nil
+}
+
+// keep counts bytes that stay in memory with the file.
+func (f *file) keep(bytes int64) bool { return f.spending.Hold(bytes) == nil }
+
+// parsed charges an object that was read from an offset of the lexer on.
+func (f *file) parsed(l *lexer, begin int64) {
+	tokens, octets := int64(maxTokens-l.left), max(0, l.offset()-begin)
+	f.last = tokenSize*tokens + octets
+	f.charge(priceToken*tokens + octets/8)
+}
+
+// forget empties the cache of objects.
+func (f *file) forget() {
+	clear(f.objects)
+	f.spending.Release(f.cached)
+	f.cached = 0
+}
+
+// prefixes are the digests of the beginning of a document up to where the holes of its
+// signatures are. Signatures cover nested beginnings of one file, mostly all but their last
+// few kilobytes, so the file is hashed once for all of them.
+type prefixes struct {
+	document sig.Document
+	at       []int64 // ascending, each once
+	states   map[*suite.Hash][]hash.Hash
+	spending *budget.Budget
+	free     int64 // bytes behind holes that are hashed without being charged
+}
+
+func newPrefixes(document sig.Document, signatures []*signature, b *budget.Budget) *prefixes {
+	p := &prefixes{document: document, states: map[*suite.Hash][]hash.Hash{}, spending: b, free: document.Size()}
+	for _, s := range signatures {
+		if !s.broken {
+			p.at = append(p.at, s.from)
+		}
+	}
+	slices.Sort(p.at)
+	p.at = slices.Compact(p.at)
+	return p
+}
+
+// upTo is the state of a hash behind the octets before an offset, to go on from.
+func (p *prefixes) upTo(ctx context.Context, h *suite.Hash, from int64) (hash.Hash, error) {
+	states, known := p.states[h]
+	if !known {
+		// What was received is hashed for nothing, with the first algorithm.
+		if last := p.at[len(p.at)-1]; len(p.states) > 0 {
+			if err := p.spending.Spend(last); err != nil {
+				return nil, err
+			}
+		}
+		running, done := h.New(), int64(0)
+		for _, at := range p.at {
+			if err := sig.HashSection(ctx, running, p.document, done, at-done); err != nil {
+				return nil, err
+			}
+			state, err := cloned(running)
+			if err != nil {
+				return nil, err
+			}
+			states, done = append(states, state), at
+		}
+		p.states[h] = states
+	}
+	i, ok := slices.BinarySearch(p.at, from)
+	if !ok {
+		return nil, io.ErrUnexpectedEOF // no signature has its hole there
+	}
+	return cloned(states[i])
+}
+
+// cloned is a copy of the state of a hash.
+func cloned(h hash.Hash) (hash.Hash, error) { return h.(hash.Cloner).Clone() }
+
+// digest is the digest of what a signature covers.
+func (p *prefixes) digest(ctx context.Context, h *suite.Hash, c covered) (suite.Digest, error) {
+	state, err := p.upTo(ctx, h, c.from)
+	if err != nil {
+		return suite.Digest{}, err
+	}
+	rest := c.end - c.to
+	if p.free -= rest; p.free < 0 {
+		if err := p.spending.Spend(rest); err != nil {
+			return suite.Digest{}, err
+		}
+	}
+	if err := sig.HashSection(ctx, state, p.document, c.to, rest); err != nil {
+		return suite.Digest{}, err
+	}
+	return suite.Digest{Hash: h, Sum: state.Sum(nil)}, nil
+}
+
+// Digests implements sig.Digester.
+func (c covered) Digests(ctx context.Context, hs ...*suite.Hash) ([]suite.Digest, error) {
+	out := make([]suite.Digest, len(hs))
+	for i, h := range hs {
+		var err error
+		if out[i], err = c.prefixes.digest(ctx, h, c); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// referrers are the references in objects of the file that stand at a place of their own,
+// so that comparing with many revisions reads each of them once.
+type referrers struct {
+	numbers map[numbered][]int
+	held    int64 // bytes
+}
+
+type numbered struct {
+	num int
+	at  place
+}
+
+// of returns the numbers that an object refers to.
+func (r *referrers) of(f *file, num int) []int {
+	key := numbered{num, f.find(num)}
+	if numbers, ok := r.numbers[key]; ok {
+		return numbers
+	}
+	var numbers []int
+	var look func(o object)
+	look = func(o object) {
+		switch o := o.(type) {
+		case ref:
+			numbers = append(numbers, o.num)
+		case array:
+			for _, x := range o {
+				look(x)
+			}
+		case dict:
+			for _, e := range o {
+				look(e.value)
+			}
+		case *stream:
+			look(o.dict)
+		}
+	}
+	look(f.object(ref{num: num}))
+	f.charge(int64(len(numbers)))
+	if size := 64 + 8*int64(cap(numbers)); key.at.kind == inFile && f.keep(size) {
+		r.held += size
+		r.numbers[key] = numbers
+	}
+	return numbers
+}
