@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -10,8 +11,13 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// attempts bounds how often a unit runs when the database asks to try again.
-const attempts = 12
+const (
+	// attempts bounds how often a unit runs when the database asks to try again.
+	attempts = 12
+	// lostAttempts bounds how often it runs when the connection was lost. The first attempt
+	// may have had a connection of before a restart of the server.
+	lostAttempts = 3
+)
 
 // transaction is what a context carries between Atomic and the statements in it.
 type transaction struct {
@@ -48,9 +54,11 @@ func (db *DB) within(ctx context.Context, t *transaction) context.Context {
 //     roll back.
 //   - A nested Atomic joins the outer one. If the inner unit wants a rollback,
 //     the whole rolls back, even when the outer function drops its error.
-//   - fn may run again, after a serialization failure or a deadlock on
-//     PostgreSQL or when another process holds SQLite too long: it must have
-//     no effects outside the database and assign its results anew.
+//   - fn may run again, after a serialization failure, a deadlock or a lost
+//     connection on PostgreSQL or when another process holds SQLite too long: it
+//     must have no effects outside the database and assign its results anew.
+//   - On PostgreSQL all of it, with what is run again, ends within Limits.Call. A
+//     *fault.Outage says that nothing was kept, or that this is unknown.
 //
 // Transactions see each other one after the other: BEGIN IMMEDIATE on SQLite,
 // SERIALIZABLE on PostgreSQL. After the last attempt the answer is the fault
@@ -64,7 +72,9 @@ func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) er
 		return err
 	}
 	db.endGlance(ctx)
-	return retry(ctx, func() error { return db.atomicOnce(ctx, fn) })
+	ctx, cancel := db.limits.within(ctx)
+	defer cancel()
+	return db.retry(ctx, func() error { return db.atomicOnce(ctx, fn) })
 }
 
 func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -80,7 +90,7 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 			err = fmt.Errorf("store: rolled back by a nested unit: %w", t.spoiled)
 		}
 		return err
-	case !fault.Commits(err) || retryable(err):
+	case !fault.Commits(err) || retryable(err) || db.lost(err):
 		return err
 	}
 	if cerr := t.commit(); cerr != nil {
@@ -90,14 +100,15 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 }
 
 // retry runs once until it ends in something else than a conflict of
-// transactions. Waiting is random: units that collided should not meet again.
-func retry(ctx context.Context, once func() error) error {
+// transactions or a lost connection. Waiting is random: units that collided should not
+// meet again.
+func (db *DB) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
 		err := once()
-		if err == nil || !retryable(err) {
+		if err == nil || !retryable(err) && !(n < lostAttempts && db.lost(err)) {
 			return err
 		}
-		if n == attempts {
+		if n == attempts || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return fault.New(fault.Unavailable, "the database is busy, try again later").With(err)
 		}
 		pause := time.NewTimer(rand.N(time.Millisecond << min(n, 7)))
@@ -105,10 +116,16 @@ func retry(ctx context.Context, once func() error) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return fmt.Errorf("store: %w, after: %w", context.Cause(ctx), err)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("store: %w, after: %w", context.Cause(ctx), err)
+			}
 		}
 	}
 }
+
+// lost reports whether the connection to a server was lost and nothing of the transaction
+// was kept.
+func (db *DB) lost(err error) bool { return db.engine == postgresEngine && err != nil && lost(err) }
 
 // retryable reports that the database refused because of other transactions
 // and that nothing of this one was kept.

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,17 +18,28 @@ import (
 var ErrClosed = errors.New("store: the database is closed")
 
 const (
-	queueLength = 1024             // units that may wait; beyond it callers wait to be let in
-	batchLength = 256              // units of one transaction
-	batchTime   = 30 * time.Second // bounds a transaction when the database hangs
+	queueLength = 1024 // units that may wait; beyond it callers wait to be let in
+	batchLength = 256  // units of one transaction
+	// peopleBatch is batchLength for units that take turns over all processes. A unit
+	// takes some ten round trips, and the batches of several processes have to fit into
+	// the Lock that the last of them waits.
+	peopleBatch = 32
+	// batchTime bounds a transaction when the database hangs and Limits.Call is 0.
+	batchTime = 30 * time.Second
 )
 
 // Committer writes the small changes of many requests in one transaction, so
 // that they share one flush to disk. It does not wait for company: while one
 // batch commits the next one gathers, so a lone caller pays for its own commit
 // only and a crowd shares.
+//
+// On PostgreSQL there are two. Units that take turns have one of their own: their batches
+// wait for a lock that another process holds, which may be frozen, and neither signatures
+// nor audit entries wait with them.
 type Committer struct {
 	db    *DB
+	most  int  // units of a batch
+	turn  bool // a batch takes the turn of people changes
 	queue chan *unit
 	done  chan struct{}
 
@@ -41,7 +52,6 @@ type unit struct {
 	ctx    context.Context
 	fn     func(context.Context) error
 	single bool  // fn runs one statement
-	turn   bool  // fn takes turns with others of its kind, over all processes
 	entry  []any // of the journal, in the place of fn; no room reads the journal
 	state  atomic.Int32
 	answer chan outcome // buffered: the committer never waits for a caller
@@ -58,8 +68,8 @@ type outcome struct {
 	panic any
 }
 
-func newCommitter(db *DB) *Committer {
-	c := &Committer{db: db, queue: make(chan *unit, queueLength), done: make(chan struct{})}
+func newCommitter(db *DB, most int, turn bool) *Committer {
+	c := &Committer{db: db, most: most, turn: turn, queue: make(chan *unit, queueLength), done: make(chan struct{})}
 	go c.loop()
 	return c
 }
@@ -75,7 +85,8 @@ func newCommitter(db *DB) *Committer {
 //
 // When ctx ends while the unit waits for its turn, nothing was done. Once its
 // turn has come it is carried to the end, so an error of ctx always means that
-// nothing was written.
+// nothing was written. On PostgreSQL a unit waits for Limits.Call at most; then the
+// error is a *fault.Outage.
 func (c *Committer) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.do(&unit{ctx: ctx, fn: fn})
 }
@@ -99,19 +110,23 @@ func (c *Committer) do(u *unit) error {
 	return c.wait(u.ctx, u)
 }
 
-// begin puts a unit into the queue; wait tells what became of it.
+// begin puts a unit into the queue; wait returns what became of it.
 func (c *Committer) begin(u *unit) error {
 	u.answer = make(chan outcome, 1)
 	return c.enter(u)
 }
 
+// wait returns the error of a unit. The unit of an entry may still be written when ctx
+// ends: it changes nothing of its caller's.
 func (c *Committer) wait(ctx context.Context, u *unit) error {
+	bounded, cancel := c.db.limits.within(ctx)
+	defer cancel()
 	var o outcome
 	select {
 	case o = <-u.answer:
-	case <-ctx.Done():
-		if u.state.CompareAndSwap(unitWaiting, unitAbandoned) {
-			return fmt.Errorf("store: %w", context.Cause(ctx))
+	case <-bounded.Done():
+		if u.state.CompareAndSwap(unitWaiting, unitAbandoned) || u.fn == nil {
+			return c.late(ctx, bounded)
 		}
 		o = <-u.answer
 	}
@@ -124,7 +139,7 @@ func (c *Committer) wait(ctx context.Context, u *unit) error {
 // peopleTurn names the lock of inTurn; any number will do, as long as it stays.
 const peopleTurn = 0x7065_6f70_6c65 // "people"
 
-// inTurn is Atomic for units that read before they write, in the transactions of the
+// inTurn is Atomic for units that read before they write, in the transactions of a
 // committer: such units share a flush to disk, and there are many of them at once
 // where operators register and change users. Units run one after the other, over all
 // processes, so each sees what those before it did: SQLite has it no other way, and on
@@ -134,20 +149,25 @@ const peopleTurn = 0x7065_6f70_6c65 // "people"
 // What a unit decides by reading holds against other units of inTurn, and against
 // single statements as far as the rows are those it wrote or a constraint decides.
 func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
-	return db.committer.do(&unit{ctx: ctx, fn: fn, turn: db.engine == postgresEngine})
+	return db.people.do(&unit{ctx: ctx, fn: fn})
 }
 
 // takeTurn waits for the turn of a batch. It is taken once, before the first of its
 // units: a lock taken behind a savepoint would go when the savepoint is rolled back,
-// and each of its own would be another journey to the server.
-func (c *Committer) takeTurn(ctx context.Context, t *transaction, batch []*unit) error {
-	if !slices.ContainsFunc(batch, func(u *unit) bool { return u.turn }) {
+// and each of its own would be another round trip to the server.
+func (c *Committer) takeTurn(ctx context.Context, t *transaction) error {
+	if !c.turn {
 		return nil
 	}
 	if _, err := t.exec(ctx, "SELECT pg_advisory_xact_lock($1)", []any{int64(peopleTurn)}); err != nil {
 		return fmt.Errorf("store: waiting for a turn: %w", err)
 	}
 	return nil
+}
+
+// late is the error of a unit that was given up while it waited.
+func (c *Committer) late(ctx, bounded context.Context) error {
+	return outage(ctx, fmt.Errorf("store: waiting for earlier changes: %w", context.Cause(bounded)))
 }
 
 func (c *Committer) enter(u *unit) error {
@@ -159,8 +179,15 @@ func (c *Committer) enter(u *unit) error {
 	select {
 	case c.queue <- u:
 		return nil
-	case <-u.ctx.Done():
-		return fmt.Errorf("store: %w", context.Cause(u.ctx))
+	default:
+	}
+	bounded, cancel := c.db.limits.within(u.ctx)
+	defer cancel()
+	select {
+	case c.queue <- u:
+		return nil
+	case <-bounded.Done():
+		return c.late(u.ctx, bounded)
 	}
 }
 
@@ -181,7 +208,7 @@ func (c *Committer) loop() {
 	for u := range c.queue {
 		batch = take(batch[:0], u)
 	gather:
-		for len(batch) < batchLength {
+		for len(batch) < c.most {
 			select {
 			case u, open := <-c.queue:
 				if !open {
@@ -207,24 +234,32 @@ func take(batch []*unit, u *unit) []*unit {
 
 // commit carries a batch to the end and answers every unit of it.
 func (c *Committer) commit(batch []*unit) {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(c.db.limits.Call, batchTime))
+	defer cancel()
+	c.commitWithin(ctx, batch)
+}
+
+// commitWithin is commit until ctx ends.
+func (c *Committer) commitWithin(ctx context.Context, batch []*unit) {
 	if len(batch) == 0 {
 		return
 	}
 	outcomes := make([]outcome, len(batch))
 	var final bool
-	err := retry(context.Background(), func() (err error) {
+	err := c.db.retry(ctx, func() (err error) {
 		clear(outcomes)
-		final, err = c.commitOnce(batch, outcomes)
+		final, err = c.commitOnce(ctx, batch, outcomes)
 		return err
 	})
 	if err != nil && !final && len(batch) > 1 {
 		// Something in the batch broke the transaction they share. Nothing of
 		// it was kept, so each unit gets a transaction of its own.
 		for i := range batch {
-			c.commit(batch[i : i+1])
+			c.commitWithin(ctx, batch[i:i+1])
 		}
 		return
 	}
+	err = outage(ctx, err)
 	for i, u := range batch {
 		if err != nil {
 			outcomes[i] = outcome{err: err}
@@ -234,19 +269,17 @@ func (c *Committer) commit(batch []*unit) {
 }
 
 // commitOnce runs the batch in one transaction. final says that the units must
-// not run again: the commit itself failed and it is unknown whether the changes
-// were kept, or the database took the whole time that a batch has.
-func (c *Committer) commitOnce(batch []*unit, outcomes []outcome) (final bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
-	defer cancel()
-	defer func() { final = final || err != nil && ctx.Err() != nil }()
+// not run again one by one: no transaction could be had, the connection was lost, the
+// commit itself failed, or the database took the whole time that a batch has.
+func (c *Committer) commitOnce(ctx context.Context, batch []*unit, outcomes []outcome) (final bool, err error) {
+	defer func() { final = final || err != nil && (ctx.Err() != nil || c.db.lost(err)) }()
 	t, err := c.db.begin(ctx, sql.LevelReadCommitted)
 	if err != nil {
-		return false, err
+		return true, err
 	}
 	defer t.rollback()
-	if err := c.takeTurn(ctx, t, batch); err != nil {
-		return false, err
+	if err := c.takeTurn(ctx, t); err != nil {
+		return true, err
 	}
 	if len(batch) == 1 && batch[0].fn != nil {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
@@ -300,13 +333,8 @@ func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *out
 	// in the middle of a statement gives up the connection and with it the
 	// work of all the others. SQLite cannot be interrupted where it could hang,
 	// in the file system, so there is nothing to watch for.
+	// A server is bounded by the transaction.
 	uctx := context.WithoutCancel(u.ctx)
-	if c.db.engine != sqliteEngine {
-		deadline, _ := ctx.Deadline()
-		var cancel context.CancelFunc
-		uctx, cancel = context.WithDeadline(uctx, deadline)
-		defer cancel()
-	}
 	func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -318,10 +346,10 @@ func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *out
 	switch {
 	case o.panic != nil:
 		return false, nil
-	case retryable(o.err):
+	case retryable(o.err) || c.db.lost(o.err):
 		return false, o.err
 	case ctx.Err() != nil:
-		return false, fmt.Errorf("store: a batch did not end in %v: %w", batchTime, ctx.Err())
+		return false, fmt.Errorf("store: a batch did not end in its time: %w", ctx.Err())
 	case t.spoiled != nil:
 		if o.err == nil {
 			o.err = fmt.Errorf("store: rolled back by a nested unit: %w", t.spoiled)
@@ -374,7 +402,7 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 }
 
 // release closes a savepoint and opens another for the next unit if there is one, in
-// one journey to a server.
+// one round trip to a server.
 func (c *Committer) release(ctx context.Context, t *transaction, next bool) error {
 	steps := []string{"RELEASE SAVEPOINT unit"}
 	switch {

@@ -4,7 +4,14 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,17 +21,42 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"tamga/internal/adapter/store/lite"
+	"tamga/internal/domain/fault"
 )
 
 // SQLSTATE values (PostgreSQL manual, appendix A).
 const (
 	pgSerializationFailure = "40001"
 	pgDeadlockDetected     = "40P01"
+	pgTooManyConnections   = "53300"
+	pgLockNotAvailable     = "55P03"
+	pgQueryCanceled        = "57014" // by statement_timeout
+	pgCannotConnectNow     = "57P03" // the server starts or stops
+	pgReadOnly             = "25006" // a server that lost its role as the primary one
+	pgIdleInTransaction    = "25P03" // the server ended the session and rolled back
+	pgTransactionTimeout   = "25P04" // likewise, by a setting of the server
+)
+
+// Classes of SQLSTATE values, their first two characters.
+const (
+	pgConnectionException   = "08"
+	pgInsufficientResources = "53"
+	pgOperatorIntervention  = "57" // the server stops, or an administrator ended the session
+)
+
+const (
+	// postgresConnections is the default size of the pool. Twelve processes fit into the
+	// 100 connections that a PostgreSQL server takes by default.
+	postgresConnections = 8
+	// connectTime bounds an attempt to connect to one host.
+	connectTime = 5 * time.Second
+	// refusedTime is how long a command waits while the server takes no connections.
+	refusedTime = 12 * time.Second
 )
 
 // openPostgres opens one pool for everything.
-func (db *DB) openPostgres(address string, connections int) error {
-	cfg, err := pgx.ParseConfig(address)
+func (db *DB) openPostgres(o Options) error {
+	cfg, err := pgx.ParseConfig(o.URL)
 	if err != nil {
 		return err // pgx leaves the password out of it
 	}
@@ -34,22 +66,72 @@ func (db *DB) openPostgres(address string, connections int) error {
 	// A server may be set to answer before the commit is on disk; what we
 	// promise to a client is durable, so the choice is not the server's.
 	cfg.RuntimeParams["synchronous_commit"] = "on"
+	migrate := cfg.Copy()
+	setLimits(migrate, Limits{})
+	setLimits(cfg, o.Limits)
+	if o.Limits.Call > 0 && (cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > connectTime) {
+		cfg.ConnectTimeout = connectTime
+	}
 	pool := stdlib.OpenDB(*cfg)
-	connections = cmp.Or(connections, 16)
+	connections := cmp.Or(o.Connections, postgresConnections)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db.engine, db.database = postgresEngine, postgres{pool}
+	db.engine, db.limits, db.database = postgresEngine, o.Limits, postgres{pool, o.Limits, migrate}
 	return nil
+}
+
+// setLimits sets the limits of the sessions to come. What the address says counts.
+func setLimits(cfg *pgx.ConnConfig, l Limits) {
+	for name, value := range l.parameters() {
+		if _, given := cfg.RuntimeParams[name]; !given {
+			cfg.RuntimeParams[name] = strconv.FormatInt(value.Milliseconds(), 10)
+		}
+	}
 }
 
 // postgres is the database of a PostgreSQL server: one pool for everything. Its driver
 // keeps statements prepared by itself.
-type postgres struct{ pool *sql.DB }
+type postgres struct {
+	pool    *sql.DB
+	limits  Limits
+	migrate *pgx.ConnConfig // of sessions that migrate
+}
 
+// query reads. It runs again when the connection was lost: it changes nothing.
 func (p postgres) query(ctx context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
-	rows, err := p.pool.QueryContext(ctx, query, args...)
-	return readRows(rows, err, each)
+	bounded, cancel := p.limits.within(ctx)
+	defer cancel()
+	for n := 1; ; n++ {
+		seen := false
+		err := p.connected(bounded, func() error {
+			rows, err := p.pool.QueryContext(bounded, query, args...)
+			return readRows(rows, err, func(r row) error { seen = true; return each(r) })
+		})
+		if err = outage(ctx, err); err == nil || seen || n == lostAttempts || !lost(err) || bounded.Err() != nil {
+			return err
+		}
+	}
+}
+
+// connected calls f again while the server refuses new connections: all are taken, or it
+// starts. f may find a connection of the pool free meanwhile.
+func (p postgres) connected(ctx context.Context, f func() error) error {
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(p.limits.Call, refusedTime))
+	defer cancel()
+	for {
+		err := f()
+		if code := postgresCode(err); code != pgTooManyConnections && code != pgCannotConnectNow {
+			return err
+		}
+		pause := time.NewTimer(50*time.Millisecond + rand.N(100*time.Millisecond))
+		select {
+		case <-pause.C:
+		case <-wait.Done():
+			pause.Stop()
+			return err
+		}
+	}
 }
 
 func readRows(rows *sql.Rows, err error, each func(row) error) error {
@@ -62,46 +144,156 @@ func readRows(rows *sql.Rows, err error, each func(row) error) error {
 	return errors.Join(err, rows.Close(), rows.Err())
 }
 
-// begin asks for a level of its own, whatever the server is configured to.
+// begin asks for a level of its own, whatever the server is configured to. The end of ctx
+// is the end of the transaction.
 func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, error) {
-	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	var tx *sql.Tx
+	err := p.connected(ctx, func() (err error) {
+		tx, err = p.pool.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, outage(ctx, err)
 	}
-	return postgresWork{tx}, nil
+	return postgresWork{tx, ctx}, nil
 }
 
+// migrating uses sessions of its own: a migration takes as long as it takes.
 func (p postgres) migrating(context.Context) (*migrating, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second for five minutes
 	if err != nil {
 		return nil, err
 	}
+	pool := stdlib.OpenDB(*p.migrate)
 	return &migrating{
-		dialect: goose.DialectPostgres, pool: p.pool, options: []goose.ProviderOption{goose.WithSessionLocker(locker)},
-		end: func() error { return nil },
+		dialect: goose.DialectPostgres, pool: pool, options: []goose.ProviderOption{goose.WithSessionLocker(locker)},
+		end: pool.Close,
 	}, nil
 }
 
-func (p postgres) ping(ctx context.Context) error { return p.pool.PingContext(ctx) }
-func (p postgres) close() error                   { return p.pool.Close() }
+func (p postgres) ping(ctx context.Context) error {
+	bounded, cancel := p.limits.within(ctx)
+	defer cancel()
+	// A ping of the driver trusts a connection that was used a moment ago.
+	return outage(ctx, p.connected(bounded, func() error {
+		_, err := p.pool.ExecContext(bounded, "SELECT 1")
+		return err
+	}))
+}
 
-type postgresWork struct{ tx *sql.Tx }
+func (p postgres) close() error { return p.pool.Close() }
+
+type postgresWork struct {
+	tx  *sql.Tx
+	ctx context.Context // its end is the end of the transaction
+}
+
+// bounded ends a statement with its transaction, whatever the context of the caller is.
+func (w postgresWork) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ends := w.ctx.Deadline()
+	if own, has := ctx.Deadline(); !ends || has && !own.After(end) {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end)
+}
 
 func (w postgresWork) query(ctx context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
-	rows, err := w.tx.QueryContext(ctx, query, args...)
-	return readRows(rows, err, each)
+	bounded, cancel := w.bounded(ctx)
+	defer cancel()
+	rows, err := w.tx.QueryContext(bounded, query, args...)
+	return w.outage(ctx, readRows(rows, err, each))
 }
 
 func (w postgresWork) exec(ctx context.Context, query string, args []any) (int64, error) {
-	res, err := w.tx.ExecContext(ctx, query, args...)
+	bounded, cancel := w.bounded(ctx)
+	defer cancel()
+	res, err := w.tx.ExecContext(bounded, query, args...)
 	if err != nil {
-		return 0, err
+		return 0, w.outage(ctx, err)
 	}
 	return res.RowsAffected()
 }
 
-func (w postgresWork) commit() error { return w.tx.Commit() }
-func (w postgresWork) rollback()     { w.tx.Rollback() } // what there is to say was said before
+// outage also says why a transaction is over before its commit.
+func (w postgresWork) outage(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		err = errors.Join(err, w.ctx.Err())
+	}
+	return outage(ctx, err)
+}
+
+func (w postgresWork) commit() error {
+	if err := w.ctx.Err(); err != nil {
+		return outage(w.ctx, err) // nothing was sent, so nothing is kept
+	}
+	err := w.tx.Commit()
+	if err == nil || undone(err) {
+		return w.outage(w.ctx, err)
+	}
+	return &fault.Outage{
+		Message: "the database did not confirm the change, so it may or may not have been made: look before you repeat it; " +
+			"a request with an Idempotency-Key may be repeated with the same key",
+		Err: errors.Join(errUnknown, err),
+	}
+}
+
+func (w postgresWork) rollback() { w.tx.Rollback() } // what there is to say was said before
+
+// errUnknown marks a commit of which it is unknown whether it was kept.
+var errUnknown = errors.New("the outcome of the commit is unknown")
+
+// undone reports whether an error of a commit says that nothing was kept: the server
+// refused it, ended the session before it came, or never saw it.
+func undone(err error) bool {
+	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) || errors.Is(err, syscall.EPIPE) {
+		return true
+	}
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return false
+	}
+	// A session that an administrator ends may have committed a moment before. One that
+	// ends for being idle was waiting for the commit.
+	return e.SeverityUnlocalized == "ERROR" || e.Code == pgIdleInTransaction
+}
+
+// outage makes an error of the connection, or of a server that has no room or time now, a
+// *fault.Outage. What a caller that is gone has interrupted stays as it is.
+func outage(ctx context.Context, err error) error {
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	if _, is := fault.AsOutage(err); is || retryable(err) || !lost(err) && !overloaded(err) {
+		return err
+	}
+	return &fault.Outage{Message: "the database is not available now: try again later", Err: err}
+}
+
+// lost reports whether the connection is gone, and with it all that its transaction had
+// done. It is false for a commit of which that is unknown.
+func lost(err error) bool {
+	if errors.Is(err, errUnknown) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	switch code := postgresCode(err); {
+	case code == pgQueryCanceled:
+		return false
+	case code != "":
+		return code == pgIdleInTransaction || code == pgTransactionTimeout ||
+			strings.HasPrefix(code, pgConnectionException) || strings.HasPrefix(code, pgOperatorIntervention)
+	}
+	var network net.Error
+	var refused *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &refused) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, pgconn.ErrConnClosed)
+}
+
+// overloaded reports whether an error is one of time or room.
+func overloaded(err error) bool {
+	code := postgresCode(err)
+	return code == pgLockNotAvailable || code == pgQueryCanceled || code == pgReadOnly || strings.HasPrefix(code, pgInsufficientResources) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
 
 func postgresCode(err error) string {
 	var e *pgconn.PgError

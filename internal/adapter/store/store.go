@@ -46,16 +46,20 @@ type Options struct {
 	// Now is the clock of rows that the store stamps itself; nil means time.Now.
 	Now func() time.Time
 	// Connections bounds the pool: readers on SQLite (which has one writer
-	// besides), all connections on PostgreSQL. 0 means 8 and 16.
+	// besides), all connections on PostgreSQL. 0 means 8.
 	Connections int
+	// Limits bound waiting on PostgreSQL; the zero value bounds nothing.
+	Limits Limits
 }
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine    engine
 	database  database
+	limits    Limits // the zero value on SQLite
 	now       func() time.Time
 	committer *Committer
+	people    *Committer // of units that take turns; on SQLite the one committer there is
 }
 
 // database is an engine at work.
@@ -98,7 +102,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	case "sqlite":
 		err = db.openSQLite(rest, o.Connections)
 	case "postgres", "postgresql":
-		err = db.openPostgres(o.URL, o.Connections)
+		err = db.openPostgres(o)
 	default:
 		// The address may carry a password, so it is not quoted.
 		return nil, errors.New(`store: database address of unknown kind, want "sqlite:PATH" or "postgres://..."`)
@@ -110,7 +114,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.database.close()
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	db.committer = newCommitter(db)
+	db.committer = newCommitter(db, batchLength, false)
+	db.people = db.committer
+	if db.engine == postgresEngine {
+		db.people = newCommitter(db, peopleBatch, true)
+	}
 	return db, nil
 }
 
@@ -128,5 +136,6 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close finishes what the committer has accepted and closes the connections.
 func (db *DB) Close() error {
 	db.committer.Close()
+	db.people.Close()
 	return db.database.close()
 }

@@ -1,0 +1,344 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+)
+
+// openLimited opens a database that was migrated before.
+func openLimited(t *testing.T, url string, o store.Options) *store.DB {
+	t.Helper()
+	o.URL = url
+	db, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// patience is far beyond what any step of these tests takes: it ends a test that hangs.
+func patience(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func isOutage(err error) bool {
+	_, is := fault.AsOutage(err)
+	return is
+}
+
+func groupNames(t *testing.T, db *store.DB) string {
+	t.Helper()
+	list, err := store.Users{DB: db}.Groups(patience(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, g := range list {
+		names = append(names, g.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// A process that stands still in the middle of a people change holds the turn of all
+// processes. Audit entries and single statements of the others do not wait for it at all,
+// their people changes until the server ends its session. The process finds that out and
+// does its change again.
+func TestFrozenInTurn(t *testing.T) {
+	url := storetest.PostgreSQL(t).Database(t)
+	storetest.Open(t, url)
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	for _, c := range []struct {
+		name string
+		idle time.Duration
+		end  func() // the session of the process that stands still
+	}{
+		{"ended by its limit", 500 * time.Millisecond, func() {}},
+		{"ended by an administrator", 0, func() {
+			if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+				WHERE locktype = 'advisory' AND granted`); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			limits := store.Limits{Idle: c.idle, Lock: 30 * time.Second, Statement: 40 * time.Second, Call: 50 * time.Second}
+			frozen, other := openLimited(t, url, store.Options{Limits: limits}), openLimited(t, url, store.Options{Limits: limits})
+			ctx := patience(t)
+			held, thaw, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			release := sync.OnceFunc(func() { close(thaw) })
+			defer release()
+			runs := 0
+			go func() {
+				users := store.Users{DB: frozen}
+				done <- users.Atomic(ctx, func(ctx context.Context) error {
+					if err := users.AddGroup(ctx, user.Group{Name: "thawed " + c.name}); err != nil {
+						return err
+					}
+					if runs++; runs == 1 {
+						close(held)
+						<-thaw
+					}
+					return users.AddGroup(ctx, user.Group{Name: "again " + c.name})
+				})
+			}()
+			<-held
+			users := store.Users{DB: other}
+			changed := make(chan error, 1)
+			go func() {
+				changed <- users.Atomic(ctx, func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: "turn " + c.name}) })
+			}()
+			for i := range 10 { // beside the people change that waits
+				if err := (store.Audit{DB: other}).Record(ctx, audit.Entry{Operation: "Sign"}); err != nil {
+					t.Fatalf("an audit entry: %v", err)
+				}
+				if err := users.AddGroup(ctx, user.Group{Name: fmt.Sprint("single ", i, c.name)}); err != nil {
+					t.Fatalf("a single statement: %v", err)
+				}
+			}
+			if c.idle == 0 {
+				select {
+				case err := <-changed:
+					t.Fatalf("a people change did not wait: %v", err)
+				default:
+				}
+			}
+			c.end()
+			if err := <-changed; err != nil {
+				t.Errorf("a people change of another process: %v", err)
+			}
+			release()
+			if err := <-done; err != nil || runs != 2 {
+				t.Errorf("the process that stood still: %v after %d runs, want success after 2", err, runs)
+			}
+			for _, name := range []string{"thawed ", "again ", "turn "} {
+				if names := groupNames(t, other); !strings.Contains(names, name+c.name) {
+					t.Errorf("no group %q in %q", name+c.name, names)
+				}
+			}
+		})
+	}
+}
+
+// A server that is silent holds nobody beyond the time of a call, and what is asked
+// afterwards is answered.
+func TestSilentServer(t *testing.T) {
+	url := storetest.PostgreSQL(t).Database(t)
+	storetest.Open(t, url)
+	proxy := storetest.NewProxy(t, url)
+	db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 200 * time.Millisecond}})
+	ctx := patience(t)
+	users := store.Users{DB: db}
+	add := func(name string) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: name}) }
+	}
+	for name, call := range map[string]func() error{
+		"a read":          func() error { _, err := users.Groups(ctx); return err },
+		"a statement":     func() error { return add("statement")(ctx) },
+		"a unit":          func() error { return db.Committer().Do(ctx, add("unit")) },
+		"a people change": func() error { return users.Atomic(ctx, add("people")) },
+		"a transaction":   func() error { return db.Atomic(ctx, add("transaction")) },
+		"an entry":        func() error { return store.Audit{DB: db}.Record(ctx, audit.Entry{}) },
+		"a ping":          func() error { return db.Ping(ctx) },
+		"many reads": func() error {
+			return errors.Join(atOnce(20, func() error { _, err := users.Groups(ctx); return err })...)
+		},
+		"many in one batch": func() error { return errors.Join(atOnce(20, func() error { return add("batch")(ctx) })...) },
+	} {
+		for {
+			_, err := users.Groups(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("before %s: %v", name, err)
+			}
+		}
+		proxy.Pause()
+		if err := call(); !isOutage(err) {
+			t.Errorf("%s: %v, want an outage", name, err)
+		}
+		proxy.Resume()
+	}
+	// The caller leaves: that is no outage.
+	proxy.Pause()
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := users.Groups(gone); err == nil || isOutage(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left: %v", err)
+	}
+	proxy.Resume()
+}
+
+func atOnce(n int, do func() error) []error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do() })
+	}
+	all.Wait()
+	return errs
+}
+
+// A commit whose answer is lost may have been made: nobody is told that it was not, and
+// it does not run again.
+func TestUnknownCommit(t *testing.T) {
+	url := storetest.PostgreSQL(t).Database(t)
+	direct := storetest.Open(t, url)
+	for name, unit := range map[string]func(db *store.DB) func(context.Context, func(context.Context) error) error{
+		"atomic":    func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Atomic },
+		"committer": func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Committer().Do },
+		"people": func(db *store.DB) func(context.Context, func(context.Context) error) error {
+			return store.Users{DB: db}.Atomic
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := storetest.NewProxy(t, url)
+			db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 5 * time.Second}})
+			muted := proxy.MuteCommit()
+			runs := 0
+			err := unit(db)(patience(t), func(ctx context.Context) error {
+				runs++
+				return store.Users{DB: db}.AddGroup(ctx, user.Group{Name: name})
+			})
+			<-muted
+			if o, is := fault.AsOutage(err); !is || !strings.Contains(o.Message, "may or may not") || runs != 1 {
+				t.Errorf("after %d runs: %v", runs, err)
+			}
+			if !strings.Contains(groupNames(t, direct), name) {
+				t.Error("the commit did not reach the server: the test shows nothing")
+			}
+		})
+	}
+}
+
+// The server ends every session: what comes next does not notice.
+func TestSessionsEnded(t *testing.T) {
+	url := storetest.PostgreSQL(t).Database(t)
+	db := storetest.Open(t, url)
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	users := store.Users{DB: db}
+	n := 0
+	for name, call := range map[string]func() error{
+		"a read":      func() error { _, err := users.Groups(t.Context()); return err },
+		"a statement": func() error { return users.AddGroup(t.Context(), user.Group{Name: fmt.Sprint(n)}) },
+		"a people change": func() error {
+			return users.Atomic(t.Context(), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })
+		},
+		"a transaction": func() error {
+			return db.Atomic(t.Context(), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })
+		},
+	} {
+		n++
+		if err := call(); err != nil { // a connection that was used a moment ago is trusted
+			t.Fatal(err)
+		}
+		n++
+		if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+			t.Fatal(err)
+		}
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A server that has no connection left is waited for, for a while.
+func TestTooManyConnections(t *testing.T) {
+	cluster := storetest.PostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
+	url := cluster.Database(t)
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	db := openLimited(t, url, store.Options{Limits: store.Limits{Call: time.Minute}})
+	short := openLimited(t, url, store.Options{Limits: store.Limits{Call: 3 * time.Second}})
+	if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+		WHERE application_name = 'tamga'`); err != nil { // the connections that Open made
+		t.Fatal(err)
+	}
+	var taken []*sql.Conn
+	others, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	for {
+		c, err := others.Conn(t.Context())
+		if err != nil {
+			break
+		}
+		taken = append(taken, c)
+	}
+	if err := short.Ping(patience(t)); !isOutage(err) || !strings.Contains(err.Error(), "53300") {
+		t.Errorf("at the end of the wait: %v", err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- db.Ping(patience(t)) }()
+	select {
+	case err := <-answered:
+		t.Errorf("answered %v without a connection", err)
+	case <-time.After(200 * time.Millisecond): // it waits
+	}
+	if err := taken[0].Raw(func(any) error { return errors.New("close it") }); err == nil {
+		t.Fatal("want an error")
+	}
+	taken[0].Close()
+	others.Close()
+	if err := <-answered; err != nil {
+		t.Errorf("after connections came free: %v", err)
+	}
+}
+
+// The program sets the limits of its sessions, whatever the server is set to; what the
+// address says counts before. Migrations have none.
+func TestLimitsOfSessions(t *testing.T) {
+	url := storetest.PostgreSQL(t, "statement_timeout=7000", "lock_timeout=7000").Database(t)
+	for _, c := range []struct {
+		name, more      string
+		limits          store.Limits
+		idle, lock, stm string
+	}{
+		{"serving", "", store.ServingLimits, "2s", "5s", "10s"},
+		{"commands", "", store.CommandLimits, "2s", "0", "0"},
+		{"address", "&statement_timeout=90s", store.ServingLimits, "2s", "5s", "90s"},
+	} {
+		db := openLimited(t, url+c.more, store.Options{Limits: c.limits})
+		got := store.SessionSettings(t, db, "idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")
+		if want := c.idle + " " + c.lock + " " + c.stm; got != want {
+			t.Errorf("%s: %s, want %s", c.name, got, want)
+		}
+		if c.more == "" {
+			if got := store.MigrationSettings(t, db, "idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"); got != "0 0 0" {
+				t.Errorf("%s: migrations have %s", c.name, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"bytes"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Proxy stands between a program and a PostgreSQL server and stops forwarding when it is
+// told to, as a network that fails does: connections stay open and silent.
+type Proxy struct {
+	// URL is the address of the database behind the proxy.
+	URL string
+
+	mu       sync.Mutex
+	moving   *sync.Cond
+	paused   bool
+	muted    bool // answers stay behind from the next commit on
+	silenced chan struct{}
+}
+
+// NewProxy starts a proxy to the database at an address that [Cluster.Database] returned.
+func NewProxy(t testing.TB, address string) *Proxy {
+	t.Helper()
+	u, err := url.Parse(address)
+	must(t, err)
+	const socket = ".s.PGSQL.5432"
+	query := u.Query()
+	target := filepath.Join(query.Get("host"), socket)
+	// Not t.TempDir: the path of a socket has at most 107 bytes.
+	dir, err := os.MkdirTemp("", "tamga-proxy-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	query.Set("host", dir)
+	u.RawQuery = query.Encode()
+	p := &Proxy{URL: u.String(), silenced: make(chan struct{})}
+	p.moving = sync.NewCond(&p.mu)
+	listener, err := net.Listen("unix", filepath.Join(dir, socket))
+	must(t, err)
+	t.Cleanup(func() {
+		listener.Close()
+		p.Resume()
+	})
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("unix", target)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			silent := new(bool)
+			go p.forward(server, client, func(b []byte) { p.watch(b, silent) }, nil)
+			go p.forward(client, server, nil, silent)
+		}
+	}()
+	return p
+}
+
+// Pause stops forwarding in both directions.
+func (p *Proxy) Pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = true
+}
+
+// MuteCommit forwards the next COMMIT and holds back what the server answers on its
+// connection from then on. The channel is closed when that has happened.
+func (p *Proxy) MuteCommit() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.muted = true
+	return p.silenced
+}
+
+// Resume goes on forwarding. Connections that MuteCommit silenced stay silent.
+func (p *Proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = false
+	p.moving.Broadcast()
+}
+
+func (p *Proxy) watch(b []byte, silent *bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.muted && bytes.Contains(bytes.ToLower(b), []byte("commit\x00")) {
+		p.muted, *silent = false, true
+		close(p.silenced)
+	}
+}
+
+// forward copies until one side ends. seen is called with what is about to be sent.
+func (p *Proxy) forward(to, from net.Conn, seen func([]byte), silent *bool) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		for p.paused {
+			p.moving.Wait()
+		}
+		drop := silent != nil && *silent
+		p.mu.Unlock()
+		if seen != nil && n > 0 {
+			seen(buf[:n])
+		}
+		if !drop && n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
