@@ -21,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 )
 
 // BucketOptions say where a bucket is.
@@ -44,6 +45,7 @@ type Bucket struct {
 	client *minio.Core
 	bucket string
 	prefix string
+	stall  time.Duration // stallTime; tests have less
 }
 
 var _ Place = (*Bucket)(nil)
@@ -59,8 +61,14 @@ const (
 	// blocks is how many of these an open object keeps.
 	blocks = 2
 
-	shortCall = 30 * time.Second // a request without much of a body
-	longCall  = 3 * time.Minute  // one with a part
+	dialTime  = 5 * time.Second  // to connect to the server
+	shortCall = 10 * time.Second // a request without much of a body, with all tries
+	longCall  = 3 * time.Minute  // one with a part, with all tries
+	// stallTime bounds how long a request with a part may move nothing. It is also the
+	// time that a server has to make a part durable.
+	stallTime = 15 * time.Second
+	// joinTime is the time that a server has to put the parts of an upload together.
+	joinTime  = time.Minute
 	tries     = 4
 	sweepTime = 10 * time.Minute // of one look through the bucket
 )
@@ -82,9 +90,9 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		BucketLookup: lookup,
 		MaxRetries:   1, // see call
 		Transport: &http.Transport{
-			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Authorities},
-			TLSHandshakeTimeout:   10 * time.Second,
+			TLSHandshakeTimeout:   dialTime,
 			ResponseHeaderTimeout: time.Minute,
 			ExpectContinueTimeout: 5 * time.Second,
 			IdleConnTimeout:       time.Minute,
@@ -96,19 +104,24 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob: the bucket: %w", err)
 	}
-	b := &Bucket{client: client, bucket: o.Bucket, prefix: o.Prefix}
+	b := &Bucket{client: client, bucket: o.Bucket, prefix: o.Prefix, stall: stallTime}
+	return b, b.Ready(ctx)
+}
+
+// Ready implements [Place].
+func (b *Bucket) Ready(ctx context.Context) error {
 	exists := false
-	err = b.call(ctx, shortCall, func(ctx context.Context) (err error) {
-		exists, err = client.BucketExists(ctx, o.Bucket)
+	err := b.call(ctx, shortCall, func(ctx context.Context) (err error) {
+		exists, err = b.client.BucketExists(ctx, b.bucket)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("blob: looking for the bucket: %w", err)
+		return fmt.Errorf("blob: looking for the bucket: %w", err)
 	}
 	if !exists {
-		return nil, fmt.Errorf("blob: there is no bucket %q: create it, or correct its name", o.Bucket)
+		return fmt.Errorf("blob: there is no bucket %q: create it, or correct its name", b.bucket)
 	}
-	return b, nil
+	return nil
 }
 
 // key is the name of an object in the bucket.
@@ -176,9 +189,9 @@ func (w *bucketWriter) send() error {
 		}
 	}
 	number, sent := len(w.parts)+1, 0
-	err := w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+	err := w.b.moving(w.ctx, func(ctx context.Context, moved func()) error {
 		sent++
-		p, err := w.b.client.PutObjectPart(ctx, w.b.bucket, w.key, w.upload, number, bytes.NewReader(w.part), int64(len(w.part)), minio.PutObjectPartOptions{})
+		p, err := w.b.client.PutObjectPart(ctx, w.b.bucket, w.key, w.upload, number, &watched{bytes.NewReader(w.part), moved}, int64(len(w.part)), minio.PutObjectPartOptions{})
 		if err == nil {
 			w.parts = append(w.parts, minio.CompletePart{PartNumber: number, ETag: p.ETag})
 		}
@@ -199,8 +212,8 @@ func (w *bucketWriter) Commit() error {
 		w.err = errClosed
 	}
 	if w.err == nil && w.upload == "" {
-		w.err = putting(w.b.call(w.ctx, longCall, func(ctx context.Context) error {
-			_, err := w.b.client.PutObject(ctx, w.b.bucket, w.key, bytes.NewReader(w.part), int64(len(w.part)), "", "", minio.PutObjectOptions{ContentType: octets})
+		w.err = putting(w.b.moving(w.ctx, func(ctx context.Context, moved func()) error {
+			_, err := w.b.client.PutObject(ctx, w.b.bucket, w.key, &watched{bytes.NewReader(w.part), moved}, int64(len(w.part)), "", "", minio.PutObjectOptions{ContentType: octets})
 			return err
 		}))
 		w.done = w.err == nil
@@ -209,7 +222,7 @@ func (w *bucketWriter) Commit() error {
 			w.err = w.send()
 		}
 		if w.err == nil {
-			w.err = putting(w.b.call(w.ctx, longCall, func(ctx context.Context) error {
+			w.err = putting(w.b.call(w.ctx, joinTime, func(ctx context.Context) error {
 				_, err := w.b.client.CompleteMultipartUpload(ctx, w.b.bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{ContentType: octets})
 				return err
 			}))
@@ -236,29 +249,73 @@ func (w *bucketWriter) Abort() {
 	}
 }
 
-// call makes a request and repeats it when another try may help; most bounds each.
+// call makes a request and repeats it when another try may help; most bounds all tries.
 // The library could repeat requests itself, but it would rewind a body that the failed
-// try may still be reading: f makes its body anew.
+// try may still be reading: f makes its body anew. When the server cannot be reached or
+// does not answer the error is a [fault.Outage].
 func (b *Bucket) call(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
 	for n := 1; ; n++ {
-		err := b.once(ctx, most, f)
-		if err == nil || n == tries || ctx.Err() != nil || !passing(err) {
-			return err
+		err := f(bounded)
+		if err == nil || n == tries || bounded.Err() != nil || !passing(err) {
+			return away(ctx, err)
 		}
 		pause := time.NewTimer(rand.N(100 * time.Millisecond << n))
 		select {
 		case <-pause.C:
-		case <-ctx.Done():
+		case <-bounded.Done():
 			pause.Stop()
-			return err
+			return away(ctx, err)
 		}
 	}
 }
 
-func (b *Bucket) once(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	return f(ctx)
+// moving is call for a request with a part. It also ends a try that moves no byte for
+// stallTime: f calls moved when it has moved some.
+func (b *Bucket) moving(ctx context.Context, f func(ctx context.Context, moved func()) error) error {
+	return b.call(ctx, longCall, func(ctx context.Context) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		stalled := time.AfterFunc(b.stall, func() { cancel(errStalled) })
+		defer stalled.Stop()
+		err := f(ctx, func() { stalled.Reset(b.stall) })
+		if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+			return errStalled
+		}
+		return err
+	})
+}
+
+// errStalled ends a try in which nothing moves. It is a time that is over, so no other
+// try is made.
+var errStalled = fmt.Errorf("blob: the server of the bucket has stopped in the middle: %w", context.DeadlineExceeded)
+
+// watched is a body whose reading is progress.
+type watched struct {
+	body  *bytes.Reader
+	moved func()
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.moved()
+	return w.body.Read(p)
+}
+
+func (w *watched) Seek(offset int64, whence int) (int64, error) { return w.body.Seek(offset, whence) }
+
+func (w *watched) ReadAt(p []byte, off int64) (int, error) {
+	w.moved()
+	return w.body.ReadAt(p, off)
+}
+
+// away makes an error of the connection or of a server that has no time a [fault.Outage].
+// What a caller that is gone has interrupted stays as it is.
+func away(ctx context.Context, err error) error {
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) || !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &fault.Outage{Message: "the storage of documents is not available now: try again later", Err: err}
 }
 
 // passing reports that an error may be gone the next time: the connection's, and those
@@ -280,7 +337,11 @@ func putting(err error) error {
 	if err == nil {
 		return nil
 	}
-	answer := minio.ToErrorResponse(err)
+	said := err
+	if o, is := fault.AsOutage(err); is {
+		said = o.Err
+	}
+	answer := minio.ToErrorResponse(said)
 	switch {
 	case answer.StatusCode == http.StatusInsufficientStorage, strings.Contains(answer.Code, "QuotaExceeded"), answer.Code == "XMinioStorageFull", answer.Code == "ServiceQuotaExceededException":
 		return fmt.Errorf("blob: keeping a document in the bucket: %w: %w", document.ErrNoRoom, err)
@@ -388,14 +449,26 @@ func (o *bucketObject) block(number int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := o.b.call(o.ctx, longCall, func(ctx context.Context) error {
+	err := o.b.moving(o.ctx, func(ctx context.Context, moved func()) error {
 		body, _, _, err := o.b.client.GetObject(ctx, o.b.bucket, o.key, opts)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
-		_, err = io.ReadFull(body, octets)
-		return err
+		for at := 0; at < len(octets); {
+			n, err := body.Read(octets[at:])
+			if at += n; at == len(octets) {
+				break
+			}
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return err
+			}
+			moved()
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("blob: reading a document in the bucket: %w", err)

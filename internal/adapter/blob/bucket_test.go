@@ -20,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 	"tamga/internal/judge"
 )
 
@@ -264,8 +265,76 @@ func TestBucketHangs(t *testing.T) {
 		_, err := b.client.StatObject(ctx, b.bucket, "x", minio.StatObjectOptions{})
 		return err
 	})
-	if err == nil || time.Since(begun) > 10*time.Second {
+	if _, is := fault.AsOutage(err); !is || time.Since(begun) > 10*time.Second {
 		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+	// A document that stops moving does not wait for all the time that a slow one has.
+	b.stall = 100 * time.Millisecond
+	for _, size := range []int{10, partSize + 1} {
+		w, err := b.create(t.Context(), "stalled")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > partSize {
+			w.(*bucketWriter).upload = "begun" // the server hangs with the part
+		}
+		if _, err = w.Write(sample(size)); err == nil {
+			err = w.Commit()
+		}
+		if _, is := fault.AsOutage(err); !is || !errors.Is(err, errStalled) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		w.(*bucketWriter).done = true
+	}
+}
+
+// A server that is gone is an outage, and the bucket is not ready; when it is back, it is.
+func TestBucketAway(t *testing.T) {
+	s := judge.S3(t)
+	var gone atomic.Bool
+	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}))
+	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	name := d.Name("00000000-0000-4000-8000-000000000001")
+	keep(t, d, name, sample(4*readSize), 1<<20)
+	o, err := d.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Store(true)
+	for what, call := range map[string]func() error{
+		"ready":  func() error { return b.Ready(t.Context()) },
+		"open":   func() error { _, err := d.Open(t.Context(), name); return err },
+		"read":   func() error { _, err := o.ReadAt(make([]byte, 10), 2*readSize); return err },
+		"remove": func() error { return d.Remove(t.Context(), name) },
+		"create": func() error {
+			w, err := d.Create(t.Context(), name)
+			if err != nil {
+				return err
+			}
+			defer w.Abort()
+			if _, err := w.Write(sample(100)); err != nil {
+				return err
+			}
+			return w.Commit()
+		},
+	} {
+		if err := call(); err == nil {
+			t.Errorf("%s: no error", what)
+		} else if _, is := fault.AsOutage(err); !is {
+			t.Errorf("%s: %v, want an outage", what, err)
+		}
+	}
+	gone.Store(false)
+	if err := b.Ready(t.Context()); err != nil {
+		t.Errorf("back again: %v", err)
+	}
+	if err := d.Remove(t.Context(), name); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -183,6 +183,25 @@ func (d *Dir) remove(_ context.Context, name string) error {
 	return nil
 }
 
+// Ready implements [Place]. It makes a file and removes it: a file system that became
+// read-only or has no room shows in no other way.
+func (d *Dir) Ready(context.Context) error {
+	path := filepath.Join(d.dir, ".ready") // not the name of an object
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("blob: the directory of documents: %w", err)
+	}
+	err = f.Close()
+	// Another process may have removed it.
+	if removing := os.Remove(path); !errors.Is(removing, fs.ErrNotExist) {
+		err = errors.Join(err, removing)
+	}
+	if err != nil {
+		return fmt.Errorf("blob: the directory of documents: %w", err)
+	}
+	return nil
+}
+
 func (d *Dir) sweep(ctx context.Context, folder string, gone func(name string) bool) error {
 	f, err := os.Open(filepath.Join(d.dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -196,3 +196,24 @@ func BenchmarkKeepBlob(b *testing.B) {
 		}
 	}
 }
+
+// A directory that is gone or cannot be written is not ready, and looking leaves nothing.
+func TestDirReady(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "blobs")
+	d, err := NewDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(path); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Ready(t.Context()); err == nil {
+		t.Error("a directory that is gone is ready")
+	}
+}

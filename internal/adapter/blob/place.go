@@ -18,6 +18,8 @@ type Place interface {
 	// sweep removes the objects, finished or not, right below folder ("" or one that
 	// ends with a slash) whose names gone accepts.
 	sweep(ctx context.Context, folder string, gone func(name string) bool) error
+	// Ready reports why objects cannot be kept or read now, nil when they can.
+	Ready(ctx context.Context) error
 }
 
 // sealedEnd ends the names of sealed objects: the form of an object is part of its

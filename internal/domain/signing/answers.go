@@ -30,7 +30,26 @@ type Answers struct {
 	Rules AnswerRules
 	// Failed is told what goes wrong beside a request.
 	Failed func(err error)
+
+	mu        sync.Mutex
+	owed      []owed // releases that failed, the oldest first
+	releasing bool   // a goroutine works them off
 }
+
+// owed is a lease that nobody holds any more.
+type owed struct {
+	id    AnswerID
+	lease string
+	until time.Time // it ends by itself then
+}
+
+const (
+	releaseTime  = 2 * time.Second // of one attempt at a release
+	releasePause = 250 * time.Millisecond
+	// mostOwed bounds the releases that wait for the database. What is beyond ends by
+	// itself.
+	mostOwed = 10_000
+)
 
 // AnswerRules bound what is kept. A zero field means its default.
 type AnswerRules struct {
@@ -123,6 +142,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 	now := a.Now()
 	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease, now, now.Add(rules.Lease), now.Add(rules.life(caller)))
 	if err != nil {
+		a.releaseLater(t.id, t.lease) // it may have been claimed: the answer of the database was lost
 		return nil, false, err
 	}
 	if claimed {
@@ -226,8 +246,11 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 }
 
 // errTurnLost ends a request that took so long without a sign of life that another
-// process has begun it anew.
-var errTurnLost = errors.New("signing: a request with an Idempotency-Key was begun anew by another process")
+// process has begun it anew. What this process made is discarded.
+var errTurnLost = &fault.Outage{
+	Message: "the request took so long that it was begun anew: repeat it with the same Idempotency-Key to get its answer",
+	Err:     errors.New("signing: the lease of an Idempotency-Key is lost"),
+}
 
 // keepLarge copies an answer to Blobs. What no record comes to name expires there.
 func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (string, error) {
@@ -243,13 +266,81 @@ func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (s
 }
 
 // Release ends a turn that came to nothing, so that a repetition is carried out. After
-// an answer was recorded it does nothing.
+// an answer was recorded it does nothing. If it fails, it is tried again until the lease
+// has ended by itself: a short outage of the database must not keep a client waiting for
+// the rest of a lease.
+//
+// The lease itself stays long. A holder that is frozen or cut off keeps its turn for as
+// long as it may reasonably come back, and clocks of processes may differ. That nothing
+// is signed twice does not rest on the lease: RecordAnswer writes only where the lease is
+// still the holder's, in the transaction that makes the result count. A release names its
+// lease too, so it ends no other turn. Where the outcome of the holder's commit is
+// unknown the release waits for the row that this commit has locked, and finds an answer
+// recorded or not.
 func (t *Turn) Release(ctx context.Context) error {
 	if t.done {
 		return nil
 	}
 	t.ended.Do(t.stop)
-	return t.answers.Store.ReleaseAnswer(ctx, t.id, t.lease)
+	ctx, cancel := context.WithTimeout(ctx, releaseTime)
+	defer cancel()
+	err := t.answers.Store.ReleaseAnswer(ctx, t.id, t.lease)
+	if err != nil {
+		t.answers.releaseLater(t.id, t.lease)
+	}
+	return err
+}
+
+// releaseLater releases a lease that nobody holds as soon as the store can.
+func (a *Answers) releaseLater(id AnswerID, lease string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.owed) >= mostOwed {
+		return
+	}
+	a.owed = append(a.owed, owed{id, lease, a.Now().Add(a.Rules.withDefaults().Lease)})
+	if !a.releasing {
+		a.releasing = true
+		go a.release()
+	}
+}
+
+// release works off what is owed.
+func (a *Answers) release() {
+	for pause := releasePause; ; pause = min(2*pause, 8*releasePause) {
+		time.Sleep(pause)
+		for {
+			o, some := a.nextOwed()
+			if !some {
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+			err := a.Store.ReleaseAnswer(ctx, o.id, o.lease)
+			cancel()
+			if err != nil {
+				break
+			}
+			a.mu.Lock()
+			a.owed = a.owed[1:]
+			a.mu.Unlock()
+			pause = releasePause
+		}
+	}
+}
+
+// nextOwed returns the oldest release that is not over by itself. It reports false when
+// there is none, and then nobody works them off.
+func (a *Answers) nextOwed() (owed, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.owed) > 0 && !a.Now().Before(a.owed[0].until) {
+		a.owed = a.owed[1:]
+	}
+	if len(a.owed) == 0 {
+		a.owed, a.releasing = nil, false
+		return owed{}, false
+	}
+	return a.owed[0], true
 }
 
 // Close ends the turn of a request; a body that was kept cannot be read any more.

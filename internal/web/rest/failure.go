@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -25,6 +26,19 @@ var statuses = map[string]int{
 	fault.TooManyRequests:     http.StatusTooManyRequests,
 	fault.Unavailable:         http.StatusServiceUnavailable,
 	fault.Failed:              http.StatusInternalServerError,
+}
+
+// pauseUnavailable is the Retry-After of a 503 whose fault names none.
+const pauseUnavailable = 5 * time.Second
+
+// available returns the fault that a client is told for an outage of the database or of
+// the document storage, and any other error as it is. A Refusal has decided already.
+func available(err error) error {
+	var own Refusal
+	if o, is := fault.AsOutage(err); is && !errors.As(err, &own) {
+		return o.Fault()
+	}
+	return err
 }
 
 // clientGone is the status in log and metrics of a request nobody waits for.
@@ -59,6 +73,9 @@ var internal = Failure{Message: "An error has occurred", Error: outcomeInternal,
 // refuse answers err and notes the outcome.
 func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call, err error) {
 	call.outcome = outcomeOf(ctx, err)
+	if !canceled(ctx, err) {
+		err = available(err)
+	}
 	var lost *errLost
 	var own Refusal
 	switch {
@@ -88,7 +105,11 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 	if f, ok := fault.As(err); !ok {
 		h.gate.Log.ErrorContext(ctx, "internal error", "request_id", call.id, "route", h.Name, "error", err)
 	} else if f.Err != nil {
-		h.gate.Log.InfoContext(ctx, "refused", "request_id", call.id, "route", h.Name, "code", f.Code, "cause", f.Err)
+		level := slog.LevelInfo
+		if statuses[f.Code] >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+		}
+		h.gate.Log.Log(ctx, level, "refused", "request_id", call.id, "route", h.Name, "code", f.Code, "cause", f.Err)
 	}
 	fail(w, err)
 }
@@ -107,8 +128,12 @@ func fail(w http.ResponseWriter, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if f.After > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(int64((f.After+time.Second-1)/time.Second), 10))
+	after := f.After
+	if after == 0 && status == http.StatusServiceUnavailable {
+		after = pauseUnavailable
+	}
+	if after > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
 	}
 	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
 }

@@ -14,7 +14,6 @@ import (
 	"maps"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -235,10 +234,9 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Health puts /healthz, /readyz and /metrics on mux: the process answers; ready
-// says that it can do its work; what was counted. The error of ready is for the
-// log alone.
-func Health(mux *http.ServeMux, ready func(context.Context) error, metrics http.Handler, log *slog.Logger) {
+// Health puts /healthz, /readyz and /metrics on mux: the process answers; the process can
+// do its work (see [Readiness]); what was counted.
+func Health(mux *http.ServeMux, ready *Readiness, metrics http.Handler) {
 	quiet := func(name string, f http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			ctx, call := callOf(r.Context())
@@ -246,20 +244,9 @@ func Health(mux *http.ServeMux, ready func(context.Context) error, metrics http.
 			f(w, r.WithContext(ctx))
 		}
 	}
-	type status struct {
-		Status string `json:"status"`
-	}
 	mux.HandleFunc("GET /healthz", quiet("healthz", func(w http.ResponseWriter, r *http.Request) {
-		writeJSON(w, http.StatusOK, status{"ok"})
+		writeJSON(w, http.StatusOK, readiness{Status: "ok"})
 	}))
-	mux.HandleFunc("GET /readyz", quiet("readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := ready(r.Context()); err != nil {
-			log.WarnContext(r.Context(), "not ready", "error", err)
-			w.Header().Set("Retry-After", strconv.Itoa(1))
-			writeJSON(w, http.StatusServiceUnavailable, status{"unavailable"})
-			return
-		}
-		writeJSON(w, http.StatusOK, status{"ready"})
-	}))
+	mux.HandleFunc("GET /readyz", quiet("readyz", ready.ServeHTTP))
 	mux.HandleFunc("GET /metrics", quiet("metrics", metrics.ServeHTTP))
 }

@@ -203,7 +203,7 @@ func open(t *testing.T, limits Limits) *house {
 	}
 	mux := http.NewServeMux()
 	MountAPI(mux, "/Sign", gate, routes)
-	Health(mux, func(context.Context) error { return nil }, MetricsPage(h.reg), log)
+	Health(mux, NewReadiness(log, Need{"database", func(context.Context) error { return nil }}), MetricsPage(h.reg))
 	h.Server = httptest.NewUnstartedServer(nil)
 	h.Config = NewServer(Front(mux, log, NewMetrics(h.reg)), log)
 	h.Start()

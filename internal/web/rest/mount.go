@@ -23,8 +23,13 @@ const (
 	outcomeNotDelivered = "not_delivered"  // done, and the client did not take the answer
 )
 
-// recording is how long the journal may take for an outcome, the client gone or not.
-const recording = 30 * time.Second
+const (
+	// recording is how long the audit log may take for an outcome, the client gone or not.
+	recording = 15 * time.Second
+	// recordingOutage is the same where the operation has failed because the database or
+	// the document storage is away: the caller has waited for that already.
+	recordingOutage = 2 * time.Second
+)
 
 // Limits of request bodies, in octets where not said otherwise.
 type Limits struct {
@@ -217,7 +222,11 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	if err == nil && call.promised && call.attempt == nil {
 		return outcome, nil // the line is there, together with what was changed
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+	most := recording
+	if _, is := fault.AsOutage(err); is {
+		most = recordingOutage
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	done := h.gate.Audit.Begin(ctx, h.entry(call, audit.Done, outcome))
 	var lost error
@@ -229,9 +238,9 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	case e != nil && err != nil:
 		h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
 	case e != nil:
-		err = unrecorded(e)
+		err = h.unrecordedOutcome(e)
 	case lost != nil && err == nil:
-		err = unrecorded(lost)
+		err = h.unrecordedOutcome(lost)
 		outcome = outcomeOf(ctx, err)
 		if e := h.write(ctx, h.entry(call, audit.Done, outcome)); e != nil {
 			h.gate.Log.ErrorContext(ctx, "the outcome could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
@@ -291,8 +300,18 @@ func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (au
 	return audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
 }
 
+// unrecorded refuses an operation before it is begun.
 func unrecorded(err error) error {
-	return fault.New(fault.Unavailable, "the operation cannot be recorded now: try again later").With(err)
+	return fault.New(fault.Unavailable, "the operation cannot be recorded now and was not begun: try again later").With(err)
+}
+
+// unrecordedOutcome refuses the answer of an operation that was carried out.
+func (h *handler) unrecordedOutcome(err error) error {
+	if h.answerOnly {
+		return fault.New(fault.Unavailable, "the outcome cannot be recorded now, so the result was discarded: try again later").With(err)
+	}
+	return fault.New(fault.Unavailable, "the operation was carried out but its outcome could not be recorded: look before you repeat it; "+
+		"a request with an "+keyHeader+" may be repeated with the same key").With(err)
 }
 
 // perform binds and calls, and turns a panic into an error.
@@ -350,6 +369,9 @@ func outcomeOf(ctx context.Context, err error) string {
 	}
 	if f, ok := fault.As(err); ok {
 		return f.Code
+	}
+	if _, is := fault.AsOutage(err); is {
+		return fault.Unavailable
 	}
 	return outcomeInternal
 }

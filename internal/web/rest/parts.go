@@ -98,7 +98,8 @@ func (p *Parts) Next() (*Part, error) {
 // brokenParts keeps the errors of the body and tells what else is wrong.
 func brokenParts(err error) error {
 	var lost *errLost
-	if _, ok := fault.As(err); ok || errors.As(err, &lost) {
+	_, refused := fault.As(err)
+	if _, away := fault.AsOutage(err); refused || away || errors.As(err, &lost) {
 		return err
 	}
 	return fault.New(fault.InvalidParameters, "the parts of the body are not as multipart/form-data has them, or the last boundary is missing").With(err)

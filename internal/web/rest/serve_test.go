@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,7 +59,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/Sign/api/stream/x", "", 400, `{"Message":"invalid_parameters","error":"invalid_parameters","error_description":"n in the path is not valid"}`},
 		{"GET", "/Sign/api/unencodable", "", 500, `{"Message":"An error has occurred","error":"internal_error","error_description":"An error has occurred"}`},
 		{"GET", "/healthz", "", 200, `{"status":"ok"}`},
-		{"GET", "/readyz", "", 200, `{"status":"ready"}`},
+		{"GET", "/readyz", "", 200, `{"status":"ready","parts":{"database":"ready"}}`},
 	} {
 		status, header, body := h.ask(t, c.method, c.path, "", strings.NewReader(c.body))
 		if status != c.status || body != c.want {
@@ -433,12 +436,101 @@ func TestProgramFaultsStopTheStart(t *testing.T) {
 }
 
 func TestNotReady(t *testing.T) {
-	mux := http.NewServeMux()
 	var log bytes.Buffer
-	Health(mux, func(context.Context) error { return errSecret }, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&log, nil)))
-	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
-	if w.Code != 503 || strings.Contains(w.Body.String(), errSecret.Error()) || !strings.Contains(log.String(), errSecret.Error()) {
-		t.Errorf("got %d %s", w.Code, w.Body)
+	now, looks, broken := time.Unix(1_000_000, 0), 0, errSecret
+	r := NewReadiness(slog.New(slog.NewTextHandler(&log, nil)),
+		Need{"database", func(context.Context) error { return nil }},
+		Need{"documents", func(context.Context) error { looks++; return broken }})
+	r.now = func() time.Time { return now }
+	mux := http.NewServeMux()
+	Health(mux, r, http.NotFoundHandler())
+	probe := func(status int, body string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+		if w.Code != status || w.Body.String() != body || (w.Header().Get("Retry-After") != "") != (status == 503) {
+			t.Errorf("got %d %s %v, want %d %s", w.Code, w.Body, w.Header(), status, body)
+		}
+	}
+	const away = `{"status":"unavailable","parts":{"database":"ready","documents":"unavailable"}}`
+	probe(503, away)
+	if !strings.Contains(log.String(), errSecret.Error()) || !strings.Contains(log.String(), "part=documents") {
+		t.Errorf("log %s", log.String())
+	}
+	broken = nil
+	probe(503, away) // a moment later: the same result
+	if looks != 1 {
+		t.Errorf("%d looks, want 1", looks)
+	}
+	now = now.Add(readyLife)
+	probe(200, `{"status":"ready","parts":{"database":"ready","documents":"ready"}}`)
+	r.Drain()
+	probe(503, `{"status":"stopping","parts":{"database":"ready","documents":"ready"}}`)
+}
+
+// A part that hangs, whatever its context says, costs a probe its time and no more than
+// one goroutine.
+func TestReadyHangs(t *testing.T) {
+	release, looks := make(chan struct{}), atomic.Int64{}
+	p := &need{Need: Need{"documents", func(context.Context) error { looks.Add(1); <-release; return nil }}}
+	var probes sync.WaitGroup
+	for range 2 {
+		probes.Go(func() {
+			if err := p.ready(t.Context(), time.Now); !errors.Is(err, errSlow) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	probes.Wait()
+	if n := looks.Load(); n != 1 {
+		t.Errorf("%d looks, want 1", n)
+	}
+	close(release)
+}
+
+// A process that drains ends each connection with the answer to its request.
+func TestDrained(t *testing.T) {
+	r := NewReadiness(slog.New(slog.DiscardHandler))
+	s := httptest.NewServer(r.Drained(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })))
+	defer s.Close()
+	for _, draining := range []bool{false, true} {
+		if draining {
+			r.Drain()
+		}
+		response, err := s.Client().Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.Close != draining {
+			t.Errorf("draining %v: connection ends %v", draining, response.Close)
+		}
+	}
+}
+
+// An outage of the database is no fault of ours: 503, when to come again, and what is
+// known of the outcome.
+func TestOutage(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		err        error
+	}{
+		{"outage", "the database is not available now", fmt.Errorf("store: %w", &fault.Outage{Message: "the database is not available now", Err: errSecret})},
+		{"a fault decides", "a sentence", fault.New(fault.Unavailable, "a sentence").With(&fault.Outage{Message: "other", Err: errSecret})},
+	} {
+		var log bytes.Buffer
+		mux := http.NewServeMux()
+		Mount(mux, "", &Gate{Audit: noAudit{}, Log: slog.New(slog.NewTextHandler(&log, nil))}, []Route{
+			Handle("GET /x", "X", Anyone, func(context.Context, struct{}) (None, error) { return None{}, c.err }),
+		})
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+		var f Failure
+		if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || w.Code != 503 || f.Error != fault.Unavailable || !strings.Contains(f.Description, c.want) {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+		}
+		if w.Header().Get("Retry-After") != "5" || strings.Contains(w.Body.String(), errSecret.Error()) || !strings.Contains(log.String(), errSecret.Error()) {
+			t.Errorf("%s: %v, %s", c.name, w.Header(), log.String())
+		}
 	}
 }

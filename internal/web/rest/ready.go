@@ -1,0 +1,144 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// readyTime bounds the look at one part. A part that takes longer is not ready.
+	readyTime = 2 * time.Second
+	// readyLife is how long a result serves further probes. Several balancers may probe,
+	// and each look at a bucket is a request to it.
+	readyLife = time.Second
+)
+
+// Need is something a process needs for its work, such as its database.
+type Need struct {
+	Name  string // in the body of /readyz
+	Check func(ctx context.Context) error
+}
+
+// Readiness answers /readyz: 200 when every part is ready, otherwise 503 with the parts
+// that are not. Once [Readiness.Drain] was called the answer is always 503.
+type Readiness struct {
+	parts    []*need
+	log      *slog.Logger
+	now      func() time.Time
+	draining atomic.Bool
+}
+
+// NewReadiness returns the readiness of a process that needs all of them. Their
+// errors are for the log alone.
+func NewReadiness(log *slog.Logger, needs ...Need) *Readiness {
+	r := &Readiness{log: log, now: time.Now}
+	for _, n := range needs {
+		r.parts = append(r.parts, &need{Need: n})
+	}
+	return r
+}
+
+// Drain makes the process not ready for good: a balancer sends new requests elsewhere.
+func (r *Readiness) Drain() { r.draining.Store(true) }
+
+// Drained lets clients keep their connections until Drain was called. From then on each
+// answer ends its connection, so that a balancer takes no connection again that is about
+// to be closed.
+func (r *Readiness) Drained(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if r.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, request)
+	})
+}
+
+// readiness is the body of an answer.
+type readiness struct {
+	Status string            `json:"status"` // ok, ready, unavailable or stopping
+	Parts  map[string]string `json:"parts,omitempty"`
+}
+
+// ServeHTTP implements [http.Handler].
+func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	code, body := http.StatusOK, readiness{Status: "ready", Parts: map[string]string{}}
+	errs := make([]error, len(r.parts))
+	var looking sync.WaitGroup
+	for i, p := range r.parts {
+		looking.Go(func() { errs[i] = p.ready(request.Context(), r.now) })
+	}
+	looking.Wait()
+	for i, p := range r.parts {
+		body.Parts[p.Name] = "ready"
+		if errs[i] != nil {
+			body.Parts[p.Name] = "unavailable"
+			body.Status = "unavailable"
+			r.log.WarnContext(request.Context(), "not ready", "part", p.Name, "error", errs[i])
+		}
+	}
+	if r.draining.Load() {
+		body.Status = "stopping"
+	}
+	if body.Status != "ready" {
+		code = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", strconv.Itoa(1))
+	}
+	writeJSON(w, code, body)
+}
+
+// need is a Need with the result of the last look.
+type need struct {
+	Need
+	mu      sync.Mutex
+	at      time.Time     // of the result
+	err     error         // the result
+	looking chan struct{} // closed at the end of the look under way; nil: none is
+}
+
+// errSlow is the result while a look takes longer than readyTime.
+var errSlow = errors.New("rest: no answer in " + readyTime.String())
+
+// ready returns the result of a look that is not older than readyLife. All probes share
+// one look. One that hangs beyond its context, such as in a file system that is away,
+// stays the only one.
+func (p *need) ready(ctx context.Context, now func() time.Time) error {
+	p.mu.Lock()
+	if p.looking == nil {
+		if !p.at.IsZero() && now().Sub(p.at) < readyLife {
+			defer p.mu.Unlock()
+			return p.err
+		}
+		p.looking = make(chan struct{})
+		go p.look(context.WithoutCancel(ctx), p.looking, now)
+	}
+	done := p.looking
+	p.mu.Unlock()
+	slow := time.NewTimer(readyTime)
+	defer slow.Stop()
+	select {
+	case <-done:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.err
+	case <-slow.C:
+		return errSlow
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *need) look(ctx context.Context, done chan struct{}, now func() time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	err := p.Check(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at, p.err, p.looking = now(), err, nil
+	close(done)
+}
