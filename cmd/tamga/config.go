@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/domain/keys"
 	"tamga/sig/xmldsig"
 )
@@ -77,6 +78,10 @@ type Config struct {
 	Database string `yaml:"database"`
 	// File with the PostgreSQL password. Empty: the URL or the server needs none.
 	DatabasePasswordFile string `yaml:"database_password_file"`
+	// Connections to the database of this process: all of them on PostgreSQL, those that
+	// read on SQLite. Default 8, so that twelve processes fit into the 100 connections of
+	// a PostgreSQL server as it is delivered.
+	DatabaseConnections int `yaml:"database_connections"`
 	// Master keys that seal private keys at rest: 32 octets each, in hexadecimal,
 	// one file per key. The active one seals; all of them open.
 	MasterKeys struct {
@@ -195,11 +200,17 @@ type Config struct {
 		Level  string `yaml:"level"`  // debug, info, warn, error; default info
 		Format string `yaml:"format"` // text or json; default json
 	} `yaml:"log"`
-	// How long a stopping server waits for requests under way. Default 30s.
+	// How long a server that gets SIGTERM goes on taking requests while /readyz answers
+	// 503, so that a balancer sends new ones elsewhere. Default 5s; 0s in --dev, and after
+	// Ctrl-C.
+	DrainTime time.Duration `yaml:"drain_time"`
+	// How long a stopping server waits for requests under way after that. Default 30s.
 	StopTime time.Duration `yaml:"stop_time"`
 
 	base string // directory that relative paths start from
 	dev  bool   // serve --dev: loopback only, text log
+
+	limits store.Limits // of the work with the database
 }
 
 // ClientConfig is one application that may ask for tokens.
@@ -240,7 +251,11 @@ func defaultConfig() *Config {
 
 		DocumentStore: "/DocumentStore",
 		Resource:      "urn:cryptopro:dss:signserver:signserver",
+		DrainTime:     5 * time.Second,
 		StopTime:      30 * time.Second,
+
+		DatabaseConnections: 8,
+		limits:              store.CommandLimits,
 	}
 	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
 	c.Tokens.RefreshLife, c.Tokens.KeyOverlap = 30*24*time.Hour, time.Hour
@@ -405,7 +420,8 @@ func (c *Config) Validate() error {
 		{c.LongTerm.RevocationAllowance >= 0, "long_term.revocation_allowance: want 0s or more"},
 		{isOneOf(c.Log.Level, "debug", "info", "warn", "error"), "log.level: want debug, info, warn or error"},
 		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
-		{c.StopTime >= 0, "stop_time: want 0s or more"},
+		{c.DatabaseConnections >= 2, "database_connections: want at least 2"},
+		{c.DrainTime >= 0 && c.StopTime >= 0, "drain_time and stop_time: want 0s or more"},
 	}
 	var faults []error
 	for _, check := range checks {

@@ -46,6 +46,7 @@ func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
 	c.MasterKeys.Files = map[string]string{"dev": devMasterKey}
 	c.Log.Format = "text"
 	c.TwoStep.Anonymous = true
+	c.DrainTime = 0
 	if err := c.apply(settings); err != nil {
 		return nil, err
 	}

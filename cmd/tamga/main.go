@@ -60,11 +60,24 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() + "; see tamga --help" }
 func (e usageError) Unwrap() error { return e.err }
 
+// stopSignal is why the context of a command ended.
+type stopSignal struct{ os.Signal }
+
+func (s stopSignal) Error() string { return "stopped by the signal " + s.String() }
+
+// Is makes the end by a signal a cancellation like any other.
+func (s stopSignal) Is(target error) bool { return target == context.Canceled }
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cause := stopSignal{<-signals}
+		signal.Stop(signals) // a second signal ends the program at once
+		cancel(cause)
+	}()
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
 	var code exitCode
 	var usage usageError
 	switch {

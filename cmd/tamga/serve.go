@@ -13,9 +13,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"syscall"
+	"time"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/web/rest"
 )
 
@@ -58,6 +62,7 @@ func (s *serveCommand) Run(c *console) error {
 	defer listener.Close()
 	config.Listen = listener.Addr().String() // port 0 becomes the one taken
 
+	config.limits = store.ServingLimits
 	h, err := openHouse(c.ctx, config, log)
 	if err != nil {
 		return err
@@ -97,7 +102,7 @@ func (s *serveCommand) Run(c *console) error {
 		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
 	}
 	log.Info("listening", "address", config.Listen, "url", config.publicURL())
-	return serve(c.ctx, doors, handler, config, log, h.work)
+	return serve(c.ctx, doors, handler, config, log, h.readiness.Drain, h.work)
 }
 
 // door is where requests come in.
@@ -116,9 +121,10 @@ func (d door) serve(s *http.Server, config *Config) error {
 	return s.ServeTLS(listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
 }
 
-// serve answers at the doors until ctx ends, then waits for requests under way, at
-// most config.StopTime. The background work ends with it.
-func serve(ctx context.Context, doors []door, handler http.Handler, config *Config, log *slog.Logger, background func(context.Context)) error {
+// serve answers at the doors until ctx ends. Then it drains, see [drain], takes no more
+// connections and waits for requests under way, at most config.StopTime. The background
+// work ends with it.
+func serve(ctx context.Context, doors []door, handler http.Handler, config *Config, log *slog.Logger, notReady func(), background func(context.Context)) error {
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	working := make(chan struct{})
@@ -140,6 +146,8 @@ func serve(ctx context.Context, doors []door, handler http.Handler, config *Conf
 	case err = <-failed:
 		err = fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
+		notReady()
+		drain(ctx, config.DrainTime, log)
 		log.Info("stopping", "waiting", config.StopTime.String())
 	}
 	deadline, cancel := context.WithTimeout(requests, config.StopTime)
@@ -158,6 +166,25 @@ func serve(ctx context.Context, doors []door, handler http.Handler, config *Conf
 	stopWork()
 	<-working
 	return err
+}
+
+// drain waits until balancers have noticed that the process is not ready. A second signal
+// ends it. After Ctrl-C nothing is waited for: a person waits at the terminal.
+func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
+	var by stopSignal
+	if most == 0 || errors.As(context.Cause(ctx), &by) && by.Signal == os.Interrupt {
+		return
+	}
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	log.Info("draining: /readyz answers 503, requests are still taken; a second signal ends this", "for", most.String())
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-again:
+	}
 }
 
 // newLogger returns the one logger of the process.

@@ -74,6 +74,7 @@ type house struct {
 	audit      audit.Log
 	network    *evidence.Source    // once handler has opened it
 	operations *signing.Operations // once handler has opened it
+	readiness  *rest.Readiness     // once handler has made it
 	senders    []notify.Notifier   // closed with the house
 	tasks      []task              // due now and then beside the handler, which adds them
 }
@@ -128,7 +129,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 	if err != nil {
 		return nil, err
 	}
-	if h.db, err = store.Open(ctx, store.Options{URL: address}); err != nil {
+	if h.db, err = store.Open(ctx, store.Options{URL: address, Connections: config.DatabaseConnections, Limits: config.limits}); err != nil {
 		return nil, err
 	}
 	h.audit = store.Audit{DB: h.db}
@@ -304,8 +305,9 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest.Health(mux, h.db.Ping, rest.MetricsPage(registry), h.log)
-	return rest.Front(mux, h.log, rest.NewMetrics(registry)), nil
+	h.readiness = rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.db.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
+	rest.Health(mux, h.readiness, rest.MetricsPage(registry))
+	return h.readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(registry))), nil
 }
 
 // surface is a table of routes with what it is mounted by.

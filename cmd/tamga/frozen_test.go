@@ -1,0 +1,262 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store/storetest"
+)
+
+// fullFaults makes the tests of faults run in their long form.
+const fullFaults = "TAMGA_TEST_FULL_FAULTS"
+
+// fleet is several servers over one PostgreSQL. The first one made the installation.
+type fleet struct {
+	*umsWorld
+	database string
+	servers  []*process
+	admin    *sql.DB
+}
+
+// startFleet starts n servers whose sessions are named server0, server1 and so on.
+func startFleet(t *testing.T, n int, more ...string) *fleet {
+	t.Helper()
+	f := &fleet{database: storetest.PostgreSQL(t).Database(t)}
+	var err error
+	if f.admin, err = sql.Open("pgx", f.database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.admin.Close() })
+	f.umsWorld = startUMS(t, append([]string{"--set", "database=" + f.database + "&application_name=server0"}, more...)...)
+	f.servers = []*process{f.process}
+	for i := range n - 1 {
+		f.servers = append(f.servers, f.another(i+1, "127.0.0.1:0", more...))
+	}
+	return f
+}
+
+// another starts a further server over the database.
+func (f *fleet) another(i int, listen string, more ...string) *process {
+	f.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return startServer(f.t, program, append([]string{
+		"serve", "--dev", "--data", f.dir, "--listen", listen, "--set", "public_url=" + f.url,
+		"--set", fmt.Sprintf("database=%s&application_name=server%d", f.database, i),
+	}, more...)...)
+}
+
+// sessions counts the sessions of a server for which a condition holds.
+func (f *fleet) sessions(server int, condition string) (n int) {
+	f.t.Helper()
+	row := f.admin.QueryRowContext(f.t.Context(), `SELECT count(*) FROM pg_stat_activity a
+		WHERE application_name = $1 AND `+condition, fmt.Sprintf("server%d", server))
+	if err := row.Scan(&n); err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}
+
+const (
+	inTransaction = "state = 'idle in transaction'"
+	holdsTheTurn  = inTransaction + ` AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.granted)`
+)
+
+// freeze stops a server at a moment when one of its sessions is as the condition says.
+func (f *fleet) freeze(server int, condition string) {
+	f.t.Helper()
+	p := f.servers[server].cmd.Process
+	for begun := time.Now(); time.Since(begun) < time.Minute; {
+		p.Signal(syscall.SIGSTOP)
+		// What the server had sent is carried out first; a session that is idle then stays so.
+		time.Sleep(20 * time.Millisecond)
+		if f.sessions(server, condition) > 0 {
+			return
+		}
+		p.Signal(syscall.SIGCONT)
+		time.Sleep(3 * time.Millisecond)
+	}
+	f.t.Fatal("the server could not be stopped at the moment that was looked for")
+}
+
+// load are callers that do one thing after the other at a server, and what became of it.
+type load struct {
+	mu       sync.Mutex
+	success  []time.Time
+	statuses map[int]int
+	broken   int // without an answer
+}
+
+// run has callers ask until ctx ends. done is called for what was answered 200.
+func (l *load) run(ctx context.Context, callers int, all *sync.WaitGroup, request func() *http.Request, done func(body []byte)) {
+	l.mu.Lock()
+	if l.statuses == nil {
+		l.statuses = map[int]int{}
+	}
+	l.mu.Unlock()
+	for range callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				response, err := http.DefaultClient.Do(request())
+				var body []byte
+				if err == nil {
+					body, err = io.ReadAll(response.Body)
+					response.Body.Close()
+				}
+				l.mu.Lock()
+				if err != nil {
+					l.broken++
+				} else {
+					l.statuses[response.StatusCode]++
+					if response.StatusCode == http.StatusOK {
+						l.success = append(l.success, time.Now())
+						if done != nil {
+							done(body)
+						}
+					}
+				}
+				l.mu.Unlock()
+			}
+		})
+	}
+}
+
+// gap is the longest time without a success between two moments.
+func (l *load) gap(from, to time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	times := append(slices.Clone(l.success), from, to)
+	slices.SortFunc(times, time.Time.Compare)
+	var longest time.Duration
+	for i, at := range times[1:] {
+		if before := times[i]; !before.Before(from) && !at.After(to) {
+			longest = max(longest, at.Sub(before))
+		}
+	}
+	return longest
+}
+
+// after reports whether something succeeded after a moment.
+func (l *load) after(moment time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.success) > 0 && l.success[len(l.success)-1].After(moment)
+}
+
+// TestFrozenProcess stops one of three servers while it holds the turn of people changes,
+// and while it holds another transaction. The others lose three seconds at most, what was
+// acknowledged is there, and the server goes on when it is thawed.
+func TestFrozenProcess(t *testing.T) {
+	frozen := 6 * time.Second
+	if os.Getenv(fullFaults) != "" {
+		frozen = 20 * time.Second
+	}
+	const most = 3 * time.Second
+	f := startFleet(t, 3)
+	const victim = 2
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	acknowledged := []string{} // users
+	number := 0
+	post := func(url, token, body string) *http.Request {
+		r, err := http.NewRequest("POST", url, bytes.NewReader([]byte(body)))
+		if err != nil {
+			panic(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		return r
+	}
+	signing := string(signingBody(t, f.cert("gost2012-256", false).ID, ""))
+	token := f.token()
+	sign := func(server int) func() *http.Request {
+		return func() *http.Request { return post(f.servers[server].url+"/SignServer/api/documents", token, signing) }
+	}
+	register := func(server int) func() *http.Request {
+		return func() *http.Request {
+			mu.Lock()
+			defer mu.Unlock()
+			number++
+			return post(f.servers[server].url+"/STS/ums/user", f.tokens[ours], fmt.Sprintf(`{"Login":"frozen%d"}`, number))
+		}
+	}
+	registered := func(body []byte) {
+		var id string
+		if err := json.Unmarshal(body, &id); err != nil {
+			t.Errorf("a user was registered as %s", body)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		acknowledged = append(acknowledged, id)
+	}
+	var signatures, people, victimSigns, victimPeople load
+	for server := range victim {
+		signatures.run(ctx, 2, &all, sign(server), nil)
+		people.run(ctx, 2, &all, register(server), registered)
+	}
+	victimSigns.run(ctx, 2, &all, sign(victim), nil)
+	victimPeople.run(ctx, 4, &all, register(victim), registered)
+	defer func() { f.servers[victim].cmd.Process.Signal(syscall.SIGCONT) }()
+
+	for name, condition := range map[string]string{"the turn": holdsTheTurn, "a transaction": inTransaction} {
+		f.freeze(victim, condition)
+		begun := time.Now()
+		time.Sleep(frozen)
+		end := time.Now()
+		f.servers[victim].cmd.Process.Signal(syscall.SIGCONT)
+		for what, l := range map[string]*load{"signatures": &signatures, "people changes": &people} {
+			gap := l.gap(begun, end)
+			t.Logf("frozen with %s: the longest gap of %s was %v", name, what, gap.Round(time.Millisecond))
+			if gap > most {
+				t.Errorf("frozen with %s: no %s for %v, want at most %v", name, what, gap, most)
+			}
+		}
+		// It works again after it found its transactions gone.
+		for what, l := range map[string]*load{"signatures": &victimSigns, "people changes": &victimPeople} {
+			for !l.after(end) {
+				if time.Since(end) > time.Minute {
+					t.Fatalf("thawed: no %s in a minute", what)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+	stop()
+	all.Wait()
+	for name, l := range map[string]*load{"signatures": &signatures, "people": &people, "signatures of the frozen one": &victimSigns, "people of the frozen one": &victimPeople} {
+		t.Logf("%s: %v, %d without an answer", name, l.statuses, l.broken)
+		for status := range l.statuses {
+			if status != 200 && status != 503 {
+				t.Errorf("%s: %d answers %d", name, l.statuses[status], status)
+			}
+		}
+	}
+	for _, id := range acknowledged {
+		if f.ask(ours, "GET", "/ums/user/"+id, "").status != 200 {
+			t.Errorf("user %s was acknowledged and is not there", id)
+		}
+	}
+	var signed int
+	if err := f.admin.QueryRowContext(t.Context(), "SELECT count(*) FROM audit WHERE operation = 'SignDocument' AND phase = 'done' AND outcome = 'ok'").Scan(&signed); err != nil {
+		t.Fatal(err)
+	}
+	if acked := len(signatures.success) + len(victimSigns.success); signed < acked {
+		t.Errorf("%d signatures were acknowledged, the audit log has %d", acked, signed)
+	}
+}
