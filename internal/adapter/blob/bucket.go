@@ -66,7 +66,7 @@ const (
 	longCall  = 3 * time.Minute  // one with a part, with all tries
 	// stallTime bounds how long a request with a part may move nothing. It is also the
 	// time that a server has to make a part durable.
-	stallTime = 15 * time.Second
+	stallTime = 10 * time.Second
 	// joinTime is the time that a server has to put the parts of an upload together.
 	joinTime  = time.Minute
 	tries     = 4
