@@ -39,7 +39,7 @@ var (
 // Limits of Parse. They bound memory and time, not what people send: real
 // messages stay far below.
 const (
-	maxDepth    = 32       // nesting of BER elements
+	maxDepth    = 64       // nesting of BER elements: 8 countersignatures take 32, a time stamp on the last 25
 	maxElements = 1024     // certificates, CRLs, signers, digest algorithms, each
 	maxAttrs    = 128      // attributes in one set
 	maxValues   = 1024     // values of the attributes of one set, together

@@ -180,7 +180,7 @@ func withCountersigners(list []*suite.Hash, attrs []Attribute, depth int) ([]*su
 	if err != nil {
 		return nil, err
 	}
-	if depth == MaxCountersignatures {
+	if depth == MaxCountersignatures && len(inner) > 0 {
 		return nil, fmt.Errorf("cms: countersignatures are nested deeper than %d", depth)
 	}
 	for _, c := range inner {

@@ -21,7 +21,7 @@ var (
 // Parse reads a ContentInfo with SignedData of size octets, DER or BER (indefinite
 // lengths, strings in pieces). It holds everything but the content in memory, at
 // most 16 MiB of it; more, more than 1024 certificates, CRLs or signers, a content
-// in more than 1048576 pieces, or nesting deeper than 32 is an error. Zero bytes may
+// in more than 1048576 pieces, or nesting deeper than 64 is an error. Zero bytes may
 // follow the message, at most 1 MiB. The message keeps r for ContentReader.
 func Parse(r io.ReaderAt, size int64) (*Message, error) {
 	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}

@@ -250,6 +250,9 @@ func mapRune(r rune) rune {
 // count in their order, the attributes of one part in any.
 func (n Name) Equal(o Name) bool { return n.key == o.key }
 
+// Key is a text that is equal for names that are: a key for maps, not for people.
+func (n Name) Key() string { return n.key }
+
 // SameName reports whether two encodings of a Name are of one name, as Equal does. Equal
 // bytes always are. An encoding that cannot be read equals itself only.
 func SameName(a, b []byte) bool {

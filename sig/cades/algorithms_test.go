@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -343,6 +344,61 @@ func (w *workshop) token(a *algorithm, key string, roots []*x509gost.Certificate
 	if b, err := tsp.ParseToken(bad); err == nil {
 		if _, err := b.CheckSignature(nil); err == nil {
 			t.Error("a changed token holds")
+		}
+	}
+}
+
+// TestWeakAlgorithms: SHA-1, MD5 and short keys are recognised and prove nothing, in the
+// signature and in the certificate.
+func TestWeakAlgorithms(t *testing.T) {
+	w := &workshop{t: t, tool: judge.OpenSSL(t), keys: map[string]bool{}}
+	rsa1024 := []string{"-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"}
+	for name, c := range map[string]struct {
+		certificates, message algorithm
+		code                  string
+	}{
+		"message by SHA-1":      {algorithm{key: rsa2048, md: "sha256"}, algorithm{key: rsa2048, md: "sha1"}, sig.CodeWeak},
+		"message by MD5":        {algorithm{key: rsa2048, md: "sha256"}, algorithm{key: rsa2048, md: "md5"}, sig.CodeWeak},
+		"message by ECDSA":      {algorithm{key: curve("P-256"), md: "sha256"}, algorithm{key: curve("P-256"), md: "sha1"}, sig.CodeWeak},
+		"certificates by SHA-1": {algorithm{key: rsa2048, md: "sha1"}, algorithm{key: rsa2048, md: "sha256"}, "certificate-" + chain.CodeWeak},
+		"short key":             {algorithm{key: rsa1024, md: "sha256"}, algorithm{key: rsa1024, md: "sha256"}, "certificate-" + chain.CodeWeak},
+	} {
+		root := w.certificate(&c.certificates, "root", "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n")
+		leaf := w.certificate(&c.certificates, "leaf", "keyUsage=critical,digitalSignature\n")
+		w.tool.Write("document", text)
+		w.run("cms", "-sign", "-binary", "-nodetach", "-in", "document", "-signer", "leaf.pem", "-inkey", w.key(c.message.key), "-md", c.message.md, "-outform", "DER", "-out", "message.der")
+		r, err := cades.New().Verify(context.Background(), &sig.Check{
+			Document: sigtest.Document(w.tool.Read("message.der")), Roots: []*x509gost.Certificate{root}, At: leaf.NotBefore.Add(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == c.code })
+		if r.Verdict() != sig.Indeterminate || i < 0 || r.Signatures[0].Findings[i].Indication != sig.CryptoConstraintsFailureNoPOE {
+			t.Errorf("%s: %v %+v", name, r.Verdict(), r.Signatures[0].Findings)
+		}
+	}
+}
+
+// TestWeakListClearsNothing: a revocation list and an OCSP answer signed over SHA-1 may
+// say that a certificate was revoked, but not that it was not.
+func TestWeakListClearsNothing(t *testing.T) {
+	w := &workshop{t: t, tool: judge.OpenSSL(t), keys: map[string]bool{}}
+	strong, weak := &algorithm{key: rsa2048, md: "sha256"}, &algorithm{key: rsa2048, md: "sha1"}
+	root := w.certificate(strong, "root", "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign,digitalSignature\n")
+	leaf := w.certificate(strong, "leaf", "keyUsage=critical,digitalSignature\n")
+	w.tool.Write("shop.cnf", fmt.Appendf(nil, shopConf, "sha256"))
+	for line, want := range map[string]error{
+		"V\t350101000000Z\t\t02\tunknown\t/CN=leaf\n":                         chain.ErrRevocationUnknown,
+		"R\t350101000000Z\t200101000000Z,superseded\t02\tunknown\t/CN=leaf\n": chain.ErrRevoked,
+	} {
+		w.tool.Write("index.txt", []byte(line))
+		list, answer := w.list(weak, w.key(rsa2048)), w.answer(weak, w.key(rsa2048), leaf, root)
+		for name, o := range map[string]chain.Options{"list": {CRLs: []*x509gost.RevocationList{list}}, "answer": {OCSP: []*ocsp.Basic{answer}}} {
+			o.Roots, o.At, o.RequireRevocation = []*x509gost.Certificate{root}, list.ThisUpdate.Add(time.Second), true
+			if _, err := chain.Build(leaf, o); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
 		}
 	}
 }

@@ -54,9 +54,11 @@ type longTerm struct {
 	hasRefs, hasValues bool
 	// values are what the message brings along for this signature.
 	values       sig.Found
+	borrowed     []*x509gost.Certificate // those of the signatures that this one countersigns
 	findings     []sig.Finding
 	broken       bool // a finding is fatal
 	unresolved   bool // a reference cannot be compared
+	valuesBroken bool // a value does not hold or cannot be read
 	signatureTS  bool // a time stamp of the signature holds
 	referencesTS bool // a CAdES-C time stamp holds
 }
@@ -143,6 +145,7 @@ func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (
 	for _, raw := range raws {
 		if v, err := parse(raw); err != nil {
 			l.note(codeUnreadable, "%s: %v", what, err)
+			l.valuesBroken = true
 		} else {
 			list = append(list, v)
 		}
@@ -371,8 +374,8 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 	ts.Findings = append(ts.Findings, findings...)
 	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
 		ts.Findings = append(ts.Findings, f)
-	}
-	if !ts.Passed() {
+		l.note(f.Code, "%s", f.Text)
+	} else if !ts.Passed() {
 		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s is not by a trusted service and proves no time", kind, at(ts.Time))
 	}
 	return ts
@@ -411,7 +414,8 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 			l.note(codeReferenceMissing, "%s is on the path of the signer and not among the references", name(path[i]))
 		}
 	}
-	complete := l.hasValues && !l.unresolved && v.selfContained(out, l)
+	v.values(out, l)
+	complete := l.hasValues && !l.unresolved && !l.valuesBroken && v.selfContained(out, l)
 	switch {
 	case complete && l.referencesTS:
 		return "XLT1"

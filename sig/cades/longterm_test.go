@@ -9,6 +9,7 @@ import (
 
 	"tamga/pki/chain"
 	"tamga/pki/cms"
+	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
@@ -67,6 +68,19 @@ func TestLongTermRules(t *testing.T) {
 			return element(0x30, b[headerOf(b):i], b[i+len(part):])
 		}
 	}
+	// What the message has, a list beside it, and an answer that nobody signed.
+	_, _, answers := cades.Values(mustParse(t, message).Signers[0])
+	list, err := x509gost.CreateRevocationList(&x509gost.CRLTemplate{ThisUpdate: sigtest.Time, NextUpdate: sigtest.Time.AddDate(0, 1, 0), Number: []byte{7}},
+		w.root.Certificate, w.root.Suite, x509gost.SignWith(sigtest.Random(5), w.root.Key, w.root.Suite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	basic, err := ocsp.ParseBasic(answers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	brokenAnswer := bytes.Clone(basic.Raw)
+	brokenAnswer[bytes.Index(brokenAnswer, basic.Signature)] ^= 1
 	none := []string(nil)
 	tests := []struct {
 		name   string
@@ -82,6 +96,7 @@ func TestLongTermRules(t *testing.T) {
 		{"time stamp by a stranger", func(a []cms.Attribute) []cms.Attribute {
 			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, stamp(stranger, imprint))}
 		}, none, "BES", "time-stamp-untrusted", false},
+		{"time stamp over SHA-1", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, suite.SHA1.Digest(value))), []string{"time-stamp-invalid"}, "BES", sig.CodeWeak, false},
 		{"time stamp by one who is no service", func(a []cms.Attribute) []cms.Attribute {
 			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, forgedToken(t, w, imprint))}
 		}, []string{"time-stamp-invalid"}, "BES", "", false},
@@ -100,7 +115,19 @@ func TestLongTermRules(t *testing.T) {
 		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
 		{"reference by an unknown digest", set(cms.OIDCertificateRefs, element(0x30, element(0x30, element(0x30, []byte{0x30, 4, 6, 2, 0x2a, 3, 4, 1, 0})))), []string{"time-stamp-invalid"}, "BES", "reference-not-checked", true},
 		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
-		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "XLT1", "", true}, // the last is one of the service
+		// The last is one of the service, which no reference names.
+		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "X1", "long-term-value-broken", true},
+		{"certificate value unreadable", edit(cms.OIDCertificateValues, func(b []byte) []byte { return element(0x30, b[headerOf(b):], []byte{0x30, 0}) }), nil, "X1", "certificate-unreadable", true},
+		{"certificate value of a stranger", edit(cms.OIDCertificateValues, func(b []byte) []byte {
+			return element(0x30, b[headerOf(b):], stranger.Certificate.Raw)
+		}), nil, "XLT1", "long-term-value-unused", true},
+		{"certificate value beside the path", edit(cms.OIDCertificateValues, func(b []byte) []byte {
+			return element(0x30, b[headerOf(b):], w.sub.Signer(t, suite.GOST2012x256, "Beside").Certificate.Raw)
+		}), nil, "XLT1", "long-term-value-unused", true},
+		{"list with a wrong signature", set(cms.OIDRevocationValues, revocations([][]byte{flipLast(bytes.Clone(list))}, answers)), nil, "X1", "long-term-value-broken", true},
+		{"list beside", set(cms.OIDRevocationValues, revocations([][]byte{list}, answers)), nil, "XLT1", "", true},
+		{"answer with a wrong signature", set(cms.OIDRevocationValues, revocations(nil, append(slices.Clone(answers), brokenAnswer))), nil, "X1", "long-term-value-broken", true},
+		{"answer unreadable", set(cms.OIDRevocationValues, revocations(nil, append(slices.Clone(answers), []byte{0x30, 0}))), nil, "X1", "certificate-unreadable", true},
 		{"referenced certificate missing", edit(cms.OIDCertificateValues, without(w.root.Certificate.Raw)), []string{"reference-without-value"}, "BES", "", true},
 		{"revocation values malformed", set(cms.OIDRevocationValues, []byte{4, 0}), []string{"unsigned-attribute-malformed", "reference-without-value", "reference-without-value"}, "BES", "", true},
 		{"revocation values empty", set(cms.OIDRevocationValues, []byte{0x30, 0}), []string{"reference-without-value", "reference-without-value"}, "BES", "", true},
@@ -123,6 +150,15 @@ func TestLongTermRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// revocations is revocation-values.
+func revocations(lists, answers [][]byte) []byte {
+	var first []byte
+	if lists != nil {
+		first = element(0xa0, element(0x30, lists...))
+	}
+	return element(0x30, first, element(0xa1, element(0x30, answers...)))
 }
 
 // forgedToken is a token signed by the signer, whose certificate is not for that.

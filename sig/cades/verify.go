@@ -67,6 +67,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	v := &verifier{
 		check: c, message: m, report: &sig.Report{},
 		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
+		checksLeft: maxValueChecks, sound: map[string]bool{},
 	}
 	if err := v.digests(ctx); err != nil {
 		return nil, err
@@ -109,6 +110,8 @@ type verifier struct {
 	counters   int                     // countersignatures still to be judged
 	stampsLeft int                     // time stamps still to be judged
 	trusted    map[*x509gost.Certificate]trust
+	checksLeft int             // signatures on values still to be checked
+	sound      map[string]bool // values whose signature holds, as DER
 }
 
 // trust is the judgement of one certificate at the moment of the check by what the
@@ -209,7 +212,7 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 	if !slices.ContainsFunc(v.message.DigestAlgorithms, func(a cms.Algorithm) bool { return a.OID.Equal(s.DigestAlgorithm.OID) }) {
 		out.Findings = append(out.Findings, sig.Finding{Code: codeDigestUnlisted, Text: "digestAlgorithms of the message does not list the algorithm of this signature"})
 	}
-	out.Countersigners = v.countersigners(ctx, s, &out, 0)
+	out.Countersigners = v.countersigners(ctx, s, l, &out, 0)
 	h, err := s.Hash()
 	if err != nil {
 		return fatal(out, cms.CodeAlgorithm, err.Error())
@@ -274,11 +277,11 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 // trust judges the certificate of a signature at its best time.
 func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) ([]*x509gost.Certificate, []sig.Finding) {
 	found := sig.Found{
-		Certificates: slices.Concat(v.certs, l.values.Certificates),
+		Certificates: slices.Concat(v.certs, l.values.Certificates, l.borrowed),
 		CRLs:         slices.Concat(v.crls, l.values.CRLs),
 		OCSP:         l.values.OCSP,
 	}
-	if l.hasValues || !out.BestTime.Equal(v.check.At) {
+	if l.hasValues || len(l.values.Certificates)+len(l.borrowed) > 0 || !out.BestTime.Equal(v.check.At) {
 		return v.check.Trust(ctx, out.Signer, out.BestTime, found)
 	}
 	t, ok := v.trusted[out.Signer]
@@ -291,7 +294,7 @@ func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) (
 
 // countersigners judges the signatures over the value of target, and those over
 // theirs.
-func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, owner *sig.Signature, depth int) (out []sig.Signature) {
+func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, of *longTerm, owner *sig.Signature, depth int) (out []sig.Signature) {
 	infos, err := target.Countersignatures()
 	if err != nil {
 		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error(), Indication: sig.FormatFailure})
@@ -303,13 +306,17 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 		}
 		v.counters--
 		c, l := v.describe(i, s)
+		if c.Signer == nil { // one set of values may serve the signature and those on it
+			c.Signer = s.FindCertificate(slices.Concat(of.values.Certificates, of.borrowed))
+		}
+		l.borrowed = slices.Concat(of.borrowed, of.values.Certificates)
 		c.Covers = "the value of the signature above"
 		if c.Signer == nil {
 			c = fatal(c, codeNoCertificate, "the countersigner's certificate is neither in the message nor given")
 		} else {
 			c = v.judge(ctx, c, s, l, s.CheckCountersignature(c.Signer, target))
 		}
-		c.Countersigners = v.countersigners(ctx, s, &c, depth+1)
+		c.Countersigners = v.countersigners(ctx, s, l, &c, depth+1)
 		out = append(out, c)
 	}
 	return out

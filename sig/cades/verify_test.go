@@ -266,6 +266,117 @@ func TestPaddedMessage(t *testing.T) {
 	}
 }
 
+// TestBrokenCountersignature: a broken countersignature fails the file, by every suite
+// and at every depth, though the signature under it holds. One that cannot be read and
+// one that is nested too deep do so too.
+func TestBrokenCountersignature(t *testing.T) {
+	for _, s := range suite.All() {
+		root := sigtest.Root(t, s)
+		signer := root.Signer(t, s, "Signer")
+		message := sign(t, signer, 0)
+		at := "0"
+		for _, name := range []string{"First", "Second", "Third"} {
+			message = sigtest.Make(t, cades.New(), root.Signer(t, s, name), &sig.Job{Document: sigtest.Document(message),
+				Params: sig.Params{"CmsSignatureType": "Countersign", "SignatureIndex": at}})
+			at += ".0"
+		}
+		if r := verify(t, message, nil, root); !r.Passed() {
+			t.Fatalf("%s: %+v", s.Name, r)
+		}
+		info := mustParse(t, message).Signers[0]
+		for depth := 1; depth <= 3; depth++ {
+			inner, err := info.Countersignatures()
+			if err != nil || len(inner) != 1 {
+				t.Fatalf("%s: %v", s.Name, err)
+			}
+			info = inner[0]
+			digest, _, _ := info.SignedAttribute(cms.OIDMessageDigest)
+			for what, part := range map[string][]byte{"value": info.Signature, "digest": digest} {
+				r := verify(t, change(t, message, part), nil, root)
+				if r.Verdict() != sig.Failed || r.Signatures[0].Own() != sig.Passed || r.Signatures[0].Passed() {
+					t.Errorf("%s: %s of depth %d: %v", s.Name, what, depth, r.Verdict())
+				}
+			}
+		}
+		for what, value := range map[string][]byte{"no SignerInfo": {0x30, 0}, "an OCTET STRING": {4, 0}} {
+			r := verify(t, unsigned(t, message, 0, func([]cms.Attribute) []cms.Attribute {
+				return []cms.Attribute{cms.NewAttribute(cms.OIDCountersignature, value)}
+			}), nil, root)
+			if r.Verdict() != sig.Failed {
+				t.Errorf("%s: %s: %v", s.Name, what, r.Verdict())
+			}
+		}
+	}
+}
+
+// TestDeepCountersignatures: as deep as countersignatures are written they are read and
+// judged; the innermost counts.
+func TestDeepCountersignatures(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	p := root.Signer(t, s, "Signer")
+	for depth := 1; depth <= cms.MaxCountersignatures+3; depth++ {
+		for _, broken := range []bool{false, true} {
+			// From the outside in: each is over the value of the one before.
+			var sets, values [][]byte
+			for i := range depth + 1 {
+				target, attrs := text, []cms.Attribute{cms.SigningCertificateV2(p.Certificate, s.Hash)}
+				if i == 0 {
+					attrs = append(attrs, cms.ContentType(cms.OIDData))
+				} else {
+					target = values[i-1]
+				}
+				set := cms.BuildSignedAttributes(append(attrs, cms.MessageDigest(s.Hash.Digest(target)))...)
+				sets, values = append(sets, set), append(values, p.Sign(t, s.Hash.Digest(set)))
+			}
+			if broken {
+				values[depth][5] ^= 1
+			}
+			var counter []cms.Attribute
+			for i := depth; i > 0; i-- {
+				one := cms.Signer{Certificate: p.Certificate, Suite: s, SignedAttrs: bytes.Clone(sets[i]), Signature: values[i], UnsignedAttrs: counter}
+				counter = []cms.Attribute{cms.NewAttribute(cms.OIDCountersignature, one.Marshal())}
+			}
+			head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
+				Certificate: p.Certificate, Suite: s, SignedAttrs: bytes.Clone(sets[0]), Signature: values[0], UnsignedAttrs: counter,
+			}})
+			if (err != nil) != (depth > cms.MaxCountersignatures) {
+				t.Errorf("%d deep are written: %v", depth, err)
+			}
+			if err != nil {
+				continue
+			}
+			r, err := cades.New().Verify(context.Background(), &sig.Check{
+				Document: sigtest.Document(slices.Concat(head, text, tail)), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
+			})
+			if err != nil || r.Passed() == broken || broken && r.Verdict() != sig.Failed {
+				t.Errorf("%d deep, broken %v: %v %v", depth, broken, err, r)
+			}
+		}
+	}
+}
+
+// TestTrustNeedsAnchor: an anchor of the issuer's name with another key is no anchor, and
+// a path that does not reach one is not reported.
+func TestTrustNeedsAnchor(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
+	namesake := sigtest.Root(t, suite.GOST2012x512).Authority(t, "Test Root "+suite.GOST2012x256.Name)
+	if !namesake.Certificate.Subject.Equal(w.root.Certificate.Subject) {
+		t.Fatal("not of one name")
+	}
+	for name, roots := range map[string][]*x509gost.Certificate{"none": nil, "a namesake": {namesake.Certificate}} {
+		r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message), Roots: roots, At: sigtest.Time})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &r.Signatures[0]
+		if s.Trusted() || len(s.Chain) > 0 || s.TimeStamps[0].Trusted() || len(s.TimeStamps[0].Chain) > 0 || r.Verdict() != sig.Indeterminate {
+			t.Errorf("%s: trusted %v, chain %d; stamp trusted %v, chain %d; %v", name, s.Trusted(), len(s.Chain), s.TimeStamps[0].Trusted(), len(s.TimeStamps[0].Chain), r.Verdict())
+		}
+	}
+}
+
 // essV1 is a SigningCertificate with one ESSCertID: SHA-1 only.
 func essV1(c *x509gost.Certificate) []byte {
 	sum := c.Digest(suite.SHA1)
