@@ -2,20 +2,251 @@ package xmldsig
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
+	"tamga/sig"
 	"tamga/sig/xmltree"
 )
+
+// extent is what a reference of a signature stands for.
+type extent struct {
+	tops []top
+	// more reports that there are more tops than were looked at.
+	more bool
+}
+
+// top is an element that a reference covers, none of whose ancestors it covers.
+type top struct {
+	node xmltree.Node
+	// full reports whether everything in the element is covered. Comments do not
+	// count, and neither do Signature elements: each of them is judged by itself.
+	full bool
+	// what is put in front of the path if the element is not covered as it stands.
+	what string
+}
+
+// Limits of what is said about a signature.
+const (
+	maxTops     = 64 // elements that XPath picks, judged one by one
+	maxPaths    = 4  // paths in a headline
+	maxSteps    = 24 // of a path
+	maxStepName = 40 // characters of a name in a path
+)
+
+// extentOf returns the extent of a reference to an element. selected is the last
+// node set of its transforms, nil if there was none.
+func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet) extent {
+	var what string
+	filtered := false
+	for _, tr := range r.transforms {
+		switch tr.algorithm {
+		case algXPath, algFilter2:
+			filtered = true
+		case algBase64:
+			what = "the text of "
+		}
+	}
+	switch {
+	case !filtered:
+		return extent{tops: []top{{to.node, what == "", what}}}
+	case what != "" || selected == nil || selected.Tree() != j.tree:
+		// What was picked are nodes of another tree, or the text of some.
+		return extent{tops: []top{{to.node, false, "a part of "}}}
+	}
+	return picked(j.tree, to.node, selected)
+}
+
+// picked returns what of a subtree is in a set.
+func picked(t *xmltree.Tree, within xmltree.Node, set *xmltree.NodeSet) (e extent) {
+	if t.Budget().Spend(8*int64(t.After(within)-within)) != nil {
+		return extent{more: true} // the caller meets the error of the budget
+	}
+	var open []int // tops around the node, by their place in e.tops
+	missing := func() {
+		for i := len(open) - 1; i >= 0 && e.tops[open[i]].full; i-- {
+			e.tops[open[i]].full = false
+			e.tops[open[i]].what = "a part of "
+		}
+	}
+	signed := xmltree.Node(0) // the end of the Signature around the node
+	for n, end := within, t.After(within); n < end; n++ {
+		for len(open) > 0 && t.After(e.tops[open[len(open)-1]].node) <= n {
+			open = open[:len(open)-1]
+		}
+		if n > within && n >= signed && t.Is(n, nsDS, "Signature") {
+			signed = t.After(n)
+		}
+		kind := t.Kind(n)
+		if !set.Has(n) {
+			if n >= signed && kind != xmltree.KindComment {
+				missing()
+			}
+			continue
+		}
+		if n == within || !set.Has(t.Parent(n)) {
+			if len(e.tops) == maxTops {
+				e.more = true
+				break
+			}
+			one := top{node: n, full: true}
+			if kind != xmltree.KindElement && kind != xmltree.KindDocument {
+				one = top{t.Parent(n), false, "a part of "}
+			}
+			if last := len(e.tops) - 1; last < 0 || one.full || e.tops[last] != one {
+				e.tops = append(e.tops, one)
+				if one.full {
+					open = append(open, len(e.tops)-1)
+				}
+			}
+		}
+		if n >= signed && kind == xmltree.KindElement {
+			for a := range t.Attributes(n) {
+				if !set.HasAttr(a) {
+					missing()
+				}
+			}
+		}
+	}
+	return e
+}
+
+// coverage gathers what the references of a signature cover.
+type coverage struct {
+	words []string       // for Signature.Covers
+	paths []string       // for a headline
+	own   []string       // paths of the signature's own parts
+	full  []xmltree.Node // elements that are covered with all that is in them
+	whole bool           // the document is
+}
+
+// add takes a reference into account.
+func (j *judgement) cover(c *coverage, r *reference, to target, e extent) {
+	t, s := j.tree, j.sig
+	for _, p := range e.tops {
+		path := p.what + j.resolve.path(p.node)
+		if t.Contains(s.node, p.node) && !j.isData(p.node) {
+			c.own = append(c.own, path)
+		} else {
+			c.paths = append(c.paths, path)
+		}
+		if p.full {
+			c.full = append(c.full, p.node)
+			c.whole = c.whole || j.isWhole(p.node)
+		}
+	}
+	if e.more {
+		c.paths = append(c.paths, "more that XPath picks in "+j.resolve.path(to.node))
+	}
+	c.words = append(c.words, j.describe(r, to))
+}
+
+// isData reports whether an element in the signature is a document that is signed,
+// not the signature's own key, properties or manifest.
+func (j *judgement) isData(n xmltree.Node) bool {
+	o := j.objectAround(n)
+	return o != xmltree.None && !isOwn(j.tree.Name(n).Space) && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None ||
+		o == n && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None
+}
+
+// objectAround returns the Object of the signature that holds an element or is it,
+// None for other elements.
+func (j *judgement) objectAround(n xmltree.Node) xmltree.Node {
+	for _, o := range j.sig.objects {
+		if j.tree.Contains(o, n) {
+			return o
+		}
+	}
+	return xmltree.None
+}
+
+// isOwn reports whether elements of a namespace are parts of signatures.
+func isOwn(space string) bool {
+	return space == nsDS || space == nsWSSE || strings.HasPrefix(space, "http://uri.etsi.org/01903/")
+}
+
+// part returns the finding that only a part of the document is covered. A caller
+// who expects an element is content with any element that holds it.
+func (j *judgement) part(c *coverage) sig.Finding {
+	paths := c.paths
+	if len(paths) == 0 {
+		paths = c.own
+	}
+	if len(paths) == 0 {
+		paths = []string{"nothing that could be found"}
+	}
+	if len(paths) > maxPaths {
+		paths = append(paths[:maxPaths:maxPaths], fmt.Sprintf("%d more parts", len(paths)-maxPaths))
+	}
+	check := *j.check
+	if check.Expect != "" {
+		expected := j.expected()
+		for _, n := range c.full {
+			if expected != xmltree.None && j.tree.Contains(n, expected) {
+				check.Expect = paths[0]
+			}
+		}
+	}
+	return check.CoversPart(paths...)
+}
+
+// expected returns the element that the caller expects to be covered, None if the
+// document has none or two of that path.
+func (v *verifier) expected() xmltree.Node {
+	if !v.located {
+		v.located, v.expect = true, locate(v.tree, v.check.Expect)
+	}
+	return v.expect
+}
+
+// locate finds the one element with a path as [resolver.path] writes it.
+func locate(t *xmltree.Tree, path string) xmltree.Node {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok {
+		return xmltree.None
+	}
+	n := xmltree.Document
+	for step := range strings.SplitSeq(rest, "/") {
+		name, position := step, 0
+		if open := strings.IndexByte(step, '['); open >= 0 {
+			number, closed := strings.CutSuffix(step[open+1:], "]")
+			i, err := strconv.Atoi(number)
+			if !closed || err != nil || i < 1 {
+				return xmltree.None
+			}
+			name, position = step[:open], i
+		}
+		found, count := xmltree.None, 0
+		for c := range t.Elements(n) {
+			if t.Budget().Spend(int64(8+len(name)/8)) != nil {
+				return xmltree.None // the caller meets the error of the budget
+			}
+			if t.Name(c).Local != name {
+				continue
+			}
+			count++
+			if position == 0 || count == position {
+				found = c
+			}
+		}
+		if found == xmltree.None || position == 0 && count > 1 {
+			return xmltree.None
+		}
+		n = found
+	}
+	return n
+}
 
 // describe says in words what a reference stands for.
 func (j *judgement) describe(r *reference, to target) string {
 	t, s := j.tree, j.sig
 	var what string
 	if to.node == xmltree.Document {
-		what = "the whole document, root element " + t.Name(t.Root()).String()
+		what = "the whole document, root element " + stepName(t.Name(t.Root()).String())
 	} else {
 		id, _, _ := uriID(r.uri)
-		what = fmt.Sprintf("element %s with id %s at %s", t.Name(to.node), quote(id), path(t, to.node))
+		what = fmt.Sprintf("element %s with id %s at %s", stepName(t.Name(to.node).String()), quote(id), j.resolve.path(to.node))
 		if j.places > 0 {
 			j.places--
 			line, _ := t.Position(t.Start(to.node))
@@ -53,58 +284,62 @@ func content(t *xmltree.Tree, s *signature, n xmltree.Node) string {
 		return ", an object in this signature with a document as Base64"
 	}
 	for c := range t.Elements(n) {
-		return ", an object in this signature with the element " + t.Name(c).String()
+		return ", an object in this signature with the element " + stepName(t.Name(c).String())
 	}
 	return ", an object in this signature"
 }
 
-// isWhole tells whether a reference speaks for everything in the document beside
-// the signature itself.
-func (j *judgement) isWhole(r *reference, to target) bool {
-	for _, tr := range r.transforms {
-		switch tr.algorithm {
-		case algXPath, algFilter2, algBase64:
-			return false
-		}
-	}
+// isWhole reports whether an element that is covered in full is everything in the
+// document beside the signature itself.
+func (j *judgement) isWhole(n xmltree.Node) bool {
 	t := j.tree
 	switch {
-	case to.node == xmltree.Document, to.node == t.Root():
+	case n == xmltree.Document, n == t.Root():
 		return true
-	case j.sig.node == t.Root() && t.Parent(to.node) == j.sig.node && t.Is(to.node, nsDS, "Object"):
+	case j.sig.node == t.Root() && t.Parent(n) == j.sig.node && t.Is(n, nsDS, "Object"):
 		// Enveloping: the other parts of the root belong to the signature, unless
 		// there is another Object that nobody signed.
-		return len(j.sig.objects) == 1 || j.othersAreProperties(to.node)
+		return len(j.sig.objects) == 1 || j.othersAreProperties(n)
 	}
 	return false
 }
 
-// othersAreProperties tells whether the other objects of the signature hold the
+// othersAreProperties reports whether the other objects of the signature hold the
 // properties of XAdES alone.
 func (j *judgement) othersAreProperties(n xmltree.Node) bool {
 	for _, o := range j.sig.objects {
-		if o != n && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None {
+		if o == n {
+			continue
+		}
+		for c := range j.tree.Elements(o) {
+			if !j.tree.Is(c, nsXAdES, "QualifyingProperties") {
+				return false
+			}
+		}
+		if j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None {
 			return false
 		}
 	}
 	return true
 }
 
-// path is the way from the root to an element, with the position among brothers whose
-// name is written alike, in whatever namespace: /soap:Envelope/soap:Body[2].
-func path(t *xmltree.Tree, n xmltree.Node) string {
-	const most = 24 // steps shown
+// path is the way from the root to an element by local names, such as
+// /Envelope/Body. A step whose name several brothers have, in whatever namespace,
+// has its position among them: /list/item[2]. So a path without positions names one
+// element even for readers who overlook namespaces, and an element beside it with
+// the same name shows. A path is cut at its beginning to maxSteps steps.
+func (v *resolver) path(n xmltree.Node) string {
+	t := v.tree
+	if n == xmltree.Document {
+		n = t.Root()
+	}
 	var steps []string
 	for ; n > xmltree.Document; n = t.Parent(n) {
-		if len(steps) == most {
+		if len(steps) == maxSteps {
 			steps = append(steps, "...")
 			break
 		}
-		step := t.Name(n).String()
-		if i, of := place(t, n); of > 1 {
-			step += fmt.Sprintf("[%d]", i)
-		}
-		steps = append(steps, step)
+		steps = append(steps, stepName(t.Name(n).Local)+v.place(n))
 	}
 	var b strings.Builder
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -113,21 +348,40 @@ func path(t *xmltree.Tree, n xmltree.Node) string {
 	return b.String()
 }
 
-// place counts the brothers whose name is written alike. It looks at the first
-// thousand: a path is for people.
-func place(t *xmltree.Tree, n xmltree.Node) (i, of int) {
-	name, looked := t.Name(n), 0
-	defer func() { t.Budget().Spend(int64(looked) * int64(8+len(name.Local)/8)) }()
+// place returns the position among the brothers with the same name, "" if there is
+// one only, "[?]" if the budget of the document is used up.
+func (v *resolver) place(n xmltree.Node) string {
+	t := v.tree
+	name, i, of := t.Name(n).Local, 0, 0
 	for c := range t.Elements(t.Parent(n)) {
-		if other := t.Name(c); other.Local == name.Local && other.Prefix == name.Prefix {
-			of++
-			if c == n {
-				i = of
-			}
+		if t.Budget().Spend(int64(8+len(name)/8)) != nil {
+			return "[?]" // the caller meets the error of the budget
 		}
-		if looked++; looked > 1000 && i > 0 {
-			break
+		if c == n || t.Name(c).Local == name {
+			of++
+		}
+		if c == n {
+			i = of
+		}
+		if i > 0 && of > 1 {
+			return fmt.Sprintf("[%d]", i)
 		}
 	}
-	return i, of
+	return ""
+}
+
+// stepName makes a name of the document fit for a report: bounded and printable.
+func stepName(name string) string {
+	var b strings.Builder
+	left := maxStepName
+	for _, r := range name {
+		if left--; left < 0 {
+			return b.String() + "..."
+		}
+		if !unicode.IsPrint(r) {
+			r = '?'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -110,7 +110,7 @@ func (s *signature) madeBy(certs []*x509gost.Certificate) error {
 	}
 	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.scheme.Input())
 	if err != nil {
-		return flawAt(t, s.info, codeFailed, "SignedInfo: %s", err)
+		return flawAt(t, s.info, codeMalformed, "SignedInfo: %s", err)
 	}
 	value, err := base64Text(t, s.value, maxValue)
 	if err != nil {

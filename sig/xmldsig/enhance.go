@@ -101,8 +101,15 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 		return nil, unfit(fmt.Sprintf("has %d signatures, at most %d expected", len(nodes), maxSignatures), nil)
 	}
 	var sound []*signature
+	over, tops := countersigned(t, nodes), 0
 	for i, n := range nodes {
-		j := &judgement{verifier: v, out: sig.Signature{Index: i, Level: levelPlain, BestTime: check.At}}
+		j := &judgement{verifier: v, out: sig.Signature{Index: tops, Level: levelPlain, BestTime: check.At}}
+		if over[i] >= 0 {
+			j.over = out[over[i]].sig
+			j.nested = true
+		} else {
+			tops++
+		}
 		s, err := readSignature(t, n, i)
 		if err != nil {
 			j.flaw(err)
@@ -125,8 +132,9 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 }
 
 // choose returns the signatures meant that are not at the level T yet: the one at the
-// index, or all.
+// index, or all. Countersignatures are not counted and stay as they are.
 func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, err error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(j *judgement) bool { return j.nested })
 	switch {
 	case len(all) == 0:
 		return nil, unfit("has no signature to enhance", nil)

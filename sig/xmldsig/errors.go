@@ -9,19 +9,22 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Codes of findings. Every flaw of a Signature element has one; the signing side
-// tells its text alone.
+// Codes of findings. Every flaw of a Signature element has one. The signing side
+// returns its text alone. A signature that covers a part has sig.CodePart, one that
+// rests on a weak hash function sig.CodeWeak.
 const (
 	codeNoSignature = "no-signature"                // nobody signed the document
 	codeMany        = "too-many-signatures"         // more than are judged
 	codeMalformed   = "signature-malformed"         // an element is missing, doubled or in a wrong place
 	codeEmpty       = "signature-empty"             // a template that nobody filled
 	codeAlgorithm   = "algorithm-unknown"           // an algorithm that is not known or not allowed here
-	codeWeak        = "digest-algorithm-weak"       // a digest that can be forged
-	codeTransform   = "transform-refused"           // a transform outside the list, or with wrong parameters
+	codeRefusedHash = "digest-algorithm-refused"    // a digest that is not signed any more
+	codeTransform   = "transform-refused"           // a transform outside the list
+	codeParameters  = "transform-malformed"         // a transform with wrong parameters
 	codeRemote      = "reference-refused"           // a reference that leaves the document
 	codeMissing     = "reference-missing"           // an identifier that nothing has
 	codeNotUnique   = "reference-id-not-unique"     // an identifier that two elements have
+	codeMisplaced   = "reference-misplaced"         // an element where a forger puts what was signed
 	codeNothing     = "reference-empty"             // the transforms leave nothing to sign
 	codeFailed      = "reference-failed"            // the transforms cannot be applied
 	codeWork        = "too-much-work"               // more transforms, references or prefixes than are looked at
@@ -31,27 +34,35 @@ const (
 	codeUnreadable  = "certificate-unreadable"      // a certificate or CRL cannot be read
 	codeKeyMismatch = "algorithm-mismatch"          // the signature algorithm is not of the certificate's key
 	codeOrder       = "transform-order"             // an order that some programs read otherwise
-	codePart        = "covers-part"                 // not the whole document is signed
 	codeProperties  = "signed-properties"           // properties that are not what was signed
 	codeSigningCert = "signing-certificate"         // the signed properties name another certificate
 	codeNoSigning   = "signing-certificate-missing" // the signed properties name none
+	codeFormat      = "data-object-format"          // the format of a signed object is said wrongly or not at all
+	codeCounter     = "countersignature"            // a countersignature that is not over the value it stands with
 	codeTimeStamp   = "time-stamp"                  // a time stamp that does not hold or proves nothing
 	codeNotLookedAt = "original-not-compared"       // a document given beside, which this format has no use for
 )
 
 // indications say what fatal findings mean. Those that are not listed break the
-// rules of the format.
+// rules of the format: FORMAT_FAILURE.
 var indications = sig.Indications{
-	codeMany:        sig.Generic,
-	codeAlgorithm:   sig.CryptoConstraintsFailure,
-	codeWeak:        sig.CryptoConstraintsFailureNoPOE,
-	codeRemote:      sig.SignedDataNotFound,
-	codeMissing:     sig.SignedDataNotFound,
-	codeNotUnique:   sig.SignedDataNotFound,
-	codeWork:        sig.Generic,
-	codeDigest:      sig.HashFailure,
-	codeValue:       sig.SigCryptoFailure,
-	codeNoCert:      sig.NoSigningCertificateFound,
+	codeMany:      sig.Generic,
+	codeAlgorithm: sig.CryptoConstraintsFailure,
+	// What a refused transform would leave, or where a reference leads, is not known:
+	// nothing shows that the data has changed, and nothing that it has not.
+	codeTransform: sig.SignedDataNotFound,
+	codeRemote:    sig.SignedDataNotFound,
+	codeMissing:   sig.SignedDataNotFound,
+	codeNotUnique: sig.SignedDataNotFound,
+	codeMisplaced: sig.SignedDataNotFound,
+	codeNothing:   sig.SignedDataNotFound,
+	codeFailed:    sig.SignedDataNotFound,
+	codeWork:      sig.Generic,
+	codeDigest:    sig.HashFailure,
+	codeValue:     sig.SigCryptoFailure,
+	codeNoCert:    sig.NoSigningCertificateFound,
+	// The signature names a certificate whose key cannot have made the value.
+	codeKeyMismatch: sig.SigCryptoFailure,
 	codeSigningCert: sig.NoSigningCertificateFound,
 	codeTimeStamp:   sig.NoPOE,
 }

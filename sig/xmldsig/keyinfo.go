@@ -106,30 +106,33 @@ type carried struct {
 	crls  []*x509gost.RevocationList
 }
 
-// readKeyInfo reads the certificates and CRLs of a KeyInfo. What cannot be read is
-// no error: it matters only if the signer's is among it.
+// readKeyInfo reads the certificates and CRLs of a KeyInfo, and the certificates in
+// CertificateValues of XAdES behind them. What cannot be read is no error: it matters
+// only if the signer's is among it.
 func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
-	if s.keyInfo == xmltree.None {
-		return c, nil
-	}
 	t := s.tree
 	var nodes []xmltree.Node
-	for data := range t.Elements(s.keyInfo) {
-		if t.Is(data, nsDS, "X509Data") {
-			nodes = slices.AppendSeq(nodes, t.Elements(data))
+	if s.keyInfo != xmltree.None {
+		for data := range t.Elements(s.keyInfo) {
+			if t.Is(data, nsDS, "X509Data") {
+				nodes = slices.AppendSeq(nodes, t.Elements(data))
+			}
+		}
+		if token := securityToken(s); token != xmltree.None {
+			nodes = append(nodes, token)
 		}
 	}
-	if token := securityToken(s); token != xmltree.None {
-		nodes = append(nodes, token)
+	for values := range unsignedProperty(s, "CertificateValues") {
+		nodes = slices.AppendSeq(nodes, t.Elements(values))
 	}
 	looked := 0
 	for _, n := range nodes {
 		isCRL := t.Is(n, nsDS, "X509CRL")
-		if !isCRL && !t.Is(n, nsDS, "X509Certificate") && !t.Is(n, nsWSSE, "BinarySecurityToken") {
+		if !isCRL && !t.Is(n, nsDS, "X509Certificate") && !t.Is(n, nsWSSE, "BinarySecurityToken") && !t.Is(n, nsXAdES, "EncapsulatedX509Certificate") {
 			continue
 		}
 		if looked++; looked > maxCertificates {
-			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "KeyInfo has more than %d certificates and lists, the others were not looked at", maxCertificates))
+			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "the signature has more than %d certificates and lists, the others were not looked at", maxCertificates))
 			break
 		}
 		if err := c.add(t, n, isCRL); err != nil {

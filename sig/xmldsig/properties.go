@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"tamga/pki/suite"
@@ -48,21 +50,88 @@ func (j *judgement) properties() {
 		j.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties as they stand"))
 		return
 	}
-	if first := t.Child(signed, nsXAdES, "SignedSignatureProperties"); first != xmltree.None && j.signedSignatureProperties(first) {
+	first := t.Child(signed, nsXAdES, "SignedSignatureProperties")
+	named := first != xmltree.None && j.signedSignatureProperties(first)
+	if j.dataObjectFormats(signed) && named {
 		j.out.Level = xadesBES
 	}
-	j.timeStamps(q)
+	j.timeStamps()
 }
 
-// covered tells whether a reference of the right type covers an element whole.
+// unsignedProperty yields the unsigned properties of the signature itself with a
+// name.
+func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
+	t := s.tree
+	return func(yield func(xmltree.Node) bool) {
+		for _, q := range propertiesOf(s) {
+			unsigned := t.Child(q, nsXAdES, "UnsignedProperties")
+			if unsigned == xmltree.None {
+				continue
+			}
+			list := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties")
+			if list == xmltree.None {
+				continue
+			}
+			for n := range t.Elements(list) {
+				if t.Is(n, nsXAdES, local) && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// dataObjectFormats reports whether what the signed properties say of the formats of
+// signed objects is right (TS 101 903, 7.2.5, and EN 319 132-1, 5.2.4): each
+// DataObjectFormat is about a Reference of this signature and says something.
+// Without any the signature is XAdES-BES by TS 101 903 and no baseline signature by
+// EN 319 132-1, which asks for one for each object.
+func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
+	t := j.tree
+	about := map[string]bool{}
+	for _, r := range j.sig.refs {
+		if r.id != "" {
+			about["#"+r.id] = false
+		}
+	}
+	right := true
+	if list := t.Child(signed, nsXAdES, "SignedDataObjectProperties"); list != xmltree.None {
+		for n := range t.Elements(list) {
+			if !t.Is(n, nsXAdES, "DataObjectFormat") {
+				continue
+			}
+			of, _ := t.Get(n, "ObjectReference")
+			_, known := about[of]
+			says := false
+			for _, local := range []string{"Description", "ObjectIdentifier", "MimeType"} {
+				c := t.Child(n, nsXAdES, local)
+				says = says || c != xmltree.None && !(isBlank(t, c) && strings.TrimSpace(t.StringValue(c)) == "")
+			}
+			switch {
+			case !known:
+				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat is about %s, which is no Reference of this signature; so the signature is not XAdES-BES", quote(of)), false)
+				right = false
+			case !says:
+				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat about %s says nothing: MimeType, Description or ObjectIdentifier expected; so the signature is not XAdES-BES", quote(of)), false)
+				right = false
+			default:
+				about[of] = t.Child(n, nsXAdES, "MimeType") != xmltree.None
+			}
+		}
+	}
+	for _, r := range j.sig.refs {
+		if right && r.kind != typeProperties && !about["#"+r.id] && !j.nested {
+			j.tell(flawAt(t, r.node, codeFormat, "no DataObjectFormat gives the MimeType of the reference URI=%s; a baseline signature of EN 319 132-1 would have one", quote(r.uri)), false)
+			break
+		}
+	}
+	return right
+}
+
+// covered reports whether a reference of the right type covers an element whole.
 func (j *judgement) covered(n xmltree.Node) bool {
 	for r, to := range j.intact {
-		whole := true
-		for _, tr := range r.transforms {
-			_, isForm := canonicalForms[tr.algorithm]
-			whole = whole && isForm
-		}
-		if to == n && whole && r.kind == typeProperties {
+		if to == n && r.kind == typeProperties && r.isCanonical() {
 			return true
 		}
 	}
@@ -122,20 +191,8 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 
 // timeStamps judges the time stamps over the signature value. The earliest that
 // holds is the time the signature is judged at.
-func (j *judgement) timeStamps(q xmltree.Node) {
-	t := j.tree
-	unsigned := t.Child(q, nsXAdES, "UnsignedProperties")
-	if unsigned == xmltree.None {
-		return
-	}
-	list := t.Child(unsigned, nsXAdES, "UnsignedSignatureProperties")
-	if list == xmltree.None {
-		return
-	}
-	for n := range t.Elements(list) {
-		if !t.Is(n, nsXAdES, "SignatureTimeStamp") {
-			continue
-		}
+func (j *judgement) timeStamps() {
+	for n := range unsignedProperty(j.sig, "SignatureTimeStamp") {
 		if len(j.out.TimeStamps) == maxTimeStamps {
 			j.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps, the others were not looked at", maxTimeStamps), false)
 			break
@@ -146,7 +203,7 @@ func (j *judgement) timeStamps(q xmltree.Node) {
 			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
 			j.add(codeTimeStamp, text, true)
 		} else if !ts.Passed() {
-			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" is not by a trusted service and proves no time", false)
+			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" is not by a trusted service or rests on a weak hash function and proves no time", false)
 		}
 		j.out.TimeStamps = append(j.out.TimeStamps, ts)
 	}

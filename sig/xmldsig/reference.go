@@ -20,6 +20,8 @@ type digester struct {
 	sig     *signature
 	ref     *reference
 	options xmltree.Options
+	// selected is the last node set that digest has had in its hands.
+	selected *xmltree.NodeSet
 }
 
 // budget is that of the document.
@@ -62,8 +64,9 @@ func uriID(uri string) (id string, comments, ok bool) {
 
 // resolver finds what references stand for, all identifiers in one pass.
 type resolver struct {
-	tree *xmltree.Tree
-	ids  map[string][]xmltree.Node
+	tree   *xmltree.Tree
+	ids    map[string][]xmltree.Node
+	rivals map[string][]xmltree.Node // as of xmltree.Tree.Rivals
 }
 
 // newResolver looks for the identifiers of all references, and more.
@@ -76,7 +79,7 @@ func newResolver(t *xmltree.Tree, sigs []*signature, more ...string) *resolver {
 			}
 		}
 	}
-	return &resolver{t, t.ByIDs(ids...)}
+	return &resolver{t, t.ByIDs(ids...), t.Rivals(ids...)}
 }
 
 func (v *resolver) resolve(r *reference) (target, error) {
@@ -87,14 +90,14 @@ func (v *resolver) resolve(r *reference) (target, error) {
 	case id == "":
 		return target{xmltree.Document, comments}, nil
 	}
-	found := v.ids[id]
-	switch len(found) {
-	case 0:
+	found, rivals := v.ids[id], v.rivals[id]
+	switch {
+	case len(found) == 0:
 		return target{}, flawAt(v.tree, r.node, codeMissing, "the reference URI=%s points at nothing: no element has that identifier in an attribute Id, ID, id, xml:id or wsu:Id", quote(r.uri))
-	case 1:
-		return target{found[0], comments}, nil
+	case len(rivals) > 1:
+		return target{}, flawAt(v.tree, r.node, codeNotUnique, "the reference URI=%s is ambiguous: %d elements have that identifier, the second is %s", quote(r.uri), len(rivals), v.path(rivals[1]))
 	}
-	return target{}, flawAt(v.tree, r.node, codeNotUnique, "the reference URI=%s is ambiguous: %d elements have that identifier, the second is %s", quote(r.uri), len(found), path(v.tree, found[1]))
+	return target{found[0], comments}, nil
 }
 
 // digest returns the digest of what the reference stands for after its transforms,
@@ -150,6 +153,9 @@ func (d *digester) write(to target, w io.Writer) error {
 		var err error
 		if m, err = tr.apply(d, m); err != nil {
 			return err
+		}
+		if m.set != nil {
+			d.selected = m.set
 		}
 	}
 	if m.set != nil { // XMLDSig, 4.4.3.2: a node set at the end takes Canonical XML 1.0

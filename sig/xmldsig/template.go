@@ -136,23 +136,20 @@ func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 		return flawAt(t, method, codeKeyMismatch, "SignatureMethod %s is %s, but the certificate's key is of %s, which signs %s", s.algorithm, s.scheme.Name, m.suite.Title, m.suite.XML[0])
 	}
 	for _, r := range refs {
-		if f := r.badHash(t); f != nil {
-			return f
+		switch {
+		case r.hash == nil:
+			return r.unknownHash(t)
+		case !r.hash.WeakSince.IsZero():
+			method := t.Child(r.node, nsDS, "DigestMethod")
+			return flawAt(t, method, codeRefusedHash, "DigestMethod %s is refused: two documents with the same digest can be made", r.algorithm)
 		}
 	}
 	return nil
 }
 
-// badHash is the flaw of a reference whose digest algorithm cannot be used.
-func (r *reference) badHash(t *xmltree.Tree) *flaw {
-	method := t.Child(r.node, nsDS, "DigestMethod")
-	switch {
-	case r.hash == nil:
-		return flawAt(t, method, codeAlgorithm, "algorithm not supported: DigestMethod %s", quote(r.algorithm))
-	case !r.hash.WeakSince.IsZero():
-		return flawAt(t, method, codeWeak, "DigestMethod %s is refused: two documents with the same digest can be made", r.algorithm)
-	}
-	return nil
+// unknownHash returns the flaw of a reference whose digest algorithm is not known.
+func (r *reference) unknownHash(t *xmltree.Tree) *flaw {
+	return flawAt(t, t.Child(r.node, nsDS, "DigestMethod"), codeAlgorithm, "algorithm not supported: DigestMethod %s", quote(r.algorithm))
 }
 
 // templateDigests computes the digests of all references and the changes that put them

@@ -86,7 +86,7 @@ func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 	case algXSLT:
 		err = flawAt(t, n, codeTransform, "the transform XSLT is refused: a signature over the output of a program says nothing about the document")
 	case "":
-		err = flawAt(t, n, codeTransform, "Transform has no Algorithm")
+		err = flawAt(t, n, codeParameters, "Transform has no Algorithm")
 	default:
 		err = flawAt(t, n, codeTransform, "the transform %s is not allowed; enveloped-signature, a canonical form, Base64, XPath, XPath Filter 2.0 or that of SMEV 3 expected", quote(algorithm))
 	}
@@ -95,7 +95,7 @@ func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 
 func noParameters(t *xmltree.Tree, n xmltree.Node) error {
 	if !isBlank(t, n) {
-		return flawAt(t, n, codeTransform, "this transform has no parameters, but there is something in it")
+		return flawAt(t, n, codeParameters, "this transform has no parameters, but there is something in it")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func withPrefixes(t *xmltree.Tree, n xmltree.Node, m xmltree.Method) (xmltree.Me
 		return m, err
 	}
 	if m.Form != xmltree.Exclusive || len(inside) > 1 || !t.Is(inside[0], nsEC, "InclusiveNamespaces") {
-		return m, flawAt(t, inside[0], codeTransform, "%s is not a parameter of this canonical form", t.Name(inside[0]))
+		return m, flawAt(t, inside[0], codeParameters, "%s is not a parameter of this canonical form", t.Name(inside[0]))
 	}
 	list, _ := t.Get(inside[0], "PrefixList")
 	if len(list) > maxPrefixes {
@@ -185,7 +185,7 @@ func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (mate
 		return nil, err
 	}
 	if len(inside) != 1 || !t.Is(inside[0], nsDS, "XPath") {
-		return nil, flawAt(t, n, codeTransform, "the transform XPath needs one element XPath in it")
+		return nil, flawAt(t, n, codeParameters, "the transform XPath needs one element XPath in it")
 	}
 	x, err := compile(t, inside[0])
 	if err != nil {
@@ -235,14 +235,14 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 		return nil, err
 	}
 	if len(inside) == 0 || len(inside) > maxTransforms {
-		return nil, flawAt(t, n, codeTransform, "the transform XPath Filter 2.0 needs 1 to %d elements XPath in it", maxTransforms)
+		return nil, flawAt(t, n, codeParameters, "the transform XPath Filter 2.0 needs 1 to %d elements XPath in it", maxTransforms)
 	}
 	var filters []filter
 	for _, c := range inside {
 		name, _ := t.Get(c, "Filter")
 		change, ok := setOperations[name]
 		if !ok || !t.Is(c, nsFilter, "XPath") {
-			return nil, flawAt(t, c, codeTransform, `%s is not an XPath of XPath Filter 2.0 with Filter="intersect", "subtract" or "union"`, t.Name(c))
+			return nil, flawAt(t, c, codeParameters, `%s is not an XPath of XPath Filter 2.0 with Filter="intersect", "subtract" or "union"`, t.Name(c))
 		}
 		x, err := compile(t, c)
 		if err != nil {

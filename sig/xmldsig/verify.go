@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ type verifier struct {
 	report  *sig.Report
 	resolve *resolver
 	places  int // how many lines may still be counted
+	// expect is the element that the caller expects to be covered, once located is set.
+	expect  xmltree.Node
+	located bool
 }
 
 // all judges every signature.
@@ -78,18 +82,24 @@ func (v *verifier) all() error {
 		}
 	}
 	v.resolve = newResolver(v.tree, sound)
+	judged := make([]*judgement, len(nodes))
+	over := countersigned(v.tree, nodes)
 	for i := range nodes {
 		if err := v.budget().Err(); err != nil {
 			return err
 		}
-		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Index: i, Level: levelPlain, Covers: "nothing that could be judged", BestTime: v.check.At}}
+		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Level: levelPlain, Covers: "nothing that could be judged", BestTime: v.check.At}}
+		if over[i] >= 0 {
+			j.nested, j.over = true, read[over[i]]
+		}
 		if flaws[i] != nil {
 			j.flaw(flaws[i])
 		} else if err := j.judge(); err != nil {
 			return err
 		}
-		v.report.Signatures = append(v.report.Signatures, j.out)
+		judged[i] = j
 	}
+	v.report.Signatures = nested(judged, over)
 	return nil
 }
 
@@ -98,7 +108,11 @@ func (v *verifier) budget() *budget.Budget { return v.tree.Budget() }
 // judgement is one signature being judged.
 type judgement struct {
 	*verifier
-	sig     *signature
+	sig *signature
+	// nested reports whether this is a countersignature, over is the signature it
+	// stands in, nil if that one cannot be read.
+	nested  bool
+	over    *signature
 	out     sig.Signature
 	carried carried
 	// intact are the references whose digest fits, by the element they stand for.
@@ -155,61 +169,99 @@ func (j *judgement) judgeItself() error {
 	if j.out.Signer != nil {
 		j.properties()
 	}
+	j.judgeHashes()
 	return nil
 }
 
 // references judges what is signed and says what it is.
 func (j *judgement) references() error {
-	t := j.tree
-	var covers []string
-	whole := false
+	var covers coverage
 	for _, r := range j.sig.refs {
 		if err := j.budget().Err(); err != nil {
 			return err
 		}
-		to, err := j.resolve.resolve(r)
-		if err != nil {
-			j.flaw(err)
-			covers = append(covers, "nothing by URI="+quote(r.uri))
-			continue
-		}
-		covers = append(covers, j.describe(r, to))
-		whole = whole || j.isWhole(r, to)
-		if j.unusualOrder(r) {
-			j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature stands behind a canonical form; the Signature with the same place among all was taken out, as the programs do that write this order", quote(r.uri)), false)
-		}
-		if f := r.badHash(t); f != nil {
-			j.flaw(f)
-			continue
-		}
-		d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options}
-		got, size, err := d.digest(to)
-		if err := j.budget().Err(); err != nil {
+		if err := j.reference(r, &covers); err != nil {
 			return err
 		}
-		if err != nil {
-			j.flaw(err)
-			continue
-		}
-		if size == 0 {
-			j.flaw(flawAt(t, r.node, codeNothing, "the transforms of the reference leave nothing that is signed"))
-			continue
-		}
-		want, err := base64Text(t, r.digest, maxValue)
-		switch {
-		case err != nil:
-			j.flaw(err)
-		case !bytes.Equal(got.Sum, want):
-			j.flaw(flawAt(t, r.node, codeDigest, "what the reference URI=%s stands for has changed since it was signed: %s", quote(r.uri), covers[len(covers)-1]))
-		default:
-			j.intact[r] = to.node
-		}
 	}
-	j.out.Covers = strings.Join(covers, "; ")
-	if !whole {
-		j.add(codePart, "the signature speaks for a part of the document alone: "+j.out.Covers, false)
+	j.out.Covers = strings.Join(covers.words, "; ")
+	switch {
+	case j.nested:
+		j.countersigns()
+	case !covers.whole:
+		j.out.Findings = append(j.out.Findings, j.part(&covers))
 	}
 	return nil
+}
+
+// reference judges one reference. Its error is that of the budget.
+func (j *judgement) reference(r *reference, covers *coverage) error {
+	t := j.tree
+	to, err := j.resolve.resolve(r)
+	if err != nil {
+		j.flaw(err)
+		covers.words = append(covers.words, "nothing by URI="+quote(r.uri))
+		return nil
+	}
+	if j.unusualOrder(r) {
+		j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature stands behind a canonical form; the Signature with the same place among all was taken out, as the programs do that write this order", quote(r.uri)), false)
+	}
+	if r.hash == nil {
+		j.flaw(r.unknownHash(t))
+		j.cover(covers, r, to, j.extentOf(r, to, nil))
+		return nil
+	}
+	d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options}
+	got, size, err := d.digest(to)
+	if err := j.budget().Err(); err != nil {
+		return err
+	}
+	extent := j.extentOf(r, to, d.selected)
+	j.cover(covers, r, to, extent)
+	if err != nil {
+		j.flaw(err)
+		return nil
+	}
+	if size == 0 {
+		j.flaw(flawAt(t, r.node, codeNothing, "the transforms of the reference leave nothing that is signed"))
+		return nil
+	}
+	want, err := base64Text(t, r.digest, maxValue)
+	switch {
+	case err != nil:
+		j.flaw(err)
+		return nil
+	case !bytes.Equal(got.Sum, want):
+		j.flaw(flawAt(t, r.node, codeDigest, "what the reference URI=%s stands for has changed since it was signed: %s", quote(r.uri), covers.words[len(covers.words)-1]))
+		return nil
+	}
+	j.intact[r] = to.node
+	for _, p := range extent.tops {
+		if f := j.misplaced(r, p.node); f != nil {
+			j.flaw(f)
+			break
+		}
+	}
+	return nil
+}
+
+// judgeHashes judges the hash functions that the signature rests on, by the time at
+// which it is known to have existed.
+func (j *judgement) judgeHashes() {
+	var used []*suite.Hash
+	if j.sig.scheme != nil {
+		used = append(used, j.sig.scheme.Hash)
+	}
+	for _, r := range j.sig.refs {
+		if r.hash != nil {
+			used = append(used, r.hash)
+		}
+	}
+	for i, h := range used {
+		if f, weak := sig.WeakHash(h, j.out.BestTime); weak && !slices.Contains(used[:i], h) {
+			j.out.Findings = append(j.out.Findings, f)
+		}
+	}
 }
 
 // unusualOrder tells whether enveloped-signature stands behind a transform into
@@ -234,27 +286,16 @@ func (j *judgement) value() {
 	for _, f := range unreadable {
 		j.tell(f, false)
 	}
-	candidates := j.carried.certs
-	if len(candidates) == 0 {
-		if j.check.Certificate != nil {
-			candidates = append(candidates, j.check.Certificate)
-		}
-		candidates = append(candidates, j.check.Intermediates...)
-	}
 	if s.scheme == nil {
 		j.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "algorithm not supported: SignatureMethod %s", quote(s.algorithm)))
 		if len(j.carried.certs) == 1 {
-			j.out.Signer = candidates[0]
+			j.out.Signer = j.carried.certs[0]
 		}
-		return
-	}
-	if len(candidates) == 0 {
-		j.add(codeNoCert, "the signer's certificate is neither in KeyInfo nor given", true)
 		return
 	}
 	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.scheme.Input())
 	if err != nil {
-		j.flaw(flawAt(t, s.info, codeFailed, "SignedInfo: %s", err))
+		j.flaw(flawAt(t, s.info, codeMalformed, "SignedInfo: %s", err))
 		return
 	}
 	octets, err := base64Text(t, s.value, maxValue)
@@ -262,15 +303,25 @@ func (j *judgement) value() {
 		j.flaw(err)
 		return
 	}
-	j.find(candidates, d, octets)
+	j.find(d, octets)
 }
 
-// find looks for the certificate whose key made the value.
-func (j *judgement) find(candidates []*x509gost.Certificate, d suite.Digest, octets []byte) {
+// find looks for the certificate whose key made the value: among those the signature
+// brings along and the one the caller names, or, if the signature has none, among all
+// that the caller has. Those that were named are blamed if none fits.
+func (j *judgement) find(d suite.Digest, octets []byte) {
 	s := j.sig
-	var of *x509gost.Certificate // the first whose key is of the algorithm
+	named := slices.Clone(j.carried.certs)
+	if j.check.Certificate != nil {
+		named = append(named, j.check.Certificate)
+	}
+	candidates := named
+	if len(j.carried.certs) == 0 {
+		candidates = slices.Concat(named, j.check.Intermediates)
+	}
+	var of *x509gost.Certificate // the first of those named whose key is of the algorithm
 	var why error
-	for _, c := range candidates {
+	for i, c := range candidates {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
@@ -282,22 +333,25 @@ func (j *judgement) find(candidates []*x509gost.Certificate, d suite.Digest, oct
 			j.out.Signer = c
 			return
 		}
-		if of == nil {
+		if of == nil && i < len(named) {
 			of, why = c, err
 		}
 	}
 	switch {
+	case len(named) == 0:
+		j.add(codeNoCert, "the signer's certificate is neither in KeyInfo nor in CertificateValues nor given", true)
+		return
 	case of != nil:
 		text := "it was made by another key or SignedInfo has changed"
 		if !errors.Is(why, suite.ErrSignature) {
 			text = why.Error()
 		}
 		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not belong to SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
-	case candidates[0].PublicKey == nil:
-		of = candidates[0]
+	case named[0].PublicKey == nil:
+		of = named[0]
 		j.flaw(flawAt(j.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
 	default:
-		of = candidates[0]
+		of = named[0]
 		key := of.Key()
 		j.flaw(flawAt(j.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.scheme.Name, key.Name()))
 	}
@@ -317,11 +371,6 @@ func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, octets 
 func (j *judgement) trust() {
 	if j.out.Signer == nil {
 		return
-	}
-	if j.out.Scheme != nil {
-		if f, weak := sig.WeakHash(j.out.Scheme.Hash, j.out.BestTime); weak {
-			j.out.Findings = append(j.out.Findings, f)
-		}
 	}
 	path, found := j.check.Trust(j.ctx, j.out.Signer, j.out.BestTime, sig.Found{Certificates: j.carried.certs, CRLs: j.carried.crls})
 	j.out.Chain, j.out.Findings = path, append(j.out.Findings, found...)

@@ -64,7 +64,7 @@ const (
 	maxSignatures   = 64   // judged in one document
 	maxReferences   = 128  // of one signature
 	maxTransforms   = 8    // of one reference
-	maxCertificates = 32   // of one KeyInfo
+	maxCertificates = 32   // of one signature
 	maxValue        = 8192 // characters of a signature value
 	maxPlaces       = 32   // of which a report tells the line, see judgement.tell
 

@@ -3,6 +3,7 @@ package xmltree
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -143,9 +144,20 @@ func (t *Tree) eachPiece(n Node, piece func(s []byte, reference bool)) {
 // securityUtility is the namespace of wsu:Id (WS-Security 1.0).
 const securityUtility = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 
+type idAttribute struct{ space, local string }
+
 // idAttributes are the attributes that give an element an id.
-var idAttributes = []struct{ space, local string }{
+var idAttributes = []idAttribute{
 	{"", "Id"}, {"", "ID"}, {"", "id"}, {NamespaceXML, "id"}, {securityUtility, "Id"},
+}
+
+// isRival reports whether some program takes the attribute for an id: id in any
+// letter case and namespace, and the ids of SAML 1.1.
+func isRival(n Name) bool {
+	if strings.EqualFold(n.Local, "id") {
+		return true
+	}
+	return n.Space == "" && (n.Local == "AssertionID" || n.Local == "RequestID" || n.Local == "ResponseID")
 }
 
 // ByID returns the elements that have one of the id attributes (Id, ID, id
@@ -155,6 +167,17 @@ func (t *Tree) ByID(id string) []Node { return t.ByIDs(id)[id] }
 
 // ByIDs is ByID for many ids in one pass over the tree.
 func (t *Tree) ByIDs(ids ...string) map[string][]Node {
+	return t.owners(ids, func(n Name) bool {
+		return slices.ContainsFunc(idAttributes, func(a idAttribute) bool { return n.Is(a.space, a.local) })
+	})
+}
+
+// Rivals is ByIDs with all attributes that any program takes for an id: id in any
+// letter case and namespace, and the ids of SAML 1.1. Programs that look for an id
+// agree only if it has one rival.
+func (t *Tree) Rivals(ids ...string) map[string][]Node { return t.owners(ids, isRival) }
+
+func (t *Tree) owners(ids []string, counts func(Name) bool) map[string][]Node {
 	owners := make(map[string][]Node, len(ids))
 	for _, id := range ids {
 		owners[id] = nil
@@ -163,18 +186,16 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 	isID := make([]bool, len(t.names))
 	found := false
 	for n := range t.names {
-		for _, a := range idAttributes {
-			if t.nameIs(uint32(n), a.space, a.local) {
-				isID[n], found = true, true
-			}
+		if counts(t.nameOf(uint32(n))) {
+			isID[n], found = true, true
 		}
 	}
-	if !found {
+	if !found || len(ids) == 0 {
 		return owners
 	}
 	owner := Document
 	for a := range t.attrs {
-		if !isID[t.attrs[a].name] {
+		if !isID[t.attrs[a].name] || t.isDeclaration(uint32(a)) {
 			continue
 		}
 		for t.nodes[owner+1].start <= t.attrs[a].start {
