@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/pki/suite"
+	"tamga/sig"
 	"tamga/sig/xmltree"
 )
 
@@ -17,7 +18,7 @@ import (
 type manifestReader struct {
 	*judgement
 	tree *xmltree.Tree
-	weak bool // a digest is by SHA-1
+	used []*suite.Hash // by which parts are digested, each once
 }
 
 // canonicalForms are those a part or a relationships part may be signed in.
@@ -96,8 +97,11 @@ func (m *manifestReader) read() {
 			m.want(c.entry, c.hash)
 		}
 	}
-	if m.weak {
-		m.add(codeWeak, true, "parts were signed by their SHA-1 digests, which can be forged")
+	for _, h := range m.used {
+		f, weak := sig.WeakHash(h, m.out.BestTime)
+		if weak && !slices.ContainsFunc(m.out.Findings, func(other sig.Finding) bool { return other.Code == f.Code }) {
+			m.out.Findings = append(m.out.Findings, f)
+		}
 	}
 	if m.refs == nil {
 		m.add(codeMalformed, true, "the manifest is empty, so the signature speaks for no part of the document")
@@ -175,7 +179,9 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 	if c.digest, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(t.StringValue(value)), "")); err != nil {
 		return flaw(codeMalformed, "the digest of %s is not Base64", quote("/"+c.entry.name))
 	}
-	m.weak = m.weak || !c.hash.WeakSince.IsZero()
+	if !slices.Contains(m.used, c.hash) {
+		m.used = append(m.used, c.hash)
+	}
 	transforms := t.Child(r, nsDS, "Transforms")
 	if transforms == xmltree.None {
 		return c

@@ -6,9 +6,12 @@ import "strings"
 type duty int
 
 const (
-	// signedByUs: Office has no rule for it, or none that is known. It is signed here,
-	// and a signature without it is told of but holds.
-	signedByUs duty = iota
+	// unknownKind: no specification of Office is known to define it. It is signed here.
+	// A signature without it is indeterminate: it may have been added later.
+	unknownKind duty = iota
+	// signedByUs: Office defines it and is not known to sign it. It is signed here, and
+	// a signature without it is told of but holds.
+	signedByUs
 	// signedByOffice: Office signs it, and takes a document where it is not signed for
 	// one that was added to.
 	signedByOffice
@@ -46,7 +49,7 @@ func dutyOf(relationshipType string) duty {
 	if strings.HasPrefix(kind, "ui/") { // of a ribbon: ui/extensibility and its like
 		return signedByOffice
 	}
-	return signedByUs
+	return unknownKind
 }
 
 // isMain tells whether a relationship of the package leads to the document itself.
@@ -69,11 +72,30 @@ var duties = func() map[string]duty {
 		"digital-signature/signature":   neverSigned,
 		"digital-signature/certificate": neverSigned,
 	}
+	for _, kind := range strings.Fields(later) {
+		m[kind] = signedByUs
+	}
 	for _, kind := range strings.Fields(office) {
 		m[kind] = signedByOffice
 	}
 	return m
 }()
+
+// later lists what ECMA-376, MS-DOCX, MS-XLSX and MS-PPTX define and the list that
+// Office signs by does not have, most of it because it is younger.
+const later = `
+	frame subDocument commentsExtended commentsIds commentsExtensible people
+	documentTasks documenttasks webextension webextensiontaskpanes chartEx model3d
+	intelligence intelligence2
+	vbaProjectSignature vbaProjectSignatureAgile vbaProjectSignatureV3
+
+	revisionHeaders revisionLog usernames person threadedComment namedSheetView
+	rdArray rdRichValue rdRichValueStructure rdRichValueTypes rdRichValueWebImage
+	richValueRel richStyles rdSupportingPropertyBag rdSupportingPropertyBagStructure
+	FeaturePropertyBag externalLinkLongPath customDataProps survey
+
+	presProps viewProps htmlPubSaveAs revisionInfo changesInfo authors slideSyncServer
+`
 
 // office lists what Office signs, in all versions: presProps and viewProps, the window
 // and the printer of a presentation, were left out by Office 2007.

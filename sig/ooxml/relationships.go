@@ -27,8 +27,9 @@ type relationships struct {
 	source string // name of the part they are of, "" for the package
 	list   []relationship
 	sorted []*relationship // the same by Id, as the transform wants them
-	// spaced tells that there is white space or a comment between or in them.
-	spaced bool
+	// untidy tells that the part is written in a way that programs digest differently:
+	// with white space or comments between the elements, or with prefixes.
+	untidy bool
 }
 
 // parseRelationships reads a relationships part.
@@ -37,7 +38,9 @@ func parseRelationships(name, source string, data []byte) (*relationships, error
 	if err != nil {
 		return nil, err
 	}
-	r := &relationships{name: name, source: source, spaced: len(spaces(t)) > 0}
+	r := &relationships{name: name, source: source, untidy: len(spaces(t)) > 0}
+	_, prefixed := withoutPrefixes(t, "")
+	r.untidy = r.untidy || prefixed
 	if !t.Is(t.Root(), nsRelationships, "Relationships") {
 		return nil, unfit(nil, "the part %s does not hold relationships", quote("/"+name))
 	}
@@ -123,8 +126,42 @@ func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
 	return edits
 }
 
-// edited is the part without white space, where tidy is set, and with a relationship
-// more, where kind is given. data is its content.
+// withoutPrefixes returns the Relationships element without prefixes and anything
+// between the elements, with more behind the last one. It reports false for parts that
+// have no prefixes or something that would be lost.
+//
+// The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2).
+// xmlsec, by which LibreOffice verifies, and Apache POI digest them.
+func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
+	root, prefixed := t.Root(), t.Name(t.Root()).Prefix != ""
+	for range t.Attributes(root) {
+		return "", false
+	}
+	var b strings.Builder
+	b.WriteString(`<Relationships xmlns="` + nsRelationships + `">`)
+	for n := range t.Elements(root) {
+		if !t.Is(n, nsRelationships, "Relationship") {
+			return "", false
+		}
+		for range t.Elements(n) {
+			return "", false
+		}
+		prefixed = prefixed || t.Name(n).Prefix != ""
+		b.WriteString("<Relationship")
+		for a := range t.Attributes(n) {
+			name := t.AttrName(a)
+			if name.Space != "" {
+				return "", false
+			}
+			b.WriteString(" " + name.Local + `="` + escape(t.Value(a)) + `"`)
+		}
+		b.WriteString("/>")
+	}
+	return b.String() + more + "</Relationships>", prefixed
+}
+
+// edited is the part as all programs digest it, where tidy is set, and with a
+// relationship more, where kind is given. data is its content.
 func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]byte, error) {
 	t, err := parseXML(r.name, data)
 	if err != nil {
@@ -132,7 +169,15 @@ func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]b
 	}
 	var edits []xmltree.Edit
 	if tidy {
-		edits = spaces(t)
+		more := ""
+		if kind != "" {
+			more = `<Relationship Id="` + r.freeID() + `" Type="` + kind + `" Target="` + escape(target) + `"/>`
+		}
+		if plain, ok := withoutPrefixes(t, more); ok {
+			edits, kind = []xmltree.Edit{{Span: t.Span(t.Root()), Text: plain}}, ""
+		} else {
+			edits = spaces(t)
+		}
 	}
 	if kind != "" {
 		edits = append(edits, t.Append(t.Root(), "<"+prefixOf(t, t.Root())+`Relationship Id="`+r.freeID()+`" Type="`+kind+`" Target="`+escape(target)+`"/>`))

@@ -168,7 +168,7 @@ func (d *document) changes(ctx context.Context) (changes []change, part string, 
 			kind, target = relOrigin, origin
 		case source != "" && source == d.originKeys[0]:
 			kind, target = relSignature, file
-		case !tidy || !rels.spaced || source != "" && d.isOfSignatures(source):
+		case !tidy || !rels.untidy || source != "" && d.isOfSignatures(source):
 			continue
 		}
 		data, err := d.content(ctx, d.byKey[key(rels.name)], maxXML)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -34,6 +35,7 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	if c.Original != nil || c.Hash != nil {
 		v.add(codeNotLookedAt, "the document or hash value given beside is not looked at: a signed Office document carries what it signs", false)
 	}
+	v.leftByDesign()
 	v.outside()
 	parts := d.signatureParts()
 	if len(parts) == 0 {
@@ -77,6 +79,7 @@ type verifier struct {
 	report *sig.Report
 	jobs   map[*entry]*digestJob
 	owes   map[*relationships][]owed // in the order of the relationships
+	left   map[*entry]bool           // parts that Office does not sign by design
 	signed int                       // octets of signature parts so far
 	work   int64                     // octets of parts that may still be transformed
 }
@@ -89,8 +92,25 @@ func (v *verifier) add(code, text string, fatal bool) {
 	v.report.Findings = append(v.report.Findings, f)
 }
 
-// outside tells of what is in the archive and no reader of its directory sees, and of
-// signatures that the origin does not know.
+// leftByDesign finds the parts that Office leaves unsigned: properties, preview
+// pictures and custom XML, by the relationships that lead to them.
+func (v *verifier) leftByDesign() {
+	v.left = map[*entry]bool{}
+	for _, rels := range v.rels {
+		for i := range rels.list {
+			r := &rels.list[i]
+			if d := dutyOf(r.kind); d == neverSigned || d == relationshipOnly {
+				if e := v.byKey[r.part]; e != nil && !r.external() {
+					v.left[e] = true
+				}
+			}
+		}
+	}
+}
+
+// outside tells of what is in the archive and no reader of its directory sees, of
+// signatures that the origin does not know, and of those that it names and that are
+// gone.
 func (v *verifier) outside() {
 	var octets int64
 	for _, g := range v.gaps {
@@ -101,6 +121,14 @@ func (v *verifier) outside() {
 	}
 	if octets > 0 {
 		v.add(codeHidden, fmt.Sprintf("%d octets of the archive belong to no entry", octets), false)
+	}
+	if rels := v.rels[v.originKeys[0]]; v.origin != "" && rels != nil {
+		for i := range rels.list {
+			r := &rels.list[i]
+			if r.kind == relSignature && v.byKey[r.part] == nil && len(v.report.Findings) <= maxFindings {
+				v.add(codeGone, fmt.Sprintf("the origin part names the signature part %s by the relationship %s, and it is not in the document: a signature was taken out", quote(r.target), quote(r.id)), true)
+			}
+		}
 	}
 	known := map[*entry]bool{}
 	for _, e := range v.signatureParts() {
@@ -176,6 +204,7 @@ func (j *judgement) read() error {
 	}
 	check := *j.check
 	check.Document, check.Original, check.Hash = bytes.NewReader(data), nil, nil
+	check.Strict, check.Expect = false, "" // these are about parts of the package
 	report, err := (&xmldsig.Format{MaxSize: maxXML}).Verify(j.ctx, &check)
 	if err != nil {
 		var e *sig.ErrDocument
@@ -194,7 +223,7 @@ func (j *judgement) read() error {
 	j.out = report.Signatures[0]
 	j.out.Index, j.out.Covers = index, covers
 	// A signature part never speaks for itself as a whole.
-	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == codePart && f.Indication == "" })
+	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == sig.CodePart })
 	j.out.Findings = append(findings, own...)
 	m := &manifestReader{judgement: j, tree: tree}
 	m.read()
@@ -225,7 +254,11 @@ func (j *judgement) compare() error {
 			if !isDocument(err) {
 				return err
 			}
-			j.add(codeFailed, true, "%s: %s", quote("/"+c.entry.name), err)
+			code := codeFailed
+			if errors.Is(err, errTooMuch) {
+				code = codeWork
+			}
+			j.add(code, true, "%s: %s", quote("/"+c.entry.name), err)
 			continue
 		}
 		if !bytes.Equal(sum, c.digest) {
@@ -244,12 +277,15 @@ func (j *judgement) compare() error {
 	return nil
 }
 
+// errTooMuch is met where signatures ask for more work than is done for a document.
+var errTooMuch = errors.New("too much work")
+
 // sum is the digest of what a reference stands for today. Parts that are signed octet by
 // octet were digested before, once; what is transformed is so for every signature.
 func (j *judgement) sum(c *claim) ([]byte, error) {
 	if c.rels != nil || c.form != nil {
 		if j.work -= c.entry.size; j.work < 0 {
-			return nil, unfit(nil, "the signatures ask for more than %d octets to be transformed", maxTransformed)
+			return nil, unfit(errTooMuch, "the signatures ask for more than %d octets to be transformed", maxTransformed)
 		}
 	}
 	switch {
@@ -300,11 +336,15 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			whole[c.entry] = true
 		}
 	}
-	var without, relaxed []string
+	var without, loose, relaxed []string
 	for _, e := range j.entries {
-		_, isRels := sourceOf(e.key)
-		if !e.isDirectory() && !whole[e] && !isRels && e.key != key(contentTypesName) && !j.isOfSignatures(e.key) {
-			without = append(without, "/"+e.name)
+		source, isRels := sourceOf(e.key)
+		if isRels && j.rels[source] != nil || e.isDirectory() || whole[e] || e.key == key(contentTypesName) || j.isOfSignatures(e.key) {
+			continue
+		}
+		without = append(without, "/"+e.name)
+		if !j.left[e] {
+			loose = append(loose, "/"+e.name)
 		}
 	}
 	for _, source := range j.sources {
@@ -321,6 +361,8 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			}
 			where := fmt.Sprintf("%s of %s", quote(r.id), quote("/"+rels.source))
 			switch {
+			case o.duty == unknownKind:
+				j.add(codeUnknown, true, "the relationship %s, to %s, is of the type %s, which is not known, and it or its part is not signed: it may have been added later", where, quote(r.target), quote(r.kind))
 			case o.duty != signedByOffice:
 				if len(relaxed) <= maxFindings {
 					relaxed = append(relaxed, where)
@@ -336,9 +378,7 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			}
 		}
 	}
-	if relaxed != nil {
-		j.add(codePart, false, "relationships that Office does not sign either are not signed: %s", list(relaxed))
-	}
+	j.part(with, loose, relaxed)
 	j.out.Covers = fmt.Sprintf("%d parts: %s; relationships in %d parts: %s", len(with), list(with), len(relations), list(relations))
 	if changed != nil {
 		j.out.Covers += "; changed since: " + list(changed)
@@ -346,6 +386,60 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 	if without != nil {
 		j.out.Covers += "; not covered: " + list(without)
 	}
+}
+
+// part says that the signature covers a part of the document only: that there are
+// loose parts, which it does not cover and Office does not leave out by design, or
+// relaxed relationships, which Office does not sign either; and whether it covers the
+// part that the caller expects.
+func (j *judgement) part(with, loose, relaxed []string) {
+	missing := j.check.Expect != "" && !slices.Contains(with, j.check.Expect)
+	if loose == nil && relaxed == nil && !missing {
+		return
+	}
+	f := j.check.CoversPart(with...)
+	f.Headline = ""
+	var says []string
+	if loose != nil {
+		f.Headline = "does not cover " + printable(short(loose))
+		says = append(says, "parts that nothing signed leads to: "+list(loose))
+	}
+	if relaxed != nil {
+		says = append(says, "relationships that Office does not sign either: "+list(relaxed))
+	}
+	if missing {
+		f.Headline = "does not cover " + printable(j.check.Expect)
+		says = append(says, quote(j.check.Expect)+", which was expected")
+	}
+	f.Text = "not signed are " + strings.Join(says, "; ")
+	j.out.Findings = append(j.out.Findings, f)
+}
+
+// short joins the first names of a list for a headline.
+func short(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// printable makes a text of the document fit for a headline: bounded, without
+// characters that do not show.
+func printable(text string) string {
+	const most = 300
+	var b strings.Builder
+	left := most
+	for _, r := range text {
+		if left--; left < 0 {
+			return b.String() + "..."
+		}
+		if !unicode.IsPrint(r) {
+			r = '?'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // maxFindings is how many findings one signature may have before no more are listed.

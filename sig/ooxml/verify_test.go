@@ -51,6 +51,7 @@ func TestChanges(t *testing.T) {
 	}
 	resign := func(change func(string) string) []file { return with(files, sig1, change(contentOf(t, files, sig1))) }
 	copyOf := func(name string) string { return contentOf(t, files, name) }
+	two := filesOf(t, sign(t, signer, archiveOf(files, "")))
 	value := base64.StdEncoding.EncodeToString(make([]byte, 64))
 	for name, c := range map[string]struct {
 		files []file
@@ -70,7 +71,16 @@ func TestChanges(t *testing.T) {
 		"link becomes internal":    {change(docRels, ` TargetMode="External"`, ""), []string{"digest-mismatch"}},
 		"relationship added":       {added("image"), []string{"relationship-not-covered"}},
 		"properties added":         {added("extended-properties"), nil},
-		"unknown kind added":       {added("whatever"), nil},
+		"unknown kind added":       {added("whatever"), []string{"relationship-unknown"}},
+		"unknown link added":       {change(docRels, "</Relationships>", rel("rId99", "urn:whatever", "https://example.net", "External")+"</Relationships>"), []string{"relationship-unknown"}},
+		"unknown kind of package":  {with(change("_rels/.rels", "</Relationships>", rel("rId99", "urn:whatever", "new.xml", "")+"</Relationships>"), "new.xml", "<a/>"), []string{"relationship-unknown"}},
+		"later kind added":         {added("commentsIds"), nil},
+		"preview added":            {with(change("_rels/.rels", "</Relationships>", rel("rId99", rootRel+"metadata/thumbnail", "docProps/t.xml", "")+"</Relationships>"), "docProps/t.xml", "<a/>"), nil},
+		"orphan added":             {with(files, "word/orphan.xml", "<a/>"), nil},
+		"prefixes":                 {with(files, docRels, strings.NewReplacer("<Relationship", "<ns0:Relationship", "</Relationship", "</ns0:Relationship", "xmlns=", "xmlns:ns0=").Replace(copyOf(docRels))), nil},
+		"a signature gone of two":  {without(two, sig1), []string{"signature-missing"}},
+		"and named elsewhere":      {replaced(t, two, originRels, `Target="sig1.xml"`, `Target="https://example.org/sig1.xml" TargetMode="External"`), []string{"signature-missing"}},
+		"part damaged":             {edit(files, "word/styles.xml", func(f *file) { f.content += " " }), []string{"digest-mismatch"}},
 		"link added":               {change(docRels, "</Relationships>", rel("rId99", officeRel+"hyperlink", "https://example.net", "External")+"</Relationships>"), []string{"relationship-not-covered"}},
 		"main part added":          {change("_rels/.rels", "</Relationships>", rel("rId0", officeRel+"officeDocument", "word/styles.xml", "")+"</Relationships>"), []string{"relationship-not-covered"}},
 		"relationships of a part":  {with(with(files, "word/_rels/styles.xml.rels", rels(rel("rId1", officeRel+"image", "new.png", ""))), "word/new.png", "x"), []string{"relationship-not-covered"}},
@@ -80,6 +90,7 @@ func TestChanges(t *testing.T) {
 		"content type gone":        {change("[Content_Types].xml", override("/word/styles.xml", stylesType), ""), []string{"content-type-changed"}},
 		"origin gone":              {change("_rels/.rels", "digital-signature/origin", "digital-signature/organ"), []string{"no-signature"}},
 		"signature gone":           {change(originRels, "digital-signature/signature", "digital-signature/certificate"), []string{"no-signature"}},
+		"signature part gone":      {without(files, sig1), []string{"signature-missing", "no-signature"}},
 		"signature part":           {with(files, sig1, "<a/>"), []string{"signature-malformed"}},
 		"no XML":                   {with(files, sig1, "text"), []string{"signature-malformed"}},
 		"document type": {resign(func(s string) string {
@@ -172,7 +183,7 @@ func TestFindings(t *testing.T) {
 		}
 		return out
 	}
-	unknown := with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"whatever", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>")
+	later := with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"commentsIds", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>")
 	loose := replaced(t, with(files, "_xmlsignatures/sig9.xml", "<a/>"), "[Content_Types].xml", "</Types>", override("/_xmlsignatures/sig9.xml", "application/vnd.openxmlformats-package.digital-signature-xmlsignature+xml")+"</Types>")
 	for name, c := range map[string]struct {
 		check    sig.Check
@@ -183,7 +194,10 @@ func TestFindings(t *testing.T) {
 		"an original":       {sig.Check{Original: bytes.NewReader(nil)}, signed, []string{"original-not-compared"}},
 		"octets between":    {sig.Check{}, archiveOf(edit(files, sig1, func(f *file) { f.prefix = "xyz" }), ""), []string{"hidden-entry"}},
 		"octets behind":     {sig.Check{}, append(bytes.Clone(signed), '\n'), []string{"hidden-entry"}},
-		"an unknown kind":   {sig.Check{}, archiveOf(unknown, ""), []string{"covers-part"}},
+		"a later kind":      {sig.Check{}, archiveOf(later, ""), []string{"covers-part"}},
+		"an orphan":         {sig.Check{}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
+		"an expected part":  {sig.Check{Strict: true, Expect: "/word/styles.xml"}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
+		"strict":            {sig.Check{Strict: true}, signed, nil},
 		"a loose signature": {sig.Check{}, archiveOf(loose, ""), []string{"signature-unreachable"}},
 	} {
 		if got := codes(&c.check, c.document); !slices.Equal(got, c.want) {
@@ -199,5 +213,89 @@ func TestFindings(t *testing.T) {
 	var e *sig.ErrDocument
 	if !errors.As(err, &e) || !e.OtherKind {
 		t.Errorf("text: %v", err)
+	}
+}
+
+// What nothing signed leads to is named in the headline, and fails in strict mode.
+// What Office leaves unsigned by design is neither.
+func TestUncovered(t *testing.T) {
+	root := sigtest.Root(t, suite.ECDSAP256)
+	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
+	files := filesOf(t, signed)
+	orphan := archiveOf(with(files, "word/orphan\u202e.xml", "<a/>"), "")
+	later := archiveOf(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"commentsIds", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
+	unknown := archiveOf(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", "urn:x", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
+	two := archiveOf(without(filesOf(t, sign(t, root.Signer(t, suite.ECDSAP256, "Second"), signed)), sig1), "")
+	for name, c := range map[string]struct {
+		document []byte
+		check    sig.Check
+		want     sig.Verdict
+		headline string
+		covers   string
+	}{
+		"nothing":              {signed, sig.Check{}, sig.Passed, "", "not covered: /customXml/item1.xml, /docProps/core.xml"},
+		"strict":               {signed, sig.Check{Strict: true}, sig.Passed, "", ""},
+		"an orphan":            {orphan, sig.Check{}, sig.Passed, "does not cover /word/orphan?.xml", "/word/orphan\u202e.xml"},
+		"an orphan, strict":    {orphan, sig.Check{Strict: true}, sig.Failed, "does not cover /word/orphan?.xml", ""},
+		"a later kind":         {later, sig.Check{}, sig.Passed, "does not cover /word/new.xml", "/word/new.xml"},
+		"a later kind, strict": {later, sig.Check{Strict: true}, sig.Failed, "does not cover /word/new.xml", ""},
+		"an unknown kind":      {unknown, sig.Check{}, sig.Indeterminate, "does not cover /word/new.xml", "/word/new.xml"},
+		"expected":             {signed, sig.Check{Expect: "/word/document.xml"}, sig.Passed, "", ""},
+		"expected in vain":     {signed, sig.Check{Expect: "/docProps/core.xml"}, sig.Failed, "does not cover /docProps/core.xml", ""},
+		"a signature gone":     {two, sig.Check{}, sig.Indeterminate, "", ""},
+	} {
+		c.check.Document, c.check.Roots, c.check.At = bytes.NewReader(c.document), []*x509gost.Certificate{root.Certificate}, sigtest.Time
+		r, err := ooxml.New().Verify(t.Context(), &c.check)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var headline string
+		for _, h := range r.Headlines() {
+			if strings.HasPrefix(h, "does not cover") {
+				headline = h
+			}
+		}
+		if r.Verdict() != c.want || headline != c.headline || !strings.Contains(r.Signatures[0].Covers, c.covers) {
+			t.Errorf("%s: %v, headline %q, covers %s: %+v", name, r.Verdict(), headline, r.Signatures[0].Covers, r.Findings)
+		}
+	}
+}
+
+// Relationships with prefixes lose them with the first signature: programs differ in
+// whether they digest them. A document that is signed already keeps them.
+func TestPrefixes(t *testing.T) {
+	root := sigtest.Root(t, suite.ECDSAP256)
+	signer := root.Signer(t, suite.ECDSAP256, "Signer")
+	prefixes := strings.NewReplacer("<Relationship", "<ns0:Relationship", "</Relationship", "</ns0:Relationship", "xmlns=", "xmlns:ns0=")
+	prefixed := func(files []file) []file {
+		for _, name := range []string{docRels, "_rels/.rels"} {
+			files = with(files, name, prefixes.Replace(contentOf(t, files, name)))
+		}
+		return files
+	}
+	signed := sign(t, signer, archiveOf(prefixed(word()), ""))
+	for _, name := range []string{docRels, "_rels/.rels"} {
+		if text := part(t, signed, name); strings.Contains(text, "ns0") || !strings.Contains(text, `<Relationships xmlns="`) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if r := verify(t, signed, root); !r.Passed() {
+		t.Errorf("%+v", r)
+	}
+	again := sign(t, signer, archiveOf(prefixed(filesOf(t, signed)), ""))
+	if text := part(t, again, docRels); !strings.Contains(text, "ns0:Relationship ") {
+		t.Errorf("a signed part was rewritten: %s", text)
+	}
+	if r := verify(t, again, root); !r.Passed() || len(r.Signatures) != 2 {
+		t.Errorf("%+v", r)
+	}
+	// What would be lost stays as it is.
+	foreign := with(word(), docRels, strings.Replace(prefixes.Replace(contentOf(t, word(), docRels)), "</ns0:Relationships>", `<x xmlns="urn:x"/></ns0:Relationships>`, 1))
+	kept := sign(t, signer, archiveOf(foreign, ""))
+	if text := part(t, kept, docRels); !strings.Contains(text, "ns0:Relationship ") || !strings.Contains(text, "urn:x") {
+		t.Errorf("foreign markup: %s", text)
+	}
+	if r := verify(t, kept, root); !r.Passed() {
+		t.Errorf("%+v", r)
 	}
 }

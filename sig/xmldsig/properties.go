@@ -84,8 +84,9 @@ func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
 // dataObjectFormats reports whether what the signed properties say of the formats of
 // signed objects is right (TS 101 903, 7.2.5, and EN 319 132-1, 5.2.4): each
 // DataObjectFormat is about a Reference of this signature and says something.
-// Without any the signature is XAdES-BES by TS 101 903 and no baseline signature by
-// EN 319 132-1, which asks for one for each object.
+// Without any the signature is XAdES-BES by TS 101 903, as Office and many services
+// make it, and no baseline signature by EN 319 132-1, which asks for one for each
+// object.
 func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 	t := j.tree
 	about := map[string]bool{}
@@ -94,12 +95,13 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 			about["#"+r.id] = false
 		}
 	}
-	right := true
+	right, any := true, false
 	if list := t.Child(signed, nsXAdES, "SignedDataObjectProperties"); list != xmltree.None {
 		for n := range t.Elements(list) {
 			if !t.Is(n, nsXAdES, "DataObjectFormat") {
 				continue
 			}
+			any = true
 			of, _ := t.Get(n, "ObjectReference")
 			_, known := about[of]
 			says := false
@@ -120,7 +122,7 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 		}
 	}
 	for _, r := range j.sig.refs {
-		if right && r.kind != typeProperties && !about["#"+r.id] && !j.nested {
+		if any && right && r.kind != typeProperties && !about["#"+r.id] && !j.nested {
 			j.tell(flawAt(t, r.node, codeFormat, "no DataObjectFormat gives the MimeType of the reference URI=%s; a baseline signature of EN 319 132-1 would have one", quote(r.uri)), false)
 			break
 		}

@@ -3,7 +3,6 @@ package xmltree
 import (
 	"bytes"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -144,20 +143,33 @@ func (t *Tree) eachPiece(n Node, piece func(s []byte, reference bool)) {
 // securityUtility is the namespace of wsu:Id (WS-Security 1.0).
 const securityUtility = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 
-type idAttribute struct{ space, local string }
-
 // idAttributes are the attributes that give an element an id.
-var idAttributes = []idAttribute{
+var idAttributes = []struct{ space, local string }{
 	{"", "Id"}, {"", "ID"}, {"", "id"}, {NamespaceXML, "id"}, {securityUtility, "Id"},
 }
 
-// isRival reports whether some program takes the attribute for an id: id in any
+// isID reports whether a name is that of an id attribute.
+func (t *Tree) isID(number uint32) bool {
+	for _, a := range idAttributes {
+		if t.nameIs(number, a.space, a.local) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRival reports whether some program takes attributes of a name for ids: id in any
 // letter case and namespace, and the ids of SAML 1.1.
-func isRival(n Name) bool {
-	if strings.EqualFold(n.Local, "id") {
+func (t *Tree) isRival(number uint32) bool {
+	m := &t.names[number]
+	local := t.text[m.start : m.start+m.length]
+	if m.prefixLength > 0 {
+		local = local[m.prefixLength+1:]
+	}
+	if len(local) == len("id") && strings.EqualFold(string(local), "id") {
 		return true
 	}
-	return n.Space == "" && (n.Local == "AssertionID" || n.Local == "RequestID" || n.Local == "ResponseID")
+	return t.nameIs(number, "", "AssertionID") || t.nameIs(number, "", "RequestID") || t.nameIs(number, "", "ResponseID")
 }
 
 // ByID returns the elements that have one of the id attributes (Id, ID, id
@@ -167,17 +179,15 @@ func (t *Tree) ByID(id string) []Node { return t.ByIDs(id)[id] }
 
 // ByIDs is ByID for many ids in one pass over the tree.
 func (t *Tree) ByIDs(ids ...string) map[string][]Node {
-	return t.owners(ids, func(n Name) bool {
-		return slices.ContainsFunc(idAttributes, func(a idAttribute) bool { return n.Is(a.space, a.local) })
-	})
+	return t.owners(ids, t.isID)
 }
 
 // Rivals is ByIDs with all attributes that any program takes for an id: id in any
 // letter case and namespace, and the ids of SAML 1.1. Programs that look for an id
 // agree only if it has one rival.
-func (t *Tree) Rivals(ids ...string) map[string][]Node { return t.owners(ids, isRival) }
+func (t *Tree) Rivals(ids ...string) map[string][]Node { return t.owners(ids, t.isRival) }
 
-func (t *Tree) owners(ids []string, counts func(Name) bool) map[string][]Node {
+func (t *Tree) owners(ids []string, counts func(number uint32) bool) map[string][]Node {
 	owners := make(map[string][]Node, len(ids))
 	for _, id := range ids {
 		owners[id] = nil
@@ -186,7 +196,7 @@ func (t *Tree) owners(ids []string, counts func(Name) bool) map[string][]Node {
 	isID := make([]bool, len(t.names))
 	found := false
 	for n := range t.names {
-		if counts(t.nameOf(uint32(n))) {
+		if counts(uint32(n)) {
 			isID[n], found = true, true
 		}
 	}
