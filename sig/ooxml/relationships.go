@@ -130,8 +130,8 @@ func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
 // between the elements, with more behind the last one. It reports false for parts that
 // have no prefixes or something that would be lost.
 //
-// The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2).
-// xmlsec, by which LibreOffice verifies, and Apache POI digest them.
+// The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2b).
+// Some programs digest them nevertheless.
 func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 	root, prefixed := t.Root(), t.Name(t.Root()).Prefix != ""
 	for range t.Attributes(root) {
