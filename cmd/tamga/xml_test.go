@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,7 @@ func TestXML(t *testing.T) {
 			xmlTwoSteps(t, server, su.name, dir)
 		})
 	}
+	t.Run("part", func(t *testing.T) { xmlPart(t, server, token, ca) })
 	t.Run("bad input", func(t *testing.T) {
 		cert := server.cert("gost2012-256", false).ID
 		for _, c := range []struct {
@@ -155,5 +157,37 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	}
 	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "passed" {
 		t.Errorf("two steps: %v %+v", err, r)
+	}
+}
+
+// xmlPart signs a part of a document: the command and the service name it first, and
+// fail what does not cover enough where they are asked to.
+func xmlPart(t *testing.T, server *process, token, ca string) {
+	profile := xmlProfiles["gost2012-256"]
+	template := strings.Replace(xmlTemplate(profile.method, profile.digest), `<act xmlns="urn:acts" Id="whole"><sum>`, `<act xmlns="urn:acts"><sum Id="whole">`, 1)
+	signed := server.signed("POST", "/api/documents", token, request([]byte(template), "XMLDSig", server.cert("gost2012-256", false).ID, parameters{"XMLDsigType": "XMLTemplate"}))
+	file := t.TempDir() + "/part.xml"
+	if err := os.WriteFile(file, signed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const headline = "covers only /act/sum"
+	for _, c := range []struct {
+		flags   []string
+		params  map[string]any
+		verdict string
+	}{
+		{nil, map[string]any{}, "passed"},
+		{[]string{"--strict"}, map[string]any{"Strict": "true"}, "failed"},
+		{[]string{"--covers", "/act/sum"}, map[string]any{"ExpectedPath": "/act/sum"}, "passed"},
+		{[]string{"--covers", "/act"}, map[string]any{"ExpectedPath": "/act"}, "failed"},
+	} {
+		r, _ := verified(t, file, append([]string{"--ca", ca}, c.flags...)...)
+		if r.Verdict != c.verdict || !slices.Contains(r.Headlines, headline) {
+			t.Errorf("%v: the command says %s, %v", c.flags, r.Verdict, r.Headlines)
+		}
+		list := server.judged(map[string]any{"SignatureType": "XMLDSig", "Content": signed, "VerifyParams": c.params})
+		if len(list) != 1 || *list[0].Result != (c.verdict == "passed") || !strings.HasPrefix(*list[0].Message, "the signature covers a part of the document only: /act/sum") {
+			t.Errorf("%v: the service says %+v", c.params, list)
+		}
 	}
 }

@@ -505,3 +505,90 @@ func TestIndications(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is done to the octets and the elements of a signed document: if its
+// signature still passes, what was signed is the same.
+func TestMutations(t *testing.T) {
+	s := suite.ECDSAP256
+	root := sigtest.Root(t, s)
+	signer := root.Signer(t, s, "Signer")
+	part := fmt.Sprintf(envelope, bare(s, "#body", transformsOf(exclusive)))
+	for name, test := range map[string]struct {
+		job    *sig.Job
+		signed func(*xmltree.Tree) xmltree.Node // what the signature covers
+	}{
+		"enveloped": {jobOf("XMLEnveloped", s, "XAdESType", "BES"), func(t *xmltree.Tree) xmltree.Node { return xmltree.Document }},
+		"template": {job("XMLTemplate", part), func(t *xmltree.Tree) xmltree.Node {
+			if found := t.ByID("body"); len(found) == 1 {
+				return found[0]
+			}
+			return xmltree.None
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signed := sigtest.Make(t, xmldsig.New(), signer, test.job)
+			content := func(b []byte) string {
+				tree, err := xmltree.Parse(b, xmltree.Options{})
+				if err != nil {
+					return ""
+				}
+				n := test.signed(tree)
+				if n == xmltree.None {
+					return ""
+				}
+				set := tree.Subtree(n)
+				for s := range tree.Find(xmltree.Document, "http://www.w3.org/2000/09/xmldsig#", "Signature") {
+					set.Remove(s)
+				}
+				var out strings.Builder
+				if err := set.Canonicalize(&out, xmltree.Method{Form: xmltree.Exclusive}); err != nil {
+					return ""
+				}
+				return out.String()
+			}
+			want, tried, passed := content(signed), 0, 0
+			judge := func(changed []byte) {
+				tried++
+				r, err := xmldsig.New().Verify(t.Context(), checkOf(string(changed), root))
+				if err != nil || !r.Passed() {
+					return
+				}
+				passed++
+				if got := content(changed); got != want {
+					t.Errorf("passes, and is %q\n%s", got, changed)
+				}
+			}
+			for i := range signed {
+				for _, b := range []byte{signed[i] ^ 1, 'a', ' ', '<'} {
+					changed := slices.Clone(signed)
+					changed[i] = b
+					judge(changed)
+				}
+				judge(slices.Delete(slices.Clone(signed), i, i+1))
+			}
+			tree, err := xmltree.Parse(signed, xmltree.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spans []xmltree.Span
+			for n := range tree.Len() {
+				if tree.Kind(xmltree.Node(n)) == xmltree.KindElement && xmltree.Node(n) != tree.Root() {
+					spans = append(spans, tree.Span(xmltree.Node(n)))
+				}
+			}
+			text := string(tree.Text())
+			for _, a := range spans {
+				element := text[a.Start:a.End]
+				judge([]byte(text[:a.Start] + text[a.End:]))
+				for _, b := range spans {
+					judge([]byte(text[:b.Start] + element + text[b.Start:])) // a copy in front of each
+					if b.Start >= a.End {                                    // moved behind, and in place of it
+						judge([]byte(text[:a.Start] + text[a.End:b.End] + element + text[b.End:]))
+						judge([]byte(text[:a.Start] + text[b.Start:b.End] + text[a.End:b.Start] + element + text[b.End:]))
+					}
+				}
+			}
+			t.Logf("%d changes, %d pass with the same content", tried, passed)
+		})
+	}
+}
