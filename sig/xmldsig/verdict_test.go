@@ -280,8 +280,7 @@ func TestCountersignatures(t *testing.T) {
 	if r := verify(t, []byte(broken), root); r.Verdict() != sig.Failed || len(r.Signatures) != 1 || r.Signatures[0].Own() != sig.Passed {
 		t.Errorf("broken: %s", texts(r))
 	}
-	other := strings.Replace(first, "<empty/>", `<empty Id="e"/>`, 1)
-	other = string(sigtest.Make(t, xmldsig.New(), signer, job("XMLEnveloped", strings.Replace(document, "<empty/>", `<empty Id="e"/>`, 1), "XAdESType", "BES")))
+	other := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLEnveloped", strings.Replace(document, "<empty/>", `<empty Id="e"/>`, 1), "XAdESType", "BES")))
 	other = countersigned(t, second, s, other, "e", "c")
 	if r := verify(t, []byte(other), root); r.Verdict() != sig.Failed || !hasCode(r.Signatures[0].Countersigners[0].Findings, "countersignature") {
 		t.Errorf("over something else: %v %+v", r.Verdict(), r.Signatures[0].Countersigners)
@@ -506,7 +505,7 @@ func TestIndications(t *testing.T) {
 	}
 }
 
-// Whatever is done to the octets and the elements of a signed document: if its
+// Whatever is done to the bytes and the elements of a signed document: if its
 // signature still passes, what was signed is the same.
 func TestMutations(t *testing.T) {
 	s := suite.ECDSAP256
