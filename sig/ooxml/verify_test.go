@@ -120,8 +120,26 @@ func TestChanges(t *testing.T) {
 			if got := sigtest.Codes(r); !slices.Equal(got, c.codes) {
 				t.Errorf("codes %v, want %v: %+v", got, c.codes, r)
 			}
+			findings := slices.Clone(r.Findings)
+			for _, s := range r.Signatures {
+				findings = append(findings, s.Findings...)
+			}
+			for _, f := range findings {
+				if want := means[f.Code]; f.Indication != "" && f.Indication != want {
+					t.Errorf("%s is %s, want %s", f.Code, f.Indication, want)
+				}
+			}
 		})
 	}
+}
+
+// means are the indications of what TestChanges finds.
+var means = map[string]sig.Indication{
+	"digest-mismatch": sig.HashFailure, "content-type-changed": sig.HashFailure, "signature-mismatch": sig.SigCryptoFailure,
+	"reference-missing": sig.SignedDataNotFound, "relationship-unknown": sig.SignedDataNotFound,
+	"signature-missing": sig.SignedDataNotFound, "reference-id-not-unique": sig.SignedDataNotFound,
+	"relationship-not-covered": sig.FormatFailure, "part-not-covered": sig.FormatFailure, "reference-twice": sig.FormatFailure,
+	"transform-refused": sig.FormatFailure, "signature-malformed": sig.FormatFailure, "no-signature": sig.FormatFailure,
 }
 
 // relationshipsIn lists the elements of a relationships part.
