@@ -46,9 +46,14 @@ type CertID struct {
 	Serial []byte
 }
 
-// NewCertID names cert, which issuer issued, with the name of the issuer as cert has it.
+// NewCertID names cert, which issuer issued. The name of the issuer is encoded as cert
+// has it (RFC 6960, 4.1.1), or as the issuer has it where cert names another one.
 func NewCertID(cert, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
-	return newCertID(cert.SerialNumber, cert.RawIssuer, issuer, h)
+	name := cert.RawIssuer
+	if !cert.Issuer.Equal(issuer.Subject) {
+		name = issuer.RawSubject
+	}
+	return newCertID(cert.SerialNumber, name, issuer, h)
 }
 
 // IssuedBy tells whether the identifier's issuer is this one.
