@@ -55,7 +55,11 @@ func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet)
 		// What was picked are nodes of another tree, or the text of some.
 		return extent{tops: []top{{to.node, false, "a part of "}}}
 	}
-	return picked(j.tree, to.node, selected)
+	e := picked(j.tree, to.node, selected)
+	if len(e.tops) == 0 { // attributes alone
+		e.tops = []top{{to.node, false, "a part of "}}
+	}
+	return e
 }
 
 // picked returns what of a subtree is in a set.
@@ -88,6 +92,7 @@ func picked(t *xmltree.Tree, within xmltree.Node, set *xmltree.NodeSet) (e exten
 		if n == within || !set.Has(t.Parent(n)) {
 			if len(e.tops) == maxTops {
 				e.more = true
+				missing() // nobody looks at the rest of what is open
 				break
 			}
 			one := top{node: n, full: true}

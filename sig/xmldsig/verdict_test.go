@@ -36,6 +36,10 @@ func TestPart(t *testing.T) {
 		return transformsOf(`<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath xmlns:ds="http://www.w3.org/2000/09/xmldsig#"` + soap + `>` + expression + `</XPath></Transform>`)
 	}
 	message := func(template string) string { return fmt.Sprintf(envelope, template) }
+	var crowd strings.Builder
+	for range 70 {
+		crowd.WriteString("<a><b/></a>")
+	}
 	several := strings.Replace(bare(s, "#one", transformsOf(exclusive)), "</SignedInfo>",
 		strings.Repeat(`<Reference URI="#two"><DigestMethod Algorithm="`+s.Hash.XML[0]+`"/><DigestValue/></Reference>`, 5)+"</SignedInfo>", 1)
 	long := strings.Repeat("ж", 300)
@@ -53,6 +57,8 @@ func TestPart(t *testing.T) {
 		"by XPath":          {message(bare(s, "", xpath(`ancestor-or-self::S:Body`))), "/Envelope/Body", map[string]bool{"/Envelope/Body": true, "/Envelope/Header": false}},
 		"not all of it":     {message(bare(s, "", xpath(`ancestor-or-self::S:Body and not(self::pay)`))), "a part of /Envelope/Body, a part of /Envelope/Body/pay", map[string]bool{"/Envelope/Body": false, "/Envelope/Body/pay": false}},
 		"but an attribute":  {message(bare(s, "", xpath(`ancestor-or-self::S:Body and not(self::node()[name() = "to"])`))), "a part of /Envelope/Body", map[string]bool{"/Envelope/Body": false}},
+		"attributes alone":  {message(bare(s, "", xpath(`self::node()[name() = "to"] and parent::pay`))), "a part of /Envelope", map[string]bool{"/Envelope": false, "/Envelope/Body": false}},
+		"a crowd":           {"<d>" + crowd.String() + bare(s, "", xpath(`self::b`)) + "</d>", "/d/a[1]/b, /d/a[2]/b, /d/a[3]/b, /d/a[4]/b, 61 more parts", map[string]bool{"/d/a[2]/b": true, "/d/a[2]": false, "/d/a[70]/b": false}},
 		"text alone":        {message(bare(s, "", xpath(`self::text() and parent::pay`))), "a part of /Envelope/Body/pay", map[string]bool{"/Envelope/Body/pay": false}},
 		"Base64":            {`<d><b Id="b">AAEC</b>` + bare(s, "#b", transformsOf(`<Transform Algorithm="http://www.w3.org/2000/09/xmldsig#base64"/>`)) + `</d>`, "the text of /d/b", map[string]bool{"/d/b": false}},
 		"a form first":      {message(bare(s, "#body", transformsOf(exclusive+`<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath>not(self::comment())</XPath></Transform>`))), "a part of /Envelope/Body", map[string]bool{"/Envelope/Body": false}},
