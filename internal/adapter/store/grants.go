@@ -45,6 +45,10 @@ func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended b
 			WHERE grant_id <> '' AND grant_id IN (SELECT id FROM grants WHERE handle = $1)`, handle[:]); err != nil {
 			return err
 		}
+		if _, err := s.exec(ctx, `DELETE FROM authorization_codes
+			WHERE grant_id <> '' AND grant_id IN (SELECT id FROM grants WHERE handle = $1)`, handle[:]); err != nil {
+			return err
+		}
 		n, err := s.exec(ctx, "DELETE FROM grants WHERE handle = $1", handle[:])
 		ended = n == 1
 		return err

@@ -75,10 +75,11 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 // AddCode implements auth.Store.
 func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
 	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id,
-			granted, login_only, nonce, challenge, signed_in_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13)`,
+			granted, login_only, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13, $14, $15, $16)`,
 		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, octets(c.Thumbprint), millis(c.ExpiresAt),
-		c.Granted, c.LoginOnly, c.Nonce, c.Challenge, millis(c.SignedInAt))
+		c.Granted, c.LoginOnly, c.Nonce, c.Challenge, millis(c.SignedInAt),
+		c.GrantID, c.ParentID, millis(c.EndsAt))
 	return err
 }
 
@@ -87,22 +88,27 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 	return returning(ctx, s.DB, func(r row) (auth.Code, error) {
 		c := auth.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
 		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt),
-			&c.Granted, &c.LoginOnly, &c.Nonce, &c.Challenge, (*timeField)(&c.SignedInAt))
+			&c.Granted, &c.LoginOnly, &c.Nonce, &c.Challenge, (*timeField)(&c.SignedInAt),
+			&c.GrantID, &c.ParentID, (*timeField)(&c.EndsAt))
 		return c, err
 	}, `UPDATE authorization_codes SET spent_at = $5, token_id = $4
 		WHERE hash = $1 AND client_id = $2 AND redirect_uri = $3 AND spent_at = 0 AND expires_at > $5
-		RETURNING user_id, scope, method, thumbprint, expires_at, granted, login_only, nonce, challenge, signed_in_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
+		RETURNING user_id, scope, method, thumbprint, expires_at, granted, login_only, nonce, challenge, signed_in_at,
+			grant_id, parent_id, ends_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
-// EndReplayed implements auth.Store. A grant has the id of the first token that came of
-// it, which is the one the code was exchanged for.
+// EndReplayed implements auth.Store. A code that a sign-in made was exchanged for the
+// first token of it, whose id the grant has; a derived code names the sign-in itself.
 func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error {
 	return s.inTurn(ctx, func(ctx context.Context) error {
-		const spent = "(SELECT token_id FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)"
+		const signIn = `(SELECT CASE WHEN grant_id <> '' THEN grant_id ELSE token_id END
+			FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)`
 		for _, statement := range []string{
-			"UPDATE access_tokens SET revoked = TRUE WHERE id IN " + spent,
-			"UPDATE access_tokens SET revoked = TRUE WHERE grant_id <> '' AND grant_id IN " + spent,
-			"DELETE FROM grants WHERE id IN " + spent,
+			"UPDATE access_tokens SET revoked = TRUE WHERE id IN " + signIn,
+			"UPDATE access_tokens SET revoked = TRUE WHERE grant_id <> '' AND grant_id IN " + signIn,
+			"DELETE FROM grants WHERE id IN " + signIn,
+			// The last one: it may delete the code itself.
+			"DELETE FROM authorization_codes WHERE grant_id <> '' AND grant_id IN " + signIn,
 		} {
 			if _, err := s.exec(ctx, statement, hash[:], clientID); err != nil {
 				return err

@@ -165,11 +165,13 @@ func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
 // AddToken implements auth.Store.
 func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (added bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope)
+		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at)
 			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
-				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT)
+				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT)
 			FROM users u
-			WHERE u.id = $2 AND NOT `+barred("u", "$7")+` AND (CAST($15 AS BOOLEAN)
+			WHERE u.id = $2 AND NOT `+barred("u", "$7")+`
+				AND (CAST($16 AS TEXT) = '' OR EXISTS (SELECT 1 FROM access_tokens x WHERE x.id = $16 AND x.revoked = FALSE AND x.expires_at > $7))
+				AND (CAST($15 AS BOOLEAN)
 				OR EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
 				AND CASE WHEN CAST($14 AS BOOLEAN) THEN $8 <> 'certificate'
 					OR EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.not_after > $7) ELSE CASE CAST($8 AS TEXT)
@@ -178,7 +180,7 @@ func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) 
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
 					ELSE FALSE END END)`,
 			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint),
-			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated)
+			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated, p.Parent, millis(t.SignedInAt))
 		added = n == 1
 		if err != nil || !added || p.Delegated { // who is acted for has not signed in
 			return err
@@ -200,7 +202,8 @@ func octets(b []byte) []byte {
 // bearerColumns and bearerTables are a token $1 with its user and its actor at the
 // time $2.
 var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
-	t.actor_id, t.grant_id, t.scope, COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
+	t.actor_id, t.grant_id, t.scope, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
+	COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
 	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
 
 const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
@@ -210,7 +213,7 @@ func bearerFields(b *auth.Bearer) []any {
 	t := &b.Token
 	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
 		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
-		&t.ActorID, &t.GrantID, &t.Scope, &b.Actor, &b.Severed)
+		&t.ActorID, &t.GrantID, &t.Scope, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
 }
 
 func scanBearer(r row) (b auth.Bearer, err error) {
@@ -250,8 +253,8 @@ func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
 	})
 }
 
-// codeMemory is how long a code is remembered after its end. What it was exchanged
-// for lives no longer, usually.
+// codeMemory is how long a code is remembered after its end, so that a second use is
+// recognized. Access tokens usually expire first.
 const codeMemory = time.Hour
 
 // sweepPortion keeps a sweep from holding up other writers.

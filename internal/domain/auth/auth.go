@@ -133,7 +133,10 @@ type Proof struct {
 	// Delegated: an operator acts, whatever methods the user has. The reach of the
 	// operator is judged in the transaction.
 	Delegated bool
-	Now       time.Time
+	// Parent is the access token that this one was derived from, "" for none. It must be
+	// neither expired nor revoked.
+	Parent string
+	Now    time.Time
 }
 
 // Code is an authorization code as it is stored.
@@ -151,6 +154,11 @@ type Code struct {
 	Challenge   string // of RFC 7636, S256; "" for none
 	SignedInAt  time.Time
 	ExpiresAt   time.Time
+
+	// Of a code that a valid access token was exchanged for; empty for a fresh sign-in.
+	GrantID  string    // see TokenRecord
+	ParentID string    // that access token
+	EndsAt   time.Time // no token of this code lives longer
 }
 
 // StoredMethod is a method that a user has.
@@ -161,16 +169,20 @@ type StoredMethod struct {
 
 // TokenRecord is the server's side of an access token.
 type TokenRecord struct {
-	ID        string // jti
-	UserID    string
-	ClientID  string
-	Method    string
-	Scope     string // granted
-	ActorID   string // the operator who obtained it for the user; "" for the user in person
-	GrantID   string // "" for none
-	CreatedAt time.Time
-	ExpiresAt time.Time
-	Revoked   bool
+	ID       string // jti
+	UserID   string
+	ClientID string
+	Method   string
+	Scope    string // granted
+	ActorID  string // the operator who obtained it for the user; "" for the user in person
+	// GrantID names the sign-in that the token belongs to by its first access token. "" is
+	// the token itself, which then is the first one and has no refresh tokens. Tokens and
+	// codes derived from a token have the same, so that a sign-in ends as a whole.
+	GrantID    string
+	SignedInAt time.Time // by the root of all tokens of the sign-in
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	Revoked    bool
 }
 
 // Bearer is a token record with its user as they are now.
@@ -236,8 +248,8 @@ type Store interface {
 	// SpendCode marks a code as exchanged for a token if it lives and is of this
 	// client and address. One statement decides; true is told once.
 	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
-	// EndReplayed revokes the token that a spent code of the client was exchanged for,
-	// with all that came of it.
+	// EndReplayed ends the sign-in that a spent code of the client belongs to: its tokens,
+	// its grant, and its codes.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error
 
 	OathStore

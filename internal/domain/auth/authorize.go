@@ -110,7 +110,7 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 	thumbprint := sha256.Sum256(der)
 	// The certificate may be taken from the user meanwhile: it is asked for again when
 	// the code is exchanged.
-	issued, err := s.authorize(ctx, a, b.User, "", Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, why == nil)
+	issued, err := s.authorize(ctx, a, b.User, "", Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, descent{}, why == nil)
 	if err != nil {
 		return "", who, err
 	}
@@ -151,16 +151,19 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 		if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || !again.Scheme.Password || again.Scheme.SecondStep || again.User.Barred(s.now()) {
 			return fault.New(fault.Unavailable, "the user was changed meanwhile, try again")
 		}
-		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, true)
+		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, descent{}, true)
 		return err
 	})
 	return issued, s.signedIn(c.User, name, methodPassword, a.Client), err
 }
 
-// AuthorizeBearer authorizes whoever has an access token of the client already. It
-// never gives a refresh token, which would outlive what the token is good for, nor
-// anything to who acts as another. Refusals are *GrantError, as of AuthorizePassword,
-// with access_denied for the token.
+// AuthorizeBearer authorizes a client that has an access token already. What it gives
+// belongs to the sign-in of that token: it ends with that sign-in, expires no later than
+// the token, tells the same time of signing in, and has the part of the asked scope that
+// the token has. It is never a refresh token. Refusals are *GrantError, as of
+// AuthorizePassword, with access_denied for the token: one that is not valid, another
+// client's, or obtained by somebody else than its user; invalid_scope when the token has
+// nothing of a scope that is asked for without a resource.
 func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
@@ -179,7 +182,11 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 			return &GrantError{AccessDenied, "the access token is another client's"}
 		}
 		who = principal(b, c.Login)
-		issued, err = s.authorize(ctx, a, b.User, c.Login, Proof{Method: b.Token.Method, Granted: true}, true)
+		within := a
+		if within.Scope = narrowed(a.Scope, b.Token.Scope); within.Resource == "" && !holds(within.Scope, scopeOpenID) {
+			return &GrantError{InvalidScope, "scope: the access token was not granted openid"}
+		}
+		issued, err = s.authorize(ctx, within, b.User, c.Login, Proof{Method: b.Token.Method, Granted: true}, descentOf(b.Token), true)
 		return err
 	})
 	return issued, who, err
@@ -209,8 +216,8 @@ func firstRefusal(err error) error {
 
 // authorize makes a code, or the token itself, for a user who has signed in; accepted
 // is false for one who has not. A proof that is not granted is asked for again when the
-// code is exchanged.
-func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p Proof, accepted bool) (issued Authorized, err error) {
+// code is exchanged. from is the zero value for a fresh sign-in.
+func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p Proof, from descent, accepted bool) (issued Authorized, err error) {
 	scope, loginOnly, err := s.wanted(a)
 	if err != nil {
 		return issued, err
@@ -219,7 +226,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 		return issued, &GrantError{AccessDenied, "nobody signs in with this certificate"}
 	}
 	if a.Direct {
-		t, ok, err := s.issue(ctx, order{userID: u.ID, name: name, client: a.Client, scope: scope, loginOnly: loginOnly, proof: p})
+		t, ok, err := s.issue(ctx, order{userID: u.ID, name: name, client: a.Client, scope: scope, loginOnly: loginOnly, descent: from, proof: p})
 		if err == nil && !ok {
 			err = &GrantError{AccessDenied, "the user may not sign in any more"}
 		}
@@ -234,10 +241,18 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	}
 	code := hex.EncodeToString(random[:])
 	now := s.now()
+	expires := now.Add(s.settings.CodeLife)
+	if from.signedInAt.IsZero() {
+		from.signedInAt = now
+	}
+	if !from.endsAt.IsZero() && from.endsAt.Before(expires) {
+		expires = from.endsAt
+	}
 	err = s.store.AddCode(ctx, Code{
 		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
 		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, LoginOnly: loginOnly,
-		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: now, ExpiresAt: now.Add(s.settings.CodeLife),
+		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.signedInAt, ExpiresAt: expires,
+		GrantID: from.grantID, ParentID: from.parent, EndsAt: from.endsAt,
 	})
 	if err != nil {
 		return issued, err
@@ -254,8 +269,8 @@ type CodeRequest struct {
 }
 
 // CodeGrant exchanges a code for a token (RFC 6749, 4.1.3). One conditional statement
-// spends the code; a code that comes a second time ends the token it was exchanged
-// for (RFC 6749, 4.1.2). A client that names a resource again has to name one of ours.
+// spends the code; a code that comes a second time ends the whole sign-in that it belongs
+// to, with everything derived from its tokens (RFC 6749, 4.1.2). A client that names a resource again has to name one of ours.
 // A challenge and a verifier go together: a code with one and without the other was
 // stolen or put into somebody else's hands (RFC 9700, 2.1.1). Refusals are *GrantError:
 // unauthorized_client and invalid_request; invalid_grant for a code that is unknown,
@@ -301,7 +316,7 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		}
 		t, ok, err := s.issue(ctx, order{
 			id: id, userID: c.UserID, name: name, client: client, scope: c.Scope, loginOnly: c.LoginOnly,
-			signedInAt: c.SignedInAt, idToken: true, nonce: c.Nonce,
+			descent: descent{parent: c.ParentID, grantID: c.GrantID, signedInAt: c.SignedInAt, endsAt: c.EndsAt}, idToken: true, nonce: c.Nonce,
 			proof: Proof{Method: c.Method, Thumbprint: c.Thumbprint, Granted: c.Granted},
 		})
 		if err != nil {

@@ -48,9 +48,10 @@ type subject struct {
 // ExchangeGrant gives an operator a token to act as a user of theirs. The actor token
 // is an access token of ours, of an operator in person; the subject token is a JWT with
 // the algorithm none and an empty signature, which is taken here and nowhere else. The
-// token names the operator (act), lives no longer than either of the two, brings no
-// refresh token and none of the user's rights as an operator, and ends with the
-// operator's tokens and when the user leaves the operator's groups.
+// token names the operator (act), lives no longer than either of the two, has no scope
+// that the operator's has not, brings no refresh token and none of the user's rights as an
+// operator. It belongs to the operator's sign-in and ends with it, and when the user
+// leaves the operator's groups.
 //
 // who is the operator, as soon as they are known. Refusals are *GrantError:
 // unauthorized_client; invalid_scope; invalid_request for everything else (RFC 8693,
@@ -91,7 +92,7 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 		if !who.Operator {
 			return &GrantError{InvalidRequest, "actor_token: not of an operator in person"}
 		}
-		t, err = s.delegate(ctx, client, who, b.Token.ExpiresAt, sub, scope)
+		t, err = s.delegate(ctx, client, who, b.Token, sub, narrowed(scope, b.Token.Scope))
 		return err
 	})
 	who.ClientID = client.ID
@@ -99,7 +100,7 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 }
 
 // delegate issues the token of ExchangeGrant.
-func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actorEnd time.Time, sub subject, scope string) (Token, error) {
+func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor TokenRecord, sub subject, scope string) (Token, error) {
 	refused := &GrantError{InvalidRequest, "subject_token: names nobody you may act as"}
 	userID := strings.ToLower(sub.ID)
 	if sub.Name != "" {
@@ -122,13 +123,15 @@ func (s *Service) delegate(ctx context.Context, client Client, who audit.Princip
 	if sub.Name != "" && u.Login == "" {
 		name = sub.Name // a phone or an e-mail: clients compare with what they sent
 	}
-	now := s.now()
-	life := min(s.settings.TokenLife, actorEnd.Sub(now), seconds(*sub.Expiry).Sub(now)).Truncate(time.Second)
-	if life < time.Second {
+	from := descentOf(actor)
+	if end := seconds(*sub.Expiry); end.Before(from.endsAt) {
+		from.endsAt = end
+	}
+	if from.endsAt.Sub(s.now()) < time.Second {
 		return Token{}, &GrantError{InvalidRequest, "actor_token or subject_token: about to expire"}
 	}
 	t, ok, err := s.issue(ctx, order{
-		userID: userID, name: name, client: client, scope: scope, life: life,
+		userID: userID, name: name, client: client, scope: scope, descent: from,
 		actor: &actorClaim{UserID: who.UserID, Login: who.Login}, proof: Proof{Method: methodDelegated, Delegated: true},
 	})
 	if err == nil && !ok {

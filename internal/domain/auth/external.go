@@ -228,7 +228,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 			return err
 		}
 		who = s.signedIn(c.User, name, methodExternal, a.Client)
-		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodExternal, Granted: true}, true)
+		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodExternal, Granted: true}, descent{}, true)
 		return err
 	})
 	return issued, who, err

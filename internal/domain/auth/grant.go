@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,8 +37,8 @@ type GrantStore interface {
 	// Rotate replaces the secret of a grant that lives, if it is the old one and the
 	// client is its own. One statement decides; true is told once.
 	Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (Grant, bool, error)
-	// EndGrant deletes a grant and ends every token that came of it; it reports whether
-	// there was one.
+	// EndGrant deletes a grant with every code of its sign-in and ends every token. It
+	// reports whether there was one.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
 	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // those that live, oldest first
 	// CredentialOfExternal finds who has a login at an issuer, both folded. ErrNotFound.
@@ -85,34 +86,49 @@ func without(scope, name string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(scope), func(s string) bool { return s == name }), " ")
 }
 
-// order is a token to be issued.
-type order struct {
-	id         uuid.UUID
-	userID     string
-	name       string // what the user signs in with
-	client     Client
-	scope      string // granted
-	proof      Proof  // without Now
-	loginOnly  bool
-	signedInAt time.Time
-	grantID    string        // of the grant it comes of; "" for none yet
-	life       time.Duration // 0: Settings.TokenLife
-	actor      *actorClaim   // nil: the user in person
-	idToken    bool
-	nonce      string // for the ID token
+// narrowed is an asked scope less what was not granted.
+func narrowed(asked, granted string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(asked), func(s string) bool { return !holds(granted, s) }), " ")
 }
 
-// issue signs a token and records it if what it rests on holds; false otherwise. With
-// offline_access it makes a grant, in the same transaction.
+// descent is what a token or a code inherits from the access token that it was derived
+// from. The zero value is a fresh sign-in.
+type descent struct {
+	parent     string // id of that access token, "" for none
+	grantID    string // see TokenRecord; "" for none yet
+	signedInAt time.Time
+	endsAt     time.Time // zero: no end but that of its own kind
+}
+
+// descentOf is what a token passes on.
+func descentOf(t TokenRecord) descent {
+	return descent{parent: t.ID, grantID: cmp.Or(t.GrantID, t.ID), signedInAt: t.SignedInAt, endsAt: t.ExpiresAt}
+}
+
+// order is a token to be issued.
+type order struct {
+	id        uuid.UUID
+	userID    string
+	name      string // what the user signs in with
+	client    Client
+	scope     string // granted
+	proof     Proof  // without Now and Parent
+	loginOnly bool
+	descent
+	actor   *actorClaim // nil: the user in person
+	idToken bool
+	nonce   string // for the ID token
+}
+
+// issue signs a token and records it if what it rests on holds and does not end within
+// the second; false otherwise. With offline_access it makes a grant, in the same
+// transaction, unless the token belongs to one already.
 func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err error) {
 	now := s.now()
 	if o.id == (uuid.UUID{}) {
 		if o.id, err = s.newID(); err != nil {
 			return t, false, err
 		}
-	}
-	if o.life == 0 {
-		o.life = s.settings.TokenLife
 	}
 	if o.signedInAt.IsZero() {
 		o.signedInAt = now
@@ -122,8 +138,16 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 		audience = s.settings.Issuer
 	}
 	// Whole seconds, as the token can say; the record expires with the token.
-	expires := time.Unix(now.Unix(), 0).Add(o.life)
-	t = Token{ExpiresIn: o.life, Scope: o.scope, UserID: o.userID}
+	begins := time.Unix(now.Unix(), 0)
+	expires := begins.Add(s.settings.TokenLife)
+	if !o.endsAt.IsZero() && o.endsAt.Before(expires) {
+		expires = time.Unix(o.endsAt.Unix(), 0)
+	}
+	life := expires.Sub(begins)
+	if life < time.Second {
+		return t, false, nil
+	}
+	t = Token{ExpiresIn: life, Scope: o.scope, UserID: o.userID}
 	content := issued{claims: claims{
 		Issuer: s.settings.Issuer, Audience: jwt.Audience{audience},
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
@@ -144,12 +168,12 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 	}
 	record := TokenRecord{
 		ID: o.id.String(), UserID: o.userID, ClientID: o.client.ID, Method: o.proof.Method, Scope: o.scope,
-		GrantID: o.grantID, CreatedAt: now, ExpiresAt: expires,
+		GrantID: o.grantID, SignedInAt: o.signedInAt, CreatedAt: now, ExpiresAt: expires,
 	}
 	if o.actor != nil {
 		record.ActorID = o.actor.UserID
 	}
-	o.proof.Now = now
+	o.proof.Now, o.proof.Parent = now, o.parent
 	if !holds(o.scope, scopeOffline) || o.grantID != "" {
 		ok, err = s.store.AddToken(ctx, record, o.proof)
 		return t, ok, err
@@ -258,8 +282,8 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 			return err
 		}
 		t, ok, err := s.issue(ctx, order{
-			userID: g.UserID, name: name, client: client, scope: granted, loginOnly: g.LoginOnly, signedInAt: g.SignedInAt,
-			grantID: g.ID, proof: Proof{Method: g.Method, Granted: true},
+			userID: g.UserID, name: name, client: client, scope: granted, loginOnly: g.LoginOnly,
+			descent: descent{grantID: g.ID, signedInAt: g.SignedInAt, endsAt: g.ExpiresAt}, proof: Proof{Method: g.Method, Granted: true},
 		})
 		if err != nil {
 			return err

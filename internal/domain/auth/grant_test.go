@@ -75,13 +75,13 @@ func TestRefreshGrant(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Thirty days from the sign-in, refreshed or not, to the moment.
-	b.clock.add(30*24*time.Hour - 10*time.Minute - time.Millisecond)
+	// Thirty days from the sign-in, refreshed or not: the last access token ends with them.
+	b.clock.add(30*24*time.Hour - 10*time.Minute - 2*time.Second)
 	last, err := b.refresh(t, third.RefreshToken)
-	if err != nil || last.Scope != "dss offline_access" {
+	if err != nil || last.Scope != "dss offline_access" || last.ExpiresIn != 2*time.Second {
 		t.Fatalf("%+v, %v", last, err)
 	}
-	b.clock.add(time.Millisecond)
+	b.clock.add(2 * time.Second)
 	if _, err := b.refresh(t, last.RefreshToken); code(t, err) != auth.InvalidGrant {
 		t.Errorf("after thirty days: %v", err)
 	}

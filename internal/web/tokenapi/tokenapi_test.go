@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/domain/audit"
@@ -106,6 +110,38 @@ func TestRouteTable(t *testing.T) {
 		"POST /oauth/external/{name}/finish ExternalReturn anyone", "GET /oauth/external/{name}/metadata ExternalMetadata anyone", "GET /oauth/external/{name} ExternalLogin anyone",
 		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",
 		"GET /.well-known/openid-configuration Discovery anyone", "GET /.well-known/jwks.json TokenKeys anyone"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Every grant is a method of the service that package auth walks in its test of descent,
+// and discovery names what the table has and the implicit grant.
+func TestGrantTable(t *testing.T) {
+	methods := map[string]string{
+		"password": "PasswordGrant", "authorization_code": "CodeGrant", "refresh_token": "RefreshGrant", grantExchange: "ExchangeGrant",
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(methods)), slices.Sorted(maps.Keys(grants))); d != "" {
+		t.Error(d)
+	}
+	var offered []string
+	identity := reflect.TypeFor[Identity]()
+	for i := range identity.NumMethod() {
+		for j := range identity.Method(i).Type.NumOut() {
+			if identity.Method(i).Type.Out(j) == reflect.TypeFor[auth.Token]() {
+				offered = append(offered, identity.Method(i).Name)
+			}
+		}
+	}
+	slices.Sort(offered)
+	if d := cmp.Diff(slices.Sorted(maps.Values(methods)), offered); d != "" {
+		t.Error(d)
+	}
+	m, err := New(nil, nil, nil, "").discovery(t.Context(), struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(m.Grants)
+	if d := cmp.Diff(append(slices.Sorted(maps.Keys(grants)), "implicit"), m.Grants, cmpopts.SortSlices(strings.Compare)); d != "" {
 		t.Error(d)
 	}
 }

@@ -131,6 +131,83 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("a replay left %v, %v", list, err)
 			}
 		}},
+		{"Derived", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u, g := signedIn(t, db, 1)
+			alone := auth.TokenRecord{ID: "alone", UserID: u.ID, CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
+			ok, err := s.AddToken(t.Context(), alone, auth.Proof{Method: "none", Now: start})
+			if must(t, err); !ok {
+				t.Fatal("no token")
+			}
+			b, err := s.BearerByToken(t.Context(), alone.ID, start)
+			must(t, err)
+			if !b.Token.SignedInAt.Equal(start) {
+				t.Errorf("without a time of signing in: %v, want that of the token", b.Token.SignedInAt)
+			}
+			derived := func(id, parent, signIn string, now time.Time) bool {
+				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID, GrantID: signIn, SignedInAt: start.Add(-time.Hour), CreatedAt: now, ExpiresAt: start.Add(time.Minute)},
+					auth.Proof{Method: "none", Granted: true, Parent: parent, Now: now})
+				must(t, err)
+				return ok
+			}
+			for _, c := range []struct {
+				id, parent string
+				now        time.Time
+				want       bool
+			}{
+				{"of nobody", "unknown", start, false},
+				{"at its end", alone.ID, alone.ExpiresAt, false},
+				{"child", alone.ID, alone.ExpiresAt.Add(-time.Millisecond), true},
+				{"grandchild", "child", start, true},
+			} {
+				if got := derived(c.id, c.parent, alone.ID, c.now); got != c.want {
+					t.Errorf("%s: %v, want %v", c.id, got, c.want)
+				}
+			}
+			if b, err := s.BearerByToken(t.Context(), "child", start); err != nil || !b.Token.SignedInAt.Equal(start.Add(-time.Hour)) || b.Token.GrantID != alone.ID {
+				t.Errorf("%+v, %v", b.Token, err)
+			}
+			code := func(n byte, signIn, parent string) auth.Code {
+				c := auth.Code{Hash: [32]byte{n}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, SignedInAt: start, ExpiresAt: start.Add(time.Minute),
+					GrantID: signIn, ParentID: parent, EndsAt: start.Add(2 * time.Minute), Thumbprint: []byte{}}
+				must(t, s.AddCode(t.Context(), c))
+				return c
+			}
+			spend := func(c auth.Code, token string) bool {
+				got, ok, err := s.SpendCode(t.Context(), c.Hash, "c", "r", token, start)
+				must(t, err)
+				if d := cmp.Diff(c, got); ok && d != "" {
+					t.Error(d)
+				}
+				return ok
+			}
+			// The replay of a derived code ends the sign-in it belongs to.
+			spent, waiting := code(1, alone.ID, alone.ID), code(2, alone.ID, "child")
+			other := code(3, g.ID, g.ID)
+			if !spend(spent, "grandchild") {
+				t.Fatal("not spent")
+			}
+			must(t, s.EndReplayed(t.Context(), spent.Hash, "c"))
+			for _, id := range []string{alone.ID, "child", "grandchild"} {
+				if !revoked(t, db, id) {
+					t.Errorf("%s outlives the replay", id)
+				}
+			}
+			if spend(waiting, "x") || derived("late", "child", alone.ID, start) {
+				t.Error("more can be derived after the replay")
+			}
+			// The end of a grant ends the codes of its sign-in.
+			if revoked(t, db, g.ID) {
+				t.Error("the replay ended another sign-in")
+			}
+			if ok, err := s.EndGrant(t.Context(), g.Handle); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			if spend(other, "x") {
+				t.Error("a code outlives its grant")
+			}
+		}},
 		{"SweepAndDelete", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")

@@ -232,7 +232,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
 			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
-			record := auth.TokenRecord{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
+			record := auth.TokenRecord{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", SignedInAt: start.Add(-time.Second), CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
 			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
 			}
