@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/auth"
 	"tamga/internal/domain/keys"
 	"tamga/sig/xmldsig"
 )
@@ -118,6 +119,25 @@ type Config struct {
 		Attempts int           `yaml:"attempts"` // default 10
 		Window   time.Duration `yaml:"window"`   // default 15m
 		LockOut  time.Duration `yaml:"lock_out"` // default 15m
+		// Part of argon2.parallel that is kept for sign-ins of clients that proved their
+		// secret and from addresses that a user signed in from. Default 0.5.
+		Reserved float64 `yaml:"reserved"`
+		// Attempts of other callers that may wait for a derivation: of all, of one address,
+		// and how long. Above that they are told to come back. Defaults 64, 8, 700ms.
+		Waiting        int           `yaml:"waiting"`
+		WaitingAddress int           `yaml:"waiting_address"`
+		Wait           time.Duration `yaml:"wait"`
+		// Attempts of such callers: from one address a second in the long run and at once,
+		// and at one login a minute and at once. Trusted callers have ten times as many; a
+		// client that proved its secret has no limit by address. Defaults 1, 30, 6, 10.
+		AddressPerSecond float64 `yaml:"address_per_second"`
+		AddressAtOnce    int     `yaml:"address_at_once"`
+		LoginPerMinute   float64 `yaml:"login_per_minute"`
+		LoginAtOnce      int     `yaml:"login_at_once"`
+		// Addresses that are remembered after a correct password, and how long after the
+		// last one. Defaults 50000, 168h.
+		KnownAddresses int           `yaml:"known_addresses"`
+		KnownFor       time.Duration `yaml:"known_for"`
 	} `yaml:"passwords"`
 	Users    UsersConfig    `yaml:"users"`
 	Messages MessagesConfig `yaml:"messages"`
@@ -262,6 +282,11 @@ func defaultConfig() *Config {
 	c.Users, c.Messages, c.Devices = defaultUsers(), defaultMessages(), defaultDevices()
 	c.Oath = defaultOath()
 	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
+	attempts := auth.DefaultAttempts()
+	c.Passwords.Reserved, c.Passwords.Waiting, c.Passwords.WaitingAddress, c.Passwords.Wait = attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait
+	c.Passwords.AddressPerSecond, c.Passwords.AddressAtOnce = 1, 30
+	c.Passwords.LoginPerMinute, c.Passwords.LoginAtOnce = 6, 10
+	c.Passwords.KnownAddresses, c.Passwords.KnownFor = 50_000, 7*24*time.Hour
 	c.UserPolicies = defaultPolicies()
 	c.PIN.Attempts, c.PIN.Mode = 10, string(keys.PINAllow)
 	c.Certificates = defaultCertificates()
@@ -403,6 +428,10 @@ func (c *Config) Validate() error {
 		{c.Tokens.AccessLife >= time.Second, "tokens.access_life: want at least 1s"},
 		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},
 		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
+		{c.Passwords.Reserved >= 0 && c.Passwords.Reserved <= 1, "passwords.reserved: want 0 to 1"},
+		{c.Passwords.Waiting > 0 && c.Passwords.WaitingAddress > 0 && c.Passwords.Wait > 0, "passwords: waiting, waiting_address and wait: want more than 0"},
+		{c.Passwords.AddressPerSecond > 0 && c.Passwords.AddressAtOnce > 0 && c.Passwords.LoginPerMinute > 0 && c.Passwords.LoginAtOnce > 0, "passwords: address_per_second, address_at_once, login_per_minute and login_at_once: want more than 0"},
+		{c.Passwords.KnownAddresses > 0 && c.Passwords.KnownFor > 0, "passwords: known_addresses and known_for: want more than 0"},
 		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
 		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
 		{c.Tokens.KeyOverlap >= 0, "tokens.key_overlap: want 0s or more"},

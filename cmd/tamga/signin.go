@@ -18,6 +18,8 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/vault"
+	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/tokenapi"
 )
 
 // auth opens the room that proves identities, once. Its token signing key is in the
@@ -151,6 +153,30 @@ func (h *house) clients() (*auth.Clients, error) {
 		list = append(list, client)
 	}
 	return auth.NewClients(list)
+}
+
+// attempts are the limits of password attempts that wait.
+func (c *Config) attempts() auth.Attempts {
+	p := &c.Passwords
+	return auth.Attempts{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
+}
+
+// trustedSignIns is how many more attempts than a stranger a trusted caller has.
+const trustedSignIns = 10
+
+// signInLimits are the rate limits of password attempts. Each remembers the callers that
+// called last.
+func (c *Config) signInLimits() tokenapi.Attempts {
+	p := &c.Passwords
+	const callers = 50_000
+	limiter := func(perSecond float64, atOnce, factor int) *limit.Limiter {
+		return limit.New(perSecond*float64(factor), atOnce*factor, callers, time.Now)
+	}
+	return tokenapi.Attempts{
+		Addresses: limiter(p.AddressPerSecond, p.AddressAtOnce, 1), TrustedAddresses: limiter(p.AddressPerSecond, p.AddressAtOnce, trustedSignIns),
+		Logins: limiter(p.LoginPerMinute/60, p.LoginAtOnce, 1), TrustedLogins: limiter(p.LoginPerMinute/60, p.LoginAtOnce, trustedSignIns),
+		Known: limit.NewKnown(p.KnownAddresses, p.KnownFor, time.Now),
+	}
 }
 
 type keyRotateCommand struct {

@@ -125,7 +125,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		MemoryKiB: uint32(config.Argon2.Memory >> 10),
 		Passes:    uint32(config.Argon2.Passes),
 		Lanes:     1,
-	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), rand.Reader)
+	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), config.attempts(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Routes()}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(h.config.signInLimits()).Routes()}},
 		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},

@@ -70,7 +70,7 @@ func TestEnumerationByTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &watched{Store: store.Tokens{DB: b.db}}
-	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, zeros{})
+	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, auth.DefaultAttempts(), zeros{})
 	if err != nil {
 		t.Fatal(err)
 	}

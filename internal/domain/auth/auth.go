@@ -101,6 +101,9 @@ func (s Settings) check() error {
 // people type into the wrong field out of the database.
 type LoginKey [sha256.Size]byte
 
+// KeyOf is the key of a login as somebody typed it.
+func KeyOf(login string) LoginKey { return sha256.Sum256([]byte(user.FoldLogin(login))) }
+
 // LockOut is the rule that a Store applies to one login.
 type LockOut struct {
 	Failures        int

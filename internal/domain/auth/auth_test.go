@@ -131,7 +131,7 @@ func (b *bench) service(t testing.TB, s auth.Settings, keys ...auth.TokenKey) *a
 // serviceWith is a service of what d has and the rest of the bench.
 func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Service {
 	t.Helper()
-	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, rand.Reader)
+	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, auth.DefaultAttempts(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,9 +119,9 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 }
 
 // AuthorizePassword authorizes whoever knows a login and its password. It shares the
-// budget of wrong passwords with every other way of trying one. Refusals are
-// *GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
-// authn_method_not_confirmed as of PasswordGrant.
+// budget of wrong passwords and the queue with every other way of trying one. Refusals
+// are *GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
+// authn_method_not_confirmed as of PasswordGrant, and its fault too_many_requests.
 func (s *Service) AuthorizePassword(ctx context.Context, login, password string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -46,18 +45,19 @@ var errEncoding = errors.New("auth: stored password: want $argon2id$v=19$m=,t=,p
 type Passwords struct {
 	cost      PasswordCost
 	budgetKiB int64
-	budget    *semaphore.Weighted
+	queue     *queue
 	rand      io.Reader
 	dummy     encoded // compared against when there is no user
 }
 
 // NewPasswords makes a hasher for new passwords of the given cost. All
-// derivations at one time use at most budgetKiB of memory; more wait.
-func NewPasswords(cost PasswordCost, budgetKiB int64, rand io.Reader) (*Passwords, error) {
-	if err := cost.check(budgetKiB); err != nil {
+// derivations at one time use at most budgetKiB of memory; more wait as limits
+// has it.
+func NewPasswords(cost PasswordCost, budgetKiB int64, limits Attempts, rand io.Reader) (*Passwords, error) {
+	if err := errors.Join(cost.check(budgetKiB), limits.check()); err != nil {
 		return nil, err
 	}
-	p := &Passwords{cost: cost, budgetKiB: budgetKiB, budget: semaphore.NewWeighted(budgetKiB), rand: rand}
+	p := &Passwords{cost: cost, budgetKiB: budgetKiB, queue: newQueue(limits, budgetKiB, int64(cost.MemoryKiB)), rand: rand}
 	p.dummy = encoded{cost: cost, salt: make([]byte, saltLength), hash: make([]byte, hashLength)}
 	return p, nil
 }
@@ -132,7 +132,7 @@ func (p *Passwords) Encode(ctx context.Context, password string) (string, error)
 	if _, err := io.ReadFull(p.rand, e.salt); err != nil {
 		return "", fmt.Errorf("auth: making a salt: %w", err)
 	}
-	release, err := p.admit(ctx, e)
+	release, err := p.admit(ctx, inside, e)
 	if err != nil {
 		return "", err
 	}
@@ -141,13 +141,10 @@ func (p *Passwords) Encode(ctx context.Context, password string) (string, error)
 	return e.String(), nil
 }
 
-// admit waits for the memory that one derivation of e takes.
-func (p *Passwords) admit(ctx context.Context, e encoded) (release func(), err error) {
-	n := int64(e.cost.MemoryKiB)
-	if err := p.budget.Acquire(ctx, n); err != nil {
-		return nil, fmt.Errorf("auth: waiting for memory to derive a password: %w", err)
-	}
-	return func() { p.budget.Release(n) }, nil
+// admit waits for the memory that one derivation of e takes. The fault is
+// too_many_requests.
+func (p *Passwords) admit(ctx context.Context, v Visitor, e encoded) (release func(), err error) {
+	return p.queue.admit(ctx, v, int64(e.cost.MemoryKiB))
 }
 
 // matches derives password the way e was made and compares in constant time.

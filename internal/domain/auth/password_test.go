@@ -16,7 +16,7 @@ import (
 var cheap = PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}
 
 func TestPasswordEncoding(t *testing.T) {
-	p, err := NewPasswords(cheap, 1024, rand.Reader)
+	p, err := NewPasswords(cheap, 1024, DefaultAttempts(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,22 +112,22 @@ func TestPasswordCostIsChecked(t *testing.T) {
 		"lanes":    {MemoryKiB: 1024, Passes: 1, Lanes: 33},
 		"enormous": {MemoryKiB: 1<<20 + 1, Passes: 1, Lanes: 1},
 	} {
-		if _, err := NewPasswords(c, 1024, rand.Reader); err == nil {
+		if _, err := NewPasswords(c, 1024, DefaultAttempts(), rand.Reader); err == nil {
 			t.Errorf("%s: %+v was accepted", name, c)
 		}
 	}
-	if _, err := NewPasswords(DefaultPasswordCost, 1<<20, rand.Reader); err != nil {
+	if _, err := NewPasswords(DefaultPasswordCost, 1<<20, DefaultAttempts(), rand.Reader); err != nil {
 		t.Errorf("the default: %v", err)
 	}
 }
 
 // Derivations wait for memory, and stop waiting with their context.
 func TestPasswordMemoryIsBounded(t *testing.T) {
-	p, err := NewPasswords(cheap, 100, rand.Reader) // room for one
+	p, err := NewPasswords(cheap, 100, DefaultAttempts(), rand.Reader) // room for one
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := p.admit(t.Context(), p.dummy)
+	release, err := p.admit(t.Context(), Visitor{}, p.dummy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,6 +28,10 @@ import (
 // An attempt is counted durably before the password is derived and forgotten
 // when it is correct. While a user is locked out a correct password is refused
 // like a wrong one and nothing is counted.
+//
+// Attempts wait for their derivation as [Attempts] has it, by the caller of
+// [WithVisitor]. The fault too_many_requests depends on the caller alone, never on
+// the login.
 func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (Token, error) {
 	if !client.PasswordGrant {
 		return Token{}, &GrantError{UnauthorizedClient, "the client may not use the password grant"}
@@ -118,7 +121,9 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 
 // checkPassword judges one attempt. It does the same whether or not the user
 // exists: one look-up, one counted attempt, one derivation. That holds as long
-// as stored passwords have the configured cost.
+// as stored passwords have the configured cost. A locked-out login is derived as
+// well: an answer that comes sooner would tell that somebody else tried the login
+// under another of its names. Callers bound how often one login is tried.
 func (s *Service) checkPassword(ctx context.Context, login, password string) (Credential, bool, error) {
 	if utf8.RuneCountInString(password) > MaxPassword {
 		return Credential{}, false, nil // nobody's: SetPassword takes none that long
@@ -135,7 +140,7 @@ func (s *Service) checkPassword(ctx context.Context, login, password string) (Cr
 	}
 	// First the memory, then the count: a client that gives up in the queue
 	// has not tried a password.
-	release, err := s.passwords.admit(ctx, stored)
+	release, err := s.passwords.admit(ctx, VisitorOf(ctx), stored)
 	if err != nil {
 		return Credential{}, false, err
 	}
@@ -145,8 +150,7 @@ func (s *Service) checkPassword(ctx context.Context, login, password string) (Cr
 	if known {
 		counted, err = s.store.BeginUserAttempt(ctx, c.User.ID, s.now(), rule)
 	} else {
-		key := LoginKey(sha256.Sum256([]byte(user.FoldLogin(login))))
-		counted, err = s.store.BeginAttempt(ctx, key, s.now(), rule)
+		counted, err = s.store.BeginAttempt(ctx, KeyOf(login), s.now(), rule)
 	}
 	if err != nil {
 		return Credential{}, false, err

@@ -133,9 +133,14 @@ func fail(w http.ResponseWriter, err error) {
 		after = pauseUnavailable
 	}
 	if after > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
+		w.Header().Set("Retry-After", RetryAfter(after))
 	}
 	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
+}
+
+// RetryAfter is a value of the header of this name: whole seconds, rounded up.
+func RetryAfter(after time.Duration) string {
+	return strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)
 }
 
 // writeJSON answers a small value. Errors of the connection are the client's loss.

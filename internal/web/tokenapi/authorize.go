@@ -138,10 +138,20 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	}
 	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
 	login := r.Body.Get("login")
-	issued, who, err := a.identity.AuthorizePassword(ctx, login, r.Body.Get("password"), request)
+	// No browser proves the secret of its client.
+	attempt, err := a.attempt(ctx, request.Client, false, login)
+	if err != nil {
+		return a.tryLater(r, p, ticket, login, err)
+	}
+	issued, who, err := a.identity.AuthorizePassword(attempt, login, r.Body.Get("password"), request)
 	var g *auth.GrantError
-	if errors.As(err, &g) && (g.Code == auth.InvalidGrant || g.Code == auth.SecondStepNeeded) {
+	switch {
+	case fault.Is(err, fault.TooManyRequests):
+		return a.tryLater(r, p, ticket, login, err)
+	case errors.As(err, &g) && (g.Code == auth.InvalidGrant || g.Code == auth.SecondStepNeeded):
 		return a.tryAgain(r, p, ticket, login, g)
+	case err == nil:
+		a.succeeded(ctx)
 	}
 	return a.finish(ctx, p, request, issued, who, err, true)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -36,13 +37,14 @@ var (
 
 // words are the texts of the page in one language.
 type words struct {
-	Language, Title, For, Login, Password, Enter, Other, Wrong, SecondStep, Ended, Continue string
+	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue string
 }
 
 var languages = []words{
 	{
 		Language: "en", Title: "Sign in", For: "to continue to", Login: "Login, phone or e-mail", Password: "Password", Enter: "Sign in",
 		Other: "Or sign in with", Wrong: "The name or the password is not correct.",
+		Busy:       "Too many sign-ins at this moment. Wait a little and try again.",
 		SecondStep: "You sign in with a second step, which this page does not have. Use an application that has it.",
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
 		Continue:   "Continue",
@@ -50,6 +52,7 @@ var languages = []words{
 	{
 		Language: "ru", Title: "Вход", For: "чтобы продолжить работу в", Login: "Логин, телефон или электронная почта", Password: "Пароль", Enter: "Войти",
 		Other: "Или войдите через", Wrong: "Имя или пароль указаны неверно.",
+		Busy:       "Сейчас слишком много попыток входа. Подождите немного и попробуйте ещё раз.",
 		SecondStep: "Вход подтверждается вторым способом, которого на этой странице нет. Воспользуйтесь приложением, где он есть.",
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
 		Continue:   "Продолжить",
@@ -104,7 +107,21 @@ func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *auth.Gra
 		return nil, err
 	}
 	page.Status = http.StatusUnauthorized
-	return nil, pageRefusal{page, g.Code}
+	return nil, pageRefusal{page: page, outcome: g.Code}
+}
+
+// tryLater shows the form once more after too many attempts.
+func (a *API) tryLater(r visit, p auth.Pending, ticket, name string, err error) (any, error) {
+	page, rendering := a.loginPage(r, p, ticket, name, wordsFor(r).Busy)
+	if rendering != nil {
+		return nil, rendering
+	}
+	page.Status = http.StatusTooManyRequests
+	refusal := pageRefusal{page: page, outcome: fault.TooManyRequests}
+	if f, ok := fault.As(err); ok {
+		refusal.after = f.After
+	}
+	return nil, refusal
 }
 
 // ended is shown to a browser whose ticket is good no more.
@@ -123,20 +140,27 @@ func (a *API) ended(r visit, err error) (any, error) {
 		return nil, rendering
 	}
 	page.Policy, page.Status = policyFor(a.issuer, ""), http.StatusForbidden
-	return nil, pageRefusal{page, fault.AccessDenied}
+	return nil, pageRefusal{page: page, outcome: fault.AccessDenied}
 }
 
 // pageRefusal is a refusal that people read.
 type pageRefusal struct {
 	page    rest.Page
 	outcome string
+	after   time.Duration // before the next attempt; 0: not told
 }
 
 func (e pageRefusal) Error() string   { return e.outcome }
 func (e pageRefusal) Outcome() string { return e.outcome }
 
 // Answer implements rest.Refusal.
-func (e pageRefusal) Answer() (int, http.Header, any) { return e.page.Status, nil, e.page }
+func (e pageRefusal) Answer() (int, http.Header, any) {
+	header := http.Header{}
+	if e.after > 0 {
+		header.Set("Retry-After", rest.RetryAfter(e.after))
+	}
+	return e.page.Status, header, e.page
+}
 
 // Hashes by which a policy lets a page have its style and its script.
 var (

@@ -11,8 +11,17 @@ import (
 // password is the grant of RFC 6749, 4.3, with the parameter resource of the
 // interface family.
 func (a *API) password(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
-	login := form.Get("username")
-	t, err := a.identity.PasswordGrant(ctx, client, login, form.Get("password"), form.Get("resource"), form.Get("scope"))
+	login, password := form.Get("username"), form.Get("password")
+	if password != "" {
+		var err error
+		if ctx, err = a.attempt(ctx, client, !client.Public, login); err != nil {
+			return auth.Token{}, err
+		}
+	}
+	t, err := a.identity.PasswordGrant(ctx, client, login, password, form.Get("resource"), form.Get("scope"))
+	if err == nil && password != "" {
+		a.succeeded(ctx)
+	}
 	if err == nil {
 		rest.Identified(ctx, audit.Principal{UserID: t.UserID, Login: login, ClientID: client.ID, Method: "password"})
 	}

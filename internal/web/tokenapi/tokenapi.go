@@ -55,10 +55,13 @@ type API struct {
 	clients  Clients
 	judge    Judge
 	issuer   string // {idp_url}
+	attempts Attempts
 }
 
 // New returns the API. issuer is {idp_url} as everybody knows it.
-func New(i Identity, c Clients, j Judge, issuer string) *API { return &API{i, c, j, issuer} }
+func New(i Identity, c Clients, j Judge, issuer string) *API {
+	return &API{identity: i, clients: c, judge: j, issuer: issuer}
+}
 
 // grantExchange is the grant_type of RFC 8693.
 const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"

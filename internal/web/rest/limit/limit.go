@@ -45,7 +45,7 @@ func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
 
 // Admit counts a call from an address. The fault is too_many_requests.
 func (l *Limiter) Admit(remote string) error {
-	if wait := l.take(network(remote), 1); wait > 0 {
+	if wait := l.take(Network(remote), 1); wait > 0 {
 		return fault.New(fault.TooManyRequests, "too many calls from this address without a token: wait a little and try again").Until(wait)
 	}
 	return nil
@@ -84,9 +84,9 @@ func (l *Limiter) take(key string, n int) (wait time.Duration) {
 	return wait
 }
 
-// network is what counts as one caller: an IPv4 address, or the /64 of an IPv6
+// Network is what counts as one caller: an IPv4 address, or the /64 of an IPv6
 // address, since whoever has one of its addresses has them all.
-func network(remote string) string {
+func Network(remote string) string {
 	a, err := netip.ParseAddr(remote)
 	if err != nil {
 		return remote

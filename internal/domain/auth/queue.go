@@ -1,0 +1,269 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// Attempts bounds the password attempts that wait for a derivation. A derivation costs
+// tens of milliseconds and anybody may ask for one, so callers that nothing is known of
+// share a part of the capacity and a short queue.
+type Attempts struct {
+	// Reserved is the part of the capacity that is kept for trusted callers, 0 to 1. Room
+	// for one derivation is always left for strangers, in turn with trusted callers.
+	Reserved float64
+	// Waiting is how many attempts of strangers may wait, and OfOne how many of one of
+	// them. Wait is how long. Trusted callers have more, see standings.
+	Waiting, OfOne int
+	Wait           time.Duration
+}
+
+// DefaultAttempts keeps half of four derivations for trusted callers.
+func DefaultAttempts() Attempts {
+	return Attempts{Reserved: 0.5, Waiting: 64, OfOne: 8, Wait: 700 * time.Millisecond}
+}
+
+func (a Attempts) check() error {
+	switch {
+	case !(a.Reserved >= 0 && a.Reserved <= 1):
+		return fmt.Errorf("auth: attempts: reserved is %v, want 0 to 1", a.Reserved)
+	case a.Waiting < 1 || a.OfOne < 1:
+		return fmt.Errorf("auth: attempts: waiting is %d and of one caller %d, want at least 1", a.Waiting, a.OfOne)
+	case a.Wait <= 0:
+		return fmt.Errorf("auth: attempts: wait is %v, want more than 0", a.Wait)
+	}
+	return nil
+}
+
+// Visitor is where a password attempt comes from.
+type Visitor struct {
+	// Key names those who share one turn: an address, a network of IPv6, or a client
+	// that proved a secret.
+	Key      string
+	Standing Standing
+}
+
+// Standing is how far a caller is trusted before the password is judged.
+type Standing int
+
+// The standings of callers.
+const (
+	Stranger Standing = iota
+	Known             // comes from an address that somebody signed in from
+	Proved            // proved the secret of a client
+)
+
+// standings are the queue of each standing and its limits, in multiples of those of
+// strangers.
+var standings = [...]struct {
+	class                int
+	waiting, ofOne, wait int
+}{
+	Stranger: {strangers, 1, 1, 1},
+	Known:    {trusted, 10, 2, 5},
+	Proved:   {trusted, 10, 10, 10}, // one key has all users of an application
+}
+
+type visitorKey struct{}
+
+// WithVisitor tells [Service.PasswordGrant] and [Service.AuthorizePassword] where an
+// attempt comes from. Without it the attempt is a stranger's.
+func WithVisitor(ctx context.Context, v Visitor) context.Context {
+	return context.WithValue(ctx, visitorKey{}, v)
+}
+
+// VisitorOf is the caller of [WithVisitor].
+func VisitorOf(ctx context.Context) Visitor {
+	v, _ := ctx.Value(visitorKey{}).(Visitor)
+	return v
+}
+
+// inside is a caller that needs no password of its own: an operator or a command that
+// sets one.
+var inside = Visitor{Standing: Proved}
+
+// queue gives derivations the memory they take. Strangers and trusted callers wait in
+// queues of their own; within a queue, callers take turns.
+type queue struct {
+	limits Attempts
+	total  int64 // KiB for all derivations at one time
+	share  int64 // KiB of that for strangers
+
+	mu       sync.Mutex
+	used     int64
+	classes  [2]class // strangers, trusted
+	previous int      // class of the last admission
+}
+
+const (
+	strangers = iota
+	trusted
+)
+
+// class is one queue.
+type class struct {
+	lines   []*line // callers with waiting attempts, the next one first
+	byKey   map[string]*line
+	waiting int
+	used    int64
+}
+
+// line has the waiting attempts of one caller, the oldest first.
+type line struct {
+	key     string
+	tickets []*ticket
+}
+
+type ticket struct {
+	weight   int64
+	admitted chan struct{} // closed on admission, under the lock of the queue
+}
+
+// newQueue shares out total KiB; one is the memory of a derivation of the usual cost.
+func newQueue(limits Attempts, total, one int64) *queue {
+	q := &queue{limits: limits, total: total, share: max(one, int64(float64(total)*(1-limits.Reserved))), previous: trusted}
+	for i := range q.classes {
+		q.classes[i].byKey = map[string]*line{}
+	}
+	return q
+}
+
+// admit waits until weight KiB are free for the caller. The fault is too_many_requests
+// when the queue is full or the wait is over. When ctx ends, nothing is held.
+func (q *queue) admit(ctx context.Context, v Visitor, weight int64) (release func(), err error) {
+	s := standings[v.Standing]
+	of, wait := s.class, q.limits.Wait*time.Duration(s.wait)
+	t, err := q.enter(of, v.Key, weight, q.limits.Waiting*s.waiting, q.limits.OfOne*s.ofOne, wait)
+	if err != nil {
+		return nil, err
+	}
+	release = func() { q.release(of, weight) }
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-t.admitted:
+		return release, nil
+	case <-timer.C:
+		err = busy(wait)
+	case <-ctx.Done():
+		err = fmt.Errorf("auth: waiting to derive a password: %w", context.Cause(ctx))
+	}
+	if q.leave(of, v.Key, t) {
+		return nil, err
+	}
+	return release, nil // admitted at the same moment
+}
+
+// busy is the refusal of callers that would wait longer than they may.
+func busy(wait time.Duration) error {
+	return fault.New(fault.TooManyRequests, "too many sign-ins by password at this moment: wait a little and try again").Until(wait)
+}
+
+func (q *queue) enter(of int, key string, weight int64, most, ofOne int, wait time.Duration) (*ticket, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := &q.classes[of]
+	l := c.byKey[key]
+	if c.waiting >= most || l != nil && len(l.tickets) >= ofOne {
+		return nil, busy(wait)
+	}
+	if l == nil {
+		l = &line{key: key}
+		c.byKey[key], c.lines = l, append(c.lines, l)
+	}
+	t := &ticket{weight: weight, admitted: make(chan struct{})}
+	l.tickets = append(l.tickets, t)
+	c.waiting++
+	q.dispatch()
+	return t, nil
+}
+
+// leave takes a ticket out of the queue; false when it was admitted.
+func (q *queue) leave(of int, key string, t *ticket) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-t.admitted:
+		return false
+	default:
+	}
+	c := &q.classes[of]
+	l := c.byKey[key]
+	for i := range l.tickets {
+		if l.tickets[i] == t {
+			l.tickets = append(l.tickets[:i], l.tickets[i+1:]...)
+			c.waiting--
+			break
+		}
+	}
+	if len(l.tickets) == 0 {
+		c.drop(l)
+	}
+	q.dispatch() // a heavy attempt may have held up lighter ones
+	return true
+}
+
+// drop forgets a caller without attempts.
+func (c *class) drop(l *line) {
+	delete(c.byKey, l.key)
+	for i := range c.lines {
+		if c.lines[i] == l {
+			c.lines = append(c.lines[:i], c.lines[i+1:]...)
+			return
+		}
+	}
+}
+
+func (q *queue) release(of int, weight int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used -= weight
+	q.classes[of].used -= weight
+	q.dispatch()
+}
+
+// dispatch admits whoever's turn it is while there is memory. Trusted callers come
+// first; when no stranger runs, a stranger comes after each of them.
+func (q *queue) dispatch() {
+	for {
+		order := [2]int{trusted, strangers}
+		if q.classes[strangers].used == 0 && q.previous == trusted {
+			order = [2]int{strangers, trusted}
+		}
+		admitted := false
+		for _, of := range order {
+			c := &q.classes[of]
+			if len(c.lines) == 0 {
+				continue
+			}
+			l := c.lines[0]
+			t := l.tickets[0]
+			if of == strangers && c.used > 0 && c.used+t.weight > q.share {
+				continue
+			}
+			if q.used+t.weight > q.total {
+				return // the memory that gets free is for this one
+			}
+			l.tickets = l.tickets[1:]
+			c.waiting--
+			if len(l.tickets) == 0 {
+				c.drop(l)
+			} else {
+				c.lines = append(c.lines[1:], l) // to the end: callers take turns
+			}
+			q.used += t.weight
+			c.used += t.weight
+			q.previous = of
+			close(t.admitted)
+			admitted = true
+			break
+		}
+		if !admitted {
+			return
+		}
+	}
+}

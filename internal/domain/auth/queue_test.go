@@ -1,0 +1,288 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// crowd asks a queue of places for one KiB each. A derivation is a place that is held
+// until the test ends it.
+type crowd struct {
+	*queue
+	mu       sync.Mutex
+	admitted []string
+	running  map[string][]func()
+	refused  map[string]time.Duration // what the fault told
+	wg       sync.WaitGroup
+}
+
+func newCrowd(limits Attempts, places int64) *crowd {
+	return &crowd{queue: newQueue(limits, places, 1), running: map[string][]func(){}, refused: map[string]time.Duration{}}
+}
+
+// ask asks for a place under a name that begins with the key of the caller.
+func (c *crowd) ask(t *testing.T, name string, v Visitor) {
+	c.wg.Go(func() {
+		release, err := c.admit(t.Context(), v, 1)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if f, ok := fault.As(err); ok && f.Code == fault.TooManyRequests {
+			c.refused[name] = f.After
+			return
+		} else if err != nil {
+			t.Error(err)
+			return
+		}
+		c.admitted = append(c.admitted, name)
+		c.running[name] = append(c.running[name], release)
+	})
+	synctest.Wait()
+}
+
+// end ends the derivation of a name.
+func (c *crowd) end(name string) {
+	c.mu.Lock()
+	list := c.running[name]
+	c.running[name] = list[1:]
+	c.mu.Unlock()
+	list[0]()
+	synctest.Wait()
+}
+
+// endAll ends whatever runs until nothing waits.
+func (c *crowd) endAll() {
+	for {
+		c.mu.Lock()
+		name := ""
+		for n := range c.running {
+			if len(c.running[n]) > 0 {
+				name = n
+			}
+		}
+		c.mu.Unlock()
+		if name == "" {
+			break
+		}
+		c.end(name)
+	}
+	c.wg.Wait()
+}
+
+func (c *crowd) want(t *testing.T, admitted ...string) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.admitted, admitted) {
+		t.Errorf("admitted %v, want %v", c.admitted, admitted)
+	}
+	c.admitted = nil
+}
+
+// roomy never refuses.
+var roomy = Attempts{Reserved: 0.5, Waiting: 1000, OfOne: 1000, Wait: time.Hour}
+
+func stranger(key string) Visitor { return Visitor{Key: key} }
+
+// Strangers never take the part of trusted callers, who are admitted at once.
+func TestQueueShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(roomy, 4)
+		for i := range 200 {
+			c.ask(t, fmt.Sprint("s", i), stranger(fmt.Sprint(i)))
+		}
+		c.want(t, "s0", "s1")
+		c.ask(t, "proved", Visitor{Key: "client", Standing: Proved})
+		c.ask(t, "known", Visitor{Key: "address", Standing: Known})
+		c.want(t, "proved", "known")
+		c.ask(t, "third", Visitor{Key: "client", Standing: Proved})
+		c.want(t)
+		c.end("s0") // the place goes to the trusted caller, not to the 198 strangers
+		c.want(t, "third")
+		c.end("proved")
+		c.want(t, "s2")
+		c.endAll()
+	})
+}
+
+// Trusted callers take all there is but one place, which strangers keep.
+func TestQueueLeavesStrangersAPlace(t *testing.T) {
+	for _, places := range []int64{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd(roomy, places)
+			v := Visitor{Key: "client", Standing: Proved}
+			for range places {
+				c.ask(t, "t", v)
+			}
+			c.admitted = nil
+			c.ask(t, "s", stranger("s"))
+			c.ask(t, "s", stranger("s"))
+			c.ask(t, "t", v)
+			c.ask(t, "t", v)
+			for _, want := range []string{"s", "t"} {
+				c.end("t")
+				if want == "t" && places == 1 {
+					t.Fatal("more than one place")
+				}
+				c.want(t, want)
+				if places == 1 {
+					break
+				}
+			}
+			c.end("s")
+			if places == 1 {
+				c.want(t, "t") // in turn
+			} else {
+				c.want(t, "s")
+			}
+			c.endAll()
+		})
+	}
+}
+
+// Callers take turns, however many attempts one of them has.
+func TestQueueTurns(t *testing.T) {
+	for _, standing := range []Standing{Stranger, Proved} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd(roomy, 1)
+			c.ask(t, "first", Visitor{Key: "x", Standing: standing})
+			c.want(t, "first")
+			for i := range 4 {
+				c.ask(t, fmt.Sprint("a", i), Visitor{Key: "a", Standing: standing})
+			}
+			c.ask(t, "b0", Visitor{Key: "b", Standing: standing})
+			c.ask(t, "b1", Visitor{Key: "b", Standing: standing})
+			c.ask(t, "c0", Visitor{Key: "c", Standing: standing})
+			c.end("first")
+			c.endAll()
+			c.want(t, "a0", "b0", "c0", "a1", "b1", "a2", "a3")
+		})
+	}
+}
+
+// A queue is bounded as a whole, by caller and by time, and says when to come back.
+func TestQueueBounds(t *testing.T) {
+	limits := Attempts{Reserved: 0.5, Waiting: 5, OfOne: 3, Wait: 700 * time.Millisecond}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(limits, 2)
+		begun := time.Now()
+		for i := range 10 { // one runs, three wait
+			c.ask(t, fmt.Sprint("a", i), stranger("a"))
+		}
+		for i := range 5 { // two more may wait
+			c.ask(t, fmt.Sprint("b", i), stranger(fmt.Sprint("b", i)))
+		}
+		if len(c.refused) != 6+3 || time.Since(begun) != 0 {
+			t.Errorf("%d refused after %v, want 9 at once: %v", len(c.refused), time.Since(begun), c.refused)
+		}
+		c.want(t, "a0")
+		time.Sleep(699 * time.Millisecond)
+		c.end("a0")
+		c.want(t, "a1")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if len(c.refused) != 9+4 { // who waited
+			t.Errorf("%d refused at the end of the wait, want 13: %v", len(c.refused), c.refused)
+		}
+		for name, after := range c.refused {
+			if after != limits.Wait {
+				t.Errorf("%s may come back after %v, want %v", name, after, limits.Wait)
+			}
+		}
+		// What they left is free again.
+		c.ask(t, "b9", stranger("b9"))
+		c.end("a1")
+		c.want(t, "b9")
+		if c.classes[strangers].waiting != 0 || len(c.classes[strangers].byKey) != 0 || len(c.classes[strangers].lines) != 0 {
+			t.Errorf("the queue keeps %+v", c.classes[strangers])
+		}
+		c.endAll()
+		if c.used != 0 || c.classes[strangers].used != 0 {
+			t.Errorf("%d KiB are in use at the end", c.used)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(limits, 1)
+		c.ask(t, "x", Visitor{Key: "x", Standing: Known})
+		for i := range 20 {
+			c.ask(t, fmt.Sprint("known", i), Visitor{Key: "one", Standing: Known})
+			c.ask(t, fmt.Sprint("proved", i), Visitor{Key: "client", Standing: Proved})
+		}
+		if len(c.refused) != 20-6 {
+			t.Errorf("%d refused, want 14: an address has 6 in the queue, a client 30: %v", len(c.refused), c.refused)
+		}
+		c.endAll()
+	})
+}
+
+// Callers that give up leave nothing behind, and heavy attempts are not overtaken.
+func TestQueueGivenUpAndHeavy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(roomy, 4, 1)
+		hold, err := q.admit(t.Context(), Visitor{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := q.admit(ctx, Visitor{Key: "heavy", Standing: Proved}, 4); !errors.Is(err, context.Canceled) {
+				t.Errorf("given up: %v", err)
+			}
+		})
+		synctest.Wait()
+		light := false
+		wg.Go(func() {
+			release, err := q.admit(t.Context(), Visitor{Key: "light", Standing: Proved}, 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			light = true
+			release()
+		})
+		synctest.Wait()
+		if light {
+			t.Error("the light attempt overtook the heavy one")
+		}
+		cancel()
+		wg.Wait()
+		if !light {
+			t.Error("the light attempt still waits for the heavy one that was given up")
+		}
+		hold()
+		// A stored password may cost more than the share of strangers.
+		release, err := q.admit(t.Context(), Visitor{}, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if q.used != 0 || q.classes[strangers].used != 0 || q.classes[trusted].used != 0 || q.classes[trusted].waiting != 0 {
+			t.Errorf("left: %+v", q)
+		}
+	})
+}
+
+func TestAttemptsAreChecked(t *testing.T) {
+	for name, change := range map[string]func(a *Attempts){
+		"reserved": func(a *Attempts) { a.Reserved = 1.1 }, "less than none": func(a *Attempts) { a.Reserved = -0.1 },
+		"waiting": func(a *Attempts) { a.Waiting = 0 }, "of one": func(a *Attempts) { a.OfOne = 0 }, "wait": func(a *Attempts) { a.Wait = 0 },
+	} {
+		a := DefaultAttempts()
+		change(&a)
+		if _, err := NewPasswords(cheap, 1024, a, zero{}); err == nil {
+			t.Errorf("%s: %+v was accepted", name, a)
+		}
+	}
+}
+
+type zero struct{}
+
+func (zero) Read(p []byte) (int, error) { return len(p), nil }
