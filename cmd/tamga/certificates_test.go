@@ -93,11 +93,11 @@ func TestCertificateRows(t *testing.T) {
 		{"demo", "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":"` + guarded.PIN + `","CheckAttempts":true}`, 200, `"IsValid":true,"ErrorDescription":null`},
 		{"demo", "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"pin":"wrong","checkattempts":1}`, 200, `attempts left: 9`},
 		{other, "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":"x"}`, 404, "certificate_not_found"},
-		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"wrong","NewPin":"1"}`, 400, "invalid_pin"},
-		{other, "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"1"}`, 404, "certificate_not_found"},
-		{"demo", "POST", own("/api/v2/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"1","ForceConfirmation":true}`, 400, "wrong_operation"},
-		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":98765}`, 200, ""},
-		{"demo", "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":98765}`, 200, `"IsValid":true`},
+		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"wrong","NewPin":"867530"}`, 400, "invalid_pin"},
+		{other, "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"867530"}`, 404, "certificate_not_found"},
+		{"demo", "POST", own("/api/v2/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"867530","ForceConfirmation":true}`, 400, "wrong_operation"},
+		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":867530}`, 200, ""},
+		{"demo", "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":867530}`, 200, `"IsValid":true`},
 
 		{"demo", "POST", own("/api/certificates/%d/friendlyname", gost), `{"FriendlyName":"Основной"}`, 200, ""},
 		{"demo", "POST", own("/api/v2/certificates/%d/friendlyname", guarded.ID), `{"FriendlyName":"основной"}`, 400, "duplicate_friendly_name"},
@@ -169,7 +169,7 @@ func TestCertificateRows(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, csp := range policy["CSPsPolicy"].([]any) {
 		group := csp.(map[string]any)["GroupID"]
-		body := quote(map[string]any{"AuthorityId": "1", "Template": "1.2.643.2.2.46.0.8", "PinCode": 4321,
+		body := quote(map[string]any{"AuthorityId": "1", "Template": "1.2.643.2.2.46.0.8", "PinCode": 867530,
 			"DistinguishedName": map[string]any{"2.5.4.3": "Мария", "2.5.4.10": nil}, "Parameters": map[string]any{"GroupId": group, "certperiod": "2", "CertPeriodUnits": "Months"}})
 		var answer map[string]any
 		if group == "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a11" {
@@ -194,10 +194,10 @@ func TestCertificateRows(t *testing.T) {
 			m.signed("POST", "/api/documents", m.tokens["demo"], map[string]any{"Content": []byte("document"),
 				"Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": id, "PinCode": pin}})
 		}
-		sign(answer["CertificateID"], "4321")
-		renewed := m.good("demo", "POST", "/api/requests", quote(map[string]any{"AuthorityId": 1, "PinCode": "5",
-			"Parameters": map[string]any{"RequestType": "Renew", "ActiveCertId": answer["CertificateID"], "ActiveCertPin": "4321"}}))
-		sign(renewed["CertificateID"], "5")
+		sign(answer["CertificateID"], "867530")
+		renewed := m.good("demo", "POST", "/api/requests", quote(map[string]any{"AuthorityId": 1, "PinCode": "867530",
+			"Parameters": map[string]any{"RequestType": "Renew", "ActiveCertId": answer["CertificateID"], "ActiveCertPin": "867530"}}))
+		sign(renewed["CertificateID"], "867530")
 		if renewed["CspID"] != group || renewed["DistName"] != "CN=Мария" {
 			t.Errorf("renewed: %v", renewed)
 		}
@@ -211,7 +211,7 @@ func TestCertificateRows(t *testing.T) {
 		t.Errorf("%v", c)
 	}
 	for _, alg := range []int{11811, 11849, 11837, 9216} {
-		made := m.good("demo", "POST", "/api/keys/generate", fmt.Sprintf(`{"AlgId":%d,"PinCode":"1"}`, alg))
+		made := m.good("demo", "POST", "/api/keys/generate", fmt.Sprintf(`{"AlgId":%d,"PinCode":"135791"}`, alg))
 		if made["IsError"] != false || made["CertId"] != made["ID"] || made["Base64Certificate"] != made["CertificateBase64"] {
 			t.Errorf("%d: %v", alg, made)
 		}
@@ -256,8 +256,8 @@ func TestCertificateAuthorities(t *testing.T) {
 	if status, answer := m.ask("demo", "POST", "/api/requests", `{"AuthorityId":1}`); status != 400 || answer["error"] != "invalid_pin" {
 		t.Errorf("a key without a PIN: %d %v", status, answer)
 	}
-	first := m.good("demo", "POST", "/api/requests", `{"AuthorityId":1,"PinCode":"12"}`)
-	if status, answer := m.ask("demo", "POST", "/api/requests", `{"AuthorityId":2,"PinCode":"12"}`); first["Status"] != "PENDING" || status != 400 || answer["error"] != "pending_requests_exist" {
+	first := m.good("demo", "POST", "/api/requests", `{"AuthorityId":1,"PinCode":"135791"}`)
+	if status, answer := m.ask("demo", "POST", "/api/requests", `{"AuthorityId":2,"PinCode":"135791"}`); first["Status"] != "PENDING" || status != 400 || answer["error"] != "pending_requests_exist" {
 		t.Errorf("%v, then %d %v", first, status, answer)
 	}
 	set := []string{"--data", m.dir, "--set", "certificates.exportable=true"}
@@ -270,7 +270,7 @@ func TestCertificateAuthorities(t *testing.T) {
 		t.Fatalf("%v", approved)
 	}
 
-	second := m.good("demo", "POST", "/api/v2/requests", `{"AuthorityId":2,"PinCode":"12"}`)["Operation"].(map[string]any)["Result"].(map[string]any)
+	second := m.good("demo", "POST", "/api/v2/requests", `{"AuthorityId":2,"PinCode":"135791"}`)["Operation"].(map[string]any)["Result"].(map[string]any)
 	der, _ := base64.StdEncoding.DecodeString(second["Base64Request"].(string))
 	tool.Write("r.der", der)
 	tool.Write("ext.cnf", []byte("keyUsage=digitalSignature,nonRepudiation\nauthorityKeyIdentifier=keyid\ncrlDistributionPoints=URI:"+list.URL+"/elsewhere.crl\n"))
@@ -283,7 +283,7 @@ func TestCertificateAuthorities(t *testing.T) {
 	installed := m.good("demo", "POST", "/api/certificates", quote(map[string]any{"certificate": block.Bytes}))
 	sign := func(id any) (int, map[string]any) {
 		return m.ask("demo", "POST", "/api/documents", quote(map[string]any{"Content": []byte("document"),
-			"Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": id, "PinCode": "12"}}))
+			"Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": id, "PinCode": "135791"}}))
 	}
 	if status, answer := sign(installed["ID"]); status != 200 {
 		t.Errorf("signing with the certificate of another authority: %d %v", status, answer)
@@ -291,7 +291,7 @@ func TestCertificateAuthorities(t *testing.T) {
 
 	// Out, judged by OpenSSL, and in again for another user's certificate store.
 	password, pin := filepath.Join(t.TempDir(), "password"), filepath.Join(t.TempDir(), "pin")
-	for file, text := range map[string]string{password: "пароль", pin: "12"} {
+	for file, text := range map[string]string{password: "пароль", pin: "135791"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

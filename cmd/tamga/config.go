@@ -154,6 +154,11 @@ type Config struct {
 		Attempts int `yaml:"attempts"`
 		// Whether new keys have a PIN: Required, Forbid or Allow. Default Allow.
 		Mode string `yaml:"mode"`
+		// Least length of a new PIN in characters, 1 to 64. Default 6.
+		MinLength int `yaml:"min_length"`
+		// Whether a new PIN may repeat one character or count up or down, such as 123456.
+		// Default false.
+		AllowSimple bool `yaml:"allow_simple"`
 	} `yaml:"pin"`
 	// Cost of one derivation from a password or a PIN (Argon2id), and how many run
 	// at a time; memory taken is their product.
@@ -288,7 +293,7 @@ func defaultConfig() *Config {
 	c.Passwords.LoginPerMinute, c.Passwords.LoginAtOnce = 6, 10
 	c.Passwords.KnownAddresses, c.Passwords.KnownFor = 50_000, 7*24*time.Hour
 	c.UserPolicies = defaultPolicies()
-	c.PIN.Attempts, c.PIN.Mode = 10, string(keys.PINAllow)
+	c.PIN.Attempts, c.PIN.Mode, c.PIN.MinLength = 10, string(keys.PINAllow), keys.DefaultPINLength
 	c.Certificates = defaultCertificates()
 	c.Operations, c.Repetitions = defaultOperations(), defaultRepetitions()
 	c.Documents = defaultDocuments()
@@ -433,6 +438,7 @@ func (c *Config) Validate() error {
 		{c.Passwords.AddressPerSecond > 0 && c.Passwords.AddressAtOnce > 0 && c.Passwords.LoginPerMinute > 0 && c.Passwords.LoginAtOnce > 0, "passwords: address_per_second, address_at_once, login_per_minute and login_at_once: want more than 0"},
 		{c.Passwords.KnownAddresses > 0 && c.Passwords.KnownFor > 0, "passwords: known_addresses and known_for: want more than 0"},
 		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
+		{c.PIN.MinLength >= 1 && c.PIN.MinLength <= keys.MaxPINLength, "pin.min_length: want 1 to 64"},
 		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
 		{c.Tokens.KeyOverlap >= 0, "tokens.key_overlap: want 0s or more"},
 		{c.PIN.Mode == string(keys.PINRequired) || c.PIN.Mode == string(keys.PINForbid) || c.PIN.Mode == string(keys.PINAllow), "pin.mode: want Required, Forbid or Allow"},

@@ -120,7 +120,7 @@ type secrets struct {
 // user, certificates, files. It writes dev.json anew, since the address may be
 // another one.
 func furnish(ctx context.Context, h *house, dir string) (*devDescription, error) {
-	drawn, first, err := devSecretsOf(dir)
+	drawn, first, err := devSecretsOf(dir, h.config.PIN.MinLength)
 	if err != nil {
 		return nil, err
 	}
@@ -181,9 +181,10 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 	return d, nil
 }
 
-// devSecretsOf returns the passwords and the PIN of a directory; first tells that
+// devSecretsOf returns the passwords and the PIN of a directory, a new PIN of at least
+// length digits; first tells that
 // its first start is not complete.
-func devSecretsOf(dir string) (s secrets, first bool, err error) {
+func devSecretsOf(dir string, length int) (s secrets, first bool, err error) {
 	d, err := readDev(dir)
 	if err == nil {
 		s = secrets{Operator: d.Operator.Password, User: d.User.Password}
@@ -205,24 +206,28 @@ func devSecretsOf(dir string) (s secrets, first bool, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, true, err
 	}
-	s = secrets{Operator: rand.Text(), User: rand.Text(), PIN: randomPIN()}
+	s = secrets{Operator: rand.Text(), User: rand.Text(), PIN: randomPIN(length)}
 	if data, err = json.Marshal(s); err != nil {
 		return s, true, err
 	}
 	return s, true, replaceFile(file, data, 0o600)
 }
 
-// randomPIN draws eight decimal digits.
-func randomPIN() string {
-	var pin strings.Builder
-	for pin.Len() < 8 {
-		var b [1]byte
-		rand.Read(b[:])
-		if b[0] < 250 { // each digit as likely as the others
-			pin.WriteByte('0' + b[0]%10)
+// randomPIN draws decimal digits, eight at least.
+func randomPIN(length int) string {
+	for {
+		var pin strings.Builder
+		for pin.Len() < max(8, length) {
+			var b [1]byte
+			rand.Read(b[:])
+			if b[0] < 250 { // each digit as likely as the others
+				pin.WriteByte('0' + b[0]%10)
+			}
+		}
+		if !keys.SimplePIN(pin.String()) {
+			return pin.String()
 		}
 	}
-	return pin.String()
 }
 
 // furnishUser registers a user unless known; on a first start the password is set.

@@ -16,7 +16,7 @@ import (
 
 // The PIN of the keys of owners, and the password of owners: that of passwordFile.
 const (
-	waitingPIN = "2468"
+	waitingPIN = "246802"
 	ownersWord = "correct horse battery staple"
 )
 
@@ -94,7 +94,7 @@ var meanwhiles = []meanwhile{
 		w.mine(o, "DELETE", "", "")
 	}},
 	{name: "another PIN", want: "invalid_pin", happens: func(w *signIn, o *owner) {
-		w.mine(o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"1357"}`)
+		w.mine(o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"135791"}`)
 	}},
 	{name: "operator of other users", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
 		w.tamga("operator", "groups", o.helper, "--group", "Other")

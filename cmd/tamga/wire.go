@@ -149,7 +149,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 	}
 	h.keys, err = keys.New(keys.Options{
 		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
-		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode),
+		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode), PINLength: config.PIN.MinLength, SimplePINs: config.PIN.AllowSimple,
 		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
 		Enrolment: enrolment, Evidence: revocations{h}, StandingAge: config.Certificates.StatusAge,
 	})

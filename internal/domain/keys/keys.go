@@ -32,6 +32,13 @@ const Table = "keys"
 // DefaultPINAttempts is how many wrong PINs in a row block a key.
 const DefaultPINAttempts = 10
 
+// DefaultPINLength is the least length of a new PIN, and MaxPINLength the longest that
+// an installation may ask for, in characters.
+const (
+	DefaultPINLength = 6
+	MaxPINLength     = 64
+)
+
 // maxFriendlyName is the longest friendly name in characters.
 const maxFriendlyName = 255
 
@@ -203,6 +210,10 @@ type Options struct {
 	PINAttempts int
 	// PINMode says whether new keys have a PIN; "" means PINAllow.
 	PINMode PINMode
+	// PINLength is how many characters a new PIN has at least; 0 means DefaultPINLength.
+	PINLength int
+	// SimplePINs allows new PINs that SimplePIN reports.
+	SimplePINs bool
 
 	// Exportable says whether an administrator may take keys out.
 	Exportable bool
@@ -240,6 +251,12 @@ func New(o Options) (*Service, error) {
 	}
 	if o.PINAttempts < 0 {
 		return nil, fmt.Errorf("keys: %d PIN attempts: want at least 1", o.PINAttempts)
+	}
+	if o.PINLength == 0 {
+		o.PINLength = DefaultPINLength
+	}
+	if o.PINLength < 0 || o.PINLength > MaxPINLength {
+		return nil, fmt.Errorf("keys: PIN length %d: want 1 to %d", o.PINLength, MaxPINLength)
 	}
 	if o.StandingAge == 0 {
 		o.StandingAge = DefaultStandingAge
@@ -325,14 +342,14 @@ type IssueOrder struct {
 
 // Issue makes a key and has the built-in authority certify it; both are stored
 // or neither. A user's first certificate is the default one only when the order
-// says so. Faults: invalid_pin for a PIN over vault.MaxPIN octets,
-// invalid_parameters for a friendly name that is too long.
+// says so. The mode of PINs is for users. Faults: invalid_pin for a PIN that is too
+// long, too short or too simple, invalid_parameters for a friendly name that is too long.
 func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error) {
 	if o.UserID == "" || o.Suite == nil {
 		return nil, errors.New("keys: an order has a user and a suite")
 	}
-	if len(o.PIN) > vault.MaxPIN {
-		return nil, fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+	if err := s.checkPIN(o.PIN); err != nil {
+		return nil, err
 	}
 	if utf8.RuneCountInString(o.FriendlyName) > maxFriendlyName {
 		return nil, fault.Newf(fault.InvalidParameters, "the friendly name is too long: at most %d characters", maxFriendlyName)

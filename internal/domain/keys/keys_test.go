@@ -202,7 +202,7 @@ func TestIssueListSign(t *testing.T) {
 	for _, s := range suite.All() {
 		wants = append(wants, want{s, ""})
 	}
-	wants = append(wants, want{suite.GOST2012x256, "1234"})
+	wants = append(wants, want{suite.GOST2012x256, pin})
 	for i, w := range wants {
 		made := p.issue(t, keys.IssueOrder{Suite: w.suite, PIN: w.pin, Default: i == 1, FriendlyName: fmt.Sprint("№", i)})
 		if made.ID != int64(i+1) {

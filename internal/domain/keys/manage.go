@@ -87,12 +87,45 @@ const (
 	PINAllow    PINMode = "Allow"
 )
 
-// checkNewPIN judges a PIN that a key is to get; "" is a key without one. Keys that
-// were there before the mode was chosen go on as they are.
-func (s *Service) checkNewPIN(pin string) error {
-	switch {
+// checkPIN checks the form of a new PIN; "" is a key without one. Keys keep the PINs they
+// have.
+func (s *Service) checkPIN(pin string) error {
+	switch n := utf8.RuneCountInString(pin); {
 	case len(pin) > vault.MaxPIN:
-		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+		return fault.Newf(fault.InvalidPIN, "the new PIN is too long: want at most %d bytes", vault.MaxPIN)
+	case pin == "":
+		return nil
+	case n < s.PINLength:
+		return fault.Newf(fault.InvalidPIN, "the new PIN is too short: it has %d characters, want at least %d", n, s.PINLength)
+	case !s.SimplePINs && SimplePIN(pin):
+		return fault.New(fault.InvalidPIN, "the new PIN is too simple: it repeats one character or counts up or down; choose another")
+	}
+	return nil
+}
+
+// SimplePIN reports whether a PIN repeats one character or counts up or down by one, such
+// as 111111, 123456 and 654321. 0 follows 9.
+func SimplePIN(pin string) bool {
+	runes := []rune(pin)
+	for _, step := range []rune{0, 1, -1} {
+		simple := true
+		for i := 1; i < len(runes) && simple; i++ {
+			last, next := runes[i-1], runes[i]
+			simple = next == last+step || step == 1 && last == '9' && next == '0' || step == -1 && last == '0' && next == '9'
+		}
+		if simple {
+			return true
+		}
+	}
+	return false
+}
+
+// checkNewPIN is checkPIN for PINs that users choose, with the mode of the installation.
+func (s *Service) checkNewPIN(pin string) error {
+	if err := s.checkPIN(pin); err != nil {
+		return err
+	}
+	switch {
 	case pin == "" && s.PINMode == PINRequired:
 		return fault.New(fault.InvalidPIN, "keys have a PIN here: give one")
 	case pin != "" && s.PINMode == PINForbid:

@@ -80,7 +80,7 @@ func TestGuards(t *testing.T) {
 		action policy.Action
 		do     func(a keys.Act) error
 	}{
-		{"ChangePIN", policy.ChangePin, func(a keys.Act) error { return p.ChangePIN(ctx, a, id, pin, "5678") }},
+		{"ChangePIN", policy.ChangePin, func(a keys.Act) error { return p.ChangePIN(ctx, a, id, pin, "867530") }},
 		{"Delete", policy.DeleteCertificate, func(a keys.Act) error { _, err := p.Delete(ctx, a, id); return err }},
 		{"revoke", policy.RevokeCertificate, func(a keys.Act) error {
 			_, err := p.SetStatus(ctx, a, id, keys.StatusOrder{Status: keys.Revoked})
@@ -155,20 +155,20 @@ func TestChangePIN(t *testing.T) {
 	c := p.issue(t, keys.IssueOrder{PIN: pin})
 	id := number(c)
 	for _, wrong := range []string{"", "1235"} {
-		if err := p.ChangePIN(ctx, as(alice), id, wrong, "5678"); !fault.Is(err, fault.InvalidPIN) {
+		if err := p.ChangePIN(ctx, as(alice), id, wrong, "867530"); !fault.Is(err, fault.InvalidPIN) {
 			t.Errorf("old PIN %q: %v", wrong, err)
 		}
 	}
 	if err := p.ChangePIN(ctx, as(alice), id, pin, strings.Repeat("1", 257)); !fault.Is(err, fault.InvalidPIN) {
 		t.Errorf("a PIN without end: %v", err)
 	}
-	if err := p.ChangePIN(ctx, as(alice), id, pin, "5678"); err != nil {
+	if err := p.ChangePIN(ctx, as(alice), id, pin, "867530"); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := p.try(ctx, c, pin), p.try(ctx, c, "5678"); a != "wrong" || b != "ok" {
+	if a, b := p.try(ctx, c, pin), p.try(ctx, c, "867530"); a != "wrong" || b != "ok" {
 		t.Errorf("the old PIN %s, the new one %s", a, b)
 	}
-	if err := p.ChangePIN(ctx, as(alice), id, "5678", ""); err != nil {
+	if err := p.ChangePIN(ctx, as(alice), id, "867530", ""); err != nil {
 		t.Fatal(err)
 	}
 	now, err := p.Find(ctx, alice, id)
@@ -186,7 +186,7 @@ func TestChangePIN(t *testing.T) {
 	}
 	// What cannot be told of is not done.
 	r.broken = errors.New("the outbox is full")
-	if err := p.ChangePIN(ctx, as(alice), id, pin, "9999"); !errors.Is(err, r.broken) {
+	if err := p.ChangePIN(ctx, as(alice), id, pin, "997531"); !errors.Is(err, r.broken) {
 		t.Error(err)
 	}
 	r.broken = nil
@@ -195,7 +195,7 @@ func TestChangePIN(t *testing.T) {
 	}
 	// Guesses are counted here as well.
 	for range keys.DefaultPINAttempts {
-		if err := p.ChangePIN(ctx, as(alice), id, "0000", "1"); !fault.Is(err, fault.InvalidPIN) {
+		if err := p.ChangePIN(ctx, as(alice), id, "0000", "867530"); !fault.Is(err, fault.InvalidPIN) {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestPINModes(t *testing.T) {
 	} {
 		p, _ := manage(t, func(o *keys.Options) { o.PINMode = mode })
 		ctx := t.Context()
-		c := p.issue(t, keys.IssueOrder{PIN: "old"}) // from before the mode was chosen
+		c := p.issue(t, keys.IssueOrder{PIN: "old pin"}) // from before the mode was chosen
 		for secret, allowed := range good {
 			want := func(what string, err error) {
 				t.Helper()
@@ -254,13 +254,13 @@ func TestPINModes(t *testing.T) {
 			}
 			_, err = p.Generate(ctx, as(alice), 11849, "", secret)
 			want("generation", err)
-			err = p.ChangePIN(ctx, as(alice), number(c), "old", secret)
+			err = p.ChangePIN(ctx, as(alice), number(c), "old pin", secret)
 			want("a change", err)
 			if err == nil {
 				if _, err := p.Find(ctx, alice, number(c)); err != nil {
 					t.Error(err)
 				}
-				c = p.issue(t, keys.IssueOrder{PIN: "old"})
+				c = p.issue(t, keys.IssueOrder{PIN: "old pin"})
 			}
 		}
 	}
@@ -485,7 +485,7 @@ func TestRenew(t *testing.T) {
 	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: "1"}); !fault.Is(err, fault.InvalidPIN) {
 		t.Errorf("a wrong PIN: %v", err)
 	}
-	q, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: pin, PIN: "5678"})
+	q, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: pin, PIN: "867530"})
 	if err != nil || q.Renews != old.ID {
 		t.Fatalf("%+v, %v", q, err)
 	}
@@ -934,7 +934,7 @@ func TestTransfer(t *testing.T) {
 		t.Errorf("where keys do not leave: %v", err)
 	}
 
-	in := keys.ImportOrder{UserID: alice, File: file, Password: "пароль", PIN: "5678"}
+	in := keys.ImportOrder{UserID: alice, File: file, Password: "пароль", PIN: "867530"}
 	if _, err := p.Import(ctx, in); !fault.Is(err, fault.InvalidObjectState) {
 		t.Errorf("what is there already: %v", err)
 	}
@@ -946,7 +946,7 @@ func TestTransfer(t *testing.T) {
 		t.Fatalf("%+v, %v", back, err)
 	}
 	ds := digests(suite.GOST2012x256, "x")
-	values, err := p.Sign(ctx, back, "5678", ds)
+	values, err := p.Sign(ctx, back, "867530", ds)
 	if err != nil || c.X509.Verify(ds[0], values[0]) != nil {
 		t.Errorf("the key that came back: %v", err)
 	}

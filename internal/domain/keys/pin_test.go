@@ -14,7 +14,7 @@ import (
 	"tamga/pki/suite"
 )
 
-const pin = "1234"
+const pin = "135791"
 
 // try signs with a PIN and says what came of it: "ok", "wrong", "blocked",
 // "needed", or the text of an error that is no fault.
