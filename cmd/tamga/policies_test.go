@@ -398,15 +398,34 @@ func (w *umsWorld) tried(args ...string) (string, error) {
 	return out.String() + said.String(), err
 }
 
+// TestIssueInPolicies: whoever may not be issued tokens gets none, from the next request
+// on.
+func TestIssueInPolicies(t *testing.T) {
+	w := startUMS(t)
+	id := w.dev.User.ID
+	for kind, want := range map[string]string{"accesspolicy": "access_denied", "operationpolicy": "authn_method_not_confirmed"} {
+		path := "/ums/user/" + id + "/" + kind
+		w.ok(ours, "POST", path, `[1]`)
+		status, answer := w.grant(w.dev.User.Login, w.dev.User.Password)
+		if status != 400 || !strings.Contains(string(answer), `"error":"`+want+`"`) {
+			t.Errorf("%s: %d %s, want %s", kind, status, answer, want)
+		}
+		w.ok(ours, "POST", path, `[]`)
+		if status, answer := w.grant(w.dev.User.Login, w.dev.User.Password); status != 200 {
+			t.Errorf("%s lifted: %d %s", kind, status, answer)
+		}
+	}
+}
+
 // TestPoliciesOfTheInstallation: what the configuration says counts for whoever has
 // nothing else.
 func TestPoliciesOfTheInstallation(t *testing.T) {
 	w := startUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
-		"--set", "user_policies.operation.confirm=[Issue]", "--set", "user_policies.notification.events={UserCreated: [email]}")
+		"--set", "user_policies.operation.confirm=[CreateRequest]", "--set", "user_policies.notification.events={UserCreated: [email]}")
 	id, _, _, _ := w.register()
 	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
-	w.want(id, "operation", "Issue", true)
-	if mode, confirmed := w.described(); mode != "On" || confirmed != "[1]" {
+	w.want(id, "operation", "CreateRequest", true)
+	if mode, confirmed := w.described(); mode != "On" || confirmed != "[16]" {
 		t.Errorf("described as %s, confirming %s", mode, confirmed)
 	}
 	w.told(id, map[string][]string{"UserCreated": {"Email"}})

@@ -55,7 +55,7 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	}
 	if h.identity, err = auth.New(settings, auth.Deps{
 		Store: tokens, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
-		Reach: h.users, Contacts: h.contacts, Devices: activeDevices{h}, Messages: h.messages, Printer: h.printer,
+		Reach: h.users, Contacts: h.contacts, Devices: activeDevices{h}, Policies: h.policies, Messages: h.messages, Printer: h.printer,
 		Vault: h.ring, Paint: qr.GIF,
 	}); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 )
 
@@ -275,6 +276,14 @@ type Devices interface {
 	HasActive(ctx context.Context, userID string) (bool, error)
 }
 
+// Policies judge the actions of users; [policy.Service] satisfies it. The room asks about
+// policy.Issue alone.
+type Policies interface {
+	// Permit returns nil or the fault access_denied.
+	Permit(ctx context.Context, userID string, a policy.Action) error
+	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
+}
+
 // Service proves identities.
 type Service struct {
 	settings  Settings
@@ -292,6 +301,7 @@ type Service struct {
 	vault     Sealer
 	paint     Painter
 	providers []Provider
+	policies  Policies
 }
 
 // Deps are what a Service works with.
@@ -304,7 +314,8 @@ type Deps struct {
 	Providers []Provider // other identity providers
 	Reach     Reach
 	Contacts  Contacts
-	Devices   Devices // nil: there are no mobile devices
+	Devices   Devices  // nil: there are no mobile devices
+	Policies  Policies // nil: every user may be issued tokens
 	Messages  Messages
 	Printer   Printer // nil: no print forms
 	Vault     Sealer  // of the secrets of one-time password tokens
@@ -329,7 +340,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, paint: d.Paint, providers: d.Providers,
+		vault: d.Vault, paint: d.Paint, providers: d.Providers, policies: d.Policies,
 	}, nil
 }
 

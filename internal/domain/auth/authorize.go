@@ -225,6 +225,9 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	if !accepted {
 		return issued, &GrantError{AccessDenied, "nobody signs in with this certificate"}
 	}
+	if err := s.issuable(ctx, u.ID, nil); err != nil {
+		return issued, err // the code is asked about once more when it is exchanged
+	}
 	if a.Direct {
 		t, ok, err := s.issue(ctx, order{userID: u.ID, name: name, client: a.Client, scope: scope, loginOnly: loginOnly, descent: from, proof: p})
 		if err == nil && !ok {

@@ -14,6 +14,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
 )
 
 // Grant is what refresh tokens rest on: one for all tokens that follow each other.
@@ -120,9 +123,38 @@ type order struct {
 	nonce   string // for the ID token
 }
 
+// issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
+// no token is recorded after the policy was set. Refusals are *GrantError: access_denied
+// where the access policy denies Issue to the user or to the operator who acts for the
+// user; authn_method_not_confirmed where the operation policy of the user wants tokens
+// confirmed, which no grant can do.
+func (s *Service) issuable(ctx context.Context, userID string, actor *actorClaim) error {
+	if s.policies == nil {
+		return nil
+	}
+	users := []string{userID}
+	if actor != nil {
+		users = append(users, actor.UserID)
+	}
+	for _, id := range users {
+		err := s.policies.Permit(ctx, id, policy.Issue)
+		if fault.Is(err, fault.AccessDenied) {
+			return &GrantError{AccessDenied, "an access policy denies tokens to the user (action Issue)"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	confirm, err := s.policies.NeedsConfirmation(ctx, userID, policy.Issue)
+	if err == nil && confirm {
+		err = &GrantError{SecondStepNeeded, "the operation policy of the user wants every sign-in confirmed (action Issue), which this grant cannot do"}
+	}
+	return err
+}
+
 // issue signs a token and records it if what it rests on holds and does not end within
 // the second; false otherwise. With offline_access it makes a grant, in the same
-// transaction, unless the token belongs to one already.
+// transaction, unless the token belongs to one already. Refusals of issuable are errors.
 func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err error) {
 	now := s.now()
 	if o.id == (uuid.UUID{}) {
@@ -174,23 +206,27 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 		record.ActorID = o.actor.UserID
 	}
 	o.proof.Now, o.proof.Parent = now, o.parent
-	if !holds(o.scope, scopeOffline) || o.grantID != "" {
-		ok, err = s.store.AddToken(ctx, record, o.proof)
-		return t, ok, err
+	var g *Grant // unless there is one already, or none was asked for
+	if holds(o.scope, scopeOffline) && o.grantID == "" {
+		var made Grant
+		if t.RefreshToken, made, err = s.newGrant(o, now); err != nil {
+			return t, false, err
+		}
+		record.GrantID, g = made.ID, &made
 	}
-	refresh, g, err := s.newGrant(o, now)
-	if err != nil {
-		return t, false, err
-	}
-	record.GrantID = g.ID
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		if ok, err = s.store.AddToken(ctx, record, o.proof); err != nil || !ok {
+	err = s.store.Atomic(ctx, func(ctx context.Context) (err error) {
+		if err := s.issuable(ctx, o.userID, o.actor); err != nil {
 			return err
 		}
-		return s.store.AddGrant(ctx, g)
+		if ok, err = s.store.AddToken(ctx, record, o.proof); err != nil || !ok || g == nil {
+			return err
+		}
+		return s.store.AddGrant(ctx, *g)
 	})
-	t.RefreshToken = refresh
-	return t, ok && err == nil, err
+	if err != nil {
+		return Token{}, false, err
+	}
+	return t, ok, nil
 }
 
 func (s *Service) newID() (uuid.UUID, error) {
