@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
@@ -44,6 +45,10 @@ type UsersConfig struct {
 	// public client by their name alone. Default false: whoever knows a name would be
 	// that user.
 	IDOnlyPublic bool `yaml:"id_only_public"`
+	// How the addresses of the methods cert and external end in answers: "interface" as in
+	// the specification, or "product" (certificate, saml) for clients of the closed
+	// product. Both are taken in requests. Default interface.
+	MethodURIs string `yaml:"method_uris"`
 }
 
 // NameConfig is one component of distinguished names.
@@ -69,7 +74,7 @@ type IssuerConfig struct {
 
 func defaultUsers() UsersConfig {
 	codes := contact.DefaultSettings().Codes
-	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}}
+	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}, MethodURIs: string(auth.SpellingInterface)}
 	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
 	return c
 }
@@ -120,6 +125,9 @@ func (c UsersConfig) check() (faults []error) {
 	}
 	if c.LockDelayUnit < time.Second {
 		faults = append(faults, errors.New("users.lock_delay_unit: want at least 1s"))
+	}
+	if !isOneOf(c.MethodURIs, string(auth.SpellingInterface), string(auth.SpellingProduct)) {
+		faults = append(faults, errors.New("users.method_uris: want interface or product"))
 	}
 	if c.ChecksPerSecond <= 0 || c.ChecksAtOnce < 1 {
 		faults = append(faults, errors.New("users: checks_per_second and checks_at_once: want more than 0"))

@@ -238,7 +238,7 @@ func (h *house) optionalSecret(file, what string) (string, error) {
 func (h *house) ums() *umsapi.API {
 	c := &h.config.Users
 	r := umsapi.Rules{
-		Local: localIssuer, Confirmed: h.policies.Defaults[policy.Operation].Actions,
+		Local: localIssuer, Confirmed: h.policies.Defaults[policy.Operation].Actions, MethodURIs: auth.Spelling(c.MethodURIs),
 		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
 	}
 	for _, p := range signapi.CryptoProviders() {

@@ -664,3 +664,39 @@ func (w *umsWorld) due(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestMethodURIs: GetPolicy and the scheme of a user spell methods as the specification
+// does, or as the setting says; requests take both.
+func TestMethodURIs(t *testing.T) {
+	for _, c := range []struct {
+		settings []string
+		want     string
+	}{
+		{nil, "none password cert external otpviasms otpviaemail oath mydss"},
+		{[]string{"--set", "users.method_uris=product"}, "none password certificate saml otpviasms otpviaemail oath mydss"},
+	} {
+		w := startUMS(t, c.settings...)
+		var p struct{ AuthMethods []struct{ Identifier string } }
+		w.ok(ours, "GET", "/ums/policy", "").into(t, &p)
+		var got []string
+		for _, m := range p.AuthMethods {
+			got = append(got, m.Identifier[strings.LastIndexByte(m.Identifier, '/')+1:])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v: %v, want %s", c.settings, got, c.want)
+		}
+		id := w.dev.User.ID
+		w.ok(ours, "POST", "/ums/user/"+id+"/authmethod/cert", "")
+		scheme := w.ok(ours, "GET", "/ums/user/"+id+"/authmethod", "").body
+		if want := "/authenticationmethod/" + strings.Fields(c.want)[2] + `"`; !strings.Contains(scheme, want) {
+			t.Errorf("%v: %s, want %s", c.settings, scheme, want)
+		}
+		for _, name := range []string{"cert", "certificate"} {
+			uri := "http://dss.cryptopro.ru/identity/authenticationmethod/" + name
+			found := w.ok(ours, "POST", "/ums/users", `{"Filters":[{"Column":7,"Operation":0,"Value":"`+uri+`"}],"StartPosition":0,"EndPosition":10}`).body
+			if !strings.Contains(found, id) {
+				t.Errorf("%v: a search for %s finds %s", c.settings, name, found)
+			}
+		}
+	}
+}

@@ -45,6 +45,7 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
 	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
+	settings.MethodURIs = auth.Spelling(h.config.Users.MethodURIs)
 	if h.config.Operations.Async {
 		settings.Remember = h.config.Operations.Life + h.config.Operations.Lease
 	}

@@ -49,6 +49,7 @@ type Settings struct {
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
 	RefreshLife  time.Duration // of a sign-in with offline_access, however often its tokens are refreshed
+	MethodURIs   Spelling      // in answers; "" is SpellingInterface
 	// Remember is how long the record of an access token is kept after its end, for
 	// what was begun with it and still waits; see MayContinue.
 	Remember time.Duration
@@ -91,6 +92,7 @@ func (s Settings) check() error {
 	must(s.LockOut >= time.Second, "lock-out: want at least 1 s")
 	must(s.CodeLife >= time.Second && s.CodeLife <= 10*time.Minute, "code life: want 1 s to 10 min")
 	must(s.RefreshLife >= s.TokenLife, "refresh life: want at least the token life")
+	must(s.MethodURIs == "" || s.MethodURIs == SpellingInterface || s.MethodURIs == SpellingProduct, "method URIs: want interface or product")
 	for _, way := range s.PasswordDisplay {
 		must(displays[strings.ToLower(way)], "password display: unknown way "+strconv.Quote(way)+", want Screen, Frame, Phone, Email, Print")
 	}

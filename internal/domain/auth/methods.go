@@ -28,8 +28,8 @@ const (
 
 // Method is a way to sign in, or a step of one.
 type Method struct {
-	Name      string // last part of the address; also Principal.Method and the stored form
-	Route     string // last part of the path that sets and deletes it; "" for a method without routes
+	Name      string // the stored form, and Principal.Method; last part of the address in SpellingProduct
+	Route     string // last part of the path that sets and deletes it, and of the address in SpellingInterface
 	Operation string // ending of the names of its operations, such as "OtpViaSms"
 	Primary   bool   // a first step; every other method is a second one, whatever its level
 	// Kind is the contact a one-time password goes to; nil for methods without.
@@ -52,12 +52,25 @@ var methods = []Method{
 // Methods lists the methods in the order of their table.
 func Methods() []Method { return append([]Method(nil), methods...) }
 
+// Spelling is how the addresses of methods are written in answers. They differ for cert
+// and external. Requests may use either.
+type Spelling string
+
+// The spellings.
+const (
+	SpellingInterface Spelling = "interface" // of the specification: cert, external; the default
+	SpellingProduct   Spelling = "product"   // of the closed product: certificate, saml
+)
+
 // URI is the address of a method.
-func (m Method) URI() string {
-	if m.Name == methodIDOnly {
+func (m Method) URI(s Spelling) string {
+	switch {
+	case m.Name == methodIDOnly:
 		return claimsNamespace + m.Name
+	case s == SpellingProduct:
+		return identityNamespace + m.Name
 	}
-	return identityNamespace + m.Name
+	return identityNamespace + m.Route
 }
 
 // MethodNamed finds a method by its name, its route, or its address in either
@@ -225,7 +238,7 @@ func (s *Service) SchemeOf(ctx context.Context, userID string) ([]Authentication
 	list := []AuthenticationInfo{}
 	for _, m := range methods {
 		if stored, has := had[m.Name]; has {
-			list = append(list, AuthenticationInfo{m.URI(), stored.Level})
+			list = append(list, AuthenticationInfo{m.URI(s.settings.MethodURIs), stored.Level})
 		}
 	}
 	return list, nil
@@ -290,7 +303,7 @@ func (s *Service) RawData(ctx context.Context, who audit.Principal, userID strin
 }
 
 func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw RawMethod, err error) {
-	raw = RawMethod{MethodURI: m.URI(), Parameters: []Parameter{}}
+	raw = RawMethod{MethodURI: m.URI(s.settings.MethodURIs), Parameters: []Parameter{}}
 	switch {
 	case m.Name == methodIDOnly:
 		raw.Confirmed = true

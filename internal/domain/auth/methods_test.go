@@ -61,11 +61,11 @@ func faultOf(err error) string {
 
 func TestMethodTable(t *testing.T) {
 	const claims, identity = "http://schemas.microsoft.com/ws/2012/09/identity/authenticationmethod/", "http://dss.cryptopro.ru/identity/authenticationmethod/"
-	want := []string{
+	want := []string{ // and the address in both spellings, where they differ
 		"idonly IdOnly true " + claims + "none",
 		"password Password true " + identity + "password",
-		"cert Cert true " + identity + "certificate",
-		"external Saml true " + identity + "saml",
+		"cert Cert true " + identity + "cert " + identity + "certificate",
+		"external Saml true " + identity + "external " + identity + "saml",
 		"otpviasms OtpViaSms false " + identity + "otpviasms",
 		"otpviaemail OtpViaEmail false " + identity + "otpviaemail",
 		"oath OAth false " + identity + "oath",
@@ -73,8 +73,12 @@ func TestMethodTable(t *testing.T) {
 	}
 	var got []string
 	for _, m := range auth.Methods() {
-		got = append(got, fmt.Sprint(m.Route, " ", m.Operation, " ", m.Primary, " ", m.URI()))
-		for _, spelling := range []string{m.Name, m.Route, m.URI(), identity + m.Name, identity + m.Route, claims + m.Route, strings.ToUpper(m.Route)} {
+		line := fmt.Sprint(m.Route, " ", m.Operation, " ", m.Primary, " ", m.URI(auth.SpellingInterface))
+		if product := m.URI(auth.SpellingProduct); product != m.URI(auth.SpellingInterface) {
+			line += " " + product
+		}
+		got = append(got, line)
+		for _, spelling := range []string{m.Name, m.Route, m.URI(auth.SpellingInterface), m.URI(auth.SpellingProduct), identity + m.Name, identity + m.Route, claims + m.Route, strings.ToUpper(m.Route)} {
 			if found, ok := auth.MethodNamed(spelling); !ok || found.Name != m.Name {
 				t.Errorf("%s is %q", spelling, found.Name)
 			}
@@ -97,7 +101,7 @@ func TestScheme(t *testing.T) {
 	n := func(n int) *int { return &n }
 	uri := func(name string) string {
 		m, _ := auth.MethodNamed(name)
-		return m.URI()
+		return m.URI("")
 	}
 	type I = auth.AuthenticationInfo
 	for _, c := range []struct {
@@ -259,7 +263,7 @@ func TestRawData(t *testing.T) {
 		}
 		return list
 	}
-	if d := cmp.Diff([]string{"nonetrue[]", "passwordfalse[]", "certificatefalse[]", "otpviasmsfalse[]", "oathfalse[]"}, state()); d != "" {
+	if d := cmp.Diff([]string{"nonetrue[]", "passwordfalse[]", "certfalse[]", "otpviasmsfalse[]", "oathfalse[]"}, state()); d != "" {
 		t.Error(d)
 	}
 	if _, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{}); err != nil {
@@ -268,7 +272,7 @@ func TestRawData(t *testing.T) {
 	b.phone(t, op, id, "79261234567", true)
 	want := []string{"passwordtrue[]", "otpviasmstrue[{PhoneNumber 79261234567}]"}
 	m, _ := auth.MethodNamed("otpviasms")
-	if d := cmp.Diff(want, state("password", m.URI(), "mydss")); d != "" {
+	if d := cmp.Diff(want, state("password", m.URI(""), "mydss")); d != "" {
 		t.Error(d)
 	}
 	if _, err := b.RawData(t.Context(), op, id, []string{"magic"}); !fault.Is(err, fault.InvalidParameters) {
@@ -479,5 +483,79 @@ func TestResetPassword(t *testing.T) {
 	}
 	if _, err := b.grant(t.Context(), "ivanov", "the old password"); err != nil {
 		t.Errorf("after that the old password: %v", err)
+	}
+}
+
+// Answers spell the addresses of methods as the specification does, or as the closed
+// product does.
+func TestMethodURISpelling(t *testing.T) {
+	b := newBench(t)
+	op := b.operator(t, "op", "Default")
+	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
+	b.set(t, op, id, "cert", "external", "idonly")
+	for spelling, want := range map[auth.Spelling]string{
+		"":                     "none cert external",
+		auth.SpellingInterface: "none cert external",
+		auth.SpellingProduct:   "none certificate saml",
+	} {
+		set := settings()
+		set.MethodURIs = spelling
+		s := b.service(t, set, b.keys...)
+		ending := func(uri string) string { return uri[strings.LastIndexByte(uri, '/')+1:] }
+		var scheme, raw []string
+		list, err := s.Scheme(t.Context(), op, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			scheme = append(scheme, ending(m.MethodURI))
+		}
+		// Both spellings are taken, whatever is answered.
+		data, err := s.RawData(t.Context(), op, id, []string{"saml", "http://dss.cryptopro.ru/identity/authenticationmethod/cert", "http://dss.cryptopro.ru/identity/authenticationmethod/certificate", "idonly"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range data.Methods {
+			raw = append(raw, ending(m.MethodURI))
+		}
+		if got := strings.Join(scheme, " "); got != want {
+			t.Errorf("%q: the scheme is %s, want %s", spelling, got, want)
+		}
+		if got := strings.Join(raw, " "); got != want {
+			t.Errorf("%q: the raw data are %s, want %s", spelling, got, want)
+		}
+	}
+	set := settings()
+	set.MethodURIs = "other"
+	if _, err := auth.New(set, auth.Deps{Keys: b.keys, Now: b.clock.Now}); err == nil || !strings.Contains(err.Error(), "interface or product") {
+		t.Errorf("another spelling: %v", err)
+	}
+}
+
+// A primary contact is a login identifier, confirmed or not: its owner signs in with it,
+// and gets a password. A contact that is not primary is none.
+func TestLoginIdentifiers(t *testing.T) {
+	b := newBench(t)
+	op := b.operator(t, "op", "Default")
+	for kind, value := range map[user.IdentifierType]string{user.Email: "anna@example.ru", user.PhoneNumber: "79261234567"} {
+		id := b.register(t, op, map[user.IdentifierType]string{kind: value})
+		b.set(t, op, id, "password")
+		out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
+		if err != nil || out.Password == "" {
+			t.Fatalf("%s: %+v, %v", kind, out, err)
+		}
+		if token, err := b.grant(t.Context(), value, out.Password); err != nil || token.UserID != id {
+			t.Errorf("%s that is not confirmed: %+v, %v", kind, token, err)
+		}
+	}
+	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "boris"})
+	if _, err := b.book.Add(t.Context(), op, id, contact.Email, "boris@example.ru"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.users.DeleteLocalLogin(t.Context(), op, id); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true}); faultOf(err) != fault.InvalidLogin {
+		t.Errorf("an e-mail that is not primary: %+v, %v", out, err)
 	}
 }

@@ -144,7 +144,7 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 		if m.Primary {
 			kind = "Primary"
 		}
-		p.AuthMethods = append(p.AuthMethods, authMethod{m.URI(), kind})
+		p.AuthMethods = append(p.AuthMethods, authMethod{m.URI(a.rules.MethodURIs), kind})
 	}
 	p.AuthenticationPolicy = authenticationPolicy{
 		Mode: "Off", AuthMethods: p.AuthMethods,

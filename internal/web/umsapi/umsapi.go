@@ -43,6 +43,8 @@ type Rules struct {
 	// a user or a group.
 	Confirmed policy.Action
 	Providers []CryptoProvider
+	// MethodURIs is the spelling of the addresses of methods in GetPolicy.
+	MethodURIs auth.Spelling
 }
 
 // CryptoProvider is a kind of keys as GetPolicy tells of it.
