@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -451,4 +452,83 @@ func TestSetOperatorGroups(t *testing.T) {
 		}
 	}
 	w.info(t, w.a, id) // the old token's groups do not matter
+}
+
+// Two logins that look the same cannot both exist, whoever registers them and in which
+// order; logins from before stay.
+func TestLoginsThatLookAlike(t *testing.T) {
+	w := newTown(t)
+	ctx := t.Context()
+	login := func(text string) map[user.IdentifierType]string {
+		return map[user.IdentifierType]string{user.Login: text}
+	}
+	id, err := w.Register(ctx, w.b, user.Registration{Identifiers: login("Cop")}) // Latin
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.Register(ctx, w.a, user.Registration{Identifiers: login("other")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text, fault string
+	}{
+		{"сор", fault.DuplicateLogin}, {"СОР", fault.DuplicateLogin}, // Cyrillic
+		{"ϲορ", fault.DuplicateLogin},    // Greek
+		{"соp", fault.InvalidParameters}, // mixed
+		{"сора", ""}, {"cop1", ""},
+	} {
+		said, err := w.CheckUnique(ctx, w.a, "", login(c.text))
+		if f, _ := fault.As(err); c.fault == fault.InvalidParameters && (f == nil || f.Code != c.fault) || err == nil && said[user.Login].IsUnique != (c.fault == "") {
+			t.Errorf("%q: said %+v, %v", c.text, said, err)
+		}
+		if err := w.SetLocalLogin(ctx, w.a, other, c.text); (err == nil) != (c.fault == "") || err != nil && !fault.Is(err, c.fault) {
+			t.Errorf("%q as a login: %v, want %q", c.text, err, c.fault)
+		}
+		if err := w.SetLocalLogin(ctx, w.a, other, "other"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Register(ctx, w.a, user.Registration{Identifiers: login(c.text)}); (err == nil) != (c.fault == "") || err != nil && !fault.Is(err, c.fault) {
+			t.Errorf("%q registered: %v, want %q", c.text, err, c.fault)
+		}
+		if _, err := w.Add(ctx, user.Account{Login: c.text, Group: "A"}); c.fault != "" && !fault.Is(err, c.fault) {
+			t.Errorf("%q added by an administrator: %v", c.text, err)
+		}
+	}
+	// A user may change the script of their own login.
+	if err := w.SetLocalLogin(ctx, w.b, id, "сор"); err != nil {
+		t.Errorf("the user's own login in another script: %v", err)
+	}
+	// Logins at other providers are not ours to judge.
+	if err := w.SetLogin(ctx, w.a, other, user.ExternalLogin{Login: "оperator", Issuer: "elsewhere"}); err != nil {
+		t.Error(err)
+	}
+	// What there is stays and can be managed.
+	old := user.User{ID: "old", Login: "оld", DisplayName: "old", Group: "A"}
+	if err := w.Store.AddUser(ctx, old, user.FoldLogin(old.Login)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetProperty(ctx, w.a, old.ID, user.DisplayName, "new"); err != nil {
+		t.Error(err)
+	}
+	if u, err := w.ByLogin(ctx, old.Login); err != nil || u.ID != old.ID {
+		t.Errorf("%+v, %v", u, err)
+	}
+	// At the same moment.
+	for range 5 {
+		texts := []string{"хсо", "xco"}
+		errs := make([]error, len(texts))
+		ids := make([]string, len(texts))
+		var wg sync.WaitGroup
+		for i, text := range texts {
+			wg.Go(func() { ids[i], errs[i] = w.Register(ctx, w.a, user.Registration{Identifiers: login(text)}) })
+		}
+		wg.Wait()
+		if (errs[0] == nil) == (errs[1] == nil) {
+			t.Fatalf("registered at once: %v", errs)
+		}
+		if err := w.Delete(ctx, w.a, ids[0]+ids[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -256,8 +256,22 @@ func (s *Service) newID() (string, error) {
 
 // freeLogin returns ErrDuplicate for a login that reads as a phone or an e-mail
 // somebody else signs in with: a login comes first when a name is looked for, so it
-// would keep that user out. Logins of others are the Store's to find.
+// would keep that user out. The same for one that looks like a login of another user in
+// another script. The fault is invalid_parameters for a login of mixed scripts. Equal
+// logins of others are the Store's to find.
 func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
+	if err := checkScript(login); err != nil {
+		return err
+	}
+	for _, other := range lookAlikes(login) {
+		owner, err := s.Store.OwnerOfLogin(ctx, other)
+		if err == nil && owner != userID {
+			return ErrDuplicate
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
 	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
 		normal, err := kind.Normal(login)
 		if err != nil {
@@ -275,7 +289,7 @@ func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 }
 
 func loginTaken(login string) *fault.Error {
-	return fault.Newf(fault.DuplicateLogin, "login: %q is taken", login)
+	return fault.Newf(fault.DuplicateLogin, "login: %q is taken, or looks the same as one that is", login)
 }
 
 func noGroup(err error) error {
