@@ -3,6 +3,7 @@ package sig
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -29,25 +30,32 @@ func Section(d io.ReaderAt, offset, length int64) Part {
 	return Part{source: d, offset: offset, length: length}
 }
 
-// Parts is the Result that consists of the parts in their order.
-func Parts(parts ...Part) Result { return result(parts) }
-
-type result []Part
-
-// Size implements Result.
-func (r result) Size() int64 {
-	var n int64
-	for _, p := range r {
-		n += p.length
+// Parts returns the Result that consists of the parts in their order.
+func Parts(parts ...Part) *Assembly {
+	a := &Assembly{parts: parts, ends: make([]int64, len(parts))}
+	for i, p := range parts {
+		a.size += p.length
+		a.ends[i] = a.size
 	}
-	return n
+	return a
 }
+
+// Assembly is a Result made of parts. It is also a Document, so that a format can read
+// what it made before that leaves.
+type Assembly struct {
+	parts []Part
+	ends  []int64 // offset behind each part
+	size  int64
+}
+
+// Size implements Result and Document.
+func (a *Assembly) Size() int64 { return a.size }
 
 // WriteTo implements io.WriterTo in chunks of 128 KiB. A document that turns
 // out shorter than it said is io.ErrUnexpectedEOF, wrapped.
-func (r result) WriteTo(w io.Writer) (int64, error) {
+func (a *Assembly) WriteTo(w io.Writer) (int64, error) {
 	var total int64
-	for _, p := range r {
+	for _, p := range a.parts {
 		n, err := p.writeTo(w)
 		total += n
 		if err != nil {
@@ -55,6 +63,33 @@ func (r result) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	return total, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (a *Assembly) ReadAt(b []byte, offset int64) (n int, err error) {
+	if offset < 0 {
+		return 0, fmt.Errorf("document: offset %d is negative", offset)
+	}
+	i, _ := slices.BinarySearch(a.ends, offset+1) // the part with the byte at offset
+	for n < len(b) && i < len(a.parts) {
+		p := &a.parts[i]
+		from := offset + int64(n) - (a.ends[i] - p.length)
+		want := b[n:min(int64(len(b)), int64(n)+p.length-from)]
+		if p.source == nil {
+			copy(want, p.bytes[from:])
+		} else if got, err := p.source.ReadAt(want, p.offset+from); got < len(want) {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return n + got, fmt.Errorf("document: %d bytes at offset %d cannot be read: %w", len(want), p.offset+from, err)
+		}
+		n += len(want)
+		i++
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 func (p Part) writeTo(w io.Writer) (int64, error) {

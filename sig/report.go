@@ -18,6 +18,9 @@ type Check struct {
 	Original Document
 	// Hash stands for Original where the caller has only its hash value.
 	Hash *suite.Digest
+	// Password opens an encrypted Document, as the user's or the owner's; empty for
+	// none. Formats without encryption do not read it.
+	Password []byte
 	// Certificate is the signer's, for formats that carry none (raw), and a
 	// candidate for those that left it out.
 	Certificate *x509gost.Certificate

@@ -57,6 +57,10 @@ type Job struct {
 	// the signature is known; 0 asks for the format's own estimate. Formats whose
 	// result simply grows (raw, CMS) reserve nothing.
 	Room int
+	// Again reports that the caller prepares again when Finish returns ErrRoom. The
+	// format's own estimate may then be tight. Without it, as between two steps, the
+	// estimate is an upper bound.
+	Again bool
 	// Evidence is asked where a level needs time stamps and revocation data; nil
 	// where the caller has none, and then such a level is refused.
 	Evidence Evidence

@@ -138,3 +138,30 @@ func TestDigestOf(t *testing.T) {
 		t.Error("cancelled:", err)
 	}
 }
+
+// TestAssembly reads a result in pieces of every size: it is what is written.
+func TestAssembly(t *testing.T) {
+	document := bytes.NewReader([]byte("0123456789"))
+	a := sig.Parts(sig.Bytes([]byte("head")), sig.Part{}, sig.Section(document, 2, 5), sig.Bytes(nil), sig.Bytes([]byte("tail")), sig.Part{})
+	var b bytes.Buffer
+	if n, err := a.WriteTo(&b); err != nil || n != a.Size() || b.String() != "head23456tail" {
+		t.Fatalf("%q %d %v", b.String(), n, err)
+	}
+	for size := 1; size <= 14; size++ {
+		for at := int64(0); at <= 14; at++ {
+			p := make([]byte, size)
+			n, err := a.ReadAt(p, at)
+			want := b.Bytes()[min(at, 13):min(at+int64(size), 13)]
+			if !bytes.Equal(p[:n], want) || (err == io.EOF) != (n < size) || err != nil && err != io.EOF {
+				t.Errorf("%d bytes at %d: %q, %v; want %q", size, at, p[:n], err, want)
+			}
+		}
+	}
+	if _, err := a.ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
+		t.Errorf("a negative offset: %v", err)
+	}
+	short := sig.Parts(sig.Section(document, 8, 5))
+	if n, err := short.ReadAt(make([]byte, 5), 0); n != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a document that is shorter than it said: %d %v", n, err)
+	}
+}
