@@ -34,6 +34,18 @@ func open(ctx context.Context, doc sig.Document) (*document, error) {
 	if err := checkKind(doc); err != nil {
 		return nil, err
 	}
+	d, err := index(ctx, doc)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.readRelationships(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.findOrigin()
+}
+
+// index reads a package up to its content types.
+func index(ctx context.Context, doc sig.Document) (*document, error) {
 	a, err := openArchive(doc)
 	if err != nil {
 		return nil, err
@@ -57,13 +69,8 @@ func open(ctx context.Context, doc sig.Document) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.types, err = parseContentTypes(types.name, data); err != nil {
-		return nil, err
-	}
-	if err := d.readRelationships(ctx); err != nil {
-		return nil, err
-	}
-	return d, d.findOrigin()
+	d.types, err = parseContentTypes(types.name, data)
+	return d, err
 }
 
 // xml returns the content of a part that is to be read as a tree.

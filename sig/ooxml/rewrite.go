@@ -22,7 +22,7 @@ type change struct {
 // rewrite lays out the archive with changes in it. Entries that do not change are
 // sections of the document, header, content and descriptor; stretches that belong to
 // no entry are left out.
-func (a *archive) rewrite(changes []change) (sig.Result, error) {
+func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 	fresh := make(map[*entry]*packed, len(changes))
 	var added []*packed
 	for _, c := range changes {

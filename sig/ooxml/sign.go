@@ -52,6 +52,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
+	if n := len(d.entries) + len(changes) + 1; n > maxEntries {
+		return nil, unfit(nil, "has %d entries; at most %d can be read with a signature", len(d.entries), maxEntries-len(changes)-1)
+	}
 	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, withChain), refs: refs}
 	digest, err := x.complete()
 	if err != nil {
@@ -264,5 +267,13 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		return nil, err
 	}
 	value := base64.StdEncoding.EncodeToString(octets)
-	return a.rewrite(append(slices.Clone(st.Changes), change{st.Part, slices.Concat(st.Head, []byte(value), st.Tail)}))
+	changes := append(slices.Clone(st.Changes), change{st.Part, slices.Concat(st.Head, []byte(value), st.Tail)})
+	result, err := a.rewrite(changes)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.readBack(ctx, result, changes, st.Part); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
