@@ -36,15 +36,19 @@ type Finding struct {
 	Fatal      bool // the signature does not hold
 }
 
+// Error is "cms: code: text".
+func (f Finding) Error() string { return fmt.Sprintf("cms: %s: %s", f.Code, f.Text) }
+
 // Findings are the result of a check.
 type Findings []Finding
 
-// Err returns an error that joins the fatal findings, nil when there is none.
+// Err returns an error that joins the fatal findings, each a Finding, nil when there is
+// none.
 func (f Findings) Err() error {
 	var errs []error
 	for _, x := range f {
 		if x.Fatal {
-			errs = append(errs, fmt.Errorf("cms: %s: %s", x.Code, x.Text))
+			errs = append(errs, x)
 		}
 	}
 	return errors.Join(errs...)
