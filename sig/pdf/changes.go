@@ -12,6 +12,7 @@ import (
 // Codes of findings about what later revisions did to a document.
 const (
 	codeLaterStore       = "later-validation-data" // a document security store
+	codeLaterStamp       = "later-time-stamp"
 	codeLaterSignature   = "later-signature"
 	codeLaterMetadata    = "later-metadata"
 	codeLaterForm        = "later-form-filling"
@@ -25,6 +26,7 @@ type kind int
 
 const (
 	kindStore kind = iota
+	kindStamp
 	kindSignature
 	kindMetadata
 	kindForm
@@ -32,7 +34,7 @@ const (
 	kindOther
 )
 
-var kindNames = []string{"validation data", "signatures", "metadata", "form filling", "annotations", "changes of what was signed"}
+var kindNames = []string{"validation data", "time stamps", "signatures", "metadata", "form filling", "annotations", "changes of what was signed"}
 
 // comparison holds what differs between the revision a signature covers and the
 // document as it is now.
@@ -51,6 +53,8 @@ type comparison struct {
 	lists       map[int]bool   // arrays of annotations
 	metadata    map[int]bool
 	referrers   *referrers
+	resources   map[int]int  // dictionaries of the form's resources: 0 that of all kinds, 1 that of one kind
+	values      map[int]bool // signatures that fields of the form lead to now, found when first asked
 }
 
 // maxCompared is how many objects are compared.
@@ -61,7 +65,7 @@ func compare(old, now *file, s *signature, r *referrers) *comparison {
 	c := &comparison{
 		old: old, new: now, signature: s, referrers: r,
 		fields: map[int]string{}, signed: map[int]bool{}, signing: map[int]bool{}, appearances: map[int]string{},
-		store: map[int]bool{}, lists: map[int]bool{}, metadata: map[int]bool{},
+		store: map[int]bool{}, lists: map[int]bool{}, metadata: map[int]bool{}, resources: map[int]int{},
 	}
 	c.roles()
 	changed, added := c.changed()
@@ -225,6 +229,14 @@ func (c *comparison) roles() {
 		c.fieldRole(o, "", nil, false, 0, seen)
 	}
 	c.within(root.get("DSS"), c.store, 0)
+	if id, ok := form.get("DR").(ref); ok {
+		c.resources[id.num] = 0
+	}
+	for _, e := range f.resolveDict(form.get("DR")) {
+		if id, ok := e.value.(ref); ok {
+			c.resources[id.num] = 1
+		}
+	}
 	if id, ok := root.get("Metadata").(ref); ok {
 		c.metadata[id.num] = true
 	}
@@ -318,6 +330,7 @@ func (c *comparison) object(num int) {
 	root, _ := c.old.catalog()
 	formID, _ := c.old.resolveCatalog("AcroForm").(ref)
 	path, isField := c.fields[num]
+	depth, isResource := c.resources[num]
 	switch {
 	case num == root.num:
 		c.catalog(was, is)
@@ -327,6 +340,7 @@ func (c *comparison) object(num int) {
 		c.note(kindStore, "object %d", num)
 	case num == formID.num:
 		c.form(was, is)
+	case isResource && wasDict && isDict && !isField && c.grown(was, is, depth) && !c.shared(num):
 	case isField && wasDict && isDict:
 		c.field(num, path, was, is)
 	case c.shown(num) != "":
@@ -445,7 +459,11 @@ func (c *comparison) catalog(was, is dict) {
 func (c *comparison) form(was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch key {
-		case "SigFlags", "DA", "NeedAppearances":
+		case "SigFlags", "NeedAppearances":
+		case "DA":
+			if was.has(key) { // fields without one of their own would look different
+				c.note(kindOther, "the default appearance of fields")
+			}
 		case "DR":
 			if !c.grown(was.get(key), is.get(key), 0) {
 				c.note(kindOther, "the resources of the form")
@@ -458,13 +476,15 @@ func (c *comparison) form(was, is dict) {
 	}
 }
 
-// grown tells whether a value only has entries more.
+// grown reports whether resources only have entries more. depth is 0 for all of them
+// and 1 for those of one kind. A resource itself must stay what it was: another font
+// under a known name changes how fields look.
 func (c *comparison) grown(a, b object, depth int) bool {
 	if c.same(a, b, 0) || a == nil {
 		return true
 	}
 	was, is := c.old.resolveDict(a), c.new.resolveDict(b)
-	if was == nil || is == nil || depth > 4 {
+	if was == nil || is == nil || depth > 1 {
 		return false
 	}
 	for _, e := range was {
@@ -473,6 +493,70 @@ func (c *comparison) grown(a, b object, depth int) bool {
 		}
 	}
 	return true
+}
+
+// shared reports whether anything but the form and its fields refers to an object: pages
+// that share the resources of the form may name some that it did not have.
+func (c *comparison) shared(num int) bool {
+	root, _ := c.old.catalog()
+	formID, _ := c.old.resolveCatalog("AcroForm").(ref)
+	looked := 0
+	for _, s := range c.old.sections {
+		for i := range s.subs {
+			for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
+				if looked++; looked > maxVisited || c.new.failed() != nil || c.old.failed() != nil {
+					return true
+				}
+				_, isField := c.fields[n]
+				_, isResource := c.resources[n]
+				if n != root.num && n != formID.num && !isField && !isResource && slices.Contains(c.referrers.of(c.old, n), num) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// signatureAdded judges the value that a signature field got. shown reports whether a
+// page shows the field.
+func (c *comparison) signatureAdded(value object, field string, shown bool) {
+	if c.values == nil {
+		c.values = map[int]bool{}
+		for _, s := range c.new.form().signatures {
+			if id, ok := s.value.(ref); ok {
+				c.values[id.num] = true
+			}
+		}
+	}
+	id, _ := value.(ref)
+	before := c.old.find(id.num).kind
+	switch {
+	case !c.values[id.num]:
+		// Not signed, or not a field of the form: then it is no signature that is judged.
+		k := kindOther
+		if shown {
+			k = kindAnnotations
+		}
+		c.note(k, "the signature field %s without a signature", quoted(field))
+	case before == inFile || before == inStream:
+		c.note(kindOther, "the field %s with a signature that was there before", quoted(field))
+	case c.new.resolve(c.new.resolveDict(value).get("SubFilter")) == name("ETSI.RFC3161"):
+		c.note(kindStamp, "%s", quoted(field))
+	default:
+		c.note(kindSignature, "%s", quoted(field))
+	}
+}
+
+// valueOf is the value of a field or widget as it is now, its own or inherited.
+func (c *comparison) valueOf(d dict) object {
+	for range maxTreeDepth {
+		if v := d.get("V"); v != nil || d == nil {
+			return v
+		}
+		d = c.new.resolveDict(d.get("Parent"))
+	}
+	return nil
 }
 
 // newFields judges the list of fields.
@@ -488,7 +572,7 @@ func (c *comparison) newFields(was, is array) {
 		}
 		d := c.new.resolveDict(o)
 		if c.new.resolve(d.get("FT")) == name("Sig") && c.new.resolve(d.get("V")) != nil {
-			c.note(kindSignature, "%s", quoted(readTextString(c.new.textOf(d.get("T")))))
+			c.signatureAdded(d.get("V"), readTextString(c.new.textOf(d.get("T"))), false)
 		} else {
 			c.note(kindOther, "the field %s was added to the form", quoted(readTextString(c.new.textOf(d.get("T")))))
 		}
@@ -512,7 +596,7 @@ func (c *comparison) field(num int, path string, was, is dict) {
 		}
 	}
 	if signing {
-		c.note(kindSignature, "%s", quoted(path))
+		c.signatureAdded(c.valueOf(is), path, true)
 		return
 	}
 	c.note(kindForm, "%s", quoted(path))
@@ -551,7 +635,7 @@ func (c *comparison) annotations(was, is array) {
 		}
 		switch {
 		case d.get("Subtype") == name("Widget") && kind == name("Sig"):
-			c.note(kindSignature, "%s", quoted(readTextString(c.new.textOf(d.get("T")))))
+			c.signatureAdded(c.valueOf(d), readTextString(c.new.textOf(d.get("T"))), true)
 		default:
 			c.note(kindAnnotations, "an annotation (%s) was added", printable(d.get("Subtype")))
 		}
@@ -604,6 +688,7 @@ func (c *comparison) findings() []sig.Finding {
 	limits := c.limits()
 	add(codeLaterStore, false, kindStore, "validation data was added later")
 	add(codeLaterMetadata, limits.level == 1, kindMetadata, "metadata was changed later")
+	add(codeLaterStamp, false, kindStamp, "the document was stamped later")
 	add(codeLaterSignature, limits.level == 1, kindSignature, "the document was signed again later")
 	locked := slices.ContainsFunc(c.filled, limits.locked)
 	why := ""
@@ -617,6 +702,27 @@ func (c *comparison) findings() []sig.Finding {
 		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were judged: " + c.partly, Indication: indications.Of(codeLaterUnknown)})
 	}
 	return out
+}
+
+// part returns the finding that the signature does not cover the document as it is now.
+// Validation data, time stamps and further signatures are expected to follow; only a
+// strict check minds the signatures.
+func (c *comparison) part(check *sig.Check) (f sig.Finding, ok bool) {
+	var matter []string
+	for k := kindMetadata; k <= kindOther; k++ {
+		if len(c.found[k]) > 0 {
+			matter = append(matter, kindNames[k])
+		}
+	}
+	f.Code = sig.CodePart
+	if len(matter) > 0 {
+		f.Headline = "later changes: " + strings.Join(matter, ", ")
+	}
+	if ok = len(matter) > 0 || len(c.found[kindSignature]) > 0; ok && (check.Strict || check.Expect != "") {
+		f.Indication = indications.Of(f.Code)
+		return f, true
+	}
+	return f, len(matter) > 0
 }
 
 // limits are what this signature forbids to come later.

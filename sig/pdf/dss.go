@@ -57,15 +57,16 @@ func inside(b []byte) string {
 
 // securityStore is the revision with the document security store (ETSI EN 319
 // 142-1, 5.4): what the message has for the long term, as streams. contents is the
-// value of Contents, whose digest names the signature.
-func (st *state) securityStore(message, contents []byte, locked *crypt) ([]byte, error) {
+// value of Contents, whose digest names the signature. added is what the arrays of the
+// store get.
+func (st *state) securityStore(message, contents []byte, locked *crypt) (octets []byte, added map[name][][]byte, err error) {
 	r := st.Revision
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
 	if err != nil {
-		return nil, fmt.Errorf("pdf: the message: %w", err)
+		return nil, nil, fmt.Errorf("pdf: the message: %w", err)
 	}
 	if len(m.Signers) != 1 {
-		return nil, fmt.Errorf("pdf: the message has %d signers", len(m.Signers))
+		return nil, nil, fmt.Errorf("pdf: the message has %d signers", len(m.Signers))
 	}
 	certs, crls, answers := cades.Values(m.Signers[0])
 	certs = append(append([][]byte(nil), m.Certificates...), certs...)
@@ -78,9 +79,10 @@ func (st *state) securityStore(message, contents []byte, locked *crypt) ([]byte,
 	}
 	trailer, err := lexBytes([]byte("<<" + r.Trailer + ">>")).object()
 	if err != nil {
-		return nil, fmt.Errorf("pdf: the trailer of the prepared state: %w", err)
+		return nil, nil, fmt.Errorf("pdf: the trailer of the prepared state: %w", err)
 	}
 	u.trailer, _ = trailer.(dict)
+	added = map[name][][]byte{}
 
 	digest := sha1.Sum(contents)
 	own, all := dict{{"Type", name("VRI")}}, ""
@@ -94,6 +96,7 @@ func (st *state) securityStore(message, contents []byte, locked *crypt) ([]byte,
 		for _, der := range kind.octets {
 			if !seen[string(der)] {
 				seen[string(der)] = true
+				added[kind.key] = append(added[kind.key], der)
 				list = append(list, u.add(&stream{fresh: der}))
 			}
 		}
@@ -110,5 +113,5 @@ func (st *state) securityStore(message, contents []byte, locked *crypt) ([]byte,
 	u.put(ref{r.Store[0], r.Store[1]}, verbatim(store))
 	u.put(ref{r.Catalog[0], r.Catalog[1]}, verbatim(fmt.Sprintf("<<%s/DSS %d %d R>>", r.Root, r.Store[0], r.Store[1])))
 	u.close()
-	return u.buf, nil
+	return u.buf, added, nil
 }

@@ -24,7 +24,10 @@ type file struct {
 	sections []*section       // newest first
 	trailer  dict
 	rebuilt  bool
-	referred int // of a rebuilt one: the highest number that anything refers to
+	// Of a rebuilt one: the highest number that anything refers to, and the last object
+	// of the file if the file ends inside it.
+	referred int
+	cut      ref
 	crypt    *crypt
 	version  string
 
@@ -54,15 +57,15 @@ var errNotPDF = errors.New("there is no PDF header in its first kilobyte")
 // are broken. password opens an encrypted one; an empty one is tried first.
 func open(ctx context.Context, src io.ReaderAt, size int64, password []byte) (*file, error) {
 	f := newFile(ctx, src, size)
-	head := make([]byte, min(size, headerReach+16))
+	head := make([]byte, min(size, headerReach))
 	if !f.readFull(head, 0) {
 		return nil, f.failed()
 	}
-	i := bytes.Index(head, []byte("%PDF-"))
-	if i >= 0 {
-		f.bias = int64(i)
-		f.version = versionOf(head[i+5:])
+	at, version, ok := findHeader(head)
+	if !ok {
+		return nil, errNotPDF
 	}
+	f.bias, f.version = int64(at), version
 	err := f.crossReferences()
 	if err == nil {
 		err = f.usable(password)
@@ -70,18 +73,7 @@ func open(ctx context.Context, src io.ReaderAt, size int64, password []byte) (*f
 	if err == nil || f.failed() != nil || errors.As(err, new(*refusal)) {
 		return f, errors.Join(err, f.failed())
 	}
-	if i >= 0 {
-		return f.rebuild(password, err)
-	}
-	// Without a header it takes an object at the beginning to be worth a pass.
-	if _, id, ok := headerBefore(head, max(0, bytes.Index(head, []byte("obj")))); !ok || id.num == 0 {
-		return nil, errNotPDF
-	}
-	g, err := f.rebuild(password, err)
-	if err != nil && f.failed() == nil {
-		return nil, errNotPDF
-	}
-	return g, err
+	return f.rebuild(password, err)
 }
 
 func newFile(ctx context.Context, src io.ReaderAt, size int64) *file {
@@ -222,7 +214,14 @@ func (f *file) lexer(at int64) *lexer { return f.lexerFrom(at + f.bias) }
 
 // lexerFrom reads from an offset of the source.
 func (f *file) lexerFrom(off int64) *lexer {
-	return lexAt(f, off, min(f.size, off+maxObject))
+	l := lexAt(f, off, min(f.size, off+maxObject))
+	// Most objects end in the block they begin in, which the window has.
+	at := off / blockSize * blockSize
+	if b, err := f.block(at); err == nil && off-at < int64(len(b)) {
+		b = b[off-at : min(int64(len(b)), l.end-at)]
+		l.buf, l.borrowed = b[:len(b):len(b)], true
+	}
+	return l
 }
 
 // parseAt reads the indirect object at an offset. want is its number, or 0 for any.

@@ -2,8 +2,10 @@ package pdf
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 )
 
 // lexer splits PDF syntax into tokens (ISO 32000-1, 7.2). It reads through a
@@ -24,6 +26,9 @@ type lexer struct {
 	// one that is given twice has the span of neither.
 	spans map[name]span
 	depth int
+	// unclosed reports that an array, a dictionary or a string was cut off by the end of
+	// what may be read.
+	unclosed bool
 }
 
 // span is a stretch of the file.
@@ -266,20 +271,42 @@ func hexDigit(c int) int {
 func (l *lexer) hex() []byte {
 	out := []byte{}
 	high := -1
-	for {
-		c := l.next()
-		if c < 0 || c == '>' {
-			break
+	for l.peek() >= 0 {
+		b := l.buf[l.pos:]
+		end := bytes.IndexByte(b, '>')
+		if end >= 0 {
+			b = b[:end]
 		}
-		d := hexDigit(c)
-		switch {
-		case d < 0: // white space, or nothing that means anything
-		case high < 0:
-			high = d
-		default:
-			out, high = append(out, byte(high<<4|d)), -1
+		l.pos += len(b)
+		// Values of signatures are long and plain.
+		from := len(out)
+		if plain := len(b) &^ 1; high < 0 && plain > 0 {
+			out = slices.Grow(out, plain/2)[:from+plain/2]
+			if _, err := hex.Decode(out[from:], b[:plain]); err == nil {
+				b = b[plain:]
+			} else {
+				out = out[:from]
+			}
+		}
+		for _, c := range b {
+			d := hexDigit(int(c))
+			switch {
+			case d < 0: // white space, or nothing that means anything
+			case high < 0:
+				high = d
+			default:
+				out, high = append(out, byte(high<<4|d)), -1
+			}
+		}
+		if end >= 0 {
+			l.pos++
+			if high >= 0 {
+				out = append(out, byte(high<<4))
+			}
+			return out
 		}
 	}
+	l.unclosed = true
 	if high >= 0 {
 		out = append(out, byte(high<<4))
 	}
@@ -293,6 +320,7 @@ func (l *lexer) literal() []byte {
 		c := l.next()
 		switch c {
 		case -1:
+			l.unclosed = true
 			return out
 		case '(':
 			depth++

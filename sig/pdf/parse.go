@@ -94,6 +94,7 @@ func (l *lexer) group(kind tokenKind) (object, error) {
 			return nil, l.err
 		}
 		if t.kind == tokenEnd || t.kind == tokenArrayEnd && kind == tokenArray || t.kind == tokenDictEnd && kind == tokenDict {
+			l.unclosed = l.unclosed || t.kind == tokenEnd
 			break
 		}
 		if t.kind == tokenArrayEnd || t.kind == tokenDictEnd {

@@ -32,15 +32,37 @@ type Format struct {
 	// CMS makes and checks the messages inside; its rules about the age of revocation
 	// data hold for CAdES here as well.
 	CMS *cades.Format
+
+	sizes sizes // of evidence, from signature to signature
 }
 
 // New returns the format with messages by the strictest rules.
 func New() *Format { return &Format{CMS: cades.New()} }
 
-// LooksLikePDF tells by the first kilobyte of a document whether it is meant to be
-// PDF: viewers look for the header that far.
+// LooksLikePDF reports by the first kilobyte of a document whether it is PDF: the
+// header must be there (ISO 32000-1, annex H.3, notes 13 and 14). Signing, verification
+// and recognition of files all go by this rule.
 func LooksLikePDF(head []byte) bool {
-	return bytes.Contains(head[:min(len(head), headerReach)], []byte("%PDF-"))
+	_, _, ok := findHeader(head)
+	return ok
+}
+
+// findHeader returns the offset of the header, from which offsets in the file count,
+// and the version it names.
+func findHeader(head []byte) (at int, version string, ok bool) {
+	head = head[:min(len(head), headerReach)]
+	if at = bytes.Index(head, []byte("%PDF-")); at >= 0 {
+		return at, versionOf(head[at+len("%PDF-"):]), true
+	}
+	// %!PS-Adobe-N.n PDF-M.m
+	if at = bytes.Index(head, []byte("%!PS-Adobe-")); at >= 0 {
+		line, _, _ := bytes.Cut(head[at:], []byte("\n"))
+		line, _, _ = bytes.Cut(line, []byte("\r"))
+		if _, v, ok := bytes.Cut(line, []byte(" PDF-")); ok {
+			return at, versionOf(v), true
+		}
+	}
+	return 0, "", false
 }
 
 // Limits on one document. They bound memory and time on hostile input and are far
@@ -53,6 +75,8 @@ const (
 	maxObject     = 32 << 20 // octets of one object without its stream
 	maxSections   = 4096     // revisions
 	maxEntries    = 8 << 20  // objects of one document
+	maxWritten    = 8388607  // largest object number that is written (annex C); MuPDF reads none above
+	maxAdded      = 8192     // more objects than a signature adds
 	maxFound      = 4 << 20  // objects found by a pass over a broken document
 	maxCrossData  = 96 << 20 // octets of all cross-reference streams, decoded
 	maxDecoded    = 64 << 20 // octets of one stream, decoded

@@ -120,8 +120,50 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	if _, err := f.page(0); err != nil && len(kids) > 0 {
 		return nil, errors.New("the pages are not among them")
 	}
+	if last := s.found[len(s.found)-1]; !f.ends(last.place) {
+		f.cut = ref{last.num, last.place.gen}
+	}
 	f.damaged = nil
 	return f, nil
+}
+
+// ends reports whether the object at a place is there to its end. A value or a stream
+// that the end of the file cuts off is not.
+func (f *file) ends(p place) bool {
+	l := f.lexer(p.at)
+	id, err := l.header()
+	if err != nil {
+		return false
+	}
+	o, err := f.body(l, id)
+	if err != nil || l.unclosed {
+		return false
+	}
+	if s, ok := o.(*stream); ok {
+		n, ok := f.lengthOf(s)
+		if !ok || !f.endsStream(s.offset, n) {
+			if n, ok = f.searchEnd(s.offset); !ok {
+				return false
+			}
+		}
+		l = f.lexerFrom(s.offset + n)
+		t := l.token()
+		if word := bytes.TrimPrefix(t.bytes, []byte("endstream")); len(word) > 0 {
+			return endsObject(word) // endstreamendobj, or endstream is forgotten
+		}
+	} else { // go back in front of the word at which body stopped
+		l = f.lexer(p.at)
+		l.header()
+		from := l.offset()
+		if t := l.token(); t.kind != tokenKeyword || !endsObject(t.bytes) { // 12 0 obj endobj has no value
+			l.seek(from)
+			l.object()
+		} else {
+			l.seek(from)
+		}
+	}
+	t := l.token()
+	return t.kind == tokenKeyword && endsObject(t.bytes)
 }
 
 // sectionOf makes a section of what was found.

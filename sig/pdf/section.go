@@ -14,33 +14,6 @@ import (
 	"tamga/sig/pdf/stamp"
 )
 
-// What is reserved for a message besides certificates: attributes and headers, a
-// value of the longest key, each time stamp, and the revocation data of X Long. A
-// signature that needs more is an ErrRoom.
-const (
-	roomMessage = 3 << 10
-	roomStamp   = 16 << 10
-	roomXLong   = 96 << 10
-	maxRoom     = 64 << 20
-)
-
-// room is how many octets to reserve for the message.
-func (m *maker) room() int {
-	n := roomMessage + len(m.job.Certificate.Raw) + 2*len(m.job.Certificate.RawIssuer)
-	if m.params.chain {
-		for _, c := range m.job.Chain {
-			n += len(c.Raw)
-		}
-	}
-	switch m.params.format {
-	case formatCAdEST:
-		n += roomStamp
-	case formatCAdES:
-		n += 2*roomStamp + roomXLong
-	}
-	return min(max(n, m.job.Room), maxRoom)
-}
-
 // section makes the new revision. A document whose structure turns out broken on the
 // way is read anew by a pass over it.
 func (m *maker) section() (*made, error) {
@@ -59,7 +32,25 @@ func (m *maker) section() (*made, error) {
 			return nil, m.file.failed()
 		}
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, m.readBack(out)
+}
+
+// lost says what of a broken document is not there any more. Such a document is not
+// signed: other programs show something else of it, or nothing.
+func (m *maker) lost() (err error) {
+	f := m.file
+	if f.cut.num != 0 {
+		err = fmt.Errorf("it ends inside object %d", f.cut.num)
+	} else {
+		m.pages, err = f.pageList()
+	}
+	if err != nil && f.failed() == nil {
+		return &sig.ErrDocument{What: "Document", Text: "cannot be read whole; a complete PDF document expected", Err: err}
+	}
+	return f.failed()
 }
 
 // compose writes the objects of the new revision.
@@ -70,14 +61,22 @@ func (m *maker) compose() (*made, error) {
 	if limits.level == 1 {
 		return nil, forbidden("is certified by its author, who forbids any change of it, signatures included (DocMDP, P 1)")
 	}
-	m.update = f.newUpdate()
+	var err error
+	if f.rebuilt {
+		if err := m.lost(); err != nil {
+			return nil, err
+		}
+	}
+	if m.update, err = f.newUpdate(); err != nil {
+		return nil, err
+	}
 	if f.newLine() {
 		m.update.buf = append(m.update.buf, '\n')
 	}
-	target, err := m.target(&limits)
-	if err != nil {
+	if m.target, err = m.choose(&limits); err != nil {
 		return nil, err
 	}
+	target := m.target
 	level, err := m.certification(target)
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (m *maker) compose() (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := m.room()
+	room, fixed, key := m.room()
 	rootID, _ := f.catalog()
 	if rootID.num == 0 {
 		rootID = m.update.reserve()
@@ -118,13 +117,18 @@ func (m *maker) compose() (*made, error) {
 			revision.Stream = true
 		}
 	}
-	return m.cut(byteRange, room, revision)
+	out, err := m.cut(byteRange, room, revision)
+	if err == nil {
+		out.fixed, out.key, out.signature = fixed, key, sigID.num
+	}
+	return out, err
 }
 
 func forbidden(text string) error { return &sig.ErrDocument{What: "Document", Text: text} }
 
-// newUpdate begins the update behind the last octet of the file.
-func (f *file) newUpdate() *update {
+// newUpdate begins the update behind the last octet of the file. A document whose
+// numbers leave no room for new ones that every program reads is an ErrDocument.
+func (f *file) newUpdate() (*update, error) {
 	u := &update{base: f.size, bias: f.bias, prev: -1, crypt: f.crypt, holeAt: -1, placed: map[int]place{}}
 	for _, key := range []name{"Root", "Info", "Encrypt"} {
 		if v := f.trailer.get(key); v != nil {
@@ -135,14 +139,17 @@ func (f *file) newUpdate() *update {
 	u.next = max(highest, f.referred) + 1
 	// Size may be larger than needed: numbers below it may be referred to, and stand
 	// for null. One out of all proportion is not believed.
-	if size, ok := integer(f.trailer.get("Size")); ok && size > int64(u.next) && size <= int64(highest)*2+maxEntries {
+	if size, ok := integer(f.trailer.get("Size")); ok && size > int64(u.next) && size <= min(int64(highest)*2+maxEntries, maxWritten-maxAdded) {
 		u.next = int(size)
+	}
+	if u.next > maxWritten-maxAdded {
+		return nil, forbidden(fmt.Sprintf("has an object with the number %d; at most %d can be read by all programs, with those of the signature", u.next-1, maxWritten))
 	}
 	if !f.rebuilt {
 		last := f.sections[0]
 		u.prev, u.stream = last.at, last.stream
 	}
-	return u
+	return u, nil
 }
 
 // keepAll lists the objects of a broken file in the new section, which stands for
@@ -170,8 +177,8 @@ type target struct {
 	page  int // index of the page of an existing field, 0 when not known
 }
 
-// target chooses the field.
-func (m *maker) target(limits *restriction) (*target, error) {
+// choose chooses the field.
+func (m *maker) choose(limits *restriction) (*target, error) {
 	f := m.file
 	if m.params.field != "" {
 		for _, s := range m.form.signatures {

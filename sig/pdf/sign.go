@@ -14,6 +14,7 @@ import (
 
 // maker prepares one signature.
 type maker struct {
+	format *Format
 	ctx    context.Context
 	job    *sig.Job
 	suite  *suite.Suite
@@ -21,6 +22,8 @@ type maker struct {
 	file   *file
 	form   *form
 	update *update
+	target *target
+	pages  []ref // of a file whose objects were searched for
 }
 
 // Prepare implements sig.Format. It reads the parameters PDFFormat, TSPAddress,
@@ -41,7 +44,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	m := &maker{ctx: ctx, job: job, suite: s, params: p}
+	m := &maker{format: f, ctx: ctx, job: job, suite: s, params: p}
 	out, err := m.section()
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	}
 	st := &state{
 		Version: stateVersion, Format: p.format, Address: p.address,
-		Room: out.room, Head: out.head, Tail: out.tail,
+		Room: out.room, Fixed: out.fixed, Key: []byte(out.key), Head: out.head, Tail: out.tail, Signature: out.signature,
 		Message: inner.State, Revision: out.revision,
 	}
 	raw, err := st.marshal(job)
@@ -137,6 +140,9 @@ func openError(ctx context.Context, err error, given bool) error {
 type made struct {
 	head, tail []byte
 	room       int // octets of the value of Contents, half of its digits
+	signature  int // number of the signature dictionary
+	fixed      int // see room
+	key        string
 	revision   *revision
 }
 
@@ -211,14 +217,19 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		sig.Section(job.Document, 0, job.Document.Size()),
 		sig.Bytes(st.Head), sig.Bytes(appendHex(make([]byte, 0, holeOf(st.Room)), contents)), sig.Bytes(st.Tail),
 	}
+	var added map[name][][]byte
 	if st.Revision != nil {
-		store, err := st.securityStore(message, contents, locked)
-		if err != nil {
+		var store []byte
+		if store, added, err = st.securityStore(message, contents, locked); err != nil {
 			return nil, err
 		}
 		parts = append(parts, sig.Bytes(store))
 	}
-	return sig.Parts(parts...), nil
+	result := sig.Parts(parts...)
+	if err := st.readResult(ctx, result, message, added, locked); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // reopen reads the document again for the key of its encryption.
@@ -246,8 +257,12 @@ func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature
 	inner.Document, inner.Original, inner.Digests = nil, nil, nil
 	inner.Params = messageParams(st.Format, st.Address, true)
 	message, err := f.finished(ctx, &inner, st, signature)
-	if err != nil || len(message) <= st.Room {
-		return message, err
+	if err != nil {
+		return nil, err
+	}
+	f.sizes.note(string(st.Key), max(0, len(message)-st.Fixed))
+	if len(message) <= st.Room {
+		return message, nil
 	}
 	need := len(message)
 	issuers := 0

@@ -23,9 +23,14 @@ type state struct {
 	Format      string `json:"format"`      // PDFFormat
 	Address     string `json:"address,omitempty"`
 	Room        int    `json:"room"` // octets of Contents
-	Head        []byte `json:"head"` // the new section up to its hole
-	Tail        []byte `json:"tail"` // and behind it
-	Message     []byte `json:"message"`
+	// Fixed and Key are what the size of the evidence is remembered by, see room.
+	Fixed int    `json:"fixed,omitempty"`
+	Key   []byte `json:"key,omitempty"`
+	Head  []byte `json:"head"` // the new section up to its hole
+	Tail  []byte `json:"tail"` // and behind it
+	// Signature is the number of the signature dictionary.
+	Signature int    `json:"signature,omitempty"`
+	Message   []byte `json:"message"`
 	// Revision is what the document security store needs; nil without one.
 	Revision *revision `json:"revision,omitempty"`
 }

@@ -22,50 +22,53 @@ import (
 // Codes of findings beside those of the messages inside, of the chain, and of what
 // later revisions changed.
 const (
-	codeNoSignature = "no-signature"        // nobody signed the document
-	codeMany        = "too-many-signatures" // more than are judged
-	codeBroken      = "structure-broken"    // the objects had to be searched for
-	codeMalformed   = "signature-malformed" // the dictionary cannot be relied on
-	codeByteRange   = "byte-range"          // what is covered leaves more out than the value
-	codePart        = "covers-part"         // the covered octets are no revision of the document
-	codeUnknown     = "format-unknown"      // a SubFilter that is not judged here
-	codeMessage     = "message-malformed"   // Contents is no signed message or token
-	codeClaimedTime = "signing-time-twice"  // in the message and in the document
-	codeTimeStamp   = "time-stamp-invalid"
-	codeDigest      = "message-digest-mismatch"
+	codeNoSignature   = "no-signature"        // nobody signed the document
+	codeMany          = "too-many-signatures" // more than are judged
+	codeBroken        = "structure-broken"    // the objects had to be searched for
+	codeTwoFields     = "signature-in-fields" // several fields have the same signature
+	codeMalformed     = "signature-malformed" // the dictionary cannot be relied on
+	codeByteRange     = "byte-range"          // what is covered leaves more out than the value
+	codePadding       = "contents-padding"    // bytes other than zero behind the message
+	codeRevision      = "covers-no-revision"  // the covered bytes are no revision of the document
+	codeTrailing      = "trailing-bytes"      // no revision of the document, behind the covered bytes
+	codeUnknown       = "format-unknown"      // a SubFilter that is not judged here
+	codeMessage       = "message-malformed"   // Contents is no signed message or token
+	codeClaimedTime   = "signing-time-twice"  // in the message and in the document
+	codeTimeStamp     = "time-stamp-invalid"  // it breaks a rule of time stamps
+	codeNoCertificate = "certificate-missing" // of the time-stamp service
+	codeDigest        = "message-digest-mismatch"
 )
 
 // indications say what fatal findings mean. Those that are not listed break the
-// rules of the format.
+// rules of the format: so do later changes that a signature forbids, whose own digest
+// still fits.
 var indications = sig.Indications{
-	codeMany:             sig.Generic,
-	codeUnknown:          sig.CryptoConstraintsFailure,
-	codeDigest:           sig.HashFailure,
-	codeTimeStamp:        sig.NoPOE,
-	codeLaterSignature:   sig.HashFailure,
-	codeLaterMetadata:    sig.HashFailure,
-	codeLaterForm:        sig.HashFailure,
-	codeLaterAnnotations: sig.HashFailure,
-	codeLaterChange:      sig.HashFailure,
-	codeLaterUnknown:     sig.Generic,
+	codeMany:          sig.Generic,
+	codeUnknown:       sig.Generic,
+	codeDigest:        sig.HashFailure,
+	codeTimeStamp:     sig.NoPOE,
+	codeNoCertificate: sig.NoSigningCertificateFound,
+	sig.CodePart:      sig.SigConstraintsFailure,
+	codeLaterUnknown:  sig.Generic,
+
+	cms.CodeAlgorithm:          sig.CryptoConstraintsFailure,
+	cms.CodeSignature:          sig.SigCryptoFailure,
+	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
 }
 
 // levelDocumentStamp is the level of a time stamp of the document in a report.
 const levelDocumentStamp = "DocTimeStamp"
 
 // Verify implements sig.Verifier. A document that is encrypted must open without a
-// password.
+// password or with that of the check, else the error is an ErrParams.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
 }
 
 func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
-	d, err := open(ctx, c.Document, c.Document.Size(), nil)
-	if errors.Is(err, errPassword) {
-		return nil, &sig.ErrDocument{What: "Document", Text: "cannot be judged without its password", Err: err}
-	}
+	d, err := open(ctx, c.Document, c.Document.Size(), c.Password)
 	if err != nil {
-		return nil, openError(ctx, err, false)
+		return nil, openError(ctx, err, len(c.Password) > 0)
 	}
 	v := &verifier{ctx: ctx, format: f, check: c, file: d, report: &sig.Report{}}
 	if d.rebuilt {
@@ -130,8 +133,16 @@ func (s *signature) fatal(code, format string, args ...any) {
 // collect finds the signatures.
 func (v *verifier) collect() {
 	f := v.file
+	values := map[int]*signature{}
 	for _, d := range f.form().signatures {
 		if !d.signed() {
+			continue
+		}
+		id, _ := d.value.(ref)
+		if s := values[id.num]; s != nil && id.num != 0 {
+			s.findings = append(s.findings, sig.Finding{
+				Code: codeTwoFields, Text: fmt.Sprintf("the fields %s and %s have the same signature", quoted(s.field.name), quoted(d.name)),
+			})
 			continue
 		}
 		if len(v.signatures) == maxSignatures {
@@ -140,7 +151,8 @@ func (v *verifier) collect() {
 			})
 			break
 		}
-		v.signatures = append(v.signatures, f.signature(d))
+		s := f.signature(d)
+		v.signatures, values[id.num] = append(v.signatures, s), s
 	}
 	slices.SortStableFunc(v.signatures, func(a, b *signature) int { return int(min(1, max(-1, a.end-b.end))) })
 	if len(v.signatures) == 0 {
@@ -183,6 +195,12 @@ func (f *file) signature(d *field) *signature {
 		return s
 	}
 	s.message = value[:min(len(value), elementLength(value))]
+	if padding := value[len(s.message):]; len(bytes.TrimLeft(padding, "\x00")) > 0 {
+		s.findings = append(s.findings, sig.Finding{
+			Code: codePadding, Headline: "unsigned bytes behind the signature",
+			Text: fmt.Sprintf("the %d bytes behind the message in Contents are not zero; nobody signed them", len(padding)),
+		})
+	}
 	s.readRange(f)
 	return s
 }
@@ -208,10 +226,32 @@ func (s *signature) readRange(f *file) {
 		s.fatal(codeByteRange, "ByteRange leaves out the octets from %d to %d, and the value of Contents stands from %d to %d: what is in between can be changed at will", s.from, s.to, at, behind)
 		return
 	}
-	var bracket [1]byte
-	if !f.readFull(bracket[:], at) || bracket[0] != '<' {
-		s.fatal(codeByteRange, "Contents is not a hexadecimal string")
+	if !f.hexadecimal(s.contents) {
+		s.fatal(codeMalformed, "Contents is not a hexadecimal string")
 	}
+}
+
+// hexadecimal reports whether a string consists of hexadecimal digits and white space in
+// angle brackets. Programs read anything else in there in different ways.
+func (f *file) hexadecimal(at span) bool {
+	var first, last [1]byte
+	if !f.readFull(first[:], at.from) || !f.readFull(last[:], at.to-1) || first[0] != '<' || last[0] != '>' {
+		return false
+	}
+	buf := make([]byte, blockSize)
+	for from := at.from + 1; from < at.to-1; {
+		b := buf[:min(int64(len(buf)), at.to-1-from)]
+		if !f.readFull(b, from) {
+			return false
+		}
+		for _, c := range b {
+			if hexDigit(int(c)) < 0 && !isSpace(int(c)) {
+				return false
+			}
+		}
+		from += int64(len(b))
+	}
+	return true
 }
 
 // elementLength is the length of the BER element that a value begins with.
@@ -356,6 +396,9 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 			out = v.judgeSHA1(s, &check, at)
 		case "ETSI.RFC3161":
 			out = v.judgeStamp(s, &check)
+		case "adbe.x509.rsa_sha1":
+			s.fatal(codeUnknown, "the format adbe.x509.rsa_sha1 is not judged here")
+			s.rests(suite.SHA1, at)
 		default:
 			s.fatal(codeUnknown, "the format %s is not judged here", printable(f.resolve(s.dict.get("SubFilter"))))
 		}
@@ -369,6 +412,11 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 		}
 	}
 	out.Covers = v.covers(s)
+	for i := range s.findings {
+		if f := &s.findings[i]; f.Code == codePadding && v.check.Strict {
+			f.Indication = sig.SigConstraintsFailure
+		}
+	}
 	out.Findings = append(out.Findings, s.findings...)
 	return out
 }
@@ -383,8 +431,10 @@ func (v *verifier) text(s *signature, key name) []byte {
 func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) sig.Signature {
 	r, err := v.format.CMS.Verify(v.ctx, check)
 	switch {
-	case err != nil:
+	case errors.As(err, new(*sig.ErrDocument)), errors.As(err, new(*sig.ErrParams)):
 		s.fatal(codeMessage, "Contents: %v", err)
+	case err != nil: // of reading the document
+		v.file.broken = errors.Join(v.file.broken, err)
 	case len(r.Signatures) != 1:
 		s.fatal(codeMessage, "the message in Contents has %d signatures; one expected", len(r.Signatures))
 	default:
@@ -417,20 +467,26 @@ func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.S
 	} else if !bytes.Equal(digest.Sum, signed[:]) {
 		s.fatal(codeDigest, "the document is not what was signed: its SHA-1 digest differs")
 	}
+	s.rests(suite.SHA1, out.BestTime)
 	return out
+}
+
+// rests notes that the signature rests on a hash function, if that is weak by the time
+// the signature is known to have existed.
+func (s *signature) rests(h *suite.Hash, by time.Time) {
+	if f, weak := sig.WeakHash(h, by); weak {
+		s.findings = append(s.findings, f)
+	}
 }
 
 // judgeStamp judges a time stamp of the document (ISO 32000-2, 12.8.5).
 func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out := sig.Signature{Level: levelDocumentStamp, BestTime: check.At}
-	invalid := func(err error) sig.Signature {
-		s.fatal(codeTimeStamp, "the time stamp of the document does not hold: %v", err)
-		return out
-	}
 	v.file.charge(budget.Signature + 2*int64(len(s.message)))
 	token, err := tsp.ParseToken(s.message)
 	if err != nil {
-		return invalid(err)
+		s.fatal(codeMessage, "Contents: %v", err)
+		return out
 	}
 	d, err := sig.DigestOf(v.ctx, &sig.Job{Document: check.Original}, token.Info.Digest.Hash)
 	if err != nil {
@@ -438,13 +494,15 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 		return out
 	}
 	if err := token.Answers(&tsp.Request{Digest: d}); err != nil {
-		return invalid(err)
+		s.fatal(codeDigest, "the document is not what was stamped: its %s digest differs", d.Hash.Name)
+		return out
 	}
 	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
 	lists, _ := token.Message.RevocationLists()
 	signer, err := token.CheckSignature(slices.Concat(inside, check.Intermediates, check.Roots))
 	if err != nil {
-		return invalid(err)
+		s.fatal(stampFault(token, err, slices.Concat(inside, check.Intermediates, check.Roots)), "the time stamp of the document does not hold: %v", err)
+		return out
 	}
 	out.Signer, out.BestTime = signer, token.Info.Time
 	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and verified by it
@@ -456,6 +514,19 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out.Chain, out.Findings = ts.Chain, slices.Clone(ts.Findings)
 	out.TimeStamps = []sig.TimeStamp{ts}
 	return out
+}
+
+// stampFault is the code for the error of tsp.Token.CheckSignature with these
+// certificates.
+func stampFault(token *tsp.Token, err error, certs []*x509gost.Certificate) string {
+	var f cms.Finding
+	switch {
+	case errors.As(err, &f):
+		return f.Code
+	case len(token.Message.Signers) == 1 && token.Message.Signers[0].FindCertificate(certs) == nil:
+		return codeNoCertificate
+	}
+	return codeTimeStamp
 }
 
 // covers says what a signature covers and judges what came later.
@@ -472,7 +543,7 @@ func (v *verifier) covers(s *signature) string {
 	defer func() {
 		v.file.spending.Release(v.file.spending.Held() - held - (v.referrers.held - kept))
 	}()
-	older, err := open(v.ctx, v.check.Document, s.end, nil)
+	older, err := open(v.ctx, v.check.Document, s.end, v.check.Password)
 	if err == nil && older.rebuilt {
 		err = errors.New("its cross-references are broken")
 	}
@@ -480,15 +551,20 @@ func (v *verifier) covers(s *signature) string {
 		err = errors.New("this signature is not in it")
 	}
 	if err != nil {
-		s.fatal(codePart, "the covered octets, %d of %d, are no revision of the document: %v", s.end, size, err)
+		s.fatal(codeRevision, "the covered octets, %d of %d, are no revision of the document: %v", s.end, size, err)
 		return fmt.Sprintf("the first %d of %d octets", s.end, size)
 	}
 	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
-		s.fatal(codePart, "%d octets follow that are no revision of the document; other programs may find objects in them", size-s.end)
+		s.fatal(codeTrailing, "%d octets follow that are no revision of the document; other programs may find objects in them", size-s.end)
 	}
 	c := compare(older, v.file, s, v.referrers)
 	s.findings = append(s.findings, c.findings()...)
-	return fmt.Sprintf("the first %d of %d octets, a revision of the document; later revisions: %s", s.end, size, c.summary())
+	covers := fmt.Sprintf("the first %d of %d octets, a revision of the document; later revisions: %s", s.end, size, c.summary())
+	if f, ok := c.part(v.check); ok {
+		f.Text = "the signature covers " + covers
+		s.findings = append(s.findings, f)
+	}
+	return covers
 }
 
 // blank tells whether nothing but white space follows an offset.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tamga/pki/suite"
-	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/sigtest"
@@ -30,7 +29,10 @@ func opened(t testing.TB, data []byte) *file {
 func revise(t testing.TB, data []byte, change func(f *file, u *update)) []byte {
 	t.Helper()
 	f := opened(t, data)
-	u := f.newUpdate()
+	u, err := f.newUpdate()
+	if err != nil {
+		t.Fatal(err)
+	}
 	change(f, u)
 	u.close()
 	return append(bytes.Clone(data), u.buf...)
@@ -209,8 +211,8 @@ func TestByteRange(t *testing.T) {
 		code string
 	}{
 		{"wrapped", wrapped(), codeMalformed},
-		{"octets follow", join(signed, []byte("\n99 0 obj\n<</Type /Catalog>>\nendobj\n")), codePart},
-		{"not to the end", short, codePart},
+		{"octets follow", join(signed, []byte("\n99 0 obj\n<</Type /Catalog>>\nendobj\n")), codeTrailing},
+		{"not to the end", short, codeRevision},
 		{"value emptied", join(signed[:s.from], []byte("<>"), bytes.Repeat([]byte(" "), len(hole)-2), signed[s.to:]), codeByteRange},
 		{"no ByteRange", bytes.Replace(signed, []byte("/ByteRange"), []byte("/ByteRangE"), 1), codeMalformed},
 		{"negative", bytes.Replace(signed, []byte("[0 "), []byte("[-1 "), 1), ""},
@@ -245,54 +247,84 @@ func TestEveryOctet(t *testing.T) {
 	}
 }
 
+// signedByHand adds a revision with a signature dictionary and an invisible field. message
+// is given what is covered.
+func signedByHand(t *testing.T, data []byte, entries string, message func(covered sig.Document) []byte) []byte {
+	t.Helper()
+	const room = 4096
+	f := opened(t, data)
+	u, err := f.newUpdate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &maker{file: f, form: f.form(), update: u}
+	id := u.reserve()
+	u.begin(id)
+	u.buf = append(u.buf, "<<"+entries+" /Filter /Adobe.PPKLite /ByteRange "...)
+	byteRange := len(u.buf)
+	u.buf = append(append(u.buf, strings.Repeat(" ", byteRangeWidth)...), "/Contents "...)
+	u.holeAt, u.hole = len(u.buf), holeOf(room)
+	u.buf = append(u.buf, ">>"...)
+	u.end()
+	widget := u.add(dict{{"FT", name("Sig")}, {"T", text(m.form.freeName())}, {"V", id}})
+	rootID, _ := f.catalog()
+	u.put(rootID, m.putForm(&target{field: &field{id: widget}}))
+	u.close()
+	out, err := m.cut(byteRange, room, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := make([]byte, room)
+	copy(contents, message(joined{bytes.NewReader(data), out.head, out.tail}))
+	return bytes.Join([][]byte{data, out.head, appendHex(nil, contents), out.tail}, nil)
+}
+
+// stampedByHand adds a time stamp of the document with an imprint by a hash function.
+func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash) []byte {
+	return signedByHand(t, data, "/Type /DocTimeStamp /SubFilter /ETSI.RFC3161", func(covered sig.Document) []byte {
+		digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: covered}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := services.TimeStamp(context.Background(), "", digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	})
+}
+
 // TestDocumentTimeStamp has a time stamp of the document judged, and what it says of
 // the signature before it.
 func TestDocumentTimeStamp(t *testing.T) {
 	root, signer := party(t)
 	services := sigtest.NewServices(t, root)
 	signed := signedBy(t, signer, formDocument(), nil)
-	const room = 4096
-	var byteRange int
-	f := opened(t, signed)
-	u := f.newUpdate()
-	m := &maker{file: f, form: f.form(), update: u}
-	id := u.reserve()
-	u.begin(id)
-	u.buf = append(u.buf, "<</Type /DocTimeStamp /Filter /Adobe.PPKLite /SubFilter /ETSI.RFC3161 /ByteRange "...)
-	byteRange = len(u.buf)
-	u.buf = append(append(u.buf, strings.Repeat(" ", byteRangeWidth)...), "/Contents "...)
-	u.holeAt, u.hole = len(u.buf), holeOf(room)
-	u.buf = append(u.buf, ">>"...)
-	u.end()
-	widget := u.add(dict{{"FT", name("Sig")}, {"T", text("Stamp")}, {"V", id}})
-	u.put(ref{num: 1}, m.putForm(&target{field: &field{id: widget}}))
-	u.close()
-	out, err := m.cut(byteRange, room, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := joined{bytes.NewReader(signed), out.head, out.tail}
-	digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: whole}, suite.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := services.TimeStamp(context.Background(), "", digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tsp.ParseToken(token); err != nil {
-		t.Fatal(err)
-	}
-	contents := make([]byte, room)
-	copy(contents, token)
-	stamped := bytes.Join([][]byte{signed, out.head, appendHex(nil, contents), out.tail}, nil)
+	stamped := stampedByHand(t, signed, services, suite.SHA256)
 	r := verified(t, stamped, root)
 	if len(r.Signatures) != 2 || !r.Passed() || r.Signatures[1].Level != levelDocumentStamp || !r.Signatures[0].BestTime.Equal(r.Signatures[1].BestTime) {
 		t.Errorf("%s", say(r))
 	}
-	stamped[50] ^= 1
-	if r := verified(t, stamped, root); r.Passed() {
+	changed := bytes.Clone(stamped)
+	changed[50] ^= 1
+	if r := verified(t, changed, root); r.Signatures[1].Verdict() != sig.Failed || !slices.Contains(sigtest.Codes(r), codeDigest) {
 		t.Errorf("changed: %s", say(r))
+	}
+	// The last bytes of the token are those of its signature value.
+	s := opened(t, stamped).signature(opened(t, stamped).form().signatures[1])
+	forged := bytes.Clone(stamped)
+	forged[s.from+int64(2*len(s.message))-4] ^= 1
+	if r := verified(t, forged, root); r.Signatures[1].Verdict() != sig.Failed || r.Signatures[0].BestTime.Before(sigtest.Time) {
+		t.Errorf("forged: %s", say(r))
+	}
+	nobody, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(stamped), At: sigtest.Time})
+	if err != nil || nobody.Signatures[1].Verdict() != sig.Indeterminate {
+		t.Errorf("without a trusted root: %v %s", err, say(nobody))
+	}
+	// An imprint by SHA-1 proves nothing, nor does it prove the time of what it covers.
+	weak := verified(t, stampedByHand(t, signed, services, suite.SHA1), root)
+	if weak.Signatures[1].Verdict() != sig.Indeterminate || !slices.Contains(sigtest.Codes(weak), sig.CodeWeak) || !weak.Signatures[0].BestTime.Equal(sigtest.Time) {
+		t.Errorf("stamped by SHA-1: %s", say(weak))
 	}
 }
 

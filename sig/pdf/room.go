@@ -1,0 +1,96 @@
+package pdf
+
+import (
+	"crypto/sha256"
+	"sync"
+)
+
+// What is reserved in Contents, in bytes of the message. A message that needs more is
+// an ErrRoom.
+const (
+	// roomMessage is for headers, attributes and the value of the longest key, without
+	// certificates.
+	roomMessage = 2 << 10
+	maxRoom     = 64 << 20
+)
+
+// roomEvidence is for time stamps and revocation data as long as no size is known from
+// an earlier signature: an estimate for callers that prepare again, a bound for others.
+var roomEvidence = map[string]struct{ estimate, bound int }{
+	formatCAdEST: {8 << 10, 16 << 10},
+	formatCAdES:  {40 << 10, 128 << 10},
+}
+
+// sizes remembers how much room the evidence of earlier signatures took. The zero value
+// knows none. It is safe for concurrent use.
+type sizes struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+// maxSizes bounds the memory of sizes. There are few time-stamp services and
+// authorities.
+const maxSizes = 1 << 10
+
+// find returns the size for a key and reports whether it is known.
+func (s *sizes) find(key string) (n int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok = s.seen[key]
+	return n, ok
+}
+
+// note remembers a size. A smaller one lowers what is remembered by an eighth, so that
+// one large list is not paid for with every document of the next years.
+func (s *sizes) note(key string, n int) {
+	if key == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil || len(s.seen) >= maxSizes {
+		s.seen = map[string]int{}
+	}
+	s.seen[key] = max(n, s.seen[key]-s.seen[key]/8)
+}
+
+// room is how many bytes to reserve for the message. fixed is the part of it that does
+// not depend on evidence, and key names the size of the evidence in sizes; it is empty
+// where nothing is to be remembered.
+func (m *maker) room() (n, fixed int, key string) {
+	fixed = roomMessage + len(m.job.Certificate.Raw) + 2*len(m.job.Certificate.RawIssuer)
+	if m.params.chain {
+		for _, c := range m.job.Chain {
+			fixed += len(c.Raw)
+		}
+	}
+	n = fixed
+	if evidence, ok := roomEvidence[m.params.format]; ok {
+		key = sizeKey(m)
+		seen, known := m.format.sizes.find(key)
+		switch {
+		case known && m.job.Again:
+			n += seen + seen/8 + 1<<10
+		case known:
+			n += seen + seen/4 + 4<<10
+		case m.job.Again:
+			n += evidence.estimate
+		default:
+			n += evidence.bound
+		}
+	}
+	return min(max(n, m.job.Room), maxRoom), fixed, key
+}
+
+// sizeKey names what the size of the evidence depends on: the format, the time-stamp
+// service and the authority, by its certificate. Its name alone is not enough, anybody
+// can bear it.
+func sizeKey(m *maker) string {
+	if len(m.job.Chain) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	h.Write([]byte(m.params.format + "\x00" + m.params.address + "\x00"))
+	h.Write(m.job.Chain[0].Raw)
+	return string(h.Sum(nil))
+}
