@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -24,13 +25,13 @@ func TestPDF(t *testing.T) {
 	tools.Trust(ordinaryRoots(t, readFile(t, ca))...)
 	document := pdfOf(5000)
 	dir := t.TempDir()
-	judged := func(t *testing.T, document []byte) (verifyReport, error) {
+	judged := func(t *testing.T, document []byte, args ...string) (verifyReport, error) {
 		t.Helper()
 		file := dir + "/signed.pdf"
 		if err := os.WriteFile(file, document, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return verified(t, file, "--ca", ca)
+		return verified(t, file, append(args, "--ca", ca)...)
 	}
 	sign := func(content []byte, cert int64, params parameters) []byte {
 		return server.signed("POST", "/api/documents", token, request(content, "PDF", cert, params))
@@ -43,10 +44,15 @@ func TestPDF(t *testing.T) {
 		if err := tools.CheckMuPDF(signed, password); err != nil {
 			t.Errorf("MuPDF: %v", err)
 		}
+		var args []string
 		if password != "" {
-			return // tamga verify has no place for a password
+			file := dir + "/password"
+			if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args = []string{"--password-file", file}
 		}
-		if r, err := judged(t, signed); err != nil || r.Verdict != "passed" || r.Format != "pdf" || len(r.Signatures) != signatures {
+		if r, err := judged(t, signed, args...); err != nil || r.Verdict != "passed" || r.Format != "pdf" || len(r.Signatures) != signatures {
 			t.Errorf("tamga verify: %v %+v", err, r)
 		}
 	}
@@ -128,6 +134,7 @@ func TestPDF(t *testing.T) {
 		}
 		signed := sign(encrypted, cert, parameters{"PDFFormat": "CMS", "PDFPassword": password})
 		holds(t, signed, 1, password)
+		encryptedVerdicts(t, server, signed, password, dir)
 		status, answer := server.call("POST", "/api/documents", token, request(encrypted, "PDF", cert, parameters{"PDFFormat": "CMS"}))
 		if status != 400 || !strings.Contains(string(answer), "PDFPassword") {
 			t.Errorf("without its password: %d %s", status, answer)
@@ -169,6 +176,41 @@ func TestPDF(t *testing.T) {
 			}
 		}
 	})
+}
+
+// encryptedVerdicts has an encrypted document judged by the verification service and by
+// tamga verify on a terminal, with its password and without.
+func encryptedVerdicts(t *testing.T, server *process, signed []byte, password, dir string) {
+	t.Helper()
+	ask := func(params map[string]any) (int, string) {
+		status, answer := server.ask("POST", "/api/signatures", map[string]any{"SignatureType": "PDF", "Content": signed, "VerifyParams": params})
+		return status, string(answer)
+	}
+	if status, answer := ask(map[string]any{"pdfPassword": password}); status != 200 || !strings.Contains(answer, `"Result":true`) {
+		t.Errorf("with its password: %d %s", status, answer)
+	}
+	for _, wrong := range []string{"", "wrong-secret", " " + password} {
+		status, answer := ask(map[string]any{"PDFPassword": wrong})
+		if status != 400 || !strings.Contains(answer, "PDFPassword") || strings.Contains(answer, "wrong-secret") {
+			t.Errorf("with the password %q: %d %s", wrong, status, answer)
+		}
+	}
+	file := dir + "/encrypted.pdf"
+	if err := os.WriteFile(file, signed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := terminalForSecrets
+	terminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
+	t.Cleanup(func() { terminalForSecrets = old })
+	if err := os.WriteFile(dir+"/wrong", []byte("wrong-secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for says, args := range map[string][]string{"--password-file": nil, "does not open the document": {"--password-file", dir + "/wrong"}} {
+		r := runProgram(t.Context(), "", append([]string{"verify", file}, args...)...)
+		if r.code != int(exitUnreadable) || !strings.Contains(r.err, says) || strings.Contains(r.err, "wrong-secret") {
+			t.Errorf("tamga verify %q: %v %s", args, r.failure, r.err)
+		}
+	}
 }
 
 // pdfTwoSteps signs a document with a key of the client's own; between is called

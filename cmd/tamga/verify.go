@@ -38,6 +38,7 @@ type verifyCommand struct {
 	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"What an unknown revocation status means. known: a revoked certificate fails, an unknown status passes and the first line says so. require: an unknown status is indeterminate. Default: known."`
 	Strict        bool     `help:"Fail signatures that cover a part of the document only."`
 	Covers        string   `placeholder:"PATH" help:"Fail signatures that do not cover this element of an XML document or all of it, for instance /Envelope/Body."`
+	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF; without it the password is asked for where one is needed."`
 	JSON          bool     `name:"json" help:"Print for programs."`
 	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
@@ -149,14 +150,37 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 		}
 	}
 
-	format := verifiers[in.format]
-	bar.stage("checking", -1)
-	report, err := format.Verify(c.ctx, check)
+	report, err := v.verify(c, in.format, check, bar)
 	if err != nil {
 		return nil, explain(v.File, err)
 	}
 	r.fill(report)
 	return r, nil
+}
+
+// verify asks the format. The password of an encrypted document is asked for only when
+// the document turns out to need one.
+func (v *verifyCommand) verify(c *console, format string, check *sig.Check, bar *progress) (*sig.Report, error) {
+	if v.PasswordFile != "" {
+		password, err := readSecret(v.PasswordFile, "--password-file")
+		if err != nil {
+			return nil, err
+		}
+		check.Password = []byte(password)
+	}
+	bar.stage("checking", -1)
+	report, err := verifiers[format].Verify(c.ctx, check)
+	var params *sig.ErrParams
+	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && params.Faults[0].Key == pdf.ParamPassword {
+		bar.clear()
+		password, err := askSecret(c.ctx, "Password of "+printable(v.File)+": ", "--password-file")
+		if err != nil {
+			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
+		}
+		check.Password = []byte(password)
+		return verifiers[format].Verify(c.ctx, check)
+	}
+	return report, err
 }
 
 // verifiers are the formats by what a file is recognised as.

@@ -227,6 +227,7 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 		Params:      t.params,
 		Time:        by.at,
 		Evidence:    s.Evidence,
+		Again:       true, // Sign and SignMany do
 	}
 	if original != nil {
 		// What is signed is the original; the message around its other signatures

@@ -48,6 +48,7 @@ type VerifyOrder struct {
 	// that do not cover the element with this path (see sig.Check).
 	Strict      bool
 	Expect      string
+	Password    string // opens an encrypted PDF; a secret
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats that carry none
 }
 
@@ -92,6 +93,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 	check := &sig.Check{
 		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
 		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Strict: o.Strict, Expect: o.Expect,
+		Password: []byte(o.Password),
 	}
 	if len(o.Certificate) > 0 {
 		if check.Certificate, err = readAnyCertificate(o.Certificate); err != nil {

@@ -85,7 +85,9 @@ func (q *question) params() (map[string]string, error) {
 		if _, twice := params[name]; twice {
 			return nil, fault.Newf(fault.InvalidParameters, "VerifyParams: %.64q is given twice, in different spellings", key)
 		}
-		params[name] = strings.TrimSpace(string(value))
+		if params[name] = string(value); name != "pdfpassword" { // space around a password counts
+			params[name] = strings.TrimSpace(string(value))
+		}
 	}
 	return params, nil
 }
@@ -102,7 +104,7 @@ func yes(params map[string]string, name string) (bool, error) {
 }
 
 func (q *question) order(params map[string]string) (*signing.VerifyOrder, error) {
-	o := &signing.VerifyOrder{Type: signing.TypeName(string(q.Body.SignatureType)), HashAlgorithm: params["hashalgorithm"]}
+	o := &signing.VerifyOrder{Type: signing.TypeName(string(q.Body.SignatureType)), HashAlgorithm: params["hashalgorithm"], Password: params["pdfpassword"]}
 	var err error
 	if o.IsHash, err = yes(params, "hash"); err != nil {
 		return nil, err
