@@ -9,7 +9,8 @@ import (
 
 // Within does what a format does with a document, with the budget of ctx or the ordinary one of
 // the document's size. Where a bound was passed the outcome is an *ErrDocument that says which,
-// whatever do came to: what it looked at until then is no judgement.
+// whatever do came to: what it looked at until then is no judgement. The same goes for a context
+// that ended.
 func Within[T any](ctx context.Context, d Document, do func(context.Context) (T, error)) (T, error) {
 	size := int64(0)
 	if d != nil {
@@ -17,10 +18,12 @@ func Within[T any](ctx context.Context, d Document, do func(context.Context) (T,
 	}
 	ctx, b := budget.Of(ctx, size)
 	out, err := do(ctx)
+	var none T
 	var exceeded *budget.Exceeded
-	if errors.As(b.Err(), &exceeded) {
-		var none T
+	if ended := b.Err(); errors.As(ended, &exceeded) {
 		return none, &ErrDocument{What: "Document", Text: exceeded.Error(), Err: exceeded}
+	} else if ended != nil {
+		return none, ended
 	}
 	return out, err
 }

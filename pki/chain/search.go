@@ -47,6 +47,19 @@ func newSearch(o Options) *search {
 	return &search{Options: o, checked: make(map[link]error), responders: make(map[link]*x509gost.Certificate)}
 }
 
+// digested is how many bytes a signature is over.
+func digested(signed signedBy) int {
+	switch x := signed.(type) {
+	case *x509gost.Certificate:
+		return len(x.RawTBS)
+	case *x509gost.RevocationList:
+		return len(x.RawTBS)
+	case signedAnswer:
+		return len(x.Raw)
+	}
+	return 0
+}
+
 // spend asks whether the search may go on.
 func (s *search) spend(signatures, comparisons int) error {
 	if s.Spend == nil {
@@ -64,7 +77,7 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 	if known {
 		return err
 	}
-	if len(s.checked) == maxSignatures || s.spend(1, 0) != nil {
+	if len(s.checked) == maxSignatures || s.spend(1, digested(signed)/16) != nil {
 		s.exhausted = true
 		return errBudget
 	}

@@ -21,7 +21,7 @@ import (
 // Prices in steps.
 const (
 	// Signature is one signature checked with a public key.
-	Signature = 20_000
+	Signature = 10_000
 	// Certificate is one certificate parsed, besides a step for each of its bytes.
 	Certificate = 2_000
 )
@@ -31,18 +31,21 @@ type Limits struct {
 	// Steps is how much work may be done.
 	Steps int64
 	// Memory is how many bytes may be held at once. The garbage collector lets the heap grow
-	// to twice of that.
+	// to three times of that.
 	Memory int64
+	// Rest, when not nil, is called every 65,536 steps once a tenth of Steps is spent: what
+	// takes long lets others go first.
+	Rest func()
 }
 
 // Bounds of Ordinary and Stranger.
 const (
 	steps         = 40_000_000 // 0.1 to 0.5 s, by what they are spent on
-	stepsPerByte  = 12
+	stepsPerByte  = 24
 	memory        = 64 << 20
 	memoryPerByte = 5
 
-	strangerMemory = 32 << 20
+	strangerMemory = 20 << 20
 )
 
 // Ordinary are the bounds of a document of size bytes that comes from a caller with a token or
@@ -134,6 +137,9 @@ func (b *Budget) Spend(n int64) error {
 		return p.fail(ErrSteps, p.limits.Steps)
 	}
 	if now/lookEvery != (now-n)/lookEvery {
+		if rest := p.limits.Rest; rest != nil && now > p.limits.Steps/10 {
+			rest()
+		}
 		return b.ctx.Err()
 	}
 	return nil

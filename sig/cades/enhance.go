@@ -9,6 +9,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Enhance implements sig.Enhancer. It reads the parameters CADESType, TSPAddress,
@@ -27,14 +28,14 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	if p.level == levelBES {
 		r.Fault("CADESType", "is BES or absent; T or XLT1 expected: a signature is never taken down")
 	}
-	m, err := parse(job.Document)
+	m, err := parse(ctx, job.Document)
 	if err != nil {
 		if faults := r.Err(); faults != nil {
 			return nil, faults
 		}
 		return nil, err
 	}
-	e := &enhancement{job: job, message: m}
+	e := &enhancement{job: job, message: m, budget: spending(ctx)}
 	if err := e.choose(p.position, r); err != nil {
 		return nil, err
 	}
@@ -69,6 +70,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 
 // enhancement is one message whose signatures are raised.
 type enhancement struct {
+	budget  *budget.Budget
 	job     *sig.Job
 	message *cms.Message
 	known   []*x509gost.Certificate
@@ -133,6 +135,9 @@ func (e *enhancement) targets(level string) ([]*target, error) {
 	var targets []*target
 	above := 0
 	for _, s := range e.chosen {
+		if err := chargeSigner(e.budget, s, len(e.known)); err != nil {
+			return nil, err
+		}
 		line := e.lines[s]
 		t, err := e.target(line)
 		if err != nil {
@@ -211,6 +216,9 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 			continue
 		}
 		for _, v := range a.Values {
+			if err := e.budget.Spend(budget.Signature + stepsOfValue*int64(len(v))); err != nil {
+				return "", err
+			}
 			s, err := readStamp(v, e.known, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) })
 			if err != nil {
 				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s does not hold", l.position), Err: err}

@@ -16,12 +16,12 @@ import (
 )
 
 // parse reads the signed message of a job.
-func parse(d sig.Document) (*cms.Message, error) {
+func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 	m, err := cms.Parse(d, d.Size())
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d)}
 	}
-	return m, nil
+	return m, charge(spending(ctx), m)
 }
 
 // looksSigned reports whether a document begins like a ContentInfo of SignedData

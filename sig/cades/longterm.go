@@ -14,6 +14,7 @@ import (
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Codes of findings about the attributes of the levels above BES.
@@ -356,6 +357,9 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
 		l.fatal(codeTimeStampInvalid, "%s", text)
 		return ts
+	}
+	if err := v.budget.Spend(budget.Signature + stepsOfValue*int64(len(value))); err != nil {
+		return invalid(err)
 	}
 	token, err := tsp.ParseToken(value)
 	if err != nil {

@@ -31,7 +31,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 			return nil, err
 		}
 	} else {
-		m, err := parse(job.Document)
+		m, err := parse(ctx, job.Document)
 		if err != nil {
 			if faults := r.Err(); faults != nil {
 				return nil, faults
@@ -117,7 +117,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		}
 		return attach(job, st, signer)
 	}
-	m, err := parse(job.Document)
+	m, err := parse(ctx, job.Document)
 	if err != nil {
 		return nil, err
 	}

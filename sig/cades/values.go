@@ -8,6 +8,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 const (
@@ -37,6 +38,9 @@ func (v *verifier) values(out *sig.Signature, l *longTerm) {
 	}
 	for _, list := range lists {
 		for _, c := range list {
+			if v.budget.Spend(int64(50+len(c.RawSubject)/4+len(j.bySubject[c.Subject.Key()]))) != nil {
+				return // Verify says so
+			}
 			if key := c.Subject.Key(); !slices.ContainsFunc(j.bySubject[key], c.Equal) {
 				j.bySubject[key] = append(j.bySubject[key], c)
 				j.known = append(j.known, c)
@@ -85,6 +89,9 @@ func (j *valueJudge) judge(what string, raw []byte, issuers []*x509gost.Certific
 	for i, issuer := range issuers {
 		if i == maxTried || j.checksLeft == 0 {
 			break
+		}
+		if j.budget.Spend(budget.Signature+int64(len(raw))) != nil {
+			return // Verify says so
 		}
 		j.checksLeft--
 		if err = check(issuer); err == nil {

@@ -12,6 +12,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Codes of findings beside those of package cms and of the chain.
@@ -49,7 +50,11 @@ var indications = sig.Indications{
 
 // Verify implements sig.Verifier. A detached message needs the Original or its
 // Hash. Given with an attached one, they must agree with what is attached.
-func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
+}
+
+func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	m, err := cms.Parse(c.Document, c.Document.Size())
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err}
@@ -64,8 +69,13 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 			Key: "Hash", Text: "the hash value given has not the length of its algorithm",
 		}}}
 	}
+	b := spending(ctx)
+	if err := charge(b, m); err != nil {
+		return nil, err
+	}
 	v := &verifier{
-		check: c, message: m, report: &sig.Report{},
+		budget: b,
+		check:  c, message: m, report: &sig.Report{},
 		counters: maxCountersigners, stampsLeft: maxStamps, trusted: map[*x509gost.Certificate]trust{},
 		checksLeft: maxValueChecks, sound: map[string]bool{},
 	}
@@ -86,7 +96,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 			})
 			break
 		}
-		if err := ctx.Err(); err != nil {
+		if err := v.budget.Err(); err != nil {
 			return nil, err
 		}
 		v.report.Signatures = append(v.report.Signatures, v.signature(ctx, i, s))
@@ -98,6 +108,7 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 }
 
 type verifier struct {
+	budget  *budget.Budget
 	check   *sig.Check
 	message *cms.Message
 	report  *sig.Report
@@ -105,6 +116,7 @@ type verifier struct {
 	certs   []*x509gost.Certificate
 	crls    []*x509gost.RevocationList
 	covers  string
+	carried int64 // bytes of certs and crls
 
 	candidates []*x509gost.Certificate // where signers are looked for, the message's own first
 	counters   int                     // countersignatures still to be judged
@@ -146,7 +158,13 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 		}
 	}
 	var original []suite.Digest
+	if err := chargeHashes(v.budget, c.Document, len(hashes)); err != nil {
+		return err
+	}
 	if c.Original != nil {
+		if err := chargeHashes(v.budget, c.Original, len(hashes)); err != nil {
+			return err
+		}
 		if original, err = digestDocument(ctx, c.Original, hashes); err != nil {
 			return err
 		}
@@ -198,6 +216,12 @@ func (v *verifier) evidence() {
 			v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeUnreadable, Text: err.Error()})
 		}
 	}
+	for _, c := range v.certs {
+		v.carried += int64(len(c.Raw))
+	}
+	for _, l := range v.crls {
+		v.carried += int64(len(l.Raw))
+	}
 	v.candidates = slices.Clone(v.certs)
 	if v.check.Certificate != nil {
 		v.candidates = append(v.candidates, v.check.Certificate)
@@ -230,6 +254,9 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 // describe says what a signer info claims, before anything is judged.
 func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longTerm) {
 	out := sig.Signature{Index: index, Level: "CMS", BestTime: v.check.At}
+	if chargeSigner(v.budget, s, len(v.candidates)) != nil {
+		return out, &longTerm{} // Verify says so
+	}
 	out.Scheme, _ = s.Scheme() // an unknown one becomes a finding of Check
 	out.SigningTime, _ = s.SigningTime()
 	l := readLongTerm(s)
@@ -256,6 +283,9 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 		case cms.CodeNoSigningCert, cms.CodeSigningCertificate, cms.CodeSigningCertV1, cms.CodeAlgorithm, cms.CodeAlgorithmMismatch:
 			protected = false
 		}
+	}
+	if l.hasRefs && l.hasValues {
+		v.budget.Spend(v.carried) // every value is digested
 	}
 	l.resolve(sig.Found{Certificates: v.certs, CRLs: v.crls})
 	out.BestTime = time.Time{}
@@ -300,6 +330,9 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 		owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: err.Error(), Indication: sig.FormatFailure})
 	}
 	for i, s := range infos {
+		if v.budget.Err() != nil {
+			return out // Verify says so
+		}
 		if v.counters == 0 || depth == cms.MaxCountersignatures {
 			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than are looked at", Indication: sig.Generic})
 			return out

@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // archive is a ZIP file as its central directory has it (APPNOTE 6.3.3, which OPC
 // refers to). archive/zip does not serve: it neither says where an entry ends, nor
 // compares local headers with the directory, nor sees entries that overlap.
 type archive struct {
+	budget *budget.Budget // of the document
+
 	doc  sig.Document
 	size int64
 	// entries are in the order of the central directory; those that are directories
@@ -46,6 +50,12 @@ type entry struct {
 	data             int64 // of the first octet of content
 	end              int64 // behind content and data descriptor
 }
+
+// What an entry takes in memory beside its record, in bytes, and to be read, in steps.
+const (
+	entrySize    = 512
+	stepsOfEntry = 200
+)
 
 type gap struct {
 	offset, length int64
@@ -103,10 +113,14 @@ func (a *archive) readAt(p []byte, offset int64) error {
 
 // openArchive reads the central directory of a document and checks every local header
 // against it.
-func openArchive(doc sig.Document) (*archive, error) {
-	a := &archive{doc: doc, size: doc.Size()}
+func openArchive(b *budget.Budget, doc sig.Document) (*archive, error) {
+	a := &archive{budget: b, doc: doc, size: doc.Size()}
 	count, size, err := a.findDirectory()
 	if err != nil {
+		return nil, err
+	}
+	// The directory, and an entry with its places in tables.
+	if err := errors.Join(b.Hold(size+entrySize*count), b.Spend(size+stepsOfEntry*count)); err != nil {
 		return nil, err
 	}
 	a.raw = make([]byte, size)

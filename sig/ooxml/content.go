@@ -28,6 +28,10 @@ var inflaters = sync.Pool{New: func() any {
 // copyContent writes the content of an entry, decompressed, to w, never more than the
 // directory announces. Content of another length or checksum is an error.
 func (a *archive) copyContent(ctx context.Context, e *entry, w io.Writer) error {
+	// What was received is read for nothing; what it becomes is not.
+	if err := a.budget.Spend(max(0, e.size-e.compressed) + e.size/8); err != nil {
+		return err
+	}
 	f := inflaters.Get().(*inflater)
 	defer inflaters.Put(f)
 	section := io.NewSectionReader(a.doc, e.data, e.compressed)
@@ -92,6 +96,9 @@ func (a *archive) content(ctx context.Context, e *entry, most int64) ([]byte, er
 	if e.size > most {
 		return nil, unfit(nil, "the entry %s has %d octets; at most %d are read here", quote(e.name), e.size, most)
 	}
+	if err := a.budget.Hold(2 * e.size); err != nil {
+		return nil, err
+	}
 	b := bytes.NewBuffer(make([]byte, 0, min(e.size, 4*e.compressed+4096)))
 	err := a.copyContent(ctx, e, b)
 	return b.Bytes(), err
@@ -108,7 +115,7 @@ type digestJob struct {
 
 // digestAll computes the digests of parts, a few at a time. An error is one of reading
 // the document or of ctx; what is wrong with a part is in its job.
-func (a *archive) digestAll(ctx context.Context, jobs []*digestJob) error {
+func (a *archive) digestAll(ctx context.Context, jobs []*digestJob, workers int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	feed := make(chan *digestJob)
@@ -134,6 +141,9 @@ func (a *archive) digestAll(ctx context.Context, jobs []*digestJob) error {
 }
 
 func (a *archive) digest(ctx context.Context, j *digestJob) {
+	if j.err = a.budget.Spend(j.entry.size * int64(len(j.hashes)-1)); j.err != nil {
+		return
+	}
 	states := make([]hash.Hash, len(j.hashes))
 	writers := make([]io.Writer, len(j.hashes))
 	for i, h := range j.hashes {

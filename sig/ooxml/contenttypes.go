@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -24,16 +25,16 @@ type contentTypes struct {
 }
 
 // parseXML reads a part as a tree.
-func parseXML(name string, data []byte) (*xmltree.Tree, error) {
-	t, err := xmltree.Parse(data, xmltree.Options{Size: 2 * maxXML, Nodes: maxXMLNodes})
+func parseXML(b *budget.Budget, name string, data []byte) (*xmltree.Tree, error) {
+	t, err := xmltree.Parse(data, xmltree.Options{Size: 2 * maxXML, Nodes: maxXMLNodes, Budget: b})
 	if err != nil {
 		return nil, unfit(err, "the part %s cannot be read", quote("/"+name))
 	}
 	return t, nil
 }
 
-func parseContentTypes(name string, data []byte) (*contentTypes, error) {
-	t, err := parseXML(name, data)
+func parseContentTypes(b *budget.Budget, name string, data []byte) (*contentTypes, error) {
+	t, err := parseXML(b, name, data)
 	if err != nil {
 		return nil, err
 	}

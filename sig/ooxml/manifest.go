@@ -53,7 +53,7 @@ func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, 
 	for i, e := range parts {
 		jobs[i] = &digestJob{entry: e, hashes: []*suite.Hash{h}}
 	}
-	if err := d.digestAll(ctx, jobs); err != nil {
+	if err := d.digestAll(ctx, jobs, workers); err != nil {
 		return nil, err
 	}
 	whole := make([]reference, len(parts))

@@ -64,7 +64,8 @@ const (
 	maxRatio   = 100
 	ratioFloor = 128 << 20
 
-	// workers is how many parts are decompressed and hashed at once.
+	// workers is how many parts are decompressed and hashed at once for a signature.
+	// Strangers have documents verified: that is done on one processor.
 	workers = 4
 )
 

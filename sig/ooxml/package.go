@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // document is an Office document opened: an archive with the meaning of its entries.
@@ -46,7 +47,8 @@ func open(ctx context.Context, doc sig.Document) (*document, error) {
 
 // index reads a package up to its content types.
 func index(ctx context.Context, doc sig.Document) (*document, error) {
-	a, err := openArchive(doc)
+	_, b := budget.Of(ctx, doc.Size())
+	a, err := openArchive(b, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func index(ctx context.Context, doc sig.Document) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.types, err = parseContentTypes(types.name, data)
+	d.types, err = parseContentTypes(d.budget, types.name, data)
 	return d, err
 }
 
@@ -106,7 +108,7 @@ func (d *document) readRelationships(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if d.rels[source], err = parseRelationships(e.name, name, data); err != nil {
+		if d.rels[source], err = parseRelationships(d.budget, e.name, name, data); err != nil {
 			return err
 		}
 		d.sources = append(d.sources, source)

@@ -68,7 +68,7 @@ func (d *document) leadsTo(ctx context.Context, part string) error {
 		if err != nil {
 			return err
 		}
-		rels, err := parseRelationships(e.name, source, data)
+		rels, err := parseRelationships(d.budget, e.name, source, data)
 		if err != nil {
 			return err
 		}

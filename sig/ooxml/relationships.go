@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -33,8 +34,8 @@ type relationships struct {
 }
 
 // parseRelationships reads a relationships part.
-func parseRelationships(name, source string, data []byte) (*relationships, error) {
-	t, err := parseXML(name, data)
+func parseRelationships(b *budget.Budget, name, source string, data []byte) (*relationships, error) {
+	t, err := parseXML(b, name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 // edited is the part as all programs digest it, where tidy is set, and with a
 // relationship more, where kind is given. data is its content.
 func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]byte, error) {
-	t, err := parseXML(r.name, data)
+	t, err := parseXML(nil, r.name, data)
 	if err != nil {
 		return nil, err
 	}

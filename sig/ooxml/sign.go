@@ -13,6 +13,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/xmltree"
 )
 
@@ -107,7 +108,7 @@ func (s *signatureXML) complete() (suite.Digest, error) {
 		if len(head)+len(tail) > maxXML-maxValue {
 			return nil, unfit(nil, "has so many parts and relationships that the signature would have %d octets; at most %d are verified here", len(head)+len(tail), maxXML)
 		}
-		return parseXML("the signature", []byte(head+tail))
+		return parseXML(nil, "the signature", []byte(head+tail))
 	}
 	t, err := parse()
 	if err != nil {
@@ -255,7 +256,8 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if n := job.Document.Size(); n != st.Size {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
 	}
-	a, err := openArchive(job.Document)
+	_, b := budget.Of(ctx, job.Document.Size())
+	a, err := openArchive(b, job.Document)
 	if isDocument(err) || err == nil && !bytes.Equal(a.fingerprint(), st.Directory) {
 		return nil, &sig.ErrState{Text: "made for another document"}
 	}

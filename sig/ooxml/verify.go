@@ -20,6 +20,10 @@ import (
 // judged by package xmldsig; what is added here is the manifest: the parts and
 // relationships that were signed, whether they are as they were, and what was added.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
+}
+
+func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	d, err := open(ctx, c.Document)
 	if err != nil {
 		return nil, err
@@ -60,7 +64,7 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 			jobs = append(jobs, j)
 		}
 	}
-	if err := d.digestAll(ctx, jobs); err != nil {
+	if err := d.digestAll(ctx, jobs, 1); err != nil {
 		return nil, err
 	}
 	for _, j := range judged {
@@ -193,7 +197,7 @@ func (j *judgement) read() error {
 		j.add(codeWork, true, "the signature part %s was not judged: the signatures of the document have more than %d octets", name, maxSigned)
 		return nil
 	}
-	tree, err := parseXML(j.entry.name, data)
+	tree, err := parseXML(j.budget, j.entry.name, data)
 	if err != nil || !tree.Is(tree.Root(), nsDS, "Signature") {
 		j.add(codeMalformed, true, "the signature part %s must be a Signature and nothing else", name)
 		return nil
@@ -284,6 +288,9 @@ var errTooMuch = errors.New("too much work")
 // octet were digested before, once; what is transformed is so for every signature.
 func (j *judgement) sum(c *claim) ([]byte, error) {
 	if c.rels != nil || c.form != nil {
+		if err := j.budget.Spend(2 * c.entry.size); err != nil {
+			return nil, err
+		}
 		if j.work -= c.entry.size; j.work < 0 {
 			return nil, unfit(errTooMuch, "the signatures ask for more than %d octets to be transformed", maxTransformed)
 		}
@@ -296,7 +303,7 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := parseXML(c.entry.name, data)
+		t, err := parseXML(j.budget, c.entry.name, data)
 		if err != nil {
 			return nil, err
 		}
@@ -315,6 +322,9 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 
 // coverage says what the signature speaks for, and what it should and does not.
 func (j *judgement) coverage(intact map[*entry]*claim) {
+	if j.budget.Spend(20*int64(len(j.entries)+len(j.refs)+j.relations)) != nil {
+		return // Verify says so
+	}
 	var with, changed, relations []string
 	for _, c := range j.refs {
 		switch {

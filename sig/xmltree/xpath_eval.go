@@ -37,6 +37,25 @@ type evaluation struct {
 	t   *Tree
 	due int64 // steps that the budget of the tree does not know of yet
 	err error
+	// spare are short lists to use again: an expression makes several for each node.
+	spare [][]Item
+}
+
+// list returns an empty list.
+func (e *evaluation) list() []Item {
+	if n := len(e.spare); n > 0 {
+		l := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		return l
+	}
+	return make([]Item, 0, 8)
+}
+
+// reuse takes back a list that nobody looks at any more.
+func (e *evaluation) reuse(l []Item) {
+	if cap(l) > 0 && cap(l) <= shortList && len(e.spare) < 64 {
+		e.spare = append(e.spare, l[:0])
+	}
 }
 
 func (x *XPath) over(t *Tree) *evaluation { return &evaluation{x: x, t: t} }
@@ -119,7 +138,10 @@ func (e *evaluation) truth(x expr, at Item) bool {
 		})
 		return found
 	}
-	return x.eval(e, at).truth()
+	v := x.eval(e, at)
+	ok := v.truth()
+	e.reuse(v.set)
+	return ok
 }
 
 func (v value) truth() bool {
@@ -150,6 +172,8 @@ func (b *binary) eval(e *evaluation, at Item) value {
 	e.release(left.set)
 	if b.op == "|" {
 		set := slices.Concat(left.set, right.set)
+		e.reuse(left.set)
+		e.reuse(right.set)
 		if !e.hold(set) {
 			return value{kind: isNodes}
 		}
@@ -174,7 +198,10 @@ func (f *call) eval(e *evaluation, at Item) value {
 	case "boolean":
 		return value{b: e.truth(f.args[0], at)}
 	case "count":
-		return value{kind: isNumber, f: float64(len(f.args[0].eval(e, at).set))}
+		set := f.args[0].eval(e, at).set
+		n := len(set)
+		e.reuse(set)
+		return value{kind: isNumber, f: float64(n)}
 	case "here":
 		if e.x.t != e.t || e.x.here < Document {
 			e.err = cmp.Or(e.err, errHere)
@@ -238,40 +265,41 @@ func (t *Tree) namePart(function string, i Item) string {
 }
 
 func (p *path) eval(e *evaluation, at Item) value {
-	set := []Item{at}
-	held := []Item(nil) // what of set is held
+	var set []Item
 	switch {
 	case p.from != nil:
-		held = p.from.eval(e, at).set
-		e.hold(held)
-		set = e.filter(held, p.filters)
+		set = p.from.eval(e, at).set
+		e.hold(set)
+		set = e.filter(set, p.filters)
 	case p.absolute:
-		set = []Item{{Node: Document, Attr: NoAttr}}
+		set = append(e.list(), Item{Node: Document, Attr: NoAttr})
+	default:
+		set = append(e.list(), at)
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
-		var next []Item
+		next := e.list()
 		for _, from := range set {
 			if len(s.filters) == 0 {
 				next = e.step(s, from, next)
 			} else {
-				found := e.step(s, from, nil)
-				kept := e.filter(found, s.filters)
+				found := e.step(s, from, e.list())
+				next = e.grow(next, e.filter(found, s.filters))
 				e.release(found)
-				next = e.grow(next, kept)
+				e.reuse(found)
 			}
 			if e.err != nil {
 				return value{kind: isNodes}
 			}
 		}
+		e.release(set)
+		e.reuse(set)
 		set = e.inOrder(next)
-		e.release(held)
-		held = set
 		if !e.spend(len(set)) {
 			return value{kind: isNodes}
 		}
 	}
-	e.release(held)
+	e.release(set)
 	return value{kind: isNodes, set: set}
 }
 

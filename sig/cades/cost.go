@@ -1,0 +1,52 @@
+package cades
+
+import (
+	"context"
+
+	"tamga/pki/cms"
+	"tamga/sig"
+	"tamga/sig/budget"
+)
+
+// Prices of what a message carries, in steps and bytes of memory for each of its bytes.
+const (
+	stepsOfValue  = 2 // certificates, lists, attributes
+	memoryOfValue = 2
+	memoryOfList  = 6 // the entries of a revocation list beside it
+)
+
+// spending is the budget of a document.
+func spending(ctx context.Context) *budget.Budget {
+	_, b := budget.Of(ctx, 0)
+	return b
+}
+
+// charge pays for what a message carries beside its content.
+func charge(b *budget.Budget, m *cms.Message) error {
+	var bytes, lists int64
+	for _, raw := range m.Certificates {
+		bytes += int64(len(raw))
+	}
+	for _, raw := range m.CRLs {
+		lists += int64(len(raw))
+	}
+	for _, s := range m.Signers {
+		bytes += int64(len(s.Raw))
+	}
+	if err := b.Hold(memoryOfValue*bytes + memoryOfList*lists); err != nil {
+		return err
+	}
+	return b.Spend(budget.Certificate*int64(len(m.Certificates)) + stepsOfValue*(bytes+lists))
+}
+
+// chargeSigner pays for one signature: finding its certificate, checking its value, reading its
+// attributes.
+func chargeSigner(b *budget.Budget, s *cms.SignerInfo, candidates int) error {
+	return b.Spend(budget.Signature + stepsOfValue*int64(candidates) + 2*stepsOfValue*int64(len(s.Raw)))
+}
+
+// chargeHashes pays for reading a document with more than one algorithm: what was received is
+// hashed for nothing once.
+func chargeHashes(b *budget.Budget, d sig.Document, algorithms int) error {
+	return b.Spend(d.Size() * int64(max(0, algorithms-1)))
+}
