@@ -429,6 +429,7 @@ func (c *Config) Validate() error {
 		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
 		{isPath(c.Devices.Path) && !isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want one path element, such as /DssApiGateway, another than those of the services"},
 		{c.Verification.CallsPerSecond > 0 && c.Verification.CallsAtOnce > 0 && c.Verification.Request > 0, "verification: calls_per_second, calls_at_once and request: want more than 0"},
+		{c.Verification.Wait > 0 && c.Verification.Deadline > 0, "verification: wait and deadline: want more than 0, such as 10s and 30s"},
 		{c.Resource != "", "resource: want the name tokens are for"},
 		{c.Tokens.AccessLife >= time.Second, "tokens.access_life: want at least 1s"},
 		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
 	"tamga/pki/x509gost"
+	"tamga/sig/budget"
 )
 
 // VerificationConfig bounds the verification service, which answers everybody.
@@ -25,10 +27,24 @@ type VerificationConfig struct {
 	// the default is false: a document is judged by what it holds, by the built-in
 	// authority and by evidence.root_files and authority_files.
 	Fetch bool `yaml:"fetch"`
+	// How long a call waits for its turn, and how long its judgement may take then.
+	// Defaults 10s and 30s.
+	Wait     time.Duration `yaml:"wait"`
+	Deadline time.Duration `yaml:"deadline"`
 }
 
+// What judging for strangers may take of the machine, with the bounds of one document
+// (budget.Stranger): the heap grows to three times of what is held, so a judgement
+// takes less than 64 MiB and all together less than 256 MiB.
+const (
+	verificationShare   = 4 // of the processors one in so many
+	verificationsMost   = 4 // at once
+	verificationsQueued = 64
+	verificationsOfOne  = 8 // queued of one address
+)
+
 func defaultVerification() VerificationConfig {
-	return VerificationConfig{Enabled: true, CallsPerSecond: 20, CallsAtOnce: 100, Request: 64 << 20}
+	return VerificationConfig{Enabled: true, CallsPerSecond: 20, CallsAtOnce: 100, Request: 64 << 20, Wait: 10 * time.Second, Deadline: 30 * time.Second}
 }
 
 // anchors are the certificates that judgements rest on: those of the built-in
@@ -56,6 +72,14 @@ func (h *house) anchors() (func(ctx context.Context) (roots, others []*x509gost.
 	}, nil
 }
 
+// stranger are the bounds of a document that anybody may send. One that takes more than a few
+// milliseconds rests in between: on a machine of two processors, too, signatures go first.
+func stranger() budget.Limits {
+	l := budget.Stranger()
+	l.Rest = func() { time.Sleep(time.Millisecond) }
+	return l
+}
+
 // verification is the service behind svs_url.
 func (h *house) verification() (*svsapi.API, error) {
 	c := &h.config.Verification
@@ -65,7 +89,7 @@ func (h *house) verification() (*svsapi.API, error) {
 	}
 	served := formats(h.config)
 	v := &signing.Verification{
-		Formats: served, Now: time.Now,
+		Formats: served, Now: time.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			if t.Roots, t.Intermediates, err = anchors(ctx); err != nil {
 				return t, err
@@ -83,5 +107,9 @@ func (h *house) verification() (*svsapi.API, error) {
 	}
 	slices.Sort(types)
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
-	return svsapi.New(v, svsapi.Rules{Admit: calls.Admit, Limit: int64(c.Request), Types: types}), nil
+	turns := limit.NewTurns(limit.TurnRules{
+		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
+		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
+	})
+	return svsapi.New(v, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: types}), nil
 }

@@ -15,6 +15,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Verification judges documents signed by anybody, with any program.
@@ -27,6 +28,17 @@ type Verification struct {
 	// Evidence is asked for what a document does not bring along; nil judges by
 	// that and by Trust alone.
 	Evidence sig.Evidence
+	// Limits are what the judgement of one document may cost. The zero value is the
+	// ordinary bounds, which grow with the document.
+	Limits budget.Limits
+}
+
+// bounded returns a context with what one judgement may cost.
+func (v *Verification) bounded(ctx context.Context) context.Context {
+	if v.Limits.Steps == 0 {
+		return ctx
+	}
+	return budget.With(ctx, v.Limits)
 }
 
 // Trust is what certificates are judged by.
@@ -90,6 +102,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 	if err != nil {
 		return nil, err
 	}
+	ctx = v.bounded(ctx)
 	check := &sig.Check{
 		Document: o.Content, Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
 		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true, Strict: o.Strict, Expect: o.Expect,
@@ -230,7 +243,11 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
 		At: v.Now(), Evidence: v.Evidence, RequireRevocation: true,
 	}
+	ctx = v.bounded(ctx)
 	path, findings := check.TrustAny(ctx, c, check.At)
+	if err := ctx.Err(); err != nil {
+		return Verdict{}, err // what was found until then is no judgement
+	}
 	judged := Verdict{ID: "0", Signer: DescribeCertificate(c)}
 	judged.set(sig.OfCertificate(path, findings), findings)
 	return judged, nil

@@ -7,6 +7,7 @@ package svsapi
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,11 @@ type Rules struct {
 	Admit func(remote string) error
 	// Limit bounds a request, in octets of its body.
 	Limit int64
+	// Turn waits until a question from an address may be judged; done gives the place
+	// back. nil: all are judged at once.
+	Turn func(ctx context.Context, remote string) (done func(), err error)
+	// Deadline ends a judgement, its wait not counted; 0 is none.
+	Deadline time.Duration
 	// Types are the types of signature that are judged, as the interface names them.
 	Types []string
 }
@@ -57,6 +63,37 @@ func (a *API) Routes() []rest.Route {
 		open(rest.Handle("POST /certificates", "VerifyCertificate", rest.Anyone, a.certificates)),
 		open(rest.Handle("GET /policy", "GetVerificationPolicy", rest.Anyone, a.policy)),
 	}
+}
+
+// inTurn judges when it is this caller's turn. The body was read before: its documents are in
+// the spool, and what waits holds little memory.
+func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) error {
+	if a.rules.Turn != nil {
+		done, err := a.rules.Turn(ctx, rest.Remote(ctx))
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	if a.rules.Deadline <= 0 {
+		return judge(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, a.rules.Deadline)
+	defer cancel()
+	err := judge(limited)
+	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		return fault.Newf(fault.Unavailable, "the judgement took longer than %s: try again later, or send a smaller document", a.rules.Deadline).Until(a.rules.Deadline).With(err)
+	}
+	return err
+}
+
+// verify asks the verifier in turn.
+func (a *API) verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.Verdict, err error) {
+	err = a.inTurn(ctx, func(ctx context.Context) error {
+		found, err = a.verifier.Verify(ctx, order)
+		return err
+	})
+	return found, err
 }
 
 type question struct {
@@ -181,7 +218,7 @@ func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
 		return nil, err
 	}
 	order.Expect = params["expectedpath"]
-	found, err := a.verifier.Verify(ctx, order)
+	found, err := a.verify(ctx, order)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +297,7 @@ func (a *API) signersInfo(ctx context.Context, q question) (signers, error) {
 	if err != nil {
 		return signers{}, err
 	}
-	found, err := a.verifier.Verify(ctx, order)
+	found, err := a.verify(ctx, order)
 	if err != nil {
 		return signers{}, err
 	}
@@ -290,7 +327,11 @@ func (a *API) certificates(ctx context.Context, q certificateQuestion) (verdict,
 	if err != nil {
 		return verdict{}, err
 	}
-	v, err := a.verifier.JudgeCertificate(ctx, content)
+	var v signing.Verdict
+	err = a.inTurn(ctx, func(ctx context.Context) error {
+		v, err = a.verifier.JudgeCertificate(ctx, content)
+		return err
+	})
 	if err != nil {
 		return verdict{}, err
 	}

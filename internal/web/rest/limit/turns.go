@@ -1,0 +1,176 @@
+package limit
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"tamga/internal/domain/fault"
+)
+
+// Turns lets a few calls of strangers run at once and the others wait. Addresses take turns: one
+// that sends many calls waits for its own, not in front of others. It is safe for concurrent use
+// and belongs to one process.
+type Turns struct {
+	rules TurnRules
+
+	mu      sync.Mutex
+	running int
+	waiting int
+	ring    *list.List // of *line, the next address first
+	lines   map[string]*list.Element
+}
+
+// TurnRules bound Turns. All have to be greater than 0.
+type TurnRules struct {
+	// Running is how many calls run at once.
+	Running int
+	// Waiting is how many calls may wait, of all addresses and of one.
+	Waiting, WaitingOfOne int
+	// Wait is how long a call waits at most.
+	Wait time.Duration
+}
+
+// line is what waits for one address, the oldest first.
+type line struct {
+	key     string
+	waiters []*waiter
+}
+
+type waiter struct {
+	key string
+	// turn gets nil when the call may run, or why it must not wait any longer.
+	turn chan error
+}
+
+// NewTurns returns turns by these rules.
+func NewTurns(r TurnRules) *Turns {
+	return &Turns{rules: r, ring: list.New(), lines: map[string]*list.Element{}}
+}
+
+// Take waits for the turn of a call from an address. The caller calls done when the call has
+// ended. Errors are the faults too_many_requests, when too many calls of the address wait
+// already, and temporarily_unavailable, when all together wait or the wait was too long, and
+// ctx.Err().
+func (t *Turns) Take(ctx context.Context, remote string) (done func(), err error) {
+	w, err := t.enter(network(remote))
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return sync.OnceFunc(t.next), nil
+	}
+	late := time.NewTimer(t.rules.Wait)
+	defer late.Stop()
+	select {
+	case err = <-w.turn:
+	case <-ctx.Done():
+		err = t.withdraw(w, ctx.Err())
+	case <-late.C:
+		err = t.withdraw(w, t.busy())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(t.next), nil
+}
+
+func (t *Turns) busy() error {
+	return fault.New(fault.Unavailable, "too many calls wait already: try again later").Until(t.rules.Wait)
+}
+
+// enter takes a free place, which is a nil waiter, or gets in line.
+func (t *Turns) enter(key string) (*waiter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running < t.rules.Running {
+		t.running++
+		return nil, nil
+	}
+	mine := 0
+	if e, ok := t.lines[key]; ok {
+		mine = len(e.Value.(*line).waiters)
+	}
+	if mine >= t.rules.WaitingOfOne {
+		return nil, fault.New(fault.TooManyRequests, "too many calls from this address wait already: send fewer at once").Until(t.rules.Wait / 2)
+	}
+	if t.waiting >= t.rules.Waiting && !t.displace(mine) {
+		return nil, t.busy()
+	}
+	w := &waiter{key: key, turn: make(chan error, 1)}
+	e, ok := t.lines[key]
+	if !ok {
+		e = t.ring.PushBack(&line{key: key})
+		t.lines[key] = e
+	}
+	l := e.Value.(*line)
+	l.waiters = append(l.waiters, w)
+	t.waiting++
+	return w, nil
+}
+
+// displace sends away the latest call of the address with the most waiting, for one of an address
+// that would have fewer.
+func (t *Turns) displace(mine int) bool {
+	var longest *list.Element
+	for e := t.ring.Front(); e != nil; e = e.Next() {
+		if longest == nil || len(e.Value.(*line).waiters) > len(longest.Value.(*line).waiters) {
+			longest = e
+		}
+	}
+	if longest == nil || len(longest.Value.(*line).waiters) <= mine+1 {
+		return false
+	}
+	l := longest.Value.(*line)
+	last := l.waiters[len(l.waiters)-1]
+	t.remove(longest, len(l.waiters)-1)
+	last.turn <- t.busy()
+	return true
+}
+
+// remove takes a waiter out of its line.
+func (t *Turns) remove(e *list.Element, i int) {
+	l := e.Value.(*line)
+	l.waiters = append(l.waiters[:i], l.waiters[i+1:]...)
+	t.waiting--
+	if len(l.waiters) == 0 {
+		t.ring.Remove(e)
+		delete(t.lines, l.key)
+	}
+}
+
+// next passes a place on to the address whose turn it is.
+func (t *Turns) next() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.ring.Front()
+	if e == nil {
+		t.running--
+		return
+	}
+	w := e.Value.(*line).waiters[0]
+	t.ring.MoveToBack(e)
+	t.remove(e, 0)
+	w.turn <- nil
+}
+
+// withdraw ends the wait of a call. A place that it was given in the meantime is passed on.
+func (t *Turns) withdraw(w *waiter, why error) error {
+	t.mu.Lock()
+	if e, ok := t.lines[w.key]; ok {
+		for i, x := range e.Value.(*line).waiters {
+			if x == w {
+				t.remove(e, i)
+				t.mu.Unlock()
+				return why
+			}
+		}
+	}
+	t.mu.Unlock()
+	if err := <-w.turn; err != nil {
+		return err
+	}
+	t.next()
+	return why
+}
