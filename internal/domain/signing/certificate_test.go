@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/pem"
 	"testing"
 	"time"
@@ -90,4 +91,22 @@ func FuzzReadCertificate(f *testing.F) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// TestCertificateEndsInSpace: a certificate whose last byte counts as white space is
+// read in every form.
+func TestCertificateEndsInSpace(t *testing.T) {
+	signer := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "Signer")
+	for _, last := range []byte(" \n\r\t\v\f") {
+		der := bytes.Clone(signer.Certificate.Raw)
+		der[len(der)-1] = last // of the signature value, which reading does not check
+		text := base64.StdEncoding.EncodeToString(der)
+		for form, data := range map[string][]byte{
+			"DER": der, "Base64": []byte(" " + text + "\n"), "PEM": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		} {
+			if c, err := readAnyCertificate(data); err != nil || !bytes.Equal(c.Raw, der) {
+				t.Errorf("%s that ends in %#x: %v", form, last, err)
+			}
+		}
+	}
 }
