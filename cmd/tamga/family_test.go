@@ -213,7 +213,7 @@ func TestFamily(t *testing.T) {
 
 // clientOfTwoSteps makes a key that the server never sees, with a certificate
 // signed by itself.
-func clientOfTwoSteps(t *testing.T, su *suite.Suite) (*x509gost.Certificate, x509gost.SignFunc) {
+func clientOfTwoSteps(t testing.TB, su *suite.Suite) (*x509gost.Certificate, x509gost.SignFunc) {
 	t.Helper()
 	key, err := su.Generate(rand.Reader)
 	if err != nil {

@@ -33,12 +33,14 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	webconsole "tamga/internal/web/console"
+	"tamga/internal/web/deviceapi"
 	"tamga/internal/web/docapi"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/rest/openapi"
 	"tamga/internal/web/signapi"
+	"tamga/internal/web/svsapi"
 	"tamga/internal/web/tokenapi"
 	"tamga/internal/web/umsapi"
 	"tamga/pki/cms"
@@ -282,24 +284,24 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	signingGate := *gate
 	signingGate.Begin = h.db.Glancing
 	surfaces := []surface{
-		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes()}},
-		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes()}},
-		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes()}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(h.config.signInLimits()).Routes()}},
-		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language))}},
-		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes()}},
-		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes()}},
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
+		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(h.config.signInLimits()).Routes(), Docs: tokenapi.Docs}},
+		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language)), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes(), Docs: pkiapi.Docs}},
 	}
 	if h.config.Verification.Enabled {
 		svs, err := h.verification()
 		if err != nil {
 			return nil, err
 		}
-		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.config.SVS, Routes: svs.Routes()}})
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
 	}
 	if h.captured != nil {
 		h.log.Warn("messages are captured and shown to whoever reaches "+webconsole.MessagesPath+", not sent", "setting", "messages.capture")
-		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes()}})
+		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes(), Docs: webconsole.Docs}})
 	}
 	mux, err := h.mount(surfaces, gate)
 	if err != nil {

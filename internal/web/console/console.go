@@ -15,6 +15,11 @@ import (
 	"tamga/internal/web/rest"
 )
 
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
+
 // Message is a captured message.
 type Message struct {
 	ID      string    `json:"id"`
@@ -42,7 +47,7 @@ func New(c Captured) *API { return &API{captured: c} }
 // is what they are for, and why they are there only where messages are captured.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("GET "+MessagesPath, "CapturedMessages", rest.Anyone, a.messages).Unjournaled(),
+		rest.Handle("GET "+MessagesPath, "CapturedMessages", rest.Anyone, a.messages).Unjournaled().Answering([]Message{}, rest.Page{}),
 	}
 }
 

@@ -5,11 +5,17 @@ package deviceapi
 
 import (
 	"context"
+	_ "embed" // for Docs
 
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // API serves devices.
 type API struct {

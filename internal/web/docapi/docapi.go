@@ -5,6 +5,7 @@ package docapi
 
 import (
 	"context"
+	_ "embed" // for Docs
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -18,6 +19,11 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // Store is what the door leads to; see [document.Service].
 type Store interface {
@@ -69,8 +75,8 @@ type uploadInfo struct {
 	Name             rest.Text
 	FileType         rest.Text
 	ParentDocumentID rest.Text `json:"ParentDocumentId"`
-	IsTemporary      rest.Text
-	AdditionalInfo   rest.Blob
+	IsTemporary      rest.Text `api:"boolean"`
+	AdditionalInfo   rest.Blob `api:"object"`
 }
 
 func (u *uploadInfo) description() (d document.Description, err error) {
@@ -118,8 +124,8 @@ type item struct {
 	Name             rest.Text
 	FileType         rest.Text
 	ParentDocumentID rest.Text `json:"ParentDocumentId"`
-	IsTemporary      rest.Text
-	AdditionalInfo   rest.Blob
+	IsTemporary      rest.Text `api:"boolean"`
+	AdditionalInfo   rest.Blob `api:"object"`
 	Content          rest.Document
 }
 
@@ -400,9 +406,9 @@ func (a *API) change(ctx context.Context, r struct {
 		FileName         *string
 		Name             *string
 		FileType         *string
-		ParentDocumentID *string `json:"ParentDocumentId"`
-		IsTemporary      rest.Text
-		AdditionalInfo   rest.Blob
+		ParentDocumentID *string   `json:"ParentDocumentId"`
+		IsTemporary      rest.Text `api:"boolean"`
+		AdditionalInfo   rest.Blob `api:"object"`
 	}
 }) (rest.None, error) {
 	concerning(ctx, []string{r.ID})

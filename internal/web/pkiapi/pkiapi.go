@@ -11,12 +11,18 @@ package pkiapi
 import (
 	"bytes"
 	"context"
+	_ "embed" // for Docs
 	"encoding/base64"
 	"strings"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // maxRequest bounds requests for time stamps and OCSP answers, in octets.
 const maxRequest = 64 << 10

@@ -32,6 +32,10 @@ type Route struct {
 	Right    Right
 	Request  reflect.Type
 	Response reflect.Type
+	// What the types of Go do not say, for the description of the interface: the body of
+	// the request where it is an interface, the answers where there are several.
+	Takes   reflect.Type // nil: as Request says
+	Answers []reflect.Type
 
 	size  size
 	limit int64 // for size ownLimit
@@ -97,6 +101,24 @@ func (r Route) Exact() Route {
 	r.exact = true
 	return r
 }
+
+// Taking describes the body of the request by the type of a value.
+func (r Route) Taking(body any) Route {
+	r.Takes = reflect.TypeOf(body)
+	return r
+}
+
+// Answering describes the answers by the types of values.
+func (r Route) Answering(values ...any) Route {
+	r.Answers = nil
+	for _, v := range values {
+		r.Answers = append(r.Answers, reflect.TypeOf(v))
+	}
+	return r
+}
+
+// Repeatable reports whether the route takes an Idempotency-Key; see [Route.Once].
+func (r Route) Repeatable() bool { return r.once }
 
 // Also is the same operation under another method, for a table that has one row
 // for POST and one for PATCH.

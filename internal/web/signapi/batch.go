@@ -75,6 +75,14 @@ func item(d *document) (signing.Item, error) {
 	return it, nil
 }
 
+// batchResults is the form of a batchAnswer, for its description.
+type batchResults struct {
+	Results []*[]byte // signatures or signed documents; null where there is an error
+	Errors  []*struct {
+		Message string // "code: sentence"
+	}
+}
+
 // batchAnswer is {"Results":[...],"Errors":[...]}: the results as Base64 and the
 // errors as objects with a Message, null where there is none. It is encoded while
 // it is written, so that all results are never in memory as text.

@@ -36,7 +36,7 @@ type document struct {
 type signature struct {
 	Type          rest.Text // a name or a number
 	Parameters    map[string]rest.Blob
-	CertificateID rest.Text `json:"CertificateId"`
+	CertificateID rest.Text `json:"CertificateId" api:"integer"`
 	PinCode       rest.Text
 }
 

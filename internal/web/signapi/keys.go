@@ -50,7 +50,11 @@ func keyFailure(err error) error {
 }
 
 func (m *Management) generate(ctx context.Context, r struct {
-	Body struct{ AlgID, ParametersOid, PinCode, ForceConfirmation rest.Text }
+	Body struct {
+		AlgID                  rest.Text `json:"AlgId" api:"integer"`
+		ParametersOid, PinCode rest.Text
+		ForceConfirmation      rest.Text `api:"boolean"`
+	}
 }) (keyAnswer, error) {
 	a, err := act(ctx, r.Body.ForceConfirmation)
 	if err != nil {

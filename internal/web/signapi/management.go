@@ -82,7 +82,7 @@ func write[Req, Res any](m *Management, method, path, name string, do func(conte
 		}
 		return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now().Add(m.Life), result, nil)}, nil
 	})
-	return []rest.Route{v1, v2}
+	return []rest.Route{v1, v2.Answering(answerOf[Res]{})}
 }
 
 // act is who calls. force is the ForceConfirmation of the body.
@@ -119,7 +119,7 @@ func number(name string, text rest.Text) (int64, error) {
 func (m *Management) install(ctx context.Context, r struct {
 	Body struct {
 		Certificate       rest.Text
-		ForceConfirmation rest.Text
+		ForceConfirmation rest.Text `api:"boolean"`
 	}
 }) (certificate, error) {
 	a, err := act(ctx, r.Body.ForceConfirmation)
@@ -143,7 +143,9 @@ func described(c *keys.Certificate, err error) (certificate, error) {
 // onCertificate is a request that says no more than which certificate it is about.
 type onCertificate struct {
 	ID   string `path:"id"`
-	Body struct{ ForceConfirmation rest.Text }
+	Body struct {
+		ForceConfirmation rest.Text `api:"boolean"`
+	}
 }
 
 func (m *Management) deleteCertificate(ctx context.Context, r onCertificate) (certificate, error) {
@@ -157,7 +159,9 @@ func (m *Management) deleteCertificate(ctx context.Context, r onCertificate) (ce
 
 func (m *Management) setDefault(ctx context.Context, r struct {
 	ID   string `path:"id"`
-	Body struct{ Default, ForceConfirmation rest.Text }
+	Body struct {
+		Default, ForceConfirmation rest.Text `api:"boolean"`
+	}
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	a, err := act(ctx, r.Body.ForceConfirmation)
@@ -176,7 +180,10 @@ func (m *Management) setDefault(ctx context.Context, r struct {
 
 func (m *Management) changePIN(ctx context.Context, r struct {
 	ID   string `path:"id"`
-	Body struct{ OldPin, NewPin, ForceConfirmation rest.Text }
+	Body struct {
+		OldPin, NewPin    rest.Text
+		ForceConfirmation rest.Text `api:"boolean"`
+	}
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	a, err := act(ctx, r.Body.ForceConfirmation)
@@ -197,7 +204,10 @@ type pinCheck struct {
 
 func (m *Management) checkPIN(ctx context.Context, r struct {
 	ID   string `path:"id"`
-	Body struct{ Pin, CheckAttempts rest.Text }
+	Body struct {
+		Pin           rest.Text
+		CheckAttempts rest.Text `api:"boolean"`
+	}
 }) (pinCheck, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	attempts, err := truth("CheckAttempts", r.Body.CheckAttempts, false)
@@ -248,7 +258,7 @@ type statusOrder struct {
 		RevocationComments rest.Text
 	}
 	PinCode           rest.Text
-	ForceConfirmation rest.Text
+	ForceConfirmation rest.Text `api:"boolean"`
 }
 
 func (m *Management) setStatus(ctx context.Context, r struct {
@@ -298,7 +308,10 @@ func reasonOf(text rest.Text) (int, error) {
 
 func (m *Management) setFriendlyName(ctx context.Context, r struct {
 	ID   string `path:"id"`
-	Body struct{ FriendlyName, ForceConfirmation rest.Text }
+	Body struct {
+		FriendlyName      rest.Text
+		ForceConfirmation rest.Text `api:"boolean"`
+	}
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	a, err := act(ctx, r.Body.ForceConfirmation)

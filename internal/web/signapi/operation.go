@@ -14,14 +14,17 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// operationAnswer is what every call of v2 that does something answers.
-type operationAnswer struct {
-	Operation operation
+// answerOf is what every call of v2 that does something answers, with a result of a
+// type: of any for what is written, of one for what is described.
+type answerOf[R any] struct {
+	Operation operationOf[R]
 }
 
-// operation is an operation as the signing service tells of it. Clients check its
+type operationAnswer = answerOf[any]
+
+// operationOf is an operation as the signing service tells of it. Clients check its
 // statuses against closed sets, and take an Error that is not empty for a failure.
-type operation struct {
+type operationOf[R any] struct {
 	ID               string `json:"Id"`
 	Status           string // one of the constants below
 	Error            *string
@@ -30,8 +33,13 @@ type operation struct {
 	UserLogin        string
 	UserRealm        string
 	UserID           string `json:"UserId"`
-	Result           any    // last, since what has contents is written behind the rest; null while Created
+	Result           R      // last, since what has contents is written behind the rest; null while Created
 }
+
+type operation = operationOf[any]
+
+// processed is the result of an operation that signs.
+type processed struct{ ProcessedDocuments []processedDocument }
 
 // The closed set of operation.Status.
 const (

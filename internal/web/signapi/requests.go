@@ -91,7 +91,9 @@ func (m *Management) requestContent(ctx context.Context, r onRequest) (string, e
 
 func (m *Management) deleteRequest(ctx context.Context, r struct {
 	ID   string `path:"id"`
-	Body struct{ ForceConfirmation rest.Text }
+	Body struct {
+		ForceConfirmation rest.Text `api:"boolean"`
+	}
 }) (requestAnswer, error) {
 	rest.Concerning(ctx, requestObject(r.ID))
 	a, err := act(ctx, r.Body.ForceConfirmation)
@@ -107,13 +109,13 @@ func (m *Management) deleteRequest(ctx context.Context, r struct {
 
 // requestOrder is the body of a request for a certificate, or for its revocation.
 type requestOrder struct {
-	AuthorityID       rest.Text `json:"AuthorityId"`
+	AuthorityID       rest.Text `json:"AuthorityId" api:"integer"`
 	Template          rest.Text
 	PinCode           rest.Text
 	DistinguishedName map[string]rest.Text
 	Parameters        map[string]rest.Text
 	RequestType       rest.Text
-	ForceConfirmation rest.Text
+	ForceConfirmation rest.Text `api:"boolean"`
 }
 
 func (m *Management) createRequest(ctx context.Context, r struct{ Body requestOrder }) (requestAnswer, error) {

@@ -6,12 +6,18 @@ package signapi
 import (
 	"cmp"
 	"context"
+	_ "embed" // for Docs
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // Signer makes signatures; see [signing.Service].
 type Signer interface {
@@ -75,8 +81,8 @@ func (a *API) Routes() []rest.Route {
 		}
 	}
 	routes := []rest.Route{
-		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Large().AnswerOnly().Once(),
-		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Large().AnswerOnly().Once(),
+		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once(),
+		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once(),
 		rest.Handle("POST /documents/hash", "HashDocument", rest.SignedIn, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),

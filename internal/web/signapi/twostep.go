@@ -26,7 +26,7 @@ type preSignRequest struct {
 type preSignResponse struct {
 	HashValue             []byte
 	CacheObjectID         string `json:"CacheObjectId"`
-	CacheObjectIDCyrillic string `json:"\u0421acheObjectId"`
+	CacheObjectIDCyrillic string `json:"\u0421acheObjectId" api:"-"`
 }
 
 func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, error) {
@@ -58,7 +58,7 @@ func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, e
 type postSignRequest struct {
 	Body struct {
 		CacheObjectID         rest.Text `json:"CacheObjectId"`
-		CacheObjectIDCyrillic rest.Text `json:"\u0421acheObjectId"`
+		CacheObjectIDCyrillic rest.Text `json:"\u0421acheObjectId" api:"-"`
 		SignatureType         rest.Text
 		SignatureValue        rest.Blob
 		SignedHashValue       rest.Blob

@@ -35,8 +35,8 @@ func (a *API) Operating(o Operating) *API {
 
 func (o *Operating) routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /v2/signature", "SignatureOperation", rest.SignedIn, o.start).Large().Once(),
-		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result),
+		rest.Handle("POST /v2/signature", "SignatureOperation", rest.SignedIn, o.start).Answering(answerOf[*processed]{}).Large().Once(),
+		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result).Answering(answerOf[*processed]{}),
 	}
 }
 
@@ -62,9 +62,9 @@ type operationRequest struct {
 		BinaryData           []binary
 		Signature            *operationSignature
 		ProcessingTemplateID rest.Text `json:"ProcessingTemplateId"`
-		IsAsync              rest.Text
+		IsAsync              rest.Text `api:"boolean"`
 		Callback             rest.Text
-		ForceConfirmation    rest.Text
+		ForceConfirmation    rest.Text `api:"boolean"`
 	}
 }
 

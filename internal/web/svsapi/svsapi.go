@@ -6,6 +6,7 @@ package svsapi
 
 import (
 	"context"
+	_ "embed" // for Docs
 	"encoding/base64"
 	"errors"
 	"slices"
@@ -16,6 +17,11 @@ import (
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // Verifier judges; see [signing.Verification].
 type Verifier interface {

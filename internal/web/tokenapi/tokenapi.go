@@ -6,6 +6,7 @@ package tokenapi
 
 import (
 	"context"
+	_ "embed" // for Docs
 	"errors"
 	"net/http"
 	"slices"
@@ -15,6 +16,11 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // maxForm is the limit of a token request in octets: tokens that are exchanged
 // for others are the largest thing in it.
@@ -81,12 +87,12 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
-		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize),
-		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).AtMost(maxForm),
-		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack),
+		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize).Answering(rest.Page{}, rest.Redirect{}),
+		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
+		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack).Answering(rest.Page{}, rest.Redirect{}),
 		// The page that hands an answer on is no event: what it posts is.
-		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).AtMost(maxPosted).Unjournaled(),
-		rest.Handle("POST "+externalPath+"/{name}/finish", "ExternalReturn", rest.Anyone, a.finishPosted).AtMost(maxPosted),
+		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).Answering(rest.Page{}).AtMost(maxPosted).Unjournaled(),
+		rest.Handle("POST "+externalPath+"/{name}/finish", "ExternalReturn", rest.Anyone, a.finishPosted).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxPosted),
 		rest.Handle("GET "+externalPath+"/{name}/metadata", "ExternalMetadata", rest.Anyone, a.metadata).Unjournaled(),
 		rest.Handle("GET "+externalPath+"/{name}", "ExternalLogin", rest.Anyone, a.begin),
 		rest.Handle("GET /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),

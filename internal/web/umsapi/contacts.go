@@ -51,7 +51,7 @@ func (a *API) contactRoutes() []rest.Route {
 			// The specification has e-mails checked under phones: the value tells.
 			rest.Handle("POST /ums/user/"+s.plural+"/{value}/isunique", "Check"+s.name+"Unique", Operator, c.isUnique),
 			rest.Handle("DELETE "+one, "DeleteUser"+s.name, Operator, c.delete),
-			rest.Handle("GET /ums/user/{id}/"+s.single, "GetUser"+s.name+"TokenInfo", Operator, c.main),
+			rest.Handle("GET /ums/user/{id}/"+s.single, "GetUser"+s.name+"TokenInfo", Operator, c.main).Answering(s.legacy(contact.Contact{})),
 			rest.Handle("POST /ums/user/{id}/"+s.single, "SetUserMain"+s.name, Operator, c.setMain),
 			rest.Handle("DELETE /ums/user/{id}/"+s.single, "DeleteUser"+s.name, Operator, c.deleteMain),
 		)
@@ -169,7 +169,7 @@ func (c contactAPI) setPrimary(ctx context.Context, r struct {
 	ID      userID `path:"id"`
 	Value   string `path:"value"`
 	Primary flag   `query:"primary"`
-	Body    any
+	Body    any    `api:"boolean"`
 }) (contactInfo, error) {
 	return c.role(ctx, (*contact.Book).SetPrimary, r.ID, r.Value, "primary", r.Body, r.Primary)
 }
@@ -178,7 +178,7 @@ func (c contactAPI) setNotification(ctx context.Context, r struct {
 	ID           userID `path:"id"`
 	Value        string `path:"value"`
 	Notification flag   `query:"notification"`
-	Body         any
+	Body         any    `api:"boolean"`
 }) (contactInfo, error) {
 	return c.role(ctx, (*contact.Book).SetNotification, r.ID, r.Value, "notification", r.Body, r.Notification)
 }

@@ -47,6 +47,9 @@ func (a *API) scheme(ctx context.Context, r onUser) ([]authenticationInfo, error
 // level is the step of a method, where one is given.
 type level struct{ number *int }
 
+// OpenAPI names the type that a level is described as.
+func (level) OpenAPI() string { return "integer" }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *level) UnmarshalText(text []byte) error {
 	return json.Unmarshal(text, &l.number)

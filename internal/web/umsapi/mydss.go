@@ -179,7 +179,7 @@ func (a deviceAPI) lockout(ctx context.Context, r struct {
 	ID   userID `path:"id"`
 	Body struct {
 		Kid  rest.Text
-		Lock rest.Text
+		Lock rest.Text `api:"boolean"`
 	}
 }) (keyInfo, error) {
 	block, err := flagOf("Lock", string(r.Body.Lock), flag{})

@@ -23,13 +23,13 @@ type policyAPI struct {
 func PolicyRoutes(policies *policy.Service, lang string) []rest.Route {
 	a := policyAPI{policies, lang}
 	return []rest.Route{
-		rest.Handle("GET /ums/user/{id}/operationpolicy", "GetUserOperationPolicy", Operator, a.operation),
-		rest.Handle("POST /ums/user/{id}/operationpolicy", "SetUserOperationPolicy", Operator, a.setActions(policy.Operation)),
-		rest.Handle("GET /ums/user/{id}/accesspolicy", "GetUserAccessPolicy", Operator, a.access),
-		rest.Handle("POST /ums/user/{id}/accesspolicy", "SetUserAccessPolicy", Operator, a.setActions(policy.Access)),
+		rest.Handle("GET /ums/user/{id}/operationpolicy", "GetUserOperationPolicy", Operator, a.operation).Answering([]operationRule[uint32]{}, fullPolicy[operationRule[string]]{}),
+		rest.Handle("POST /ums/user/{id}/operationpolicy", "SetUserOperationPolicy", Operator, a.setActions(policy.Operation)).Taking([]int{}),
+		rest.Handle("GET /ums/user/{id}/accesspolicy", "GetUserAccessPolicy", Operator, a.access).Answering([]accessRule[uint32]{}, fullPolicy[accessRule[string]]{}),
+		rest.Handle("POST /ums/user/{id}/accesspolicy", "SetUserAccessPolicy", Operator, a.setActions(policy.Access)).Taking([]int{}),
 		rest.Handle("GET /ums/user/{id}/notificationpolicy/events", "GetNotificationEvents", Operator, a.events),
 		rest.Handle("GET /ums/user/{id}/notificationpolicy", "GetNotificationPolicy", Operator, a.notification),
-		rest.Handle("POST /ums/user/{id}/notificationpolicy", "SetNotificationPolicy", Operator, a.setNotification),
+		rest.Handle("POST /ums/user/{id}/notificationpolicy", "SetNotificationPolicy", Operator, a.setNotification).Taking(map[string][]string{}),
 	}
 }
 
@@ -41,14 +41,14 @@ type policyRequest struct {
 
 // operationRule is a row of an operation policy. Action is a name in the full form and
 // a number in the list.
-type operationRule struct {
-	Action               any
+type operationRule[A any] struct {
+	Action               A
 	ConfirmationRequired bool
 }
 
 // accessRule is a row of an access policy.
-type accessRule struct {
-	Action       any
+type accessRule[A any] struct {
+	Action       A
 	AccessDenied bool
 }
 
@@ -63,11 +63,13 @@ func (a policyAPI) operation(ctx context.Context, r policyRequest) (any, error) 
 	return rules(p, r.Full.value, markedOperation), err
 }
 
-func markedOperation(action any, marked bool) operationRule { return operationRule{action, marked} }
+func markedOperation(action any, marked bool) operationRule[any] {
+	return operationRule[any]{action, marked}
+}
 
 func (a policyAPI) access(ctx context.Context, r policyRequest) (any, error) {
 	p, err := a.policies.Get(ctx, caller(ctx), string(r.ID), policy.Access)
-	return rules(p, r.Full.value, func(action any, marked bool) accessRule { return accessRule{action, marked} }), err
+	return rules(p, r.Full.value, func(action any, marked bool) accessRule[any] { return accessRule[any]{action, marked} }), err
 }
 
 // rules lists every action there is, whether or not the policy marks it.

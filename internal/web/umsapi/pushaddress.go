@@ -98,7 +98,7 @@ func (a deviceAPI) filteredPushAddresses(ctx context.Context, r struct {
 // pushAddressRequest is PushAddressInfo as it is sent.
 type pushAddressRequest struct {
 	Address  string
-	OSType   *rest.Text `json:"OsType"`
+	OSType   *rest.Text `json:"OsType" api:"integer"`
 	SystemID string     `json:"SystemId"`
 }
 

@@ -102,7 +102,7 @@ type authenticationPolicy struct {
 	Mode            string // On or Off: whether anything needs a confirmation
 	EditableByUser  bool
 	AuthMethods     []authMethod
-	OperationPolicy any // as the list that GetUserOperationPolicy answers
+	OperationPolicy any `api:"array"` // as the list that GetUserOperationPolicy answers
 }
 
 type rdn struct {

@@ -5,6 +5,7 @@ package umsapi
 
 import (
 	"context"
+	_ "embed" // for Docs
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +20,11 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
+
+// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+//
+//go:embed operations.txt
+var Docs string
 
 // Operator is the right to this surface: an operator, and where a path names a user
 // one whom they reach.
@@ -111,6 +117,9 @@ func (f *flag) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// OpenAPI names the type that a flag is described as.
+func (flag) OpenAPI() string { return "boolean" }
 
 // flagOf takes a truth value from the body, where it is a JSON boolean, its text or
 // its number, or from the query, where clients put it as well: then the body is empty

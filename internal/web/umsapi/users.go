@@ -179,7 +179,10 @@ var properties = []struct {
 
 func (a *API) setProperty(ctx context.Context, r struct {
 	ID   userID `path:"id"`
-	Body struct{ PropertyType, Value rest.Text }
+	Body struct {
+		PropertyType rest.Text `api:"integer"`
+		Value        rest.Text
+	}
 }) (rest.None, error) {
 	for _, p := range properties {
 		if kind := string(r.Body.PropertyType); kind == p.number || strings.EqualFold(kind, p.name) {

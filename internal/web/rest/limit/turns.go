@@ -54,7 +54,7 @@ func NewTurns(r TurnRules) *Turns {
 // already, and temporarily_unavailable, when all together wait or the wait was too long, and
 // ctx.Err().
 func (t *Turns) Take(ctx context.Context, remote string) (done func(), err error) {
-	w, err := t.enter(network(remote))
+	w, err := t.enter(Network(remote))
 	if err != nil {
 		return nil, err
 	}

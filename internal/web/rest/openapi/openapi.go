@@ -8,9 +8,11 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tamga/internal/web/rest"
@@ -22,25 +24,44 @@ type Surface struct {
 	Description string
 	Prefix      string
 	Routes      []rest.Route
+	Docs        string // what people wrote about the operations; see docs
 }
 
 // object keeps JSON objects short to write; keys come out sorted.
 type object = map[string]any
+
+const formType = "application/x-www-form-urlencoded"
 
 // describer collects the schemas that operations share.
 type describer struct {
 	schemas object
 	names   map[reflect.Type]string
 	ids     map[string]bool
+	taken   map[reflect.Type]bool // structs that requests hold: none of their fields is required
 }
 
 // Document describes surfaces. server is the address they are below.
 func Document(title, version, server string, surfaces []Surface) ([]byte, error) {
-	d := &describer{schemas: object{}, names: map[reflect.Type]string{}, ids: map[string]bool{}}
+	d := &describer{schemas: object{}, names: map[reflect.Type]string{}, ids: map[string]bool{}, taken: map[reflect.Type]bool{}}
+	for _, s := range surfaces {
+		for _, r := range s.Routes {
+			d.take(r.Request)
+			d.take(r.Takes)
+		}
+	}
 	d.schema(reflect.TypeFor[rest.Failure]())
 	paths := map[string]object{}
 	var tags []object
+	parsed := map[string]docs{} // surfaces may share a text
 	for _, s := range surfaces {
+		texts := parsed[s.Docs]
+		if texts == nil {
+			var err error
+			if texts, err = parseDocs(s.Docs); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Title, err)
+			}
+			parsed[s.Docs] = texts
+		}
 		tags = append(tags, object{"name": s.Title, "description": s.Description})
 		for _, r := range s.Routes {
 			path := s.Prefix + strings.TrimSuffix(strings.ReplaceAll(r.Path, "...}", "}"), "/")
@@ -51,23 +72,51 @@ func Document(title, version, server string, surfaces []Surface) ([]byte, error)
 			if paths[path][method] != nil {
 				return nil, fmt.Errorf("openapi: %s %s is described twice", r.Method, path)
 			}
-			paths[path][method] = d.operation(s.Title, r)
+			o, err := d.operation(s.Title, r, texts)
+			if err != nil {
+				return nil, fmt.Errorf("openapi: %s: %w", r.Name, err)
+			}
+			paths[path][method] = o
 		}
+	}
+	for _, texts := range parsed {
+		for name, text := range texts {
+			if !text.used {
+				return nil, fmt.Errorf("openapi: there is a text on %s, but no such operation", name)
+			}
+		}
+	}
+	responses := object{}
+	for status, name := range refusals {
+		code, _ := strconv.Atoi(status)
+		responses[name] = object{"description": http.StatusText(code) + "; error holds the code.", "content": d.content("application/json", reflect.TypeFor[rest.Failure]())}
 	}
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": title, "version": version},
+		"info":    object{"title": title, "version": version, "description": leniency},
 		"servers": []object{{"url": server}},
 		"tags":    tags,
 		"paths":   paths,
 		"components": object{
-			"schemas": d.schemas,
+			"schemas":   d.schemas,
+			"responses": responses,
 			"securitySchemes": object{
-				"token":       object{"type": "http", "scheme": "bearer"},
-				"certificate": object{"type": "mutualTLS", "description": "For operators, in the place of a token."},
+				"token":       object{"type": "http", "scheme": "bearer", "description": "An access token of the operation Token."},
+				"client":      object{"type": "http", "scheme": "basic", "description": "Identifier and secret of a client program. They may be in the form instead."},
+				"certificate": object{"type": "mutualTLS", "description": "The certificate of an operator, in the place of a token."},
 			},
 		},
 	}, "", " ")
+}
+
+const leniency = "The types here are what to send. The service also takes what existing clients send: names of fields in any letter case, " +
+	"unknown fields, numbers and truth values as text, text as numbers, names of enumerations in any letter case or as numbers. " +
+	"No field of a request is required by its schema: a missing one is refused with the reason, or has a default."
+
+// refusals are the answers that refuse, by status and name.
+var refusals = map[string]string{
+	"400": "BadRequest", "401": "Unauthorized", "403": "Forbidden", "404": "NotFound", "409": "Conflict", "413": "TooLarge",
+	"422": "Unprocessable", "429": "TooManyRequests", "500": "InternalError", "503": "Unavailable",
 }
 
 // Route serves a document at /openapi.json.
@@ -80,27 +129,60 @@ func Route(document []byte) rest.Route {
 var pathParameter = regexp.MustCompile(`\{([a-zA-Z]+)(\.\.\.)?\}`)
 
 // operation describes one route.
-func (d *describer) operation(tag string, r rest.Route) object {
-	o := object{"operationId": d.id(r), "tags": []string{tag}, "summary": r.Name}
-	switch r.Right {
-	case rest.Anyone:
-		o["security"] = []object{}
-	case rest.SignedIn:
-		o["security"] = []object{{"token": []string{}}}
+func (d *describer) operation(tag string, r rest.Route, texts docs) (object, error) {
+	id := d.id(r)
+	text := texts.of(id, r.Name)
+	o := object{"operationId": id, "tags": []string{tag}, "summary": text.summary}
+	description := text.description
+	security := text.security
+	switch {
+	case security != nil:
+	case r.Right == rest.Anyone:
+		security = []string{}
+	case r.Right == rest.SignedIn:
+		security = []string{"token"}
 	default:
-		o["security"] = []object{{"token": []string{}}, {"certificate": []string{}}}
-		o["description"] = "Right: " + string(r.Right) + "."
+		security = []string{"token", "certificate"}
+		description = strings.TrimSpace(description + " Right: " + string(r.Right) + ".")
 	}
-	parameters, body := d.request(r)
+	list := []object{}
+	for _, name := range security {
+		if name == "none" {
+			list = append(list, object{})
+		} else {
+			list = append(list, object{name: []string{}})
+		}
+	}
+	o["security"] = list
+	if description != "" {
+		o["description"] = description
+	}
+	parameters, body, err := d.request(r, text)
+	if err != nil {
+		return nil, err
+	}
 	if len(parameters) > 0 {
 		o["parameters"] = parameters
 	}
 	if body != nil {
 		o["requestBody"] = body
 	}
-	failure := object{"description": "Refused; error holds the code.", "content": d.content("application/json", reflect.TypeFor[rest.Failure]())}
-	o["responses"] = object{d.status(r.Response): d.response(r.Response), "default": failure}
-	return o
+	responses := d.responses(r)
+	statuses := []string{"400", "413", "429", "500", "503"}
+	if slices.Contains(security, "token") || slices.Contains(security, "client") {
+		statuses = append(statuses, "401", "403")
+	}
+	if strings.Contains(r.Path, "{") {
+		statuses = append(statuses, "404")
+	}
+	if r.Repeatable() {
+		statuses = append(statuses, "409", "422")
+	}
+	for _, status := range statuses {
+		responses[status] = object{"$ref": "#/components/responses/" + refusals[status]}
+	}
+	o["responses"] = responses
+	return o, nil
 }
 
 // id makes names of operations unique: some are one operation at several addresses.
@@ -123,19 +205,24 @@ func (d *describer) id(r rest.Route) string {
 var unmentioned = []string{"authorization", "accept", "content-type"}
 
 // request describes the parameters and the body.
-func (d *describer) request(r rest.Route) (parameters []object, body object) {
+func (d *describer) request(r rest.Route, text *doc) (parameters []object, body object, err error) {
+	header := ""
 	for i := range r.Request.NumField() {
 		f := r.Request.Field(i)
 		if f.Name == "Body" {
-			body = d.body(f.Type)
 			continue
+		}
+		schema := d.field(f)
+		if f.Type == reflect.TypeFor[rest.Raw]() {
+			header = f.Tag.Get("header")
+			schema = object{"type": "string", "description": "The body as JSON, without the document, in Base64URL. With this header the document is the body, as application/octet-stream."}
 		}
 		for _, in := range []string{"path", "query", "header"} {
 			name, ok := f.Tag.Lookup(in)
 			if !ok || in == "header" && slices.Contains(unmentioned, strings.ToLower(name)) {
 				continue
 			}
-			p := object{"name": name, "in": in, "schema": d.schema(f.Type)}
+			p := object{"name": name, "in": in, "schema": schema}
 			if in == "path" {
 				p["required"] = true
 			}
@@ -148,57 +235,151 @@ func (d *describer) request(r rest.Route) (parameters []object, body object) {
 			parameters = append(parameters, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 		}
 	}
-	if r.Method == "GET" && r.Request.Kind() == reflect.Struct {
-		body = nil // a form is the query then
+	if r.Repeatable() {
+		parameters = append(parameters, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": 255},
+			"description": "Makes a repetition safe: the same request under the same key gets the same answer and is carried out once."})
 	}
-	return parameters, body
+	f, hasBody := r.Request.FieldByName("Body")
+	if hasBody && f.Type == reflect.TypeFor[rest.Form]() && r.Method == "GET" {
+		for _, field := range text.fields { // a form is the query then
+			p := object{"name": field.name, "in": "query", "schema": object{"type": "string"}, "description": field.text}
+			if field.required {
+				p["required"] = true
+			}
+			parameters = append(parameters, p)
+		}
+		hasBody = false
+	}
+	for _, p := range parameters {
+		name := p["name"].(string)
+		if value, ok := text.params[name]; ok {
+			p["example"] = value
+		}
+	}
+	if hasBody && r.Method != "GET" {
+		body, err = d.body(r, f, text, header)
+	}
+	return parameters, body, err
 }
 
-func (d *describer) body(t reflect.Type) object {
-	switch t {
+// body describes the body of a request. header is the one that makes it the document
+// as it is, "" where there is none.
+func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header string) (object, error) {
+	media, schema, required := "application/json", object(nil), true
+	switch f.Type {
 	case reflect.TypeFor[rest.Form]():
-		return object{"content": object{"application/x-www-form-urlencoded": object{"schema": object{"type": "object", "additionalProperties": object{"type": "string"}}}}}
+		media, schema = formType, text.form()
 	case reflect.TypeFor[rest.Octets]():
-		return object{"required": true, "content": object{"application/octet-stream": object{}}}
+		media, schema = "application/octet-stream", binary()
 	case reflect.TypeFor[rest.Parts]():
-		return object{"required": true, "content": object{"multipart/form-data": object{}}}
-	}
-	b := object{"content": d.content("application/json", t)}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map, reflect.Pointer, reflect.Interface:
+		media = "multipart/form-data"
+		schema = object{"type": "object", "additionalProperties": object{"type": "string"}, "description": text.description}
 	default:
+		switch f.Type.Kind() {
+		case reflect.Struct, reflect.Map, reflect.Pointer, reflect.Interface:
+			required = false
+		}
+		if schema = d.field(f); r.Takes != nil {
+			schema = d.schema(r.Takes)
+		}
+	}
+	contents := object{media: object{"schema": schema}}
+	if header != "" {
+		contents["application/octet-stream"] = object{"schema": binary()}
+		if text.params[header] != "" { // the example is that of the body as it is
+			media = "application/octet-stream"
+		}
+	}
+	if text.body != "" {
+		example, err := text.example(media)
+		if err != nil {
+			return nil, err
+		}
+		contents[media].(object)["example"] = example
+	}
+	b := object{"content": contents}
+	if required {
 		b["required"] = true
 	}
-	return b
+	return b, nil
 }
+
+// binary is the schema of bytes as they are.
+func binary() object { return object{"type": "string", "format": "binary"} }
 
 func (d *describer) content(media string, t reflect.Type) object {
 	return object{media: object{"schema": d.schema(t)}}
 }
 
-func (d *describer) status(t reflect.Type) string {
-	if t == reflect.TypeFor[rest.Redirect]() {
-		return "302"
+// responses describes the answers of success. An operation that answers in several
+// ways has one of several schemas.
+func (d *describer) responses(r rest.Route) object {
+	types := r.Answers
+	if len(types) == 0 {
+		types = []reflect.Type{r.Response}
 	}
-	return "200"
+	responses := object{}
+	var schemas []object
+	var page object
+	for _, t := range types {
+		switch t {
+		case reflect.TypeFor[rest.None]():
+			responses["200"] = object{"description": "Done; no body."}
+		case reflect.TypeFor[rest.Redirect]():
+			responses["302"] = object{"description": "Go on at the address.", "headers": object{"Location": object{"schema": object{"type": "string"}}}}
+		case reflect.TypeFor[rest.File]():
+			responses["200"] = object{"description": "A file.", "content": object{"application/octet-stream": object{"schema": binary()}}}
+		case reflect.TypeFor[rest.Page]():
+			page = object{"schema": object{"type": "string"}}
+		case reflect.TypeFor[rest.Stream]():
+			schemas = append(schemas, base64Text())
+		default:
+			schemas = append(schemas, d.schema(t))
+		}
+	}
+	contents := object{}
+	if page != nil { // for people
+		contents["text/html"] = page
+	}
+	switch len(schemas) {
+	case 0:
+	case 1:
+		contents["application/json"] = object{"schema": schemas[0]}
+	default:
+		contents["application/json"] = object{"schema": object{"oneOf": schemas}}
+	}
+	if len(contents) > 0 {
+		responses["200"] = object{"description": "Done.", "content": contents}
+	}
+	return responses
 }
 
-func (d *describer) response(t reflect.Type) object {
-	switch t {
-	case reflect.TypeFor[rest.None]():
-		return object{"description": "Done; no body."}
-	case reflect.TypeFor[rest.Redirect]():
-		return object{"description": "Go on at the address.", "headers": object{"Location": object{"schema": object{"type": "string"}}}}
-	case reflect.TypeFor[rest.File]():
-		return object{"description": "A file.", "content": object{"*/*": object{}}}
-	case reflect.TypeFor[rest.Page]():
-		return object{"description": "A page.", "content": object{"text/html": object{}}}
-	case reflect.TypeFor[rest.Stream]():
-		return object{"description": "Done.", "content": object{"application/json": object{"schema": object{"type": "string", "contentEncoding": "base64"}}}}
-	case reflect.TypeFor[rest.JSON]():
-		return object{"description": "Done.", "content": object{"application/json": object{}}}
+func base64Text() object { return object{"type": "string", "contentEncoding": "base64"} }
+
+// take notes the structs that a request holds.
+func (d *describer) take(t reflect.Type) {
+	switch {
+	case t == nil || d.taken[t]:
+	case t.Kind() == reflect.Struct:
+		d.taken[t] = true
+		for i := range t.NumField() {
+			d.take(t.Field(i).Type)
+		}
+	case t.Kind() == reflect.Pointer, t.Kind() == reflect.Slice, t.Kind() == reflect.Map, t.Kind() == reflect.Array:
+		d.take(t.Elem())
 	}
-	return object{"description": "Done.", "content": d.content("application/json", t)}
+}
+
+// field describes a field. Its tag `api` names the type that a field of several types
+// is described as, such as `api:"boolean"`; "-" leaves a field out.
+func (d *describer) field(f reflect.StructField) object {
+	if name, ok := f.Tag.Lookup("api"); ok {
+		if name == "array" {
+			return object{"type": name, "items": object{}}
+		}
+		return object{"type": name}
+	}
+	return d.schema(f.Type)
 }
 
 var textual = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -207,13 +388,22 @@ var textual = reflect.TypeFor[encoding.TextUnmarshaler]()
 func (d *describer) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[rest.Text]():
-		return object{"type": []string{"string", "number", "boolean", "null"}}
+		return object{"type": "string"}
 	case reflect.TypeFor[rest.Blob](), reflect.TypeFor[rest.Document](), reflect.TypeFor[[]byte]():
-		return object{"type": "string", "contentEncoding": "base64"}
+		return base64Text()
+	case reflect.TypeFor[map[string]rest.Blob](): // parameters: texts, one of them a document
+		return object{"type": "object", "additionalProperties": object{"type": "string"}}
 	case reflect.TypeFor[rest.Unread]():
+		return object{"description": "Ignored."}
+	case reflect.TypeFor[rest.None]():
+		return object{"type": "null"}
+	case reflect.TypeFor[json.RawMessage]():
 		return object{}
 	case reflect.TypeFor[json.Number]():
 		return object{"type": "number"}
+	}
+	if named, ok := reflect.Zero(t).Interface().(interface{ OpenAPI() string }); ok {
+		return object{"type": named.OpenAPI()}
 	}
 	if reflect.PointerTo(t).Implements(textual) {
 		return object{"type": "string"}
@@ -228,7 +418,12 @@ func (d *describer) schema(t reflect.Type) object {
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Pointer:
-		return object{"anyOf": []object{d.schema(t.Elem()), {"type": "null"}}}
+		inner := d.schema(t.Elem())
+		if name, plain := inner["type"].(string); plain { // one type or null
+			inner["type"] = []string{name, "null"}
+			return inner
+		}
+		return object{"anyOf": []object{inner, {"type": "null"}}}
 	case reflect.Slice, reflect.Array:
 		return object{"type": "array", "items": d.schema(t.Elem())}
 	case reflect.Map:
@@ -264,29 +459,46 @@ func unique(schemas object, name string) string {
 	}
 }
 
-// pascal makes the name of a type of ours one of the interface.
+// pascal makes the name of a type of ours one of the interface: of a generic one with
+// its argument, such as OperationOfCertificate.
 func pascal(name string) string {
-	name = strings.NewReplacer("[", "_", "]", "", "*", "", "/", "_", ".", "_", "·", "_").Replace(name)
-	return strings.ToUpper(name[:1]) + name[1:]
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("[]*{} ,", r) }) {
+		word = word[strings.LastIndexAny(word, "./")+1:]
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
 }
 
 func (d *describer) properties(t reflect.Type) object {
-	properties := object{}
+	properties, required := object{}, []string{}
+	d.addFields(t, properties, &required)
+	schema := object{"type": "object", "properties": properties}
+	if len(required) > 0 && !d.taken[t] {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// addFields adds the fields of a struct, those of embedded structs among them.
+func (d *describer) addFields(t reflect.Type, properties object, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := f.Name
-		if tag, ok := f.Tag.Lookup("json"); ok {
-			tag, _, _ = strings.Cut(tag, ",")
-			if tag == "-" {
-				continue
-			}
-			if tag != "" {
-				name = tag
-			}
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
+			d.addFields(f.Type, properties, required)
+			continue
 		}
-		if f.IsExported() {
-			properties[name] = d.schema(f.Type)
+		if tag == "-" || f.Tag.Get("api") == "-" || !f.IsExported() {
+			continue
+		}
+		if tag != "" {
+			name = tag
+		}
+		properties[name] = d.field(f)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			*required = append(*required, name)
 		}
 	}
-	return object{"type": "object", "properties": properties}
 }

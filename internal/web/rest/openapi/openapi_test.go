@@ -36,12 +36,32 @@ func routes() []rest.Route {
 			return leaf{}, nil
 		}),
 		rest.Handle("GET /files/{name...}", "GetFile", rest.Anyone, func(context.Context, struct{}) (rest.File, error) { return rest.File{}, nil }),
+		rest.Handle("GET /union", "GetUnion", rest.SignedIn, func(context.Context, struct{}) (any, error) { return nil, nil }).Answering([]int{}, rest.Stream{}, rest.Page{}),
+		rest.Handle("POST /upload", "UploadThing", rest.SignedIn, upload).Once(),
 		rest.Handle("POST /token", "Token", rest.Anyone, func(context.Context, struct{ Body rest.Form }) (map[string]rest.Text, error) { return nil, nil }),
 	}
 }
 
+const texts = `# about things
+@param id 7
+
+SetThing: Set a thing.
+  All of it.
+  @body [{"name":
+      "x"}]
+Token: Get a token.
+  @security client none
+  @field grant_type* Kind of grant.
+  @field scope Names.
+  @body grant_type=password&scope=a+b
+GetUnion: Get one of two.
+UploadThing: Store a thing.
+  @param X-Order eyJ9
+  @body bytes
+`
+
 func TestDocument(t *testing.T) {
-	text, err := Document("Test", "1", "http://host", []Surface{{Title: "Things", Prefix: "/api", Routes: routes()}})
+	text, err := Document("Test", "1", "http://host", []Surface{{Title: "Things", Prefix: "/api", Routes: routes(), Docs: texts}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +71,20 @@ func TestDocument(t *testing.T) {
 	}
 	paths := got["paths"].(map[string]any)
 	post := paths["/api/things/{id}"].(map[string]any)["post"]
+	refusal := func(name string) object { return object{"$ref": "#/components/responses/" + name} }
 	want := object{
-		"operationId": "SetThing", "summary": "SetThing", "tags": []any{"Things"}, "description": "Right: keeper.",
+		"operationId": "SetThing", "summary": "Set a thing.", "tags": []any{"Things"}, "description": "All of it. Right: keeper.",
 		"security": []any{object{"token": []any{}}, object{"certificate": []any{}}},
 		"parameters": []any{
-			object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}},
+			object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}, "example": "7"},
 			object{"name": "full", "in": "query", "schema": object{"type": "boolean"}},
 			object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string"}},
 		},
-		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": object{"type": "array", "items": object{"$ref": "#/components/schemas/Leaf"}}}}},
+		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": object{"type": "array", "items": object{"$ref": "#/components/schemas/Leaf"}}, "example": []any{object{"name": "x"}}}}},
 		"responses": object{
-			"200":     object{"description": "Done; no body."},
-			"default": object{"description": "Refused; error holds the code.", "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}},
+			"200": object{"description": "Done; no body."},
+			"400": refusal("BadRequest"), "401": refusal("Unauthorized"), "403": refusal("Forbidden"), "404": refusal("NotFound"),
+			"413": refusal("TooLarge"), "429": refusal("TooManyRequests"), "500": refusal("InternalError"), "503": refusal("Unavailable"),
 		},
 	}
 	if d := cmp.Diff(any(want), post); d != "" {
@@ -76,6 +98,93 @@ func TestDocument(t *testing.T) {
 		t.Error(d)
 	}
 	check(t, text)
+}
+
+// lenient holds fields that are described as other types than they have.
+type lenient struct {
+	Number  rest.Text `api:"integer"`
+	Hidden  rest.Text `api:"-"`
+	Text    rest.Text
+	Values  map[string]rest.Blob
+	Content rest.Document
+	Maybe   *string
+}
+
+func upload(context.Context, struct {
+	Raw  rest.Raw `header:"X-Order"`
+	Body lenient
+}) (rest.None, error) {
+	return rest.None{}, nil
+}
+
+// TestHonestTypes: fields have one type, parameters are texts, forms have their fields,
+// bodies as they are and Idempotency-Key are there, answers of several kinds are a choice.
+func TestHonestTypes(t *testing.T) {
+	text, err := Document("Test", "1", "http://host", []Surface{{Title: "Things", Routes: routes(), Docs: texts}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Paths      map[string]map[string]map[string]any
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	str := object{"type": "string"}
+	binary := object{"type": "string", "format": "binary"}
+	base64 := object{"type": "string", "contentEncoding": "base64"}
+	for _, c := range []struct {
+		name      string
+		got, want any
+	}{
+		{"struct", got.Components.Schemas["Lenient"], object{"type": "object", "properties": object{
+			"Number": object{"type": "integer"}, "Text": str, "Values": object{"type": "object", "additionalProperties": str},
+			"Content": base64, "Maybe": object{"type": []any{"string", "null"}},
+		}}},
+		{"body as it is", got.Paths["/upload"]["post"]["requestBody"], object{"content": object{
+			"application/json":         object{"schema": object{"$ref": "#/components/schemas/Lenient"}},
+			"application/octet-stream": object{"schema": binary, "example": "bytes"},
+		}}},
+		{"header and key", got.Paths["/upload"]["post"]["parameters"].([]any)[1].(object)["name"], "Idempotency-Key"},
+		{"form", got.Paths["/token"]["post"]["requestBody"], object{"required": true, "content": object{formType: object{
+			"schema": object{"type": "object", "required": []any{"grant_type"}, "properties": object{
+				"grant_type": object{"type": "string", "description": "Kind of grant."}, "scope": object{"type": "string", "description": "Names."}}},
+			"example": object{"grant_type": "password", "scope": "a b"},
+		}}}},
+		{"security", got.Paths["/token"]["post"]["security"], []any{object{"client": []any{}}, object{}}},
+		{"choice", got.Paths["/union"]["get"]["responses"].(object)["200"], object{"description": "Done.", "content": object{
+			"application/json": object{"schema": object{"oneOf": []any{object{"type": "array", "items": object{"type": "integer"}}, base64}}},
+			"text/html":        object{"schema": str},
+		}}},
+	} {
+		if d := cmp.Diff(c.want, c.got); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+	check(t, text)
+}
+
+// TestTexts: a text that cannot be read is an error, with its line.
+func TestTexts(t *testing.T) {
+	for text, says := range map[string]string{
+		"Set thing: x":            "want a new name",
+		"Set: x\nSet: y":          "line 2",
+		"  lost":                  "belongs to no operation",
+		"Set: x\n  @example 1":    "@example is not known",
+		"SetThing: x\n  @body {":  "SetThing",
+		"GetThing: x\nGone: y":    "a text on Gone",
+		"Token: x\n  @body a=%zz": "form",
+	} {
+		_, err := Document("Test", "1", "http://host", []Surface{{Routes: routes(), Docs: text}})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	all, err := parseDocs("Get: One.\n")
+	if err != nil || all.of("Get", "Get").summary != "One." || all.of("GetV2", "GetV2").summary != "One." || all.of("Put", "Put").summary != "Put" {
+		t.Errorf("%v, %v", all, err)
+	}
 }
 
 func TestTwice(t *testing.T) {

@@ -1,0 +1,143 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+)
+
+// docs are what people wrote about the operations of a surface: a text that stands
+// beside its routes. Each operation begins a line with its name, a colon and one
+// sentence. Indented lines belong to it: a longer description, and these words.
+//
+//	@security token certificate client none   who may call, over what the right says
+//	@field NAME TEXT     field of the form; "NAME*" for one that is required
+//	@param NAME VALUE    example of a parameter in path, query or header
+//	@body JSON           example of the body; lines indented by four or more go on with it.
+//	                     For a form it is the form as it is sent, for a body of bytes its text
+//
+// A "@param" before the first operation is for all of them. A line that begins with "#"
+// is a comment.
+type docs map[string]*doc
+
+type doc struct {
+	summary, description string
+	security             []string // nil: by the right
+	fields               []field
+	params               map[string]string
+	body                 string
+	used                 bool // by an operation
+}
+
+type field struct {
+	name, text string
+	required   bool
+}
+
+func parseDocs(text string) (docs, error) {
+	all, every := docs{}, map[string]string{}
+	var d *doc
+	body := false // the next line may go on with @body
+	for i, line := range strings.Split(text, "\n") {
+		wrong := func(what string) error { return fmt.Errorf("openapi: line %d of a text on operations: %s", i+1, what) }
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || strings.HasPrefix(line, "#"):
+			continue
+		case d == nil && strings.HasPrefix(line, "@param "):
+			name, value, _ := strings.Cut(strings.TrimPrefix(line, "@param "), " ")
+			every[name] = value
+			continue
+		case line[0] != ' ':
+			name, summary, ok := strings.Cut(line, ": ")
+			if !ok || strings.ContainsAny(name, " \t") || all[name] != nil {
+				return nil, wrong("want a new name of an operation, a colon and a sentence")
+			}
+			d, body = &doc{summary: summary, params: maps.Clone(every)}, false
+			all[name] = d
+			continue
+		case d == nil:
+			return nil, wrong("it belongs to no operation")
+		case body && strings.HasPrefix(line, "    "):
+			d.body += "\n" + trimmed
+			continue
+		}
+		body = false
+		word, rest, _ := strings.Cut(trimmed, " ")
+		name, value, _ := strings.Cut(rest, " ")
+		switch word {
+		case "@security":
+			d.security = strings.Fields(rest)
+		case "@field":
+			plain, required := strings.CutSuffix(name, "*")
+			d.fields = append(d.fields, field{plain, value, required})
+		case "@param":
+			d.params[name] = value
+		case "@body":
+			d.body, body = rest, true
+		default:
+			if strings.HasPrefix(word, "@") {
+				return nil, wrong(word + " is not known")
+			}
+			d.description = strings.TrimSpace(d.description + " " + trimmed)
+		}
+	}
+	return all, nil
+}
+
+// of finds the text on an operation, by its identifier in the document or its name. An
+// operation of v2 that is the one of v1 but for its answer shares its text.
+func (all docs) of(id, name string) *doc {
+	for _, n := range []string{id, name} {
+		if d := all[n]; d != nil {
+			d.used = true
+			return d
+		}
+	}
+	if base, ok := strings.CutSuffix(name, "V2"); ok && all[base] != nil {
+		all[base].used = true
+		return all[base]
+	}
+	return &doc{summary: name}
+}
+
+// example is the body of the text as a value of the media type.
+func (d *doc) example(media string) (any, error) {
+	switch media {
+	case "application/json":
+		var value any
+		if err := json.Unmarshal([]byte(d.body), &value); err != nil {
+			return nil, fmt.Errorf("the example of the body: %w", err)
+		}
+		return value, nil
+	case formType:
+		values, err := url.ParseQuery(d.body)
+		if err != nil {
+			return nil, fmt.Errorf("the example of the form: %w", err)
+		}
+		fields := object{}
+		for name := range values {
+			fields[name] = values.Get(name)
+		}
+		return fields, nil
+	}
+	return d.body, nil
+}
+
+// form is the schema of a form: its fields.
+func (d *doc) form() object {
+	properties, required := object{}, []string{}
+	for _, f := range d.fields {
+		properties[f.name] = object{"type": "string", "description": f.text}
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	schema := object{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
