@@ -95,6 +95,22 @@ if [ ! -d "$judges/openid/node_modules/openid-client" ] && command -v npm >/dev/
     echo "== openid-client could not be installed, its tests will be skipped" >&2
 fi
 
+if [ ! -x "$judges/bin/oapi-codegen" ]; then
+  GOBIN="$judges/bin" go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ||
+    echo "== the generator of Go clients could not be built, its tests will be skipped" >&2
+fi
+if ! cmp -s internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"; then
+  mkdir -p "$judges/openapi-go"
+  cp internal/judge/clients/go.sum.txt "$judges/openapi-go/go.sum"
+  cp internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"
+  (cd "$judges/openapi-go" && go mod download) || { rm "$judges/openapi-go/go.mod"
+    echo "== the modules of Go clients could not be fetched, their tests will be skipped" >&2; }
+fi
+if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/dev/null; then
+  npm install --silent --no-audit --no-fund --prefix "$judges/openapi" @hey-api/openapi-ts@0.99.0 typescript@5.9.3 >/dev/null ||
+    echo "== the generator of TypeScript clients could not be installed, its tests will be skipped" >&2
+fi
+
 if [ -n "$quick" ]; then
   exec go test ./...
 fi

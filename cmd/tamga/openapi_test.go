@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/judge"
 	webconsole "tamga/internal/web/console"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -495,4 +496,33 @@ func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 		w.want(w.bearer, "POST", fmt.Sprintf("%s/keys/%d/params", base, made.CertID), map[string]string{"Param": "note", "Data": "text"})
 	}
 	return fmt.Sprint(made.CertID)
+}
+
+// TestGeneratedClients: clients that two generators make of /openapi.json, in Go and in
+// TypeScript, get a token and sign a document, and OpenSSL verifies the signature.
+func TestGeneratedClients(t *testing.T) {
+	server := startDev(t, t.TempDir())
+	_, text := server.description()
+	document := []byte("Signed by a client that a program wrote.")
+	order := judge.ClientOrder{
+		Server: server.url, Username: server.dev.User.Login, Password: server.dev.User.Password,
+		ClientID: server.dev.ClientID, Resource: server.dev.Resource, Document: document,
+	}
+	for name, client := range map[string]func(testing.TB, []byte, judge.ClientOrder) []byte{"Go": judge.GoClient, "TypeScript": judge.TypeScriptClient} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			signature := client(t, text, order)
+			openssl := judge.OpenSSL(t)
+			if out, err := openssl.Run("cms", "-verify", "-cades", "-binary", "-inform", "DER", "-in", openssl.Write("signature", signature),
+				"-content", openssl.Write("document", document), "-CAfile", server.path(server.dev.CAPEM)); err != nil {
+				t.Errorf("OpenSSL: %v\n%s", err, out)
+			}
+			for changed, source := range map[bool][]byte{false: document, true: document[1:]} {
+				v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": source})
+				if len(v) != 1 || *v[0].Result == changed {
+					t.Errorf("changed %t: %+v", changed, v)
+				}
+			}
+		})
+	}
 }
