@@ -22,7 +22,7 @@ func interfaceOperations(t *testing.T) map[string]bool {
 		t.Fatalf("the lists of user management are %v, %v", lists, err)
 	}
 	all := map[string]bool{}
-	for _, name := range append(lists, "testdata/interface.txt") {
+	for _, name := range append(lists, "testdata/interface.list") {
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
