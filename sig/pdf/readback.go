@@ -285,7 +285,7 @@ func (st *state) check(f *file, message []byte, added map[name][][]byte) error {
 	case s.from != from || s.to != from+holeOf(st.Room) || s.end != s.to+int64(len(st.Tail)):
 		return errors.New("ByteRange is not exact")
 	case !bytes.Equal(s.message, message):
-		return errors.New("Contents is not the message")
+		return errors.New("the value of Contents is not the message")
 	}
 	if st.Revision == nil {
 		return nil
