@@ -18,6 +18,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/keys"
+	"tamga/internal/web/rest"
 	"tamga/sig/xmldsig"
 )
 
@@ -40,6 +41,13 @@ type Config struct {
 		// instead of a token. Default false: browsers bother their users with it.
 		ClientCertificates bool `yaml:"client_certificates"`
 	} `yaml:"tls"`
+	// Addresses and networks (CIDR) of the proxies in front whose word about the address
+	// of a client is believed: by X-Forwarded-For, by Forwarded, and by the PROXY
+	// protocol. Empty: nobody's. They must overwrite or remove what clients send.
+	TrustedProxies []string `yaml:"trusted_proxies"`
+	// Whether trusted_proxies begin each connection with a header of the PROXY
+	// protocol, version 1 or 2. Then they must. Default false.
+	ProxyProtocol bool `yaml:"proxy_protocol"`
 	// The door for GOST-TLS: HAProxy with gost-engine in front, made by "tamga
 	// gost-tls init".
 	GOSTTLS struct {
@@ -411,6 +419,7 @@ func (c *Config) Validate() error {
 		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
 		{!c.dev || isLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
 		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
+		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
 		{c.GOSTTLS.Socket != "" || c.GOSTTLS.FrontEndUser == "", "gost_tls.front_end_user: want gost_tls.socket as well"},
@@ -464,6 +473,9 @@ func (c *Config) Validate() error {
 		if !check.ok {
 			faults = append(faults, errors.New(check.text))
 		}
+	}
+	if _, err := rest.ParseProxies(c.TrustedProxies); err != nil {
+		faults = append(faults, fmt.Errorf("trusted_proxies: %w", err))
 	}
 	seen := map[string]bool{}
 	for i, client := range c.Clients {

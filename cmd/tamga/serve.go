@@ -86,7 +86,14 @@ func (s *serveCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	doors := []door{{listener: listener}}
+	proxies, err := rest.ParseProxies(config.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	doors := []door{{listener: listener, connContext: proxies.ConnContext}}
+	if config.ProxyProtocol {
+		doors[0].listener = rest.ProxyProtocol(listener, proxies, log)
+	}
 	if config.TLS.CertificateFile != "" {
 		if doors[0].tls, err = h.clientTLS(c.ctx); err != nil {
 			return err

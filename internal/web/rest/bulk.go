@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"io"
 	"net"
 	"sync"
 )
@@ -31,12 +30,12 @@ func (l bulkListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bulkConn{Conn: c}, nil
+	return &bulkConn{passing: passing{c}}, nil
 }
 
 // bulkConn is read by one goroutine at a time, as net/http does.
 type bulkConn struct {
-	net.Conn
+	passing
 	filled int     // reads in a row that left no room
 	ahead  *[]byte // nil while little comes
 	rest   []byte  // of ahead, unread
@@ -81,21 +80,4 @@ func (c *bulkConn) leave() {
 		bulks.Put(c.ahead)
 		c.ahead, c.rest = nil, nil
 	}
-}
-
-// ReadFrom implements io.ReaderFrom: files go out as the connection can send them.
-func (c *bulkConn) ReadFrom(r io.Reader) (int64, error) {
-	if f, ok := c.Conn.(io.ReaderFrom); ok {
-		return f.ReadFrom(r)
-	}
-	return io.Copy(struct{ io.Writer }{c.Conn}, r)
-}
-
-// CloseWrite ends the direction to the client, so that it reads an end and no reset when
-// the server of net/http leaves part of a request unread.
-func (c *bulkConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func TestBulkKeepsEveryOctet(t *testing.T) {
 			}
 			return 1 + r.IntN(9000)
 		}}
-		c := &bulkConn{Conn: s}
+		c := &bulkConn{passing: passing{s}}
 		var got bytes.Buffer
 		for {
 			p := make([]byte, []int{1, 100, 4096, 28 << 10, directSize - 1, directSize, 2 * bulkSize}[r.IntN(7)])
@@ -67,7 +67,7 @@ func TestBulkKeepsEveryOctet(t *testing.T) {
 // request holds no room, and neither does a large one when it is over.
 func TestBulkAsksSeldom(t *testing.T) {
 	s := &script{data: random(32 << 20), size: func() int { return 2 << 20 }}
-	c := &bulkConn{Conn: s}
+	c := &bulkConn{passing: passing{s}}
 	p := make([]byte, 4096)
 	for range bulkAfter {
 		if _, err := io.ReadFull(c, p); err != nil || c.ahead != nil {

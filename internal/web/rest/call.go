@@ -61,7 +61,8 @@ func Caller(ctx context.Context) audit.Principal {
 	return audit.Principal{}
 }
 
-// Remote is the address of the peer that sends the request in ctx, without port.
+// Remote returns the address of the client that sends the request in ctx, without
+// port. Behind a trusted proxy it is the client of the proxy (see [Proxies]).
 func Remote(ctx context.Context) string {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c.remote

@@ -28,7 +28,7 @@ func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler 
 }
 
 // Identifiable gives each request an id, or takes a sane one the client sent, and
-// answers it as X-Request-Id.
+// answers it as X-Request-Id. It also finds out the address of the client, once.
 func Identifiable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")
@@ -36,7 +36,7 @@ func Identifiable(next http.Handler) http.Handler {
 			id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", id)
-		c := &call{id: id, started: time.Now()}
+		c := &call{id: id, started: time.Now(), remote: clientAddress(r)}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
 }
@@ -79,7 +79,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 				slog.String("request_id", call.id), slog.String("method", method(r)), slog.String("route", route),
 				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Duration("duration", took),
 				slog.Int64("bytes_in", call.bodyOctets), slog.Int64("bytes_out", out.n),
-				slog.String("login", call.who.Login), slog.String("remote", cmp.Or(call.remote, remote(r))))
+				slog.String("login", call.who.Login), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
 		}()
 		next.ServeHTTP(out, r.WithContext(ctx))
 	})
@@ -227,7 +227,7 @@ func (p *probe) WriteHeader(code int)        { p.code = code }
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -146,7 +145,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(ctx)
 	call.route = h.Name
-	call.remote = cmp.Or(call.remote, remote(r)) // a front end told whose request it is
+	call.remote = cmp.Or(call.remote, clientAddress(r)) // Identifiable has set it, unless a test mounts without
 	call.started = time.Now()
 
 	if r.ContentLength > h.limit {
@@ -387,13 +386,4 @@ func bearer(header string) (string, bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-// remote is the address of the peer without its port.
-func remote(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

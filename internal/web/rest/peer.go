@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"tamga/internal/domain/fault"
@@ -39,17 +38,13 @@ func Peered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := callOf(r.Context())
 		if trusted, _ := ctx.Value(frontEndKey{}).(bool); trusted {
-			der, err := forwarded(r.Header)
+			der, err := forwardedCertificate(r.Header)
 			if err != nil {
 				call.outcome = fault.InvalidParameters
 				fail(w, err)
 				return
 			}
 			call.peer = [][]byte{der}
-			call.remote = "front end"
-			if from, err := netip.ParseAddr(only(r.Header.Values("X-Forwarded-For"))); err == nil {
-				call.remote = from.String()
-			}
 		} else {
 			for name := range r.Header {
 				if folded := foldHeader(name); isCertificate(folded) || strings.HasPrefix(folded, ownHeaders) {
@@ -78,8 +73,8 @@ func isCertificate(folded string) bool {
 	return folded == "client-cert" || folded == "client-cert-chain"
 }
 
-// forwarded takes the one certificate from the one header it may be in.
-func forwarded(h http.Header) ([]byte, error) {
+// forwardedCertificate takes the one certificate from the one header it may be in.
+func forwardedCertificate(h http.Header) ([]byte, error) {
 	for name := range h {
 		if name != certificateHeader && isCertificate(foldHeader(name)) {
 			return nil, fault.New(fault.InvalidParameters, "the front end let a forged certificate header through: have it remove what clients send (tamga gost-tls check)")
@@ -99,14 +94,6 @@ func forwarded(h http.Header) ([]byte, error) {
 		return nil, fault.New(fault.InvalidParameters, "the front end's Client-Cert header is not a byte sequence (RFC 9440)").With(err)
 	}
 	return der, nil
-}
-
-// only returns the value of a header that came once, "" otherwise.
-func only(values []string) string {
-	if len(values) != 1 {
-		return ""
-	}
-	return values[0]
 }
 
 // PeerCertificates are the certificates (DER) the client of the request in ctx

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tamga/internal/judge"
+)
+
+// clientAt is an HTTP client of one connection a request, from an address of loopback.
+func clientAt(address string) *http.Client {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+}
+
+// TestBehindHAProxy has HAProxy in front over TCP, in each way it can tell who calls.
+// The audit log has the client, and clients have rate limits of their own.
+func TestBehindHAProxy(t *testing.T) {
+	judge.HAProxyProgram(t)
+	for _, c := range []struct{ name, mode, server string }{
+		{"X-Forwarded-For", "mode http\n  option forwardfor", ""},
+		{"Forwarded", "mode http\n  http-request set-header Forwarded for=%[src]", ""},
+		{"PROXY protocol 1", "mode tcp", "send-proxy"},
+		{"PROXY protocol 2", "mode tcp", "send-proxy-v2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := []string{
+				"--set", "trusted_proxies=[127.0.0.1]",
+				"--set", "verification.calls_per_second=0.001", "--set", "verification.calls_at_once=2",
+			}
+			if c.server != "" {
+				set = append(set, "--set", "proxy_protocol=true")
+			}
+			server := startDev(t, t.TempDir(), set...)
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := free.Addr().String()
+			free.Close()
+			config := filepath.Join(t.TempDir(), "haproxy.cfg")
+			if err := os.WriteFile(config, fmt.Appendf(nil, `defaults
+  timeout connect 30s
+  timeout client 60s
+  timeout server 60s
+listen tamga
+  bind %s
+  %s
+  server tamga %s source 127.0.0.1 %s
+`, front, c.mode, strings.TrimPrefix(server.url, "http://"), c.server), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			judge.HAProxy(t, config, os.DevNull, front)
+
+			ask := func(from, at, path string, headers ...string) (int, string) {
+				t.Helper()
+				request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+at+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := 0; i < len(headers); i += 2 {
+					request.Header.Set(headers[i], headers[i+1])
+				}
+				response, err := clientAt(from).Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				status, body := readAll(t, response)
+				return status, string(body)
+			}
+			forged := []string{"X-Forwarded-For", "203.0.113.9"}
+			if c.name == "Forwarded" { // the header that this HAProxy overwrites
+				forged[0] = "Forwarded"
+			}
+			for _, want := range []struct {
+				from   string
+				status []int
+			}{{"127.0.0.5", []int{200, 200, 429}}, {"127.0.0.6", []int{200, 200, 429}}} {
+				for i, status := range want.status {
+					if got, body := ask(want.from, front, "/SVS/rest/api/policy", forged...); got != status {
+						t.Errorf("call %d of %s: got %d %s, want %d", i+1, want.from, got, body, status)
+					}
+				}
+			}
+			// Who comes past the proxy is who they are, whatever they write.
+			direct := strings.TrimPrefix(server.url, "http://")
+			for i, status := range []int{200, 200, 429} {
+				if got, body := ask("127.0.0.7", direct, "/SVS/rest/api/policy", "X-Forwarded-For", fmt.Sprint("203.0.113.", i), "Forwarded", fmt.Sprint("for=203.0.113.", i)); got != status {
+					t.Errorf("call %d past the proxy: got %d %s, want %d", i+1, got, body, status)
+				}
+			}
+			if c.server != "" {
+				conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.7")}}).DialContext(t.Context(), "tcp", direct)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				io.WriteString(conn, "PROXY TCP4 203.0.113.9 127.0.0.1 1 2\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+				if answer, err := io.ReadAll(conn); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) {
+					t.Errorf("a stranger's header of the PROXY protocol: %q %v", answer, err)
+				}
+			}
+
+			operatorToken := func() string {
+				response, err := clientAt("127.0.0.5").PostForm("http://"+front+"/STS/oauth/token", map[string][]string{
+					"grant_type": {"password"}, "username": {server.dev.Operator.Login}, "password": {server.dev.Operator.Password},
+					"client_id": {server.dev.ClientID}, "resource": {server.dev.Resource},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				status, body := readAll(t, response)
+				var answer struct {
+					Token string `json:"access_token"`
+				}
+				if err := json.Unmarshal(body, &answer); err != nil || status != 200 {
+					t.Fatalf("token: %d %s", status, body)
+				}
+				return answer.Token
+			}
+			if status, body := ask("127.0.0.6", front, "/STS/ums/policy", append(forged, "Authorization", "Bearer "+operatorToken())...); status != 200 {
+				t.Fatalf("policy: %d %s", status, body)
+			}
+			var log bytes.Buffer
+			if err := run(t.Context(), []string{"audit", "--data", server.dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(log.String(), `"remote":"127.0.0.6"`) || strings.Contains(log.String(), "203.0.113") {
+				t.Errorf("the audit log does not have the client:\n%s", log.String())
+			}
+		})
+	}
+}
