@@ -45,6 +45,8 @@ type auditLine struct {
 	Actor     string    `json:"actor"`
 	Remote    string    `json:"remote"`
 	Micros    int64     `json:"duration_us"`
+
+	Correlation string `json:"client_request_id,omitempty"` // given by a known caller
 }
 
 // Run reads the journal. Reading is written down like anything else.
@@ -67,7 +69,7 @@ func (a *auditCommand) Run(c *console) error {
 				p := e.Principal
 				line := auditLine{
 					e.At, e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail,
-					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote, e.Duration.Microseconds(),
+					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote, e.Duration.Microseconds(), e.Correlation,
 				}
 				if err := out.Encode(line); err != nil {
 					return err

@@ -74,6 +74,7 @@ type house struct {
 	authority  *authority.Service
 	keys       *keys.Service
 	audit      audit.Log
+	refusals   *rest.Gatherer      // once handler has made it
 	network    *evidence.Source    // once handler has opened it
 	operations *signing.Operations // once handler has opened it
 	readiness  *rest.Readiness     // once handler has made it
@@ -163,6 +164,11 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 }
 
 func (h *house) close() {
+	if h.refusals != nil {
+		if err := h.refusals.Flush(context.Background()); err != nil {
+			h.log.Error("writing refused sign-ins to the audit log", "error", err)
+		}
+	}
 	if h.network != nil {
 		h.network.Close()
 	}
@@ -271,10 +277,12 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{"renewing what the authority has published", h.authority.Maintain},
 	}
 
+	h.refusals = rest.NewGatherer(h.audit, time.Now)
 	gate := &rest.Gate{
 		Identify: identity.Authenticate,
 		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return signer.NewIntake(ctx, who) },
 		Audit:    h.audit,
+		Gather:   h.refusals,
 		Once:     once(answers),
 		Limits:   rest.Limits{Ordinary: int64(h.config.Limits.OtherRequest), Large: int64(h.config.Limits.SigningRequest), Documents: 2 * h.config.BatchItems},
 		Log:      h.log,
@@ -396,6 +404,9 @@ func (h *house) work(ctx context.Context) {
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
 	delivering.Go(func() { h.messages.Run(ctx) })
+	delivering.Go(func() {
+		h.refusals.Run(ctx, func(err error) { h.log.Error("writing refused sign-ins to the audit log", "error", err) })
+	})
 	if h.operations != nil {
 		delivering.Go(func() { h.operations.Run(ctx) })
 	}

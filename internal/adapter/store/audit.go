@@ -17,7 +17,7 @@ type Audit struct{ *DB }
 var _ audit.Log = Audit{}
 
 const auditColumns = `at, request_id, operation, phase, outcome, object, remote, detail,
-	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor`
+	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id`
 
 // auditValues is how many columns an entry has.
 var auditValues = strings.Count(auditColumns, ",") + 1
@@ -69,7 +69,7 @@ func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	p := &e.Principal
 	return &unit{ctx: ctx, entry: legible([]any{
 		millis(e.At), brief(e.RequestID), brief(e.Operation), brief(e.Phase), brief(e.Outcome), brief(e.Object), brief(e.Remote), brief(e.Detail),
-		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor),
+		brief(p.UserID), brief(p.Login), brief(p.Group), p.Operator, brief(p.TokenID), brief(p.ClientID), brief(p.Method), e.Duration.Microseconds(), brief(p.Actor), brief(e.Correlation),
 	})}
 }
 
@@ -170,7 +170,7 @@ func scanEntry(r row, first ...any) (e audit.Entry, err error) {
 	var us int64
 	p := &e.Principal
 	err = r.Scan(append(first, (*timeField)(&e.At), &e.RequestID, &e.Operation, &e.Phase, &e.Outcome, &e.Object, &e.Remote, &e.Detail,
-		&p.UserID, &p.Login, &p.Group, &p.Operator, &p.TokenID, &p.ClientID, &p.Method, &us, &p.Actor)...)
+		&p.UserID, &p.Login, &p.Group, &p.Operator, &p.TokenID, &p.ClientID, &p.Method, &us, &p.Actor, &e.Correlation)...)
 	e.Duration = time.Duration(us) * time.Microsecond
 	return e, err
 }

@@ -77,7 +77,7 @@ func TestCommitterGathers(t *testing.T) {
 	for range n {
 		go func() {
 			done <- c.Do(t.Context(), func(ctx context.Context) error {
-				if _, err := db.exec(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (0,'','','','','','','','','','',FALSE,'','','',0,'')"); err != nil {
+				if _, err := db.exec(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (0,'','','','','','','','','','',FALSE,'','','',0,'','')"); err != nil {
 					return err
 				}
 				// One connection counts what its one transaction has changed.

@@ -99,21 +99,25 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 
 // EndReplayed implements auth.Store. A code that a sign-in made was exchanged for the
 // first token of it, whose id the grant has; a derived code names the sign-in itself.
-func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error {
-	return s.inTurn(ctx, func(ctx context.Context) error {
+func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (ended bool, err error) {
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		ended = false
 		const signIn = `(SELECT CASE WHEN grant_id <> '' THEN grant_id ELSE token_id END
 			FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)`
 		for _, statement := range []string{
-			"UPDATE access_tokens SET revoked = TRUE WHERE id IN " + signIn,
-			"UPDATE access_tokens SET revoked = TRUE WHERE grant_id <> '' AND grant_id IN " + signIn,
+			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND id IN " + signIn,
+			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND grant_id <> '' AND grant_id IN " + signIn,
 			"DELETE FROM grants WHERE id IN " + signIn,
 			// The last one: it may delete the code itself.
 			"DELETE FROM authorization_codes WHERE grant_id <> '' AND grant_id IN " + signIn,
 		} {
-			if _, err := s.exec(ctx, statement, hash[:], clientID); err != nil {
+			n, err := s.exec(ctx, statement, hash[:], clientID)
+			if err != nil {
 				return err
 			}
+			ended = ended || n > 0
 		}
 		return nil
 	})
+	return ended && err == nil, err
 }

@@ -39,14 +39,16 @@ const (
 type Entry struct {
 	At        time.Time
 	RequestID string
-	Operation string // name of the route or of the command
-	Phase     string // Attempt or Done
-	Outcome   string // "" for an attempt, otherwise OK, Canceled or the code of a fault
-	Object    string // what was acted on: a certificate number, a user id
-	Remote    string // address of the peer
-	Detail    string // short and free of secrets
-	Principal Principal
-	Duration  time.Duration // zero for an attempt; kept in microseconds
+	// Correlation is the id that a known caller gave the request, checked; "" for none.
+	Correlation string
+	Operation   string // name of the route or of the command
+	Phase       string // Attempt or Done
+	Outcome     string // "" for an attempt, otherwise OK, Canceled or the code of a fault
+	Object      string // what was acted on: a certificate number, a user id
+	Remote      string // address of the peer
+	Detail      string // short and free of secrets
+	Principal   Principal
+	Duration    time.Duration // zero for an attempt; kept in microseconds
 }
 
 // Log keeps the journal.

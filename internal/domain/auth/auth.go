@@ -255,8 +255,8 @@ type Store interface {
 	// client and address. One statement decides; true is told once.
 	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
 	// EndReplayed ends the sign-in that a spent code of the client belongs to: its tokens,
-	// its grant, and its codes.
-	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) error
+	// its grant, and its codes. It reports whether anything of it was still valid.
+	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
 
 	OathStore
 	GrantStore

@@ -307,7 +307,11 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		}
 		if !spent {
 			refusal = refused
-			return s.store.EndReplayed(ctx, hash, client.ID)
+			ended, err := s.store.EndReplayed(ctx, hash, client.ID)
+			if ended {
+				audit.Changed(ctx, "a code came again: its tokens are ended")
+			}
+			return err
 		}
 		if !verifies(c.Challenge, r.Verifier) || c.LoginOnly && r.Resource != "" {
 			refusal = refused // the code stays spent

@@ -101,6 +101,7 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 // against it.
 func (s *Service) certified(ctx context.Context, der []byte) (b Bearer, why, err error) {
 	b, scheme, err := s.store.BearerByCertificate(ctx, sha256.Sum256(der))
+	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return b, errors.New("auth: certificate: nobody's"), nil

@@ -212,6 +212,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 	refused := &GrantError{AccessDenied, "nobody here has this login at the other identity provider, or they may not sign in with it now"}
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
 		c, err := s.store.CredentialOfExternal(ctx, user.FoldIssuer(provider.Name()), user.FoldLogin(login))
+		audit.Tried(ctx, c.User.ID, c.User.Login)
 		now := s.now()
 		switch {
 		case errors.Is(err, ErrNotFound):

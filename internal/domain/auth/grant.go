@@ -15,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 )
@@ -296,7 +297,10 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 			return err
 		}
 		if !rotated {
-			_, err := s.store.EndGrant(ctx, handle)
+			ended, err := s.store.EndGrant(ctx, handle)
+			if ended {
+				audit.Changed(ctx, "a refresh token came again: its grant is ended")
+			}
 			return err
 		}
 		granted := g.Scope
@@ -325,6 +329,8 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 			return err
 		}
 		if !ok { // locked by now, or with other methods: an unlock does not bring it back
+			audit.Tried(ctx, g.UserID, name)
+			audit.Changed(ctx, "the grant of a user who may not sign in any more is ended")
 			_, err := s.store.EndGrant(ctx, handle)
 			return err
 		}

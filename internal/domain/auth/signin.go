@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/user"
 )
@@ -113,6 +114,7 @@ func (s *Service) credential(ctx context.Context, login string) (c Credential, k
 // counted or derived, for known names and others alike.
 func (s *Service) identify(ctx context.Context, client Client, login string) (Credential, bool, error) {
 	c, known, err := s.credential(ctx, login)
+	audit.Tried(ctx, c.User.ID, c.User.Login)
 	now := s.now()
 	allowed := !client.Public || s.settings.IDOnlyPublic
 	ok := known && allowed && c.Scheme.IDOnly && !c.User.Barred(now) && !now.Before(c.LockedUntil)
@@ -132,6 +134,7 @@ func (s *Service) checkPassword(ctx context.Context, login, password string) (Cr
 	if err != nil {
 		return Credential{}, false, err
 	}
+	audit.Tried(ctx, c.User.ID, c.User.Login)
 	stored := s.passwords.dummy
 	if c.Encoded != "" {
 		if stored, err = parseEncoded(c.Encoded, s.passwords.budgetKiB); err != nil {

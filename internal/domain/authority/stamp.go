@@ -2,9 +2,11 @@ package authority
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
@@ -73,6 +75,7 @@ func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	audit.Changed(ctx, fmt.Sprintf("serial number %x", serial))
 	return tsp.CreateResponse(token), nil
 }
 

@@ -126,6 +126,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			return none
 		}
 		d.UserID, d.SystemID = begun.UserID, begun.SystemID
+		audit.Tried(ctx, d.UserID, "") // guesses at the activation code are counted
 		d.NotAfter = d.CreatedAt.Add(s.settings.DeviceLife)
 		if err := s.mayAct(ctx, d.UserID); err != nil {
 			return err
@@ -166,6 +167,7 @@ func (s *Service) add(ctx context.Context, m *message.Message, d Device) (Answer
 		return Answer{}, err
 	}
 	r.Number = m.Number
+	audit.Changed(ctx, "a device is registered")
 	added, err := s.deps.Store.AddDevice(ctx, r)
 	if err == nil && !added {
 		err = errors.New("device: the identifier is taken")
@@ -316,6 +318,11 @@ func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, 
 	}
 	if !found || !m.Verify(d.Key) {
 		return nil, nil, unknownDevice()
+	}
+	if d.UserID != "" {
+		if err := audit.Known(ctx, audit.Principal{UserID: d.UserID, Method: Method}); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := json.Unmarshal(m.Payload, payload); err != nil {
 		return nil, nil, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)

@@ -23,8 +23,8 @@ type API struct {
 	admit   func(remote string) error
 }
 
-// New returns the API. admit may refuse a call by the address of its sender: the
-// callers have no tokens, and a line of the journal is written for most calls.
+// New returns the API. admit may refuse a call by the address of its sender:
+// callers have no tokens.
 func New(devices *device.Service, admit func(remote string) error) *API {
 	return &API{devices, admit}
 }

@@ -46,8 +46,9 @@ type API struct{ authority Authority }
 // New returns the API of an authority.
 func New(a Authority) *API { return &API{authority: a} }
 
-// Routes are the operations of this door. Time stamps are in the journal, since
-// the service makes a promise with each; what is public and only read is not.
+// Routes are the operations of this door. Time stamps are in the audit log, since
+// the service makes a promise with each (see authority.TimeStamp). What is public and
+// only read is not, and neither are refused requests.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unjournaled(),

@@ -14,12 +14,17 @@ import (
 // route fills it in, the log line and the metrics read it.
 type call struct {
 	id         string
+	given      string // id the client gave the request, checked; "" for none
 	route      string // name of the route; "" until one was found
 	remote     string
 	peer       [][]byte // certificates the client proved in a handshake, DER, its own first
 	who        audit.Principal
+	claimed    audit.Principal // who the caller says to be, until who is known
+	note       *audit.Note     // of a call for Anyone
+	written    bool            // its outcome is in the audit log
 	object     string
 	outcome    string
+	refusal    string // outcome of an answer that carries a refusal; "" for none
 	started    time.Time
 	bodyOctets int64
 	detail     string
@@ -88,10 +93,27 @@ func (c *call) finish() error {
 }
 
 // Identified names the caller of a request that brings no token but its own
-// proof, for the journal and the log.
+// proof, for the audit log and the log. Calls of others are not in the audit log
+// unless they change something (see [audit.Note]).
 func Identified(ctx context.Context, who audit.Principal) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.who = who
+	}
+}
+
+// Claimed names whom the caller of a request says to be without proof, such as a public
+// client. It is in the entries of the request but does not make it worth one.
+func Claimed(ctx context.Context, who audit.Principal) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.claimed = who
+	}
+}
+
+// Refused names the outcome of a request whose answer is a refusal in the form of a
+// success, such as an address that a browser is sent to.
+func Refused(ctx context.Context, code string) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.refusal = code
 	}
 }
 

@@ -27,21 +27,22 @@ func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler 
 	return Heard(Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics)))
 }
 
-// Identifiable gives each request an id, or takes a sane one the client sent, and
-// answers it as X-Request-Id. It also finds out the address of the client, once.
+// Identifiable gives each request an id and answers it as X-Request-Id. An id that the
+// client sent is kept beside it if it is sane. It also finds out the address of the
+// client, once.
 func Identifiable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("X-Request-Id")
-		if !sane(id) {
-			id = rand.Text()
+		c := &call{id: rand.Text(), started: time.Now(), remote: clientAddress(r)}
+		if given := r.Header.Get("X-Request-Id"); sane(given) {
+			c.given = given
 		}
-		w.Header().Set("X-Request-Id", id)
-		c := &call{id: id, started: time.Now(), remote: clientAddress(r)}
+		w.Header().Set("X-Request-Id", c.id)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
 }
 
-// sane reports whether a client's id can go into logs and the journal as it is.
+// sane reports whether a client's id can go into the log as it is, and for a known
+// caller into the audit log.
 func sane(id string) bool {
 	if len(id) == 0 || len(id) > 64 {
 		return false
@@ -76,10 +77,10 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 				level = slog.LevelDebug
 			}
 			log.LogAttrs(ctx, level, "request",
-				slog.String("request_id", call.id), slog.String("method", method(r)), slog.String("route", route),
+				slog.String("request_id", call.id), slog.String("client_request_id", call.given), slog.String("method", method(r)), slog.String("route", route),
 				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Duration("duration", took),
 				slog.Int64("bytes_in", call.bodyOctets), slog.Int64("bytes_out", out.n),
-				slog.String("login", call.who.Login), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
+				slog.String("login", cmp.Or(call.who.Login, call.claimed.Login)), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
 		}()
 		next.ServeHTTP(out, r.WithContext(ctx))
 	})

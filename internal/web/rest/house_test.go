@@ -180,14 +180,19 @@ func open(t *testing.T, limits Limits) *house {
 		Handle("GET /file", "File", Anyone, func(context.Context, struct{}) (File, error) {
 			return File{Content: strings.NewReader("content"), Name: "a b.sig"}, nil
 		}),
-		Handle("GET /stream/{n}", "Stream", Anyone, func(_ context.Context, r struct {
+		Handle("GET /stream/{n}", "Stream", Anyone, func(ctx context.Context, r struct {
 			N int64 `path:"n"`
 		}) (Stream, error) {
+			audit.Changed(ctx, "")
 			return Stream{zeros(r.N)}, nil
 		}),
-		Handle("GET /short", "Short", Anyone, func(context.Context, struct{}) (Stream, error) { return Stream{liar{}}, nil }),
+		Handle("GET /short", "Short", Anyone, func(ctx context.Context, _ struct{}) (Stream, error) {
+			audit.Changed(ctx, "something was made")
+			return Stream{liar{}}, nil
+		}),
 		Handle("GET /unencodable", "Unencodable", Anyone, func(context.Context, struct{}) (any, error) { return func() {}, nil }),
 		Handle("GET /wait", "Wait", Anyone, func(ctx context.Context, _ struct{}) (None, error) {
+			audit.Changed(ctx, "")
 			h.entered <- struct{}{}
 			<-ctx.Done()
 			return None{}, ctx.Err()

@@ -84,6 +84,8 @@ type Gate struct {
 	// about (see Concerning); nil: nobody is.
 	Failed func(ctx context.Context, operation, object string, err error)
 	Audit  audit.Log
+	// Gather counts refusals that strangers can cause at will; nil: each is written.
+	Gather *Gatherer
 	Limits Limits
 	Log    *slog.Logger
 }
@@ -142,6 +144,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
 	if h.gate.Begin != nil {
 		ctx = h.gate.Begin(ctx)
+	}
+	if h.Right == Anyone && !h.unjournaled {
+		call.note = &audit.Note{Attempt: func(ctx context.Context, who audit.Principal) error {
+			e := h.entry(call, audit.Attempt, "")
+			e.Principal = who
+			if err := h.gate.Audit.Record(ctx, e); err != nil {
+				return unrecorded(err)
+			}
+			return nil
+		}}
+		ctx = audit.WithNote(ctx, call.note)
 	}
 	r = r.WithContext(ctx)
 	call.route = h.Name
@@ -203,8 +216,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call.outcome = outcome
 	if err := answer.send(w); err != nil {
 		call.outcome = outcomeNotDelivered
-		if e := h.record(ctx, call, audit.Done, outcomeNotDelivered); e != nil {
-			err = errors.Join(err, e)
+		if call.written {
+			if e := h.record(ctx, call, audit.Done, outcomeNotDelivered); e != nil {
+				err = errors.Join(err, e)
+			}
 		}
 		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
 		panic(http.ErrAbortHandler) // so that half an answer cannot be taken for a whole one
@@ -215,12 +230,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // before it is answered, so a success that could not be recorded is none.
 func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (string, error) {
 	outcome := outcomeOf(ctx, err)
+	if err == nil {
+		outcome = cmp.Or(call.refusal, outcome)
+	}
 	if h.unjournaled {
 		return outcome, err
 	}
 	if err == nil && call.promised && call.attempt == nil {
+		call.written = true
 		return outcome, nil // the line is there, together with what was changed
 	}
+	if h.Right == Anyone && !h.worth(call, outcome) {
+		return outcome, err
+	}
+	call.written = true
 	most := recording
 	if _, is := fault.AsOutage(err); is {
 		most = recordingOutage
@@ -248,6 +271,34 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	return outcome, err
 }
 
+// worth reports whether the outcome of a call for Anyone is written to the audit log:
+// the caller is known, or the call changed something. Refusals of users who exist are
+// counted instead, and so are those of a client that speaks for users nobody knows.
+func (h *handler) worth(call *call, outcome string) bool {
+	if known := call.note.Known(); call.who.UserID == "" && known.UserID != "" {
+		call.who = known
+	}
+	what, changed := call.note.Changed()
+	call.detail = cmp.Or(call.detail, what)
+	tried := call.note.Tried()
+	switch {
+	case call.who.UserID != "" || changed:
+		return true
+	case outcome == audit.OK:
+		return call.who.ClientID != ""
+	case call.who.ClientID == "" && tried.UserID == "":
+		return false
+	}
+	if tried.UserID != "" {
+		call.object, call.claimed.Login = tried.UserID, tried.Login
+	}
+	if h.gate.Gather == nil {
+		return true
+	}
+	h.gate.Gather.add(h.entry(call, audit.Done, outcome))
+	return false
+}
+
 // admit does all that comes before the body is read.
 func (h *handler) admit(r *http.Request, call *call) error {
 	ctx := r.Context()
@@ -272,6 +323,12 @@ func (h *handler) admit(r *http.Request, call *call) error {
 			}
 			return err
 		}
+	}
+	if h.Right == Anyone {
+		// Nobody is known yet, so there is no attempt to write: see worth.
+		var err error
+		call.repetition, err = h.repeatable(r, call)
+		return err
 	}
 	var err error
 	if call.repetition, err = h.repeatable(r, call); err != nil {
@@ -338,12 +395,20 @@ func (h *handler) record(ctx context.Context, call *call, phase, outcome string)
 }
 
 func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
+	who := call.who
+	if who.UserID == "" {
+		who.Login = cmp.Or(who.Login, call.claimed.Login)
+		who.ClientID = cmp.Or(who.ClientID, call.claimed.ClientID)
+	}
 	e := audit.Entry{
 		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
-		Object: call.object, Remote: call.remote, Principal: call.who, Detail: call.detail,
+		Object: call.object, Remote: call.remote, Principal: who, Detail: call.detail,
 	}
 	if phase == audit.Done {
 		e.Duration = e.At.Sub(call.started)
+	}
+	if call.who.UserID != "" || call.who.ClientID != "" {
+		e.Correlation = call.given
 	}
 	return e
 }

@@ -19,7 +19,8 @@ func TestOctets(t *testing.T) {
 	j := &journal{grown: make(chan struct{}, 100)}
 	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}
 	type body struct{ Body Octets }
-	answer := func(_ context.Context, r body) (File, error) {
+	answer := func(ctx context.Context, r body) (File, error) {
+		audit.Changed(ctx, "")
 		return File{Content: strings.NewReader(string(r.Body)), Type: "application/timestamp-reply"}, nil
 	}
 	mux := http.NewServeMux()
@@ -67,7 +68,7 @@ func TestOctets(t *testing.T) {
 	if code, _, _ := ask("GET", "/file/", ""); code != 404 {
 		t.Errorf("a file with a slash: %d", code)
 	}
-	if got, want := j.lines(), []string{"Stamp attempt", "Stamp done ok", "Stamp attempt", "Stamp done ok"}; !slices.Equal(got, want) {
+	if got, want := j.lines(), []string{"Stamp done ok", "Stamp done ok"}; !slices.Equal(got, want) {
 		t.Errorf("the journal holds %q, want %q", got, want)
 	}
 }

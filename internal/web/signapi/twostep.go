@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -51,6 +52,7 @@ func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, e
 		return none, err
 	}
 	rest.Concerning(ctx, preparedObject(prepared.ID))
+	audit.Changed(ctx, "") // the document is kept until postsign
 	return preSignResponse{prepared.Hash, prepared.ID, prepared.ID}, nil
 }
 
@@ -193,5 +195,6 @@ func (a *API) enhanceOne(ctx context.Context, message rest.Blob, signatureType r
 	if err != nil {
 		return rest.Stream{}, err
 	}
+	audit.Changed(ctx, "") // whoever asked for it
 	return rest.Stream{Content: result}, nil
 }

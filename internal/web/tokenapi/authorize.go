@@ -57,9 +57,9 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	if err != nil {
 		return nil, refusal(err)
 	}
-	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
 	if err := a.acceptable(r.Body, p, request); err != nil {
-		return goBack(p, refusal(err), false)
+		return goBack(ctx, p, refusal(err), false)
 	}
 	if token := bearerOf(r.Authorization); token != "" {
 		issued, who, err := a.identity.AuthorizeBearer(ctx, token, request)
@@ -71,7 +71,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 		return forward(p, issued, false), nil
 	}
 	if slices.Contains(strings.Fields(r.Body.Get("prompt")), "none") {
-		return goBack(p, refuse(loginRequired, "the user has to sign in"), false)
+		return goBack(ctx, p, refuse(loginRequired, "the user has to sign in"), false)
 	}
 	browser, err := a.identity.NewBrowser()
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	if err != nil {
 		return nil, refusal(err) // the configuration has changed meanwhile
 	}
-	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
 	login := r.Body.Get("login")
 	// No browser proves the secret of its client.
 	attempt, err := a.attempt(ctx, request.Client, false, login)
@@ -161,7 +161,7 @@ func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authoriza
 	if err != nil {
 		var g *auth.GrantError
 		if errors.As(err, &g) {
-			return goBack(p, refusal(err), posted)
+			return goBack(ctx, p, refusal(err), posted)
 		}
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect 
 
 // goBack sends a refusal to the client's address (RFC 6749, 4.1.2.1). Programs without
 // one would take it for a code: it is answered here.
-func goBack(p auth.Pending, err error, posted bool) (any, error) {
+func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, error) {
 	var g *auth.GrantError
 	var own oauthError
 	if errors.As(err, &own) {
@@ -192,6 +192,7 @@ func goBack(p auth.Pending, err error, posted bool) (any, error) {
 	if g == nil || p.RedirectURI == auth.RedirectOutOfBand {
 		return nil, err
 	}
+	rest.Refused(ctx, g.Code)
 	return back(p, posted, "error", g.Code, "error_description", g.Description), nil
 }
 

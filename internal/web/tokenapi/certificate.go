@@ -43,7 +43,7 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 	if !known {
 		return rest.Redirect{}, refuse(auth.InvalidClient, "client_id is missing or unknown")
 	}
-	rest.Identified(ctx, audit.Principal{ClientID: client.ID})
+	rest.Claimed(ctx, audit.Principal{ClientID: client.ID})
 	if r.ResponseType != "code" {
 		return rest.Redirect{}, refuse(unsupportedResponseType, "response_type: want code")
 	}

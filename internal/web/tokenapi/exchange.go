@@ -26,7 +26,9 @@ func (a *API) exchange(ctx context.Context, client auth.Client, form rest.Form) 
 		Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"),
 		Resource: form.Get("resource"), Scope: form.Get("scope"),
 	})
-	rest.Identified(ctx, who)
+	if who.UserID != "" {
+		rest.Identified(ctx, who)
+	}
 	rest.Concerning(ctx, t.UserID)
 	return t, err
 }

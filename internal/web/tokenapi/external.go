@@ -131,9 +131,9 @@ func (a *API) arrive(ctx context.Context, r arrival, state, answer string, poste
 	if err != nil {
 		return nil, refusal(err)
 	}
-	rest.Identified(ctx, audit.Principal{ClientID: request.Client.ID})
+	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
 	if answer == "" {
-		return goBack(p, refuse(auth.AccessDenied, "the other identity provider did not sign the user in"), posted)
+		return goBack(ctx, p, refuse(auth.AccessDenied, "the other identity provider did not sign the user in"), posted)
 	}
 	issued, who, err := a.identity.AuthorizeExternal(ctx, p, answer, request)
 	return a.finish(ctx, p, request, issued, who, err, posted)

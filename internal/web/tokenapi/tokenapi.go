@@ -130,7 +130,12 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	}
 	// The login is not written down before it proved to be one: people type
 	// passwords into the wrong field.
-	rest.Identified(ctx, audit.Principal{ClientID: client.ID})
+	// Domain rooms name the user of one that does (audit.Tried).
+	if who := (audit.Principal{ClientID: client.ID}); client.Public {
+		rest.Claimed(ctx, who)
+	} else {
+		rest.Identified(ctx, who)
+	}
 	kind := r.Body.Get("grant_type")
 	if kind == "" {
 		return answer{}, refuse(auth.InvalidRequest, "grant_type is missing")

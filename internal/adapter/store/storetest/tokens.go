@@ -389,8 +389,8 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 	cases{
 		{"KeepsEveryField", func(t *testing.T, db *store.DB) {
 			want := audit.Entry{
-				At: start, RequestID: "r", Operation: "Sign", Phase: audit.Done, Outcome: audit.OK, Object: "1", Remote: "127.0.0.1:1", Detail: "d",
-				Principal: audit.Principal{UserID: "u", Login: "l", Group: "g", Operator: true, TokenID: "t", ClientID: "c", Method: "m"},
+				At: start, RequestID: "r", Correlation: "given", Operation: "Sign", Phase: audit.Done, Outcome: audit.OK, Object: "1", Remote: "127.0.0.1:1", Detail: "d",
+				Principal: audit.Principal{UserID: "u", Login: "l", Group: "g", Operator: true, TokenID: "t", ClientID: "c", Method: "m", Actor: "a"},
 				Duration:  1500 * time.Microsecond,
 			}
 			s := store.Audit{DB: db}

@@ -84,7 +84,7 @@ func (l *Limiter) take(key string, n int) (wait time.Duration) {
 	return wait
 }
 
-// Network is what counts as one caller: an IPv4 address, or the /64 of an IPv6
+// Network returns what counts as one caller: an IPv4 address, or the /64 of an IPv6
 // address, since whoever has one of its addresses has them all.
 func Network(remote string) string {
 	a, err := netip.ParseAddr(remote)
