@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/idna"
 )
 
 // Addresses come from requests, certificates and answers, so they are whatever
@@ -24,7 +26,8 @@ import (
 //     a request from here has no business with;
 //   - the addresses a name resolves to are checked, and the connection goes to
 //     the one that was checked, so a name that answers differently the next time
-//     gains nothing;
+//     gains nothing. Behind a proxy it is the proxy that resolves names, so only
+//     hosts that are an address or the machine itself, in any spelling, are checked;
 //   - only global unicast addresses, without those that carry an IPv4 address
 //     inside (6to4, Teredo, NAT64), which could lead anywhere.
 //
@@ -244,22 +247,132 @@ func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 		return nil, &Refused{Text: "the address holds a user name"}
 	}
 	u.Fragment, u.RawFragment = "", ""
+	host, literal, err := readHost(u.Hostname())
+	if err != nil {
+		return nil, err
+	}
 	port, err := strconv.ParseUint(Port(u), 10, 16)
 	if err != nil || port == 0 {
 		return nil, &Refused{Text: "the port is no number from 1 to 65535"}
 	}
-	literal, err := netip.ParseAddr(u.Hostname())
-	numeric := err == nil
-	at := netip.AddrPortFrom(literal.Unmap(), uint16(port))
-	if numeric {
-		if err := g.check(at); err != nil {
-			return nil, err
+	at := netip.AddrPortFrom(literal, uint16(port))
+	switch named := g.named(host, uint16(port)); {
+	case literal.IsValid():
+		err = g.check(at)
+	case isLocalhost(host) && !named:
+		// A proxy would resolve it to its own machine.
+		if err = g.check(netip.AddrPortFrom(loopback4, uint16(port))); err != nil {
+			err = g.check(netip.AddrPortFrom(netip.IPv6Loopback(), uint16(port)))
 		}
 	}
-	if port < 1024 && port != 80 && port != 443 && !registered && !(numeric && g.excepted(at)) && !g.named(u.Hostname(), uint16(port)) {
+	if err != nil {
+		return nil, err
+	}
+	if port < 1024 && port != 80 && port != 443 && !registered && !g.excepted(at) && !g.named(host, uint16(port)) {
 		return nil, &Refused{Text: fmt.Sprintf("port %d: want 80, 443 or one above 1023", port)}
 	}
+	if literal.IsValid() {
+		host = literal.String()
+	}
+	if host != u.Hostname() { // everybody behind us reads what was checked
+		explicit := u.Port()
+		if u.Host = host; strings.Contains(host, ":") {
+			u.Host = "[" + host + "]"
+		}
+		if explicit != "" {
+			u.Host += ":" + explicit
+		}
+	}
 	return u, nil
+}
+
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// readHost reads a host as resolvers and proxies do, so that no spelling of an address
+// passes for a name: 2130706433, 0x7f000001, 0177.0.0.1, 127.1 and 127.0.0.1. are all
+// 127.0.0.1, and so are digits of other scripts. It returns the name in ASCII without a
+// dot at its end, or the address.
+func readHost(text string) (host string, literal netip.Addr, err error) {
+	malformed := &Refused{Text: "the host of the address is malformed"}
+	if a, err := netip.ParseAddr(text); err == nil {
+		return text, a.Unmap(), nil
+	}
+	host = text
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		if host, err = idna.Lookup.ToASCII(host); err != nil {
+			return "", literal, malformed
+		}
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if host == "" || strings.HasSuffix(host, ".") || strings.Contains(host, ":") {
+		return "", literal, malformed
+	}
+	if _, isNumber := hostNumber(last); !isNumber {
+		return host, literal, nil
+	}
+	if literal, err = readIPv4(host); err != nil {
+		return "", literal, malformed
+	}
+	return host, literal, nil
+}
+
+// readIPv4 reads an address of one to four numbers as inet_aton does: the last one
+// fills the bytes that are left.
+func readIPv4(text string) (netip.Addr, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, errors.New("guard: more than four numbers")
+	}
+	var value uint64
+	for i, part := range parts {
+		n, isNumber := hostNumber(part)
+		bits := 8
+		if i == len(parts)-1 {
+			bits = 8 * (4 - i)
+		}
+		if !isNumber || n>>bits != 0 {
+			return netip.Addr{}, fmt.Errorf("guard: %q is not a part of an address", part)
+		}
+		value = value<<bits | n
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), nil
+}
+
+// tooLarge is a number that no part of an address holds.
+const tooLarge = 1 << 40
+
+// hostNumber reads a decimal, octal (0...) or hexadecimal (0x...) number. What looks
+// like a number and is none is tooLarge.
+func hostNumber(text string) (n uint64, isNumber bool) {
+	digits, base := strings.ToLower(text), 10
+	if hex, ok := strings.CutPrefix(digits, "0x"); ok {
+		digits, base = hex, 16
+		if digits == "" {
+			return 0, true
+		}
+		if strings.Trim(digits, "0123456789abcdef") != "" {
+			return 0, false
+		}
+	} else if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	} else if digits[0] == '0' {
+		base = 8
+	}
+	n, err := strconv.ParseUint(digits, base, 40)
+	if err != nil {
+		return tooLarge, true
+	}
+	return n, true
+}
+
+// isLocalhost reports whether a name means the machine itself (RFC 6761, 6.3, and the
+// names that systems have in /etc/hosts).
+func isLocalhost(host string) bool {
+	host = strings.ToLower(host)
+	return strings.HasSuffix("."+host, ".localhost") || strings.HasSuffix("."+host, ".localhost.localdomain") ||
+		host == "localhost4" || host == "localhost6" || host == "ip6-localhost" || host == "ip6-loopback" ||
+		strings.HasSuffix(host, ".localdomain4") || strings.HasSuffix(host, ".localdomain6")
 }
 
 // Dial resolves HOST:PORT, and connects to the first checked address that answers.

@@ -2,8 +2,11 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -123,5 +126,64 @@ func TestControl(t *testing.T) {
 	var refused *Refused
 	if !errors.As(err, &refused) {
 		t.Errorf("connected to %v: %v", conn, err)
+	}
+}
+
+// Whatever spelling a resolver or a proxy takes for an address of the inside is
+// refused, with a proxy and without. What an exception allows, it allows in every
+// spelling, and everybody behind us gets the usual one.
+func TestSpellingsOfAddresses(t *testing.T) {
+	proxy := &url.URL{Scheme: "http", Host: "proxy.example:3128"}
+	inside := []string{
+		"2130706433", "0x7f000001", "0X7F000001", "017700000001", "127.1", "127.0.1", "0177.0.0.1", "0x7f.0.0.1", "0x7f.1", "127.0.0.0x1",
+		"127.0.0.1.", "2130706433.", "0", "0.", "0x", "00", "0.0.0.0", "10.1", "0xa000001", "192.168.257", "3232235777", "169.254.43518", "2852039166",
+		"%31%32%37.1", "%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1", "127%E3%80%820%E3%80%820%E3%80%821", "%E2%91%A0%E2%91%A1%E2%91%A6.1",
+		"localhost", "LOCALHOST", "localhost.", "a.localhost", "x.y.LocalHost.", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "localhost6.localdomain6",
+		"[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:0a00:1]", "[::127.0.0.1]", "[fe80::1%25eth0]", "[fe80::1]", "[64:ff9b::7f00:1]", "[2a00::1%25eth0]",
+	}
+	malformed := []string{"256.1.1.1", "1.2.3.4.5", "127.0.0.08", "4294967296", "0x100000000", "1.256.1", "1.2.65536", "127.0.0.1..", "a..1", "example.1", "example.0x1f", "."}
+	for _, g := range []*Guard{New(Config{}), New(Config{Proxy: proxy})} {
+		for _, host := range slices.Concat(inside, malformed) {
+			for _, port := range []string{"", ":8080"} {
+				u, err := g.Parse("http://" + host + port + "/x")
+				if err == nil {
+					t.Errorf("%s%s is taken as %s", host, port, u)
+				} else if r := (*Refused)(nil); !errors.As(err, &r) {
+					t.Errorf("%s%s: %v", host, port, err)
+				}
+				if _, err := g.ParseRegistered("http://" + host + port + "/x"); err == nil {
+					t.Errorf("%s%s is taken as a registered service", host, port)
+				}
+			}
+		}
+		for host, want := range map[string]string{
+			"8.8.8.8": "http://8.8.8.8/x", "134744072": "http://8.8.8.8/x", "0x8.010.8": "http://8.8.0.8/x", "8.8.8.8.": "http://8.8.8.8/x",
+			"tsp.example": "http://tsp.example/x", "tsp.example.": "http://tsp.example/x", "1.example": "http://1.example/x", "0x7f.example": "http://0x7f.example/x",
+			"tsp_1.example": "http://tsp_1.example/x", "notlocalhost": "http://notlocalhost/x", "localhost.example": "http://localhost.example/x", "0xg": "http://0xg/x",
+			"пример.рф": "http://xn--e1afmkfd.xn--p1ai/x", "[2a00:1450:4010::1]:8080": "http://[2a00:1450:4010::1]:8080/x", "[::ffff:8.8.8.8]": "http://8.8.8.8/x",
+		} {
+			u, err := g.Parse("http://" + host + "/x")
+			if err != nil || u.String() != want {
+				t.Errorf("%s: got %v %v, want %s", host, u, err, want)
+			}
+		}
+	}
+	var exceptions []Exception
+	for _, text := range []string{"127.0.0.1:8080", "inside.localhost:9090"} {
+		e, err := ParseException(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exceptions = append(exceptions, e)
+	}
+	g := New(Config{Exceptions: exceptions, Proxy: proxy})
+	for host, want := range map[string]string{
+		"2130706433:8080": "http://127.0.0.1:8080/", "127.1:8080": "http://127.0.0.1:8080/", "localhost:8080": "http://localhost:8080/", "inside.localhost:9090": "http://inside.localhost:9090/",
+		"127.1:8081": "", "localhost:8081": "", "inside.localhost:9091": "",
+	} {
+		u, err := g.Parse("http://" + host + "/")
+		if got := fmt.Sprint(u); want == "" && err == nil || want != "" && (err != nil || got != want) {
+			t.Errorf("%s: got %s %v, want %q", host, got, err, want)
+		}
 	}
 }

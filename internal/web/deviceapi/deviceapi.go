@@ -24,7 +24,8 @@ type API struct {
 }
 
 // New returns the API. admit may refuse a call by the address of its sender:
-// callers have no tokens.
+// New returns the API. admit may refuse a call by the address of its sender: callers
+// have no tokens.
 func New(devices *device.Service, admit func(remote string) error) *API {
 	return &API{devices, admit}
 }
