@@ -59,7 +59,7 @@ func (f *configFrom) answer(c *console, value any, people string, args ...any) e
 		out.SetIndent("", "  ")
 		return out.Encode(value)
 	}
-	_, err := fmt.Fprintf(c.stdout, people, args...)
+	_, err := fmt.Fprint(c.stdout, asStarted(fmt.Sprintf(people, args...)))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,7 +31,8 @@ type Config struct {
 	// Address the server listens on, HOST:PORT. Port 0 takes a free one.
 	Listen string `yaml:"listen"`
 	// Address people and certificates know the server by, without a trailing
-	// slash; links in issued certificates start with it. Default: http://LISTEN.
+	// slash; links in issued certificates start with it, for ever. Default: http://LISTEN,
+	// with tls https://LISTEN. Required if listen is on every address of the machine.
 	PublicURL string `yaml:"public_url"`
 	// Certificate chain and key (PEM) for TLS of Go's own suites. Both empty: plain
 	// HTTP, for loopback or behind a proxy.
@@ -419,6 +421,7 @@ func (c *Config) Validate() error {
 		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
 		{!c.dev || isLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
 		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
+		{hostErr != nil || !isHTTP(c.publicURL()) || !isEveryAddress(hostOfURL(c.publicURL())), "public_url: " + c.publicURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
@@ -501,6 +504,21 @@ func (c *Config) Validate() error {
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// isEveryAddress reports whether a host to listen on means all addresses of a machine.
+func isEveryAddress(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.Unmap().WithZone("").IsUnspecified()
+}
+
+// hostOfURL returns the host of an address, "" for none.
+func hostOfURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 func hasPassword(u *url.URL) bool {

@@ -73,3 +73,34 @@ func TestIssuers(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What would be in certificates for ever has to lead to the service.
+func TestPublicURL(t *testing.T) {
+	base := []string{"master_keys.active=a", "master_keys.files.a=a.key"}
+	for _, c := range []struct {
+		settings []string
+		want     string // the address, or "" for a refusal that names public_url
+	}{
+		{[]string{"listen=127.0.0.1:8080"}, "http://127.0.0.1:8080"},
+		{[]string{"listen='sign.example.org:8443'", "tls.certificate_file=a", "tls.key_file=b"}, "https://sign.example.org:8443"},
+		{[]string{"listen='0.0.0.0:8080'", "public_url=https://sign.example.org/"}, "https://sign.example.org"},
+		{[]string{"listen='0.0.0.0:8080'"}, ""},
+		{[]string{"listen='0.0.0.0:8443'", "tls.certificate_file=a", "tls.key_file=b"}, ""},
+		{[]string{"listen='[::]:8080'"}, ""},
+		{[]string{"listen='[::ffff:0.0.0.0]:8080'"}, ""},
+		{[]string{"listen=':8080'"}, ""},
+		{[]string{"listen='127.0.0.1:8080'", "public_url=http://0.0.0.0:8080"}, ""},
+	} {
+		config, err := loadConfig("", append(base[:2:2], c.settings...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = config.Validate()
+		if c.want == "" && (err == nil || !strings.Contains(err.Error(), "public_url: "+config.publicURL()) || !strings.Contains(err.Error(), "such as public_url: https://sign.example.org")) {
+			t.Errorf("%v: got %v", c.settings, err)
+		}
+		if c.want != "" && (err != nil || config.publicURL() != c.want) {
+			t.Errorf("%v: got %s, %v", c.settings, config.publicURL(), err)
+		}
+	}
+}

@@ -347,8 +347,9 @@ func replaceFile(file string, data []byte, mode os.FileMode) error {
 	return err
 }
 
-// explain prints where things are and what to paste first.
-func (d *devDescription) explain(w io.Writer, dir string) {
+// explain prints where things are and what to paste first, in a program started as
+// program.
+func (d *devDescription) explain(w io.Writer, dir, program string) {
 	messages := "are sent as configured"
 	if d.CapturedURL != "" {
 		messages = d.CapturedURL + " (kept there, not sent)"
@@ -365,8 +366,8 @@ func (d *devDescription) explain(w io.Writer, dir string) {
 Sign a file and check it:
 
   echo 'Hello' > hello.txt
-  tamga sign hello.txt --data %[1]s
-  tamga verify hello.txt.sig --ca %[6]s
+  %[13]s sign hello.txt --data %[1]s
+  %[13]s verify hello.txt.sig --ca %[6]s
 
 The same with curl:
 
@@ -376,5 +377,5 @@ The same with curl:
   curl -s %[3]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
     -d '{"Content":"SGVsbG8K","Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}'
 
-`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages)
+`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages, program)
 }

@@ -84,10 +84,10 @@ func main() {
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	case errors.As(err, &usage):
-		fmt.Fprintln(os.Stderr, "tamga:", err)
+		fmt.Fprintln(os.Stderr, "tamga:", asStarted(err.Error()))
 		os.Exit(2)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "tamga:", err)
+		fmt.Fprintln(os.Stderr, "tamga:", asStarted(err.Error()))
 		os.Exit(1)
 	}
 }
@@ -97,8 +97,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var table commands
 	exited := -1
 	parser, err := kong.New(&table,
-		kong.Name("tamga"),
-		kong.Description("GOST electronic signatures as a service. Start with: tamga serve --dev"),
+		kong.Name(program()),
+		kong.Description("GOST electronic signatures as a service. Start with: "+asStarted("tamga serve --dev")),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

@@ -60,7 +60,10 @@ func (s *serveCommand) Run(c *console) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	defer listener.Close()
-	config.Listen = listener.Addr().String() // port 0 becomes the one taken
+	config.Listen = listener.Addr().String()  // port 0 becomes the one taken
+	if err := config.Validate(); err != nil { // a name may turn out to be every address
+		return fmt.Errorf("the configuration does not hold:\n%w", err)
+	}
 
 	config.limits = store.ServingLimits
 	h, err := openHouse(c.ctx, config, log)
@@ -79,7 +82,7 @@ func (s *serveCommand) Run(c *console) error {
 		if err != nil {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
 		}
-		d.explain(c.stdout, s.Data)
+		d.explain(c.stdout, s.Data, program())
 	}
 	collectLess()
 	handler, err := h.handler(c.ctx)
