@@ -242,8 +242,9 @@ type Config struct {
 	// How long a stopping server waits for requests under way after that. Default 30s.
 	StopTime time.Duration `yaml:"stop_time"`
 
-	base string // directory that relative paths start from
-	dev  bool   // serve --dev: loopback only, text log
+	base  string // directory that relative paths start from
+	dev   bool   // serve --dev: loopback only, text log
+	trial bool   // serve --dev, with --dev-anywhere too
 
 	limits store.Limits // of the work with the database
 }

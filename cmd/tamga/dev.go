@@ -39,7 +39,7 @@ func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
 		return nil, fmt.Errorf("creating the data directory: %w", err)
 	}
 	c := defaultConfig()
-	c.dev, c.base = !anywhere, dir
+	c.dev, c.trial, c.base = !anywhere, true, dir
 	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
 	c.Messages.Capture = true
 	c.MasterKeys.Active = "dev"

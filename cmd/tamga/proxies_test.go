@@ -139,3 +139,36 @@ listen tamga
 		})
 	}
 }
+
+// A page of a stranger whose name leads to this machine reads nothing of a server for
+// trying out, by whatever address and however it asks.
+func TestDevAgainstRebinding(t *testing.T) {
+	server := startDev(t, t.TempDir())
+	ask := func(host, path, accept string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), "GET", server.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		request.Header.Set("Accept", accept)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, body := readAll(t, response)
+		return status, string(body)
+	}
+	for _, path := range []string{"/captured-messages", "/captured-messages/", "/metrics", "/healthz", "/openapi.json", "/STS/oauth/authorize", "/pki/gost.crl", "/nothing"} {
+		for _, accept := range []string{"application/json", "text/html"} {
+			if status, body := ask("evil.example", path, accept); status != 421 || !strings.Contains(body, "Host names another machine") {
+				t.Errorf("%s as %s: got %d %.100s", path, accept, status, body)
+			}
+		}
+	}
+	for _, host := range []string{"", "localhost:8080", "127.0.0.1"} { // "": that of the address
+		if status, _ := ask(host, "/captured-messages", "application/json"); status != 200 {
+			t.Errorf("Host %q: got %d", host, status)
+		}
+	}
+}

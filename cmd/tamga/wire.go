@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -317,7 +318,13 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	}
 	h.readiness = rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.db.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
 	rest.Health(mux, h.readiness, rest.MetricsPage(registry))
-	return h.readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(registry))), nil
+	front := h.readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(registry)))
+	// Of serve --dev everything is for people at this machine, otherwise the messages
+	// that are shown without a sign-in.
+	covers := func(path string) bool {
+		return h.config.trial || h.captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+	}
+	return rest.Hosted(front, hostOfURL(h.config.publicURL()), covers, h.log), nil
 }
 
 // surface is a table of routes with what it is mounted by.

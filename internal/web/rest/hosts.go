@@ -1,0 +1,51 @@
+package rest
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// codeMisdirected names a request for another host (RFC 9110, 15.5.20).
+const codeMisdirected = "misdirected_request"
+
+// Hosted lets requests through that name this machine or the host public in Host, and
+// answers others with 421 before anything happens. It is for pages that have no sign-in
+// because only people at this machine reach them: the page of a stranger could reach
+// them too, through a name of the stranger that leads to 127.0.0.1 (DNS rebinding), but
+// then Host has that name. covers says which paths are meant.
+func Hosted(next http.Handler, public string, covers func(path string) bool, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !covers(r.URL.Path) || isOwnHost(r.Host, public) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		log.WarnContext(r.Context(), "a request for another host was refused", "host", printableHost(r.Host), "remote", clientAddress(r))
+		Secured(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close") // nothing of the body is read
+			writeJSON(w, http.StatusMisdirectedRequest, Failure{
+				Message: codeMisdirected, Error: codeMisdirected,
+				Description: "Host names another machine: use localhost, 127.0.0.1 or the host of public_url in the address",
+			})
+		})).ServeHTTP(w, r)
+	})
+}
+
+// isOwnHost reports whether the value of Host, with or without a port, means this
+// machine by a loopback name or address, or is the public one.
+func isOwnHost(host, public string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
+	if a, err := netip.ParseAddr(host); err == nil && a.Unmap().IsLoopback() {
+		return true
+	}
+	host = strings.ToLower(host)
+	return host != "" && (host == strings.ToLower(public) || host == "localhost" || strings.HasSuffix(host, ".localhost"))
+}
+
+// printableHost is a Host for the log.
+func printableHost(host string) string { return host[:min(len(host), 253)] }
