@@ -449,10 +449,10 @@ func TestDocumentStoreAttacks(t *testing.T) {
 	})
 	t.Run("broken off", func(t *testing.T) {
 		for name, request := range map[string]string{
-			"raw":    "POST /DocumentStore/api/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nCPDSS-POSTDOC: e30\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 300_000),
-			"pack":   "POST /DocumentStore/api/documents/pack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 1000000\r\n\r\n{\"Documents\":[{\"Content\":\"" + strings.Repeat("x", 400_000),
-			"parts":  "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name=a_content\r\n\r\n" + strings.Repeat("x", 300_000),
-			"closed": "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n--b\r\n\r\n0\r\n\r\n",
+			"raw":    "POST /DocumentStore/api/documents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nCPDSS-POSTDOC: e30\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 300_000),
+			"pack":   "POST /DocumentStore/api/documents/pack HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000000\r\n\r\n{\"Documents\":[{\"Content\":\"" + strings.Repeat("x", 400_000),
+			"parts":  "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name=a_content\r\n\r\n" + strings.Repeat("x", 300_000),
+			"closed": "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n--b\r\n\r\n0\r\n\r\n",
 		} {
 			connection, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			if err != nil {

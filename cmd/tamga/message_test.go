@@ -154,7 +154,7 @@ func TestMessagesSurviveKill(t *testing.T) {
 	for range messages {
 		id, _, _, email := w.register()
 		a := w.ask(ours, "POST", "/ums/user/"+id+"/emails/"+email+"/requireconfirm", "{}",
-			"Host", "evil.example", "X-Forwarded-Host", "evil.example", "Forwarded", "host=evil.example")
+			"Host", "evil.localhost", "X-Forwarded-Host", "evil.example", "Forwarded", "host=evil.example")
 		if a.status != 200 {
 			t.Fatal(a)
 		}

@@ -280,7 +280,7 @@ func TestLoginPage(t *testing.T) {
 	})
 	s.walk(t, "HostHeader", func(t *testing.T) {
 		b := &browser{s: s}
-		for _, headers := range [][]string{{"Host", "evil.example"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
+		for _, headers := range [][]string{{"Host", "evil.localhost"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
 			for _, address := range []string{s.asked(), s.idp + "/.well-known/openid-configuration"} {
 				response, text := b.send("GET", address, "", headers...)
 				if response.StatusCode != 200 || strings.Contains(text, "evil") || strings.Contains(fmt.Sprint(response.Header), "evil") {

@@ -163,7 +163,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 // Classes 9 and 10: what a request says of its host and its way changes no message.
 func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
 	w := startUMS(t)
-	hostile := []string{"Host", "evil.example", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https",
+	hostile := []string{"Host", "evil.localhost", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https",
 		"Forwarded", "host=evil.example;for=192.0.2.66", "X-Original-URL", "/evil", "X-Rewrite-URL", "/evil", "X-Host", "evil.example", "Referer", "https://evil.example/"}
 	messages := func(headers ...string) string {
 		t.Helper()
