@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -26,33 +27,65 @@ type signRequest struct {
 	kind        string  // Signature.Type
 	parameters  map[string]string
 	certificate string // a number, or the text of an identifier
-	pin         string
+	pin         []byte // wiped by wipe
+	quoted      []byte // the same as JSON
+}
+
+// wipe clears the PIN in memory. What the connection has buffered is out of reach.
+func (r *signRequest) wipe() {
+	clear(r.pin)
+	clear(r.quoted)
+}
+
+// quoteSecret writes b as a JSON string without leaving copies of it.
+func quoteSecret(b []byte) []byte {
+	out := make([]byte, 0, 6*len(b)+2) // never grows
+	out = append(out, '"')
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, `\ufffd`...)
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r < ' ':
+			out = append(out, '\\', 'u', '0', '0', "0123456789abcdef"[r>>4], "0123456789abcdef"[r&15])
+		default:
+			out = append(out, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return append(out, '"')
 }
 
 // body returns the JSON and its length, -1 when the length of a part is not
 // known. Content stands first: a server can hash it while it comes in.
 func (r *signRequest) body() (io.Reader, int64, error) {
-	signature := struct {
+	head, err := json.Marshal(struct {
 		Type          string
 		CertificateID json.RawMessage `json:"CertificateId"`
-		PinCode       string
-		// The last field, so that OriginalDocument can be put in behind it.
-		Parameters map[string]string
-	}{r.kind, certificateID(r.certificate), r.pin, r.parameters}
-	if signature.Parameters == nil {
-		signature.Parameters = map[string]string{}
-	}
-	text, err := json.Marshal(signature)
+	}{r.kind, certificateID(r.certificate)})
 	if err != nil {
 		return nil, 0, err
 	}
-	parts := []source{
-		literal(`{"Content":"`), encoded(r.content), literal(`","Signature":`),
+	parameters := []byte("{}")
+	if len(r.parameters) > 0 {
+		if parameters, err = json.Marshal(r.parameters); err != nil {
+			return nil, 0, err
+		}
 	}
+	r.quoted = quoteSecret(r.pin)
+	parts := []source{
+		literal(`{"Content":"`), encoded(r.content),
+		literal(`","Signature":` + strings.TrimSuffix(string(head), "}") + `,"PinCode":`),
+		{bytes.NewReader(r.quoted), int64(len(r.quoted))},
+	}
+	// Parameters are the last field, so that OriginalDocument can be put in behind them.
+	text := `,"Parameters":` + string(parameters) + "}"
 	if r.original == nil {
-		parts = append(parts, literal(string(text)))
+		parts = append(parts, literal(text))
 	} else {
-		open := strings.TrimSuffix(string(text), "}}")
+		open := strings.TrimSuffix(text, "}}")
 		if len(r.parameters) > 0 {
 			open += ","
 		}

@@ -112,3 +112,33 @@ func FuzzCopyAnswer(f *testing.F) {
 		}
 	})
 }
+
+// A PIN arrives as it is, whatever is in it, and is gone from memory after use.
+func TestPINInBody(t *testing.T) {
+	for _, pin := range []string{"", "1234", `a"b\c`, "\x01\t</script>&я\u2028😀", "\xff\xc3("} {
+		r := &signRequest{kind: "CAdES", certificate: "7", pin: []byte(pin), content: source{strings.NewReader("x"), 1}}
+		body, size, err := r.body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		if err != nil || int64(len(text)) != size {
+			t.Fatalf("%q: %d of %d octets, %v", pin, len(text), size, err)
+		}
+		var got struct {
+			Signature struct {
+				Type, PinCode string
+				CertificateID int64 `json:"CertificateId"`
+			}
+		}
+		if err := json.Unmarshal(text, &got); err != nil || got.Signature.PinCode != strings.ToValidUTF8(strings.ReplaceAll(pin, "\xff\xc3(", "\ufffd\ufffd("), "?") ||
+			got.Signature.Type != "CAdES" || got.Signature.CertificateID != 7 {
+			t.Errorf("%q: %v %+v in %s", pin, err, got, text)
+		}
+		pinBytes, quoted := r.pin, r.quoted
+		r.wipe()
+		if strings.Trim(string(pinBytes)+string(quoted), "\x00") != "" {
+			t.Errorf("%q is still in memory", pin)
+		}
+	}
+}

@@ -180,6 +180,8 @@ type Config struct {
 	Limits struct {
 		SigningRequest Size `yaml:"signing_request"` // body of a signing request, default 2GiB
 		OtherRequest   Size `yaml:"other_request"`   // any other body, default 1MiB
+		// Connections open at a time, at each listener; further ones wait. Default 4096.
+		Connections int `yaml:"connections"`
 	} `yaml:"limits"`
 	Policy struct {
 		// Values of Signature.Type that may be asked for. Empty: all there are.
@@ -310,7 +312,7 @@ func defaultConfig() *Config {
 	c.Documents = defaultDocuments()
 	c.OperatorCertificates.BuiltIn = true
 	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
-	c.Limits.SigningRequest, c.Limits.OtherRequest = 2<<30, 1<<20
+	c.Limits.SigningRequest, c.Limits.OtherRequest, c.Limits.Connections = 2<<30, 1<<20, 4096
 	c.Policy.AllowHashSigning = true
 	c.XML.Document = xmldsig.DefaultMaxSize
 	c.TwoStep.CallsPerSecond, c.TwoStep.CallsAtOnce, c.TwoStep.Request = 20, 200, 64<<20
@@ -460,6 +462,7 @@ func (c *Config) Validate() error {
 		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
 		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
 		{c.Limits.SigningRequest > 0 && c.Limits.OtherRequest > 0, "limits: want sizes above 0"},
+		{c.Limits.Connections > 0, "limits.connections: want more than 0"},
 		{c.XML.Document > 0, "xml.document: want a size above 0"},
 		{c.TwoStep.CallsPerSecond > 0 && c.TwoStep.CallsAtOnce > 0, "two_step: calls_per_second and calls_at_once: want more than 0"},
 		{c.TwoStep.Request > 0 && c.TwoStep.Octets > 0 && c.TwoStep.CallerOctets > 0, "two_step: request, octets and caller_octets: want sizes above 0"},
@@ -538,14 +541,21 @@ func isOneOf(s string, names ...string) bool {
 
 // ownSecret reads a secret that only its owner may be able to read.
 func ownSecret(file, what string) (string, error) {
+	b, err := ownSecretBytes(file, what)
+	defer clear(b)
+	return string(b), err
+}
+
+// ownSecretBytes is ownSecret for callers who wipe the secret after use.
+func ownSecretBytes(file, what string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
 	}
-	return readSecret(file, what)
+	return readSecretBytes(file, what)
 }
 
 // Size is a number of octets, written as 1048576, 1MiB or 2GiB.

@@ -18,23 +18,34 @@ const maxSecret = 16 << 10
 // readSecret reads a password, PIN or token from a file; one line end at its
 // end belongs to the editor, not to the secret. The text appears in no error.
 func readSecret(path, what string) (string, error) {
+	b, err := readSecretBytes(path, what)
+	defer clear(b)
+	return string(b), err
+}
+
+// readSecretBytes is readSecret for callers who wipe the secret after use. It leaves no
+// other copy.
+func readSecretBytes(path, what string) ([]byte, error) {
+	keepMemoryPrivate() // serve warns where the system does not let it
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", what, err)
+	room := make([]byte, maxSecret+3) // a line end, and one byte more than allowed
+	defer clear(room)
+	n, err := io.ReadFull(f, room)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	b := bytes.TrimSuffix(bytes.TrimSuffix(room[:n], []byte("\n")), []byte("\r"))
 	switch {
 	case len(b) > maxSecret:
-		return "", fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, path, maxSecret)
+		return nil, fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, path, maxSecret)
 	case bytes.ContainsAny(b, "\n\r\x00"):
-		return "", fmt.Errorf("%s: %s holds more than one line: it should hold the secret alone", what, path)
+		return nil, fmt.Errorf("%s: %s holds more than one line: it should hold the secret alone", what, path)
 	}
-	return string(b), nil
+	return bytes.Clone(b), nil
 }
 
 // terminalForSecrets opens the terminal the person sits at. Standard input does
@@ -44,15 +55,23 @@ var terminalForSecrets = func() (*os.File, error) { return os.OpenFile("/dev/tty
 // askSecret asks for a secret without showing what is typed. instead names the
 // flags that give it without a terminal.
 func askSecret(ctx context.Context, prompt, instead string) (string, error) {
+	b, err := askSecretBytes(ctx, prompt, instead)
+	defer clear(b)
+	return string(b), err
+}
+
+// askSecretBytes is askSecret for callers who wipe the secret after use.
+func askSecretBytes(ctx context.Context, prompt, instead string) ([]byte, error) {
+	keepMemoryPrivate()
 	tty, err := terminalForSecrets()
 	if err != nil {
-		return "", fmt.Errorf("there is no terminal to ask on: give %s", instead)
+		return nil, fmt.Errorf("there is no terminal to ask on: give %s", instead)
 	}
 	fd := int(tty.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		tty.Close()
-		return "", fmt.Errorf("there is no terminal to ask on: give %s", instead)
+		return nil, fmt.Errorf("there is no terminal to ask on: give %s", instead)
 	}
 	fmt.Fprint(tty, prompt)
 	type answer struct {
@@ -69,14 +88,14 @@ func askSecret(ctx context.Context, prompt, instead string) (string, error) {
 		fmt.Fprintln(tty)
 		tty.Close()
 		if errors.Is(a.err, io.EOF) {
-			return "", errors.New("nothing was typed")
+			return nil, errors.New("nothing was typed")
 		}
-		return string(a.text), a.err
+		return a.text, a.err
 	case <-ctx.Done():
 		// The read goes on until the program ends, so the terminal stays open, but
 		// it must not stay blind.
 		term.Restore(fd, before)
 		fmt.Fprintln(tty)
-		return "", ctx.Err()
+		return nil, ctx.Err()
 	}
 }

@@ -54,6 +54,9 @@ func (s *serveCommand) Run(c *console) error {
 		return fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
 	log := newLogger(c.stderr, config)
+	if err := keepMemoryPrivate(); err != nil {
+		log.Warn("what is in memory may get into a core dump", "error", err)
+	}
 
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
@@ -123,7 +126,7 @@ type door struct {
 }
 
 func (d door) serve(s *http.Server, config *Config) error {
-	listener := rest.Bulk(d.listener)
+	listener := rest.Bulk(rest.Crowded(d.listener, config.Limits.Connections))
 	if d.tls == nil {
 		return s.Serve(listener)
 	}

@@ -86,13 +86,14 @@ func (s *signCommand) Run(c *console) error {
 	}
 	switch {
 	case s.PinFile != "":
-		request.pin, err = readSecret(s.PinFile, "--pin-file")
+		request.pin, err = readSecretBytes(s.PinFile, "--pin-file")
 	case s.Pin:
-		request.pin, err = askSecret(c.ctx, "PIN of certificate "+printable(request.certificate)+": ", "--pin-file")
+		request.pin, err = askSecretBytes(c.ctx, "PIN of certificate "+printable(request.certificate)+": ", "--pin-file")
 	}
 	if err != nil {
 		return err
 	}
+	defer request.wipe()
 	if err := cl.signIn(c.ctx); err != nil {
 		return err
 	}

@@ -188,13 +188,22 @@ func (h *house) close() {
 // openRing reads the master keys.
 func openRing(config *Config) (*vault.Ring, error) {
 	keys := map[string][]byte{}
+	defer func() { // the ring has what it needs of them
+		for _, key := range keys {
+			clear(key)
+		}
+	}()
 	for id, file := range config.MasterKeys.Files {
 		what := "master key " + id
-		text, err := ownSecret(config.path(file), what)
+		text, err := ownSecretBytes(config.path(file), what)
 		if err != nil {
 			return nil, err
 		}
-		if keys[id], err = hex.DecodeString(text); err != nil || len(keys[id]) != 32 {
+		key := make([]byte, hex.DecodedLen(len(text)))
+		keys[id] = key
+		_, err = hex.Decode(key, text)
+		clear(text)
+		if err != nil || len(key) != 32 {
 			return nil, fmt.Errorf("%s: want 64 hexadecimal digits; make one with: openssl rand -hex 32", what)
 		}
 	}

@@ -155,7 +155,9 @@ func (e encoded) matches(password string) bool {
 
 func (e encoded) derive(password string, length int) []byte {
 	// Composed, so that one password typed on two keyboards is one password.
-	secret := norm.NFC.Bytes([]byte(password))
+	typed := []byte(password)
+	defer clear(typed)
+	secret := norm.NFC.Bytes(typed)
 	defer clear(secret)
 	return argon2.IDKey(secret, e.salt, e.cost.Passes, e.cost.MemoryKiB, e.cost.Lanes, uint32(length))
 }

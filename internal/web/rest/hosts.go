@@ -23,13 +23,13 @@ func Hosted(next http.Handler, public string, covers func(path string) bool, log
 			return
 		}
 		log.WarnContext(r.Context(), "a request for another host was refused", "host", printableHost(r.Host), "remote", clientAddress(r))
-		Secured(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close") // nothing of the body is read
+		Heard(Secured(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close") // what comes is dropped, see Heard
 			writeJSON(w, http.StatusMisdirectedRequest, Failure{
 				Message: codeMisdirected, Error: codeMisdirected,
 				Description: "Host names another machine: use localhost, 127.0.0.1 or the host of public_url in the address",
 			})
-		})).ServeHTTP(w, r)
+		}))).ServeHTTP(w, r)
 	})
 }
 

@@ -1,0 +1,86 @@
+package rest
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// maxLeft is how much of a body an operation may leave for us to read and drop, so that
+// the connection serves another request. It is what net/http takes.
+const maxLeft = 256 << 10
+
+// drained reads what an operation that succeeds leaves of a body before the answer, for
+// a while. The server of net/http would do it without a limit on the time. Refused
+// requests are the business of [Heard].
+func drained(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == http.NoBody || r.ProtoMajor != 1 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &watched{ReadCloser: r.Body}
+		out := &draining{ResponseWriter: w, body: body, asks: r.Header.Get("Expect") != ""}
+		ours := *r // the server's own request keeps the body it knows
+		ours.Body = body
+		next.ServeHTTP(out, &ours)
+		if !out.answered {
+			out.WriteHeader(http.StatusOK)
+		}
+	})
+}
+
+// watched notes how far a body was read.
+type watched struct {
+	io.ReadCloser
+	begun, ended bool
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	b.begun = true
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
+
+type draining struct {
+	http.ResponseWriter
+	body     *watched
+	asks     bool // the client waits to be told to send its body
+	answered bool
+}
+
+// WriteHeader reads what is left of the body. A client that does not send it in time
+// gets the answer, and then the connection is closed.
+func (w *draining) WriteHeader(code int) {
+	if code >= http.StatusOK && !w.answered {
+		w.answered = true
+		if code < http.StatusBadRequest && !w.body.ended {
+			w.drop()
+		}
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *draining) drop() {
+	conn := http.NewResponseController(w.ResponseWriter)
+	conn.SetReadDeadline(time.Now().Add(lingering))
+	if !w.asks || w.body.begun {
+		io.CopyN(io.Discard, w.body, maxLeft+1)
+	}
+	if w.body.ended {
+		conn.SetReadDeadline(time.Time{}) // the answer may take its time
+		return
+	}
+	w.Header().Set("Connection", "close")
+}
+
+func (w *draining) Write(p []byte) (int, error) {
+	if !w.answered {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *draining) Unwrap() http.ResponseWriter { return w.ResponseWriter }
