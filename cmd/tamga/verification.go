@@ -76,7 +76,7 @@ func (h *house) anchors() (func(ctx context.Context) (roots, others []*x509gost.
 // milliseconds rests in between: on a machine of two processors, too, signatures go first.
 func stranger() budget.Limits {
 	l := budget.Stranger()
-	l.Rest = func() { time.Sleep(time.Millisecond) }
+	l.Rest = func() { time.Sleep(2 * time.Millisecond) }
 	return l
 }
 
