@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"tamga/pki/chain"
+	"tamga/pki/x509gost"
 	"tamga/sig/budget"
 )
+
+// Price is what it costs to check a signature by the key of a certificate, in steps.
+func Price(c *x509gost.Certificate) int64 { return budget.Signature * int64(chain.Work(c)) }
 
 // Within does what a format does with a document, with the budget of ctx or the ordinary one of
 // the document's size. Where a bound was passed the outcome is an *ErrDocument that says which,

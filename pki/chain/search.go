@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,6 +48,19 @@ func newSearch(o Options) *search {
 	return &search{Options: o, checked: make(map[link]error), responders: make(map[link]*x509gost.Certificate)}
 }
 
+// Work is how many ordinary signatures one by the key of a certificate costs to check: time grows
+// with the square of an RSA modulus. It is 1 for all other keys and for RSA of up to 2048 bits.
+func Work(c *x509gost.Certificate) int {
+	if c == nil {
+		return 1
+	}
+	if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N != nil {
+		times := (key.N.BitLen() + 2047) / 2048
+		return max(1, times*times)
+	}
+	return 1
+}
+
 // digested is how many bytes a signature is over.
 func digested(signed signedBy) int {
 	switch x := signed.(type) {
@@ -77,7 +91,7 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 	if known {
 		return err
 	}
-	if len(s.checked) == maxSignatures || s.spend(1, digested(signed)/16) != nil {
+	if len(s.checked) == maxSignatures || s.spend(Work(issuer), digested(signed)/16) != nil {
 		s.exhausted = true
 		return errBudget
 	}

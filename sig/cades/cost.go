@@ -39,10 +39,10 @@ func charge(b *budget.Budget, m *cms.Message) error {
 	return b.Spend(budget.Certificate*int64(len(m.Certificates)) + stepsOfValue*(bytes+lists))
 }
 
-// chargeSigner pays for one signature: finding its certificate, checking its value, reading its
-// attributes.
+// chargeSigner pays for one signature but for the check of its value: finding its certificate,
+// reading its attributes.
 func chargeSigner(b *budget.Budget, s *cms.SignerInfo, candidates int) error {
-	return b.Spend(budget.Signature + stepsOfValue*int64(candidates) + 2*stepsOfValue*int64(len(s.Raw)))
+	return b.Spend(budget.Certificate + stepsOfValue*int64(candidates) + 2*stepsOfValue*int64(len(s.Raw)))
 }
 
 // chargeHashes pays for reading a document with more than one algorithm: what was received is

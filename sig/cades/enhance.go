@@ -176,6 +176,9 @@ func (e *enhancement) target(l line) (*target, error) {
 	if c == nil {
 		return refuse("cannot be enhanced: its certificate is neither in the message nor given")
 	}
+	if err := e.budget.Spend(sig.Price(c)); err != nil {
+		return nil, err
+	}
 	h, err := s.Hash()
 	if err != nil || c.Suite == nil {
 		return refuse("cannot be enhanced: it is by algorithms that this service does not sign with")

@@ -8,7 +8,6 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/budget"
 )
 
 const (
@@ -90,7 +89,7 @@ func (j *valueJudge) judge(what string, raw []byte, issuers []*x509gost.Certific
 		if i == maxTried || j.checksLeft == 0 {
 			break
 		}
-		if j.budget.Spend(budget.Signature+int64(len(raw))) != nil {
+		if j.budget.Spend(sig.Price(issuer)+int64(len(raw))) != nil {
 			return // Verify says so
 		}
 		j.checksLeft--

@@ -263,6 +263,9 @@ func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longT
 	if out.Signer = s.FindCertificate(v.candidates); out.Signer == nil {
 		out.Signer = s.FindCertificate(l.values.Certificates)
 	}
+	if v.budget.Spend(sig.Price(out.Signer)) != nil {
+		out.Signer = nil // Verify says so
+	}
 	return out, l
 }
 

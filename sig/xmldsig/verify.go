@@ -325,7 +325,7 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
-		if j.budget().Spend(budget.Signature) != nil {
+		if j.budget().Spend(sig.Price(c)) != nil {
 			return // the caller meets the error of the budget
 		}
 		err := verifyXML(s.scheme, c, d, octets)
