@@ -480,7 +480,7 @@ func (w *umsWorld) walkMethods(t *testing.T) {
 	for _, m := range scheme {
 		got = append(got, fmt.Sprint(m.MethodUri[strings.LastIndexByte(m.MethodUri, '/')+1:], m.Level))
 	}
-	if d := cmp.Diff("none1 password1 certificate1 saml1 otpviasms0 otpviaemail1 oath2 mydss3", strings.Join(got, " ")); d != "" {
+	if d := cmp.Diff("none1 password1 cert1 external1 otpviasms0 otpviaemail1 oath2 mydss3", strings.Join(got, " ")); d != "" {
 		t.Error(d)
 	}
 	var raw string
