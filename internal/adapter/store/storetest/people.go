@@ -377,13 +377,13 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Fatal("no token")
 				}
 			}
-			if ended, err := s.EndReplayed(t.Context(), code.Hash, "x"); err != nil || ended != false {
+			if ended, err := s.EndReplayed(t.Context(), code.Hash, "x"); err != nil || ended {
 				t.Errorf("a replay by x: %t %v", ended, err)
 			}
 			if b, err := s.BearerByToken(t.Context(), winner, start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay by another client ended the token: %v", err)
 			}
-			if ended, err := s.EndReplayed(t.Context(), code.Hash, "c"); err != nil || ended != true {
+			if ended, err := s.EndReplayed(t.Context(), code.Hash, "c"); err != nil || !ended {
 				t.Errorf("a replay by c: %t %v", ended, err)
 			}
 			if b, err := s.BearerByToken(t.Context(), winner, start); err != nil || !b.Token.Revoked {
