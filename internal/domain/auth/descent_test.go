@@ -233,7 +233,7 @@ var ways = map[string]struct {
 }
 
 // generations of derivations from derived tokens.
-const generations = 3
+const generations = 2
 
 // grow signs in by a root and derives by every way, from the newest token each time.
 func (f *family) grow(t *testing.T, root, scope string) {
@@ -350,6 +350,9 @@ func TestDescent(t *testing.T) {
 			continue
 		}
 		for _, scope := range []string{"dss", everything} {
+			if scope == "dss" && root != "PasswordGrant" {
+				continue // without refresh tokens the roots do not differ
+			}
 			for name, end := range endings {
 				t.Run(root+"/"+scope+"/"+name, func(t *testing.T) {
 					f := newFamily(t)
