@@ -224,10 +224,10 @@ func (p *probe) WriteHeader(code int)        { p.code = code }
 // NewServer returns a server for h with the limits of a connection: headers come
 // soon and are small, idle connections are dropped. Bodies and answers have no
 // limit on the whole, since documents are large, but must keep moving; the
-// routes see to that, and drained to bodies that no route reads.
+// routes see to that, and emptied to bodies that no route reads.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           drained(h),
+		Handler:           emptied(h),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

@@ -10,17 +10,17 @@ import (
 // the connection serves another request. It is what net/http takes.
 const maxLeft = 256 << 10
 
-// drained reads what an operation that succeeds leaves of a body before the answer, for
+// emptied reads what an operation that succeeds leaves of a body before the answer, for
 // a while. The server of net/http would do it without a limit on the time. Refused
 // requests are the business of [Heard].
-func drained(next http.Handler) http.Handler {
+func emptied(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == http.NoBody || r.ProtoMajor != 1 {
 			next.ServeHTTP(w, r)
 			return
 		}
 		body := &watched{ReadCloser: r.Body}
-		out := &draining{ResponseWriter: w, body: body, asks: r.Header.Get("Expect") != ""}
+		out := &emptying{ResponseWriter: w, body: body, asks: r.Header.Get("Expect") != ""}
 		ours := *r // the server's own request keeps the body it knows
 		ours.Body = body
 		next.ServeHTTP(out, &ours)
@@ -43,7 +43,7 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type draining struct {
+type emptying struct {
 	http.ResponseWriter
 	body     *watched
 	asks     bool // the client waits to be told to send its body
@@ -52,7 +52,7 @@ type draining struct {
 
 // WriteHeader reads what is left of the body. A client that does not send it in time
 // gets the answer, and then the connection is closed.
-func (w *draining) WriteHeader(code int) {
+func (w *emptying) WriteHeader(code int) {
 	if code >= http.StatusOK && !w.answered {
 		w.answered = true
 		if code < http.StatusBadRequest && !w.body.ended {
@@ -62,7 +62,7 @@ func (w *draining) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-func (w *draining) drop() {
+func (w *emptying) drop() {
 	conn := http.NewResponseController(w.ResponseWriter)
 	conn.SetReadDeadline(time.Now().Add(lingering))
 	if !w.asks || w.body.begun {
@@ -75,7 +75,7 @@ func (w *draining) drop() {
 	w.Header().Set("Connection", "close")
 }
 
-func (w *draining) Write(p []byte) (int, error) {
+func (w *emptying) Write(p []byte) (int, error) {
 	if !w.answered {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -83,4 +83,4 @@ func (w *draining) Write(p []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (w *draining) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *emptying) Unwrap() http.ResponseWriter { return w.ResponseWriter }
