@@ -8,46 +8,47 @@ import (
 	"sync"
 )
 
-// drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, on SHA-256. It lives for one
-// signature, or one group of them, and serves one request, read in pieces: there
-// is no reseeding and no update behind the output, and 256 draws of at most 64
-// octets stay below the 2^16 octets a request may have.
+// drbg is HMAC_DRBG of NIST SP 800-90A, section 10.1.2, with SHA-256. Each generator
+// serves one signature or one group of signatures, as a single request whose output
+// is read in pieces. So it has no reseeding and no update after the output. A request
+// may have up to 2^16 bytes; 256 draws of at most 64 bytes do not exceed that.
 //
-// It does its own HMAC: with the states behind a key's two blocks at hand, a quarter
-// of the hashing is spared, and everything secret is where wipe reaches it.
+// It computes HMAC itself and keeps the hash states after the two key blocks. That
+// saves a quarter of the hashing, and wipe reaches every secret.
 type drbg struct {
 	sha          hash.Hash
 	inner, outer state // of the current K
 	v            [sha256.Size]byte
-	output       [2 * sha256.Size]byte // what was read last
+	output       [2 * sha256.Size]byte // the result of the last read
 
-	// What the hash is handed lives here: elsewhere it would move to the heap with
-	// every signature, where wipe does not reach it.
+	// The inputs of the hash. As local variables they would escape to the heap with
+	// every signature, and wipe would not reach them.
 	key   [sha256.Size]byte
 	block [sha256.BlockSize]byte
 	round [1]byte
 }
 
-// drbgs are generators that were wiped.
+// drbgs holds wiped generators for reuse.
 var drbgs = sync.Pool{New: func() any { return &drbg{sha: sha256.New()} }}
 
-// state is that of SHA-256 after one whole block, as the standard library writes it.
+// state is the state of SHA-256 after one whole block, in the standard library's
+// marshaled form.
 type state [108]byte
 
-// shaState is what the standard library's SHA-256 does besides hashing.
+// shaState is what the standard library's SHA-256 implements besides hash.Hash.
 type shaState interface {
 	encoding.BinaryAppender
 	encoding.BinaryUnmarshaler
 }
 
-// The states of the key of zeros that every generator begins with.
+// The states for the key of zeros, with which every generator begins.
 var zeroInner, zeroOuter = func() (inner, outer state) {
 	d := &drbg{sha: sha256.New()}
 	d.rekey()
 	return d.inner, d.outer
 }()
 
-// rekey makes K the key: it sets the states of HMAC's two hashes behind it.
+// rekey sets the states of HMAC's two hashes after the blocks of the key K.
 func (d *drbg) rekey() {
 	for i := range d.block {
 		d.block[i] = 0x36
@@ -60,18 +61,18 @@ func (d *drbg) rekey() {
 	d.stateOf(&d.outer)
 }
 
-// stateOf sets s to the state of the hash behind the block.
+// stateOf sets s to the state of the hash after d.block.
 func (d *drbg) stateOf(s *state) {
 	d.sha.Reset()
 	d.sha.Write(d.block[:])
 	b, err := d.sha.(shaState).AppendBinary(s[:0])
 	if err != nil || len(b) != len(s) {
-		panic("gost3410: the standard library writes a state of SHA-256 otherwise")
+		panic("gost3410: the standard library marshals SHA-256 in an unknown form")
 	}
 }
 
-// newDRBG instantiates the generator. The caller wipes it, after which it belongs to
-// others.
+// newDRBG returns a generator instantiated with the seed. The caller wipes it and must
+// not use it after that.
 func newDRBG(seed []byte) *drbg {
 	d := drbgs.Get().(*drbg)
 	d.inner, d.outer = zeroInner, zeroOuter
@@ -94,11 +95,11 @@ func newDRBG(seed []byte) *drbg {
 // resume continues the hash from a state.
 func (d *drbg) resume(s *state) {
 	if err := d.sha.(shaState).UnmarshalBinary(s[:]); err != nil {
-		panic("gost3410: the standard library refuses its own state of SHA-256: " + err.Error())
+		panic("gost3410: the standard library does not accept its own SHA-256 state: " + err.Error())
 	}
 }
 
-// finish sets mac to the HMAC whose inner hash is in progress.
+// finish completes the HMAC whose inner hash is in progress and sets mac to it.
 func (d *drbg) finish(mac *[sha256.Size]byte) {
 	d.sha.Sum(mac[:0])
 	d.resume(&d.outer)
@@ -106,14 +107,15 @@ func (d *drbg) finish(mac *[sha256.Size]byte) {
 	d.sha.Sum(mac[:0])
 }
 
-// next sets V to its HMAC.
+// next sets V to HMAC(K, V).
 func (d *drbg) next() {
 	d.resume(&d.inner)
 	d.sha.Write(d.v[:])
 	d.finish(&d.v)
 }
 
-// read returns the next n octets of output, 32 or 64, good until the next call.
+// read returns the next n bytes of output, n = 32 or 64. They are valid until the next
+// call.
 func (d *drbg) read(n int) []byte {
 	for i := 0; i < n; i += len(d.v) {
 		d.next()
@@ -122,7 +124,8 @@ func (d *drbg) read(n int) []byte {
 	return d.output[:n]
 }
 
-// wipe overwrites K, V and what the hash remembers.
+// wipe overwrites K, V and the state of the hash, and puts the generator back into
+// the pool.
 func (d *drbg) wipe() {
 	d.resume(&zeroInner)
 	*d = drbg{sha: d.sha}

@@ -8,7 +8,7 @@ import (
 	"tamga/gost/streebog"
 )
 
-// A key is made, signs a digest, and its public half verifies the value.
+// Generate a key, sign a digest and verify the signature with the public key.
 func ExampleGenerateKey() {
 	key, err := gost3410.GenerateKey(gost3410.CryptoProA, rand.Reader)
 	if err != nil {
@@ -27,7 +27,7 @@ func ExampleGenerateKey() {
 	// Output: 64 true
 }
 
-// Many signatures at once use vector lanes: each item has its own key and digest.
+// Sign several digests at once. Each item has its own key and digest.
 func ExampleSignMany() {
 	key, err := gost3410.GenerateKey(gost3410.TC26256A, rand.Reader)
 	if err != nil {

@@ -22,7 +22,7 @@ func FuzzNewPublicKey(f *testing.F) {
 		k, err := NewPublicKey(s, xy)
 		if err != nil {
 			if k != nil {
-				t.Fatal("an error and a key")
+				t.Fatal("NewPublicKey returned both an error and a key")
 			}
 			return
 		}
@@ -55,13 +55,14 @@ func FuzzVerify(f *testing.F) {
 		item := VerifyItem{k.PublicKey(), digest, signature}
 		for i, ok := range VerifyMany([]VerifyItem{item, item, item}) {
 			if ok != good {
-				t.Fatalf("item %d of three: %v, alone %v", i, ok, good)
+				t.Fatalf("item %d of three: VerifyMany reports %v, Verify %v", i, ok, good)
 			}
 		}
 		if !good {
 			return
 		}
-		// Nobody finds a signature but the seeds, up to digests that are the same number.
+		// Only the seeds verify: their digest is 0 modulo q, which counts as 1. Any other
+		// digest that verifies is a forgery.
 		q := orderOf(k.Set())
 		d := slices.Clone(digest)
 		slices.Reverse(d)

@@ -56,16 +56,16 @@ func TestSignAndVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(signature) != 2*size {
-				t.Fatalf("the signature has %d octets", len(signature))
+				t.Fatalf("the signature has %d bytes", len(signature))
 			}
 			return signature
 		}
 		signature := sign(digest)
 		public := k.PublicKey()
 		if !public.Verify(digest, signature) {
-			t.Fatal("a good signature is refused")
+			t.Fatal("a valid signature does not verify")
 		}
-		// From octets and back.
+		// A round trip through bytes.
 		again, err := NewPublicKey(k.Set(), public.Bytes())
 		if err != nil || !again.Verify(digest, signature) || !again.Equal(public) {
 			t.Fatalf("the public key read back: %v", err)
@@ -75,33 +75,33 @@ func TestSignAndVerify(t *testing.T) {
 			t.Fatalf("the private key read back: %v", err)
 		}
 
-		// Any flipped bit, of a digest octet and of each half's octets.
+		// One flipped bit in every byte of the signature and of the digest.
 		for i := range signature {
 			broken := slices.Clone(signature)
 			broken[i] ^= 1 << (i % 8)
 			if public.Verify(digest, broken) {
-				t.Errorf("octet %d of the signature changed, and it verifies", i)
+				t.Errorf("byte %d of the signature changed, and it verifies", i)
 			}
 		}
 		for i := range digest {
 			broken := slices.Clone(digest)
 			broken[i] ^= 1 << (i % 8)
 			if public.Verify(broken, signature) {
-				t.Errorf("octet %d of the digest changed, and the signature verifies", i)
+				t.Errorf("byte %d of the digest changed, and the signature verifies", i)
 			}
 		}
 		if public.Verify(digest, append(slices.Clone(signature[size:]), signature[:size]...)) {
-			t.Error("r||s verifies")
+			t.Error("the signature verifies with its halves exchanged, as r||s")
 		}
 
-		// r and s out of range, with every other thing right.
+		// r or s out of range, everything else right.
 		q := orderOf(k.Set())
 		for _, half := range []int{0, size} {
 			for name, n := range map[string]*big.Int{"0": new(big.Int), "q": q, "q+1": new(big.Int).Add(q, big.NewInt(1))} {
 				broken := slices.Clone(signature)
 				n.FillBytes(broken[half : half+size])
 				if public.Verify(digest, broken) {
-					t.Errorf("half at %d is %s, and it verifies", half, name)
+					t.Errorf("the half at byte %d is %s, and the signature verifies", half, name)
 				}
 			}
 			n := new(big.Int).SetBytes(signature[half : half+size])
@@ -109,7 +109,7 @@ func TestSignAndVerify(t *testing.T) {
 				broken := slices.Clone(signature)
 				n.FillBytes(broken[half : half+size])
 				if public.Verify(digest, broken) {
-					t.Errorf("half at %d is q more, and it verifies", half)
+					t.Errorf("the half at byte %d is increased by q, and the signature verifies", half)
 				}
 			}
 		}
@@ -117,19 +117,19 @@ func TestSignAndVerify(t *testing.T) {
 		// Wrong lengths.
 		for _, d := range [][]byte{nil, {}, digest[1:], append(slices.Clone(digest), 0), make([]byte, 96-size)} {
 			if public.Verify(d, signature) {
-				t.Errorf("a digest of %d octets verifies", len(d))
+				t.Errorf("a digest of %d bytes verifies", len(d))
 			}
 			if _, err := k.Sign(nil, d, nil); err == nil {
-				t.Errorf("a digest of %d octets is signed", len(d))
+				t.Errorf("a digest of %d bytes is signed", len(d))
 			}
 		}
 		for _, s := range [][]byte{nil, {}, signature[1:], signature[:size], append(slices.Clone(signature), 0)} {
 			if public.Verify(digest, s) {
-				t.Errorf("a signature of %d octets verifies", len(s))
+				t.Errorf("a signature of %d bytes verifies", len(s))
 			}
 		}
 
-		// Digests that are 0 modulo q stand for one.
+		// Digests that are 0 modulo q count as 1.
 		zero := make([]byte, size)
 		one := append([]byte{1}, make([]byte, size-1)...)
 		multiple := q.FillBytes(make([]byte, size))
@@ -138,14 +138,15 @@ func TestSignAndVerify(t *testing.T) {
 			s := sign(d)
 			for _, e := range [][]byte{zero, one, multiple} {
 				if !public.Verify(e, s) {
-					t.Errorf("signed %x, and %x does not verify", d, e)
+					t.Errorf("the signature of %x does not verify for %x", d, e)
 				}
 			}
 		}
 	})
 }
 
-// Against the equation of RFC 7091, section 6.1, in math/big.
+// TestSignatureEquation compares signatures with the equation of RFC 7091, section
+// 6.1, computed with math/big.
 func TestSignatureEquation(t *testing.T) {
 	eachSet(t, func(t *testing.T, k *PrivateKey, digest []byte) {
 		size, q := k.Set().Size(), orderOf(k.Set())
@@ -161,14 +162,14 @@ func TestSignatureEquation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The nonce as a private key: its public key is the nonce point.
+			// As a private key, the nonce has the nonce point for its public key.
 			c, err := NewPrivateKey(k.Set(), nonce)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := little(c.PublicKey().Bytes()[:size])
 			if r.Mod(r, q); r.Sign() == 0 {
-				// G of CryptoPro C has x = 0: such a nonce makes no signature.
+				// G of CryptoPro C has x = 0, so nonces 1 and q-1 give no signature.
 				if got != nil {
 					t.Errorf("nonce %x: signed with r = 0", n)
 				}
@@ -187,7 +188,7 @@ func TestSignatureEquation(t *testing.T) {
 	})
 }
 
-// A nonce for which s is 0 makes no signature.
+// TestZeroS checks that a nonce for which s is 0 gives no signature.
 func TestZeroS(t *testing.T) {
 	// With nonce 1, s = r*d + e, so e = -r*d.
 	s := TC26256B
@@ -207,10 +208,10 @@ func TestZeroS(t *testing.T) {
 	slices.Reverse(digest)
 	signature, err = k.signWithNonceForTesting(digest, one)
 	if signature != nil || err != nil {
-		t.Errorf("got %x, %v", signature, err)
+		t.Errorf("signed with s = 0: %x, %v", signature, err)
 	}
 	if _, err := k.signWithNonceForTesting(digest, make([]byte, 32)); err == nil {
-		t.Error("a nonce of 0 is no fault")
+		t.Error("a nonce of 0 is accepted")
 	}
 }
 
@@ -244,9 +245,9 @@ func TestRandomness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := string(signature[size:]) // tells the nonce
+			r := string(signature[size:]) // the same for the same nonce
 			if other, ok := seen[r]; ok {
-				t.Errorf("%s and %s have one nonce", name, other)
+				t.Errorf("%s and %s have the same nonce", name, other)
 			}
 			seen[r] = name
 		}
@@ -266,21 +267,21 @@ func TestRandomness(t *testing.T) {
 		a, errA := k.Sign(constant(0), digest, nil)
 		b, errB := k.Sign(constant(0), digest, crypto.Hash(0))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			t.Error("one randomness makes two signatures")
+			t.Error("the same randomness gives different signatures")
 		}
 		for _, after := range []int{0, 1, size - 1} {
 			if _, err := k.Sign(&broken{after}, digest, nil); !errors.Is(err, errBroken) {
-				t.Errorf("Sign with %d octets of randomness: %v", after, err)
+				t.Errorf("Sign with %d bytes of randomness: %v", after, err)
 			}
 			if _, err := GenerateKey(k.Set(), &broken{after}); !errors.Is(err, errBroken) {
-				t.Errorf("GenerateKey with %d octets of randomness: %v", after, err)
+				t.Errorf("GenerateKey with %d bytes of randomness: %v", after, err)
 			}
 		}
 		if _, err := GenerateKey(k.Set(), constant(0)); err == nil {
 			t.Error("a key of zeros is generated")
 		}
 	})
-	// Another set of the same curve has another nonce.
+	// Two sets with the same curve get different nonces.
 	digest := make([]byte, 32)
 	one := append([]byte{1}, digest[1:]...)
 	a, errA := NewPrivateKey(CryptoProA, one)
@@ -291,7 +292,7 @@ func TestRandomness(t *testing.T) {
 	x, errX := a.Sign(constant(0), digest, nil)
 	y, errY := b.Sign(constant(0), digest, nil)
 	if errX != nil || errY != nil || bytes.Equal(x[32:], y[32:]) {
-		t.Error("two sets have one nonce")
+		t.Error("two sets have the same nonce")
 	}
 }
 
@@ -322,34 +323,35 @@ func TestPrivateKeyRange(t *testing.T) {
 				t.Errorf("%s: %x came back as %x", s, b, k.Bytes())
 			}
 			if err != nil && strings.Contains(err.Error(), c.n.Text(16)) && c.n.Sign() != 0 {
-				t.Errorf("the error tells the number: %v", err)
+				t.Errorf("the error shows the private number: %v", err)
 			}
 		}
 		for _, n := range []int{0, 1, s.Size() - 1, s.Size() + 1, 2 * s.Size()} {
 			if _, err := NewPrivateKey(s, bytes.Repeat([]byte{1}, n)); err == nil {
-				t.Errorf("%s: a private key of %d octets", s, n)
+				t.Errorf("%s: a private key of %d bytes is accepted", s, n)
 			}
 			if _, err := NewPublicKey(s, bytes.Repeat([]byte{1}, n)); err == nil && n != 2*s.Size() {
-				t.Errorf("%s: a public key of %d octets", s, n)
+				t.Errorf("%s: a public key of %d bytes is accepted", s, n)
 			}
 		}
 	}
 }
 
-// The cases of points are tested in package point; here, that its verdict counts.
+// TestPublicKeyRefused checks that NewPublicKey returns the errors of package point.
+// The tests of package point cover the kinds of invalid points.
 func TestPublicKeyRefused(t *testing.T) {
 	eachSet(t, func(t *testing.T, k *PrivateKey, _ []byte) {
 		for i := range 2 * k.Set().Size() {
 			xy := k.PublicKey().Bytes()
 			xy[i] ^= 1 << (i % 8)
 			if p, err := NewPublicKey(k.Set(), xy); err == nil || p != nil {
-				t.Errorf("octet %d changed, and the point is accepted", i)
+				t.Errorf("byte %d changed, and the point is accepted", i)
 			} else if !strings.HasPrefix(err.Error(), "gost3410: public key of "+k.Set().Name()) {
 				t.Errorf("unclear error %q", err)
 			}
 		}
 		if _, err := NewPublicKey(k.Set(), make([]byte, 2*k.Set().Size())); err == nil {
-			t.Error("0, 0 is accepted")
+			t.Error("the coordinates 0, 0 are accepted")
 		}
 	})
 }
@@ -370,14 +372,14 @@ func TestEqual(t *testing.T) {
 	}
 	for _, b := range []*PrivateKey{key(CryptoProA, two), key(TC26256B, one), key(CryptoProB, one), nil} {
 		if a.Equal(b) {
-			t.Errorf("%v equals another key", b)
+			t.Errorf("the test key equals %v", b)
 		}
 		if b != nil && a.PublicKey().Equal(b.PublicKey()) {
-			t.Errorf("the public key of %v equals another", b)
+			t.Errorf("the public test key equals that of %v", b)
 		}
 	}
 	if a.Equal("key") || a.PublicKey().Equal("key") || a.PublicKey().Equal((*PublicKey)(nil)) {
-		t.Error("something else equals a key")
+		t.Error("a key equals a value of another type or nil")
 	}
 }
 
@@ -385,7 +387,7 @@ func TestWipe(t *testing.T) {
 	eachSet(t, func(t *testing.T, k *PrivateKey, digest []byte) {
 		k.Wipe()
 		if *k.hidden.d != [8]uint64{} || !bytes.Equal(k.Bytes(), make([]byte, k.Set().Size())) {
-			t.Error("the limbs are still there")
+			t.Error("Wipe did not clear the number")
 		}
 		if _, err := k.Sign(nil, digest, nil); !errors.Is(err, ErrWiped) {
 			t.Errorf("Sign: %v", err)
@@ -400,7 +402,7 @@ func TestWipe(t *testing.T) {
 		public := used.PublicKey()
 		used.Wipe()
 		if used.PublicKey() != public {
-			t.Error("the public key is gone")
+			t.Error("Wipe changed the public key that was computed before")
 		}
 		if _, err := used.VKO(public, []byte{1}, streebog.New256); !errors.Is(err, ErrWiped) {
 			t.Errorf("VKO: %v", err)
@@ -408,7 +410,8 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-// No way of printing a key shows its number, in any of the forms it could take.
+// TestPrintingShowsNoSecret checks that no verb, encoding or log handler prints the
+// number of a key in any form.
 func TestPrintingShowsNoSecret(t *testing.T) {
 	eachSet(t, func(t *testing.T, k *PrivateKey, _ []byte) {
 		k.PublicKey()
@@ -455,11 +458,11 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 			check(name+" in a log", b.String())
 		}
 		if want := "private key of " + k.Set().Name(); fmt.Sprint(k) != want || fmt.Sprintf("%#v", k) != want {
-			t.Errorf("prints as %v and %#v", k, k)
+			t.Errorf("a key prints as %v and %#v", k, k)
 		}
 	})
 	if s := fmt.Sprintf("%v", (*PrivateKey)(nil)); s != "<nil>" {
-		t.Errorf("nil prints as %s", s)
+		t.Errorf("a nil key prints as %s, want <nil>", s)
 	}
 }
 
@@ -495,20 +498,22 @@ func TestVKOAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := a.VKO(c.PublicKey(), []byte{1}, streebog.New256); err == nil {
-				t.Errorf("agrees with a key of %s", s)
+				t.Errorf("VKO accepts a key of %s, which has another curve", s)
 			}
 		}
 	})
 }
 
-// raw is a hash that returns what was written, to see the point of an agreement.
+// raw is a hash that returns the bytes written to it, so that a test sees the point
+// of an agreement.
 type raw struct{ bytes.Buffer }
 
 func (r *raw) Sum(b []byte) []byte { return append(b, r.Bytes()...) }
 func (r *raw) Size() int           { return r.Len() }
 func (r *raw) BlockSize() int      { return 1 }
 
-// The cofactor counts: d = 1 and UKM = 1 give cofactor times the peer's point.
+// TestVKOCofactor checks that VKO multiplies by the cofactor: d = 1 and UKM = 1 give
+// cofactor times the peer's point.
 func TestVKOCofactor(t *testing.T) {
 	for _, s := range Sets() {
 		one := append([]byte{1}, make([]byte, s.Size()-1)...)
@@ -524,7 +529,7 @@ func TestVKOCofactor(t *testing.T) {
 		}
 	}
 	if TC26256A.curve.Cofactor() != 4 || TC26512C.curve.Cofactor() != 4 {
-		t.Error("the twisted Edwards sets have cofactor 4")
+		t.Error("TC26256A and TC26512C must have cofactor 4")
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Every number of items up to more than two groups, keys and digests repeated: all
-// signatures are good and no nonce comes twice, whatever the randomness is.
+// TestSignManyCounts signs every number of items up to more than two groups, with
+// repeated keys and digests. All signatures are valid, and no nonce is used twice,
+// with good randomness and without any.
 func TestSignManyCounts(t *testing.T) {
 	for _, set := range []*Set{CryptoProA, TC26256A, TC26512A} {
 		var keys []*PrivateKey
@@ -34,11 +35,11 @@ func TestSignManyCounts(t *testing.T) {
 				seen := map[string]int{}
 				for i, s := range signatures {
 					if !items[i].Key.PublicKey().Verify(items[i].Digest, s) {
-						t.Fatalf("%s, %s, %d items: signature %d is bad", set, name, n, i)
+						t.Fatalf("%s, %s, %d items: signature %d does not verify", set, name, n, i)
 					}
 					r := string(s[set.Size():])
 					if j, again := seen[r]; again && !bytes.Equal(signatures[j], s) {
-						t.Fatalf("%s, %s, %d items: %d and %d have one nonce", set, name, n, j, i)
+						t.Fatalf("%s, %s, %d items: signatures %d and %d have the same nonce", set, name, n, j, i)
 					}
 					seen[r] = i
 				}
@@ -47,7 +48,8 @@ func TestSignManyCounts(t *testing.T) {
 	}
 }
 
-// Without randomness the nonces of a group depend on every key and digest in it.
+// TestSignManyNonces checks that, without randomness, the nonces of a group depend on
+// every digest in the group.
 func TestSignManyNonces(t *testing.T) {
 	k, err := GenerateKey(CryptoProA, seeded(1))
 	if err != nil {
@@ -68,10 +70,10 @@ func TestSignManyNonces(t *testing.T) {
 		return all
 	}
 	if a, b := nonces(1, 2), nonces(1, 2); a[0] != b[0] || a[1] != b[1] {
-		t.Error("the same randomness, keys and digests make other nonces")
+		t.Error("the same randomness, keys and digests give different nonces")
 	}
 	if a, b := nonces(1, 2), nonces(1, 3); a[0] == b[0] || a[1] == b[1] {
-		t.Error("another digest in the group leaves a nonce as it was")
+		t.Error("another digest in the group does not change every nonce")
 	}
 }
 
@@ -93,13 +95,14 @@ func TestSignManyErrors(t *testing.T) {
 	}
 }
 
-// A key with a table says what the key without says, about good and bad signatures.
+// TestPrecompute checks that a key with a table accepts and refuses the same
+// signatures as the key without.
 func TestPrecompute(t *testing.T) {
 	eachSet(t, func(t *testing.T, k *PrivateKey, digest []byte) {
 		plain := k.PublicKey()
 		fast := plain.Precompute()
 		if fast.Precompute() != fast || !fast.Equal(plain) || !plain.Equal(fast) || fast.Set() != plain.Set() || !bytes.Equal(fast.Bytes(), plain.Bytes()) {
-			t.Fatal("the key with a table is another key")
+			t.Fatal("the key with a table differs from the key without")
 		}
 		size := k.Set().Size()
 		good, err := k.Sign(seeded(1), digest, nil)
@@ -131,15 +134,15 @@ func TestPrecompute(t *testing.T) {
 			"short":        {digest, good[1:], false},
 		} {
 			if a, b := plain.Verify(c.digest, c.signature), fast.Verify(c.digest, c.signature); a != c.want || b != c.want {
-				t.Errorf("%s: %v, with a table %v, want %v", name, a, b, c.want)
+				t.Errorf("%s: Verify reports %v, with a table %v, want %v", name, a, b, c.want)
 			}
-			// In every place of a group beside good ones.
+			// At every index of a group whose other signatures are valid.
 			for place := range together {
 				items := slices.Repeat([]VerifyItem{{plain, digest, good}}, together)
 				items[place] = VerifyItem{plain, c.digest, c.signature}
 				for i, got := range VerifyMany(items) {
 					if want := i != place || c.want; got != want {
-						t.Errorf("%s at place %d of eight: %v at place %d, want %v", name, place, got, i, want)
+						t.Errorf("%s at index %d of eight: VerifyMany reports %v at index %d, want %v", name, place, got, i, want)
 					}
 				}
 			}
@@ -147,8 +150,9 @@ func TestPrecompute(t *testing.T) {
 	})
 }
 
-// VerifyMany says what Verify says, for every number of items up to more than two
-// groups, of several sets and curves, good and bad in any place.
+// TestVerifyManyCounts compares VerifyMany with Verify for every number of items up to
+// more than two groups, of several sets and curves, with valid and invalid signatures
+// at any index.
 func TestVerifyManyCounts(t *testing.T) {
 	var all []VerifyItem
 	for n := range 26 {
@@ -158,7 +162,7 @@ func TestVerifyManyCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := set.Size()
-		digest := bytes.Repeat([]byte{byte(n / 6)}, size) // the first ones make e = 0
+		digest := bytes.Repeat([]byte{byte(n / 6)}, size) // the first six are 0, so e is 1
 		signature, err := k.Sign(seeded(byte(n)), digest, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -189,12 +193,12 @@ func TestVerifyManyCounts(t *testing.T) {
 		}
 	}
 	if good != 26 {
-		t.Fatalf("%d items are good, want 26", good)
+		t.Fatalf("%d items verify, want 26", good)
 	}
 	for n := range 20 {
 		for from := 0; from+n <= len(all); from += 17 {
 			if got := VerifyMany(all[from : from+n]); !slices.Equal(got, want[from:from+n]) {
-				t.Fatalf("%d items from %d: got %v, want %v", n, from, got, want[from:from+n])
+				t.Fatalf("%d items from index %d: got %v, want %v", n, from, got, want[from:from+n])
 			}
 		}
 	}

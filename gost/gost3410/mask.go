@@ -6,17 +6,19 @@ import (
 	"tamga/gost/gost3410/internal/field"
 )
 
-// MaxMasks bounds the masks of a key. Files have one; each costs a multiplication.
+// MaxMasks is the largest number of masks of a key. Real files have one mask. The
+// limit bounds the work on hostile input, since each mask costs a multiplication.
 const MaxMasks = 16
 
-// UnmaskPrivateKey reads a private key with its masks, as transport containers carry it
-// (RFC 9548, section 5.1; R 50.1.112-2016): s.Size() little-endian octets of the masked
-// key and as many for each of one to MaxMasks masks. The key is the product of all of
-// them modulo q. A part that is 0 or not below q is an error.
+// UnmaskPrivateKey reads a masked private key and its masks, as transport containers
+// carry them (RFC 9548, section 5.1; R 50.1.112-2016): s.Size() little-endian bytes of
+// the masked key, then s.Size() bytes for each of 1 to MaxMasks masks. The key is the
+// product of the masked key and all masks modulo q. It returns an error if the length
+// is wrong or if the masked key or a mask is 0 or not below q.
 func UnmaskPrivateKey(s *Set, sequence []byte) (*PrivateKey, error) {
 	size, order := s.Size(), s.curve.Order()
 	if n := len(sequence) / size; len(sequence)%size != 0 || n < 2 || n > MaxMasks+1 {
-		return nil, fmt.Errorf("gost3410: a masked key of %s has %d octets for itself and for each of 1 to %d masks, not %d in all", s.name, size, MaxMasks, len(sequence))
+		return nil, fmt.Errorf("gost3410: a masked key of %s must have %d bytes for the key and for each of 1 to %d masks, got %d in all", s.name, size, MaxMasks, len(sequence))
 	}
 	d, inRange := new(field.Scalar), uint64(1)
 	d.SetBytes(sequence[:size])
@@ -26,7 +28,7 @@ func UnmaskPrivateKey(s *Set, sequence []byte) (*PrivateKey, error) {
 	for rest := sequence[size:]; len(rest) > 0; rest = rest[size:] {
 		mask.SetBytes(rest[:size])
 		inRange &= order.Less(&mask) & (1 - mask.IsZero())
-		order.Reduce(&mask, &mask) // so that a mask out of range breaks nothing until it is refused
+		order.Reduce(&mask, &mask) // Mul needs it; a mask out of range is refused below
 		order.Mul(d, d, &mask)
 	}
 	if inRange == 0 {

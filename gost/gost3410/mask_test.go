@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// littleEndian writes a number as octets of a private key.
+// littleEndian returns a number in the form of a private key.
 func littleEndian(n *big.Int, size int) []byte {
 	b := n.FillBytes(make([]byte, size))
 	slices.Reverse(b)
@@ -51,7 +51,7 @@ func TestUnmask(t *testing.T) {
 			"last mask is zero": append(append(slices.Clone(good), one...), zero...),
 		} {
 			if k, err := UnmaskPrivateKey(s, sequence); err == nil || k != nil {
-				t.Errorf("%s: read", name)
+				t.Errorf("%s: accepted", name)
 			}
 		}
 	})

@@ -12,37 +12,39 @@ import (
 	"tamga/gost/gost3410/internal/field"
 )
 
-// A PrivateKey is a number d with 0 < d < q. It implements crypto.Signer, may be
-// used by many goroutines until it is wiped, and never prints its number.
+// A PrivateKey is a number d with 0 < d < q. It implements crypto.Signer. It is safe
+// for concurrent use until it is wiped. It never prints its number.
 type PrivateKey struct {
 	set    *Set
 	hidden *hidden
 
-	// The public key costs as much as a signature, so it waits until it is asked for.
+	// Computing the public key costs as much as a signature, so the first call of
+	// PublicKey does it.
 	once   sync.Once
 	public *PublicKey
 }
 
-// hidden keeps the number behind two pointers. A copy of the key's struct has no
-// Format, and package fmt follows one pointer of an unexported field when a verb
-// does not fit, but never two.
+// hidden keeps the number behind two pointers so that package fmt cannot print it. A
+// copy of the struct PrivateKey has no method Format. For a verb that does not fit,
+// package fmt follows one pointer of an unexported field, but never two.
 type hidden struct{ d *field.Scalar }
 
 func newPrivateKey(s *Set, d *field.Scalar) *PrivateKey {
 	return &PrivateKey{set: s, hidden: &hidden{d}}
 }
 
-// ErrWiped is the error of a key that was used after Wipe.
+// ErrWiped is returned by Sign, SignMany and VKO for a key that was wiped.
 var ErrWiped = errors.New("gost3410: the private key was wiped")
 
-// draws bounds the attempts to get a scalar below q from a random source. One
-// attempt succeeds with more than one half; a source that fails this often repeats
-// itself.
+// draws is the maximum number of attempts to get a scalar below q from a random
+// source. One attempt succeeds with a probability above 1/2, so a source that fails
+// this often is broken.
 const draws = 256
 
-// GenerateKey draws a private key of the set from rand; nil means the system's
-// generator. Numbers out of range are drawn again, not reduced. It returns the
-// error of a rand that fails.
+// GenerateKey returns a new private key of the set from random bytes of rand. A nil
+// rand means the system's generator. Numbers out of range are drawn again, not
+// reduced. It returns an error if rand fails or returns no number in range in 256
+// attempts.
 func GenerateKey(s *Set, rand io.Reader) (*PrivateKey, error) {
 	if rand == nil {
 		rand = crand.Reader
@@ -57,11 +59,11 @@ func GenerateKey(s *Set, rand io.Reader) (*PrivateKey, error) {
 			return newPrivateKey(s, &d), nil
 		}
 	}
-	return nil, errors.New("gost3410: the random source yields no number in range")
+	return nil, errors.New("gost3410: the random source returned no number between 0 and q in any attempt")
 }
 
-// candidate reads random octets as a number of as many bits as q has and reports
-// whether it is in range.
+// candidate reads random bytes as a number with as many bits as q and reports whether
+// it is between 0 and q.
 func candidate(order *field.Modulus, b []byte) (z field.Scalar, ok bool) {
 	z.SetBytes(b)
 	top := order.BitLen() - 1
@@ -69,11 +71,11 @@ func candidate(order *field.Modulus, b []byte) (z field.Scalar, ok bool) {
 	return z, order.Less(&z)&(1-z.IsZero()) == 1
 }
 
-// NewPrivateKey reads a private key from s.Size() little-endian octets. A number
-// that is 0 or not below q is an error.
+// NewPrivateKey reads a private key from s.Size() little-endian bytes. It returns an
+// error for another length and for a number that is 0 or not below q.
 func NewPrivateKey(s *Set, d []byte) (*PrivateKey, error) {
 	if len(d) != s.Size() {
-		return nil, fmt.Errorf("gost3410: a private key of %s has %d octets, not %d", s.name, s.Size(), len(d))
+		return nil, fmt.Errorf("gost3410: a private key of %s must have %d bytes, got %d", s.name, s.Size(), len(d))
 	}
 	z := new(field.Scalar)
 	z.SetBytes(d)
@@ -87,15 +89,15 @@ func NewPrivateKey(s *Set, d []byte) (*PrivateKey, error) {
 // Set returns the parameter set of the key.
 func (k *PrivateKey) Set() *Set { return k.set }
 
-// Bytes returns the key as Size little-endian octets, a copy the caller wipes.
+// Bytes returns the key as Size little-endian bytes. The caller wipes this copy.
 func (k *PrivateKey) Bytes() []byte {
 	b := make([]byte, k.set.Size())
 	k.hidden.d.PutBytes(b)
 	return b
 }
 
-// PublicKey returns the public key. The first call computes it; a key wiped before
-// that has none and returns nil.
+// PublicKey returns the public key. The first call computes it. It returns nil if the
+// key was wiped before the first call.
 func (k *PrivateKey) PublicKey() *PublicKey {
 	k.once.Do(func() {
 		if k.hidden.d.IsZero() == 1 {
@@ -105,15 +107,16 @@ func (k *PrivateKey) PublicKey() *PublicKey {
 		ok := k.set.curve.MulBase(xy, k.hidden.d)
 		point, err := k.set.curve.ParseMultiple(xy)
 		if !ok || err != nil {
-			// d is in range, so d*G is a good point: only a broken machine comes here.
-			panic("gost3410: computed a public key that is no point of the curve")
+			// d is in range, so d*G is a valid point. Only a hardware fault gets here.
+			panic("gost3410: the computed public key is not on the curve: hardware fault")
 		}
 		k.public = &PublicKey{set: k.set, octets: xy, point: point}
 	})
 	return k.public
 }
 
-// Public returns PublicKey as crypto.Signer wants it, nil where that is nil.
+// Public returns the result of PublicKey, as crypto.Signer requires. It returns nil if
+// PublicKey returns nil.
 func (k *PrivateKey) Public() crypto.PublicKey {
 	if p := k.PublicKey(); p != nil {
 		return p
@@ -121,8 +124,8 @@ func (k *PrivateKey) Public() crypto.PublicKey {
 	return nil
 }
 
-// Equal reports whether x is a *PrivateKey of the same set and number, in constant
-// time for keys of one set.
+// Equal reports whether x is a *PrivateKey of the same set with the same number. It
+// compares the numbers in constant time.
 func (k *PrivateKey) Equal(x crypto.PrivateKey) bool {
 	other, ok := x.(*PrivateKey)
 	if !ok || other == nil || k.set != other.set {
@@ -134,14 +137,14 @@ func (k *PrivateKey) Equal(x crypto.PrivateKey) bool {
 	return subtle.ConstantTimeCompare(a, b) == 1
 }
 
-// Wipe overwrites the number with zeros. The key signs and agrees no more.
+// Wipe overwrites the number with zeros. After that Sign, SignMany and VKO return
+// ErrWiped.
 func (k *PrivateKey) Wipe() { clear(k.hidden.d[:]) }
 
-// String says what the key is, never its number.
+// String returns "private key of " and the name of the set, never the number.
 func (k *PrivateKey) String() string { return "private key of " + k.set.name }
 
-// Format writes String for every verb and flag, so that no form of printing reaches
-// the number.
+// Format writes String for every verb and flag, so that no verb prints the number.
 func (k *PrivateKey) Format(f fmt.State, _ rune) {
 	if k == nil {
 		io.WriteString(f, "<nil>")

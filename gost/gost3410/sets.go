@@ -7,16 +7,16 @@ import (
 )
 
 // A Set is a parameter set: a curve with a base point, under the name a standard
-// gives it. Several sets can name one curve; keys remember their set because
-// certificates do. The sets are the variables of this package, compared by
-// pointer.
+// gives it. Several sets can name one curve. A key remembers its set, because a
+// certificate names the set. The sets are the variables of this package. Compare
+// them by pointer.
 type Set struct {
 	name  string
 	curve point.Curve
 }
 
 // The sets of RFC 4357, section 8.4, for GOST R 34.10-2001 and for the 256-bit keys of
-// GOST R 34.10-2012. TestSet is for the standard's examples, the Xch sets were
+// GOST R 34.10-2012. TestSet is for the examples of the standard. The Xch sets were
 // meant for key agreement.
 var (
 	TestSet       = &Set{"id-GostR3410-2001-TestParamSet", point.Test256}
@@ -53,12 +53,12 @@ func Sets() []*Set { return slices.Clone(sets) }
 // "id-GostR3410-2001-CryptoPro-A-ParamSet".
 func (s *Set) Name() string { return s.name }
 
-// Size returns 32 or 64: the octets of a coordinate, of a private key, of a digest
-// and of each half of a signature.
+// Size returns the length in bytes of a coordinate, of a private key, of a digest
+// and of each half of a signature: 32 or 64.
 func (s *Set) Size() int { return s.curve.Size() }
 
-// SameCurve reports whether both sets name the same curve and base point, so that
-// their keys can agree on a secret.
+// SameCurve reports whether both sets name the same curve and base point. Keys of such
+// sets can agree on a secret with VKO.
 func (s *Set) SameCurve(t *Set) bool { return s.curve == t.curve }
 
 // String returns the name.

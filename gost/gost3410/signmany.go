@@ -9,21 +9,23 @@ import (
 	"tamga/gost/gost3410/internal/point"
 )
 
-// A SignItem is one digest to be signed with a key of its own.
+// A SignItem is one digest and the key to sign it with.
 type SignItem struct {
 	Key    *PrivateKey
 	Digest []byte
 }
 
-// together is how many items of one curve are signed at a time: as many as the
-// widest vectors hold.
+// together is how many items of one curve are signed at a time: the number of lanes
+// of the widest vectors.
 const together = 8
 
-// SignMany returns for each item a signature as its Key.Sign makes it, or the first
-// error and nothing else. Items of one curve, eight at a time, are computed side by
-// side where the processor can, and share one nonce generator: it is seeded with
-// octets of rand and with the key, the digest and the set of each of them, so that
-// what is said of Sign holds for every nonce.
+// SignMany signs every item as its Key.Sign does and returns the signatures in the
+// order of the items. On an error it returns no signatures.
+//
+// It takes items of one curve in groups of up to eight. Where the processor supports
+// it, a group is computed in vector lanes. A group shares one nonce generator, seeded
+// with Size bytes of rand and with the key, the digest and the name of the set of
+// every item. So each nonce has the properties that Sign describes.
 func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
 	for i, it := range items {
 		if err := it.Key.ready(it.Digest); err != nil {
@@ -34,7 +36,7 @@ func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
 		rand = crand.Reader
 	}
 	signatures := make([][]byte, len(items))
-	waiting := map[point.Curve][]int{} // places of items that no group has yet
+	waiting := map[point.Curve][]int{} // indices of items that are in no group yet
 	for i, it := range items {
 		group := append(waiting[it.Key.set.curve], i)
 		if len(group) == together {
@@ -45,7 +47,7 @@ func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
 		}
 		waiting[it.Key.set.curve] = group
 	}
-	for _, s := range sets { // in an order that repeats, unlike the map's
+	for _, s := range sets { // not over the map: its order would change what is read from rand
 		group := waiting[s.curve]
 		delete(waiting, s.curve)
 		if len(group) == 0 {
@@ -58,7 +60,8 @@ func SignMany(rand io.Reader, items []SignItem) ([][]byte, error) {
 	return signatures, nil
 }
 
-// signGroup signs the items at the given places, at most eight and all of one curve.
+// signGroup signs the items with the given indices, at most eight and all of one
+// curve.
 func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byte) error {
 	curve := items[group[0]].Key.set.curve
 	size, order := curve.Size(), curve.Order()
@@ -71,8 +74,8 @@ func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byt
 		return nil
 	}
 
-	// The randomness, then key, digest and the set's name of each item. The names
-	// end with an octet they do not contain, so the seed has one reading.
+	// The randomness, then the key, the digest and the set's name of each item. A name
+	// ends with a zero byte, which no name contains, so the seed is unambiguous.
 	seed := make([]byte, 0, size+together*(2*size+64))
 	seed = seed[:size]
 	defer func() { clear(seed[:cap(seed)]) }()
@@ -113,7 +116,7 @@ func signGroup(rand io.Reader, items []SignItem, group []int, signatures [][]byt
 		e := digestScalar(order, it.Digest)
 		var err error
 		if signatures[i] = it.Key.signAt(xy[j], &nonces[j], &e); signatures[i] == nil {
-			// r or s would be 0: once more, with a nonce of its own.
+			// r or s would be 0: sign this item again with a new nonce.
 			if signatures[i], err = it.Key.Sign(rand, it.Digest, nil); err != nil {
 				return fmt.Errorf("gost3410: item %d: %w", i, err)
 			}

@@ -15,7 +15,7 @@ import (
 	"tamga/gost/streebog"
 )
 
-// load reads a file of testdata, which names its source.
+// load reads a JSON file of testdata. Each file names its source.
 func load(t testing.TB, name string, into any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -29,7 +29,7 @@ func load(t testing.TB, name string, into any) {
 	}
 }
 
-// number reads printed hexadecimal, padded to size octets, big-endian.
+// number returns printed hexadecimal as size big-endian bytes.
 func number(t testing.TB, printed string, size int) []byte {
 	t.Helper()
 	if len(printed)%2 != 0 {
@@ -37,12 +37,12 @@ func number(t testing.TB, printed string, size int) []byte {
 	}
 	b, err := hex.DecodeString(printed)
 	if err != nil || len(b) > size {
-		t.Fatalf("%q is no number of %d octets", printed, size)
+		t.Fatalf("%q is not a hexadecimal number of up to %d bytes", printed, size)
 	}
 	return append(make([]byte, size-len(b)), b...)
 }
 
-// reversed returns the number little-endian.
+// reversed returns printed hexadecimal as size little-endian bytes.
 func reversed(t testing.TB, printed string, size int) []byte {
 	t.Helper()
 	b := number(t, printed, size)
@@ -69,7 +69,7 @@ func TestSets(t *testing.T) {
 	}
 	load(t, "curves.json", &file)
 	oids := map[string]*Set{
-		// The sets without numbers of their own in the file.
+		// The sets that same_curve names in the file, without parameters of their own.
 		"1.2.643.2.2.36.0":    CryptoProXchA,
 		"1.2.643.2.2.36.1":    CryptoProXchB,
 		"1.2.643.7.1.2.1.1.2": TC26256B,
@@ -87,7 +87,8 @@ func TestSets(t *testing.T) {
 			if !bytes.Equal(b, number(t, c.Q, size)) {
 				t.Errorf("the order is %x", b)
 			}
-			// 1*G is the base point; NewPublicKey accepts it, so a and b are right.
+			// 1*G is the base point. PublicKey checks that it is on the curve, so a and
+			// b are right.
 			G := append(reversed(t, c.X, size), reversed(t, c.Y, size)...)
 			one := append([]byte{1}, make([]byte, size-1)...)
 			d, err := NewPrivateKey(s, one)
@@ -97,7 +98,7 @@ func TestSets(t *testing.T) {
 			if !bytes.Equal(d.PublicKey().Bytes(), G) {
 				t.Errorf("the base point is %x", d.PublicKey().Bytes())
 			}
-			// (q-1)*G is -G: the order is that of the base point.
+			// (q-1)*G is -G, so q is the order of the base point.
 			q[0]--
 			putBigEndian(b, &q)
 			slices.Reverse(b)
@@ -120,7 +121,7 @@ func TestSets(t *testing.T) {
 		}
 	}
 	if CryptoProA.SameCurve(CryptoProB) || TC26256A.SameCurve(CryptoProA) {
-		t.Error("different curves are the same")
+		t.Error("SameCurve reports true for different curves")
 	}
 }
 
@@ -161,11 +162,11 @@ func TestSignatures(t *testing.T) {
 		})
 	}
 	if len(file.Tests) != 2 {
-		t.Errorf("%d examples, want both of RFC 7091", len(file.Tests))
+		t.Errorf("%d examples, want the 2 of RFC 7091", len(file.Tests))
 	}
 }
 
-// signWithNonceForTesting is Sign with a nonce given as little-endian octets.
+// signWithNonceForTesting is Sign with a nonce given as little-endian bytes.
 func (k *PrivateKey) signWithNonceForTesting(digest, nonce []byte) ([]byte, error) {
 	var n field.Scalar
 	n.SetBytes(nonce)
@@ -186,7 +187,7 @@ func TestVKO(t *testing.T) {
 	octets := func(s string) []byte {
 		b, err := hex.DecodeString(s)
 		if err != nil || len(b) == 0 {
-			t.Fatalf("%q are no octets", s)
+			t.Fatalf("%q is not hexadecimal or is empty", s)
 		}
 		return b
 	}
@@ -223,11 +224,11 @@ func TestVKO(t *testing.T) {
 	}
 }
 
-// The generator against RFC 6979, appendix A.2.5: P-256 with SHA-256, whose
-// nonces are the first output of HMAC_DRBG seeded with the key and the digest.
+// TestDRBG compares the generator with RFC 6979, appendix A.2.5: P-256 with SHA-256.
+// Those nonces are the first output of HMAC_DRBG seeded with the key and the digest.
 func TestDRBG(t *testing.T) {
 	const key = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721"
-	// SHA-256 of the message; both are below the order.
+	// digest is SHA-256 of the message. Both digests are below the order of P-256.
 	for _, c := range []struct{ message, digest, nonce string }{
 		{"sample", "af2bdbe1aa9b6ec1e2ade1d694f41fc71a831d0268e9891562113d8a62add1bf", "A6E3C57DD01ABE90086538398355DD4C3B17AA873382B0F24D6129493D8AAD60"},
 		{"test", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "D16B6AE827F17175E040871A1C7EC3500192C4C92677336EC2537ACAEE0008E0"},
@@ -237,7 +238,7 @@ func TestDRBG(t *testing.T) {
 			t.Errorf("%s: got %X, want %X", c.message, b, want)
 		}
 	}
-	// In pieces the output is the same, and it does not repeat.
+	// The output does not depend on the sizes of the reads, and it does not repeat.
 	whole, pieces := newDRBG([]byte("seed")), newDRBG([]byte("seed"))
 	seen := map[string]bool{}
 	for range 20 {
@@ -247,7 +248,7 @@ func TestDRBG(t *testing.T) {
 			copy(b[i][:], pieces.read(32))
 		}
 		if !bytes.Equal(a[:32], b[0][:]) || !bytes.Equal(a[32:], b[1][:]) {
-			t.Fatal("32 octets at a time make another output than 64")
+			t.Fatal("reading 32 bytes at a time gives another output than 64")
 		}
 		if seen[string(b[0][:])] || seen[string(b[1][:])] || b[0] == b[1] {
 			t.Fatal("the output repeats")

@@ -5,15 +5,16 @@ import (
 	"tamga/gost/gost3410/internal/point"
 )
 
-// A VerifyItem is one signature to be checked under a key of its own.
+// A VerifyItem is one signature, with the key and the digest to check it against.
 type VerifyItem struct {
 	Key               *PublicKey
 	Digest, Signature []byte
 }
 
-// VerifyMany reports of each item what its Key.Verify says. Items of one curve are
-// computed side by side where the processor can, each of them whole: there is no
-// sum of signatures that could hide a bad one.
+// VerifyMany returns for each item what its Key.Verify returns. Where the processor
+// supports it, items of one curve are computed in vector lanes. Each signature is
+// checked completely and by itself. Signatures are not added up, so a bad one cannot
+// hide behind others.
 func VerifyMany(items []VerifyItem) []bool {
 	ok := make([]bool, len(items))
 	groups := map[point.Curve]*sums{}
@@ -46,15 +47,15 @@ func VerifyMany(items []VerifyItem) []bool {
 
 // sums are signatures of one curve: x of (s/e)*G - (r/e)*P must be r.
 type sums struct {
-	places  []int // among the items
+	places  []int // indices of the items
 	points  []point.Point
 	r, s, e []field.Scalar
 }
 
-// divide sets s to s/e and e to -r/e. One inversion does for all: of the product of
-// the e, none of which is 0.
+// divide sets s to s/e and e to -r/e. It needs one inversion for all signatures: that
+// of the product of all e, none of which is 0.
 func (g *sums) divide(order *field.Modulus) {
-	before := make([]field.Scalar, len(g.e)) // products of the e before each
+	before := make([]field.Scalar, len(g.e)) // before[i] is the product of e[0] to e[i-1]
 	product := field.Scalar{1}
 	for i := range g.e {
 		before[i] = product
