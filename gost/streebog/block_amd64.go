@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// vectorized says whether the processor and the system have the instructions of
-// block_amd64.s. Only tests change it.
+// vectorized reports whether the processor and the operating system support the
+// instructions of block_amd64.s. Only tests change it.
 var vectorized = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
 	cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512GFNI
 
-// constants are what both functions in assembly take as v.
+// constants is the argument v of both functions in assembly.
 var constants = func() *vectors {
 	if !vectorized {
 		return nil
@@ -21,33 +21,34 @@ var constants = func() *vectors {
 	return makeVectors()
 }()
 
-// compress is blocksGeneric for n blocks at p, at least one. It changes the low word
-// of the bit count only, which must not overflow.
+// compress does what blocksGeneric does for n blocks at p, n > 0. It changes only the
+// low word of the bit count, which must not overflow.
 //
-// The round function has two forms, ROWS and COLUMNS, used by turns. The map P of
-// RFC 6986 transposes a block, and L multiplies each of its words by a matrix, so
-// that word r of the result is made of the octets r of all words. ROWS multiplies
-// whole words, whose octets r then meet in octet r: it leaves the result transposed.
-// COLUMNS starts from there, finds what belongs together within a word and leaves
-// the result in order. So no transposition is ever carried out.
+// The round function has two forms, ROWS and COLUMNS, which take turns. The map P of
+// RFC 6986 transposes a block, and L multiplies each of its words by a matrix. So word
+// r of the result depends on byte r of every word. ROWS combines whole words, byte by
+// byte, and leaves the result transposed. COLUMNS starts from the transposed form,
+// where the bytes to combine are in one word, and leaves the result in order. So no
+// code carries out a transposition.
 //
 //go:noescape
 func compress(s *state, p *byte, n int, v *vectors)
 
-// compressTwo is compress for n blocks at p with the state s and n blocks at q with
-// the state t. One state waits for its own results half of the time; the other one
-// fills that in.
+// compressTwo runs compress for n blocks at p with the state s and for n blocks at q
+// with the state t. One state alone would wait for its own results half of the time.
+// The other state uses that time.
 //
 //go:noescape
 func compressTwo(s, t *state, p, q *byte, n int, v *vectors)
 
-// longest is the most octets that go into one call: the scheduler and the garbage
-// collector cannot interrupt assembly, and must not wait more than microseconds.
+// longest is the maximum number of bytes for one call of the assembly. The scheduler
+// and the garbage collector cannot interrupt assembly, so a call must take only
+// microseconds.
 const longest = 32 << 10
 
 // blocks runs stage 2 of RFC 6986, section 8, over p, whose length is a multiple
-// of BlockSize: for each block it compresses, counts 512 bits and adds the block
-// to the sum.
+// of BlockSize. For each block it compresses, adds 512 to the bit count and adds the
+// block to the sum.
 func blocks(s *state, p []byte) {
 	for len(p) > 0 {
 		n := min(len(p), longest)
@@ -60,7 +61,7 @@ func blocks(s *state, p []byte) {
 	}
 }
 
-// blocksTwo is blocks for two different states and as many octets for each.
+// blocksTwo runs blocks for two different states. p and q must have the same length.
 func blocksTwo(s, t *state, p, q []byte) {
 	for len(p) > 0 {
 		n := min(len(p), longest)
@@ -74,6 +75,5 @@ func blocksTwo(s, t *state, p, q []byte) {
 	}
 }
 
-// counts reports whether n more octets leave the higher words of the bit count as
-// they are.
+// counts reports whether n more bytes change only the low word of the bit count.
 func counts(s *state, n int) bool { return s.n[0] <= math.MaxUint64-8*uint64(n) }

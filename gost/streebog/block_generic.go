@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// blocksGeneric is blocks for every platform, in any number.
+// blocksGeneric is the portable implementation of blocks. It ignores a part of a
+// block at the end of p.
 func blocksGeneric(s *state, p []byte) {
 	var m, k, x [8]uint64
 	for len(p) >= BlockSize {
@@ -41,9 +42,8 @@ func addWord(n *[8]uint64, v uint64) {
 	}
 }
 
-// lps sets r to LPS(x^y); r may be either of them. Word i of the result takes
-// octet i of every word of the input (P is a transposition), each through a table
-// of its own.
+// lps sets r to LPS(x^y). r may be x or y. Word i of the result takes byte i of every
+// word of the input, because P is a transposition. Each input word has its own table.
 func lps(r, x, y *[8]uint64) {
 	t := lpsTable
 	x0 := x[0] ^ y[0]

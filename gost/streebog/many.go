@@ -6,35 +6,36 @@ import (
 	"slices"
 )
 
-// group is how many hashes are worked on together. Two at a time share the
-// processor; the others take over when one of them ends early.
+// group is how many hashes are processed together. Two of them run side by side. When
+// one of the two has no more data, the next of the group takes its place.
 const group = 8
 
 // SumMany256 returns the 256-bit hashes of the messages, in their order. On
-// processors that the assembly is for, two messages side by side take a third more
-// time than one; elsewhere this is Sum256 in turn.
+// processors that the assembly supports, it hashes two messages side by side in 4/3 of
+// the time of one message. On others it has no advantage over calls of Sum256.
 func SumMany256(messages [][]byte) [][Size256]byte {
 	sums := make([][Size256]byte, len(messages))
 	sumMany(messages, Size256, func(i int) []byte { return sums[i][:] })
 	return sums
 }
 
-// SumMany512 returns the 512-bit hashes of the messages, as SumMany256 does the
-// 256-bit ones.
+// SumMany512 returns the 512-bit hashes of the messages, in their order. Like
+// SumMany256, it hashes two messages side by side.
 func SumMany512(messages [][]byte) [][Size512]byte {
 	sums := make([][Size512]byte, len(messages))
 	sumMany(messages, Size512, func(i int) []byte { return sums[i][:] })
 	return sums
 }
 
-// WriteMany writes data[i] to hashes[i] for all i, with the same result as calls of
-// Write in turn and in less time, as with SumMany256. The hashes may be of both
-// sizes and written to before, the data of any length; it is best of one length.
-// Hashes of other packages are allowed and gain nothing. WriteMany panics if there
-// are not as many data as hashes.
+// WriteMany writes data[i] to hashes[i] for all i. The result is that of calls of
+// Write in this order. Like SumMany256, it hashes two messages side by side and takes
+// less time. The hashes may have different sizes and may have been written to before.
+// The data may have any lengths, and equal lengths are fastest. Hashes of other
+// packages are allowed, but gain no speed. WriteMany panics if hashes and data have
+// different lengths.
 func WriteMany(hashes []hash.Hash, data [][]byte) {
 	if len(hashes) != len(data) {
-		panic(fmt.Sprintf("streebog: %d data for %d hashes, want one for each", len(data), len(hashes)))
+		panic(fmt.Sprintf("streebog: %d data slices for %d hashes, want one for each", len(data), len(hashes)))
 	}
 	var digests [group]*digest
 	var parts [group][]byte
@@ -45,7 +46,7 @@ func WriteMany(hashes []hash.Hash, data [][]byte) {
 			h.Write(data[i])
 			continue
 		}
-		// A hash named twice takes its data in turn.
+		// A hash may be in the list twice. It takes its data in order.
 		if n == group || slices.Contains(digests[:n], d) {
 			writeGroup(digests[:n], parts[:n])
 			n = 0
@@ -56,7 +57,7 @@ func WriteMany(hashes []hash.Hash, data [][]byte) {
 	writeGroup(digests[:n], parts[:n])
 }
 
-// sumMany writes the hash of messages[i] with the given size to result(i).
+// sumMany copies the hash of messages[i], with the given size, to result(i).
 func sumMany(messages [][]byte, size int, result func(i int) []byte) {
 	var digests [group]digest
 	var pointers [group]*digest
@@ -92,8 +93,8 @@ func sumMany(messages [][]byte, size int, result func(i int) []byte) {
 	}
 }
 
-// writeGroup is digest.Write for up to group different hashes: what completes the
-// buffers, then the whole blocks, then the rest into the buffers.
+// writeGroup does what digest.Write does, for up to group different hashes. It first
+// completes the buffers, then compresses whole blocks and then buffers the rest.
 func writeGroup(digests []*digest, data [][]byte) {
 	var runs [group]run
 	var rest [group][]byte
@@ -123,13 +124,13 @@ func writeGroup(digests []*digest, data [][]byte) {
 	}
 }
 
-// A run is whole blocks and the state that takes them.
+// A run is a state and the whole blocks it must take.
 type run struct {
 	s *state
 	p []byte
 }
 
-// sideBySide is blocks for all runs, two at a time. It uses them up.
+// sideBySide calls blocks for all runs, two at a time. It changes runs.
 func sideBySide(runs []run) {
 	if len(runs) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"tamga/gost/gosttest"
 )
 
-// lengths of messages that are hashed together: all ways to share a block, and long
-// beside short, more than one group of them.
+// manyMessages returns messages of many lengths, for more than one group: shorter and
+// longer than a block, equal ones, and long ones next to short ones.
 func manyMessages() (messages [][]byte) {
 	r := rand.New(rand.NewPCG(3, 4))
 	lengths := []int{0, 1, 63, 64, 65, 127, 128, 1000, 0, 5000, 64, 64, 128, 12, 1, 2, 3, 700, 64, 63, 62, 1 << 17, 100, 0, 640, 640}
@@ -55,7 +55,7 @@ func TestSumMany(t *testing.T) {
 		for _, messages := range [][][]byte{nil, all[:1], all[:2], all[:3], all[:group], all[:group+1], all} {
 			sums256, sums512 := SumMany256(messages), SumMany512(messages)
 			if len(sums256) != len(messages) || len(sums512) != len(messages) {
-				t.Fatalf("%d and %d results of %d messages", len(sums256), len(sums512), len(messages))
+				t.Fatalf("SumMany256 returned %d results and SumMany512 %d, want %d", len(sums256), len(sums512), len(messages))
 			}
 			for i, m := range messages {
 				if want := Sum256(m); sums256[i] != want {
@@ -78,7 +78,7 @@ func TestWriteMany(t *testing.T) {
 			case i%7 == 6: // a hash of another package
 				hashes = append(hashes, gost341194.New(gost28147.SBoxCryptoPro))
 				want = append(want, gost341194.New(gost28147.SBoxCryptoPro))
-			case i%11 == 10: // a hash a second time
+			case i%11 == 10: // the same hash again
 				hashes = append(hashes, hashes[i-1])
 				want = append(want, want[i-1])
 			case i%2 == 0:
@@ -87,7 +87,7 @@ func TestWriteMany(t *testing.T) {
 				hashes, want = append(hashes, New512()), append(want, New512())
 			}
 		}
-		for round := range 3 { // the second time buffers are filled already
+		for round := range 3 { // from the second round on, the buffers are not empty
 			WriteMany(hashes, messages)
 			for i, m := range messages {
 				want[i].Write(m)
@@ -103,7 +103,7 @@ func TestWriteMany(t *testing.T) {
 
 func TestWriteManyOfDifferentNumbers(t *testing.T) {
 	defer func() {
-		if got, want := recover(), "streebog: 2 data for 1 hashes, want one for each"; got != want {
+		if got, want := recover(), "streebog: 2 data slices for 1 hashes, want one for each"; got != want {
 			t.Errorf("panic %v, want %q", got, want)
 		}
 	}()

@@ -1,16 +1,20 @@
-// Package streebog owns the hash function GOST R 34.11-2012, "Streebog", with
+// Package streebog implements the hash function GOST R 34.11-2012, "Streebog", with
 // results of 256 and 512 bits (RFC 6986).
 //
-// Octets are in the order of the stream: the first octet hashed is the least
-// significant of the first block, and a result is the octet string that
-// signatures and CMS carry. The RFC prints numbers the other way round.
+// Begin with Sum256 or Sum512 for a message in memory and with New256 or New512 for
+// a stream. SumMany256, SumMany512 and WriteMany hash several messages at once. The
+// package has neither HMAC nor key derivation.
 //
-// On processors of the amd64 family with AVX-512 (F, BW, VL, VBMI) and GFNI the
-// implementation runs in constant time, for a given length, in vector registers.
-// Elsewhere, and under the build tag purego, it looks octets of the state up in
-// tables, so its timing shows through the cache which octets they were. There it is
-// for public data: documents, attributes, certificates; passwords, keys and shared
-// secrets do not belong here where an attacker shares the processor's cache.
+// Bytes are in the order of the stream: the first byte hashed is the least
+// significant byte of the first block, and a result is the byte string that
+// signatures and CMS carry. The RFC prints numbers in the opposite order.
+//
+// On amd64 processors with AVX-512 (F, BW, VL, VBMI) and GFNI, the implementation uses
+// vector registers, and its time depends on the length of the message only. On other
+// processors, and under the build tag purego, it reads tables at indices that are
+// bytes of the state, so an attacker who shares the processor's cache can learn these
+// bytes. Use it there for public data only: documents, attributes, certificates. Do
+// not hash passwords, keys or shared secrets there.
 package streebog
 
 import (
@@ -22,35 +26,35 @@ import (
 )
 
 const (
-	// Size256 is the length of a 256-bit result in octets.
+	// Size256 is the length of a 256-bit result in bytes.
 	Size256 = 32
-	// Size512 is the length of a 512-bit result in octets.
+	// Size512 is the length of a 512-bit result in bytes.
 	Size512 = 64
-	// BlockSize is the length of a block in octets, for both results.
+	// BlockSize is the length of a block in bytes, for both results.
 	BlockSize = 64
 )
 
-// state is what the compression function works on: the chaining value, the
-// number of bits hashed and the sum of the blocks, each a 512-bit number with the
+// state is the state of the compression function: the chaining value h, the number n
+// of bits hashed and the sum sigma of the blocks. Each is a 512-bit number with the
 // least significant word first.
 type state struct {
 	h, n, sigma [8]uint64
 }
 
-// digest is the hash.Hash. Its buffer holds less than a block: full blocks are
-// compressed as soon as they are complete.
+// digest is the hash.Hash. Its buffer holds less than a block, because each block is
+// compressed as soon as it is complete.
 type digest struct {
 	state
 	buf  [BlockSize]byte
-	used int // octets in buf, 0 to 63
+	used int // bytes in buf, 0 to 63
 	size int // Size256 or Size512
 }
 
-// New256 returns a hash with a result of Size256 octets. It also implements
+// New256 returns a hash with a result of Size256 bytes. It also implements
 // encoding.BinaryMarshaler, BinaryAppender, BinaryUnmarshaler and hash.Cloner.
 func New256() hash.Hash { return newDigest(Size256) }
 
-// New512 returns a hash with a result of Size512 octets. It also implements
+// New512 returns a hash with a result of Size512 bytes. It also implements
 // encoding.BinaryMarshaler, BinaryAppender, BinaryUnmarshaler and hash.Cloner.
 func New512() hash.Hash { return newDigest(Size512) }
 
@@ -83,12 +87,12 @@ func (d *digest) Size() int { return d.size }
 // BlockSize returns BlockSize.
 func (d *digest) BlockSize() int { return BlockSize }
 
-// Reset makes the hash what New256 or New512 returned.
+// Reset puts the hash into the state that New256 or New512 returned.
 func (d *digest) Reset() {
 	*d = digest{size: d.size, state: state{h: iv(d.size)}}
 }
 
-// iv is the initial chaining value: all octets zero for 512 bits and one for 256
+// iv is the initial chaining value: all bytes zero for 512 bits and one for 256
 // (RFC 6986, section 6.1).
 func iv(size int) (h [8]uint64) {
 	if size == Size256 {
@@ -120,14 +124,13 @@ func (d *digest) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Sum appends the hash of what was written so far to b and leaves the hash as it
-// was.
+// Sum appends the hash of the data written so far to b. It does not change the hash.
 func (d *digest) Sum(b []byte) []byte {
 	sum := d.sum()
 	return append(b, sum[Size512-d.size:]...)
 }
 
-// sum is stage 3 of RFC 6986, section 8, on a copy of the state.
+// sum runs stage 3 of RFC 6986, section 8, on a copy of the state.
 func (d *digest) sum() [Size512]byte {
 	var e ending
 	e.start(d)
@@ -138,21 +141,21 @@ func (d *digest) sum() [Size512]byte {
 	return e.sum()
 }
 
-// An ending is stage 3 of RFC 6986, section 8: the state takes endingBlocks blocks,
-// each when next has laid it ready, which are the rest of the message, its bit count
-// and the sum of its blocks. The compressions of the last two count no bits, which a
-// state with a fresh counter expresses, so that blocks is the only door to the
-// compression function.
+// An ending runs stage 3 of RFC 6986, section 8. The state takes endingBlocks blocks:
+// the rest of the message, its bit count and the sum of its blocks. start prepares the
+// first block, and next prepares each of the others. The last two compressions must
+// not count bits. Instead, next sets the bit count to zero before each of them, so
+// that the function blocks can do these compressions too.
 type ending struct {
 	state
 	block         [BlockSize]byte
 	length, total [8]uint64
-	done          int // blocks taken
+	done          int // number of blocks taken
 }
 
 const endingBlocks = 3
 
-// start begins the ending of the message that d has taken.
+// start prepares the first block of the ending of the message that was written to d.
 func (e *ending) start(d *digest) {
 	*e = ending{state: d.state, length: d.n}
 	addWord(&e.length, uint64(d.used)*8)
@@ -160,7 +163,7 @@ func (e *ending) start(d *digest) {
 	e.block[d.used] = 1
 }
 
-// next is called after each block.
+// next must be called after each block. It prepares the following block.
 func (e *ending) next() {
 	e.done++
 	switch e.done {
@@ -186,8 +189,8 @@ func (d *digest) Clone() (hash.Cloner, error) {
 }
 
 // The marshaled form is: magic, the size of the result, the number of buffered
-// octets, the chaining value, the bit count, the sum, and the buffer filled up
-// with zeros; numbers are little-endian. The version is the magic's last octet.
+// bytes, the chaining value, the bit count, the sum, and the buffer padded with
+// zeros. Numbers are little-endian. The last byte of magic is the version.
 const (
 	magic         = "gsb\x01"
 	marshaledSize = len(magic) + 2 + 3*64 + BlockSize
@@ -211,24 +214,24 @@ func (d *digest) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, make([]byte, BlockSize-d.used)...), nil
 }
 
-// UnmarshalBinary makes the hash continue where MarshalBinary was called. It
-// refuses a state of another version or result size and one that no message leads
-// to, as far as that can be seen, and leaves the hash untouched then.
+// UnmarshalBinary puts the hash into a state that MarshalBinary returned. It returns
+// an error, and does not change the hash, for a state of another version or result
+// size and for a state that no message can have, as far as it can detect that.
 func (d *digest) UnmarshalBinary(b []byte) error {
 	if len(b) != marshaledSize {
-		return fmt.Errorf("streebog: state of %d octets, want %d", len(b), marshaledSize)
+		return fmt.Errorf("streebog: state of %d bytes, want %d", len(b), marshaledSize)
 	}
 	if string(b[:len(magic)]) != magic {
 		return errors.New("streebog: state is of another hash or version")
 	}
 	b = b[len(magic):]
 	if int(b[0]) != d.size {
-		return fmt.Errorf("streebog: state of the hash with %d octets, want %d", b[0], d.size)
+		return fmt.Errorf("streebog: state of a hash with a result of %d bytes, want %d", b[0], d.size)
 	}
 	n := digest{size: d.size, used: int(b[1])}
 	b = b[2:]
 	if n.used >= BlockSize {
-		return fmt.Errorf("streebog: state with %d buffered octets, want less than %d", n.used, BlockSize)
+		return fmt.Errorf("streebog: state with %d buffered bytes, want fewer than %d", n.used, BlockSize)
 	}
 	for _, words := range []*[8]uint64{&n.h, &n.n, &n.sigma} {
 		for i := range words {
@@ -238,13 +241,13 @@ func (d *digest) UnmarshalBinary(b []byte) error {
 	}
 	copy(n.buf[:n.used], b)
 	if !bytes.Equal(n.buf[:], b) {
-		return errors.New("streebog: state with octets after the buffered ones, want zeros")
+		return errors.New("streebog: state with bytes after the buffered ones, want zeros")
 	}
 	if n.n[0]%(8*BlockSize) != 0 {
-		return errors.New("streebog: state with a bit count that is not one of whole blocks")
+		return errors.New("streebog: state with a bit count that is not a multiple of 512")
 	}
 	if n.n == ([8]uint64{}) && n.state != (state{h: iv(n.size)}) {
-		return errors.New("streebog: state of no block with a chaining value or sum other than the first")
+		return errors.New("streebog: state before the first block has a changed chaining value or sum, want the initial ones")
 	}
 	*d = n
 	return nil

@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestCarry covers what short messages do not reach: carries through every word of
-// the bit count and of the sum.
+// TestCarry covers carries through every word of the bit count and of the sum. Short
+// messages do not reach them.
 func TestCarry(t *testing.T) {
 	var n [8]uint64
 	for i := range n {
@@ -86,7 +86,8 @@ func TestCarry(t *testing.T) {
 	})
 }
 
-// states that no message leads to
+// TestImpossibleStates checks that UnmarshalBinary refuses states that no message can
+// have.
 func TestImpossibleStates(t *testing.T) {
 	start, err := newDigest(Size256).MarshalBinary()
 	if err != nil {
@@ -101,7 +102,7 @@ func TestImpossibleStates(t *testing.T) {
 		{"unknown result size", func(b []byte) { b[4] = 33 }},
 		{"full buffer", func(b []byte) { b[5] = BlockSize }},
 		{"overfull buffer", func(b []byte) { b[5] = 255 }},
-		{"octets after the buffered ones", func(b []byte) { b[buf+63] = 1 }},
+		{"bytes after the buffered ones", func(b []byte) { b[buf+63] = 1 }},
 		{"bit count of a part of a block", func(b []byte) { binary.LittleEndian.PutUint64(b[n:], 8) }},
 		{"no block, but another chaining value", func(b []byte) { b[h] ^= 1 }},
 		{"no block, but a sum", func(b []byte) { b[sigma] ^= 1 }},

@@ -20,8 +20,8 @@ var pi = [256]byte{
 	89, 166, 116, 210, 230, 244, 180, 192, 209, 102, 175, 194, 57, 75, 99, 182,
 }
 
-// a is the 64 x 64 bit matrix of RFC 6986, section 6.4. Row i is what the input
-// bit 63-i contributes to a word.
+// a is the 64 x 64 bit matrix of RFC 6986, section 6.4. Row i is the contribution of
+// the input bit 63-i to a word.
 var a = [64]uint64{
 	0x8e20faa72ba0b470, 0x47107ddd9b505a38, 0xad08b0e0c3282d1c, 0xd8045870ef14980e,
 	0x6c022c38f90a4c07, 0x3601161cf205268d, 0x1b8e0b0e798c13c8, 0x83478b07b2468764,
@@ -94,10 +94,10 @@ var roundKeys = [12][8]uint64{
 	},
 }
 
-// lpsTable joins S, P and L (RFC 6986, section 6): lpsTable[j][x] is what the
-// octet x of word j contributes to the word of the result that takes it. It is
-// computed once at start-up (16 KiB, tens of microseconds) rather than listed, so
-// that a reader can compare what it is made of with the standard.
+// lpsTable joins S, P and L (RFC 6986, section 6): lpsTable[j][x] is the contribution
+// of byte x of word j to the word of the result that takes it. It is computed at
+// start-up (16 KiB, tens of microseconds) rather than listed, so that a reader can
+// compare its sources with the standard.
 var lpsTable = makeLPSTable()
 
 func makeLPSTable() *[8][256]uint64 {

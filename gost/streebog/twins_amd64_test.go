@@ -9,20 +9,20 @@ import (
 	"unsafe"
 )
 
-// eachTwin runs f through every implementation that the processor has.
+// eachTwin runs f with every implementation that the processor supports.
 func eachTwin(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
 	} else {
-		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable twin is tested")
+		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable implementation is tested")
 	}
 	vectorized = false
 	t.Run("portable", f)
 }
 
-// randomState returns a state that need not be one of a message: the twins agree on
-// all of them.
+// randomState returns a random state, which no message need have. The implementations
+// must agree on every state.
 func randomState(r *rand.Rand) (s state) {
 	for _, words := range []*[8]uint64{&s.h, &s.n, &s.sigma} {
 		for i := range words {
@@ -34,7 +34,7 @@ func randomState(r *rand.Rand) (s state) {
 
 func FuzzTwins(f *testing.F) {
 	if !vectorized {
-		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
 	for n := range 6 {
 		f.Add(uint64(n), byte(0), make([]byte, n*BlockSize))
@@ -43,7 +43,7 @@ func FuzzTwins(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, near byte, data []byte) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s, u := randomState(r), randomState(r)
-		if near > 0 { // a bit count about to run over, in the middle of the data
+		if near > 0 { // the low word of the bit count overflows within the data
 			s.n[0] = math.MaxUint64 - 512*uint64(near) + 1
 			s.n[1] = math.MaxUint64
 		}
@@ -74,11 +74,11 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// TestTwins is FuzzTwins on as many states as a test has time for, and on runs that
-// need several calls of the assembly.
+// TestTwins does what FuzzTwins does, on a number of states that a test has time for
+// and on data that needs several calls of the assembly.
 func TestTwins(t *testing.T) {
 	if !vectorized {
-		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 300 {
@@ -97,13 +97,13 @@ func TestTwins(t *testing.T) {
 		blocks(&alone, p)
 		blocksTwo(&two, &u, p, q)
 		if alone != wantS || two != wantS || u != wantU {
-			t.Fatalf("%d octets, state %d: the twins differ", n, i)
+			t.Fatalf("%d bytes, state %d: the implementations differ", n, i)
 		}
 	}
 }
 
-// TestIsomorphism checks that phi is what it claims and that L and S are what the
-// vectors take them for, against the tables of the standard.
+// TestIsomorphism checks that phi is an isomorphism, and it compares the vectors for L
+// and S with the tables of the standard.
 func TestIsomorphism(t *testing.T) {
 	phi, inverse := isomorphism()
 	// The product in Streebog's field: the top bit is the constant term.
@@ -120,7 +120,7 @@ func TestIsomorphism(t *testing.T) {
 	for x := range 256 {
 		x := byte(x)
 		if inverse[phi[x]] != x {
-			t.Fatalf("phi(%#x) does not lead back", x)
+			t.Fatalf("inverse(phi(%#[1]x)) is not %#[1]x", x)
 		}
 		for y := range 256 {
 			y := byte(y)
@@ -143,7 +143,7 @@ func TestIsomorphism(t *testing.T) {
 			for j, factor := range factors[i] {
 				got := inverse[mulAES(factor, phi[pi[x]])]
 				if want := byte(lpsTable[i][x] >> (8 * j)); got != want {
-					t.Fatalf("octet %d = %#x counts for octet %d of L(S) with %#x, want %#x", i, x, j, got, want)
+					t.Fatalf("byte %d = %#x contributes %#[4]x to byte %[3]d of L(S), want %#[5]x", i, x, j, got, want)
 				}
 			}
 		}
@@ -152,6 +152,6 @@ func TestIsomorphism(t *testing.T) {
 
 func TestAlignment(t *testing.T) {
 	if a := uintptr(unsafe.Pointer(makeVectors())); a%64 != 0 {
-		t.Errorf("the vectors lie at %#x, want a multiple of 64 for speed", a)
+		t.Errorf("the vectors are at address %#x, want a multiple of 64 for speed", a)
 	}
 }
