@@ -4,12 +4,12 @@ package kuznyechik
 
 import "golang.org/x/sys/cpu"
 
-// vectorized says whether the processor and the system have the instructions of
-// block_amd64.s. Only tests change it.
+// vectorized reports whether the processor and the operating system support the
+// instructions of block_amd64.s. Only tests change it.
 var vectorized = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
 	cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512GFNI
 
-// constants are what the functions in assembly take as v.
+// constants is the argument v of the functions in assembly.
 var constants = func() *vectors {
 	if !vectorized {
 		return nil
@@ -20,13 +20,14 @@ var constants = func() *vectors {
 // block is the cipher.Block: the ten round keys, each in all four lanes.
 type block struct {
 	keys [10]planes
-	// The same for the assembly, every octet under phi, if vectorized was true when
-	// the cipher was made.
+	// The same keys for the assembly, with phi applied to every byte. They are set only
+	// if vectorized was true when the cipher was made.
 	vectorized bool
 	vectors    [10]vector
 }
 
-// expandKey sets the round keys, under phi and as they are.
+// expandKey sets keys to the round keys with phi applied to every byte, and plain to
+// the round keys themselves.
 //
 //go:noescape
 func expandKey(key *[KeySize]byte, keys, plain *[10]vector, v *vectors)
@@ -36,8 +37,9 @@ func expandKey(key *[KeySize]byte, keys, plain *[10]vector, v *vectors)
 //go:noescape
 func encryptGroups(dst, src *byte, n int, keys *[10]vector, v *vectors)
 
-// longest is the most octets that go into one call: the scheduler and the garbage
-// collector cannot interrupt assembly, and must not wait more than microseconds.
+// longest is the maximum number of bytes for one call of the assembly. The scheduler
+// and the garbage collector cannot interrupt assembly, so a call must take only
+// microseconds.
 const longest = 64 << 10
 
 func (b *block) expand(key *[KeySize]byte) {
@@ -62,8 +64,8 @@ func (b *block) encrypt(group *[groupSize]byte) {
 	encryptGroups(&group[0], &group[0], 1, &b.vectors, constants)
 }
 
-// encryptMany enciphers whole groups of blocks and returns the number of octets, a
-// part of src.
+// encryptMany enciphers the whole groups of blocks at the beginning of src, if the
+// processor has the vectors, and returns the number of enciphered bytes.
 func (b *block) encryptMany(dst, src []byte) (done int) {
 	if !b.vectorized {
 		return 0

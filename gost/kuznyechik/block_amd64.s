@@ -3,11 +3,11 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Kuznyechik (RFC 7801) on four blocks in a register, sixteen at once where there
-// are as many. vectors_amd64.go makes every constant and says what phi is; all
-// octets in here are images under it.
+// Kuznyechik (RFC 7801) with four blocks in a register. Sixteen blocks are processed
+// at once while there are as many. vectors_amd64.go makes every constant and explains
+// phi. Here phi is applied to all bytes.
 
-// What stays in registers.
+// Registers that keep their purpose.
 #define T1 Z4 // intermediate values
 #define T2 Z5
 #define T3 Z6
@@ -18,15 +18,15 @@
 #define Y2 Z11
 #define Y3 Z12
 #define KEY Z13
-#define SBOX0 Z16 // phi(S(octet)) of 0 to 63, 64 to 127, ...
+#define SBOX0 Z16 // phi(S(byte)) of 0 to 63, 64 to 127, ...
 #define SBOX1 Z17
 #define SBOX2 Z18
 #define SBOX3 Z19
 #define ONES Z20    // all bits set
-#define BESIDE1 Z21 // indices of octets i^1, within each block
+#define BESIDE1 Z21 // indices of bytes i^1, within each block
 #define BESIDE3 Z22 // i^3
-#define PHI Z23     // the matrix of phi for every eight octets
-#define INVERSE Z24 // and its inverse
+#define PHI Z23     // the matrix of phi for every eight bytes
+#define INVERSE Z24 // the matrix of its inverse
 
 #define CONSTANTS \
 	VMOVDQU64 (vectors_sbox+0*64)(CX), SBOX0     ; \
@@ -42,18 +42,18 @@
 // ADD3 adds a and b to d: 0x96 is the truth table of the sum of three bits.
 #define ADD3(a, b, d) VPTERNLOGQ $0x96, a, b, d
 
-// SBOX replaces each octet of x by the value of the substitution. A table of 128
-// octets is looked up by the low seven bits.
+// SBOX replaces each byte of x by its value under the substitution. VPERMI2B looks up
+// a table of 128 bytes by the low seven bits.
 #define SBOX(x) \
 	VMOVDQA64 x, T1                ; \
 	VMOVDQA64 x, T2                ; \
-	VPERMI2B SBOX1, SBOX0, x       /* the value, were the top bit 0 */; \
-	VPERMI2B SBOX3, SBOX2, T2      /* the value, were the top bit 1 */; \
+	VPERMI2B SBOX1, SBOX0, x       /* the value if the top bit is 0 */; \
+	VPERMI2B SBOX3, SBOX2, T2      /* the value if the top bit is 1 */; \
 	VPSHUFB T1, ONES, T1           /* 0 where the top bit is 1, else 255 */; \
 	VPTERNLOGQ $0xe2, T2, T1, x    /* T1 ? x : T2, bit by bit */
 
-// SUM4 sets y to the sum of x, T1, T2 and T3, multiplied by four vectors of factors
-// from number n on.
+// SUM4 sets y to the sum of x, T1, T2 and T3, each multiplied by a vector of factors:
+// numbers n to n+3.
 #define SUM4(n, x, y) \
 	VGF2P8MULB (vectors_factors+(n+0)*64)(CX), x, y   ; \
 	VGF2P8MULB (vectors_factors+(n+1)*64)(CX), T1, T4 ; \
@@ -62,11 +62,12 @@
 	ADD3(T4, T5, y)                ; \
 	VPXORQ T6, y, y
 
-// ROUND sets x to L(S(x)) + k. Every octet counts for every one of its block: it
-// moves by less than 4 places, is multiplied, and the sums move by multiples of 4.
+// ROUND sets x to L(S(x)) + k. In L, every byte contributes to every byte of its
+// block. It moves from place i^b to i with b < 4 and is multiplied. Then the sums move
+// from place i to i^a, where a is a multiple of 4.
 #define ROUND(x, k) \
 	SBOX(x)                        ; \
-	VPSHUFB BESIDE1, x, T1         /* x by octets i^1 */; \
+	VPSHUFB BESIDE1, x, T1         /* x with the bytes from i^1 */; \
 	VPROLD $16, x, T2              /* i^2 */; \
 	VPSHUFB BESIDE3, x, T3         /* i^3 */; \
 	SUM4(4, x, Y1)                 ; \
@@ -89,7 +90,7 @@ TEXT ·encryptGroups(SB), NOSPLIT, $0-40
 	CONSTANTS
 	LEAQ (10*64)(R8), R9           // the end of the keys
 
-four: // groups at once: each waits for its own results most of the time
+four: // groups at once, because one alone waits for its own results most of the time
 	CMPQ BX, $4
 	JLT  one
 	VMOVDQU64 0(SI), Z0
@@ -130,7 +131,7 @@ fourRounds:
 	SUBQ $4, BX
 	JMP  four
 
-one: // group after the other, the up to three that remain
+one: // group at a time, for the last three or fewer
 	TESTQ BX, BX
 	JZ    done
 	VMOVDQU64 (SI), Z0

@@ -1,13 +1,16 @@
-// Package kuznyechik owns the block cipher "Kuznyechik" of GOST R 34.12-2015 (RFC
-// 7801). Blocks have 16 octets and keys 32, in the order in which the RFC prints
+// Package kuznyechik implements the block cipher "Kuznyechik" of GOST R 34.12-2015
+// (RFC 7801). Blocks have 16 bytes and keys 32, in the order in which the RFC prints
 // them.
 //
-// It runs in constant time, the key schedule too. On processors of the amd64 family
-// with AVX-512 (F, BW, VL, VBMI) and GFNI four blocks lie in a register, octets are
-// looked up in registers and products are instructions. Elsewhere, under the build
-// tag purego, and for deciphering, four blocks at once lie in eight words, one for
-// each bit of an octet, and all steps are logic on these words. Either way a single
-// block costs as much as four; EncryptBlocks is for whoever has more.
+// Begin with NewCipher. The cipher alone does not protect messages. Package mode has
+// the modes of operation, such as MGM.
+//
+// The cipher and the key schedule run in constant time. On amd64 processors with
+// AVX-512 (F, BW, VL, VBMI) and GFNI, a register holds four blocks, bytes are looked
+// up in registers and products are single instructions. On other processors, under
+// the build tag purego and for Decrypt, eight words hold four blocks, one word for
+// each bit of a byte, and every step is bitwise logic on these words. In both cases
+// one block costs as much as four, so use EncryptBlocks for more than one block.
 package kuznyechik
 
 import (
@@ -16,32 +19,33 @@ import (
 )
 
 const (
-	// BlockSize is the length of a block in octets.
+	// BlockSize is the length of a block in bytes.
 	BlockSize = 16
-	// KeySize is the length of a key in octets.
+	// KeySize is the length of a key in bytes.
 	KeySize = 32
 )
 
-// NewCipher returns the cipher with a key of KeySize octets, of which it keeps no
-// reference. Encrypt and Decrypt allow any overlap of dst and src and panic when
-// one is shorter than BlockSize. The result also has
+// NewCipher returns the cipher with a key of KeySize bytes. Another length is an
+// error. It keeps no reference to the key. Encrypt and Decrypt allow any overlap of
+// dst and src. They panic if dst or src is shorter than BlockSize. The result also has
+// the method
 //
 //	EncryptBlocks(dst, src []byte)
 //
-// which enciphers every block of src, whose length must be a multiple of BlockSize
-// and not above that of dst, or it panics. Dst and src must be the same or must not
-// overlap.
+// which enciphers every block of src, each by itself. It panics if the length of src
+// is not a multiple of BlockSize or if dst is shorter than src. Dst and src must be
+// the same or must not overlap.
 func NewCipher(key []byte) (cipher.Block, error) {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("kuznyechik: key of %d octets, want %d", len(key), KeySize)
+		return nil, fmt.Errorf("kuznyechik: key of %d bytes, want %d", len(key), KeySize)
 	}
 	b := new(block)
 	b.expand((*[KeySize]byte)(key))
 	return b, nil
 }
 
-// expandGeneric computes the round keys (RFC 7801, section 4.3): the first two are
-// the halves of the key, every other two come out of eight Feistel rounds.
+// expandGeneric computes the round keys (RFC 7801, section 4.3). The first two are
+// the halves of the key. Each further pair is the result of eight Feistel rounds.
 func (b *block) expandGeneric(key *[KeySize]byte) {
 	var a1, a0 planes
 	a1.spread((*[BlockSize]byte)(key[:BlockSize]))
@@ -109,7 +113,7 @@ func (b *block) EncryptBlocks(dst, src []byte) {
 	}
 }
 
-// encryptGeneric is RFC 7801, section 4.4.1, on four blocks.
+// encryptGeneric enciphers four blocks (RFC 7801, section 4.4.1).
 func (b *block) encryptGeneric(group *[groupSize]byte) {
 	var x planes
 	x.pack(group)
@@ -122,7 +126,7 @@ func (b *block) encryptGeneric(group *[groupSize]byte) {
 	x.unpack(group)
 }
 
-// decrypt is RFC 7801, section 4.4.2, on four blocks.
+// decrypt deciphers four blocks (RFC 7801, section 4.4.2).
 func (b *block) decrypt(group *[groupSize]byte) {
 	var x planes
 	x.pack(group)

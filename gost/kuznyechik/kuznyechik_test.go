@@ -24,10 +24,10 @@ func testKnownAnswers(t *testing.T) {
 		got := make([]byte, len(plain))
 		for i := 0; i < len(plain); i += BlockSize {
 			if c.Encrypt(got[i:], plain[i:]); !bytes.Equal(got[i:i+BlockSize], sealed[i:i+BlockSize]) {
-				t.Errorf("line %d, octet %d: encrypted %x, want %x", v.Line, i, got[i:i+BlockSize], sealed[i:i+BlockSize])
+				t.Errorf("line %d, byte %d: encrypted %x, want %x", v.Line, i, got[i:i+BlockSize], sealed[i:i+BlockSize])
 			}
 			if c.Decrypt(got[i:], sealed[i:]); !bytes.Equal(got[i:i+BlockSize], plain[i:i+BlockSize]) {
-				t.Errorf("line %d, octet %d: decrypted %x, want %x", v.Line, i, got[i:i+BlockSize], plain[i:i+BlockSize])
+				t.Errorf("line %d, byte %d: decrypted %x, want %x", v.Line, i, got[i:i+BlockSize], plain[i:i+BlockSize])
 			}
 		}
 		if c.(*block).EncryptBlocks(got, plain); !bytes.Equal(got, sealed) {
@@ -40,8 +40,8 @@ func TestConformance(t *testing.T) {
 	eachTwin(t, func(t *testing.T) { gosttest.Block(t, NewCipher, KeySize) })
 }
 
-// TestEncryptBlocks compares every number of blocks up to nine groups, in place and
-// not, with the blocks one by one.
+// TestEncryptBlocks compares EncryptBlocks, in place and not, with Encrypt for every
+// number of blocks up to nine groups.
 func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
 
 func testEncryptBlocks(t *testing.T) {
@@ -73,7 +73,7 @@ func testEncryptBlocks(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("EncryptBlocks of %d octets into %d: no panic", l[1], l[0])
+					t.Errorf("EncryptBlocks of %d bytes into %d: no panic", l[1], l[0])
 				}
 			}()
 			many.EncryptBlocks(make([]byte, l[0]), make([]byte, l[1]))
@@ -91,7 +91,8 @@ const pi = "fceedd11cf6e3116fbc4fada23c5044de977f0db932e99ba1736f1bb14cd5fc1" +
 	"0758b34086ac1df730376be488d9e789e11b83494c3ff8fe8d53aa90cad88561" +
 	"207167a42d2b095bcb9b25d0bee56c5259a674d2e6f4b4c0d166afc2394b63b6"
 
-// TestSubstitution compares the logic with the table, for all octets in all places.
+// TestSubstitution compares substitute and unsubstitute with the table, for all bytes
+// at all places.
 func TestSubstitution(t *testing.T) {
 	table, err := hex.DecodeString(pi)
 	if err != nil || len(table) != 256 {
@@ -113,7 +114,7 @@ func TestSubstitution(t *testing.T) {
 		x.pack(&want)
 		unsubstitute(&x)
 		if x.unpack(&want); want != start {
-			t.Fatalf("%x comes back as %x", start, want)
+			t.Fatalf("%x is %x after a round trip", start, want)
 		}
 	}
 }

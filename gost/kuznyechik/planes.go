@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// groupSize is the length in octets of what planes hold: four blocks.
+// groupSize is the length in bytes of the four blocks that planes hold.
 const groupSize = 4 * BlockSize
 
-// planes hold four blocks, their octets' bits k in word k. Octet t of block b has
-// bit 4*slot(t)+b of every word, so that a rotation by a multiple of four moves
-// octets around within all blocks alike.
+// planes hold four blocks. Word k holds bit k of every byte. Byte t of block b has
+// bit 4*slot(t)+b of every word. So a rotation of the words by a multiple of four
+// moves the bytes in the same way within all blocks.
 type planes [8]uint64
 
-// slot is where an octet stands, 0 to 15, in the order in which pack leaves them:
-// the octets of the first and the second half of a block by turns.
+// slot returns the slot of a byte of a block, 0 to 15, in the order that pack makes:
+// bytes of the first and of the second half of the block alternate.
 func slot(octet int) int { return 2*(octet%8) + octet/8 }
 
 // pack sets x to four blocks.
@@ -35,7 +35,7 @@ func (x *planes) unpack(group *[groupSize]byte) {
 	}
 }
 
-// spread sets all four blocks to one.
+// spread sets all four blocks of x to the same block.
 func (x *planes) spread(block *[BlockSize]byte) {
 	var group [groupSize]byte
 	for b := range 4 {
@@ -44,7 +44,7 @@ func (x *planes) spread(block *[BlockSize]byte) {
 	x.pack(&group)
 }
 
-// transpose exchanges bit i of octet j of word k with bit k of octet j of word i.
+// transpose exchanges bit i of byte j of word k with bit k of byte j of word i.
 func (x *planes) transpose() {
 	for i := 0; i < 8; i += 2 {
 		exchange(&x[i], &x[i+1], 1, 0x5555555555555555)
@@ -70,18 +70,18 @@ func (x *planes) xor(y *planes) {
 	}
 }
 
-// A matrix is a linear map of a block: octet i of the result is the sum of the
-// products of matrix[i][j] and octet j, in the field of RFC 7801, section 4.1.2.
+// A matrix is a linear map of a block: byte i of the result is the sum of the
+// products of matrix[i][j] and byte j, in the field of RFC 7801, section 4.1.2.
 type matrix [BlockSize][BlockSize]byte
 
-// masks are a matrix in the form for planes: masks[m][d] has, where an octet
-// stands, bit m of what the octet d slots further on is multiplied by.
+// masks are a matrix in the form for planes. At the slot of a byte of the result,
+// masks[m][d] has bit m of the factor for the byte d slots further on.
 type masks [8][BlockSize]uint64
 
-// multiply multiplies all blocks by a matrix: it sums the octets from all sixteen
-// distances, as one product for each bit m of the factors, by Horner's rule.
+// multiply multiplies all blocks by a matrix. It sums the products with the bytes at
+// all sixteen distances, one bit m of the factors at a time, by Horner's rule.
 func (x *planes) multiply(by *masks) {
-	// The planes at every distance, in two halves.
+	// The planes rotated by every distance, in two halves.
 	var low, high [BlockSize][4]uint64
 	x0, x1, x2, x3, x4, x5, x6, x7 := x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
 	for d := range BlockSize {
@@ -102,8 +102,8 @@ func (x *planes) multiply(by *masks) {
 	x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7] = s0, s1, s2, s3, s4, s5, s6, s7
 }
 
-// sum adds up four planes under the masks. It is a function of its own for four
-// sums, because more do not fit in registers.
+// sum adds up four planes under the masks. It handles four planes and not eight,
+// because more sums do not fit into registers.
 func sum(mask *[BlockSize]uint64, y *[BlockSize][4]uint64) (s0, s1, s2, s3 uint64) {
 	for d := 0; d < BlockSize; d += 2 {
 		m := mask[d]
@@ -120,15 +120,15 @@ func sum(mask *[BlockSize]uint64, y *[BlockSize][4]uint64) (s0, s1, s2, s3 uint6
 	return s0, s1, s2, s3
 }
 
-// The tables of the cipher, none of which depends on a key: L and its inverse, and
-// the constants C_1 to C_32 of RFC 7801, section 4.3.
+// The tables of the cipher: L and its inverse, and the constants C_1 to C_32 of RFC
+// 7801, section 4.3. None depends on a key.
 var (
 	forwards, backwards = makeMasks()
 	scheduleConstants   = makeScheduleConstants()
 )
 
-// lfsr are the factors of the map l (RFC 7801, section 4.1.2), the first octet of
-// a block first. They read the same from both ends but for the last, which is one.
+// lfsr are the factors of the map l (RFC 7801, section 4.1.2), beginning with that of
+// the first byte of a block. Without the last factor, 1, they are a palindrome.
 var lfsr = [BlockSize]byte{148, 32, 133, 16, 194, 192, 1, 251, 1, 192, 194, 16, 133, 32, 148, 1}
 
 func makeMasks() (forwards, backwards *masks) {
@@ -137,8 +137,8 @@ func makeMasks() (forwards, backwards *masks) {
 		var x, y [BlockSize]byte
 		x[j], y[j] = 1, 1
 		for range 16 {
-			// R puts the sum in front; its inverse turns around, and the sum
-			// then gives the octet that R dropped.
+			// R drops the last byte and puts the sum in front. Its inverse moves
+			// the first byte to the end, and the sum there is the dropped byte.
 			sum := dot(&x)
 			copy(x[1:], x[:15])
 			x[0] = sum
@@ -168,7 +168,7 @@ func (a *matrix) masks() *masks {
 	return t
 }
 
-// dot is the map l.
+// dot returns l(x), the sum of the bytes of x times the factors of lfsr.
 func dot(x *[BlockSize]byte) (sum byte) {
 	for i, c := range lfsr {
 		sum ^= mul(c, x[i])
@@ -176,8 +176,8 @@ func dot(x *[BlockSize]byte) (sum byte) {
 	return sum
 }
 
-// mul multiplies in the field of RFC 7801, section 4.1.2. It is used on constants
-// only.
+// mul multiplies in the field of RFC 7801, section 4.1.2. It takes variable time, so
+// it is for constants only.
 func mul(a, b byte) (p byte) {
 	for ; b > 0; b >>= 1 {
 		if b&1 == 1 {

@@ -3,16 +3,17 @@ package kuznyechik
 // The substitution has a short description over the field of sixteen elements with
 // the polynomial x^4+x^3+1 (Biryukov, Perrin, Udovenko: Reverse-engineering the
 // S-box of Streebog, Kuznyechik and STRIBOBr1, Eurocrypt 2016): between two linear
-// maps, alpha and omega, the halves l and r of an octet become
+// maps, alpha and omega, the halves l and r of a byte are replaced by
 //
-//	l = nu0(l) where r is zero, nu1(l/r) elsewhere
+//	l = nu0(l) if r is zero, else nu1(l/r)
 //	r = sigma(r * phi(l))
 //
-// with five maps of four bits. Here all is written out as logic on planes, each map
-// by its algebraic normal form, so that no value is ever an index. The tests
-// compare both functions with the table of RFC 7801 for all octets.
+// with five maps of four bits: nu0, nu1, sigma, phi and the inversion 1/r. The
+// functions here compute everything as bitwise logic on planes, each map by its
+// algebraic normal form, so no value is used as an index. The tests compare both
+// functions with the table of RFC 7801 for all bytes.
 
-// substitute is S of RFC 7801, section 4.1.1, on every octet.
+// substitute applies S of RFC 7801, section 4.1.1, to every byte.
 func substitute(x *planes) {
 	x0, x1, x2, x3, x4, x5, x6, x7 := x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
 
@@ -25,7 +26,7 @@ func substitute(x *planes) {
 	t5 := t1 ^ t2 ^ x2 ^ x5
 	t6 := t1 ^ x1
 
-	// 1/r, and 0 for 0.
+	// 1/r, or 0 for r = 0
 	t7 := x5 & t3
 	t8 := x5 & t2
 	t9 := t4 & t2
@@ -74,7 +75,7 @@ func substitute(x *planes) {
 	t50 := t29 ^ t32 ^ t35 ^ t42
 	t51 := t30 ^ t33 ^ t36 ^ t39 ^ t47
 
-	// nu1 of that
+	// nu1(l/r)
 	t52 := t49 & t50
 	t53 := t48 & t50
 	t54 := t50 & t51
@@ -94,7 +95,7 @@ func substitute(x *planes) {
 	t68 := ^t64
 	t69 := ^t65
 
-	// nu0 of l
+	// nu0(l)
 	t70 := t5 & t6
 	t71 := t6 & t1
 	t72 := t5 & x3
@@ -115,7 +116,7 @@ func substitute(x *planes) {
 	t87 := t79 ^ t81 ^ t82
 	t88 := ^t85
 
-	// the new l: nu1, or nu0 where r is zero
+	// the new l: nu0(l) where r is zero, else nu1(l/r)
 	t89 := x5 | t3 | t4 | t2
 	t90 := (t67 ^ t84) & t89
 	t91 := t90 ^ t84
@@ -126,7 +127,7 @@ func substitute(x *planes) {
 	t96 := (t66 ^ t87) & t89
 	t97 := t96 ^ t87
 
-	// phi of the new l
+	// phi(l) of the new l
 	t98 := t91 & t95
 	t99 := t93 & t95
 	t100 := t93 & t97
@@ -153,7 +154,7 @@ func substitute(x *planes) {
 	t121 := ^t117
 	t122 := ^t119
 
-	// its product with r
+	// r * phi(l)
 	t123 := x5 & t120
 	t124 := x5 & t121
 	t125 := x5 & t118
@@ -180,7 +181,7 @@ func substitute(x *planes) {
 	t146 := t125 ^ t128 ^ t131 ^ t138
 	t147 := t126 ^ t129 ^ t132 ^ t135 ^ t143
 
-	// sigma of that: the new r
+	// the new r: sigma of this product
 	t148 := t144 & t145
 	t149 := t144 & t147
 	t150 := t146 & t147
@@ -220,7 +221,7 @@ func unsubstitute(x *planes) {
 	t2 := x2 ^ x6
 	t3 := t0 ^ x1
 
-	// the inverse of sigma, of r
+	// the inverse of sigma, applied to r
 	t4 := t0 & x3
 	t5 := x6 & x3
 	t6 := t0 & t5
@@ -240,7 +241,7 @@ func unsubstitute(x *planes) {
 	t20 := t0 ^ t11 ^ t16
 	t21 := ^t18
 
-	// 1/phi, of l
+	// 1/phi(l)
 	t22 := t1 & x5
 	t23 := x5 & t2
 	t24 := x5 & t3
@@ -265,7 +266,7 @@ func unsubstitute(x *planes) {
 	t43 := ^t40
 	t44 := ^t42
 
-	// the old r: their product
+	// the old r: the product of the two
 	t45 := t17 & t39
 	t46 := t17 & t43
 	t47 := t17 & t41
@@ -292,7 +293,7 @@ func unsubstitute(x *planes) {
 	t68 := t47 ^ t50 ^ t53 ^ t60
 	t69 := t48 ^ t51 ^ t54 ^ t57 ^ t65
 
-	// the inverse of nu1, of l
+	// the inverse of nu1, applied to l
 	t70 := t2 & t3
 	t71 := t1 & t70
 	t72 := t1 & t2
@@ -304,7 +305,7 @@ func unsubstitute(x *planes) {
 	t78 := t2 ^ t70 ^ t74
 	t79 := ^t77
 
-	// its product with the old r, which is zero where r is
+	// its product with the old r: zero where the old r is zero
 	t80 := t75 & t66
 	t81 := t75 & t67
 	t82 := t75 & t68
@@ -331,7 +332,7 @@ func unsubstitute(x *planes) {
 	t103 := t82 ^ t85 ^ t88 ^ t95
 	t104 := t100 ^ t83 ^ t86 ^ t89 ^ t92
 
-	// the inverse of nu0, of l
+	// the inverse of nu0, applied to l
 	t105 := t1 & x5
 	t106 := t1 & t2
 	t107 := x5 & t2
@@ -351,7 +352,7 @@ func unsubstitute(x *planes) {
 	t121 := t106 ^ t111 ^ t114 ^ x5
 	t122 := ^t121
 
-	// the old l: that where r is zero, the product elsewhere
+	// the old l: this where the old r is zero, else the product
 	t123 := t66 | t67 | t68 | t69
 	t124 := t118&^t123 ^ t101
 	t125 := t119&^t123 ^ t102

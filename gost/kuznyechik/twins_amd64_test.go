@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// eachTwin runs f through every implementation that the processor has.
+// eachTwin runs f with every implementation that the processor supports.
 func eachTwin(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
 	} else {
-		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable twin is tested")
+		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable implementation is tested")
 	}
 	vectorized = false
 	t.Run("portable", f)
@@ -23,7 +23,7 @@ func eachTwin(t *testing.T, f func(t *testing.T)) {
 
 func FuzzTwins(f *testing.F) {
 	if !vectorized {
-		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
 	for _, n := range []int{0, 1, 3, 4, 5, 16, 23} {
 		f.Add(make([]byte, KeySize), make([]byte, n*BlockSize))
@@ -36,7 +36,8 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// compareTwins compares round keys, blocks and many blocks.
+// compareTwins compares round keys, single blocks and many blocks of the
+// implementations.
 func compareTwins(t *testing.T, key, src []byte) {
 	t.Helper()
 	var fast, plain block
@@ -58,11 +59,11 @@ func compareTwins(t *testing.T, key, src []byte) {
 	}
 }
 
-// TestTwins is FuzzTwins on as many keys as a test has time for, and on one message
-// that needs several calls of the assembly.
+// TestTwins does what FuzzTwins does, on a number of keys that a test has time for and
+// on one message that needs several calls of the assembly.
 func TestTwins(t *testing.T) {
 	if !vectorized {
-		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is one twin only")
+		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	key := make([]byte, KeySize)
@@ -81,14 +82,14 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestIsomorphism checks that phi is what it claims, and the substitution under it
-// against the table of the standard.
+// TestIsomorphism checks that phi is an isomorphism, and it compares the substitution
+// under phi with the table of the standard.
 func TestIsomorphism(t *testing.T) {
 	phi, inverse := isomorphism()
 	for x := range 256 {
 		x := byte(x)
 		if inverse[phi[x]] != x {
-			t.Fatalf("phi(%#x) does not lead back", x)
+			t.Fatalf("inverse(phi(%#[1]x)) is not %#[1]x", x)
 		}
 		for y := range 256 {
 			y := byte(y)

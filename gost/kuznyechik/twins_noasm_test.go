@@ -4,5 +4,5 @@ package kuznyechik
 
 import "testing"
 
-// eachTwin runs f through every implementation, here the only one.
+// eachTwin runs f with the only implementation of this build.
 func eachTwin(t *testing.T, f func(t *testing.T)) { t.Run("portable", f) }

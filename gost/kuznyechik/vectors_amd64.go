@@ -4,15 +4,16 @@ package kuznyechik
 
 import "encoding/binary"
 
-// A vector is the content of one register: four blocks.
+// A vector is the content of one register, four blocks.
 type vector [groupSize]byte
 
-// vectors are the constants of block_amd64.s; makeVectors says what each is.
+// vectors holds the constants of block_amd64.s. makeVectors explains each of them.
 //
-// The processor multiplies in the field of AES, x^8+x^4+x^3+x+1, the cipher in that
-// of x^8+x^7+x^6+x+1. All fields of 256 elements are one up to a renaming, phi, and
-// since phi keeps sums, the cipher on renamed octets needs only its constants and
-// keys renamed as well.
+// The processor multiplies in the field of AES, with the polynomial x^8+x^4+x^3+x+1.
+// The cipher multiplies in the field with the polynomial x^8+x^7+x^6+x+1. All fields
+// of 256 elements are isomorphic. The isomorphism phi keeps sums, so the assembly
+// computes the cipher with phi applied to every byte. It only needs constants and keys
+// to which phi was applied too.
 type vectors struct {
 	sbox     [4]vector
 	factors  [16]vector
@@ -26,7 +27,7 @@ func makeVectors() *vectors {
 	v := new(vectors)
 	phi, inverse := isomorphism()
 
-	// S on renamed octets, a quarter of its values in each vector.
+	// S on bytes under phi, a quarter of its values in each vector.
 	for quarter := range v.sbox {
 		var octets [groupSize]byte
 		for t := range octets {
@@ -39,7 +40,8 @@ func makeVectors() *vectors {
 		v.sbox[quarter] = renamed(phi, &octets)
 	}
 
-	// L: what octet j counts for octet i is what the unit block of octet j gives.
+	// L: the factor of byte j for byte i is byte i of the image of the unit block of
+	// byte j.
 	var l matrix
 	for j := range BlockSize {
 		var unit [BlockSize]byte
@@ -54,14 +56,14 @@ func makeVectors() *vectors {
 		}
 	}
 	for t := range groupSize {
-		// factors[a+b] is for what comes from octet i^b to place i and goes on
-		// to octet i^a; a is a multiple of 4 and b less than 4.
+		// factors[a+b] is for the byte that comes from place i^b to place i and then
+		// goes on to place i^a. a is a multiple of 4 and b less than 4.
 		i := t % BlockSize
 		for n := range v.factors {
 			a, b := n&^3, n&3
 			v.factors[n][t] = l[i^a][i^b]
 		}
-		// Indices for VPSHUFB, which moves within sixteen octets.
+		// Indices for VPSHUFB, which moves bytes within sixteen bytes.
 		v.beside[0][t] = byte(i ^ 1)
 		v.beside[1][t] = byte(i ^ 3)
 	}
@@ -79,7 +81,7 @@ func makeVectors() *vectors {
 	return v
 }
 
-// renamed returns the octets under phi.
+// renamed returns the bytes with phi applied to each.
 func renamed(phi *[256]byte, octets *[groupSize]byte) (v vector) {
 	for t, x := range octets {
 		v[t] = phi[x]
@@ -87,9 +89,10 @@ func renamed(phi *[256]byte, octets *[groupSize]byte) (v vector) {
 	return v
 }
 
-// isomorphism returns phi, from the cipher's field to that of AES, and its inverse.
-// It maps the element x of the first field to a root of the first polynomial in the
-// second field, which settles it. Of the eight roots it takes the least.
+// isomorphism returns phi, the map from the cipher's field to that of AES, and its
+// inverse. phi maps the element x of the cipher's field to a root of the cipher's
+// polynomial in the field of AES. This determines phi. Of the eight roots, it is the
+// smallest.
 func isomorphism() (phi, inverse *[256]byte) {
 	polynomial := 1<<8 | 1<<7 | 1<<6 | 1<<1 | 1
 	var root byte
@@ -112,8 +115,8 @@ func isomorphism() (phi, inverse *[256]byte) {
 	return phi, inverse
 }
 
-// affine returns a linear map of octets as the matrix that VGF2P8AFFINEQB takes: the
-// row that gives bit i of the result stands in octet 7-i.
+// affine returns a linear map of bytes as the matrix that VGF2P8AFFINEQB takes: byte
+// 7-i is the row that gives bit i of the result.
 func affine(f *[256]byte) (matrix uint64) {
 	for i := range 8 {
 		for k := range 8 {
@@ -124,7 +127,8 @@ func affine(f *[256]byte) (matrix uint64) {
 	return matrix
 }
 
-// mulAES multiplies in the field of AES. It is used on constants only.
+// mulAES multiplies in the field of AES. It takes variable time, so it is for
+// constants only.
 func mulAES(a, b byte) (p byte) {
 	for ; b > 0; b >>= 1 {
 		if b&1 == 1 {
