@@ -1,6 +1,8 @@
-// Package magma owns the block cipher Magma of GOST R 34.12-2015 (RFC 8891): GOST
-// 28147-89 with the substitution SBoxZ and numbers written the other way round,
-// big-endian.
+// Package magma implements the block cipher Magma of GOST R 34.12-2015 (RFC 8891):
+// GOST 28147-89 with the substitution SBoxZ and big-endian numbers.
+//
+// Begin with NewCipher. The cipher alone does not protect messages. Package mode has
+// the modes of operation, such as CTR.
 package magma
 
 import (
@@ -12,9 +14,9 @@ import (
 )
 
 const (
-	// BlockSize is the length of a block in octets.
+	// BlockSize is the length of a block in bytes.
 	BlockSize = 8
-	// KeySize is the length of a key in octets.
+	// KeySize is the length of a key in bytes.
 	KeySize = 32
 )
 
@@ -26,18 +28,19 @@ type many interface {
 	EncryptBlocks(dst, src []byte)
 }
 
-// NewCipher returns the cipher with a key of KeySize octets, of which it keeps no
-// reference. It runs in constant time. Encrypt and Decrypt allow any overlap of dst
-// and src and panic when one is shorter than BlockSize. The result also has
+// NewCipher returns the cipher with a key of KeySize bytes. Another length is an
+// error. It keeps no reference to the key. The cipher runs in constant time. Encrypt
+// and Decrypt allow any overlap of dst and src. They panic if dst or src is shorter
+// than BlockSize. The result also has the method
 //
 //	EncryptBlocks(dst, src []byte)
 //
-// which enciphers every block of src, whose length must be a multiple of BlockSize
-// and not above that of dst, or it panics. Dst and src must be the same or must not
-// overlap.
+// which enciphers every block of src, each by itself. It panics if the length of src
+// is not a multiple of BlockSize or if dst is shorter than src. Dst and src must be
+// the same or must not overlap.
 func NewCipher(key []byte) (cipher.Block, error) {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("magma: key of %d octets, want %d", len(key), KeySize)
+		return nil, fmt.Errorf("magma: key of %d bytes, want %d", len(key), KeySize)
 	}
 	var words [KeySize]byte
 	for i := 0; i < KeySize; i += 4 {
@@ -93,8 +96,7 @@ func checkBlocks(dst, src []byte) {
 	}
 }
 
-// reverse writes the blocks of src with their octets in the opposite order to dst,
-// as many as there are in dst.
+// reverse fills dst with the blocks of src, each with its bytes in the opposite order.
 func reverse(dst, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[BlockSize:], src[BlockSize:] {
 		binary.LittleEndian.PutUint64(dst, binary.BigEndian.Uint64(src))

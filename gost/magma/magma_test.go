@@ -55,10 +55,10 @@ func TestEncryptBlocks(t *testing.T) {
 		}
 		got := append(make([]byte, len(src)), 0xa5)
 		if c.EncryptBlocks(got, src); !bytes.Equal(got, append(want, 0xa5)) {
-			t.Fatalf("%d blocks differ from one by one", n)
+			t.Fatalf("EncryptBlocks of %d blocks differs from Encrypt", n)
 		}
 		if c.EncryptBlocks(src, src); !bytes.Equal(src, want) {
-			t.Fatalf("%d blocks in place differ", n)
+			t.Fatalf("EncryptBlocks of %d blocks in place differs from Encrypt", n)
 		}
 	}
 	for name, f := range map[string]func(){
@@ -66,7 +66,7 @@ func TestEncryptBlocks(t *testing.T) {
 		"a short output":    func() { c.EncryptBlocks(make([]byte, 15), make([]byte, 16)) },
 	} {
 		if message := recovered(f); message == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("EncryptBlocks accepts %s", name)
 		}
 	}
 }
