@@ -2,8 +2,7 @@ package gost28147
 
 import "encoding/binary"
 
-// EncryptBlocks enciphers all blocks of src, each by itself. It panics when src has
-// a part of a block or dst is shorter than src.
+// EncryptBlocks enciphers every block of src, each by itself; see NewCipher.
 func (b *block) EncryptBlocks(dst, src []byte) {
 	if len(src)%BlockSize != 0 {
 		panic("gost28147: input not full blocks")
@@ -15,8 +14,8 @@ func (b *block) EncryptBlocks(dst, src []byte) {
 	b.encryptPairs(dst[done:], src[done:])
 }
 
-// encryptPairs enciphers two blocks at a time, one in each half of a word: the lower
-// halves of both blocks in one word, the higher ones in another.
+// encryptPairs enciphers two blocks at a time. One word holds the lower halves of both
+// blocks, another word the higher halves.
 func (b *block) encryptPairs(dst, src []byte) {
 	for ; len(src) >= 2*BlockSize; dst, src = dst[2*BlockSize:], src[2*BlockSize:] {
 		x, y := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[BlockSize:])
@@ -41,13 +40,13 @@ func (b *block) encryptPairs(dst, src []byte) {
 
 const low = 1<<32 - 1
 
-// rounds is round on the two halves of x.
+// rounds computes the round function for both halves of x with one key.
 func (b *block) rounds(x uint64, key uint32) uint64 {
-	// The upper half gets the key above the lower half, and what the lower half
-	// carries is kept out of it.
+	// Two separate additions, so that the carry of the lower half does not reach the
+	// upper half.
 	k := uint64(key)
 	sum := (x+k)&low | (x+k<<32)&^low
 	y := substitute(b.s, sum)
-	const left = 1<<11 - 1 | (1<<11-1)<<32 // the bits that come around
+	const left = 1<<11 - 1 | (1<<11-1)<<32 // the bits that wrap around
 	return y<<11&^left | y>>21&left
 }

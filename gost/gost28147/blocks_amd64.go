@@ -4,11 +4,13 @@ package gost28147
 
 import "golang.org/x/sys/cpu"
 
-// vectorized says that the processor has what blocks_amd64.s uses.
+// vectorized reports whether the processor supports the instructions of
+// blocks_amd64.s. Only tests change it.
 var vectorized = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI
 
-// wide is a substitution as blocks_amd64.s looks it up: what stands in octet p of a
-// word has its values from place 16p on, those for the upper four bits shifted up.
+// wide is a substitution in the form that blocks_amd64.s looks up. The values for byte
+// p of a word begin at index 16p. lower is for the lower four bits of a byte. upper is
+// for the upper four bits, with its values shifted left by 4.
 type wide struct{ lower, upper [64]byte }
 
 func (w *wide) set(rows *[8][16]byte) {
@@ -21,16 +23,17 @@ func (w *wide) set(rows *[8][16]byte) {
 }
 
 const (
-	groupSize = 16 * BlockSize // what a pair of registers holds
-	// longest bounds what one call of the assembly enciphers: it cannot be
-	// interrupted.
+	groupSize = 16 * BlockSize // bytes in a pair of registers
+	// longest is the maximum number of bytes for one call of the assembly, which cannot
+	// be interrupted.
 	longest = 1024 * groupSize
-	// few blocks are enciphered by Go faster than a group is filled up.
+	// few is the smallest number of blocks that the assembly enciphers. For fewer
+	// blocks, Go is faster than filling up a group.
 	few = 4
 )
 
-// encryptWide enciphers blocks from the beginning of src on, by vectors, and returns
-// how many octets it did.
+// encryptWide enciphers blocks at the beginning of src with vectors and returns the
+// number of enciphered bytes.
 func (b *block) encryptWide(dst, src []byte) (done int) {
 	if !vectorized {
 		return 0
@@ -57,8 +60,7 @@ func (b *block) encryptWide(dst, src []byte) (done int) {
 	return done
 }
 
-// encryptGroups enciphers n groups of sixteen blocks with the keys of all rounds. In
-// blocks_amd64.s.
+// encryptGroups enciphers n groups of sixteen blocks. keys has the keys of all rounds.
 //
 //go:noescape
 func encryptGroups(dst, src *byte, n int, keys *[32]uint32, s *wide)

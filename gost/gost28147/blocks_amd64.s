@@ -3,28 +3,28 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// GOST 28147-89 (RFC 5830) on sixteen blocks in a pair of registers, the lower halves
-// of the blocks in one, the higher ones in the other; eight pairs at once where there
-// are as many blocks. Straight lines of code and loops over counts: no address and no
-// jump depends on key or data.
+// GOST 28147-89 (RFC 5830) with sixteen blocks in a pair of registers. One register
+// has the lower halves of the blocks, the other the higher halves. Eight pairs are
+// processed at once while there are as many blocks. The code is straight-line code and
+// loops over counts. No address and no jump depends on key or data.
 
-#define LOWER Z24  // values for the lower four bits of octets, see wide
-#define UPPER Z25  // and for the upper four
-#define NIBBLE Z26 // 15 in every octet
-#define PLACE Z27  // 16p in octet p of every word
+#define LOWER Z24  // values for the lower four bits of bytes, see wide
+#define UPPER Z25  // values for the upper four bits
+#define NIBBLE Z26 // 15 in every byte
+#define PLACE Z27  // 16p in byte p of every word
 
 DATA nibble<>+0(SB)/4, $0x0f0f0f0f
 DATA place<>+0(SB)/4, $0x30201000
 GLOBL nibble<>(SB), RODATA, $4
 GLOBL place<>(SB), RODATA, $4
 
-// ROUND adds to y what the round makes of x and a key. 0xea is the truth table of
-// (a & b) | c, 0x96 that of a + b + c. VPERMB looks each octet of an index, its low six
-// bits, up in a register of 64 octets.
+// ROUND adds the round function of x and a key to y. 0xea is the truth table of
+// (a & b) | c, 0x96 that of a + b + c. VPERMB looks up the low six bits of each byte of
+// an index in a register of 64 bytes.
 #define ROUND(x, y, key, t, u) \
 	VPADDD.BCST key, x, t           /* x + key modulo 2^32 */; \
-	VPSRLD $4, t, u                 /* the upper four bits of octets, moved down */; \
-	VPTERNLOGD $0xea, PLACE, NIBBLE, t /* lower four bits and the octet's place */; \
+	VPSRLD $4, t, u                 /* the upper four bits of bytes, moved down */; \
+	VPTERNLOGD $0xea, PLACE, NIBBLE, t /* lower four bits, and 16p */; \
 	VPTERNLOGD $0xea, PLACE, NIBBLE, u ; \
 	VPERMB LOWER, t, t              ; \
 	VPERMB UPPER, u, u              ; \
@@ -32,16 +32,17 @@ GLOBL place<>(SB), RODATA, $4
 	VPROLD $11, u, u                ; \
 	VPTERNLOGD $0x96, t, u, y
 
-// LOAD takes sixteen blocks apart into lower halves, x, and higher ones, y. Within each
-// 128 bits of both registers there are two words of two blocks from the first 64 octets
-// and two from the next; STORE undoes this order.
+// LOAD splits sixteen blocks into their lower halves, x, and higher halves, y. Each 128
+// bits of x and y hold the words of two blocks from the first 64 bytes and of two
+// blocks from the next. STORE restores the order.
 #define LOAD(at, x, y, t, u) \
 	VMOVDQU64 at(SI), t             ; \
 	VMOVDQU64 (at+64)(SI), u        ; \
 	VSHUFPS $0x88, u, t, x          /* words 0 and 2 of t, then of u */; \
 	VSHUFPS $0xdd, u, t, y          /* words 1 and 3 */
 
-// STORE: the last round does not exchange the halves, so y goes first.
+// STORE is the inverse of LOAD, except that y goes first, because the last round does
+// not exchange the halves.
 #define STORE(at, x, y, t, u) \
 	VPUNPCKLDQ x, y, t              /* y0 x0 y1 x1 */; \
 	VPUNPCKHDQ x, y, u              /* y2 x2 y3 x3 */; \
@@ -60,7 +61,7 @@ TEXT ·encryptGroups(SB), NOSPLIT, $0-40
 	VPBROADCASTD nibble<>(SB), NIBBLE
 	VPBROADCASTD place<>(SB), PLACE
 
-eight: // pairs at once: each waits for its own results most of the time
+eight: // pairs at once, because one alone waits for its own results most of the time
 	CMPQ BX, $8
 	JLT  one
 	LOAD(0, Z0, Z1, Z16, Z17)
@@ -74,7 +75,7 @@ eight: // pairs at once: each waits for its own results most of the time
 	MOVQ R8, DX
 	MOVQ $16, AX
 
-eightRounds: // two of them
+eightRounds: // two rounds of eight pairs
 	ROUND(Z0, Z1, 0(DX), Z16, Z17)
 	ROUND(Z2, Z3, 0(DX), Z18, Z19)
 	ROUND(Z4, Z5, 0(DX), Z20, Z21)
@@ -108,7 +109,7 @@ eightRounds: // two of them
 	SUBQ $8, BX
 	JMP  eight
 
-one: // pair after the other, the up to seven that remain
+one: // pair at a time, for the last seven or fewer
 	TESTQ BX, BX
 	JZ    done
 	LOAD(0, Z0, Z1, Z8, Z9)

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// BlockSize is the length of a block in octets.
+	// BlockSize is the length of a block in bytes.
 	BlockSize = 8
-	// KeySize is the length of a key in octets.
+	// KeySize is the length of a key in bytes.
 	KeySize = 32
 )
 
@@ -21,26 +21,30 @@ type block struct {
 	s *SBox
 }
 
-// NewCipher returns the cipher with a key of KeySize octets and a parameter set.
-// It keeps a copy of the key. Its Encrypt and Decrypt run in constant time, allow
-// any overlap of dst and src, and panic when one is shorter than BlockSize. Besides
-// it has EncryptBlocks(dst, src []byte), which enciphers whole blocks, each by itself,
-// many times as fast: dst and src must be the same or must not overlap, src must
-// consist of whole blocks and dst must be no shorter, or it panics.
+// NewCipher returns the cipher with a key of KeySize bytes and a parameter set.
+// Another length or a nil set is an error. It keeps a copy of the key. Encrypt and
+// Decrypt run in constant time and allow any overlap of dst and src. They panic if dst
+// or src is shorter than BlockSize. The result also has the method
+//
+//	EncryptBlocks(dst, src []byte)
+//
+// which enciphers every block of src, each by itself, many times as fast. It panics
+// if the length of src is not a multiple of BlockSize or if dst is shorter than src.
+// Dst and src must be the same or must not overlap.
 func NewCipher(key []byte, s *SBox) (cipher.Block, error) {
 	b, err := newBlock(key, s)
 	if err != nil {
-		return nil, err // not b: a nil *block would make an interface that is not nil
+		return nil, err // not b: an interface that holds a nil *block is not nil
 	}
 	return b, nil
 }
 
 func newBlock(key []byte, s *SBox) (*block, error) {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("gost28147: key of %d octets, want %d", len(key), KeySize)
+		return nil, fmt.Errorf("gost28147: key of %d bytes, want %d", len(key), KeySize)
 	}
 	if s == nil {
-		return nil, errors.New("gost28147: no parameter set")
+		return nil, errors.New("gost28147: the parameter set is nil, want one of the SBox variables")
 	}
 	b := &block{s: s}
 	for i := range b.k {
@@ -73,8 +77,8 @@ func checkBlocks(dst, src []byte) {
 	}
 }
 
-// encrypt enciphers a block given as a little-endian number: the keys three times
-// forwards, then once backwards.
+// encrypt enciphers a block given as a little-endian number. It uses the keys three
+// times in ascending order, then once in descending order.
 func (b *block) encrypt(x uint64) uint64 {
 	lo, hi := uint32(x), uint32(x>>32)
 	for range 3 {
@@ -84,8 +88,8 @@ func (b *block) encrypt(x uint64) uint64 {
 	return uint64(hi) | uint64(lo)<<32 // the last round does not exchange the halves
 }
 
-// decrypt is the inverse of encrypt: the keys once forwards, then three times
-// backwards.
+// decrypt is the inverse of encrypt. It uses the keys once in ascending order, then
+// three times in descending order.
 func (b *block) decrypt(x uint64) uint64 {
 	lo, hi := uint32(x), uint32(x>>32)
 	lo, hi = b.forwards(lo, hi)
@@ -95,8 +99,8 @@ func (b *block) decrypt(x uint64) uint64 {
 	return uint64(hi) | uint64(lo)<<32
 }
 
-// mac enciphers a block with the sixteen rounds of the authentication code (RFC
-// 5830, section 8).
+// mac enciphers a block with the sixteen rounds of the message authentication code
+// (RFC 5830, section 8).
 func (b *block) mac(x uint64) uint64 {
 	lo, hi := uint32(x), uint32(x>>32)
 	lo, hi = b.forwards(lo, hi)
@@ -104,7 +108,8 @@ func (b *block) mac(x uint64) uint64 {
 	return uint64(lo) | uint64(hi)<<32
 }
 
-// forwards runs eight rounds, each with the exchange of the halves.
+// forwards runs eight rounds, each with the exchange of the halves, with the keys in
+// ascending order.
 func (b *block) forwards(lo, hi uint32) (uint32, uint32) {
 	for i := 0; i < 8; i += 2 {
 		hi ^= b.round(lo + b.k[i])
@@ -113,7 +118,7 @@ func (b *block) forwards(lo, hi uint32) (uint32, uint32) {
 	return lo, hi
 }
 
-// backwards is forwards with the keys in the opposite order.
+// backwards is forwards with the keys in descending order.
 func (b *block) backwards(lo, hi uint32) (uint32, uint32) {
 	for i := 7; i > 0; i -= 2 {
 		hi ^= b.round(lo + b.k[i])

@@ -16,7 +16,7 @@ import (
 var testdata embed.FS
 
 // sBoxLibgcl3 is id-Gost28147-89-TestParamSet, 1.2.643.2.2.31.0 (RFC 4357, section
-// 11.1), in which examples are published.
+// 11.1). Published examples use it.
 var sBoxLibgcl3 = newSBox("id-Gost28147-89-TestParamSet", [8][16]byte{
 	{4, 2, 15, 5, 9, 1, 0, 8, 14, 3, 11, 12, 13, 7, 10, 6},
 	{12, 9, 15, 14, 8, 1, 3, 10, 2, 7, 4, 13, 6, 0, 11, 5},
@@ -66,12 +66,12 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	if _, err := NewCipher(make([]byte, KeySize), nil); err == nil {
-		t.Error("no parameter set is accepted")
+		t.Error("NewCipher accepts a nil parameter set")
 	}
 }
 
-// TestSubstitute compares both evaluations of every set, the constant-time one and
-// the tables, with the rows, for all values of every nibble and octet.
+// TestSubstitute compares the constant-time evaluation and the tables of every set
+// with its rows, for all values of every nibble and byte.
 func TestSubstitute(t *testing.T) {
 	for _, s := range sets {
 		table := s.PublicTable()
@@ -97,7 +97,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// TestSets catches slips of the pen that known answers might miss: every row is a
+// TestSets catches typing errors that known answers might miss: every row is a
 // permutation, and no two sets are the same.
 func TestSets(t *testing.T) {
 	for i, s := range sets {
@@ -105,14 +105,14 @@ func TestSets(t *testing.T) {
 			sorted := slices.Sorted(slices.Values(row[:]))
 			for x, y := range sorted {
 				if int(y) != x {
-					t.Errorf("%s: row %d is no permutation", s.Name(), j)
+					t.Errorf("%s: row %d is not a permutation", s.Name(), j)
 					break
 				}
 			}
 		}
 		for _, other := range sets[:i] {
 			if s.rows == other.rows || s.name == other.name {
-				t.Errorf("%s is %s", s.Name(), other.Name())
+				t.Errorf("the sets %s and %s have the same name or rows", s.Name(), other.Name())
 			}
 		}
 	}
@@ -142,14 +142,14 @@ func testKnownStreams(t *testing.T) {
 					st.XORKeyStream(part, part)
 				}
 				if !bytes.Equal(got, c.to) {
-					t.Errorf("line %d, direction %d, by %d octets: wrong result", v.Line, i, piece)
+					t.Errorf("line %d, direction %d, in pieces of %d bytes: wrong result", v.Line, i, piece)
 				}
 			}
 		}
 	}
 }
 
-// TestEncryptBlocks compares many blocks with the same one by one.
+// TestEncryptBlocks compares EncryptBlocks with Encrypt.
 func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
 
 func testEncryptBlocks(t *testing.T) {
@@ -170,28 +170,28 @@ func testEncryptBlocks(t *testing.T) {
 			}
 			got := append(make([]byte, len(src)), 0xa5)
 			if b.EncryptBlocks(got, src); !bytes.Equal(got, append(want, 0xa5)) {
-				t.Fatalf("%s: %d blocks differ from one by one", s.Name(), n)
+				t.Fatalf("%s: EncryptBlocks of %d blocks differs from Encrypt", s.Name(), n)
 			}
 			if b.EncryptBlocks(src, src); !bytes.Equal(src, want) {
-				t.Fatalf("%s: %d blocks in place differ", s.Name(), n)
+				t.Fatalf("%s: EncryptBlocks of %d blocks in place differs from Encrypt", s.Name(), n)
 			}
 		}
 	}
-	// Sums of keys and halves that carry out of a word must not reach its neighbour.
+	// The carry of key plus half must not reach the neighbouring word.
 	b, _ := newBlock(bytes.Repeat([]byte{0xff}, KeySize), SBoxZ)
 	src := bytes.Repeat([]byte{0xff}, 18*BlockSize)
 	got, want := make([]byte, len(src)), make([]byte, BlockSize)
 	b.EncryptBlocks(got, src)
 	b.Encrypt(want, src)
 	if !bytes.Equal(got, bytes.Repeat(want, 18)) {
-		t.Errorf("blocks of ones: %x, want %x again and again", got, want)
+		t.Errorf("18 equal blocks of ones give %x, want 18 times %x", got, want)
 	}
 	for name, f := range map[string]func(){
 		"a part of a block": func() { b.EncryptBlocks(make([]byte, 16), make([]byte, 9)) },
 		"a short output":    func() { b.EncryptBlocks(make([]byte, 15), make([]byte, 16)) },
 	} {
 		if recovered(f) == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("EncryptBlocks accepts %s", name)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func recovered(f func()) (message any) {
 	return nil
 }
 
-// TestCount covers the two moduli of the counter at their ends.
+// TestCount checks the counter next to both moduli.
 func TestCount(t *testing.T) {
 	for _, c := range []struct{ x, want uint64 }{
 		{0, 0x01010104_01010101},
@@ -254,22 +254,22 @@ func TestWrapKnownAnswers(t *testing.T) {
 		long := append(bytes.Clone(cek), kek...)
 		wrapped, err := a.wrap(kek, ukm, long, s)
 		if err != nil || len(wrapped) != 76 {
-			t.Fatalf("line %d: a key of 64 octets: %d octets, %v", v.Line, len(wrapped), err)
+			t.Fatalf("line %d: a wrapped key of 64 bytes has %d bytes, want 76: %v", v.Line, len(wrapped), err)
 		}
 		if back, err := a.unwrap(kek, wrapped, s); err != nil || !bytes.Equal(back, long) {
-			t.Errorf("line %d: a key of 64 octets comes back as %x, %v", v.Line, back, err)
+			t.Errorf("line %d: a key of 64 bytes is %x after a round trip, %v", v.Line, back, err)
 		}
 
 		for i := range want {
 			damaged := bytes.Clone(want)
 			damaged[i] ^= 0x10
 			if back, err := a.unwrap(kek, damaged, s); !errors.Is(err, ErrUnwrap) || back != nil {
-				t.Errorf("line %d: octet %d changed: %x, %v", v.Line, i, back, err)
+				t.Errorf("line %d: byte %d changed: %x, %v", v.Line, i, back, err)
 			}
 		}
 		for n := range want {
 			if _, err := a.unwrap(kek, want[:n], s); err == nil {
-				t.Errorf("line %d: %d octets unwrap", v.Line, n)
+				t.Errorf("line %d: a wrapped key of only %d bytes is accepted", v.Line, n)
 			}
 		}
 		for _, bad := range []struct{ kek, ukm, cek []byte }{
@@ -285,19 +285,19 @@ func TestWrapKnownAnswers(t *testing.T) {
 func TestWrongLengths(t *testing.T) {
 	key, iv := make([]byte, KeySize), make([]byte, BlockSize)
 	if _, err := NewCNT(key, iv[:7], SBoxA, NoMeshing); err == nil {
-		t.Error("NewCNT takes a short vector")
+		t.Error("NewCNT accepts a short vector")
 	}
 	if _, err := NewCFBEncrypter(key[:31], iv, SBoxA, NoMeshing); err == nil {
-		t.Error("NewCFBEncrypter takes a short key")
+		t.Error("NewCFBEncrypter accepts a short key")
 	}
 	if _, err := NewCFBDecrypter(key, iv, SBoxA, Meshing(2)); err == nil {
-		t.Error("NewCFBDecrypter takes an unknown meshing")
+		t.Error("NewCFBDecrypter accepts an unknown meshing")
 	}
 	if _, err := MAC(key, iv, make([]byte, 8), SBoxA); err == nil {
-		t.Error("MAC takes a message of one block")
+		t.Error("MAC accepts a message of one block")
 	}
 	if _, err := MAC(key, iv[:7], make([]byte, 9), SBoxA); err == nil {
-		t.Error("MAC takes a short vector")
+		t.Error("MAC accepts a short vector")
 	}
 }
 

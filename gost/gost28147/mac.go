@@ -5,27 +5,28 @@ import (
 	"fmt"
 )
 
-// MACSize is the length in octets of what MAC returns. Formats carry its first 4.
+// MACSize is the length in bytes of the result of MAC. Formats carry its first 4 bytes.
 const MACSize = 8
 
-// minMACInput is the shortest message: RFC 5830, section 8, defines the code for
-// two blocks and more, the last of which may be a part of one.
+// minMACInput is the length of the shortest message. RFC 5830, section 8, defines the
+// code for two blocks or more, where the last block may be incomplete.
 const minMACInput = BlockSize + 1
 
-// MAC returns the authentication code ("imit") of data, 9 octets or more, under a
-// key of KeySize octets (RFC 5830, section 8). A message that ends within a block
-// is filled up with zeros. The chain starts from iv, BlockSize octets; that of the
-// RFC starts from zeros, that of a key wrap from its UKM. The key is not meshed.
+// MAC returns the message authentication code ("imit") of data under a key of KeySize
+// bytes (RFC 5830, section 8). data must have 9 bytes or more. An incomplete last
+// block is padded with zeros. iv is the start of the chain and must have BlockSize
+// bytes: zeros for the code of the RFC, the UKM for a key wrap. The key is not meshed.
+// Another length of key, iv or data and a nil set are errors.
 func MAC(key, iv, data []byte, s *SBox) ([]byte, error) {
 	b, err := newBlock(key, s)
 	if err != nil {
 		return nil, err
 	}
 	if len(iv) != BlockSize {
-		return nil, fmt.Errorf("gost28147: initialization vector of %d octets, want %d", len(iv), BlockSize)
+		return nil, fmt.Errorf("gost28147: initialization vector of %d bytes, want %d", len(iv), BlockSize)
 	}
 	if len(data) < minMACInput {
-		return nil, fmt.Errorf("gost28147: message of %d octets to authenticate, want %d or more", len(data), minMACInput)
+		return nil, fmt.Errorf("gost28147: MAC of a message of %d bytes, want %d or more", len(data), minMACInput)
 	}
 	x := binary.LittleEndian.Uint64(iv)
 	for len(data) > 0 {

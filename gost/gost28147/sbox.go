@@ -6,25 +6,25 @@ import (
 )
 
 // SBox is a substitution parameter set: eight substitutions of four bits. The sets
-// in force are the variables of this package; there is no way to make others.
+// are the variables of this package. Other packages cannot make new sets.
 type SBox struct {
 	name string
 	// rows[i] substitutes bits 4i to 4i+3 of a word.
 	rows [8][16]byte
-	// anf holds the algebraic normal form of all 32 output bits, twice side by side:
-	// bit b of anf[m] tells whether the product of the input bits chosen by m, bits
-	// of the nibble that b is in, is a term of output bit b.
+	// anf holds the algebraic normal form of all 32 output bits, twice side by side.
+	// Bit b of anf[m] is 1 if the product of the input bits that m selects, from the
+	// nibble that contains b, is a term of output bit b.
 	anf   [16]uint64
 	table func() *[4][256]uint32
-	wide  wide // what the assembly looks up
+	wide  wide // the tables of the assembly
 }
 
 func newSBox(name string, rows [8][16]byte) *SBox {
 	s := &SBox{name: name, rows: rows}
 	for i, row := range rows {
 		for m := range row {
-			// The coefficient of a product is the sum of the values at all
-			// arguments that have no other bits (Möbius transform).
+			// The coefficient of product m is the sum of the values at all
+			// arguments that have only bits of m (Möbius transform).
 			var c byte
 			for x, y := range row {
 				if x&m == x {
@@ -52,21 +52,21 @@ func newSBox(name string, rows [8][16]byte) *SBox {
 // "id-Gost28147-89-CryptoPro-A-ParamSet".
 func (s *SBox) Name() string { return s.name }
 
-// PublicTable returns tables that join substitution and rotation: the round
-// function of a sum x (RFC 5830, section 5) is
+// PublicTable returns tables that join substitution and rotation. The round function
+// of a sum x (RFC 5830, section 5) is
 //
 //	t[0][x&255] ^ t[1][x>>8&255] ^ t[2][x>>16&255] ^ t[3][x>>24]
 //
-// Such look-ups show through the processor's cache which entries were read, so
-// this is for public data only, as in the hash GOST R 34.11-94. NewCipher makes no
-// use of it. The caller must not change the tables.
+// An attacker who shares the processor's cache can learn which entries were read. So
+// use the tables for public data only, as the hash GOST R 34.11-94 does. NewCipher
+// does not use them. The caller must not change the tables.
 func (s *SBox) PublicTable() *[4][256]uint32 { return s.table() }
 
-// substitute applies the set to all nibbles of x, of one word or of two, in constant
-// time: it evaluates the normal form of all bits side by side.
+// substitute applies the set to all nibbles of x, one word or two, in constant time.
+// It evaluates the normal form of all bits side by side.
 func substitute[W uint32 | uint64](s *SBox, x W) W {
 	ones := ^W(0) / 15 // 0x111...
-	// Each variable is a bit of every nibble, spread over the nibble.
+	// b0 to b3 are bits 0 to 3 of every nibble, each copied to all bits of its nibble.
 	b0 := (x & ones) * 15
 	b1 := (x >> 1 & ones) * 15
 	b2 := (x >> 2 & ones) * 15

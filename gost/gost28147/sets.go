@@ -1,7 +1,8 @@
 package gost28147
 
-// The parameter sets. Each row substitutes one nibble, the first row the least
-// significant one; RFC 4357 calls it K1, RFC 7836 and RFC 8891 call it Pi'_0.
+// The parameter sets. Each row substitutes one nibble, and the first row substitutes
+// the least significant one. RFC 4357 calls the first row K1. RFC 7836 and RFC 8891
+// call it Pi'_0.
 var (
 	// SBoxTest is id-GostR3411-94-TestParamSet, 1.2.643.2.2.30.0 (RFC 4357,
 	// section 11.2), used by GOST R 34.11-94 in the examples of RFC 5831.

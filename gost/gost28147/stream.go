@@ -7,26 +7,26 @@ import (
 	"fmt"
 )
 
-// Meshing tells whether the key of a stream changes on the way.
+// Meshing selects whether the key of a stream changes after every 1024 bytes.
 type Meshing int
 
 const (
 	// NoMeshing keeps one key (RFC 4357, section 2.3.1).
 	NoMeshing Meshing = iota
-	// CryptoProMeshing replaces key and initialization vector after every 1024
-	// octets (RFC 4357, section 2.3.2). The sets SBoxA to SBoxD and SBoxZ are used
-	// with it in CMS.
+	// CryptoProMeshing replaces the key and the initialization vector after every 1024
+	// bytes (RFC 4357, section 2.3.2). CMS uses it with the sets SBoxA to SBoxD and
+	// SBoxZ.
 	CryptoProMeshing
 )
 
-// meshingInterval is how many octets one key enciphers.
+// meshingInterval is the number of bytes that one key enciphers.
 const meshingInterval = 1024
 
 // meshingConstant is the constant C of RFC 4357, section 2.3.2, as four
 // little-endian words.
 var meshingConstant = [4]uint64{0x2304c96422720069, 0xc42ae94696db3a8d, 0x1207ed0094acfe18, 0x2ba94cefc2dc86c0}
 
-// mesh replaces the key and returns the vector that follows iv.
+// mesh replaces the key and returns the new initialization vector, made from iv.
 func (b *block) mesh(iv uint64) uint64 {
 	var k [8]uint32
 	for i, c := range meshingConstant {
@@ -37,15 +37,15 @@ func (b *block) mesh(iv uint64) uint64 {
 	return b.encrypt(iv)
 }
 
-// stream is the part that the modes share: the gamma of the current block and
-// where it stands.
+// stream is the part that the modes share: the gamma of the current block and the
+// position in it.
 type stream struct {
 	block   *block
 	meshing Meshing
-	iv      uint64 // what the next gamma is made from
+	iv      uint64 // the input of the next gamma
 	gamma   [BlockSize]byte
-	used    int // octets of gamma used; BlockSize when the next one is due
-	since   int // octets since the key was last replaced
+	used    int // bytes of gamma used; BlockSize if a new gamma is needed
+	since   int // bytes since the key was last replaced
 }
 
 func newStream(key, iv []byte, s *SBox, m Meshing) (stream, error) {
@@ -54,7 +54,7 @@ func newStream(key, iv []byte, s *SBox, m Meshing) (stream, error) {
 		return stream{}, err
 	}
 	if len(iv) != BlockSize {
-		return stream{}, fmt.Errorf("gost28147: initialization vector of %d octets, want %d", len(iv), BlockSize)
+		return stream{}, fmt.Errorf("gost28147: initialization vector of %d bytes, want %d", len(iv), BlockSize)
 	}
 	if m != NoMeshing && m != CryptoProMeshing {
 		return stream{}, fmt.Errorf("gost28147: meshing %d, want NoMeshing or CryptoProMeshing", m)
@@ -62,7 +62,7 @@ func newStream(key, iv []byte, s *SBox, m Meshing) (stream, error) {
 	return stream{block: b, meshing: m, iv: binary.LittleEndian.Uint64(iv), used: BlockSize}, nil
 }
 
-// beforeBlock replaces the key where it is due.
+// beforeBlock prepares the next block. It replaces the key after each interval.
 func (s *stream) beforeBlock() {
 	if s.meshing == CryptoProMeshing && s.since == meshingInterval {
 		s.iv = s.block.mesh(s.iv)
@@ -74,20 +74,20 @@ func (s *stream) beforeBlock() {
 
 type cnt struct {
 	stream
-	// ahead are gammas not used yet, at the end of made: with one key many blocks
-	// are enciphered faster together.
+	// ahead is unused gamma at the end of made. Making the gamma of many blocks together
+	// is faster.
 	made  [ahead]byte
 	ahead []byte
 }
 
-// ahead is how many octets of gamma are made at most, the interval of one key.
+// ahead is the maximum number of bytes of gamma made at once: the interval of one key.
 const ahead = meshingInterval
 
-// NewCNT returns the counter mode, "gamma", of RFC 5830, section 6, with a key of
-// KeySize octets and a synchronization vector of BlockSize octets. Enciphering and
-// deciphering are the same. Dst and src of XORKeyStream must be the same or must
-// not overlap; it panics when dst is shorter than src. A vector must not be used
-// twice with a key.
+// NewCNT returns the counter mode ("gamma") of RFC 5830, section 6, with a key of
+// KeySize bytes and an initialization vector of BlockSize bytes. Never use a vector
+// twice with the same key. Enciphering and deciphering are the same operation. Dst and
+// src of XORKeyStream must be the same or must not overlap. XORKeyStream panics if dst
+// is shorter than src. Wrong lengths, a nil set and an unknown Meshing are errors.
 func NewCNT(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error) {
 	st, err := newStream(key, iv, s, m)
 	if err != nil {
@@ -108,7 +108,8 @@ func (c *cnt) XORKeyStream(dst, src []byte) {
 	}
 }
 
-// fill makes gammas for as many octets, but no more than one key enciphers.
+// fill makes gamma for the given number of bytes, but not beyond the interval of the
+// key.
 func (c *cnt) fill(octets int) {
 	if c.meshing == CryptoProMeshing && c.since == meshingInterval {
 		c.iv = c.block.mesh(c.iv)
@@ -128,8 +129,8 @@ func (c *cnt) fill(octets int) {
 	c.block.EncryptBlocks(c.ahead, c.ahead)
 }
 
-// count adds C2 to the low half modulo 2^32 and C1 to the high half modulo 2^32-1,
-// whose zero has two forms (RFC 5830, section 6.1).
+// count adds C2 to the low half modulo 2^32 and C1 to the high half modulo 2^32-1
+// (RFC 5830, section 6.1). The high half may be 2^32-1, the other form of zero.
 func count(x uint64) uint64 {
 	const c1, c2 = 0x01010104, 0x01010101
 	high := x>>32 + c1
@@ -141,15 +142,15 @@ type cfb struct {
 	decrypt bool
 }
 
-// NewCFBEncrypter returns the feedback mode of RFC 5830, section 7, with a key of
-// KeySize octets and a synchronization vector of BlockSize octets. Dst and src of
-// XORKeyStream must be the same or must not overlap; it panics when dst is shorter
-// than src.
+// NewCFBEncrypter returns the cipher feedback mode of RFC 5830, section 7, with a key
+// of KeySize bytes and an initialization vector of BlockSize bytes. Dst and src of
+// XORKeyStream must be the same or must not overlap. XORKeyStream panics if dst is
+// shorter than src. Wrong lengths, a nil set and an unknown Meshing are errors.
 func NewCFBEncrypter(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error) {
 	return newCFB(key, iv, s, m, false)
 }
 
-// NewCFBDecrypter returns the inverse of NewCFBEncrypter.
+// NewCFBDecrypter returns the inverse of NewCFBEncrypter, with the same arguments.
 func NewCFBDecrypter(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error) {
 	return newCFB(key, iv, s, m, true)
 }

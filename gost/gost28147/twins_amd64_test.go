@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// eachTwin runs f through every implementation that the processor has.
+// eachTwin runs f with every implementation that the processor supports.
 func eachTwin(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
 	} else {
-		t.Log("the processor lacks AVX-512 with VBMI: only the portable twin is tested")
+		t.Log("the processor lacks AVX-512 with VBMI: only the portable implementation is tested")
 	}
 	vectorized = false
 	t.Run("portable", f)
@@ -21,7 +21,7 @@ func eachTwin(t *testing.T, f func(t *testing.T)) {
 
 func FuzzTwins(f *testing.F) {
 	if !vectorized {
-		f.Skip("the processor lacks AVX-512 with VBMI: there is one twin only")
+		f.Skip("the processor lacks AVX-512 with VBMI: there is only one implementation")
 	}
 	for _, n := range []int{0, 1, 3, 4, 15, 16, 17, 128, 145} {
 		f.Add(byte(n), make([]byte, KeySize), make([]byte, n*BlockSize))

@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// UKMSize is the length in octets of the user keying material of a key wrap.
+	// UKMSize is the length in bytes of the user keying material of a key wrap.
 	UKMSize = 8
-	// wrapMACSize is the length in octets of the code in a wrapped key.
+	// wrapMACSize is the length in bytes of the authentication code in a wrapped key.
 	wrapMACSize = 4
 )
 
-// ErrUnwrap says that a wrapped key is authentic neither under this key nor with
-// this parameter set.
-var ErrUnwrap = errors.New("gost28147: wrapped key does not authenticate: wrong key, wrong parameter set or changed octets")
+// ErrUnwrap means that the authentication code of a wrapped key is wrong: the key or
+// the parameter set is wrong, or the wrapped key was changed.
+var ErrUnwrap = errors.New("gost28147: wrapped key does not authenticate: wrong key, wrong parameter set or changed bytes")
 
-// Wrap wraps the key cek under the key kek, KeySize octets, with user keying
-// material ukm, UKMSize octets, which must not repeat under a kek (RFC 4357,
-// section 6.1). A cek has 32 octets, or 64 when it is a private key of 512 bits (R
-// 50.1.113-2016, KExp, with a kek from its KDF). The result is ukm, the enciphered
-// key and a code of 4 octets, in this order.
+// Wrap wraps the key cek under the key kek (RFC 4357, section 6.1). kek must have
+// KeySize bytes. The user keying material ukm must have UKMSize bytes and must not
+// repeat under the same kek. cek must have 32 bytes, or 64 if it is a private key of
+// 512 bits (R 50.1.113-2016, KExp, with a kek from its KDF). Other lengths and a nil
+// set are errors. The result is ukm, the enciphered key and an authentication code of
+// 4 bytes, in this order.
 func Wrap(kek, ukm, cek []byte, s *SBox) ([]byte, error) {
 	b, err := newBlock(kek, s)
 	if err != nil {
@@ -32,7 +33,7 @@ func Wrap(kek, ukm, cek []byte, s *SBox) ([]byte, error) {
 		return nil, err
 	}
 	if !isCEKSize(len(cek)) {
-		return nil, fmt.Errorf("gost28147: key to wrap of %d octets, want 32 or 64", len(cek))
+		return nil, fmt.Errorf("gost28147: key to wrap of %d bytes, want 32 or 64", len(cek))
 	}
 	mac, err := MAC(kek, ukm, cek, s)
 	if err != nil {
@@ -46,8 +47,8 @@ func Wrap(kek, ukm, cek []byte, s *SBox) ([]byte, error) {
 	return append(out, mac[:wrapMACSize]...), nil
 }
 
-// Unwrap is the inverse of Wrap (RFC 4357, section 6.2). It returns ErrUnwrap when
-// the code does not hold.
+// Unwrap is the inverse of Wrap (RFC 4357, section 6.2). It returns the unwrapped key,
+// or ErrUnwrap if the authentication code is wrong.
 func Unwrap(kek, wrapped []byte, s *SBox) ([]byte, error) {
 	b, err := newBlock(kek, s)
 	if err != nil {
@@ -55,7 +56,7 @@ func Unwrap(kek, wrapped []byte, s *SBox) ([]byte, error) {
 	}
 	n := len(wrapped) - UKMSize - wrapMACSize
 	if !isCEKSize(n) {
-		return nil, fmt.Errorf("gost28147: wrapped key of %d octets, want 44 or 76", len(wrapped))
+		return nil, fmt.Errorf("gost28147: wrapped key of %d bytes, want 44 or 76", len(wrapped))
 	}
 	ukm, sealed, code := wrapped[:UKMSize], wrapped[UKMSize:UKMSize+n], wrapped[UKMSize+n:]
 	cek := make([]byte, 0, n)
@@ -73,8 +74,8 @@ func Unwrap(kek, wrapped []byte, s *SBox) ([]byte, error) {
 	return cek, nil
 }
 
-// WrapCryptoPro is Wrap under a key that is derived from kek and ukm (RFC 4357,
-// section 6.3).
+// WrapCryptoPro wraps cek as Wrap does, but under a key derived from kek and ukm (RFC
+// 4357, section 6.3).
 func WrapCryptoPro(kek, ukm, cek []byte, s *SBox) ([]byte, error) {
 	k, err := diversify(kek, ukm, s)
 	if err != nil {
@@ -84,8 +85,8 @@ func WrapCryptoPro(kek, ukm, cek []byte, s *SBox) ([]byte, error) {
 	return Wrap(k, ukm, cek, s)
 }
 
-// UnwrapCryptoPro is the inverse of WrapCryptoPro (RFC 4357, section 6.4). It
-// returns ErrUnwrap when the code does not hold.
+// UnwrapCryptoPro is the inverse of WrapCryptoPro (RFC 4357, section 6.4). It returns
+// the unwrapped key, or ErrUnwrap if the authentication code is wrong.
 func UnwrapCryptoPro(kek, wrapped []byte, s *SBox) ([]byte, error) {
 	k, err := diversify(kek, wrapped[:min(UKMSize, len(wrapped))], s)
 	if err != nil {
@@ -95,9 +96,9 @@ func UnwrapCryptoPro(kek, wrapped []byte, s *SBox) ([]byte, error) {
 	return Unwrap(k, wrapped, s)
 }
 
-// diversify is the key derivation of RFC 4357, section 6.5: eight times, the key
-// enciphers itself from a vector of two sums of its words, which the bits of an
-// octet of ukm divide.
+// diversify is the key derivation of RFC 4357, section 6.5. For each byte of ukm, the
+// key enciphers itself. The vector consists of two sums of the words of the key: of
+// the words whose bit in the byte is 1, and of the others.
 func diversify(kek, ukm []byte, s *SBox) ([]byte, error) {
 	if err := checkUKM(ukm); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func diversify(kek, ukm []byte, s *SBox) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var sums [2]uint32 // of the words whose bit is one, and of the others
+		var sums [2]uint32 // of the words whose bit is 1, and of the others
 		for j, word := range b.k {
 			sums[octet>>j&1^1] += word // ukm is public
 		}
@@ -125,11 +126,11 @@ func diversify(kek, ukm []byte, s *SBox) ([]byte, error) {
 
 func checkUKM(ukm []byte) error {
 	if len(ukm) != UKMSize {
-		return fmt.Errorf("gost28147: user keying material of %d octets, want %d", len(ukm), UKMSize)
+		return fmt.Errorf("gost28147: user keying material of %d bytes, want %d", len(ukm), UKMSize)
 	}
 	return nil
 }
 
-// isCEKSize tells whether n is the length of a symmetric key or of a private key of
+// isCEKSize reports whether n is the length of a symmetric key or of a private key of
 // 256 or 512 bits.
 func isCEKSize(n int) bool { return n == 32 || n == 64 }
