@@ -1,13 +1,15 @@
-// Package gost341194 owns the hash function GOST R 34.11-94 (RFC 5831), which
-// signatures of GOST R 34.10-2001 are made over. The substitution parameters are
-// the caller's choice; RFC 4490 and all certificates use the CryptoPro set.
+// Package gost341194 implements the hash function GOST R 34.11-94 (RFC 5831), which
+// signatures of GOST R 34.10-2001 use.
 //
-// A result is the octet string in the order of the stream, least significant octet
-// first, as CMS carries it; RFC 5831 prints it the other way round.
+// Begin with NewCryptoPro: RFC 4490 and all certificates use the CryptoPro parameter
+// set. New takes another set. The package has no HMAC.
 //
-// The implementation looks octets of the state up in tables, so its timing shows
-// through the cache which octets they were. It is for public data: documents,
-// attributes, certificates.
+// A result is the byte string in the order of the stream, least significant byte
+// first, as CMS carries it. RFC 5831 prints it in the opposite order.
+//
+// The implementation reads tables at indices that are bytes of the state, so an
+// attacker who shares the processor's cache can learn these bytes. Use it for public
+// data only: documents, attributes, certificates.
 package gost341194
 
 import (
@@ -22,41 +24,41 @@ import (
 )
 
 const (
-	// Size is the length of a result in octets.
+	// Size is the length of a result in bytes.
 	Size = 32
-	// BlockSize is the length of a block in octets.
+	// BlockSize is the length of a block in bytes.
 	BlockSize = 32
 )
 
-// state is what the step function works on: 256-bit numbers with the least
-// significant word first.
+// state is the state of the step function: the chaining value h and the sum sigma of
+// the blocks. Both are 256-bit numbers with the least significant word first.
 type state struct {
 	h, sigma [4]uint64
 }
 
-// digest is the hash.Hash. Its buffer holds less than a block: full blocks are
-// compressed as soon as they are complete.
+// digest is the hash.Hash. Its buffer holds less than a block, because each block is
+// compressed as soon as it is complete.
 type digest struct {
 	state
 	sbox   *gost28147.SBox
-	length uint64 // octets written
+	length uint64 // bytes written
 	buf    [BlockSize]byte
 }
 
-// New returns a hash over the given parameter set with a result of Size octets. It
-// also implements encoding.BinaryMarshaler, BinaryAppender, BinaryUnmarshaler and
-// hash.Cloner. Messages may have up to 2^61 - 1 octets.
+// New returns a hash with the given parameter set and a result of Size bytes. It also
+// implements encoding.BinaryMarshaler, BinaryAppender, BinaryUnmarshaler and
+// hash.Cloner. Messages may have up to 2^64 - 1 bytes.
 //
-// For the empty message implementations differ: the published values, and this
-// package, take it as no block, while gost-engine hashes a block of zeros.
+// Implementations differ for the empty message. In the published values and in this
+// package, it has no block. gost-engine hashes a block of zeros.
 func New(s *gost28147.SBox) hash.Hash { return &digest{sbox: s} }
 
-// NewCryptoPro returns a hash over id-GostR3411-94-CryptoProParamSet, the set of
-// the OID 1.2.643.2.2.9 in certificates and CMS (RFC 4357, RFC 4490).
+// NewCryptoPro returns a hash with id-GostR3411-94-CryptoProParamSet. Certificates and
+// CMS use this set with the OID 1.2.643.2.2.9 (RFC 4357, RFC 4490).
 func NewCryptoPro() hash.Hash { return New(gost28147.SBoxCryptoPro) }
 
-// NewTest returns a hash over id-GostR3411-94-TestParamSet, the set of the
-// examples of RFC 5831. It is not for use.
+// NewTest returns a hash with id-GostR3411-94-TestParamSet, the set of the examples of
+// RFC 5831. Use it in tests only.
 func NewTest() hash.Hash { return New(gost28147.SBoxTest) }
 
 // Size returns Size.
@@ -65,10 +67,10 @@ func (d *digest) Size() int { return Size }
 // BlockSize returns BlockSize.
 func (d *digest) BlockSize() int { return BlockSize }
 
-// Reset makes the hash what New returned.
+// Reset puts the hash into the state that New returned.
 func (d *digest) Reset() { *d = digest{sbox: d.sbox} }
 
-// used is the number of octets in the buffer, 0 to 31.
+// used returns the number of bytes in the buffer, 0 to 31.
 func (d *digest) used() int { return int(d.length % BlockSize) }
 
 // Write hashes p. It never fails.
@@ -94,8 +96,7 @@ func (d *digest) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Sum appends the hash of what was written so far to b and leaves the hash as it
-// was.
+// Sum appends the hash of the data written so far to b. It does not change the hash.
 func (d *digest) Sum(b []byte) []byte {
 	s := d.state
 	t := d.sbox.PublicTable()
@@ -118,9 +119,9 @@ func (d *digest) Clone() (hash.Cloner, error) {
 	return &c, nil
 }
 
-// The marshaled form is: magic, the number of octets written, the chaining value,
-// the sum, the buffer filled up with zeros, and the name of the parameter set;
-// numbers are little-endian. The version is the magic's last octet.
+// The marshaled form is: magic, the number of bytes written, the chaining value,
+// the sum, the buffer padded with zeros, and the name of the parameter set. Numbers
+// are little-endian. The last byte of magic is the version.
 const (
 	magic     = "g94\x01"
 	fixedSize = len(magic) + 8 + 2*32 + BlockSize
@@ -144,12 +145,12 @@ func (d *digest) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, d.sbox.Name()...), nil
 }
 
-// UnmarshalBinary makes the hash continue where MarshalBinary was called. It
-// refuses a state of another version or parameter set and one that no message
-// leads to, as far as that can be seen, and leaves the hash untouched then.
+// UnmarshalBinary puts the hash into a state that MarshalBinary returned. It returns
+// an error, and does not change the hash, for a state of another version or parameter
+// set and for a state that no message can have, as far as it can detect that.
 func (d *digest) UnmarshalBinary(b []byte) error {
 	if want := fixedSize + len(d.sbox.Name()); len(b) != want {
-		return fmt.Errorf("gost341194: state of %d octets, want %d", len(b), want)
+		return fmt.Errorf("gost341194: state of %d bytes, want %d", len(b), want)
 	}
 	if string(b[:len(magic)]) != magic {
 		return errors.New("gost341194: state is of another hash or version")
@@ -168,10 +169,10 @@ func (d *digest) UnmarshalBinary(b []byte) error {
 	}
 	copy(n.buf[:n.used()], b)
 	if !bytes.Equal(n.buf[:], b) {
-		return errors.New("gost341194: state with octets after the buffered ones, want zeros")
+		return errors.New("gost341194: state with bytes after the buffered ones, want zeros")
 	}
 	if n.length < BlockSize && n.state != (state{}) {
-		return errors.New("gost341194: state of no block with a chaining value or sum, want zeros")
+		return errors.New("gost341194: state before the first block has a chaining value or sum, want zeros")
 	}
 	*d = n
 	return nil

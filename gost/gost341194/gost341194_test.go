@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	t.Run("test", func(t *testing.T) { gosttest.Hash(t, NewTest) })
 }
 
-// TestPsi compares the shorter ways with the map itself, many times.
+// TestPsi compares four and psi61 with repeated calls of psi.
 func TestPsi(t *testing.T) {
 	x := [4]uint64{0x0123456789abcdef, 0xfedcba9876543210, 0x0f1e2d3c4b5a6978, 0x8796a5b4c3d2e1f0}
 	for range 100 {
@@ -45,11 +45,11 @@ func TestPsi(t *testing.T) {
 		for i := range 61 {
 			want[0], want[1], want[2], want[3] = psi(want[0], want[1], want[2], want[3])
 			if got := four(x[0], x[1], x[3]); i == 3 && got != want[3] {
-				t.Fatalf("four times: %x, want %x", got, want[3])
+				t.Fatalf("four: %x, want %x", got, want[3])
 			}
 		}
 		if x = psi61(x[0], x[1], x[2], x[3]); x != want {
-			t.Fatalf("61 times: %x, want %x", x, want)
+			t.Fatalf("psi61: %x, want %x", x, want)
 		}
 	}
 }
@@ -64,7 +64,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// states that no message leads to
+// TestImpossibleStates checks that UnmarshalBinary refuses states that no message can
+// have.
 func TestImpossibleStates(t *testing.T) {
 	start, err := NewTest().(*digest).MarshalBinary()
 	if err != nil {
@@ -75,11 +76,11 @@ func TestImpossibleStates(t *testing.T) {
 		name   string
 		damage func(b []byte)
 	}{
-		{"octets after the buffered ones", func(b []byte) { b[buf+31] = 1 }},
-		{"octets in an empty buffer", func(b []byte) { b[buf] = 1; binary.LittleEndian.PutUint64(b[length:], 64) }},
+		{"bytes after the buffered ones", func(b []byte) { b[buf+31] = 1 }},
+		{"bytes in an empty buffer", func(b []byte) { b[buf] = 1; binary.LittleEndian.PutUint64(b[length:], 64) }},
 		{"no block, but a chaining value", func(b []byte) { b[h] = 1 }},
 		{"no block, but a sum", func(b []byte) { b[sigma] = 1 }},
-		{"another parameter set of the same length of name", func(b []byte) { b[len(b)-1]++ }},
+		{"another parameter set with a name of the same length", func(b []byte) { b[len(b)-1]++ }},
 	} {
 		b := bytes.Clone(start)
 		c.damage(b)
