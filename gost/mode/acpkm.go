@@ -7,12 +7,14 @@ import (
 )
 
 // NewCTRACPKM returns the counter mode with key meshing of RFC 8645, section 6.2.1
-// (R 1323565.1.017): as NewCTR, but after every section octets the key is replaced by
-// the encipherment of 80 81 82 ... 9f under it. The counter goes on. section is a
-// multiple of the block, and the key has 32 octets; the caller wipes its copy.
+// (R 1323565.1.017). It works as NewCTR, but after every section bytes it replaces the
+// key by the bytes 80 81 82 ... 9f enciphered under the old key. The counter
+// continues. section must be a positive multiple of the block size, the key must have
+// 32 bytes and iv half a block; other lengths are errors. The caller wipes its copy of
+// the key.
 func NewCTRACPKM(newCipher func(key []byte) (cipher.Block, error), key, iv []byte, section int) (cipher.Stream, error) {
 	if len(key) != 32 {
-		return nil, fmt.Errorf("mode: key of %d octets, want 32", len(key))
+		return nil, fmt.Errorf("mode: key of %d bytes, want 32", len(key))
 	}
 	b, err := newCipher(key)
 	if err != nil {
@@ -24,7 +26,7 @@ func NewCTRACPKM(newCipher func(key []byte) (cipher.Block, error), key, iv []byt
 	}
 	size := b.BlockSize()
 	if section <= 0 || section%size != 0 {
-		return nil, errors.New("mode: a section is a positive number of whole blocks")
+		return nil, errors.New("mode: the length of a section must be a positive multiple of the block size")
 	}
 	return &acpkm{newCipher: newCipher, block: b, ctr: s.(*ctr), section: section, left: section}, nil
 }
@@ -33,7 +35,7 @@ type acpkm struct {
 	newCipher     func(key []byte) (cipher.Block, error)
 	block         cipher.Block
 	ctr           *ctr
-	section, left int // octets of a section, and of those of this one still to come
+	section, left int // bytes of a section, and bytes left in the current one
 }
 
 func (a *acpkm) XORKeyStream(dst, src []byte) {
@@ -44,8 +46,8 @@ func (a *acpkm) XORKeyStream(dst, src []byte) {
 		if a.left == 0 {
 			a.mesh()
 		}
-		// Gamma is made for whole blocks within a section, so none of it is left over
-		// when the key changes.
+		// Gamma is made in whole blocks and only up to the end of the section, so none
+		// of the old gamma is left when the key changes.
 		n := min(a.left, len(src))
 		a.ctr.XORKeyStream(dst[:n], src[:n])
 		dst, src, a.left = dst[n:], src[n:], a.left-n
@@ -63,7 +65,7 @@ func (a *acpkm) mesh() {
 	}
 	b, err := a.newCipher(key[:])
 	clear(key[:])
-	if err != nil { // it took a key of this length before
+	if err != nil { // cannot happen: it accepted a key of this length before
 		panic("mode: " + err.Error())
 	}
 	a.block, a.left = b, a.section

@@ -19,8 +19,8 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// R 1323565.1.017-2018, appendix A.4.1 (RFC 8645, appendix A.2): CTR-ACPKM of Kuznyechik
-// with sections of 32 octets.
+// TestCTRACPKM checks R 1323565.1.017-2018, appendix A.4.1 (RFC 8645, appendix A.2):
+// CTR-ACPKM of Kuznyechik with sections of 32 bytes.
 func TestCTRACPKM(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -52,18 +52,19 @@ func TestCTRACPKM(t *testing.T) {
 				rest = rest[n:]
 			}
 			if !bytes.Equal(in, plain) {
-				t.Errorf("%s by %d octets: %x", c.name, step, in)
+				t.Errorf("%s in pieces of %d bytes: deciphered %x", c.name, step, in)
 			}
 		}
 	}
 	for _, bad := range []struct{ key, iv, section int }{{31, 8, 32}, {32, 7, 32}, {32, 8, 0}, {32, 8, 17}} {
 		if _, err := NewCTRACPKM(kuznyechik.NewCipher, make([]byte, bad.key), make([]byte, bad.iv), bad.section); err == nil {
-			t.Errorf("%+v: taken", bad)
+			t.Errorf("NewCTRACPKM accepts the lengths %+v", bad)
 		}
 	}
 }
 
-// GOST R 34.13-2015, appendices A.1.6 and A.2.6, which print the first half of the code.
+// TestOMAC checks GOST R 34.13-2015, appendices A.1.6 and A.2.6, which print the first
+// half of the code.
 func TestOMAC(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -85,7 +86,7 @@ func TestOMAC(t *testing.T) {
 			t.Errorf("%s: %x, want %s", c.name, code, c.want)
 		}
 		if bytes.Equal(OMAC(b, append(message, 0x80)), OMAC(b, message)) || bytes.Equal(OMAC(b, nil), OMAC(b, make([]byte, b.BlockSize()))) {
-			t.Errorf("%s: padding and content are the same", c.name)
+			t.Errorf("%s: a message and its padded form have the same code", c.name)
 		}
 	}
 }

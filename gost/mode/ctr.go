@@ -8,21 +8,22 @@ import (
 )
 
 // NewCTR returns the counter mode of GOST R 34.13-2015, section 5.2, with whole blocks
-// of gamma, over a cipher with blocks of 8 or 16 octets: Magma or Kuznyechik. The
-// initialization vector is half a block and must not be used twice with a key. The
-// counter begins with the vector and zeros and is counted up as one big-endian
-// number, modulo 2 to the power of the block's bits. It uses the cipher's
-// EncryptBlocks(dst, src []byte) where there is one.
+// of gamma. The cipher must have blocks of 8 or 16 bytes: Magma or Kuznyechik. The
+// initialization vector must have half the length of a block. Never use it twice with
+// the same key. Other lengths are errors. The first counter is the vector followed by
+// zeros. It is incremented as one big-endian number, modulo 2 to the power of the bits
+// of a block. NewCTR uses the cipher's method EncryptBlocks(dst, src []byte) if it has
+// one.
 //
-// Enciphering and deciphering are the same. Dst and src of XORKeyStream must be the
-// same or must not overlap; it panics when dst is shorter than src.
+// Enciphering and deciphering are the same operation. Dst and src of XORKeyStream must
+// be the same or must not overlap. XORKeyStream panics if dst is shorter than src.
 func NewCTR(b cipher.Block, iv []byte) (cipher.Stream, error) {
 	size := b.BlockSize()
 	if size != 8 && size != 16 {
-		return nil, fmt.Errorf("mode: cipher with blocks of %d octets, want 8 or 16", size)
+		return nil, fmt.Errorf("mode: cipher with blocks of %d bytes, want 8 or 16", size)
 	}
 	if len(iv) != size/2 {
-		return nil, fmt.Errorf("mode: initialization vector of %d octets, want %d", len(iv), size/2)
+		return nil, fmt.Errorf("mode: initialization vector of %d bytes, want %d", len(iv), size/2)
 	}
 	c := &ctr{size: size, encrypt: encrypter(b)}
 	if size == 8 {
@@ -36,13 +37,13 @@ func NewCTR(b cipher.Block, iv []byte) (cipher.Stream, error) {
 type ctr struct {
 	size    int
 	encrypt func(blocks []byte)
-	hi, lo  uint64 // the counter of the next block; hi is not written in blocks of 8
-	ready   []byte // gamma not used yet
+	hi, lo  uint64 // the counter of the next block; blocks of 8 bytes use lo only
+	ready   []byte // unused gamma
 	buf     [ahead]byte
 }
 
-// ahead is how many octets of gamma are made at a time at most: ciphers are at their
-// best with many blocks.
+// ahead is the maximum number of bytes of gamma made at once. Ciphers are faster with
+// many blocks.
 const ahead = 2048
 
 func (c *ctr) XORKeyStream(dst, src []byte) {
@@ -58,8 +59,8 @@ func (c *ctr) XORKeyStream(dst, src []byte) {
 	}
 }
 
-// fill makes gamma for as many octets, rounded up to blocks, or as much as there is
-// room for.
+// fill makes gamma for the given number of bytes, rounded up to blocks, but not more
+// than fits into buf.
 func (c *ctr) fill(octets int) {
 	n := min(octets, len(c.buf))
 	n = (n + c.size - 1) / c.size * c.size
@@ -69,7 +70,7 @@ func (c *ctr) fill(octets int) {
 			binary.BigEndian.PutUint64(b, c.hi)
 		}
 		binary.BigEndian.PutUint64(b[c.size-8:], c.lo)
-		if c.lo++; c.lo == 0 { // the counter is no secret
+		if c.lo++; c.lo == 0 { // the counter is not secret
 			c.hi++
 		}
 	}

@@ -40,15 +40,15 @@ func TestCTRKnownAnswers(t *testing.T) {
 					s.XORKeyStream(part, part)
 				}
 				if !bytes.Equal(got, sealed) {
-					t.Fatalf("line %d, by %d octets: %x, want %x", v.Line, n, got, sealed)
+					t.Fatalf("line %d, in pieces of %d bytes: %x, want %x", v.Line, n, got, sealed)
 				}
 			}
 		}
 	}
 }
 
-// TestCTRPieces compares a long message in pieces with the cipher one block at a time,
-// beginning just below where the counter carries.
+// TestCTRPieces enciphers a long message in pieces and compares it with the cipher, one
+// block at a time. The counter carries soon after the beginning.
 func TestCTRPieces(t *testing.T) {
 	key := make([]byte, 32)
 	for name := range ciphers {
@@ -77,13 +77,14 @@ func TestCTRPieces(t *testing.T) {
 				s.XORKeyStream(part, part)
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("%s by %d octets differs from the blocks", name, n)
+				t.Errorf("%s in pieces of %d bytes differs from the cipher one block at a time", name, n)
 			}
 		}
 	}
 }
 
-// The counter goes through all 2^32 and 2^64 places below the vector and then into it.
+// TestCTRCarry checks that the counter carries from its lower half into the half that
+// begins as the vector, and wraps to 0 after the last value.
 func TestCTRCarry(t *testing.T) {
 	for name, c := range map[string]*ctr{
 		"Magma":      {size: 8, encrypt: func([]byte) {}, lo: 0x12345678_ffffffff},
@@ -109,15 +110,15 @@ func TestCTRRefusals(t *testing.T) {
 	}
 	for _, n := range []int{0, 3, 5, 8} {
 		if _, err := NewCTR(b, make([]byte, n)); err == nil {
-			t.Errorf("a vector of %d octets is taken", n)
+			t.Errorf("NewCTR accepts a vector of %d bytes", n)
 		}
 	}
 	if _, err := NewCTR(wide{b}, make([]byte, 16)); err == nil {
-		t.Error("blocks of 32 octets are taken")
+		t.Error("NewCTR accepts blocks of 32 bytes")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a short output is taken")
+			t.Error("XORKeyStream accepts a short output")
 		}
 	}()
 	newCTR(t, "Magma", make([]byte, 32), make([]byte, 4), asItIs).XORKeyStream(make([]byte, 8), make([]byte, 9))

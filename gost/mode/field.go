@@ -2,16 +2,16 @@ package mode
 
 import "encoding/binary"
 
-// An element of the field of 2^128 elements modulo x^128+x^7+x^2+x+1, the first bit
-// of a block being the highest coefficient.
+// An element of the field of 2^128 elements modulo x^128+x^7+x^2+x+1. The first bit of
+// a block is the highest coefficient.
 type element struct{ hi, lo uint64 }
 
 func load(b []byte) element {
 	return element{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// addProductsGeneric adds to z the products of the blocks of a and b, which have one
-// length, in constant time.
+// addProductsGeneric adds to z the products of the blocks of a and b, in constant
+// time. a and b must have the same length.
 func (z *element) addProductsGeneric(a, b []byte) {
 	for ; len(a) > 0; a, b = a[blockSize:], b[blockSize:] {
 		z.addProduct(load(a), load(b))

@@ -2,17 +2,17 @@
 
 #include "textflag.h"
 
-// Sums of products of polynomials over the field of two elements, each block one of
-// degree 127 or less, four blocks in a register. Loops run over counts; nothing else
-// depends on a value.
+// Sums of products of polynomials over the field of two elements. Each block is a
+// polynomial of degree 127 or less, and a register holds four blocks. Loops run over
+// counts. No branch and no address depends on other values.
 
-// The octets of a block in the opposite order: the first is the highest.
+// Indices that reverse the bytes of a block, because its first byte is the highest.
 DATA backwards<>+0(SB)/8, $0x08090a0b0c0d0e0f
 DATA backwards<>+8(SB)/8, $0x0001020304050607
 GLOBL backwards<>(SB), RODATA, $16
 
-// With a = a1*x^64 + a0 and b alike, PRODUCTS adds a0*b0 to Z0, a1*b1 to Z1, and both
-// mixed products, which stand in between, to Z2. 0x96 is the truth table of the sum of
+// With a = a1*x^64 + a0 and b = b1*x^64 + b0, PRODUCTS adds a0*b0 to Z0, a1*b1 to Z1,
+// and the mixed products a0*b1 and a1*b0 to Z2. 0x96 is the truth table of the sum of
 // three bits.
 #define PRODUCTS \
 	VPSHUFB Z31, Z3, Z3            ; \
@@ -25,7 +25,8 @@ GLOBL backwards<>(SB), RODATA, $16
 	VPXORQ Z6, Z1, Z1              ; \
 	VPTERNLOGQ $0x96, Z7, Z8, Z2
 
-// FOLD adds up the four blocks of z in its lowest.
+// FOLD adds up the four blocks of z in its lowest block. y and x are the lower parts
+// of the register z.
 #define FOLD(z, y, x) \
 	VEXTRACTI64X4 $1, z, Y5        ; \
 	VPXOR Y5, y, y                 ; \
@@ -53,7 +54,7 @@ four:
 	ADDQ $64, DX
 	JMP  four
 
-rest: // up to three blocks: as many pairs of words are read, the others are 0
+rest: // up to three blocks: K1 selects their words, the others become 0
 	ADDQ $4, CX
 	JZ   done
 	ADDQ CX, CX
@@ -69,8 +70,8 @@ done:
 	FOLD(Z0, Y0, X0)
 	FOLD(Z1, Y1, X1)
 	FOLD(Z2, Y2, X2)
-	VPSLLDQ $8, X2, X5             // times x^64: half of it below x^128,
-	VPSRLDQ $8, X2, X6             // half above
+	VPSLLDQ $8, X2, X5             // Z2 times x^64: the half below x^128
+	VPSRLDQ $8, X2, X6             // and the half above
 	VPXOR X5, X0, X0
 	VPXOR X6, X1, X1
 	VMOVDQU X0, 0(DI)

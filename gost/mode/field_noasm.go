@@ -2,5 +2,6 @@
 
 package mode
 
-// addProducts adds to z the products of the blocks of a and b, which have one length.
+// addProducts adds to z the products of the blocks of a and b, which must have the
+// same length.
 func (z *element) addProducts(a, b []byte) { z.addProductsGeneric(a, b) }

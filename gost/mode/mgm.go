@@ -1,6 +1,9 @@
-// Package mode owns modes of operation of the block ciphers of GOST R 34.12-2015: of
-// those that the standards define, MGM, which stored keys need, the counter mode, and
-// CTR-ACPKM and OMAC, which keys in PKCS #12 files need.
+// Package mode implements modes of operation for the block ciphers of GOST R
+// 34.12-2015, which packages kuznyechik and magma implement.
+//
+// Begin with NewMGM, the authenticated encryption for stored keys. NewCTR is the
+// counter mode. NewCTRACPKM and OMAC are for keys in PKCS #12 files. The package does
+// not implement the other modes of the standards.
 package mode
 
 import (
@@ -14,9 +17,9 @@ import (
 
 const (
 	blockSize = 16
-	// MGMNonceSize is the length of a nonce in octets. Its first bit is ignored.
+	// MGMNonceSize is the length of a nonce in bytes. Its first bit is ignored.
 	MGMNonceSize = 16
-	// MGMTagSize is the length of a tag in octets.
+	// MGMTagSize is the length of a tag in bytes.
 	MGMTagSize = 16
 )
 
@@ -24,12 +27,12 @@ const (
 // counts their bits in 64. It is far above what a process can hold.
 const maxMGMLength = 1<<61 - 1
 
-// ErrOpen says that a message is not authentic under this key, nonce and
-// additional data.
-var ErrOpen = errors.New("mode: message does not authenticate: wrong key, nonce or additional data, or changed octets")
+// ErrOpen means that a message is not authentic under this key, nonce and additional
+// data.
+var ErrOpen = errors.New("mode: message does not authenticate: wrong key, nonce or additional data, or changed bytes")
 
-// manyBlocks is a cipher.Block that enciphers several blocks faster than one by
-// one.
+// manyBlocks is a cipher.Block that enciphers many blocks at once, faster than one at
+// a time.
 type manyBlocks interface {
 	cipher.Block
 	EncryptBlocks(dst, src []byte)
@@ -40,24 +43,24 @@ type mgm struct {
 	encrypt func(blocks []byte) // enciphers every block of a slice in place
 }
 
-// NewMGM returns the authenticated encryption mode MGM (RFC 9058) over a cipher
-// with blocks of 16 octets and with the full tag of 16 octets. It uses the cipher's
-// EncryptBlocks(dst, src []byte) where there is one. It is as constant in time as
-// the cipher: the products in the field use no table.
+// NewMGM returns the authenticated encryption mode MGM (RFC 9058) with the full tag of
+// 16 bytes. The cipher must have blocks of 16 bytes. NewMGM uses the cipher's method
+// EncryptBlocks(dst, src []byte) if it has one. MGM runs in constant time if the
+// cipher does, because the products in the field use no table.
 //
-// Nonces have MGMNonceSize octets and must not repeat under a key. The RFC gives a
-// nonce 127 bits; the first bit of the 16 octets is ignored, so that nonces that
-// differ in it alone are the same nonce. Random nonces are safe for 2^32 messages
-// under a key.
+// Nonces have MGMNonceSize bytes and must not repeat under the same key. In the RFC a
+// nonce has 127 bits. MGM ignores the first bit of the 16 bytes, so nonces that differ
+// only in this bit are the same nonce. Random nonces are safe for 2^32 messages under
+// the same key.
 //
-// As everywhere in cipher.AEAD, Seal and Open panic on a nonce of another length
-// and on buffers that overlap in part. Seal also panics when neither plaintext nor
-// additional data has an octet, which the RFC rules out since the tag would be the
-// same for all nonces, or when they have 2^61 octets or more; Open returns ErrOpen
-// for such messages. Open deciphers only after the tag has been found right.
+// Like every cipher.AEAD, Seal and Open panic on a nonce of another length and on
+// buffers that overlap in part. Seal also panics if plaintext and additional data are
+// both empty: the RFC forbids that, since the tag would be the same for all nonces.
+// And it panics if they have 2^61 bytes or more together. Open returns ErrOpen for
+// such messages. Open checks the tag before it deciphers anything.
 func NewMGM(b cipher.Block) (cipher.AEAD, error) {
 	if n := b.BlockSize(); n != blockSize {
-		return nil, fmt.Errorf("mode: cipher with blocks of %d octets, want %d", n, blockSize)
+		return nil, fmt.Errorf("mode: cipher with blocks of %d bytes, want %d", n, blockSize)
 	}
 	return &mgm{block: b, encrypt: encrypter(b)}, nil
 }
@@ -86,7 +89,7 @@ func (m *mgm) Overhead() int { return MGMTagSize }
 func (m *mgm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	checkNonce(nonce)
 	if !lengthsAllowed(len(plaintext), len(additionalData)) {
-		panic("mode: MGM with no or too many octets to seal and authenticate")
+		panic("mode: MGM needs 1 to 2^61-1 bytes of plaintext and additional data together")
 	}
 	head, out := grow(dst, len(plaintext)+MGMTagSize)
 	if overlapInexactly(out, plaintext) || overlap(out, additionalData) {
@@ -100,8 +103,8 @@ func (m *mgm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 }
 
 // Open checks the tag at the end of ciphertext, deciphers the rest and appends it
-// to dst. Dst may be ciphertext[:0]. It returns ErrOpen and leaves dst alone when
-// the tag is not right.
+// to dst. Dst may be ciphertext[:0]. If the tag is wrong, it returns ErrOpen and does
+// not change dst.
 func (m *mgm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
 	checkNonce(nonce)
 	n := len(ciphertext) - MGMTagSize
@@ -132,19 +135,19 @@ func lengthsAllowed(text, data int) bool {
 	return carry == 0 && sum > 0 && sum <= maxMGMLength
 }
 
-// A sequence is one of the two sequences of enciphered counters, Y for the key
-// stream and Z for the factors of the tag, made some blocks ahead.
+// A sequence is one of the two sequences of enciphered counters of MGM: Y for the key
+// stream or Z for the factors of the tag. It makes some blocks in advance.
 type sequence struct {
 	m     *mgm
 	hi    uint64 // the counter of the next block
 	lo    uint64
-	right bool // count in the right half, not in the left one
+	right bool // count in the right half, not in the left half
 	ready []byte
 	buf   [ahead]byte
 }
 
-// start begins a sequence: the nonce, after its first bit has been set to what
-// separates the sequences, enciphered (RFC 9058, section 4.1).
+// start sets the first counter of a sequence (RFC 9058, section 4.1): the enciphered
+// nonce, whose first bit is 0 for Y and 1 for Z.
 func (s *sequence) start(m *mgm, nonce []byte, right bool) {
 	s.m, s.right = m, right
 	first := s.buf[:blockSize]
@@ -157,8 +160,8 @@ func (s *sequence) start(m *mgm, nonce []byte, right bool) {
 	s.hi, s.lo = binary.BigEndian.Uint64(first), binary.BigEndian.Uint64(first[8:])
 }
 
-// next returns the next blocks of the sequence, at least one and at most so many.
-// left is how many are wanted in all from now on, these included.
+// next returns the next blocks of the sequence: at least one, at most most. left is
+// the number of blocks that the caller still needs, including these.
 func (s *sequence) next(most, left int) []byte {
 	if len(s.ready) == 0 {
 		s.ready = s.buf[:min(len(s.buf)/blockSize, left)*blockSize]
@@ -179,10 +182,10 @@ func (s *sequence) next(most, left int) []byte {
 	return b
 }
 
-// blocksOf is the number of blocks that n octets take.
+// blocksOf returns the number of blocks that n bytes need.
 func blocksOf(n int) int { return n/blockSize + (n%blockSize+blockSize-1)/blockSize }
 
-// xorKeyStream is the encryption of RFC 9058, section 4.1, step 2.
+// xorKeyStream enciphers or deciphers src (RFC 9058, section 4.1, step 2).
 func (m *mgm) xorKeyStream(dst, src, nonce []byte) {
 	var y sequence
 	y.start(m, nonce, true)
@@ -193,9 +196,9 @@ func (m *mgm) xorKeyStream(dst, src, nonce []byte) {
 	}
 }
 
-// tag is RFC 9058, section 4.1, steps 3 to 5: the sum of the blocks of data and of
-// ciphertext, each filled up with zeros, and of the block of their lengths in bits,
-// each times a factor of its own.
+// tag returns the tag (RFC 9058, section 4.1, steps 3 to 5): the enciphered sum of
+// blocks, each times a factor of its own. The blocks are those of data and of
+// ciphertext, each padded with zeros, and the block of their lengths in bits.
 func (m *mgm) tag(nonce, ciphertext, data []byte) (tag [MGMTagSize]byte) {
 	var z sequence
 	z.start(m, nonce, false)

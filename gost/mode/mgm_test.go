@@ -15,7 +15,7 @@ import (
 //go:embed testdata/*.txt
 var testdata embed.FS
 
-// oneByOne hides EncryptBlocks.
+// oneByOne hides the method EncryptBlocks of a cipher.
 type oneByOne struct{ cipher.Block }
 
 func newMGM(t testing.TB, key []byte, wrap func(cipher.Block) cipher.Block) cipher.AEAD {
@@ -54,14 +54,14 @@ func testKnownAnswers(t *testing.T) {
 			}
 			nonce[0] ^= 0x80
 			if got := a.Seal(nil, nonce, plain, data); !bytes.Equal(got, want) {
-				t.Errorf("line %d, %s: the first bit of the nonce matters", v.Line, name)
+				t.Errorf("line %d, %s: the first bit of the nonce changes the result", v.Line, name)
 			}
 		}
 	}
 }
 
-// TestLengths seals and opens all short lengths, in place and not, and checks that
-// every octet counts.
+// TestLengths seals and opens messages of many short lengths, in place and not, and
+// checks that Open refuses a change of any byte.
 func TestLengths(t *testing.T) {
 	a := newMGM(t, make([]byte, kuznyechik.KeySize), nil)
 	slow := newMGM(t, make([]byte, kuznyechik.KeySize), func(b cipher.Block) cipher.Block { return oneByOne{b} })
@@ -77,47 +77,47 @@ func TestLengths(t *testing.T) {
 			random.Read(data)
 			sealed := a.Seal(nil, nonce, plain, data)
 			if len(sealed) != nText+a.Overhead() {
-				t.Fatalf("%d octets sealed are %d", nText, len(sealed))
+				t.Fatalf("%d bytes have %d bytes when sealed", nText, len(sealed))
 			}
 			if got := slow.Seal(nil, nonce, plain, data); !bytes.Equal(got, sealed) {
-				t.Fatalf("%d and %d octets: one by one gives %x, many blocks %x", nText, nData, got, sealed)
+				t.Fatalf("%d and %d bytes: one by one gives %x, many blocks %x", nText, nData, got, sealed)
 			}
 
 			buf := make([]byte, nText, nText+16)
 			copy(buf, plain)
 			inPlace := a.Seal(buf[:0], nonce, buf, data)
 			if !bytes.Equal(inPlace, sealed) || (nText > 0 && &inPlace[0] != &buf[0]) {
-				t.Fatalf("%d and %d octets: sealed in place %x, want %x", nText, nData, inPlace, sealed)
+				t.Fatalf("%d and %d bytes: sealed in place %x, want %x", nText, nData, inPlace, sealed)
 			}
 			opened, err := a.Open(inPlace[:0], nonce, inPlace, data)
 			if err != nil || !bytes.Equal(opened, plain) {
-				t.Fatalf("%d and %d octets: opened in place %x, %v, want %x", nText, nData, opened, err, plain)
+				t.Fatalf("%d and %d bytes: opened in place %x, %v, want %x", nText, nData, opened, err, plain)
 			}
 
 			for i := range sealed {
 				damaged := bytes.Clone(sealed)
 				damaged[i] ^= 1
 				if got, err := a.Open(nil, nonce, damaged, data); !errors.Is(err, ErrOpen) || got != nil {
-					t.Fatalf("%d and %d octets: octet %d changed: %x, %v", nText, nData, i, got, err)
+					t.Fatalf("%d and %d bytes: byte %d changed: %x, %v", nText, nData, i, got, err)
 				}
 			}
 			for i := range data {
 				damaged := bytes.Clone(data)
 				damaged[i] ^= 0x80
 				if _, err := a.Open(nil, nonce, sealed, damaged); !errors.Is(err, ErrOpen) {
-					t.Fatalf("%d and %d octets: octet %d of the data changed: %v", nText, nData, i, err)
+					t.Fatalf("%d and %d bytes: byte %d of the data changed: %v", nText, nData, i, err)
 				}
 			}
 			nonce[15] ^= 1
 			if _, err := a.Open(nil, nonce, sealed, data); !errors.Is(err, ErrOpen) {
-				t.Fatalf("%d and %d octets under another nonce: %v", nText, nData, err)
+				t.Fatalf("%d and %d bytes under another nonce: %v", nText, nData, err)
 			}
 		}
 	}
 }
 
-// TestCounters covers the ends of both halves of a counter, which no message
-// reaches on purpose: each wraps without touching the other.
+// TestCounters checks that each half of a counter wraps without changing the other.
+// Real messages practically never reach this.
 func TestCounters(t *testing.T) {
 	m := &mgm{encrypt: func([]byte) {}}
 	for _, c := range []struct {
@@ -138,14 +138,14 @@ func TestCounters(t *testing.T) {
 func TestFailedOpenLeavesBuffer(t *testing.T) {
 	a := newMGM(t, make([]byte, kuznyechik.KeySize), nil)
 	nonce := make([]byte, 16)
-	sealed := a.Seal(nil, nonce, []byte("sixteen octets!!"), nil)
+	sealed := a.Seal(nil, nonce, []byte("sixteen bytes!!!"), nil)
 	sealed[3] ^= 1
 	before := bytes.Clone(sealed)
 	if _, err := a.Open(sealed[:0], nonce, sealed, nil); !errors.Is(err, ErrOpen) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(sealed, before) {
-		t.Error("a message that does not authenticate was deciphered into dst")
+		t.Error("Open wrote a message that does not authenticate to dst")
 	}
 }
 
@@ -171,11 +171,11 @@ func TestMisuse(t *testing.T) {
 	}
 	for n := range 17 {
 		if _, err := a.Open(nil, nonce, buf[:n], nil); !errors.Is(err, ErrOpen) {
-			t.Errorf("%d octets open: %v", n, err)
+			t.Errorf("Open of %d bytes: %v, want ErrOpen", n, err)
 		}
 	}
 	if _, err := NewMGM(eightOctets{}); err == nil {
-		t.Error("a cipher with blocks of 8 octets is accepted")
+		t.Error("NewMGM accepts a cipher with blocks of 8 bytes")
 	}
 }
 
@@ -197,14 +197,14 @@ func FuzzMGMOpen(f *testing.F) {
 	f.Add(nonce, []byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, nonce, sealed, data []byte) {
 		if len(nonce) != MGMNonceSize {
-			return // Open panics by contract
+			return // Open panics, as documented
 		}
 		plain, err := a.Open(nil, nonce, sealed, data)
 		if err != nil {
 			return
 		}
 		if again := a.Seal(nil, nonce, plain, data); !bytes.Equal(again, sealed) {
-			t.Fatalf("%x opens, but seals to %x", sealed, again)
+			t.Fatalf("%x opens, but its plaintext seals to %x", sealed, again)
 		}
 	})
 }

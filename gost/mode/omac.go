@@ -5,8 +5,8 @@ import (
 	"crypto/subtle"
 )
 
-// OMAC is the message authentication code of GOST R 34.13-2015, section 5.6, with as
-// many octets as a block of the cipher: 8 or 16.
+// OMAC returns the message authentication code of GOST R 34.13-2015, section 5.6. It
+// has the length of a block of the cipher, 8 or 16 bytes.
 func OMAC(b cipher.Block, message []byte) []byte {
 	size := b.BlockSize()
 	polynomial := byte(0x1b)
@@ -33,7 +33,7 @@ func OMAC(b cipher.Block, message []byte) []byte {
 	return state
 }
 
-// double multiplies by x in the field of the block, without a branch on the value.
+// double multiplies v by x in the field of the block, in constant time.
 func double(v []byte, polynomial byte) {
 	carry := byte(0)
 	for i := len(v) - 1; i >= 0; i-- {

@@ -7,19 +7,20 @@ import (
 	"testing"
 )
 
-// eachTwin runs f through every implementation that the processor has.
+// eachTwin runs f with every implementation that the processor supports.
 func eachTwin(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("VPCLMULQDQ", f)
 	} else {
-		t.Log("the processor lacks AVX-512 with VPCLMULQDQ: only the portable twin is tested")
+		t.Log("the processor lacks AVX-512 with VPCLMULQDQ: only the portable implementation is tested")
 	}
 	vectorized = false
 	t.Run("portable", f)
 }
 
-// compareTwins compares the sums of products of a and b, of one length.
+// compareTwins compares the implementations of the sum of products of a and b, which
+// must have the same length.
 func compareTwins(t *testing.T, start element, a, b []byte) {
 	t.Helper()
 	got, want := start, start
@@ -30,8 +31,8 @@ func compareTwins(t *testing.T, start element, a, b []byte) {
 }
 
 func TestProducts(t *testing.T) {
-	// Every pair of single coefficients, so every carry over x^128, and sums of up to
-	// nine full blocks.
+	// Every pair of single coefficients, so that every reduction of a power of x above
+	// x^127 is covered, and sums of up to nine blocks of ones.
 	for i := range 128 {
 		var a, b [blockSize]byte
 		a[i/8] = 0x80 >> (i % 8)
@@ -49,7 +50,7 @@ func TestProducts(t *testing.T) {
 
 func FuzzTwins(f *testing.F) {
 	if !vectorized {
-		f.Skip("the processor lacks AVX-512 with VPCLMULQDQ: there is one twin only")
+		f.Skip("the processor lacks AVX-512 with VPCLMULQDQ: there is only one implementation")
 	}
 	for n := range 6 {
 		f.Add(uint64(n), uint64(1)<<63, bytes.Repeat([]byte{0x80, 1, byte(n)}, 11*n))

@@ -4,5 +4,5 @@ package mode
 
 import "testing"
 
-// eachTwin runs f: there is but one twin.
+// eachTwin runs f with the only implementation of this build.
 func eachTwin(t *testing.T, f func(t *testing.T)) { t.Run("portable", f) }
