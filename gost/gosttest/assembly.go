@@ -10,17 +10,19 @@ import (
 	"testing"
 )
 
-// Assembly reads the files *_amd64.s of a folder as a checker of constant time would:
-// every jump on a condition and every address must depend on nothing but arguments
-// that are pointers or of type int, and on constants. It follows the general
-// registers through each routine, line by line and around loops; what is loaded from
-// memory counts as secret, and so does what the flags of a carry go into. Registers of
-// vectors hold no addresses and decide no jumps, so they are not followed. The names
-// of arguments and their types are those of the comment "func name(...)" above a
-// routine; a routine without a frame takes pointers in DI, SI and BX.
+// Assembly checks that the files *_amd64.s of a folder run in constant time. Every
+// conditional jump and every address may depend only on constants and on public
+// arguments: those that are pointers or of type int.
 //
-// It fails the test on what it does not understand, and returns how many routines it
-// has read.
+// It follows the general registers through each routine, line by line and around
+// loops. A value loaded from memory is secret, and so is a value that depends on a
+// carry flag. It does not follow vector registers, because they hold no addresses and
+// decide no jumps. It takes the names and types of arguments from the comment "func
+// name(...)" above a routine. A routine without a frame takes pointers in DI, SI and
+// BX.
+//
+// It fails the test on a macro or an include that it cannot expand. It returns the
+// number of routines it has read.
 func Assembly(t testing.TB, folder fs.FS) (routines int) {
 	t.Helper()
 	files, err := fs.Glob(folder, "*_amd64.s")
@@ -37,7 +39,7 @@ func Assembly(t testing.TB, folder fs.FS) (routines int) {
 	return routines
 }
 
-// readAssembly returns how many routines a file has, and what is wrong with them.
+// readAssembly returns the number of routines in a file and the problems found.
 func readAssembly(folder fs.FS, name string) (routines int, problems []string) {
 	s := &source{folder: folder, macros: map[string]macro{}}
 	s.file(name)
@@ -64,7 +66,7 @@ func readAssembly(folder fs.FS, name string) (routines int, problems []string) {
 
 type line struct {
 	at, text string
-	public   []string // of a TEXT: the arguments that are public
+	public   []string // the public arguments of the routine
 }
 
 type macro struct {
@@ -78,7 +80,7 @@ type source struct {
 	macros   map[string]macro
 	lines    []line
 	problems []string
-	public   []string // arguments of the routine whose comment came last
+	public   []string // the public arguments from the last "func" comment
 }
 
 var (
@@ -96,7 +98,7 @@ func (s *source) file(name string) {
 		}
 		return
 	}
-	skip := 0 // depth of what a condition leaves out
+	skip := 0 // how many of the enclosing conditions are false
 	var kept []bool
 	raw := strings.Split(string(text), "\n")
 	for i := 0; i < len(raw); i++ {
@@ -142,7 +144,7 @@ func (s *source) file(name string) {
 		case strings.HasPrefix(l, "#define"):
 			m := definition.FindStringSubmatch(l)
 			if m == nil {
-				s.problems = append(s.problems, at+": a definition that is not understood: "+l)
+				s.problems = append(s.problems, at+": malformed #define: "+l)
 				continue
 			}
 			var parameters []string
@@ -160,7 +162,7 @@ func (s *source) file(name string) {
 	}
 }
 
-// publicArguments are the names of those arguments that are pointers or int.
+// publicArguments returns the names of the arguments that are pointers or of type int.
 func publicArguments(list string) (public []string) {
 	var names []string
 	for _, a := range strings.Split(list, ",") {
@@ -176,10 +178,10 @@ func publicArguments(list string) (public []string) {
 	return public
 }
 
-// expand adds the instructions of a line.
+// expand expands the macros of a line and appends its instructions to s.lines.
 func (s *source) expand(at, text string, depth int) {
 	if depth > 10 {
-		s.problems = append(s.problems, at+": macros without end")
+		s.problems = append(s.problems, at+": macros are nested more than 10 deep")
 		return
 	}
 	for _, part := range strings.Split(text, ";") {
@@ -192,7 +194,7 @@ func (s *source) expand(at, text string, depth int) {
 				arguments = splitOperands(strings.TrimSuffix(strings.TrimSpace(part[open+1:]), ")"))
 			}
 			if len(arguments) != len(m.parameters) {
-				s.problems = append(s.problems, fmt.Sprintf("%s: %s has %d arguments, not %d", at, name, len(m.parameters), len(arguments)))
+				s.problems = append(s.problems, fmt.Sprintf("%s: the macro %s has %d parameters, but is used with %d", at, name, len(m.parameters), len(arguments)))
 				continue
 			}
 			s.expand(at, word.ReplaceAllStringFunc(m.body, func(w string) string {
@@ -206,7 +208,7 @@ func (s *source) expand(at, text string, depth int) {
 		if part == "" {
 			continue
 		}
-		// Names of registers and of values.
+		// Macros without parameters: names of registers and values.
 		for range 5 {
 			part = word.ReplaceAllStringFunc(part, func(w string) string {
 				if m, ok := s.macros[w]; ok && len(m.parameters) == 0 {
@@ -219,7 +221,7 @@ func (s *source) expand(at, text string, depth int) {
 	}
 }
 
-// splitOperands cuts at commas outside of parentheses.
+// splitOperands splits text at the commas outside of parentheses.
 func splitOperands(text string) (out []string) {
 	depth, from := 0, 0
 	for i, c := range text {
@@ -238,27 +240,28 @@ func splitOperands(text string) (out []string) {
 
 var (
 	general  = regexp.MustCompile(`^(AX|BX|CX|DX|SI|DI|BP|R[89]|R1[0-5])$`)
-	slot     = regexp.MustCompile(`^\d*\(SP\)$`) // where a register is kept meanwhile
+	slot     = regexp.MustCompile(`^\d*\(SP\)$`) // a stack slot that saves a register
 	address  = regexp.MustCompile(`\(([A-Z][A-Z0-9]*)(?:\*\d)?\)`)
 	argument = regexp.MustCompile(`^(\w+)\+\d+\(FP\)$`)
 
 	registers = []string{"AX", "BX", "CX", "DX", "SI", "DI", "BP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}
 
-	// arithmetic leaves a result, and flags, that are as public as both operands.
+	// arithmetic are instructions whose result and flags are public if both operands are.
 	arithmetic = []string{"ADDQ", "SUBQ", "ANDQ", "ANDL", "ORQ", "SHLQ", "SHLL", "SHRQ", "DECQ", "DECL", "INCQ", "NEGQ", "CMPQ", "TESTQ", "XORL", "XORQ", "ADDL", "SUBL"}
-	// keepFlags are other instructions that leave the flags alone.
+	// keepFlags are other instructions that do not change the flags.
 	keepFlags = []string{"MOVQ", "MOVL", "LEAQ", "MULXQ", "JMP", "RET", "CALL"}
 	// variable are instructions whose time depends on their operands.
 	variable = []string{"DIVQ", "DIVL", "IDIVQ", "IDIVL", "VDIVPD", "VSQRTPD", "BSFQ", "BSRQ", "REP"}
 )
 
-// rounds is how often a routine is followed: what a jump back leaves is known at its
-// label one round later.
+// rounds is how many times checkRoutine follows a routine. The state at a backward
+// jump is known at its label in the next round.
 const rounds = 4
 
-// checkRoutine follows a routine from its beginning, some rounds.
+// checkRoutine follows a routine from its beginning, rounds times, and returns the
+// problems of the last round.
 func checkRoutine(body []line) (problems []string) {
-	secretAt := map[string]map[string]bool{} // label: registers that are secret where it is jumped to
+	secretAt := map[string]map[string]bool{} // label: registers that are secret at a jump to it
 	for round := range rounds {
 		public, flags := map[string]bool{}, false
 		var pushed []bool
@@ -317,7 +320,7 @@ func checkRoutine(body []line) (problems []string) {
 			case slices.Contains(variable, op):
 				problem("takes variable time")
 			case op == "JMP" || op == "RET":
-			case op == "CALL": // the routines called may leave anything
+			case op == "CALL": // the called routine may leave secrets in any register
 				clear(public)
 				flags = false
 			case strings.HasPrefix(op, "J"):
@@ -332,7 +335,7 @@ func checkRoutine(body []line) (problems []string) {
 				public[operands[0]] = len(pushed) > 0 && pushed[len(pushed)-1]
 				pushed = pushed[:max(len(pushed)-1, 0)]
 			case op == "LEAQ":
-				public[operands[1]] = true // of public registers, which was checked above
+				public[operands[1]] = true // the registers of the address were checked above
 			case slices.Contains(arithmetic, op):
 				last := operands[len(operands)-1]
 				zero := strings.HasPrefix(op, "XOR") && operands[0] == last
@@ -348,7 +351,7 @@ func checkRoutine(body []line) (problems []string) {
 					public[last] = all
 				}
 			default:
-				for i, o := range operands { // what is written stands last
+				for i, o := range operands { // the last operand is written
 					if general.MatchString(o) && (i == len(operands)-1 || op == "MULXQ" && i > 0) {
 						public[o] = false
 					}

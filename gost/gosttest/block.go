@@ -6,14 +6,19 @@ import (
 	"testing"
 )
 
-// Block checks what every block cipher of ours promises beside its values: the
-// key's length is checked, Decrypt inverts Encrypt, both work in place and touch
-// nothing beyond the block, buffers that overlap in part give the right block, short
-// ones panic as in the standard library, the key is copied, and nothing allocates.
+// Block checks what every block cipher here must do, besides computing the right
+// values:
+//
+//   - newCipher accepts only keys of keySize bytes and copies the key;
+//   - Decrypt inverts Encrypt;
+//   - Encrypt and Decrypt work in place and with buffers that overlap in part, and do
+//     not change bytes after the block;
+//   - they panic on short buffers, as in the standard library;
+//   - they do not allocate.
 func Block(t *testing.T, newCipher func(key []byte) (cipher.Block, error), keySize int) {
 	for _, n := range []int{0, 1, keySize - 1, keySize + 1, 2 * keySize} {
 		if _, err := newCipher(make([]byte, n)); err == nil {
-			t.Errorf("a key of %d octets is accepted, want %d only", n, keySize)
+			t.Errorf("a key of %d bytes is accepted, want %d only", n, keySize)
 		}
 	}
 	key := message(keySize)
@@ -35,7 +40,7 @@ func Block(t *testing.T, newCipher func(key []byte) (cipher.Block, error), keySi
 			c.Encrypt(enc, flipped)
 			c.Decrypt(dec, enc)
 			if bytes.Equal(enc, sealed) || !bytes.Equal(dec, flipped) {
-				t.Fatalf("bit %d flipped: %x encrypted is %x decrypted is %x", i, flipped, enc, dec)
+				t.Fatalf("bit %d flipped: %x is encrypted to %x and decrypted to %x", i, flipped, enc, dec)
 			}
 		}
 	})
@@ -55,12 +60,12 @@ func Block(t *testing.T, newCipher func(key []byte) (cipher.Block, error), keySi
 			buf := append(make([]byte, shift), plain...)
 			c.Encrypt(buf, buf[shift:])
 			if !bytes.Equal(buf[:size], sealed) {
-				t.Errorf("Encrypt %d octets down: %x, want %x", shift, buf[:size], sealed)
+				t.Errorf("Encrypt to a destination %d bytes before the source: %x, want %x", shift, buf[:size], sealed)
 			}
 			buf = append(bytes.Clone(sealed), make([]byte, shift)...)
 			c.Decrypt(buf[shift:], buf)
 			if !bytes.Equal(buf[shift:], plain) {
-				t.Errorf("Decrypt %d octets up: %x, want %x", shift, buf[shift:], plain)
+				t.Errorf("Decrypt to a destination %d bytes after the source: %x, want %x", shift, buf[shift:], plain)
 			}
 		}
 	})

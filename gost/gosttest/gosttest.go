@@ -1,6 +1,7 @@
-// Package gosttest owns what the tests of the algorithms share: a reader of known
-// answers and the behaviour every hash and every block cipher must show. Only
-// tests import it.
+// Package gosttest is the shared test code of the packages below gost. Vectors reads
+// files of known answers, Hash and Block check what every hash and every block cipher
+// must do, and Assembly checks that assembly runs in constant time. Only tests import
+// it.
 package gosttest
 
 import (
@@ -12,7 +13,7 @@ import (
 	"testing"
 )
 
-// Vector is one known answer: a block of named fields of a vector file.
+// Vector is one known answer: a block of named fields in a vector file.
 type Vector struct {
 	// Line is the number of the block's first line in its file.
 	Line   int
@@ -20,13 +21,14 @@ type Vector struct {
 	fields map[string][]byte
 }
 
-// Vectors reads a file of known answers. Its first line is a comment that names
-// the source; the rest is blocks separated by empty lines, of lines
+// Vectors reads a file of known answers. The first line must be a comment that names
+// the source. The rest consists of blocks, separated by empty lines. The lines of a
+// block have the form
 //
 //	Name = hex digits, or nothing, or "text in Go's double quotes"
 //
-// and comments starting with #. It fails the test when the file does not parse,
-// names no source or has no vector.
+// A line that starts with # is a comment. Vectors fails the test if the file does not
+// parse, names no source or has no vector.
 func Vectors(t testing.TB, files fs.FS, name string) []Vector {
 	t.Helper()
 	f, err := files.Open(name)
@@ -73,7 +75,7 @@ func Vectors(t testing.TB, files fs.FS, name string) []Vector {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if len(vectors) == 0 {
-		t.Fatalf("%s: no vectors", name)
+		t.Fatalf("%s: the file has no vectors", name)
 	}
 	return vectors
 }
@@ -86,13 +88,13 @@ func parseValue(text string) ([]byte, error) {
 	return hex.DecodeString(text)
 }
 
-// Has tells whether the vector has the field.
+// Has reports whether the vector has the field.
 func (v Vector) Has(name string) bool {
 	_, ok := v.fields[name]
 	return ok
 }
 
-// Bytes returns a fresh copy of a field. It fails the test when there is none.
+// Bytes returns a copy of a field. It fails the test if the vector does not have it.
 func (v Vector) Bytes(t testing.TB, name string) []byte {
 	t.Helper()
 	b, ok := v.fields[name]
@@ -102,7 +104,7 @@ func (v Vector) Bytes(t testing.TB, name string) []byte {
 	return append([]byte{}, b...)
 }
 
-// Text returns a field as a string. It fails the test when there is none.
+// Text returns a field as a string. It fails the test if the vector does not have it.
 func (v Vector) Text(t testing.TB, name string) string {
 	t.Helper()
 	return string(v.Bytes(t, name))

@@ -18,11 +18,11 @@ func TestVectors(t *testing.T) {
 		t.Errorf("Text is %q", got)
 	}
 	if !v[1].Has("Empty") || len(v[1].Bytes(t, "Empty")) != 0 || v[0].Has("Empty") {
-		t.Error("the empty field is not told from an absent one")
+		t.Error("Has and Bytes do not distinguish an empty field from a missing one")
 	}
 	v[0].Bytes(t, "Key")[0] = 7
 	if got := v[0].Bytes(t, "Key"); got[0] != 0 {
-		t.Error("Bytes returns no copy")
+		t.Error("Bytes does not return a copy")
 	}
 }
 

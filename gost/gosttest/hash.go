@@ -8,10 +8,13 @@ import (
 	"testing"
 )
 
-// Hash checks what every hash of ours promises beside its values: writes may be
-// split anywhere, Sum changes nothing, Reset starts again, the running state goes
-// through MarshalBinary, AppendBinary and Clone at any point, damaged states are
-// refused without a change, and neither Write nor Sum allocates.
+// Hash checks what every hash here must do, besides computing the right values:
+//
+//   - writes may be split anywhere;
+//   - Sum does not change the hash, and Reset starts again;
+//   - MarshalBinary, AppendBinary and Clone keep the state after any number of bytes;
+//   - UnmarshalBinary refuses damaged states and does not change the hash then;
+//   - Write, Sum and Reset do not allocate.
 func Hash(t *testing.T, newHash func() hash.Hash) {
 	t.Run("split writes", func(t *testing.T) { hashSplit(t, newHash) })
 	t.Run("sum and reset", func(t *testing.T) { hashSumReset(t, newHash) })
@@ -21,7 +24,7 @@ func Hash(t *testing.T, newHash func() hash.Hash) {
 	t.Run("allocations", func(t *testing.T) { hashAllocations(t, newHash) })
 }
 
-// message returns n octets without a short period.
+// message returns n bytes that do not repeat after a short period.
 func message(n int) []byte {
 	m := make([]byte, n)
 	x := uint32(1)
@@ -45,21 +48,21 @@ func hashSplit(t *testing.T, newHash func() hash.Hash) {
 		m := message(n)
 		want := sumOf(newHash(), m)
 		if len(want) != newHash().Size() {
-			t.Fatalf("Sum has %d octets, Size is %d", len(want), newHash().Size())
+			t.Fatalf("Sum has %d bytes, Size is %d", len(want), newHash().Size())
 		}
 		for i := range n + 1 {
 			if got := sumOf(newHash(), m[:i], m[i:]); !bytes.Equal(got, want) {
-				t.Fatalf("%d octets split at %d: %x, want %x", n, i, got, want)
+				t.Fatalf("%d bytes split at %d: %x, want %x", n, i, got, want)
 			}
 		}
 		h := newHash()
 		for i := range m {
 			if c, err := h.Write(m[i : i+1]); c != 1 || err != nil {
-				t.Fatalf("Write of one octet returned %d, %v", c, err)
+				t.Fatalf("Write of one byte returned %d, %v", c, err)
 			}
 		}
 		if got := h.Sum(nil); !bytes.Equal(got, want) {
-			t.Fatalf("%d octets one by one: %x, want %x", n, got, want)
+			t.Fatalf("%d bytes one by one: %x, want %x", n, got, want)
 		}
 	}
 }
@@ -84,7 +87,7 @@ func hashSumReset(t *testing.T, newHash func() hash.Hash) {
 	}
 }
 
-// marshaler is what every hash of ours implements beside hash.Hash.
+// marshaler is what every hash here implements besides hash.Hash.
 type marshaler interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryAppender
@@ -103,19 +106,19 @@ func hashState(t *testing.T, newHash func() hash.Hash) {
 		}
 		appended, err := h.(marshaler).AppendBinary([]byte("prefix"))
 		if err != nil || !bytes.Equal(appended, append([]byte("prefix"), state...)) {
-			t.Fatalf("AppendBinary after %d octets: %x, %v; want the prefix and %x", i, appended, err, state)
+			t.Fatalf("AppendBinary after %d bytes: %x, %v; want the prefix and %x", i, appended, err, state)
 		}
 		other := newHash()
 		other.Write([]byte("something else"))
 		if err := other.(marshaler).UnmarshalBinary(state); err != nil {
-			t.Fatalf("state after %d octets is refused: %v", i, err)
+			t.Fatalf("state after %d bytes is refused: %v", i, err)
 		}
 		clear(state) // the hash must not keep the caller's slice
 		if got := sumOf(other, m[i:]); !bytes.Equal(got, want) {
-			t.Fatalf("continued after %d octets: %x, want %x", i, got, want)
+			t.Fatalf("continued from the state after %d bytes: %x, want %x", i, got, want)
 		}
 		if got := sumOf(h, m[i:]); !bytes.Equal(got, want) {
-			t.Fatalf("marshaling after %d octets changed the hash to %x, want %x", i, got, want)
+			t.Fatalf("marshaling after %d bytes changed the hash to %x, want %x", i, got, want)
 		}
 	}
 }
@@ -161,10 +164,10 @@ func hashClone(t *testing.T, newHash func() hash.Hash) {
 		}
 		c.Write([]byte("apart"))
 		if got := sumOf(h, m[i:]); !bytes.Equal(got, want) {
-			t.Fatalf("writing to a clone made after %d octets changed the original", i)
+			t.Fatalf("writing to a clone made after %d bytes changed the original", i)
 		}
 		if got, want := c.Sum(nil), sumOf(newHash(), m[:i], []byte("apart")); !bytes.Equal(got, want) {
-			t.Fatalf("clone made after %d octets: %x, want %x", i, got, want)
+			t.Fatalf("clone made after %d bytes: %x, want %x", i, got, want)
 		}
 	}
 }
