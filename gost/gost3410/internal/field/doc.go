@@ -1,6 +1,6 @@
-// Package field owns arithmetic modulo the primes of GOST R 34.10 curves and
-// modulo the orders of their groups: fixed limbs, no branch and no index that
-// depends on a value, nothing allocated.
+// Package field implements arithmetic modulo the primes of the GOST R 34.10 curves and
+// modulo the orders of their groups. It uses fixed numbers of limbs. No branch and no
+// index depends on a value, and it does not allocate.
 //
 //	type   prime                sets                                     arithmetic
 //	P256A  2^256 - 617          CryptoPro A, XchA; TC26 256 A, B         minus4.go
@@ -11,23 +11,23 @@
 //	P512B  2^511 + 111          TC26 512 B                               plus8.go
 //	P512T  no special form      TC26 512 test                            mont8.go
 //
-// Every prime has its file with a type whose methods are all alike, so that the
-// point formulas are one text for all of them. The methods are one line each
-// and are inlined; the work is in functions named after the form of the prime.
-// Results may be stored over operands. Any value of a type is valid input;
-// values that have several representatives are told apart only by Limbs,
-// PutBytes and IsZero.
+// Begin with these types and, for the orders, with NewModulus. Every prime has a file
+// with a type. All types have the same methods, so the point formulas have the same
+// text for all primes. Most methods are one line and are inlined. They call functions
+// named after the form of the prime. Results may be stored over operands. Any value of
+// a type is valid input. A number may have several representatives. Only Limbs,
+// PutBytes and IsZero reduce a value below the prime.
 //
-// # Twins
+// # Implementations
 //
 // Multiplication, squaring, the steps of an inversion and the reading of a table have
-// two twins each: Go, in the files *_product.go, lookup.go and invert.go, and assembly
-// with MULX, ADCX, ADOX and AVX2, in *_amd64.s. The files twins_*.go choose between
-// them by what package twin says. The routines in*, with registers for arguments, are
-// there for the formulas of package point, which call them by name.
+// two implementations each. The Go code is in the files *_product.go, lookup.go and
+// invert.go. The assembly, with MULX, ADCX, ADOX and AVX2, is in *_amd64.s. The files
+// twins_*.go choose one by the variables of package twin. The routines in*, which take
+// their arguments in registers, are for the formulas of package point, which call them
+// by name.
 //
-// The assembly is straight lines of code with loops of a fixed count; it moves by
-// condition (CMOV) and masks by SBB, and takes no address from a value. TestAssembly
-// reads it for jumps (only JNZ behind a DECQ of a counter) and for operands in memory
-// (only those of pointers from the arguments and SP).
+// The assembly is straight-line code and loops with a public count. It uses conditional
+// moves (CMOV) and masks (SBB) instead of branches on values. TestAssembly checks that
+// no conditional jump and no address depends on a value.
 package field

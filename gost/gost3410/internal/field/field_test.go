@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// prime is what the tests know about a type of the package.
+// prime is a prime with the tests and benchmarks of its type.
 type prime struct {
 	name string
 	p    *big.Int
-	size int // octets
+	size int // bytes
 	test func(t *testing.T, p *big.Int, values []*big.Int)
 	time func(b *testing.B)
 }
 
-// element is the method set all types share; E is the type, P a pointer to it.
+// element is the method set that all types share. E is the type, P a pointer to it.
 type element[E any] interface {
 	*E
 	Add(x, y *E)
@@ -47,7 +47,7 @@ func power(exp uint, c int64) *big.Int {
 	return n.Add(n, big.NewInt(c))
 }
 
-// The primes once more, written independently of the limbs in the code.
+// The primes, written independently of the limbs in the code.
 var primes = []prime{
 	{"P256A", power(256, -617), 32, testElement[P256A], timeElement[P256A]},
 	{"P256B", power(255, 3225), 32, testElement[P256B], timeElement[P256B]},
@@ -84,7 +84,7 @@ func samples(bound *big.Int, size, random int) []*big.Int {
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
-		switch r.IntN(4) { // long runs of ones and zeros carry far
+		switch r.IntN(4) { // long runs of ones and zeros make long carries
 		case 0:
 			copy(b[r.IntN(size):], slices.Repeat([]byte{0xff}, size))
 		case 1:
@@ -130,7 +130,7 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 	set := func(n *big.Int) *E {
 		x := new(E)
 		if !P(x).SetBytes(octets(n, size)) {
-			t.Fatalf("SetBytes refuses %x", n)
+			t.Fatalf("SetBytes does not accept %x", n)
 		}
 		return x
 	}
@@ -185,7 +185,7 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 			P(&u).Add(&u, &u)
 			check("Add over both", &u, new(big.Int).Add(a, a), a)
 
-			// Values beyond the prime: chains without a reduction between.
+			// Values above the prime: chains of operations without a reduction.
 			s, w := *x, new(big.Int).Set(a)
 			for range 3 {
 				P(&s).Add(&s, &s)
@@ -223,8 +223,8 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 	}
 }
 
-// Limbs that no octets give, since SetBytes refuses them, but sums do: every
-// number of the limbs at or above the prime.
+// TestRedundantLimbs tests limbs at or above the prime. SetBytes does not accept them,
+// but sums may have them.
 func TestRedundantLimbs(t *testing.T) {
 	all := ^uint64(0)
 	limbs4 := [][4]uint64{{all, all, all, all}, {0, 0, 0, all}, {p256aPrime[0], all, all, all}, {p256aPrime[0] + 1, all, all, all},
@@ -313,7 +313,7 @@ func TestModulus(t *testing.T) {
 			m.SetBytes(octets(q, size))
 			o := NewModulus(&m, size/8)
 			if o.BitLen() != q.BitLen() || o.Value() != m {
-				t.Fatal("the modulus came out differently")
+				t.Fatal("BitLen or Value differs from the modulus")
 			}
 			scalar := func(n *big.Int) (s Scalar) { s.SetBytes(octets(n, size)); return s }
 			check := func(op string, z *Scalar, want *big.Int) {
@@ -327,7 +327,7 @@ func TestModulus(t *testing.T) {
 				x := scalar(a)
 				var z Scalar
 				if o.Less(&x) != 1 {
-					t.Fatalf("%x is not below the modulus", a)
+					t.Fatalf("Less reports that %x is not below the modulus", a)
 				}
 				o.Negate(&z, &x)
 				check("Negate", &z, new(big.Int).Neg(a))
@@ -352,7 +352,7 @@ func TestModulus(t *testing.T) {
 				check("Reduce", &x, new(big.Int).Set(a))
 			}
 			if o.Less(&m) != 0 {
-				t.Fatal("the modulus is below itself")
+				t.Fatal("Less reports that the modulus is below itself")
 			}
 		})
 	}
@@ -365,7 +365,7 @@ func BenchmarkField(b *testing.B) {
 }
 
 func timeElement[E any, P element[E]](b *testing.B) {
-	// The results of four independent chains: throughput, as in a point formula.
+	// Four independent chains measure the throughput, as in a point formula.
 	one := func(f func(z, x *E)) func(b *testing.B) {
 		return func(b *testing.B) {
 			var v [4]E

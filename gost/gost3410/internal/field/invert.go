@@ -2,17 +2,17 @@ package field
 
 import "math/bits"
 
-// invert sets z = 1/x mod m, and 0 for x = 0, for x < m and m prime of four or
-// eight limbs; n is -1/m mod 2^64. It runs in constant time.
+// invert sets z = 1/x mod m, or z = 0 if x is 0. x must be below m, and m must be a
+// prime of four or eight limbs. n is -1/m mod 2^64. It runs in constant time.
 //
-// It is the binary Euclidean algorithm on approximations (T. Pornin, "Optimized
-// Binary GCD for Modular Inversion", eprint 2020/972): with a = x, b = m, u = 1,
-// v = 0 it keeps a = x*u and b = x*v modulo m, and halves one of a and b (up to
-// signs) a step, so that after 2*len(m)-1 steps a is 0 and b is 1. The steps are
-// done 31 at a time on one word holding the low 31 and the high 33 bits of a
-// and b, which decide all comparisons except some that cost only a sign. The
-// factors gathered there are then applied to the full numbers. A power by
-// Fermat costs five times as much with eight limbs.
+// It uses the binary Euclidean algorithm on approximations (T. Pornin, "Optimized
+// Binary GCD for Modular Inversion", eprint 2020/972). It begins with a = x, b = m,
+// u = 1, v = 0 and keeps a = x*u and b = x*v modulo m. Each step halves a or b (up to
+// signs), so after 2*64*len(m)-1 steps a is 0 and b is 1. The steps run 31 at a time
+// on approximations of one word: the high 33 bits and the low 31 bits of a and b. A
+// comparison of approximations may be wrong, but then only a sign is wrong. The
+// factors from the 31 steps are then applied to the full numbers. With eight limbs, a
+// power by Fermat's theorem takes five times as long.
 func invert(z, x, m []uint64, n uint64) {
 	size := len(m)
 	var bufA, bufB, bufU, bufV [8]uint64
@@ -31,7 +31,7 @@ func invert(z, x, m []uint64, n uint64) {
 		} else {
 			na, nb = combine31(a, b, f0, g0, f1, g1)
 		}
-		// A negative a or b changes its sign, and its factors with it.
+		// If a or b was negative, its sign was changed. Do the same to its factors.
 		f0, g0 = (f0^na)-na, (g0^na)-na
 		f1, g1 = (f1^nb)-nb, (g1^nb)-nb
 		if size == 4 {
@@ -47,12 +47,12 @@ func invert(z, x, m []uint64, n uint64) {
 	clear(bufV[:])
 }
 
-// approximate returns a and b, seen through the window of 33 bits that begins at
-// the top bit of the longer one, above their low 31 bits; exactly a and b when
-// both fit one limb.
+// approximate returns approximations of a and b. The upper 33 bits are a window that
+// begins at the top bit of the longer number. The lower 31 bits are the low bits. If
+// both numbers fit into one limb, it returns them exactly.
 func approximate(a, b []uint64) (xa, xb uint64) {
 	var aHi, aLo, bHi, bLo uint64
-	hi, lo := ^uint64(0), ^uint64(0) // masks: is the top, the second limb still to be found?
+	hi, lo := ^uint64(0), ^uint64(0) // masks: all ones until the top limb, or the limb below it, is found
 	for j := len(a) - 1; j >= 0; j-- {
 		aw, bw := a[j], b[j]
 		aHi ^= (aHi ^ aw) & hi
@@ -75,9 +75,9 @@ func approximate(a, b []uint64) (xa, xb uint64) {
 }
 
 // reduce31 does 31 steps and returns the factors: the new a is (a*f0+b*g0)/2^31,
-// the new b (a*f1+b*g1)/2^31. They lie between -2^31 and 2^31.
+// the new b is (a*f1+b*g1)/2^31. The factors are between -2^31 and 2^31.
 func reduce31(a, b uint64) (f0, g0, f1, g1 uint64) {
-	// Both factors of a number share a word, f + g*2^32, while the steps run.
+	// During the steps, one word holds both factors of a number: f + g*2^32.
 	p, q := steps31(a, b)
 	const bias, word = 1<<31 - 1, 1<<32 - 1
 	p += bias<<32 | bias
@@ -85,8 +85,9 @@ func reduce31(a, b uint64) (f0, g0, f1, g1 uint64) {
 	return p&word - bias, p>>32 - bias, q&word - bias, q>>32 - bias
 }
 
-// portableSteps31 does the steps: where a is odd, the smaller of a and b is taken
-// off the larger, which becomes a; then a, even now, is halved.
+// portableSteps31 does 31 steps. In each step, if a is odd, a becomes the difference
+// of the larger and the smaller number and b the smaller number. Then a is even, and
+// it is halved.
 func portableSteps31(a, b uint64) (p, q uint64) {
 	p, q = 1, 1<<32
 	for range 31 {
@@ -106,8 +107,8 @@ func portableSteps31(a, b uint64) (p, q uint64) {
 	return p, q
 }
 
-// combine31 sets a = |a*f0+b*g0|/2^31, b = |a*f1+b*g1|/2^31 and returns the masks
-// of the signs lost.
+// combine31 sets a = |a*f0+b*g0|/2^31 and b = |a*f1+b*g1|/2^31. It returns the masks
+// na and nb, all ones if the number was negative.
 func combine31(a, b []uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
 	var bufA, bufB [9]uint64
 	wa, wb := bufA[:len(a)+1], bufB[:len(a)+1]
@@ -123,18 +124,18 @@ func combine31(a, b []uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
 	return na, nb
 }
 
-// linear sets w = a*f + b*g, a number in two's complement one limb longer, for factors
-// in two's complement of at most 2^31 in magnitude.
+// linear sets w = a*f + b*g, in two's complement and one limb longer than a and b. The
+// factors are in two's complement and at most 2^31 in magnitude.
 func linear(w, a, b []uint64, f, g uint64) {
 	sf, sg := -(f >> 63), -(g >> 63)
-	var top, k uint64 // what is carried, in two's complement as well
+	var top, k uint64 // the carry, also in two's complement
 	w = w[:len(a)+1]
 	b = b[:len(a)]
 	for i := range a {
 		h0, l0 := bits.Mul64(a[i], f)
 		h1, l1 := bits.Mul64(b[i], g)
 		l0, k = bits.Add64(l0, l1, 0)
-		// A negative factor was taken 2^64 too large.
+		// A negative factor was used as a number that is 2^64 too large.
 		h0 += h1 + k - a[i]&sf - b[i]&sg
 		w[i], k = bits.Add64(l0, top, 0)
 		top = h0 + k - top>>63
@@ -142,7 +143,7 @@ func linear(w, a, b []uint64, f, g uint64) {
 	w[len(a)] = top
 }
 
-// negateIf sets x = -x where mask is all ones.
+// negateIf sets x = -x if mask is all ones and does not change x if mask is 0.
 func negateIf(x []uint64, mask uint64) {
 	k := mask & 1
 	for i := range x {
@@ -160,8 +161,8 @@ func combineMod31(u, v, m []uint64, n, f0, g0, f1, g1 uint64) {
 	divide31(v, wv, m, n)
 }
 
-// divide31 sets z = w/2^31 mod m for -m*2^31 <= w <= m*2^31: the multiple of m
-// that clears the low 31 bits is added, which leaves a number between -m and 2m.
+// divide31 sets z = w/2^31 mod m for -m*2^31 <= w <= m*2^31. It adds the multiple of m
+// that clears the low 31 bits. The quotient is then between -m and 2m.
 func divide31(z, w, m []uint64, n uint64) {
 	q := w[0] * n & (1<<31 - 1)
 	var top, k uint64
@@ -179,7 +180,7 @@ func divide31(z, w, m []uint64, n uint64) {
 		z[i] = w[i]>>31 | w[i+1]<<33
 	}
 	top = uint64(int64(w[len(m)]) >> 31)
-	top += addIf(z, z, m, -(top >> 63)) // negative: m more
+	top += addIf(z, z, m, -(top >> 63)) // adds m if negative
 	w = w[:len(m)]
 	borrow := subIf(w, z, m, ^uint64(0))
 	_, borrow = bits.Sub64(top, 0, borrow)

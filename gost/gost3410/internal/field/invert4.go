@@ -2,8 +2,8 @@ package field
 
 import "math/bits"
 
-// The steps of invert once more for four limbs, without loops: twice as fast, and
-// most signatures want an inversion.
+// The functions of invert.go for four limbs, without loops. They are twice as fast,
+// and most signatures need an inversion.
 
 // combine4 is combine31 for four limbs.
 func combine4(a, b *[4]uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
@@ -15,7 +15,7 @@ func combine4(a, b *[4]uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
 	return na, nb
 }
 
-// abs4 sets z to the limbs r, negated where mask is all ones.
+// abs4 sets z to the limbs r, negated if mask is all ones.
 func abs4(z *[4]uint64, r0, r1, r2, r3, mask uint64) {
 	r0, k := bits.Add64(r0^mask, mask&1, 0)
 	r1, k = bits.Add64(r1^mask, 0, k)
@@ -57,7 +57,7 @@ func linear4(a, b *[4]uint64, f, g uint64) (w0, w1, w2, w3, w4 uint64) {
 	w3, k = bits.Add64(w3, h2, k)
 	w4 += k
 
-	// A negative factor was taken 2^64 too large.
+	// A negative factor was used as a number that is 2^64 too large.
 	s := -(f >> 63)
 	w1, k = bits.Sub64(w1, a[0]&s, 0)
 	w2, k = bits.Sub64(w2, a[1]&s, k)
@@ -93,7 +93,7 @@ func divide4(z *[4]uint64, w0, w1, w2, w3, w4 uint64, m *[4]uint64, n uint64) {
 	w3 = w3>>31 | w4<<33
 	w4 = uint64(int64(w4) >> 31)
 
-	s := -(w4 >> 63) // negative: m more
+	s := -(w4 >> 63) // adds m if negative
 	w0, k = bits.Add64(w0, m[0]&s, 0)
 	w1, k = bits.Add64(w1, m[1]&s, k)
 	w2, k = bits.Add64(w2, m[2]&s, k)

@@ -28,14 +28,15 @@ func less(x, y []uint64) uint64 {
 	return w
 }
 
-// assign sets z = x where mask is all ones and leaves z where it is zero.
+// assign sets z = x if mask is all ones and does not change z if mask is 0.
 func assign(z, x []uint64, mask uint64) {
 	for i := range z {
 		z[i] ^= mask & (z[i] ^ x[i])
 	}
 }
 
-// subIf sets z = x - (m where mask is all ones), and returns the borrow.
+// subIf sets z = x - m if mask is all ones and z = x if mask is 0. It returns the
+// borrow.
 func subIf(z, x, m []uint64, mask uint64) uint64 {
 	var w uint64
 	for i := range z {
@@ -44,7 +45,8 @@ func subIf(z, x, m []uint64, mask uint64) uint64 {
 	return w
 }
 
-// addIf sets z = x + (m where mask is all ones), and returns the carry.
+// addIf sets z = x + m if mask is all ones and z = x if mask is 0. It returns the
+// carry.
 func addIf(z, x, m []uint64, mask uint64) uint64 {
 	var c uint64
 	for i := range z {
@@ -53,14 +55,14 @@ func addIf(z, x, m []uint64, mask uint64) uint64 {
 	return c
 }
 
-// setBytes reads little-endian octets, eight a limb.
+// setBytes reads limbs from little-endian bytes, eight for each limb.
 func setBytes(z []uint64, b []byte) {
 	for i := range z {
 		z[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 }
 
-// putBytes writes little-endian octets, eight a limb.
+// putBytes writes limbs as little-endian bytes, eight for each limb.
 func putBytes(b []byte, x []uint64) {
 	for i, w := range x {
 		binary.LittleEndian.PutUint64(b[8*i:], w)

@@ -1,11 +1,11 @@
 package field
 
-// A table is read eight entries at a time, with a mask for each of the eight: all ones
-// for the one at the index, else 0. The masks stay in registers while the limbs go by,
-// and are made once for all tables with the same index.
+// A table is read eight entries at a time, with a mask for each of them: all ones for
+// the entry at the index, else 0. The masks stay in registers for all limbs and are
+// computed once for all tables that are read with the same index.
 
-// masks sets the masks of eight entries for x, the index less the place of the first of
-// them: a multiple of eight, so that the difference is a sum without carries.
+// masks sets the masks of eight entries. x is the index xor the number of the first of
+// these entries, which is a multiple of eight.
 func masks(m *[8]uint64, x uint64) {
 	m[0] = equal(x, 0)
 	m[1] = equal(x, 1)
@@ -17,13 +17,14 @@ func masks(m *[8]uint64, x uint64) {
 	m[7] = equal(x, 7)
 }
 
-// last returns the entries of a table from first on, fewer than eight, and zeros.
+// last returns the entries of a table from first on, fewer than eight, padded with
+// zeros.
 func last[E ~[4]uint64 | ~[8]uint64](table []E, first int) (e [8]E) {
 	copy(e[:], table[first:])
 	return e
 }
 
-// pick4 adds to z, by or, the entry whose mask is all ones.
+// pick4 ors the entry whose mask is all ones into z.
 func pick4[E ~[4]uint64](z *[4]uint64, e *[8]E, m *[8]uint64) {
 	m0, m1, m2, m3, m4, m5, m6, m7 := m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7]
 	z[0] |= m0&e[0][0] | m1&e[1][0] | m2&e[2][0] | m3&e[3][0] | m4&e[4][0] | m5&e[5][0] | m6&e[6][0] | m7&e[7][0]
@@ -62,7 +63,7 @@ func lookup4[E ~[4]uint64](z *E, table []E, index uint64) {
 	*z = r
 }
 
-// lookupPair4 is lookup4 in two tables of one length.
+// lookupPair4 is lookup4 for two tables of the same length.
 func lookupPair4[E ~[4]uint64](x, y *E, tx, ty []E, index uint64) {
 	var rx, ry [4]uint64
 	var m [8]uint64
@@ -82,7 +83,7 @@ func lookupPair4[E ~[4]uint64](x, y *E, tx, ty []E, index uint64) {
 	*x, *y = rx, ry
 }
 
-// lookupTriple4 is lookup4 in three tables of one length.
+// lookupTriple4 is lookup4 for three tables of the same length.
 func lookupTriple4[E ~[4]uint64](x, y, z *E, tx, ty, tz []E, index uint64) {
 	var rx, ry, rz [4]uint64
 	var m [8]uint64
@@ -122,33 +123,42 @@ func lookup8[E ~[8]uint64](z *E, table []E, index uint64) {
 	*z = r
 }
 
-// LookupPairP256A does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP256A sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) { lookupPairP256A(x, y, tx, ty, index) }
 
-// LookupTripleP256A does Lookup in three tables of one length.
+// LookupTripleP256A sets x = tx[index], y = ty[index] and z = tz[index], reading every entry
+// of the tables, which must have the same length.
 func LookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
 	lookupTripleP256A(x, y, z, tx, ty, tz, index)
 }
 
-// LookupPairP256B does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP256B sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) { lookupPairP256B(x, y, tx, ty, index) }
 
-// LookupPairP256C does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP256C sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) { lookupPairP256C(x, y, tx, ty, index) }
 
-// LookupPairP256T does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP256T sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) { lookupPairP256T(x, y, tx, ty, index) }
 
-// LookupPairP512A does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP512A sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP512A(x, y *P512A, tx, ty []P512A, index uint64) { lookupPairP512A(x, y, tx, ty, index) }
 
-// LookupTripleP512A does Lookup in three tables of one length.
+// LookupTripleP512A sets x = tx[index], y = ty[index] and z = tz[index], reading every entry
+// of the tables, which must have the same length.
 func LookupTripleP512A(x, y, z *P512A, tx, ty, tz []P512A, index uint64) {
 	lookupTripleP512A(x, y, z, tx, ty, tz, index)
 }
 
-// LookupPairP512B does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP512B sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP512B(x, y *P512B, tx, ty []P512B, index uint64) { lookupPairP512B(x, y, tx, ty, index) }
 
-// LookupPairP512T does Lookup in two tables of one length: x = tx[index], y = ty[index].
+// LookupPairP512T sets x = tx[index] and y = ty[index], reading every entry of both tables,
+// which must have the same length.
 func LookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) { lookupPairP512T(x, y, tx, ty, index) }

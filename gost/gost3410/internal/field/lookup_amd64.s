@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// Reading one entry of a table by way of all: every entry is loaded, anded with a
-// mask that is all ones where the counter is the index, and ored. The addresses
-// depend on nothing secret, and there is no branch but the loop's.
+// These routines read one entry of a table by loading all entries. Each entry is anded
+// with a mask, which is all ones if the counter is the index, and ored to the result.
+// No address depends on the index, and the only branch is that of the loop.
 
 // func avxLookup4(z, table *[4]uint64, n int, index uint64)
 TEXT ·avxLookup4(SB), NOSPLIT, $0-32
@@ -12,7 +12,7 @@ TEXT ·avxLookup4(SB), NOSPLIT, $0-32
 	MOVQ         table+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VPBROADCASTQ index+24(FP), Y0
-	VPXOR        Y1, Y1, Y1           // the counter in all four quarters
+	VPXOR        Y1, Y1, Y1           // the counter, in all four words
 	VPCMPEQQ     Y2, Y2, Y2           // all ones, that is -1
 	VPXOR        Y4, Y4, Y4           // the entry
 

@@ -2,13 +2,13 @@ package field
 
 import "math/bits"
 
-// Arithmetic modulo 2^256 - c for a small c, where 2^256 is worth c. A value is
-// any number below 2^256, so it may exceed the prime by less than c; only
-// reduceMinus4 makes it the one below the prime. c arrives as an argument
-// because functions of this size are never inlined anyway.
+// Arithmetic modulo 2^256 - c for a small c. Modulo the prime, 2^256 is c. A value is
+// any number below 2^256, so it may exceed the prime by less than c. Only reduceMinus4
+// reduces it below the prime. c is an argument, not a constant, because the compiler
+// does not inline functions of this size anyway.
 
-// addMinus4 sets z = x + y. A second carry leaves a number below c behind, so the
-// second correction cannot carry.
+// addMinus4 sets z = x + y. After a second carry the number is below c, so the second
+// correction cannot carry.
 func addMinus4(z, x, y *[4]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], y[0], 0)
 	r1, k := bits.Add64(x[1], y[1], k)
@@ -21,8 +21,8 @@ func addMinus4(z, x, y *[4]uint64, c uint64) {
 	z[0], z[1], z[2], z[3] = r0+c&-k, r1, r2, r3
 }
 
-// subMinus4 sets z = x - y. A second borrow leaves a number above 2^256 - c
-// behind, so the second correction cannot borrow.
+// subMinus4 sets z = x - y. After a second borrow the number is above 2^256 - c, so
+// the second correction cannot borrow.
 func subMinus4(z, x, y *[4]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], y[0], 0)
 	r1, k := bits.Sub64(x[1], y[1], k)
@@ -52,7 +52,8 @@ func smallMinus4(z, x *[4]uint64, k, c uint64) {
 	z[0], z[1], z[2], z[3] = r0+c&-v, r1, r2, r3
 }
 
-// reduceMinus4 sets z = x below the prime: x + c carries exactly when x is not.
+// reduceMinus4 sets z to x reduced below the prime. x + c carries exactly if x is not
+// below the prime.
 func reduceMinus4(z, x *[4]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], c, 0)
 	r1, k := bits.Add64(x[1], 0, k)

@@ -2,8 +2,8 @@ package field
 
 import "math/bits"
 
-// mulMinus4 sets z = x * y: a row of products for every limb of x, then the upper
-// half times c on top of the lower half, then what that carries out times c.
+// mulMinus4 sets z = x * y. It adds a row of products for every limb of x. Then it
+// adds c times the upper half to the lower half, and c times the carry of that.
 func mulMinus4(z, x, y *[4]uint64, c uint64) {
 	var k, h0, h1, h2, h3, t0, t1, t2, t3 uint64
 	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
@@ -80,8 +80,8 @@ func mulMinus4(z, x, y *[4]uint64, c uint64) {
 	z[0], z[1], z[2], z[3] = r0+c&-k, r1, r2, r3
 }
 
-// sqrMinus4 sets z = x * x: products of two different limbs are taken once and
-// doubled.
+// sqrMinus4 sets z = x * x. It computes the products of two different limbs once and
+// doubles them.
 func sqrMinus4(z, x *[4]uint64, c uint64) {
 	h0, r1 := bits.Mul64(x[0], x[1])
 	h1, r2 := bits.Mul64(x[0], x[2])

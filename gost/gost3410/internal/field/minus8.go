@@ -4,8 +4,8 @@ import "math/bits"
 
 // Arithmetic modulo 2^512 - c for a small c: minus4.go with eight limbs.
 
-// addMinus8 sets z = x + y. A second carry leaves a number below c behind, so the
-// second correction cannot carry.
+// addMinus8 sets z = x + y. After a second carry the number is below c, so the second
+// correction cannot carry.
 func addMinus8(z, x, y *[8]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], y[0], 0)
 	r1, k := bits.Add64(x[1], y[1], k)
@@ -26,8 +26,8 @@ func addMinus8(z, x, y *[8]uint64, c uint64) {
 	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0+c&-k, r1, r2, r3, r4, r5, r6, r7
 }
 
-// subMinus8 sets z = x - y. A second borrow leaves a number above 2^512 - c
-// behind, so the second correction cannot borrow.
+// subMinus8 sets z = x - y. After a second borrow the number is above 2^512 - c, so
+// the second correction cannot borrow.
 func subMinus8(z, x, y *[8]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], y[0], 0)
 	r1, k := bits.Sub64(x[1], y[1], k)
@@ -77,7 +77,8 @@ func smallMinus8(z, x *[8]uint64, k, c uint64) {
 	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0+c&-v, r1, r2, r3, r4, r5, r6, r7
 }
 
-// reduceMinus8 sets z = x below the prime: x + c carries exactly when x is not.
+// reduceMinus8 sets z to x reduced below the prime. x + c carries exactly if x is not
+// below the prime.
 func reduceMinus8(z, x *[8]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], c, 0)
 	r1, k := bits.Add64(x[1], 0, k)

@@ -16,8 +16,8 @@ func sqrMinus8(z, x *[8]uint64, c uint64) {
 	foldMinus8(z, &t, c)
 }
 
-// foldMinus8 sets z = r: the upper half times c on top of the lower half, then
-// what that carries out times c.
+// foldMinus8 sets z = r. It adds c times the upper half to the lower half, and c times
+// the carry of that.
 func foldMinus8(z *[8]uint64, r *[16]uint64, c uint64) {
 	h0, t0 := bits.Mul64(r[8], c)
 	h1, t1 := bits.Mul64(r[9], c)

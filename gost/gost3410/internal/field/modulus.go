@@ -2,11 +2,11 @@ package field
 
 import "math/bits"
 
-// Scalar is a number of up to 512 bits, limbs little-endian, in no special form.
-// Where the modulus has four limbs, the upper four are zero.
+// Scalar is a number of up to 512 bits with little-endian limbs, in no special form.
+// If the modulus has four limbs, the upper four limbs are zero.
 type Scalar [8]uint64
 
-// SetBytes sets z to at most 64 little-endian octets.
+// SetBytes sets z to the number in at most 64 little-endian bytes.
 func (z *Scalar) SetBytes(b []byte) {
 	var octets [8 * len(z)]byte
 	copy(octets[:], b)
@@ -14,7 +14,7 @@ func (z *Scalar) SetBytes(b []byte) {
 	clear(octets[:])
 }
 
-// PutBytes writes the lowest len(b) octets of z, little-endian.
+// PutBytes writes the lowest len(b) bytes of z, little-endian.
 func (z *Scalar) PutBytes(b []byte) {
 	var octets [8 * len(z)]byte
 	putBytes(octets[:], z[:])
@@ -28,11 +28,11 @@ func (z *Scalar) IsZero() uint64 { return 1 - nonZero(z[:]) }
 // Bit returns bit i.
 func (z *Scalar) Bit(i int) uint64 { return z[i/64] >> (i % 64) & 1 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *Scalar) Assign(x *Scalar, mask uint64) { assign(z[:], x[:], mask) }
 
-// Modulus is arithmetic on scalars modulo an odd prime of four or eight limbs: the
-// order of a group. All methods run in constant time.
+// Modulus is arithmetic on scalars modulo an odd prime of four or eight limbs, such as
+// the order of a group. All methods run in constant time.
 type Modulus struct {
 	n      int    // limbs
 	m      Scalar // the modulus
@@ -40,11 +40,11 @@ type Modulus struct {
 	inv    uint64 // -1/m mod 2^64
 }
 
-// NewModulus returns arithmetic modulo m with 4 or 8 limbs. The modulus may be
-// shorter than its limbs by a few bits.
+// NewModulus returns arithmetic modulo m with 4 or 8 limbs. m may be a few bits shorter
+// than its limbs.
 func NewModulus(m *Scalar, limbs int) *Modulus {
 	o := &Modulus{n: limbs, m: *m}
-	// Newton's iteration doubles the good bits: 3, 6, 12, 24, 48, 96.
+	// Newton's iteration doubles the number of correct bits: 3, 6, 12, 24, 48, 96.
 	o.inv = m[0]
 	for range 5 {
 		o.inv *= 2 - m[0]*o.inv
@@ -92,24 +92,25 @@ func (o *Modulus) Negate(z, x *Scalar) {
 	*z = r
 }
 
-// Mul sets z = x * y mod m for x of any size of the limbs, y below m.
+// Mul sets z = x * y mod m. x may be any number that fits into the limbs of m. y must
+// be below m.
 func (o *Modulus) Mul(z, x, y *Scalar) {
 	var t Scalar
 	o.montgomery(&t, x, &o.square)
 	o.montgomery(z, &t, y)
 }
 
-// Reduce sets z = x mod m for x of any size of the limbs.
+// Reduce sets z = x mod m. x may be any number that fits into the limbs of m.
 func (o *Modulus) Reduce(z, x *Scalar) { o.Mul(z, x, &Scalar{1}) }
 
-// Invert sets z = 1/x mod m, and 0 for 0, for x below m.
+// Invert sets z = 1/x mod m, or z = 0 if x is 0. x must be below m.
 func (o *Modulus) Invert(z, x *Scalar) {
 	var r Scalar
 	invert(r[:o.n], x[:o.n], o.m[:o.n], o.inv)
 	*z = r
 }
 
-// montgomery sets z = x * y / 2^(64n) mod m, where one factor is below m.
+// montgomery sets z = x * y / 2^(64n) mod m. One factor must be below m.
 func (o *Modulus) montgomery(z, x, y *Scalar) {
 	if o.n == 4 {
 		var r Scalar

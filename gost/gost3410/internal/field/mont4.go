@@ -2,8 +2,8 @@ package field
 
 import "math/bits"
 
-// Arithmetic modulo any odd m of four limbs, in Montgomery's form: a value x is
-// kept as x * 2^256 mod m, always below m. n is -1/m mod 2^64.
+// Arithmetic modulo any odd m of four limbs, in Montgomery form: a value x is kept as
+// x * 2^256 mod m, always below m. n is -1/m mod 2^64.
 
 // addMont4 sets z = x + y.
 func addMont4(z, x, y, m *[4]uint64) {
@@ -28,8 +28,8 @@ func subMont4(z, x, y, m *[4]uint64) {
 	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
 }
 
-// lessMont4 sets z to the number with the limbs r and k above them, which is below
-// 2m, reduced below m.
+// lessMont4 reduces the number with the limbs r and the top limb k below m and sets z
+// to the result. The number must be below 2m.
 func lessMont4(z *[4]uint64, r0, r1, r2, r3, k uint64, m *[4]uint64) {
 	s0, w := bits.Sub64(r0, m[0], 0)
 	s1, w := bits.Sub64(r1, m[1], w)

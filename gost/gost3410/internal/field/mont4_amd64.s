@@ -3,12 +3,12 @@
 #include "textflag.h"
 #include "mulx_amd64.h"
 
-// Montgomery's arithmetic modulo any odd m of four limbs, and that of P256C. See
+// Montgomery arithmetic modulo any odd m of four limbs, and that of P256C. See
 // mont4.go.
 
-// STEP adds the multiple of m, at SI, that clears a to d:c:b:a and to what is above,
-// whose lowest limb is e; BX is -1/m modulo 2^64. Before, a carry at the height of e
-// waits in k; after, the carry out of e is in a, which is 0 but for it.
+// STEP adds to e:d:c:b:a the multiple of m, at SI, that clears a. BX is -1/m modulo
+// 2^64. k is the carry of the step before, which is added to e. Afterwards a is the
+// carry out of e, 0 or 1.
 #define STEP(a, b, c, d, e, k) \
 	MOVQ  a, DX          \
 	IMULQ BX, DX         \
@@ -30,7 +30,7 @@
 	ADOXQ AX, a          \
 	ADCXQ AX, a
 
-// REDUCE sets R15:...:R12 = R15:...:R8 / 2^256 modulo m, below m.
+// REDUCE sets R15:...:R12 = R15:...:R8 / 2^256 modulo m, reduced below m.
 #define REDUCE \
 	XORL DI, DI                        \
 	STEP(R8, R9, R10, R11, R12, DI)    \
@@ -39,7 +39,7 @@
 	STEP(R11, R12, R13, R14, R15, R10) \
 	BELOW(R11)
 
-// BELOW subtracts m, at SI, from k:R15:...:R12 unless that is below m.
+// BELOW subtracts m, at SI, from k:R15:...:R12 unless this number is below m.
 #define BELOW(k) \
 	MOVQ    R12, AX     \
 	MOVQ    R13, CX     \

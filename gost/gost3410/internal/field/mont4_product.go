@@ -16,7 +16,7 @@ func sqrMont4(z, x, m *[4]uint64, n uint64) {
 	redc4(z, &t, m, n)
 }
 
-// redc4 sets z = t / 2^256 for t below 2^256 * m: every step adds the multiple of
+// redc4 sets z = t / 2^256 mod m for t below 2^256 * m. Every step adds the multiple of
 // m that clears the lowest limb and drops that limb.
 func redc4(z *[4]uint64, t *[8]uint64, m *[4]uint64, n uint64) {
 	r0, r1, r2, r3 := t[0], t[1], t[2], t[3]

@@ -2,8 +2,8 @@ package field
 
 import "math/bits"
 
-// Arithmetic modulo any odd m of eight limbs, in Montgomery's form: mont4.go
-// with eight limbs.
+// Arithmetic modulo any odd m of eight limbs, in Montgomery form: mont4.go with eight
+// limbs.
 
 // addMont8 sets z = x + y.
 func addMont8(z, x, y, m *[8]uint64) {
@@ -40,8 +40,8 @@ func subMont8(z, x, y, m *[8]uint64) {
 	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
 }
 
-// lessMont8 sets z to the number with the limbs r and k above them, which is below
-// 2m, reduced below m.
+// lessMont8 reduces the number with the limbs r and the top limb k below m and sets z
+// to the result. The number must be below 2m.
 func lessMont8(z *[8]uint64, r0, r1, r2, r3, r4, r5, r6, r7, k uint64, m *[8]uint64) {
 	s0, w := bits.Sub64(r0, m[0], 0)
 	s1, w := bits.Sub64(r1, m[1], w)

@@ -16,7 +16,7 @@ func sqrMont8(z, x, m *[8]uint64, n uint64) {
 	redc8(z, &t, m, n)
 }
 
-// redc8 sets z = t / 2^512 for t below 2^512 * m: every step adds the multiple of
+// redc8 sets z = t / 2^512 mod m for t below 2^512 * m. Every step adds the multiple of
 // m that clears the lowest limb and drops that limb.
 func redc8(z *[8]uint64, t *[16]uint64, m *[8]uint64, n uint64) {
 	r0, r1, r2, r3, r4, r5, r6, r7 := t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]

@@ -1,16 +1,17 @@
 // Products of four and eight limbs with MULX, ADCX and ADOX.
 //
-// MULX a, lo, hi multiplies DX by a and touches no flag; ADCX adds with the flag CF
-// and leaves OF alone, ADOX the other way round. So two chains of carries run side
-// by side: the low words of a row of products in one, the high words in the other.
+// MULX a, lo, hi multiplies DX by a and does not change flags. ADCX adds with the flag
+// CF and does not change OF. ADOX adds with OF and does not change CF. So two chains of
+// carries run side by side: one for the low words of a row of products, one for the
+// high words.
 //
-// Registers of every routine named in*: DI is where the result goes, SI and BX are
-// the operands, all of them pointers that may be equal. They destroy all registers
-// but SP and BP, keep to straight lines of code, and so take the same time for all
-// values. Nothing here loads or stores at an address that depends on a value.
+// Every routine named in* has its arguments in registers: DI points to the result, SI
+// and BX point to the operands. These pointers may be equal. The routines destroy all
+// registers but SP and BP. They are straight-line code, so they take the same time for
+// all values. No address depends on a value.
 
-// ROW4 adds DX times the four limbs at BX to e:d:c:b:a, where e was not in use: the
-// sum fits, so the last addition does not carry.
+// ROW4 adds DX times the four limbs at BX to d:c:b:a and leaves the sum in e:d:c:b:a.
+// The sum fits, so the last addition does not carry.
 #define ROW4(a, b, c, d, e) \
 	XORL  e, e            \
 	MULXQ 0(BX), AX, CX   \
@@ -45,8 +46,9 @@
 	MOVQ  24(SI), DX      \
 	ROW4(R11, R12, R13, R14, R15)
 
-// SQUARE4 sets R15:...:R8 = x*x: the products of two different limbs once, then all
-// doubled in the chain of CF while the squares are added in the chain of OF.
+// SQUARE4 sets R15:...:R8 = x*x for the four limbs x at SI. It computes the products of
+// two different limbs once. Then it doubles them in the chain of CF and adds the
+// squares in the chain of OF.
 #define SQUARE4 \
 	MOVQ  0(SI), DX       \
 	MULXQ 8(SI), R9, R10  \
@@ -92,7 +94,7 @@
 	ADCXQ R15, R15        \
 	ADOXQ CX, R15
 
-// LOAD4 sets R11:...:R8 to the limbs at SI, STORE4 stores them at DI.
+// LOAD4 sets R11:...:R8 to the limbs at SI. STORE4 stores them at DI.
 #define LOAD4 \
 	MOVQ 0(SI), R8   \
 	MOVQ 8(SI), R9   \
@@ -105,8 +107,8 @@
 	MOVQ R10, 16(DI) \
 	MOVQ R11, 24(DI)
 
-// PLUS4 adds the limbs at BX to R11:...:R8 and leaves the carry in CF, LESS4
-// subtracts them and leaves the borrow there.
+// PLUS4 adds the limbs at BX to R11:...:R8 and leaves the carry in CF. LESS4 subtracts
+// them and leaves the borrow in CF.
 #define PLUS4 \
 	ADDQ 0(BX), R8   \
 	ADCQ 8(BX), R9   \
@@ -119,7 +121,7 @@
 	SBBQ 16(BX), R10 \
 	SBBQ 24(BX), R11
 
-// UP4 adds the word a to R11:...:R8, DOWN4 subtracts it; the carry stays in CF.
+// UP4 adds the word a to R11:...:R8, DOWN4 subtracts it. The carry or borrow is in CF.
 #define UP4(a) \
 	ADDQ a, R8   \
 	ADCQ $0, R9  \
@@ -132,10 +134,10 @@
 	SBBQ $0, R10 \
 	SBBQ $0, R11
 
-// The routines of eight limbs take 72 octets of stack for the lower half of a product
-// and the pointer DI: words 0 to 7 at 0(SP) to 56(SP), the pointer at 64(SP).
+// The routines of eight limbs use 72 bytes of stack: words 0 to 7 of a product are at
+// 0(SP) to 56(SP), the pointer DI is at 64(SP).
 
-// ROW8 adds DX times the eight limbs at BX to i:...:a, where i was not in use.
+// ROW8 adds DX times the eight limbs at BX to h:...:a and leaves the sum in i:...:a.
 #define ROW8(a, b, c, d, e, f, g, h, i) \
 	XORL  i, i           \
 	MULXQ 0(BX), AX, CX  \
@@ -164,8 +166,9 @@
 	ADOXQ CX, i          \
 	ADCQ  $0, i
 
-// WIDE8 sets R14:...:R8:DI and the eight words at SP, these the lower ones, to x*y
-// for the limbs x at SI and y at BX. Each row leaves its lowest word on the stack.
+// WIDE8 computes x*y for the limbs x at SI and y at BX. The lower eight words of the
+// product are at SP, the upper eight words in R14:...:R8:DI. Each row stores its lowest
+// word on the stack.
 #define WIDE8 \
 	MOVQ  DI, 64(SP)      \
 	MOVQ  0(SI), DX       \
@@ -208,7 +211,7 @@
 	ROW8(R15, DI, R8, R9, R10, R11, R12, R13, R14) \
 	MOVQ  R15, 56(SP)
 
-// CROSS adds DX times the limb at off(SI) to h:l, within two chains of carries.
+// CROSS adds DX times the limb at off(SI) to h:l, in the two chains of carries.
 #define CROSS(off, l, h) \
 	MULXQ off(SI), AX, CX \
 	ADCXQ AX, l           \
@@ -222,10 +225,11 @@
 	ADCXQ h, h       \
 	ADOXQ CX, h
 
-// SQUARE8 is WIDE8 for y = x. The cross products, once, are the words
+// SQUARE8 is WIDE8 for y = x. It first sums the products of two different limbs, each
+// once, in the words
 //   1   2   3   4   5   6   7   8  9  10 11  12  13  14
 //   R9  R10 R11 R12 R13 R14 R15 DI R8 R9 R10 R11 R12 R13
-// of which each row finishes two; then all are doubled and the squares added.
+// Each row completes two of these words. Then it doubles all words and adds the squares.
 #define SQUARE8 \
 	MOVQ  DI, 64(SP)      \
 	MOVQ  0(SI), DX       \
@@ -324,7 +328,7 @@
 	MOVQ  56(SI), DX      \
 	TWICE(R13, R14)
 
-// STORE8 stores R14:...:R8:DI where 64(SP) points.
+// STORE8 stores R14:...:R8:DI at the pointer in 64(SP).
 #define STORE8 \
 	MOVQ 64(SP), AX  \
 	MOVQ DI, 0(AX)   \
@@ -336,7 +340,8 @@
 	MOVQ R13, 48(AX) \
 	MOVQ R14, 56(AX)
 
-// UP8 adds the word a to R14:...:R8:DI, DOWN8 subtracts it; the carry stays in CF.
+// UP8 adds the word a to R14:...:R8:DI, DOWN8 subtracts it. The carry or borrow is in
+// CF.
 #define UP8(a) \
 	ADDQ a, DI   \
 	ADCQ $0, R8  \
@@ -357,7 +362,8 @@
 	SBBQ $0, R13 \
 	SBBQ $0, R14
 
-// LOAD8 loads the limbs at SI and keeps DI; PLUS8 adds those at BX, LESS8 subtracts.
+// LOAD8 saves DI at 64(SP) and sets R14:...:R8:DI to the limbs at SI. PLUS8 adds the
+// limbs at BX, LESS8 subtracts them.
 #define LOAD8 \
 	MOVQ DI, 64(SP)  \
 	MOVQ 0(SI), DI   \

@@ -1,8 +1,8 @@
 package field
 
 // P256A is a number modulo 2^256 - 617, the prime of
-// CryptoPro A, XchA, TC26 256 A and 256 B. Limbs are little-endian; a value is
-// kept as any of the numbers below 2^256 that stand for it.
+// CryptoPro A, XchA, TC26 256 A and 256 B. Limbs are little-endian. A value is
+// represented by any number below 2^256 that is congruent to it.
 type P256A [4]uint64
 
 const p256aC = 617
@@ -38,20 +38,20 @@ func (z *P256A) MulSmall(x *P256A, k uint64) {
 // SetSmall sets z = k.
 func (z *P256A) SetSmall(k uint64) { *z = P256A{k} }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P256A) Invert(x *P256A) {
 	l := x.Limbs()
 	invert(z[:], l[:], p256aPrime[:], 0x46F3234475D5ADD9) // -1/p mod 2^64
 }
 
-// SetBytes sets z to 32 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 32 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P256A) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	return less(z[:], p256aPrime[:]) == 1
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P256A) Limbs() (l [4]uint64) {
 	reduceMinus4(&l, (*[4]uint64)(z), p256aC)
 	return l
@@ -63,13 +63,13 @@ func (z *P256A) IsZero() uint64 {
 	return 1 - nonZero(l[:])
 }
 
-// PutBytes writes z as 32 little-endian octets.
+// PutBytes writes z as 32 little-endian bytes.
 func (z *P256A) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P256A) Assign(x *P256A, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

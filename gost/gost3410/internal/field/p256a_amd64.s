@@ -3,11 +3,11 @@
 #include "textflag.h"
 #include "mulx_amd64.h"
 
-// Arithmetic modulo 2^256 - 617: what is above 2^256 counts 617 times. See minus4.go
-// for the bounds.
+// Arithmetic modulo 2^256 - 617. Modulo the prime, 2^256 is 617. See minus4.go for the
+// bounds.
 
-// FOLD sets R11:...:R8 = R15:...:R8 modulo the prime. BX is a zero that clears the
-// flags.
+// FOLD sets R11:...:R8 = R15:...:R8 modulo the prime. It sets BX to zero, which also
+// clears the flags.
 #define FOLD \
 	MOVL  $617, DX      \
 	XORL  BX, BX        \
@@ -49,7 +49,7 @@ TEXT ·inAddP256A(SB), NOSPLIT|NOFRAME, $0-0
 	LOAD4
 	PLUS4
 	SBBQ AX, AX   // all ones if there was a carry
-	ANDL $617, AX // which is worth this
+	ANDL $617, AX // a carry is worth this
 	UP4(AX)
 	SBBQ AX, AX   // a second carry leaves less than 617 behind
 	ANDL $617, AX

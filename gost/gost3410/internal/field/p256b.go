@@ -1,8 +1,8 @@
 package field
 
 // P256B is a number modulo 2^255 + 3225, the prime of
-// CryptoPro B and TC26 256 C. Limbs are little-endian; a value is
-// kept as any of the numbers below 2^256 that stand for it.
+// CryptoPro B and TC26 256 C. Limbs are little-endian. A value is
+// represented by any number below 2^256 that is congruent to it.
 type P256B [4]uint64
 
 const p256bC = 3225
@@ -32,20 +32,20 @@ func (z *P256B) MulSmall(x *P256B, k uint64) { smallPlus4((*[4]uint64)(z), (*[4]
 // SetSmall sets z = k.
 func (z *P256B) SetSmall(k uint64) { *z = P256B{k} }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P256B) Invert(x *P256B) {
 	l := x.Limbs()
 	invert(z[:], l[:], p256bPrime[:], 0xBD667AB8A3347857) // -1/p mod 2^64
 }
 
-// SetBytes sets z to 32 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 32 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P256B) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	return less(z[:], p256bPrime[:]) == 1
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P256B) Limbs() (l [4]uint64) {
 	reducePlus4(&l, (*[4]uint64)(z), p256bC)
 	return l
@@ -57,13 +57,13 @@ func (z *P256B) IsZero() uint64 {
 	return 1 - nonZero(l[:])
 }
 
-// PutBytes writes z as 32 little-endian octets.
+// PutBytes writes z as 32 little-endian bytes.
 func (z *P256B) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P256B) Assign(x *P256B, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

@@ -3,8 +3,8 @@
 #include "textflag.h"
 #include "mulx_amd64.h"
 
-// Arithmetic modulo 2^255 + 3225: what is above 2^255 counts -3225 times, what is
-// above 2^256 -6450 times. See plus4.go and plus4_product.go for the bounds.
+// Arithmetic modulo 2^255 + 3225. Modulo the prime, 2^255 is -3225 and 2^256 is -6450.
+// See plus4.go and plus4_product.go for the bounds.
 
 // FOLD sets R11:...:R8 = R15:...:R8 modulo the prime.
 #define FOLD \
@@ -53,10 +53,10 @@ TEXT ·inAddP256B(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ R11, CX
 	SARQ $63, CX    // all ones if the top bit is set
 	ANDL $3225, CX
-	ADDQ $3225, CX  // 3225 once or twice,
-	ANDQ AX, CX     // nothing without a carry
+	ADDQ $3225, CX  // 3225, once or twice,
+	ANDQ AX, CX     // or 0 without a carry
 	SHLQ $63, AX
-	ORQ  AX, R11    // 2^255 stays behind
+	ORQ  AX, R11    // 2^255 remains
 	DOWN4(CX)
 	STORE4
 	RET
@@ -70,11 +70,11 @@ TEXT ·inSubP256B(SB), NOSPLIT|NOFRAME, $0-0
 	SARQ $63, CX    // all ones if the top bit is set
 	ANDL $3225, CX
 	MOVL $6450, DX
-	SUBQ CX, DX     // 3225 once or twice,
-	ANDQ AX, DX     // nothing without a borrow
+	SUBQ CX, DX     // 3225, once or twice,
+	ANDQ AX, DX     // or 0 without a borrow
 	SHLQ $63, AX
 	NOTQ AX
-	ANDQ AX, R11    // the top bit goes
+	ANDQ AX, R11    // clears the top bit
 	UP4(DX)
 	STORE4
 	RET

@@ -1,8 +1,8 @@
 package field
 
 // P256C is a number modulo a prime without a special form, the prime of
-// CryptoPro C, XchB and TC26 256 D. Limbs are little-endian; a value is
-// kept in Montgomery's form, below the prime.
+// CryptoPro C, XchB and TC26 256 D. Limbs are little-endian. A value is
+// kept in Montgomery form, below the prime.
 type P256C [4]uint64
 
 // p256cN is -1/p mod 2^64, p256cSquare is 2^512 mod p.
@@ -53,16 +53,16 @@ func (z *P256C) SetSmall(k uint64) {
 	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
 }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P256C) Invert(x *P256C) {
-	// The inverse of x*2^256 is 1/x / 2^256: two factors of 2^256 are missing.
+	// The inverse of x*2^256 is 1/x / 2^256, so two factors of 2^256 are missing.
 	invert(z[:], x[:], p256cPrime[:], p256cN)
 	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
 	mulMont4((*[4]uint64)(z), (*[4]uint64)(z), &p256cSquare, &p256cPrime, p256cN)
 }
 
-// SetBytes sets z to 32 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 32 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P256C) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	ok := less(z[:], p256cPrime[:]) == 1
@@ -70,7 +70,7 @@ func (z *P256C) SetBytes(b []byte) bool {
 	return ok
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P256C) Limbs() (l [4]uint64) {
 	mulMont4(&l, (*[4]uint64)(z), &[4]uint64{1}, &p256cPrime, p256cN)
 	return l
@@ -79,13 +79,13 @@ func (z *P256C) Limbs() (l [4]uint64) {
 // IsZero returns 1 if z is 0, else 0.
 func (z *P256C) IsZero() uint64 { return 1 - nonZero(z[:]) }
 
-// PutBytes writes z as 32 little-endian octets.
+// PutBytes writes z as 32 little-endian bytes.
 func (z *P256C) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P256C) Assign(x *P256C, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

@@ -1,8 +1,8 @@
 package field
 
 // P256T is a number modulo 2^255 + 1073, the prime of
-// the test set of GOST R 34.10-2001. Limbs are little-endian; a value is
-// kept as any of the numbers below 2^256 that stand for it.
+// the test set of GOST R 34.10-2001. Limbs are little-endian. A value is
+// represented by any number below 2^256 that is congruent to it.
 type P256T [4]uint64
 
 const p256tC = 1073
@@ -32,20 +32,20 @@ func (z *P256T) MulSmall(x *P256T, k uint64) { smallPlus4((*[4]uint64)(z), (*[4]
 // SetSmall sets z = k.
 func (z *P256T) SetSmall(k uint64) { *z = P256T{k} }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P256T) Invert(x *P256T) {
 	l := x.Limbs()
 	invert(z[:], l[:], p256tPrime[:], 0xDBF951D5883B2B2F) // -1/p mod 2^64
 }
 
-// SetBytes sets z to 32 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 32 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P256T) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	return less(z[:], p256tPrime[:]) == 1
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P256T) Limbs() (l [4]uint64) {
 	reducePlus4(&l, (*[4]uint64)(z), p256tC)
 	return l
@@ -57,13 +57,13 @@ func (z *P256T) IsZero() uint64 {
 	return 1 - nonZero(l[:])
 }
 
-// PutBytes writes z as 32 little-endian octets.
+// PutBytes writes z as 32 little-endian bytes.
 func (z *P256T) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P256T) Assign(x *P256T, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

@@ -3,18 +3,18 @@
 #include "textflag.h"
 #include "mulx_amd64.h"
 
-// Arithmetic modulo 2^512 - 569: what is above 2^512 counts 569 times. See minus8.go
-// for the bounds.
+// Arithmetic modulo 2^512 - 569. Modulo the prime, 2^512 is 569. See minus8.go for the
+// bounds.
 
-// FOLD_WORD sets a = 569*a + l + the word at off(SP) within two chains of carries,
-// where l is the high word of the product before; h becomes that of this one.
+// FOLD_WORD sets a = 569*a + l + the word at off(SP), in the two chains of carries. l
+// is the high word of the previous product. h becomes the high word of this product.
 #define FOLD_WORD(off, a, l, h) \
 	MULXQ a, a, h      \
 	ADOXQ l, a         \
 	ADCXQ off(SP), a
 
-// FOLD sets R14:...:R8:DI to the product of WIDE8 or SQUARE8 modulo the prime. BX is
-// a zero that clears the flags.
+// FOLD sets R14:...:R8:DI to the product of WIDE8 or SQUARE8 modulo the prime. It sets
+// BX to zero, which also clears the flags.
 #define FOLD \
 	MOVL  $569, DX         \
 	XORL  BX, BX           \
@@ -58,7 +58,7 @@ TEXT ·inAddP512A(SB), NOSPLIT|NOFRAME, $0-0
 	LOAD8
 	PLUS8
 	SBBQ AX, AX   // all ones if there was a carry
-	ANDL $569, AX // which is worth this
+	ANDL $569, AX // a carry is worth this
 	UP8(AX)
 	SBBQ AX, AX   // a second carry leaves less than 569 behind
 	ANDL $569, AX

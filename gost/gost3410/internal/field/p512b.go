@@ -1,8 +1,8 @@
 package field
 
 // P512B is a number modulo 2^511 + 111, the prime of
-// TC26 512 B. Limbs are little-endian; a value is
-// kept as any of the numbers below 2^512 that stand for it.
+// TC26 512 B. Limbs are little-endian. A value is
+// represented by any number below 2^512 that is congruent to it.
 type P512B [8]uint64
 
 const p512bC = 111
@@ -33,20 +33,20 @@ func (z *P512B) MulSmall(x *P512B, k uint64) { smallPlus8((*[8]uint64)(z), (*[8]
 // SetSmall sets z = k.
 func (z *P512B) SetSmall(k uint64) { *z = P512B{k} }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P512B) Invert(x *P512B) {
 	l := x.Limbs()
 	invert(z[:], l[:], p512bPrime[:], 0x4E6A171024E6A171) // -1/p mod 2^64
 }
 
-// SetBytes sets z to 64 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 64 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P512B) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	return less(z[:], p512bPrime[:]) == 1
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P512B) Limbs() (l [8]uint64) {
 	reducePlus8(&l, (*[8]uint64)(z), p512bC)
 	return l
@@ -58,13 +58,13 @@ func (z *P512B) IsZero() uint64 {
 	return 1 - nonZero(l[:])
 }
 
-// PutBytes writes z as 64 little-endian octets.
+// PutBytes writes z as 64 little-endian bytes.
 func (z *P512B) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P512B) Assign(x *P512B, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

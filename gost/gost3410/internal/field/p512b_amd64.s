@@ -3,10 +3,10 @@
 #include "textflag.h"
 #include "mulx_amd64.h"
 
-// Arithmetic modulo 2^511 + 111: what is above 2^511 counts -111 times, what is above
-// 2^512 -222 times. See plus8.go and plus8_product.go for the bounds.
+// Arithmetic modulo 2^511 + 111. Modulo the prime, 2^511 is -111 and 2^512 is -222. See
+// plus8.go and plus8_product.go for the bounds.
 
-// LESS_WORD sets a to the word at off(SP) less a and the borrow.
+// LESS_WORD sets a to the word at off(SP) minus a and the borrow.
 #define LESS_WORD(off, a) \
 	MOVQ off(SP), R15 \
 	SBBQ a, R15       \
@@ -76,10 +76,10 @@ TEXT ·inAddP512B(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ R14, CX
 	SARQ $63, CX   // all ones if the top bit is set
 	ANDL $111, CX
-	ADDQ $111, CX  // 111 once or twice,
-	ANDQ AX, CX    // nothing without a carry
+	ADDQ $111, CX  // 111, once or twice,
+	ANDQ AX, CX    // or 0 without a carry
 	SHLQ $63, AX
-	ORQ  AX, R14   // 2^511 stays behind
+	ORQ  AX, R14   // 2^511 remains
 	DOWN8(CX)
 	STORE8
 	ADJSP $-72
@@ -95,11 +95,11 @@ TEXT ·inSubP512B(SB), NOSPLIT|NOFRAME, $0-0
 	SARQ $63, CX   // all ones if the top bit is set
 	ANDL $111, CX
 	MOVL $222, DX
-	SUBQ CX, DX    // 111 once or twice,
-	ANDQ AX, DX    // nothing without a borrow
+	SUBQ CX, DX    // 111, once or twice,
+	ANDQ AX, DX    // or 0 without a borrow
 	SHLQ $63, AX
 	NOTQ AX
-	ANDQ AX, R14   // the top bit goes
+	ANDQ AX, R14   // clears the top bit
 	UP8(DX)
 	STORE8
 	ADJSP $-72

@@ -1,8 +1,8 @@
 package field
 
 // P512T is a number modulo a prime without a special form, the prime of
-// the test set of GOST R 34.10-2012 with 512 bits. Limbs are little-endian; a value is
-// kept in Montgomery's form, below the prime.
+// the test set of GOST R 34.10-2012 with 512 bits. Limbs are little-endian. A value is
+// kept in Montgomery form, below the prime.
 type P512T [8]uint64
 
 // p512tN is -1/p mod 2^64, p512tSquare is 2^1024 mod p.
@@ -57,16 +57,16 @@ func (z *P512T) SetSmall(k uint64) {
 	mulMont8((*[8]uint64)(z), (*[8]uint64)(z), &p512tSquare, &p512tPrime, p512tN)
 }
 
-// Invert sets z = 1/x, and 0 when x is 0.
+// Invert sets z = 1/x, or z = 0 if x is 0.
 func (z *P512T) Invert(x *P512T) {
-	// The inverse of x*2^512 is 1/x / 2^512: two factors of 2^512 are missing.
+	// The inverse of x*2^512 is 1/x / 2^512, so two factors of 2^512 are missing.
 	invert(z[:], x[:], p512tPrime[:], p512tN)
 	mulMont8((*[8]uint64)(z), (*[8]uint64)(z), &p512tSquare, &p512tPrime, p512tN)
 	mulMont8((*[8]uint64)(z), (*[8]uint64)(z), &p512tSquare, &p512tPrime, p512tN)
 }
 
-// SetBytes sets z to 64 little-endian octets and reports whether they are below
-// the prime; z is meaningless if not.
+// SetBytes sets z to 64 little-endian bytes and reports whether they are below
+// the prime. If not, z is undefined.
 func (z *P512T) SetBytes(b []byte) bool {
 	setBytes(z[:], b)
 	ok := less(z[:], p512tPrime[:]) == 1
@@ -74,7 +74,7 @@ func (z *P512T) SetBytes(b []byte) bool {
 	return ok
 }
 
-// Limbs returns the number below the prime.
+// Limbs returns z as the number below the prime.
 func (z *P512T) Limbs() (l [8]uint64) {
 	mulMont8(&l, (*[8]uint64)(z), &[8]uint64{1}, &p512tPrime, p512tN)
 	return l
@@ -83,13 +83,13 @@ func (z *P512T) Limbs() (l [8]uint64) {
 // IsZero returns 1 if z is 0, else 0.
 func (z *P512T) IsZero() uint64 { return 1 - nonZero(z[:]) }
 
-// PutBytes writes z as 64 little-endian octets.
+// PutBytes writes z as 64 little-endian bytes.
 func (z *P512T) PutBytes(b []byte) {
 	l := z.Limbs()
 	putBytes(b, l[:])
 }
 
-// Assign sets z = x where mask is all ones and leaves z where it is 0.
+// Assign sets z = x if mask is all ones and does not change z if mask is 0.
 func (z *P512T) Assign(x *P512T, mask uint64) {
 	z[0] ^= mask & (z[0] ^ x[0])
 	z[1] ^= mask & (z[1] ^ x[1])

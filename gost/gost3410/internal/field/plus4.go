@@ -2,13 +2,13 @@ package field
 
 import "math/bits"
 
-// Arithmetic modulo 2^255 + c for a small c, where 2^255 is worth -c. A value is
-// any number below 2^256, that is below twice the prime; only reducePlus4 makes
-// it the one below the prime.
+// Arithmetic modulo 2^255 + c for a small c. Modulo the prime, 2^255 is -c. A value is
+// any number below 2^256, so it is below twice the prime. Only reducePlus4 reduces it
+// below the prime.
 
-// addPlus4 sets z = x + y. On a carry, with lo the lower 255 bits and t the bit
-// above them, the sum is lo + (2+t)*2^255, worth 2^255 + lo - (1+t)*c, which is
-// neither negative nor too large.
+// addPlus4 sets z = x + y. Let lo be the lower 255 bits and t the bit above them. On a
+// carry the sum is lo + (2+t)*2^255, which is congruent to 2^255 + lo - (1+t)*c. This
+// number is neither negative nor too large.
 func addPlus4(z, x, y *[4]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], y[0], 0)
 	r1, k := bits.Add64(x[1], y[1], k)
@@ -24,7 +24,7 @@ func addPlus4(z, x, y *[4]uint64, c uint64) {
 }
 
 // subPlus4 sets z = x - y. On a borrow, with lo and t as above, the difference is
-// lo - (2-t)*2^255, worth lo + (2-t)*c, which does not overflow.
+// lo - (2-t)*2^255, which is congruent to lo + (2-t)*c. This number does not overflow.
 func subPlus4(z, x, y *[4]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], y[0], 0)
 	r1, k := bits.Sub64(x[1], y[1], k)
@@ -62,7 +62,7 @@ func smallPlus4(z, x *[4]uint64, k, c uint64) {
 	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
 }
 
-// reducePlus4 sets z = x below the prime.
+// reducePlus4 sets z to x reduced below the prime.
 func reducePlus4(z, x *[4]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], c, 0)
 	r1, k := bits.Sub64(x[1], 0, k)

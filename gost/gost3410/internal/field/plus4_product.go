@@ -16,10 +16,10 @@ func sqrPlus4(z, x *[4]uint64, c uint64) {
 	foldPlus4(z, &t, c)
 }
 
-// foldPlus4 sets z = r. The upper half is worth -2c times itself, so it is taken
-// off the lower half; the top words of that, below 2^26, are worth 2c times
-// themselves and come back on. A carry then leaves a number below 2^26 behind,
-// and is worth 2^255 - c.
+// foldPlus4 sets z = r. Modulo the prime, 2^256 is -2c, so 2c times the upper half is
+// subtracted from the lower half. The top word of this difference, below 2^26, times
+// 2c is added again. If that carries, the number left is below 2^26, and the carry is
+// congruent to 2^255 - c.
 func foldPlus4(z *[4]uint64, r *[8]uint64, c uint64) {
 	d := 2 * c
 	h0, t0 := bits.Mul64(r[4], d)

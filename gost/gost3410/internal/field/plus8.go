@@ -4,9 +4,9 @@ import "math/bits"
 
 // Arithmetic modulo 2^511 + c for a small c: plus4.go with eight limbs.
 
-// addPlus8 sets z = x + y. On a carry, with lo the lower 511 bits and t the bit
-// above them, the sum is lo + (2+t)*2^511, worth 2^511 + lo - (1+t)*c, which is
-// neither negative nor too large.
+// addPlus8 sets z = x + y. Let lo be the lower 511 bits and t the bit above them. On a
+// carry the sum is lo + (2+t)*2^511, which is congruent to 2^511 + lo - (1+t)*c. This
+// number is neither negative nor too large.
 func addPlus8(z, x, y *[8]uint64, c uint64) {
 	r0, k := bits.Add64(x[0], y[0], 0)
 	r1, k := bits.Add64(x[1], y[1], k)
@@ -30,7 +30,7 @@ func addPlus8(z, x, y *[8]uint64, c uint64) {
 }
 
 // subPlus8 sets z = x - y. On a borrow, with lo and t as above, the difference is
-// lo - (2-t)*2^511, worth lo + (2-t)*c, which does not overflow.
+// lo - (2-t)*2^511, which is congruent to lo + (2-t)*c. This number does not overflow.
 func subPlus8(z, x, y *[8]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], y[0], 0)
 	r1, k := bits.Sub64(x[1], y[1], k)
@@ -92,7 +92,7 @@ func smallPlus8(z, x *[8]uint64, k, c uint64) {
 	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
 }
 
-// reducePlus8 sets z = x below the prime.
+// reducePlus8 sets z to x reduced below the prime.
 func reducePlus8(z, x *[8]uint64, c uint64) {
 	r0, k := bits.Sub64(x[0], c, 0)
 	r1, k := bits.Sub64(x[1], 0, k)

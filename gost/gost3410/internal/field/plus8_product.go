@@ -16,10 +16,10 @@ func sqrPlus8(z, x *[8]uint64, c uint64) {
 	foldPlus8(z, &t, c)
 }
 
-// foldPlus8 sets z = r. The upper half is worth -2c times itself, so it is taken
-// off the lower half; the top words of that, below 2^26, are worth 2c times
-// themselves and come back on. A carry then leaves a number below 2^26 behind,
-// and is worth 2^511 - c.
+// foldPlus8 sets z = r. Modulo the prime, 2^512 is -2c, so 2c times the upper half is
+// subtracted from the lower half. The top word of this difference, below 2^26, times
+// 2c is added again. If that carries, the number left is below 2^26, and the carry is
+// congruent to 2^511 - c.
 func foldPlus8(z *[8]uint64, r *[16]uint64, c uint64) {
 	d := 2 * c
 	h0, t0 := bits.Mul64(r[8], d)

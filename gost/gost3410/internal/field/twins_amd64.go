@@ -4,7 +4,7 @@ package field
 
 import "tamga/gost/gost3410/internal/twin"
 
-// Products by assembly where the processor has the instructions.
+// These functions call the assembly if the processor supports it, else the Go code.
 
 func mulP256A(z, x, y *P256A) {
 	if twin.MULX {
@@ -219,7 +219,7 @@ func montgomery4(z, x, y, m *[4]uint64, n uint64) {
 	mulMont4(z, x, y, m, n)
 }
 
-// In the files *_amd64.s.
+// The following functions are in the files *_amd64.s.
 
 //go:noescape
 func mulxMulP256A(z, x, y *P256A)

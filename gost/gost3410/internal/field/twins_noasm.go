@@ -2,10 +2,11 @@
 
 package field
 
-// The portable products, where there is no assembly.
+// These functions call the Go code, because this build has no assembly.
 //
-// The look-ups must not be inlined: in another package the compiler does not see where
-// their generic bodies take a pointer, and so would put every table on the heap.
+// The look-ups must not be inlined. Inlined into another package, their generic bodies
+// hide from the compiler what happens to a pointer, and every table would escape to
+// the heap.
 
 func mulP256A(z, x, y *P256A) {
 	mulMinus4((*[4]uint64)(z), (*[4]uint64)(x), (*[4]uint64)(y), p256aC)

@@ -7,7 +7,7 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// FuzzTwins compares the twins on any limbs, those beyond a prime included.
+// FuzzTwins compares the implementations on any limbs, also limbs above a prime.
 func FuzzTwins(f *testing.F) {
 	for _, fill := range []byte{0, 1, 0x7f, 0x80, 0xff} {
 		b := make([]byte, 16*8)
@@ -41,7 +41,7 @@ func FuzzTwins(f *testing.F) {
 		if less(x4[:], p256cPrime[:])&less(y4[:], p256cPrime[:]) == 1 {
 			compareTwins(t, "P256C", (*P256C)(&x4), (*P256C)(&y4), func(z *P256C) any { return z.Limbs() })
 		}
-		if less(x4[:], y4[:])&y4[0]&1 == 1 { // any odd modulus, y
+		if less(x4[:], y4[:])&y4[0]&1 == 1 { // y is any odd modulus
 			same(t, "montgomery4", func() any {
 				var z [4]uint64
 				montgomery4(&z, &[4]uint64{n, y4[2], n, n}, &x4, &y4, -inverse64(y4[0]))
@@ -55,7 +55,7 @@ func FuzzTwins(f *testing.F) {
 		same(t, "lookup4", func() any {
 			table := []P256A{{x[0], x[1]}, {x[2], x[3]}, {y[0], y[1]}, {3: y[2]}, {y[3], 1, 2, 3}}
 			var z [6]P256A
-			z[0].Lookup(table, n%6) // 5 is in no table: 0
+			z[0].Lookup(table, n%6) // index 5 is past the end and gives 0
 			LookupPairP256A(&z[1], &z[2], table, table[:], n%6)
 			LookupTripleP256A(&z[3], &z[4], &z[5], table, table, table, n%6)
 			return z
@@ -89,7 +89,7 @@ func compareTwins[E any, P element[E]](t *testing.T, name string, x, y P, limbs 
 	})
 }
 
-// same computes something with every twin and expects one result.
+// same calls compute with every implementation and expects the same result.
 func same(t *testing.T, name string, compute func() any) {
 	t.Helper()
 	var first any
@@ -97,7 +97,7 @@ func same(t *testing.T, name string, compute func() any) {
 		if got := compute(); first == nil {
 			first = got
 		} else if got != first {
-			t.Fatalf("%s: %s makes %x, the first twin %x", name, which, got, first)
+			t.Fatalf("%s: implementation %s returns %x, the first one %x", name, which, got, first)
 		}
 	})
 }

@@ -2,7 +2,7 @@ package field
 
 import "math/bits"
 
-// mulWide4 sets z = x*y, all 8 limbs of it, a row of products for every limb of x.
+// mulWide4 sets z to all 8 limbs of x*y. It adds a row of products for every limb of x.
 func mulWide4(z *[8]uint64, x, y *[4]uint64) {
 	var k, h0, h1, h2, h3, t0, t1, t2, t3 uint64
 	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
@@ -62,7 +62,8 @@ func mulWide4(z *[8]uint64, x, y *[4]uint64) {
 	z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7] = r0, r1, r2, r3, r4, r5, r6, r7
 }
 
-// sqrWide4 sets z = x*x: products of two different limbs are taken once and doubled.
+// sqrWide4 sets z to all 8 limbs of x*x. It computes the products of two different
+// limbs once and doubles them.
 func sqrWide4(z *[8]uint64, x *[4]uint64) {
 	h0, r1 := bits.Mul64(x[0], x[1])
 	h1, r2 := bits.Mul64(x[0], x[2])

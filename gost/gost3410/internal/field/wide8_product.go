@@ -2,20 +2,20 @@ package field
 
 import "math/bits"
 
-// The 8-limb products are written out column by column: a column's sum stays in
-// three registers, and the compiler needs no bounds checks. A loop over rows
-// takes half as long again.
+// The products of eight limbs are written out column by column. The sum of a column
+// stays in three registers, and the compiler needs no bounds checks. A loop over rows
+// would take 1.5 times as long.
 
 // mac returns the three-word number c2:c1:c0 plus x*y.
 func mac(c2, c1, c0, x, y uint64) (r2, r1, r0 uint64) {
 	h, l := bits.Mul64(x, y)
 	r0, k := bits.Add64(c0, l, 0)
 	r1, k = bits.Add64(c1, h, k)
-	r2, _ = bits.Add64(c2, 0, k) // one instruction; c2 + k would be three
+	r2, _ = bits.Add64(c2, 0, k) // one instruction, where c2 + k needs three
 	return r2, r1, r0
 }
 
-// mulWide8 sets z = x*y, all 16 limbs of it.
+// mulWide8 sets z to all 16 limbs of x*y.
 func mulWide8(z *[16]uint64, x, y *[8]uint64) {
 	var c2, c1, c0 uint64
 	c2, c1, c0 = mac(c2, c1, c0, x[0], y[0])
@@ -99,8 +99,9 @@ func mulWide8(z *[16]uint64, x, y *[8]uint64) {
 	z[14], z[15] = c0, c1
 }
 
-// sqrWide8 sets z = x*x: first the sum of the products of two different limbs, each
-// once, column by column; then twice that sum plus the squares of the limbs.
+// sqrWide8 sets z to all 16 limbs of x*x. It first sums the products of two different
+// limbs, each once, column by column. Then it doubles this sum and adds the squares of
+// the limbs.
 func sqrWide8(z *[16]uint64, x *[8]uint64) {
 	var c2, c1, c0 uint64
 	c2, c1, c0 = mac(c2, c1, c0, x[0], x[1])
@@ -145,7 +146,7 @@ func sqrWide8(z *[16]uint64, x *[8]uint64) {
 	_, c1, c0 = mac(c2, c1, c0, x[6], x[7])
 	z[13], z[14] = c0, c1
 
-	// The compiler keeps one chain of carries at a time.
+	// The compiler handles only one chain of carries at a time.
 	var k uint64
 	z[1], k = bits.Add64(z[1], z[1], 0)
 	z[2], k = bits.Add64(z[2], z[2], k)

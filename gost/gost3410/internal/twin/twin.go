@@ -1,5 +1,6 @@
-// Package twin owns the choice between the twins of the arithmetic: every routine
-// in assembly has one in Go that computes the same numbers, and which of them runs
-// is decided here, once, by what the processor can do. The build tag purego leaves
-// no choice but Go.
+// Package twin chooses between the implementations of the arithmetic. Every routine in
+// assembly has an implementation in Go that computes the same numbers. The variables
+// MULX and IFMA, set once from the features of the processor, say which one runs. Under
+// the build tag purego only the Go code runs. Each is for tests. The package computes
+// nothing itself.
 package twin

@@ -2,11 +2,11 @@
 
 package twin
 
-// The assembly there is runs on amd64 alone.
+// There is no assembly in this build.
 const (
-	MULX = false // see the twin of this file
+	MULX = false // see twin_amd64.go
 	IFMA = false
 )
 
-// Each calls f once: there is but one twin.
+// Each calls f once, for the only implementation.
 func Each(f func(name string)) { f("portable") }
