@@ -17,7 +17,8 @@ import (
 	"tamga/gost/gost3410"
 )
 
-// family is what differs between kinds of keys. Values are in the form of CMS.
+// family holds what differs between kinds of keys. Signature values have the form that
+// CMS and X.509 use.
 type family interface {
 	owns(pub crypto.PublicKey) bool
 	accepts(pub crypto.PublicKey) error
@@ -35,7 +36,7 @@ var (
 	gost512Default  = gost3410.TC26512A
 )
 
-// gostFamily is GOST R 34.10 with coordinates of size octets.
+// gostFamily is GOST R 34.10 with coordinates of size bytes.
 type gostFamily struct {
 	size    int
 	initial *gost3410.Set // parameter set of a generated key
@@ -49,7 +50,7 @@ func (f gostFamily) owns(pub crypto.PublicKey) bool {
 func (f gostFamily) accepts(pub crypto.PublicKey) error {
 	k, ok := pub.(*gost3410.PublicKey)
 	if !ok || k == nil {
-		return fmt.Errorf("a key of type %T is not one of GOST R 34.10", pub)
+		return fmt.Errorf("a key of type %T is not a GOST R 34.10 key", pub)
 	}
 	if k.Set().Size() != f.size {
 		return fmt.Errorf("the key has %d bits, not %d", k.Set().Size()*8, f.size*8)
@@ -60,7 +61,7 @@ func (f gostFamily) accepts(pub crypto.PublicKey) error {
 func (f gostFamily) generate(rand io.Reader) (crypto.Signer, error) {
 	key, err := gost3410.GenerateKey(f.initial, random(rand))
 	if err != nil {
-		return nil, err // not the typed nil
+		return nil, err // key is a typed nil here
 	}
 	return key, nil
 }
@@ -75,7 +76,7 @@ func (f gostFamily) verify(pub crypto.PublicKey, digest, value []byte) bool {
 
 func (f gostFamily) shape(value []byte) error {
 	if len(value) != 2*f.size {
-		return fmt.Errorf("s and r take %d octets, not %d", 2*f.size, len(value))
+		return fmt.Errorf("s and r take %d bytes, not %d", 2*f.size, len(value))
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (f gostFamily) fromXML(value []byte) ([]byte, error) { return value, f.shap
 
 const (
 	minRSABits = 2048
-	maxRSABits = 8192 // a larger modulus only serves to make a verifier work
+	maxRSABits = 8192 // larger keys make verification slow and add no security
 )
 
 // rsaFamily is RSASSA-PKCS1-v1_5 with SHA-256.
@@ -96,10 +97,10 @@ func (rsaFamily) owns(pub crypto.PublicKey) bool { _, ok := pub.(*rsa.PublicKey)
 func (rsaFamily) accepts(pub crypto.PublicKey) error {
 	k, ok := pub.(*rsa.PublicKey)
 	if !ok || k == nil || k.N == nil {
-		return fmt.Errorf("a key of type %T is not one of RSA", pub)
+		return fmt.Errorf("a key of type %T is not an RSA key", pub)
 	}
 	if n := k.N.BitLen(); n < minRSABits || n > maxRSABits {
-		return fmt.Errorf("an RSA key has %d to %d bits, not %d", minRSABits, maxRSABits, n)
+		return fmt.Errorf("an RSA key must have %d to %d bits; this one has %d", minRSABits, maxRSABits, n)
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (rsaFamily) verify(pub crypto.PublicKey, digest, value []byte) bool {
 
 func (rsaFamily) shape(value []byte) error {
 	if len(value) < minRSABits/8 || len(value) > maxRSABits/8 {
-		return fmt.Errorf("an RSA signature has %d to %d octets, not %d", minRSABits/8, maxRSABits/8, len(value))
+		return fmt.Errorf("an RSA signature must have %d to %d bytes; this one has %d", minRSABits/8, maxRSABits/8, len(value))
 	}
 	return nil
 }
@@ -140,10 +141,10 @@ func (ecdsaFamily) owns(pub crypto.PublicKey) bool { _, ok := pub.(*ecdsa.Public
 func (ecdsaFamily) accepts(pub crypto.PublicKey) error {
 	k, ok := pub.(*ecdsa.PublicKey)
 	if !ok || k == nil || k.Curve == nil {
-		return fmt.Errorf("a key of type %T is not one of ECDSA", pub)
+		return fmt.Errorf("a key of type %T is not an ECDSA key", pub)
 	}
 	if k.Curve != elliptic.P256() {
-		return fmt.Errorf("an ECDSA key lies on P-256, not on %s", k.Curve.Params().Name)
+		return fmt.Errorf("an ECDSA key must be on P-256; this one is on %s", k.Curve.Params().Name)
 	}
 	return nil
 }
@@ -169,8 +170,8 @@ func (f ecdsaFamily) shape(value []byte) error {
 	return err
 }
 
-// toXML reads SEQUENCE { r INTEGER, s INTEGER }. A signature is public, so
-// math/big may hold it.
+// toXML reads SEQUENCE { r INTEGER, s INTEGER }. A signature is public, so math/big,
+// which does not run in constant time, is safe here.
 func (ecdsaFamily) toXML(value []byte) ([]byte, error) {
 	var r, s big.Int
 	var seq cryptobyte.String
@@ -180,7 +181,7 @@ func (ecdsaFamily) toXML(value []byte) ([]byte, error) {
 		return nil, errors.New("not a DER SEQUENCE of two INTEGER")
 	}
 	if r.Sign() <= 0 || s.Sign() <= 0 || r.BitLen() > p256Size*8 || s.BitLen() > p256Size*8 {
-		return nil, fmt.Errorf("r and s are positive and have at most %d octets each", p256Size)
+		return nil, fmt.Errorf("r and s must be positive and have at most %d bytes each", p256Size)
 	}
 	out := make([]byte, 2*p256Size)
 	r.FillBytes(out[:p256Size])
@@ -190,7 +191,7 @@ func (ecdsaFamily) toXML(value []byte) ([]byte, error) {
 
 func (ecdsaFamily) fromXML(value []byte) ([]byte, error) {
 	if len(value) != 2*p256Size {
-		return nil, fmt.Errorf("r and s take %d octets, not %d", 2*p256Size, len(value))
+		return nil, fmt.Errorf("r and s take %d bytes, not %d", 2*p256Size, len(value))
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {

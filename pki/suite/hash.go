@@ -16,44 +16,44 @@ import (
 	"tamga/gost/streebog"
 )
 
-// OID is the type of every object identifier in pki. It is an alias, so that a
-// caller may write either name.
+// OID is the type of every object identifier in pki. It is an alias of
+// encoding/asn1.ObjectIdentifier, so both names may be used.
 type OID = asn1.ObjectIdentifier
 
-// Hash is a digest algorithm as data. The variables of this package are the only
-// ones: compare pointers.
+// Hash describes a digest algorithm. The variables of this package are the only values,
+// so compare pointers.
 type Hash struct {
-	// Name is the name a caller of the service gives, for instance "GR 34.11-2012 256".
+	// Name is the name in requests to the service, for instance "GR 34.11-2012 256".
 	Name string
 	// OID names the algorithm in an AlgorithmIdentifier.
 	OID OID
-	// NullParams tells how an AlgorithmIdentifier of this digest is written in
-	// CMS: with parameters NULL (RFC 4490, 2.1, for GOST R 34.11-94) or without
-	// any (RFC 5754, 2, for SHA-2 and the TC26 recommendations for 34.11-2012).
-	// A reader accepts both.
+	// NullParams reports how CMS writes an AlgorithmIdentifier of this digest: with
+	// parameters NULL (RFC 4490, 2.1, for GOST R 34.11-94) or without parameters
+	// (RFC 5754, 2, for SHA-2 and the TC26 recommendations for 34.11-2012).
+	// Readers accept both forms.
 	NullParams bool
-	// Size is the length of a digest in octets.
+	// Size is the length of a digest in bytes.
 	Size int
 	// New starts a computation. Every value it returns also implements
 	// encoding.BinaryMarshaler and encoding.BinaryUnmarshaler.
 	New func() hash.Hash
-	// XML holds the identifiers of DigestMethod: the first is written, all are
+	// XML holds the identifiers of DigestMethod. The first is written, all are
 	// understood.
 	XML []string
-	// WeakSince is the moment from which on two messages with the same digest can be
-	// made, zero when nobody can. A signature over such a digest proves something only
-	// if it existed before.
+	// WeakSince is when it became possible to make two messages with the same digest.
+	// It is zero when no such attack is known. A signature over such a digest proves
+	// something only if it existed before.
 	WeakSince time.Time
 	// std is the name of the algorithm in the standard library, 0 for GOST.
 	std crypto.Hash
-	// sum hashes a message in one go and keeps what it works on off the heap.
+	// sum hashes a whole message and keeps its state off the heap.
 	sum func(message []byte) []byte
-	// sumMany hashes messages side by side; nil: there is no way faster than in turn.
+	// sumMany hashes messages in parallel. It is nil when that is not faster than one by one.
 	sumMany func(messages [][]byte) [][]byte
 }
 
-// SumMany returns the digests of independent messages, in their order. Where the
-// processor can work on several at once, they take less time than in turn.
+// SumMany returns the digests of independent messages, in their order. It is faster
+// than Digest in a loop where the processor can hash several messages at once.
 func (h *Hash) SumMany(messages [][]byte) []Digest {
 	digests := make([]Digest, len(messages))
 	if h.sumMany != nil {
@@ -68,8 +68,8 @@ func (h *Hash) SumMany(messages [][]byte) []Digest {
 	return digests
 }
 
-// The digest algorithms. The suites sign the three of GOST and SHA-256. The others
-// are only verified; thumbprints and key identifiers use SHA-1. GOST94 is GOST R
+// The digest algorithms. Suites sign the three GOST digests and SHA-256. The others are
+// for verification only. Thumbprints and key identifiers use SHA-1. GOST94 is GOST R
 // 34.11-94 with the CryptoPro S-boxes.
 var (
 	GOST94 = &Hash{
@@ -79,7 +79,7 @@ var (
 		XML: []string{
 			"http://www.w3.org/2001/04/xmldsig-more#gostr3411",
 			"urn:ietf:params:xml:ns:cpxmlsec:algorithms:gostr3411",
-			// The specification of the service prints this one, with a digit too many.
+			// The specification of the service prints this one, with an extra digit.
 			"http://www.w3.org/2001/04/xmldsig-more#gostr34116",
 		},
 	}
@@ -117,7 +117,7 @@ var (
 		sum: func(m []byte) []byte { s := sha1.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2000/09/xmldsig#sha1"},
 		// NIST SP 800-131A disallows it for signatures after 2013. The first public
-		// collision is of 2017, attacks below the bound were known since 2005.
+		// collision dates from 2017, faster attacks than brute force from 2005.
 		WeakSince: time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC), std: crypto.SHA1,
 	}
 	MD5 = &Hash{
@@ -125,7 +125,7 @@ var (
 		Size: md5.Size, New: md5.New,
 		sum: func(m []byte) []byte { s := md5.Sum(m); return s[:] },
 		XML: []string{"http://www.w3.org/2001/04/xmldsig-more#md5"},
-		// The first public collision is of August 2004.
+		// The first public collision dates from August 2004.
 		WeakSince: time.Date(2004, 8, 1, 0, 0, 0, 0, time.UTC), std: crypto.MD5,
 	}
 	SHA224 = &Hash{
@@ -191,7 +191,7 @@ var hashes = []*Hash{
 	SHA3x224, SHA3x256, SHA3x384, SHA3x512, SHA224, SHA1, MD5,
 }
 
-// HashByOID finds a digest algorithm by its object identifier.
+// HashByOID returns the digest algorithm with an object identifier.
 func HashByOID(oid OID) (*Hash, bool) {
 	for _, h := range hashes {
 		if h.OID.Equal(oid) {
@@ -201,8 +201,8 @@ func HashByOID(oid OID) (*Hash, bool) {
 	return nil, false
 }
 
-// HashByName finds a digest algorithm by its name or by the text of its object
-// identifier, without regard to case and to the number of spaces.
+// HashByName returns the digest algorithm with a name, or with an object identifier in
+// dotted form. Case and the number of spaces do not matter.
 func HashByName(name string) (*Hash, bool) {
 	name = strings.Join(strings.Fields(name), " ")
 	for _, h := range hashes {
@@ -213,7 +213,7 @@ func HashByName(name string) (*Hash, bool) {
 	return nil, false
 }
 
-// HashByXML finds a digest algorithm by an identifier of DigestMethod.
+// HashByXML returns the digest algorithm with an identifier of DigestMethod.
 func HashByXML(uri string) (*Hash, bool) {
 	for _, h := range hashes {
 		for _, x := range h.XML {
@@ -228,8 +228,8 @@ func HashByXML(uri string) (*Hash, bool) {
 // Digest is a digest value together with the algorithm that made it.
 type Digest struct {
 	Hash *Hash
-	Sum  []byte // Hash.Size octets, in the order the hash function returns them
+	Sum  []byte // Hash.Size bytes, in the order the hash function returns them
 }
 
-// Digest computes the digest of data.
+// Digest returns the digest of data.
 func (h *Hash) Digest(data []byte) Digest { return Digest{Hash: h, Sum: h.sum(data)} }

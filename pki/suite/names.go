@@ -2,8 +2,8 @@ package suite
 
 import "fmt"
 
-// names are algorithms that people meet and this program does not verify, so that the
-// report says more than a number. Keys and curves are among them.
+// names has algorithms, keys and curves that are known but not supported. A report then
+// shows a name and not only a number.
 var names = map[string]string{
 	"1.2.840.113549.1.1.2": "RSA with MD2", "1.2.840.113549.1.1.3": "RSA with MD4",
 	"1.2.840.113549.1.1.7": "RSA-OAEP", "1.3.36.3.3.1.2": "RSA with RIPEMD-160",
@@ -28,7 +28,7 @@ var names = map[string]string{
 	"1.2.840.113549.1.9.16.3.17": "HSS/LMS",
 }
 
-// nameOf is the name of an algorithm with its identifier, or the identifier alone.
+// nameOf returns the name of an algorithm with its identifier, or the identifier alone.
 func nameOf(oid OID) string {
 	if len(oid) == 0 {
 		return "with an object identifier that cannot be read"
@@ -58,11 +58,11 @@ func nameOf(oid OID) string {
 	return fmt.Sprintf("%s (%s)", name, oid)
 }
 
-// unsupported says that an algorithm is not supported and names it.
+// unsupported returns an error that names an algorithm and wraps ErrUnsupported.
 func unsupported(what string, oid OID) error {
 	return fmt.Errorf("suite: %w: %s %s", ErrUnsupported, what, nameOf(oid))
 }
 
-// Unsupported is the error for an algorithm, a key or a curve that is not supported:
-// what says which of them. It wraps ErrUnsupported.
+// Unsupported returns the error for an algorithm, a key or a curve that is not
+// supported. what says which of the three it is. The error wraps ErrUnsupported.
 func Unsupported(what string, oid OID) error { return unsupported(what, oid) }

@@ -6,12 +6,12 @@ import (
 	"tamga/gost/gost3410"
 )
 
-// ParameterSet names a GOST curve inside a key of a suite: what the parameters
-// of its AlgorithmIdentifier say (RFC 4491, 2.3; RFC 9215, 4.2).
+// ParameterSet names the GOST curve of a key, as the parameters of the key's
+// AlgorithmIdentifier do (RFC 4491, 2.3; RFC 9215, 4.2).
 type ParameterSet struct {
 	OID OID           // publicKeyParamSet
 	Set *gost3410.Set // the curve
-	// Digest is digestParamSet as it is written, nil when it is omitted.
+	// Digest is digestParamSet as written, nil when it is omitted.
 	Digest OID
 }
 
@@ -21,13 +21,13 @@ var (
 	digestParam256 = OID{1, 2, 643, 7, 1, 1, 2, 2}
 )
 
-// gostSets has one row per set and identifier. digest256 says whether a key of
-// 34.10-2012 carries digestParamSet: RFC 9215, 4.2 wants it with the sets of
-// RFC 4357 and leaves it out with those of TC26.
+// gostSets has one row for each set and identifier. digest256 reports whether a key of
+// 34.10-2012 has digestParamSet: RFC 9215, 4.2 requires it with the sets of RFC 4357 and
+// omits it with those of TC26.
 var gostSets = []struct {
 	oid       OID
 	set       *gost3410.Set
-	in2001    bool // may parameters of a 2001 key name it
+	in2001    bool // allowed in the parameters of a 2001 key
 	digest256 bool
 }{
 	{OID{1, 2, 643, 2, 2, 35, 0}, gost3410.TestSet, true, true},
@@ -46,20 +46,20 @@ var gostSets = []struct {
 	{OID{1, 2, 643, 7, 1, 2, 1, 2, 3}, gost3410.TC26512C, false, false},
 }
 
-// IsGOST tells that the keys of the suite are GOST keys, whose algorithm
+// IsGOST reports whether the keys of the suite are GOST keys, whose algorithm
 // parameters are a ParameterSet.
 func (s *Suite) IsGOST() bool {
 	_, ok := s.family.(gostFamily)
 	return ok
 }
 
-// ParametersOf finds what a key of the suite on the given curve is written
-// with. The suite has to be a GOST suite that allows the set.
+// ParametersOf returns the parameters that a key of the suite on the given curve is
+// written with. The suite must be a GOST suite that allows the set.
 func (s *Suite) ParametersOf(set *gost3410.Set) (ParameterSet, error) {
 	return s.parameters(set.Name(), func(_ OID, row *gost3410.Set) bool { return row == set })
 }
 
-// ParametersByOID finds the curve that publicKeyParamSet of a key of the suite
+// ParametersByOID returns the parameters that publicKeyParamSet of a key of the suite
 // names.
 func (s *Suite) ParametersByOID(oid OID) (ParameterSet, error) {
 	return s.parameters(oid.String(), func(row OID, _ *gost3410.Set) bool { return row.Equal(oid) })
@@ -75,7 +75,7 @@ func (s *Suite) parameters(what string, is func(OID, *gost3410.Set) bool) (Param
 			continue
 		}
 		if row.set.Size() != f.size || s == GOST2001 && !row.in2001 {
-			return ParameterSet{}, fmt.Errorf("suite: parameter set %s is not one of %s", what, s.Name)
+			return ParameterSet{}, fmt.Errorf("suite: parameter set %s does not belong to %s", what, s.Name)
 		}
 		p := ParameterSet{OID: row.oid, Set: row.set}
 		switch {
@@ -86,5 +86,5 @@ func (s *Suite) parameters(what string, is func(OID, *gost3410.Set) bool) (Param
 		}
 		return p, nil
 	}
-	return ParameterSet{}, fmt.Errorf("suite: parameter set %s is not known", what)
+	return ParameterSet{}, fmt.Errorf("suite: unknown parameter set %s", what)
 }

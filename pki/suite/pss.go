@@ -11,20 +11,20 @@ import (
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// PSS are the parameters of RSASSA-PSS (RFC 8017, A.2.3). The mask generation function
-// is MGF1, the trailer is 0xbc: there are no others.
+// PSS holds the parameters of RSASSA-PSS (RFC 8017, A.2.3). The mask generation function
+// is always MGF1 and the trailer is always 0xbc.
 type PSS struct {
 	Hash *Hash // of the message
 	MGF  *Hash // of MGF1
-	Salt int   // octets of salt
+	Salt int   // bytes of salt
 }
 
-// maxSalt is more than any modulus that is verified has room for, in octets.
+// maxSalt is a bound in bytes above what any supported modulus can hold.
 const maxSalt = maxRSABits / 8
 
 var oidMGF1 = OID{1, 2, 840, 113549, 1, 1, 8}
 
-// Scheme is RSA-PSS with the parameters.
+// Scheme returns RSA-PSS with the parameters.
 func (p PSS) Scheme() *Scheme {
 	name := "RSA-PSS with " + p.Hash.Name
 	if p.MGF != p.Hash {
@@ -33,21 +33,21 @@ func (p PSS) Scheme() *Scheme {
 	return &Scheme{Name: name, Hash: p.Hash, OID: OIDPSS, kind: kindPSS, pss: &p}
 }
 
-// NewPSS checks the parameters. The digests must be ones of the standard library: RSA is
-// not used with GOST.
+// NewPSS checks the parameters. Both digests must be in the standard library, so GOST
+// digests are refused: RSA is not used with GOST.
 func NewPSS(h, mgf *Hash, salt int) (PSS, error) {
 	switch {
 	case h == nil || mgf == nil || h.std == 0 || mgf.std == 0:
-		return PSS{}, fmt.Errorf("suite: RSA-PSS: %w: its digest algorithm", ErrUnsupported)
+		return PSS{}, fmt.Errorf("suite: RSA-PSS: digest algorithm: %w", ErrUnsupported)
 	case salt < 0 || salt > maxSalt:
-		return PSS{}, fmt.Errorf("suite: RSA-PSS: a salt of %d octets; 0 to %d expected", salt, maxSalt)
+		return PSS{}, fmt.Errorf("suite: RSA-PSS: a salt of %d bytes; it must have 0 to %d", salt, maxSalt)
 	}
 	return PSS{Hash: h, MGF: mgf, Salt: salt}, nil
 }
 
-// ParsePSS reads RSASSA-PSS-params. Everything in it has a default: SHA-1, MGF1 with
-// SHA-1, 20 octets of salt. Absent parameters are an error: a signature must have them
-// (RFC 4055, 3.1).
+// ParsePSS reads RSASSA-PSS-params. Every field has a default: SHA-1, MGF1 with SHA-1,
+// 20 bytes of salt. Absent parameters are an error, because RFC 4055, 3.1 requires them
+// in a signature.
 func ParsePSS(parameters []byte) (PSS, error) {
 	in := cryptobyte.String(parameters)
 	var seq cryptobyte.String
@@ -95,12 +95,12 @@ func ParsePSS(parameters []byte) (PSS, error) {
 		return PSS{}, malformed
 	}
 	if trailer != 1 {
-		return PSS{}, fmt.Errorf("suite: RSA-PSS: %w: trailer field %d; 1 expected", ErrUnsupported, trailer)
+		return PSS{}, fmt.Errorf("suite: RSA-PSS: %w: trailer field %d; it must be 1", ErrUnsupported, trailer)
 	}
 	return NewPSS(h, mgf, salt)
 }
 
-// readHash reads the AlgorithmIdentifier of a digest and nothing behind it.
+// readHash reads the AlgorithmIdentifier of a digest. Nothing may follow it.
 func readHash(in cryptobyte.String) (*Hash, error) {
 	var seq cryptobyte.String
 	var oid OID
@@ -115,26 +115,26 @@ func readHash(in cryptobyte.String) (*Hash, error) {
 	return h, nil
 }
 
-// verify is RSASSA-PSS-VERIFY (RFC 8017, 8.1.2). crypto/rsa has no way to ask for another
-// digest in MGF1, nor for a salt of exactly 0 octets. Everything here is public.
+// verify is RSASSA-PSS-VERIFY (RFC 8017, 8.1.2). crypto/rsa supports neither another
+// digest in MGF1 nor a salt of exactly 0 bytes. All values here are public.
 func (p *PSS) verify(key *rsa.PublicKey, sum, value []byte) bool {
 	s := new(big.Int).SetBytes(value)
 	if len(value) != key.Size() || s.Cmp(key.N) >= 0 {
 		return false
 	}
-	bits := key.N.BitLen() - 1 // of the encoded message
+	bits := key.N.BitLen() - 1 // length of the encoded message
 	size := (bits + 7) / 8
 	m := s.Exp(s, big.NewInt(int64(key.E)), key.N)
 	if m.BitLen() > bits {
 		return false
 	}
 	em := m.FillBytes(make([]byte, size))
-	split := size - p.Hash.Size - 1 // octets of the masked block
+	split := size - p.Hash.Size - 1 // bytes of the masked block
 	if split < p.Salt+1 || em[size-1] != 0xbc {
 		return false
 	}
 	block, digest := em[:split], em[split:size-1]
-	top := byte(0xff) >> (8*size - bits) // the bits of the first octet in use
+	top := byte(0xff) >> (8*size - bits) // the bits of the first byte in use
 	if block[0]&^top != 0 {
 		return false
 	}

@@ -19,31 +19,31 @@ import (
 	"tamga/gost/gost3410"
 )
 
-// ErrUnsupported says that an algorithm or a key is not supported. The errors that
-// wrap it name the algorithm.
+// ErrUnsupported reports an algorithm or a key that is not supported. Errors that wrap
+// it name the algorithm.
 var ErrUnsupported = errors.New("not supported")
 
-// Scheme is an algorithm that signatures are verified by: a kind of key, the digest it
-// signs and, for RSA-PSS, the parameters of the padding. There are more schemes than
-// suites: this program signs with suites only.
+// Scheme is an algorithm for verification: a kind of key, the digest it signs and, for
+// RSA-PSS, the parameters of the padding. There are more schemes than suites, because
+// this program signs with suites only.
 type Scheme struct {
-	// Name is made for people, such as "RSA-PSS with SHA-384".
+	// Name is for people, for instance "RSA-PSS with SHA-384".
 	Name string
-	// Hash is the digest of the message that is signed. For Ed25519, which signs the
-	// message itself, Hash is the digest that CMS uses beside it (RFC 8419, 3.1).
+	// Hash is the digest of the signed message. Ed25519 signs the message itself; there
+	// Hash is the digest that CMS uses besides (RFC 8419, 3.1).
 	Hash *Hash
-	// OID names the scheme in signatureAlgorithm of certificates, CRLs and OCSP answers.
+	// OID is the identifier in signatureAlgorithm of certificates, CRLs and OCSP responses.
 	OID OID
-	// XML holds the identifiers of SignatureMethod, empty when there are none.
+	// XML holds the identifiers of SignatureMethod. It is empty when XML has none.
 	XML []string
 
 	null  bool // AlgorithmIdentifier carries parameters NULL
 	kind  kind
-	suite *Suite // of a GOST scheme: keys of other suites do not fit
+	suite *Suite // set for GOST schemes, which accept keys of this suite only
 	pss   *PSS
 }
 
-// kind is a kind of key together with how it pads.
+// kind is a kind of key and its padding.
 type kind int
 
 const (
@@ -54,7 +54,7 @@ const (
 	kindEd25519
 )
 
-// Identifiers of keys that no suite has.
+// Identifiers of keys that no suite signs with.
 var (
 	oidRSA     = OID{1, 2, 840, 113549, 1, 1, 1}
 	oidECDSA   = OID{1, 2, 840, 10045, 2, 1}
@@ -69,7 +69,7 @@ const (
 	xml2021 = "http://www.w3.org/2021/04/xmldsig-more#"
 )
 
-// schemes are all but those of RSA-PSS, whose parameters are no part of the identifier.
+// schemes has all schemes except RSA-PSS, which depends on parameters besides the identifier.
 var schemes = []*Scheme{
 	gostScheme(GOST2001), gostScheme(GOST2012x256), gostScheme(GOST2012x512),
 
@@ -81,7 +81,7 @@ var schemes = []*Scheme{
 	rsaScheme(SHA1, OID{1, 2, 840, 113549, 1, 1, 5}, xmlOld+"rsa-sha1"),
 	rsaScheme(SHA1, OID{1, 3, 14, 3, 2, 29}), // sha-1WithRSAEncryption of OIW, in old certificates
 	rsaScheme(MD5, OID{1, 2, 840, 113549, 1, 1, 4}, xmlMore+"rsa-md5"),
-	// RFC 9688 and the arc of NIST; XML has no identifiers for them.
+	// RFC 9688 and the NIST arc. XML has no identifiers for them.
 	rsaScheme(SHA3x224, OID{2, 16, 840, 1, 101, 3, 4, 3, 13}),
 	rsaScheme(SHA3x256, OID{2, 16, 840, 1, 101, 3, 4, 3, 14}),
 	rsaScheme(SHA3x384, OID{2, 16, 840, 1, 101, 3, 4, 3, 15}),
@@ -102,8 +102,8 @@ var schemes = []*Scheme{
 	{Name: "Ed25519", Hash: SHA512, OID: OIDEd25519, XML: []string{xml2021 + "eddsa-ed25519"}, kind: kindEd25519},
 }
 
-// pssNames are the identifiers of XML that stand for RSA-PSS with MGF1 of the same
-// digest and a salt as long as the digest (RFC 9231, 2.3.10).
+// pssNames has the XML identifiers for RSA-PSS without parameters: MGF1 uses the same
+// digest, and the salt is as long as the digest (RFC 9231, 2.3.10).
 var pssNames = map[string]*Hash{
 	xml2007 + "md5-rsa-MGF1": MD5, xml2007 + "sha1-rsa-MGF1": SHA1, xml2007 + "sha224-rsa-MGF1": SHA224,
 	xml2007 + "sha256-rsa-MGF1": SHA256, xml2007 + "sha384-rsa-MGF1": SHA384, xml2007 + "sha512-rsa-MGF1": SHA512,
@@ -123,21 +123,21 @@ func ecdsaScheme(h *Hash, oid OID, xml ...string) *Scheme {
 	return &Scheme{Name: "ECDSA with " + h.Name, Hash: h, OID: oid, XML: xml, kind: kindECDSA}
 }
 
-// Scheme is what the suite signs by.
+// Scheme returns the scheme that the suite signs by.
 func (s *Suite) Scheme() *Scheme {
 	for _, c := range schemes {
 		if c.OID.Equal(s.SignatureOID) {
 			return c
 		}
 	}
-	return nil // not for the suites of this package
+	return nil // never for the suites of this package
 }
 
-// SchemeByOID finds the scheme of an AlgorithmIdentifier that names key and digest in
-// one, as certificates, requests, CRLs and OCSP answers have it. parameters is the whole
-// element, empty when absent. A malformed identifier and one that is not supported are
-// errors, the latter wraps ErrUnsupported. deviation is a fault that changes nothing, in
-// words: NULL that is missing or too much.
+// SchemeByOID returns the scheme of an AlgorithmIdentifier that names key and digest
+// together, as certificates, requests, CRLs and OCSP responses have it. parameters is the
+// whole element, empty when absent. Malformed and unsupported identifiers are errors; the
+// latter wrap ErrUnsupported. deviation describes a harmless fault: a missing NULL, or a
+// NULL that should be absent.
 func SchemeByOID(oid OID, parameters []byte) (s *Scheme, deviation string, err error) {
 	if oid.Equal(OIDPSS) {
 		p, err := ParsePSS(parameters)
@@ -164,9 +164,9 @@ func SchemeByOID(oid OID, parameters []byte) (s *Scheme, deviation string, err e
 	return nil, "", unsupported("signature algorithm", oid)
 }
 
-// SchemeBySigner finds the scheme of a CMS SignerInfo. Its signatureAlgorithm may name
+// SchemeBySigner returns the scheme of a CMS SignerInfo. Its signatureAlgorithm may name
 // the key alone or key and digest, and must agree with its digestAlgorithm. Parameters
-// matter for RSA-PSS only: programs write different ones beside the others.
+// count for RSA-PSS only, because programs write various ones for other algorithms.
 func SchemeBySigner(signature OID, parameters []byte, digest OID) (*Scheme, error) {
 	h, known := HashByOID(digest)
 	if !known {
@@ -204,7 +204,7 @@ func SchemeBySigner(signature OID, parameters []byte, digest OID) (*Scheme, erro
 	return nil, unsupported("signature algorithm", signature)
 }
 
-// SchemeByXML finds a scheme by an identifier of SignatureMethod that stands without
+// SchemeByXML returns the scheme with an identifier of SignatureMethod that needs no
 // parameters.
 func SchemeByXML(uri string) (*Scheme, bool) {
 	if h := pssNames[uri]; h != nil {
@@ -229,7 +229,7 @@ func isKeyOID(oid OID) bool {
 	return false
 }
 
-// keyOID is the algorithm of SubjectPublicKeyInfo of the keys.
+// keyOID is the algorithm of the scheme's keys in SubjectPublicKeyInfo.
 func (s *Scheme) keyOID() OID {
 	switch s.kind {
 	case kindGOST:
@@ -242,24 +242,24 @@ func (s *Scheme) keyOID() OID {
 	return oidRSA
 }
 
-// Weakness is something that proves nothing from a moment on: a digest that can be
-// forged or a key that is too short. The zero value is none.
+// Weakness is a reason why signatures prove nothing from a moment on: a digest with known
+// collisions or a key that is too short. The zero value means no weakness.
 type Weakness struct {
 	What  string // "SHA-1", "RSA of 1024 bits"
 	Since time.Time
 }
 
-// At reports whether there is a weakness at a moment.
+// At reports whether the weakness exists at time t.
 func (w Weakness) At(t time.Time) bool { return !w.Since.IsZero() && !t.Before(w.Since) }
 
-// Weakness of the digest.
+// Weakness returns the weakness of the digest.
 func (h *Hash) Weakness() Weakness { return Weakness{h.Name, h.WeakSince} }
 
-// Weakness of the scheme: that of its digest.
+// Weakness returns the weakness of the scheme, which is that of its digest.
 func (s *Scheme) Weakness() Weakness { return s.Hash.Weakness() }
 
-// message stands for the digest of a scheme that signs the message itself. It keeps
-// what is written to it, so the caller bounds the message.
+// message takes the place of the digest for schemes that sign the message itself. It
+// keeps all that is written to it, so the caller must limit the message.
 var message = &Hash{
 	Name: "the message itself",
 	New:  func() hash.Hash { return new(keeper) },
@@ -272,8 +272,8 @@ func (k *keeper) Sum(b []byte) []byte { return append(b, k.Bytes()...) }
 func (k *keeper) Size() int           { return k.Len() }
 func (k *keeper) BlockSize() int      { return 1 }
 
-// Input is what the key signs of a message: its digest, or the message itself for
-// Ed25519. Where that is so the computation keeps the whole message in memory.
+// Input returns what the key signs of a message: its digest or, for Ed25519, the message
+// itself. For Ed25519 the computation keeps the whole message in memory.
 func (s *Scheme) Input() *Hash {
 	if s.kind == kindEd25519 {
 		return message
@@ -281,25 +281,25 @@ func (s *Scheme) Input() *Hash {
 	return s.Hash
 }
 
-// SignsMessage reports whether the key signs the message itself and not a digest.
+// SignsMessage reports whether the key signs the message itself and not a digest of it.
 func (s *Scheme) SignsMessage() bool { return s.Input() == message }
 
-// Key is a public key together with what SubjectPublicKeyInfo says of its use.
+// Key is a public key with the limits that its SubjectPublicKeyInfo sets.
 type Key struct {
 	// Public is *gost3410.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey or
 	// ed25519.PublicKey.
 	Public crypto.PublicKey
-	// Suite is the suite that signs with such keys, nil when none does. A GOST key
+	// Suite is the suite that signs with such keys, nil when there is none. A GOST key
 	// always has one.
 	Suite *Suite
-	// PSSOnly marks a key for RSA-PSS alone (id-RSASSA-PSS, RFC 4055, 1.2). Limit then
-	// are the parameters it is limited to, nil for any.
+	// PSSOnly reports that the key is for RSA-PSS alone (id-RSASSA-PSS, RFC 4055, 1.2).
+	// Limit holds the parameters that the key is restricted to, nil for no restriction.
 	PSSOnly bool
 	Limit   *PSS
 }
 
 const (
-	// minVerified is the shortest RSA modulus that is verified, in bits. One below
+	// minVerified is the shortest RSA modulus that is verified, in bits. A modulus below
 	// minRSABits is weak.
 	minVerified = 1024
 	maxExponent = 1<<31 - 1
@@ -307,9 +307,9 @@ const (
 
 var curves = []elliptic.Curve{elliptic.P224(), elliptic.P256(), elliptic.P384(), elliptic.P521()}
 
-// Check reports why signatures by the key are not verified: a key that is too short to
-// mean anything, too long to be checked in reasonable time, or of another curve. The
-// error wraps ErrUnsupported.
+// Check returns an error when signatures by the key are not verified: the key is too
+// short to prove anything, too long to check in reasonable time, or on another curve.
+// The error wraps ErrUnsupported.
 func (k *Key) Check() error {
 	no := func(format string, args ...any) error {
 		return fmt.Errorf("suite: %w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
@@ -327,7 +327,7 @@ func (k *Key) Check() error {
 			return no("an RSA key of %d bits; %d to %d are verified", n, minVerified, maxRSABits)
 		}
 		if p.E < 3 || p.E > maxExponent || p.E%2 == 0 {
-			return no("an RSA key with the exponent %d; an odd one from 3 to %d expected", p.E, maxExponent)
+			return no("an RSA key with the exponent %d; it must be odd and from 3 to %d", p.E, maxExponent)
 		}
 		return nil
 	case *ecdsa.PublicKey:
@@ -344,11 +344,11 @@ func (k *Key) Check() error {
 	return no("a key of type %T", k.Public)
 }
 
-// shortSince is when keys of RSA below minRSABits ceased to be allowed for signatures
+// shortSince is when RSA keys below minRSABits were disallowed for signatures
 // (NIST SP 800-131A).
 var shortSince = time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Weakness of the key.
+// Weakness returns the weakness of the key.
 func (k *Key) Weakness() Weakness {
 	if p, ok := k.Public.(*rsa.PublicKey); ok && p.N.BitLen() < minRSABits {
 		return Weakness{fmt.Sprintf("RSA of %d bits", p.N.BitLen()), shortSince}
@@ -356,7 +356,7 @@ func (k *Key) Weakness() Weakness {
 	return Weakness{}
 }
 
-// Name is what the key is, for people.
+// Name returns a name of the key for people.
 func (k *Key) Name() string {
 	switch p := k.Public.(type) {
 	case *rsa.PublicKey:
@@ -375,8 +375,8 @@ func (k *Key) Name() string {
 	return "a key that is not supported"
 }
 
-// Accepts reports why a key does not verify by the scheme: another kind of key, or one
-// whose certificate limits it to something else.
+// Accepts returns an error when a key cannot verify by the scheme: it is another kind of
+// key, or its certificate restricts it to something else.
 func (s *Scheme) Accepts(k Key) error {
 	fits := false
 	switch k.Public.(type) {
@@ -390,17 +390,17 @@ func (s *Scheme) Accepts(k Key) error {
 		fits = s.kind == kindEd25519
 	}
 	if !fits {
-		return fmt.Errorf("suite: the signature is by %s, the key is %s", s.Name, k.Name())
+		return fmt.Errorf("suite: the signature algorithm is %s, but the key is %s", s.Name, k.Name())
 	}
 	if l := k.Limit; l != nil && (s.pss.Hash != l.Hash || s.pss.MGF != l.MGF || s.pss.Salt < l.Salt) { // RFC 4055, 3.3
-		return fmt.Errorf("suite: the signature is by %s, the key is limited to %s", s.Name, l.Scheme().Name)
+		return fmt.Errorf("suite: the signature algorithm is %s, but the key is limited to %s", s.Name, l.Scheme().Name)
 	}
 	return k.Check()
 }
 
-// Verify checks a value in the form of CMS and X.509 over s.Input() of the message. It
-// answers nil, an error that wraps ErrSignature, or another error when the key or the
-// digest are not of the scheme.
+// Verify checks a signature value over s.Input() of the message, in the form of CMS and
+// X.509. It returns nil when the value matches, and an error that wraps ErrSignature when
+// it does not. Other errors mean that the key or the digest does not fit the scheme.
 func (s *Scheme) Verify(k Key, d Digest, value []byte) error {
 	if err := s.Accepts(k); err != nil {
 		return err
@@ -409,7 +409,7 @@ func (s *Scheme) Verify(k Key, d Digest, value []byte) error {
 		return fmt.Errorf("suite: %s signs a digest by %s", s.Name, s.Input().Name)
 	}
 	if !s.holds(k, d.Sum, value) {
-		return fmt.Errorf("%w (%s, %d octets of signature)", ErrSignature, s.Name, len(value))
+		return fmt.Errorf("%w (%s, %d bytes of signature)", ErrSignature, s.Name, len(value))
 	}
 	return nil
 }
@@ -431,8 +431,8 @@ func (s *Scheme) holds(k Key, sum, value []byte) bool {
 	return false
 }
 
-// FromXML turns the octets of SignatureValue into the form of Verify. ECDSA has r and s
-// one behind the other there, each as long as the order of the key's curve (XMLDSig 1.1,
+// FromXML converts the bytes of SignatureValue to the form that Verify takes. For ECDSA
+// SignatureValue is r||s, each as long as the order of the key's curve (XMLDSig 1.1,
 // 6.4.3).
 func (s *Scheme) FromXML(k Key, octets []byte) ([]byte, error) {
 	p, ok := k.Public.(*ecdsa.PublicKey)
@@ -441,7 +441,7 @@ func (s *Scheme) FromXML(k Key, octets []byte) ([]byte, error) {
 	}
 	size := (p.Curve.Params().N.BitLen() + 7) / 8
 	if len(octets) != 2*size {
-		return nil, fmt.Errorf("suite: r and s of %s take %d octets, not %d", p.Curve.Params().Name, 2*size, len(octets))
+		return nil, fmt.Errorf("suite: r and s of %s take %d bytes, not %d", p.Curve.Params().Name, 2*size, len(octets))
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {

@@ -43,8 +43,8 @@ func pssParams(h, mgf suite.OID, salt, trailer int64) []byte {
 	return b.BytesOrPanic()
 }
 
-// TestPSS: what the standard library signs holds with exactly its parameters, for
-// moduli of every length modulo 8.
+// TestPSS checks that signatures of the standard library verify with exactly their
+// parameters, for moduli of every length modulo 8.
 func TestPSS(t *testing.T) {
 	for bits := 2048; bits < 2056; bits += 3 {
 		key, err := rsa.GenerateKey(rand.Reader, bits)
@@ -95,7 +95,7 @@ func otherThan(h *suite.Hash) *suite.Hash {
 	return suite.SHA256
 }
 
-// TestPSSParameters: defaults are those of RFC 4055, what is not understood is refused.
+// TestPSSParameters checks the defaults of RFC 4055 and that other values are refused.
 func TestPSSParameters(t *testing.T) {
 	sha256 := suite.SHA256.OID
 	for name, parameters := range map[string][]byte{
@@ -115,8 +115,8 @@ func TestPSSParameters(t *testing.T) {
 	}
 }
 
-// TestAlgorithmConfusion: a key verifies by its own schemes only, a SignerInfo whose two
-// algorithms contradict each other by none.
+// TestAlgorithmConfusion checks that a key verifies by its own schemes only, and that a
+// SignerInfo with contradicting algorithms never verifies.
 func TestAlgorithmConfusion(t *testing.T) {
 	r, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -180,7 +180,7 @@ func TestAlgorithmConfusion(t *testing.T) {
 	for _, c := range []struct {
 		signature, digest suite.OID
 		params            []byte
-		want              string // "" is refused
+		want              string // "": refused
 	}{
 		{rsaKey, suite.SHA512.OID, []byte{5, 0}, "RSA with SHA-512"},
 		{ecKey, suite.SHA384.OID, nil, "ECDSA with SHA-384"},
@@ -203,8 +203,8 @@ func TestAlgorithmConfusion(t *testing.T) {
 	}
 }
 
-// TestKeysAreBounded: a modulus or an exponent must not make a verifier work, nor be too
-// small to mean anything.
+// TestKeysAreBounded checks that keys are refused when they are too large to verify
+// quickly or too small to prove anything.
 func TestKeysAreBounded(t *testing.T) {
 	odd := func(bits int) *big.Int {
 		n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
@@ -232,7 +232,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnsupportedIsNamed: the error says which algorithm is missing.
+// TestUnsupportedIsNamed checks that the error names the algorithm.
 func TestUnsupportedIsNamed(t *testing.T) {
 	for oid, want := range map[string]suite.OID{
 		"DSA with SHA-256 (2.16.840.1.101.3.4.3.2)": {2, 16, 840, 1, 101, 3, 4, 3, 2},

@@ -1,13 +1,16 @@
-// Package suite owns algorithm suites as data: a key family together with the
-// digest it signs, the object identifiers and XML identifiers of both, and the
-// forms a signature value takes in CMS and X.509, in XML and bare. Formats
-// above speak of a suite and never of an algorithm, so RSA and ECDSA take the
-// same path as GOST.
+// Package suite describes signature algorithms as data: a kind of key together with the
+// digest it signs, the object identifiers and XML identifiers of both, and the forms of a
+// signature value in CMS and X.509, in XML and alone. Packages for formats use a suite and
+// never name an algorithm, so RSA and ECDSA take the same path as GOST.
 //
-// A key does not always tell its suite: a 256-bit GOST key is the same point on
-// the same curve whether it belongs to GOST R 34.10-2001 or to 34.10-2012. What
-// carries the key does (the algorithm of SubjectPublicKeyInfo or of PKCS #8),
-// so x509gost hands out a suite beside every key, and that one is authoritative.
+// Begin with ByName or For, then use Sign and Verify of the Suite. To verify signatures of
+// other programs use a Scheme (SchemeByOID, SchemeBySigner, SchemeByXML), which knows more
+// algorithms. The package does not read certificates or keys; package x509gost does.
+//
+// A key alone does not always determine its suite: a 256-bit GOST key looks the same
+// under GOST R 34.10-2001 and 34.10-2012. The algorithm of SubjectPublicKeyInfo or of
+// PKCS #8 does determine it. Package x509gost therefore returns a suite beside every
+// key. That suite is authoritative.
 package suite
 
 import (
@@ -18,43 +21,43 @@ import (
 	"strings"
 )
 
-// ErrSignature says that a signature value does not belong to the digest and
-// the key. Verify wraps it; errors.Is finds it.
+// ErrSignature reports that a signature value does not match the digest and the key.
+// Verify wraps it, so use errors.Is.
 var ErrSignature = errors.New("suite: signature does not match")
 
-// Suite is a key family with the digest it signs. The five of this package are
-// the only ones there are: compare pointers.
+// Suite is a kind of key with the digest it signs. The five variables of this package
+// are the only values, so compare pointers.
 type Suite struct {
 	// Name is the name in configuration and on the command line.
 	Name string
-	// Title is the name in the words of the standard, for people.
+	// Title is the name in the words of the standard, for display.
 	Title string
-	// Hash is the only digest the keys of the suite sign (34.10-2001 with
-	// 34.11-94, 256 bits with 256, 512 with 512).
+	// Hash is the only digest that keys of the suite sign: 34.11-94 for 34.10-2001,
+	// 34.11-2012 of 256 bits for 256-bit keys, of 512 bits for 512-bit keys.
 	Hash *Hash
 	// KeyOID is the algorithm of the key in SubjectPublicKeyInfo and PKCS #8.
 	KeyOID OID
-	// SignatureOID is key and digest together: signatureAlgorithm of
+	// SignatureOID names key and digest together. It is the signatureAlgorithm of
 	// certificates, requests and CRLs.
 	SignatureOID OID
-	// SignatureNull tells that an AlgorithmIdentifier with SignatureOID carries
-	// parameters NULL (RFC 4055, 5) instead of none (RFC 4491, 2.2; RFC 5758, 3.2).
+	// SignatureNull reports whether an AlgorithmIdentifier with SignatureOID has
+	// parameters NULL (RFC 4055, 5) or none (RFC 4491, 2.2; RFC 5758, 3.2).
 	SignatureNull bool
-	// CMSSignatureOID is what SignerInfo.signatureAlgorithm is written with: the
-	// key's own identifier for GOST (RFC 4490, 2.3, and the TC26 examples) and
-	// RSA (RFC 3370, 3.2), key with digest for ECDSA (RFC 5753, 2.1.1).
+	// CMSSignatureOID is written in SignerInfo.signatureAlgorithm: the key's own
+	// identifier for GOST (RFC 4490, 2.3, and the TC26 examples) and RSA (RFC 3370,
+	// 3.2), key with digest for ECDSA (RFC 5753, 2.1.1).
 	CMSSignatureOID OID
-	// CMSSignatureNull tells that CMSSignatureOID carries parameters NULL.
+	// CMSSignatureNull reports whether CMSSignatureOID has parameters NULL.
 	CMSSignatureNull bool
-	// XML holds the identifiers of SignatureMethod: the first is written, all
-	// are understood.
+	// XML holds the identifiers of SignatureMethod. The first is written, all are
+	// understood.
 	XML []string
 
 	family family
 }
 
-// The suites. RSASHA256 covers RSA keys of 2048 to 8192 bits; its name is that
-// of the key Generate makes.
+// The suites. RSASHA256 accepts RSA keys of 2048 to 8192 bits. Its Name, rsa-2048, tells
+// the size of a generated key.
 var (
 	GOST2001 = &Suite{
 		Name: "gost2001", Title: "GOST R 34.10-2001", Hash: GOST94,
@@ -104,10 +107,10 @@ var (
 
 var suites = []*Suite{GOST2001, GOST2012x256, GOST2012x512, RSASHA256, ECDSAP256}
 
-// All returns every suite, GOST first. The slice is the caller's.
+// All returns every suite, GOST first. The caller may change the slice.
 func All() []*Suite { return append([]*Suite(nil), suites...) }
 
-// ByName finds a suite by its name, without regard to case.
+// ByName returns the suite with a name. Case does not matter.
 func ByName(name string) (*Suite, bool) {
 	for _, s := range suites {
 		if strings.EqualFold(s.Name, name) {
@@ -117,7 +120,7 @@ func ByName(name string) (*Suite, bool) {
 	return nil, false
 }
 
-// ByKeyOID finds the suite of a key algorithm of SubjectPublicKeyInfo or PKCS #8.
+// ByKeyOID returns the suite of a key algorithm in SubjectPublicKeyInfo or PKCS #8.
 func ByKeyOID(oid OID) (*Suite, bool) {
 	for _, s := range suites {
 		if s.KeyOID.Equal(oid) {
@@ -127,21 +130,21 @@ func ByKeyOID(oid OID) (*Suite, bool) {
 	return nil, false
 }
 
-// For finds the suite of a bare public key: *gost3410.PublicKey,
-// *rsa.PublicKey or *ecdsa.PublicKey. A 256-bit GOST key counts as
-// GOST2012x256, since nothing in it says that it is used by the older standard;
-// where the key came in a certificate or a PKCS #8, use the suite found there.
+// For returns the suite of a public key without its encoding: *gost3410.PublicKey,
+// *rsa.PublicKey or *ecdsa.PublicKey. A 256-bit GOST key gets GOST2012x256, because
+// nothing in it names the older standard. If the key came in a certificate or in PKCS #8,
+// use the suite that was found there.
 func For(pub crypto.PublicKey) (*Suite, error) {
 	for _, s := range []*Suite{GOST2012x256, GOST2012x512, RSASHA256, ECDSAP256} {
 		if s.family.owns(pub) {
 			return s, s.Accepts(pub)
 		}
 	}
-	return nil, fmt.Errorf("suite: a public key of type %T belongs to no suite", pub)
+	return nil, fmt.Errorf("suite: no suite uses a public key of type %T", pub)
 }
 
-// Accepts says whether a public key may be used with the suite, and if not why:
-// another family, another size, too weak.
+// Accepts returns an error when a public key cannot be used with the suite: another kind
+// of key, another size, or too weak.
 func (s *Suite) Accepts(pub crypto.PublicKey) error {
 	if err := s.family.accepts(pub); err != nil {
 		return fmt.Errorf("suite: %s: %w", s.Name, err)
@@ -149,10 +152,9 @@ func (s *Suite) Accepts(pub crypto.PublicKey) error {
 	return nil
 }
 
-// Generate makes a new key: CryptoPro-A for the 256-bit GOST suites, TC26 set A
-// for 512 bits, RSA of 2048 bits, P-256. A nil rand means crypto/rand.Reader.
-// The standard library draws RSA and ECDSA keys from its own generator whatever
-// rand says.
+// Generate makes a new key: on CryptoPro-A for the 256-bit GOST suites, on TC26 set A for
+// 512 bits, RSA of 2048 bits, ECDSA on P-256. A nil rand means crypto/rand.Reader. The
+// standard library ignores rand for RSA and ECDSA keys.
 func (s *Suite) Generate(rand io.Reader) (crypto.Signer, error) {
 	key, err := s.family.generate(rand)
 	if err != nil {
@@ -161,10 +163,10 @@ func (s *Suite) Generate(rand io.Reader) (crypto.Signer, error) {
 	return key, nil
 }
 
-// Sign signs a digest and returns the value as CMS and X.509 carry it: s||r
-// big-endian for GOST (RFC 4491, 2.2.2), PKCS #1 v1.5 for RSA, DER of r and s
-// for ECDSA. It refuses a digest of another algorithm and a key of another
-// family. A nil rand means crypto/rand.Reader.
+// Sign signs a digest and returns the value in the form of CMS and X.509: s||r big-endian
+// for GOST (RFC 4491, 2.2.2), PKCS #1 v1.5 for RSA, DER of r and s for ECDSA. It refuses
+// a digest of another algorithm and a key that the suite does not accept. A nil rand means
+// crypto/rand.Reader.
 func (s *Suite) Sign(rand io.Reader, key crypto.Signer, d Digest) ([]byte, error) {
 	if err := s.fits(d); err != nil {
 		return nil, err
@@ -179,8 +181,9 @@ func (s *Suite) Sign(rand io.Reader, key crypto.Signer, d Digest) ([]byte, error
 	return value, nil
 }
 
-// Verify checks a value in the form Sign returns. It answers nil, an error that
-// wraps ErrSignature, or another error when key or digest are not of the suite.
+// Verify checks a signature value in the form that Sign returns. It returns nil when the
+// value matches, and an error that wraps ErrSignature when it does not. Other errors mean
+// that the key or the digest does not fit the suite.
 func (s *Suite) Verify(pub crypto.PublicKey, d Digest, value []byte) error {
 	if err := s.fits(d); err != nil {
 		return err
@@ -189,27 +192,27 @@ func (s *Suite) Verify(pub crypto.PublicKey, d Digest, value []byte) error {
 		return err
 	}
 	if !s.family.verify(pub, d.Sum, value) {
-		return fmt.Errorf("%w (%s, %d octets of signature)", ErrSignature, s.Name, len(value))
+		return fmt.Errorf("%w (%s, %d bytes of signature)", ErrSignature, s.Name, len(value))
 	}
 	return nil
 }
 
 func (s *Suite) fits(d Digest) error {
 	if d.Hash == nil {
-		return fmt.Errorf("suite: %s signs a digest of %s, the digest names no algorithm", s.Name, s.Hash.Name)
+		return fmt.Errorf("suite: %s signs a digest of %s, but the digest names no algorithm", s.Name, s.Hash.Name)
 	}
 	if d.Hash != s.Hash {
 		return fmt.Errorf("suite: %s signs a digest of %s, not of %s", s.Name, s.Hash.Name, d.Hash.Name)
 	}
 	if len(d.Sum) != d.Hash.Size {
-		return fmt.Errorf("suite: a digest of %s has %d octets, not %d", d.Hash.Name, d.Hash.Size, len(d.Sum))
+		return fmt.Errorf("suite: a digest of %s has %d bytes, not %d", d.Hash.Name, d.Hash.Size, len(d.Sum))
 	}
 	return nil
 }
 
-// XMLValue turns a value as Sign returns it into the octets of SignatureValue
-// of XMLDSig: the same for GOST and RSA, r||s of 32 octets each for ECDSA
-// (XMLDSig 1.1, 6.4.3).
+// XMLValue converts a value that Sign returned to the bytes of SignatureValue in XMLDSig.
+// They are the same for GOST and RSA, and r||s of 32 bytes each for ECDSA (XMLDSig 1.1,
+// 6.4.3).
 func (s *Suite) XMLValue(value []byte) ([]byte, error) {
 	v, err := s.family.toXML(value)
 	if err != nil {
@@ -218,7 +221,7 @@ func (s *Suite) XMLValue(value []byte) ([]byte, error) {
 	return v, nil
 }
 
-// FromXMLValue is the inverse of XMLValue.
+// FromXMLValue reverses XMLValue.
 func (s *Suite) FromXMLValue(value []byte) ([]byte, error) {
 	v, err := s.family.fromXML(value)
 	if err != nil {
@@ -227,9 +230,8 @@ func (s *Suite) FromXMLValue(value []byte) ([]byte, error) {
 	return v, nil
 }
 
-// RawValue turns a value as Sign returns it into the bare signature of the
-// service, which is the same octets (s||r big-endian for GOST); it checks their
-// shape.
+// RawValue converts a value that Sign returned to the raw signature of the service. The
+// bytes are the same (s||r big-endian for GOST), but their length or form is checked.
 func (s *Suite) RawValue(value []byte) ([]byte, error) {
 	if err := s.family.shape(value); err != nil {
 		return nil, fmt.Errorf("suite: %s: signature value: %w", s.Name, err)
@@ -237,5 +239,5 @@ func (s *Suite) RawValue(value []byte) ([]byte, error) {
 	return value, nil
 }
 
-// FromRawValue is the inverse of RawValue.
+// FromRawValue reverses RawValue.
 func (s *Suite) FromRawValue(value []byte) ([]byte, error) { return s.RawValue(value) }

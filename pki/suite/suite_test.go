@@ -54,7 +54,7 @@ func TestSignAndVerify(t *testing.T) {
 				}
 			}
 			if _, err := s.Sign(nil, key, suite.Digest{Hash: s.Hash, Sum: d.Sum[1:]}); err == nil {
-				t.Error("a digest that is an octet short is signed")
+				t.Error("a digest that is a byte short is signed")
 			}
 			for _, other := range suite.All() {
 				// A 256-bit GOST key fits both families that have such keys.
@@ -74,7 +74,7 @@ func checkForms(t *testing.T, s *suite.Suite, value []byte) {
 		t.Fatal(err)
 	}
 	if s == suite.ECDSAP256 && len(x) != 64 {
-		t.Errorf("the XML value has %d octets", len(x))
+		t.Errorf("the XML value has %d bytes", len(x))
 	}
 	if back, err := s.FromXMLValue(x); err != nil || !bytes.Equal(back, value) {
 		t.Errorf("the XML value does not come back: %v", err)
@@ -88,12 +88,12 @@ func checkForms(t *testing.T, s *suite.Suite, value []byte) {
 	}
 	for _, f := range []func([]byte) ([]byte, error){s.XMLValue, s.FromXMLValue, s.RawValue, s.FromRawValue} {
 		if _, err := f([]byte{1, 2, 3}); err == nil {
-			t.Error("three octets pass for a signature")
+			t.Error("three bytes pass for a signature")
 		}
 	}
 }
 
-// TestECDSAForms: numbers with zeros in front, and those no signature has.
+// TestECDSAForms checks numbers with leading zeros and values that cannot be a signature.
 func TestECDSAForms(t *testing.T) {
 	x := make([]byte, 64)
 	x[31], x[32] = 1, 0x80
@@ -126,7 +126,7 @@ func TestTables(t *testing.T) {
 		}
 		for _, oid := range []suite.OID{s.KeyOID, s.SignatureOID} {
 			if oids[oid.String()] {
-				t.Errorf("%s stands in the table twice", oid)
+				t.Errorf("%s is in the table twice", oid)
 			}
 			oids[oid.String()] = true
 			if found, err := suite.SchemeBySigner(oid, nil, s.Hash.OID); err != nil || found != s.Scheme() {
@@ -169,7 +169,7 @@ func TestHashes(t *testing.T) {
 			}
 		}
 		if d := want.Digest([]byte("x")); d.Hash != want || len(d.Sum) != want.Size || want.New().Size() != want.Size {
-			t.Errorf("%s has %d octets", want.Name, len(d.Sum))
+			t.Errorf("%s has %d bytes", want.Name, len(d.Sum))
 		}
 	}
 	for _, text := range []string{"", "MD4", "GR 34.11-2012", "1.2.3"} {
@@ -177,8 +177,8 @@ func TestHashes(t *testing.T) {
 			t.Errorf("%q is %s", text, h.Name)
 		}
 	}
-	// The S-boxes of 34.11-94 are those of CryptoPro (RFC 4357, 11.2): the
-	// digest of no octets.
+	// The S-boxes of 34.11-94 are those of CryptoPro (RFC 4357, 11.2). This is the
+	// digest of the empty message.
 	if got := hex.EncodeToString(suite.GOST94.Digest(nil).Sum); got != "981e5f3ca30c841487830f84fb433e13ac1101569b9c13584ac483234cd656c0" {
 		t.Errorf("34.11-94 of nothing is %s", got)
 	}
