@@ -34,8 +34,8 @@ var (
 	OIDINN                = OID{1, 2, 643, 3, 131, 1, 1} // taxpayer number of a person, 12 digits
 )
 
-// attributeTypes says how an attribute is called and written. A type that is
-// not in the table is written as UTF8String.
+// attributeTypes has the names and the string type of attributes. A type that is not
+// in the table is written as UTF8String.
 var attributeTypes = []struct {
 	oid    OID
 	names  []string // the first is written by String
@@ -63,8 +63,8 @@ var attributeTypes = []struct {
 	{OIDINN, []string{"INN"}, tagNumericString, 12},
 }
 
-// AttributeByName finds the type of an attribute by the name String writes, or
-// another usual one, without regard to case.
+// AttributeByName returns the type of an attribute with the name that String writes, or
+// another usual name. Case does not matter.
 func AttributeByName(name string) (OID, bool) {
 	for _, row := range attributeTypes {
 		for _, n := range row.names {
@@ -85,12 +85,12 @@ func attributeName(oid OID) string {
 	return oid.String()
 }
 
-// maxValue bounds one value of a name that is built, in octets.
+// maxValue limits one value of a name that BuildName encodes, in bytes.
 const maxValue = 1024
 
-// BuildName encodes a name with one attribute per RDN in the order given. INN,
-// SNILS, OGRN, OGRNIP and INNLE become NumericString of their exact length, C
-// and serialNumber PrintableString, E and DC IA5String, all others UTF8String.
+// BuildName encodes a name with one attribute per RDN, in the order given. INN, SNILS,
+// OGRN, OGRNIP and INNLE become NumericString and must have their exact length. C and
+// serialNumber become PrintableString, E and DC IA5String, all others UTF8String.
 func BuildName(attrs []Attribute) (Name, error) {
 	if len(attrs) > maxAttributes {
 		return Name{}, fmt.Errorf("x509gost: name: %d attributes are more than the %d allowed", len(attrs), maxAttributes)
@@ -122,25 +122,25 @@ func BuildName(attrs []Attribute) (Name, error) {
 	return ParseName(der)
 }
 
-// attributeTag finds the string type of an attribute and checks its value.
+// attributeTag returns the string type of an attribute and checks its value.
 func attributeTag(a Attribute) (cbasn1.Tag, error) {
 	if a.Value == "" || len(a.Value) > maxValue || !utf8.ValidString(a.Value) {
-		return 0, fmt.Errorf("a value has 1 to %d octets of UTF-8", maxValue)
+		return 0, fmt.Errorf("the value must be 1 to %d bytes of valid UTF-8", maxValue)
 	}
 	for _, row := range attributeTypes {
 		if !row.oid.Equal(a.OID) {
 			continue
 		}
 		if row.length != 0 && len(a.Value) != row.length {
-			return 0, fmt.Errorf("the value has exactly %d characters, not %d", row.length, len(a.Value))
+			return 0, fmt.Errorf("the value must have %d characters; it has %d", row.length, len(a.Value))
 		}
 		if row.tag == tagNumericString && strings.Contains(a.Value, " ") {
-			return 0, errors.New("the value has digits only")
+			return 0, errors.New("the value must have digits only")
 		}
 		if set, ok := narrow[row.tag]; ok {
 			for i := range len(a.Value) {
 				if !set.has(a.Value[i]) {
-					return 0, fmt.Errorf("the value has only characters of %s", set.name)
+					return 0, fmt.Errorf("the value has characters that %s does not allow", set.name)
 				}
 			}
 		}

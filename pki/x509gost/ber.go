@@ -8,17 +8,17 @@ import (
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// maxBERDepth bounds how deep BER nests.
+// maxBERDepth limits the nesting of BER elements.
 const maxBERDepth = 32
 
-// FromBER writes one BER element (X.690, 8) as DER as far as lengths and the division
-// of strings go: indefinite and padded lengths become definite and short, OCTET STRINGs
-// in pieces become whole. What is sorted or normalised otherwise in DER stays as it is,
-// so signed octets come out as their signer encoded them. Data in DER comes back as it
-// came. Nothing may follow the element; limit bounds its length in octets.
+// FromBER converts one BER element (X.690, 8) to DER, as far as lengths and divided strings
+// are concerned: indefinite and padded lengths become definite and short, and an OCTET
+// STRING in pieces becomes one piece. It does not sort or normalise anything else, so
+// signed bytes stay as their signer encoded them. Input in DER is returned unchanged.
+// Nothing may follow the element. limit is the largest length in bytes.
 func FromBER(data []byte, limit int) ([]byte, error) {
 	if len(data) > limit {
-		return nil, fmt.Errorf("x509gost: BER: %d octets are more than the %d allowed", len(data), limit)
+		return nil, fmt.Errorf("x509gost: BER: %d bytes are more than the %d allowed", len(data), limit)
 	}
 	in := cryptobyte.String(data)
 	var element cryptobyte.String
@@ -28,7 +28,7 @@ func FromBER(data []byte, limit int) ([]byte, error) {
 	}
 	out, rest, err := berElement(data, 0)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%d octets follow the end", len(rest))
+		err = fmt.Errorf("%d bytes follow the end", len(rest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("x509gost: BER: %w", err)
@@ -36,8 +36,8 @@ func FromBER(data []byte, limit int) ([]byte, error) {
 	return out, nil
 }
 
-// isDER reports whether an element and all in it have definite, short lengths, and no
-// string is in pieces.
+// isDER reports whether an element and everything in it has definite, short lengths, and
+// no string is in pieces.
 func isDER(element cryptobyte.String, depth int) bool {
 	var content, inner cryptobyte.String
 	var tag cbasn1.Tag
@@ -60,14 +60,14 @@ func isDER(element cryptobyte.String, depth int) bool {
 
 var errBER = errors.New("not a well-formed element")
 
-// berElement reads one element and writes it anew. The octets of a level are written
-// once for each level above, at most maxBERDepth times.
+// berElement reads one element and encodes it again. It copies the bytes of a level once
+// for each level above, so at most maxBERDepth times.
 func berElement(in []byte, depth int) (out, rest []byte, err error) {
 	if depth > maxBERDepth {
 		return nil, nil, fmt.Errorf("elements nest deeper than %d", maxBERDepth)
 	}
 	if len(in) < 2 || in[0]&0x1f == 0x1f {
-		return nil, nil, errBER // tags above 30 occur nowhere here
+		return nil, nil, errBER // no supported structure has tags above 30
 	}
 	tag, constructed := in[0], in[0]&0x20 != 0
 	length, indefinite, body, err := berLength(in[1:])
@@ -104,7 +104,7 @@ func berElement(in []byte, depth int) (out, rest []byte, err error) {
 			piece := cryptobyte.String(inner)
 			var octets cryptobyte.String
 			if !piece.ReadASN1(&octets, cbasn1.OCTET_STRING) {
-				return nil, nil, errors.New("a piece of an OCTET STRING is something else")
+				return nil, nil, errors.New("a piece of an OCTET STRING has another type")
 			}
 			inner = octets
 		}
@@ -129,7 +129,7 @@ func berLength(in []byte) (length int, indefinite bool, rest []byte, err error) 
 		return 0, false, nil, errBER
 	}
 	for _, c := range in[1 : 1+count] {
-		if length > 1<<23 { // no limit is as large
+		if length > 1<<23 { // larger than every limit in use
 			return 0, false, nil, errBER
 		}
 		length = length<<8 | int(c)

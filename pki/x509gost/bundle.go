@@ -13,15 +13,15 @@ import (
 
 var oidSignedData = OID{1, 2, 840, 113549, 1, 7, 2}
 
-// ParseCertificates reads the certificates of what people send as "the
-// certificate": DER, PEM with any number of blocks, each holding a certificate or a
-// PKCS #7 container (.p7b), and Base64 of either with or without line breaks.
-// PEM blocks of another kind are passed over. At least one certificate has to
-// be there; one that is malformed fails the whole.
+// ParseCertificates reads certificates in the forms that people send: DER, PEM, and
+// Base64 of DER with or without line breaks. PEM may have any number of blocks. Each DER
+// value is a certificate or a PKCS #7 container (.p7b). PEM blocks of other kinds are
+// skipped. The input must have at least one certificate, and one malformed certificate is
+// an error for the whole input.
 func ParseCertificates(data []byte) ([]*Certificate, error) {
 	list, err := parseBundle(data)
 	if err == nil && len(list) == 0 {
-		err = errors.New("there is no certificate in it")
+		err = errors.New("no certificate found")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("x509gost: certificates: %w", err)
@@ -31,7 +31,7 @@ func ParseCertificates(data []byte) ([]*Certificate, error) {
 
 func parseBundle(data []byte) ([]*Certificate, error) {
 	if len(data) > MaxBundle {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(data), MaxBundle)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(data), MaxBundle)
 	}
 	switch {
 	case len(data) > 0 && data[0] == byte(cbasn1.SEQUENCE):
@@ -39,11 +39,11 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 	case isPEM(data):
 		return parsePEM(data)
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // the mark some editors put first
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // the byte order mark that some editors write
 	der := make([]byte, base64.StdEncoding.DecodedLen(len(data)))
 	n, err := base64.StdEncoding.Decode(der, bytes.Join(bytes.Fields(data), nil))
 	if err != nil {
-		return nil, errors.New("neither DER, nor PEM, nor Base64")
+		return nil, errors.New("the input is neither DER, nor PEM, nor Base64")
 	}
 	if n == 0 {
 		return nil, nil
@@ -54,8 +54,8 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 	return parseDERBundle(der[:n], nil)
 }
 
-// isPEM reports whether there is a PEM block in a text. DER holds such octets only in a
-// certificate that quotes them, and begins with another one.
+// isPEM reports whether a text has a PEM block. DER may contain such a text too, in a
+// certificate that quotes it, but DER begins with another byte.
 func isPEM(data []byte) bool {
 	return len(data) > 0 && data[0] != byte(cbasn1.SEQUENCE) && bytes.Contains(data, []byte("-----BEGIN "))
 }
@@ -81,8 +81,8 @@ func parsePEM(data []byte) (list []*Certificate, err error) {
 	}
 }
 
-// parseDERBundle appends one certificate, or those of a PKCS #7 container. The
-// container begins with an object identifier, a certificate with a SEQUENCE.
+// parseDERBundle appends one certificate, or those of a PKCS #7 container. A container
+// begins with an object identifier, a certificate with a SEQUENCE.
 func parseDERBundle(der []byte, list []*Certificate) ([]*Certificate, error) {
 	var content cryptobyte.String
 	in := cryptobyte.String(der)
@@ -97,7 +97,7 @@ func parseDERBundle(der []byte, list []*Certificate) ([]*Certificate, error) {
 
 func appendCertificate(list []*Certificate, der []byte) ([]*Certificate, error) {
 	if len(list) == MaxBundleCount {
-		return nil, fmt.Errorf("there are more than %d", MaxBundleCount)
+		return nil, fmt.Errorf("more than %d certificates", MaxBundleCount)
 	}
 	c, err := parseCertificate(der)
 	if err != nil {
@@ -106,8 +106,8 @@ func appendCertificate(list []*Certificate, der []byte) ([]*Certificate, error) 
 	return append(list, c), nil
 }
 
-// parsePKCS7 takes certificates [0] out of SignedData (RFC 5652, 5.1) and looks
-// at nothing else of it: whole messages are read by package cms.
+// parsePKCS7 appends certificates [0] of SignedData (RFC 5652, 5.1) and ignores its other
+// fields. Package cms reads whole messages.
 func parsePKCS7(content cryptobyte.String, list []*Certificate) ([]*Certificate, error) {
 	oid, err := readOID(&content)
 	if err != nil {
@@ -130,7 +130,7 @@ func parsePKCS7(content cryptobyte.String, list []*Certificate) ([]*Certificate,
 			return nil, errors.New("the certificates of the PKCS #7 container are malformed")
 		}
 		if kind != cbasn1.SEQUENCE {
-			continue // attribute certificates and their like
+			continue // attribute certificates and similar
 		}
 		if list, err = appendCertificate(list, element); err != nil {
 			return nil, err

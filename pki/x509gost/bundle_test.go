@@ -48,7 +48,7 @@ func TestParseCertificates(t *testing.T) {
 		"text":            {"hello, world", "neither"},
 		"no certificates": {string(pemOf("PRIVATE KEY", []byte("x"))), "no certificate"},
 		"one is broken":   {string(pems) + string(pemOf("CERTIFICATE", a[:50])), "DER"},
-		"trailing octets": {string(a) + "\n", "DER"},
+		"trailing bytes":  {string(a) + "\n", "DER"},
 		"other PKCS #7":   {tlv(0x30, oidText(x509gost.OID{1, 2, 840, 113549, 1, 7, 1})), "type"},
 		"BER PKCS #7":     {"\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\x00\x00", "DER"},
 		"too large":       {strings.Repeat("A", x509gost.MaxBundle+1), "more than"},

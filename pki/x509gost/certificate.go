@@ -18,7 +18,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// OID names every object identifier here; an alias of encoding/asn1's type.
+// OID is the type of every object identifier here, an alias of the type in encoding/asn1.
 type OID = suite.OID
 
 // Certificate is a parsed X.509 certificate (RFC 5280, 4.1). The byte slices
@@ -30,19 +30,18 @@ type Certificate struct {
 	RawIssuer  []byte // the issuer's Name
 	RawSubject []byte // the subject's Name
 
-	// SerialNumber is the content of the DER INTEGER exactly as in the bytes:
-	// big-endian two's complement, possibly negative or with needless zeros.
+	// SerialNumber is the content of the DER INTEGER exactly as received: big-endian
+	// two's complement, possibly negative or with needless zeros.
 	SerialNumber []byte
 
 	Issuer, Subject     Name
 	NotBefore, NotAfter time.Time // UTC
 
 	// PublicKey is *gost3410.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey or
-	// ed25519.PublicKey, nil when signatures by such keys are not verified. Suite says
-	// how this program signs with the key and is authoritative for the family of a GOST
-	// key. It is nil when no suite has such keys: KeyError then says why, and what is
-	// wrong with the key where PublicKey is nil as well. A GOST key that is malformed
-	// fails the whole parse.
+	// ed25519.PublicKey. It is nil when the key is not supported for verification. Suite
+	// is the suite that signs with the key, and is authoritative for the family of a GOST
+	// key. It is nil when no suite has such keys. KeyError is set when Suite or PublicKey
+	// is nil and gives the reason. A malformed GOST key is an error of ParseCertificate.
 	PublicKey crypto.PublicKey
 	Suite     *suite.Suite
 	KeyError  error
@@ -71,20 +70,20 @@ type Certificate struct {
 	// privateKeyUsagePeriod, zero when absent.
 	PrivateKeyNotBefore, PrivateKeyNotAfter time.Time
 
-	// Extensions are all of them in order, also those read into fields above.
+	// Extensions holds all extensions in order, including those read into fields above.
 	Extensions []Extension
 
-	// Deviations are the faults that were tolerated, in words.
+	// Deviations describes the faults that were tolerated.
 	Deviations []string
 
-	pssOnly bool       // the key is for RSA-PSS alone
+	pssOnly bool       // the key is for RSA-PSS only
 	limit   *suite.PSS // with these parameters
 
 	digests atomic.Pointer[[]suite.Digest] // see Digest
 }
 
-// ParseCertificate reads one DER certificate of at most MaxCertificate octets,
-// without anything behind it.
+// ParseCertificate reads one DER certificate of at most MaxCertificate bytes. Nothing may
+// follow it.
 func ParseCertificate(der []byte) (*Certificate, error) {
 	c, err := parseCertificate(der)
 	if err != nil {
@@ -119,7 +118,7 @@ func (c *Certificate) readTBS(in cryptobyte.String, outerAlgorithm []byte, fault
 	checkSerial(c.SerialNumber, faults)
 	var algorithm cryptobyte.String
 	if !in.ReadASN1Element(&algorithm, cbasn1.SEQUENCE) || !bytes.Equal(algorithm, outerAlgorithm) {
-		return errors.New("the signature algorithm inside is not the one outside")
+		return errors.New("the signature algorithm inside TBSCertificate differs from the one outside")
 	}
 	if c.Issuer, err = readName(&in, faults); err != nil {
 		return fmt.Errorf("issuer: %w", err)
@@ -148,7 +147,7 @@ func (c *Certificate) readTBS(in cryptobyte.String, outerAlgorithm []byte, fault
 		return err
 	}
 	if !in.Empty() {
-		return errors.New("something unknown follows the extensions")
+		return errors.New("unknown data follows the extensions")
 	}
 	if len(c.Extensions) > 0 && version != 2 {
 		faults.add("extensions in a certificate of version %d", version+1)
@@ -172,15 +171,15 @@ func readVersion(in *cryptobyte.String, faults *deviations) (int, error) {
 		return 0, errors.New("the version is not 1, 2 or 3")
 	}
 	if version == 0 {
-		faults.add("version 1 is written out, DER leaves it out")
+		faults.add("version 1 is written, DER omits it")
 	}
 	return version, nil
 }
 
-// checkSerial reports what RFC 5280, 4.1.2.2 forbids and practice contains.
+// checkSerial reports serial numbers that RFC 5280, 4.1.2.2 forbids but that are in use.
 func checkSerial(serial []byte, faults *deviations) {
 	if len(trimInteger(serial)) != len(serial) {
-		faults.add("the serial number has needless octets in front")
+		faults.add("the serial number has needless leading bytes")
 	}
 	switch {
 	case serial[0]&0x80 != 0:
@@ -188,7 +187,7 @@ func checkSerial(serial []byte, faults *deviations) {
 	case len(bytes.TrimLeft(serial, "\x00")) == 0:
 		faults.add("the serial number is zero")
 	case len(serial) > 20:
-		faults.add("the serial number has more than 20 octets")
+		faults.add("the serial number has more than 20 bytes")
 	}
 }
 
@@ -204,7 +203,7 @@ func (c *Certificate) readValidity(in *cryptobyte.String, faults *deviations) (e
 		return fmt.Errorf("end of validity: %w", err)
 	}
 	if !seq.Empty() {
-		return errors.New("the validity has more than two times")
+		return errors.New("the validity must have two times, it has more")
 	}
 	if c.NotAfter.Before(c.NotBefore) {
 		faults.add("the validity ends before it starts")
@@ -212,22 +211,22 @@ func (c *Certificate) readValidity(in *cryptobyte.String, faults *deviations) (e
 	return nil
 }
 
-// Key is the public key with what the certificate says of its use. Its Public is nil
-// where PublicKey is.
+// Key returns the public key with the limits that the certificate sets. Its Public is nil
+// when PublicKey is nil.
 func (c *Certificate) Key() suite.Key {
 	return suite.Key{Public: c.PublicKey, Suite: c.Suite, PSSOnly: c.pssOnly, Limit: c.limit}
 }
 
 func (c *Certificate) key() *keyInfo { return &keyInfo{Key: c.Key(), problem: c.KeyError} }
 
-// Scheme is the algorithm of the issuer's signature. The error names one that is not
-// supported.
+// Scheme returns the algorithm of the issuer's signature. The error names an algorithm
+// that is not supported.
 func (c *Certificate) Scheme() (*suite.Scheme, error) {
 	return schemeOf(c.SignatureOID, c.parameters)
 }
 
-// VerifyBy checks a signature value over s.Input() of a message, by the certificate's
-// key and a scheme that fits it. The value has the form of CMS. The error wraps
+// VerifyBy checks a signature value over s.Input() of a message with the certificate's
+// key, by a scheme that must fit the key. The value has the form of CMS. The error wraps
 // suite.ErrSignature when the value does not match.
 func (c *Certificate) VerifyBy(s *suite.Scheme, d suite.Digest, value []byte) error {
 	if c.PublicKey == nil {
@@ -236,9 +235,9 @@ func (c *Certificate) VerifyBy(s *suite.Scheme, d suite.Digest, value []byte) er
 	return s.Verify(c.Key(), d, value)
 }
 
-// Verify checks a signature value over a digest by the suite of the certificate's key,
-// in the form of suite.Sign. The error wraps suite.ErrSignature when the value does not
-// match.
+// Verify checks a signature value over a digest by the suite of the certificate's key.
+// The value has the form that suite.Sign returns. The error wraps suite.ErrSignature when
+// the value does not match.
 func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	if c.Suite == nil {
 		return fmt.Errorf("x509gost: certificate: %w", c.KeyError)
@@ -246,10 +245,9 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	return c.Suite.Verify(c.PublicKey, d, value)
 }
 
-// CheckSignatureFrom checks that issuer's key signed the certificate, over the
-// exact bytes received. It looks at nothing else: names, dates and usage are
-// for package chain. The error wraps suite.ErrSignature when the value does not
-// match.
+// CheckSignatureFrom checks that issuer's key signed the certificate, over the exact bytes
+// received. It checks nothing else: package chain checks names, dates and usage. The error
+// wraps suite.ErrSignature when the value does not match.
 func (c *Certificate) CheckSignatureFrom(issuer *Certificate) error {
 	scheme, err := c.Scheme()
 	if err == nil {
@@ -261,16 +259,17 @@ func (c *Certificate) CheckSignatureFrom(issuer *Certificate) error {
 	return nil
 }
 
-// IsSelfIssued tells that subject and issuer are the same name.
+// IsSelfIssued reports whether subject and issuer are the same name.
 func (c *Certificate) IsSelfIssued() bool { return c.Subject.Equal(c.Issuer) }
 
-// Equal compares the whole encodings.
+// Equal reports whether the whole encodings are equal.
 func (c *Certificate) Equal(o *Certificate) bool {
 	return c == o || c != nil && o != nil && bytes.Equal(c.Raw, o.Raw)
 }
 
-// Digest is the digest of the whole certificate as received, computed once by each
-// algorithm: with every signature a signer's is asked for. It must not be changed.
+// Digest returns the digest of the whole certificate as received. It computes the digest
+// once for each algorithm, because every signature needs that of its signer. The caller
+// must not change the result.
 func (c *Certificate) Digest(h *suite.Hash) []byte {
 	for {
 		known := c.digests.Load()
@@ -284,21 +283,21 @@ func (c *Certificate) Digest(h *suite.Hash) []byte {
 			}
 		}
 		longer := append(slices.Clip(list), h.Digest(c.Raw))
-		if c.digests.CompareAndSwap(known, &longer) { // else somebody added another
+		if c.digests.CompareAndSwap(known, &longer) { // else another goroutine added a digest; try again
 			return longer[len(list)].Sum
 		}
 	}
 }
 
-// Thumbprint is the SHA-1 of the certificate in upper-case hex, as Windows and
-// the services around it name certificates.
+// Thumbprint returns the SHA-1 of the certificate in upper-case hex, the form that Windows
+// and related services use to name certificates.
 func (c *Certificate) Thumbprint() string {
 	return strings.ToUpper(hex.EncodeToString(c.Digest(suite.SHA1)))
 }
 
-// SerialHex is the serial number in lower-case hex, two digits per octet of the
+// SerialHex returns the serial number in lower-case hex, two digits for each byte of the
 // DER content.
 func (c *Certificate) SerialHex() string { return hex.EncodeToString(c.SerialNumber) }
 
-// Extension finds an extension by its identifier.
+// Extension returns the extension with an identifier.
 func (c *Certificate) Extension(oid OID) (Extension, bool) { return findExtension(c.Extensions, oid) }

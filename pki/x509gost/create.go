@@ -17,26 +17,25 @@ import (
 	"tamga/pki/suite"
 )
 
-// SignFunc signs a digest and returns the value in the form of suite.Sign, so
-// that a vault can hold the key. SignWith makes one of a plain key.
+// SignFunc signs a digest and returns the value in the form of suite.Sign. The key may be
+// in a vault. SignWith makes a SignFunc for a key in memory.
 type SignFunc func(d suite.Digest) ([]byte, error)
 
-// SignWith makes a SignFunc of a key held in memory. A nil rand means
-// crypto/rand.Reader.
+// SignWith makes a SignFunc for a key in memory. A nil rand means crypto/rand.Reader.
 func SignWith(rand io.Reader, key crypto.Signer, s *suite.Suite) SignFunc {
 	return func(d suite.Digest) ([]byte, error) { return s.Sign(rand, key, d) }
 }
 
-// Template is what CreateCertificate is told beside the keys.
+// Template holds what CreateCertificate writes besides the keys.
 type Template struct {
 	Subject Name
-	// SerialNumber is a positive number, big-endian, with or without zeros in
-	// front; its DER takes at most 20 octets.
+	// SerialNumber is a positive number, big-endian, leading zeros allowed. Its DER has
+	// at most 20 bytes.
 	SerialNumber        []byte
 	NotBefore, NotAfter time.Time // written in whole seconds
 
 	IsCA       bool
-	MaxPathLen int // with IsCA: how many authorities may follow, -1 for no limit
+	MaxPathLen int // with IsCA: how many authorities may follow in a chain, -1 for no limit
 
 	KeyUsage    x509.KeyUsage // 0 writes no extension
 	ExtKeyUsage []OID
@@ -47,15 +46,15 @@ type Template struct {
 	// privateKeyUsagePeriod, written when either is set.
 	PrivateKeyNotBefore, PrivateKeyNotAfter time.Time
 
-	// ExtraExtensions are appended as they are; one that repeats an extension
-	// written from the fields above is an error.
+	// ExtraExtensions are appended unchanged. It is an error to repeat an extension that
+	// is written from the fields above.
 	ExtraExtensions []Extension
 }
 
-// CreateCertificate builds and signs a certificate for pub, a key of pubSuite.
-// The issuer signs with signerSuite through sign; a nil issuer means
-// self-signed, with the subject's name as issuer. The signature is verified
-// with the issuer's key before the certificate is returned.
+// CreateCertificate builds and signs a certificate for pub, a key of pubSuite. The issuer
+// signs with signerSuite through sign. A nil issuer means self-signed, and the issuer's
+// name is then that of the subject. CreateCertificate verifies the signature with the
+// issuer's key before it returns the certificate.
 func CreateCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, pubSuite *suite.Suite, signerSuite *suite.Suite, sign SignFunc) ([]byte, error) {
 	der, err := createCertificate(t, issuer, pub, pubSuite, signerSuite, sign)
 	if err != nil {
@@ -81,10 +80,10 @@ func createCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, p
 		signer, rawIssuer, authority = issuer.key(), issuer.RawSubject, issuer.SubjectKeyID
 	}
 	if signer.Suite == nil || signer.Suite != signerSuite {
-		return nil, errors.New("the issuer's key is not of the suite it is to sign with")
+		return nil, errors.New("the issuer's key does not belong to the suite that signs")
 	}
 	if len(rawIssuer) == 0 || len(t.Subject.Raw) == 0 || t.IsCA && t.Subject.IsEmpty() {
-		return nil, errors.New("issuer and subject want a name")
+		return nil, errors.New("issuer and subject must have a name")
 	}
 	extensions, err := t.extensions(key.bits, authority)
 	if err != nil {
@@ -106,8 +105,8 @@ func createCertificate(t *Template, issuer *Certificate, pub crypto.PublicKey, p
 	if err != nil {
 		return nil, err
 	}
-	// What was put in by the caller as bytes (names, extensions) has to be
-	// readable, or nobody could use the certificate.
+	// The caller's names and extensions go in as bytes. Check that the result is
+	// readable before anyone uses it.
 	_, err = parseCertificate(der)
 	return der, err
 }
@@ -120,20 +119,20 @@ func checkPeriod(from, to time.Time) error {
 		return err
 	}
 	if !from.Before(to) {
-		return errors.New("the end has to come after the start")
+		return errors.New("the end must be after the start")
 	}
 	return nil
 }
 
-// keyID is the identifier of a key by method 1 of RFC 5280, 4.2.1.2: SHA-1 over
-// the content of the BIT STRING. It names, it protects nothing.
+// keyID returns the identifier of a key by method 1 of RFC 5280, 4.2.1.2: SHA-1 over the
+// content of the BIT STRING. It is a name and needs no collision resistance.
 func keyID(bits []byte) []byte {
 	sum := sha1.Sum(bits)
 	return sum[:]
 }
 
-// extensions builds the list of a certificate for the key whose BIT STRING is
-// given; authority is the issuer's key identifier, nil for none.
+// extensions returns the extensions of a certificate for the key whose BIT STRING is
+// given. authority is the issuer's key identifier, nil to omit it.
 func (t *Template) extensions(bits, authority []byte) ([]Extension, error) {
 	var e extensionList
 	e.add(OIDSubjectKeyID, false, func(b *cryptobyte.Builder) { b.AddASN1OctetString(keyID(bits)) })
@@ -187,7 +186,7 @@ func (t *Template) basicConstraints(b *cryptobyte.Builder) {
 	})
 }
 
-// keyUsage writes a named BIT STRING, which DER shortens to its last set bit.
+// keyUsage writes a named BIT STRING, which DER cuts after its last set bit.
 func (t *Template) keyUsage(b *cryptobyte.Builder) {
 	octets := []byte{bits.Reverse8(uint8(t.KeyUsage)), bits.Reverse8(uint8(t.KeyUsage >> 8))}
 	octets = bytes.TrimRight(octets, "\x00")
@@ -252,7 +251,7 @@ func (t *Template) infoAccess(b *cryptobyte.Builder) {
 	})
 }
 
-// extensionList builds extensions and remembers the first thing that went wrong.
+// extensionList builds extensions and keeps the first error.
 type extensionList struct {
 	list []Extension
 	err  error
@@ -268,7 +267,7 @@ func (e *extensionList) add(oid OID, critical bool, value func(*cryptobyte.Build
 	e.list = append(e.list, Extension{OID: oid, Critical: critical, Value: der})
 }
 
-// with appends extensions of the caller.
+// with appends the caller's extensions.
 func (e *extensionList) with(extra []Extension) ([]Extension, error) {
 	for _, x := range extra {
 		if _, twice := findExtension(e.list, x.OID); twice && e.err == nil {

@@ -108,14 +108,14 @@ func TestLeafFields(t *testing.T) {
 	if want := `CN=Корневой\, первый,O=Удостоверяющий центр,C=RU`; root.Subject.String() != want {
 		t.Errorf("subject %s, want %s", root.Subject, want)
 	}
-	// 2049 and 2050 are written in different types.
+	// UTCTime ends with 2049, GeneralizedTime begins with 2050.
 	if !bytes.Contains(c.Raw, []byte("\x17\x0d260101000000Z\x18\x0f20560101000000Z")) {
 		t.Error("times are not UTCTime up to 2049 and GeneralizedTime from then on")
 	}
 }
 
-// TestStandardLibraryAgrees lets crypto/x509 read what we make and us read what
-// it makes.
+// TestStandardLibraryAgrees checks that crypto/x509 reads certificates of this package and
+// that this package reads those of crypto/x509.
 func TestStandardLibraryAgrees(t *testing.T) {
 	for s, key := range standardKeys() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestStandardLibraryAgrees(t *testing.T) {
 			}
 		})
 	}
-	// The library reads the frame of a GOST certificate too.
+	// The library reads the outer structure of a GOST certificate too.
 	k := keyCase{"", suite.GOST2012x256, gostKey(t, gost3410.TC26256A, 1)}
 	std, err := x509.ParseCertificate(create(t, leafTemplate(t), nil, k, k).Raw)
 	if err != nil {
@@ -236,7 +236,7 @@ func TestRevocationList(t *testing.T) {
 func TestScope(t *testing.T) {
 	k := keyCase{"", suite.GOST2012x256, gostKey(t, gost3410.CryptoProA, 1)}
 	root := create(t, rootTemplate(t), nil, k, k)
-	leaf := create(t, leafTemplate(t), root, k, k) // of http://ca.example/root.crl
+	leaf := create(t, leafTemplate(t), root, k, k) // names http://ca.example/root.crl
 	uri := func(s string) string {
 		return "\xa0" + string(rune(len(s)+4)) + "\xa0" + string(rune(len(s)+2)) + "\x86" + string(rune(len(s))) + s
 	}
@@ -297,7 +297,7 @@ func TestCreateRefuses(t *testing.T) {
 		"times crossed":   {func(t *x509gost.Template) { t.NotAfter = t.NotBefore }, k, "after the start"},
 		"no subject":      {func(t *x509gost.Template) { t.Subject = x509gost.Name{} }, k, "name"},
 		"extension twice": {func(t *x509gost.Template) { t.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDKeyUsage}} }, k, "twice"},
-		"somebody's key":  {func(*x509gost.Template) {}, other, "does not verify"},
+		"another key":     {func(*x509gost.Template) {}, other, "does not verify"},
 		"another suite":   {func(*x509gost.Template) {}, old, "suite"},
 		"broken extension": {func(t *x509gost.Template) {
 			t.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDBasicConstraints, Value: []byte{1}}}
@@ -311,7 +311,7 @@ func TestCreateRefuses(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// A 256-bit key on a curve the older standard does not know.
+	// A 256-bit key on a curve that the older standard does not have.
 	tc26 := gostKey(t, gost3410.TC26256A, 1)
 	if _, err := x509gost.MarshalPublicKey(tc26.Public(), suite.GOST2001); err == nil {
 		t.Error("a key on a TC26 curve is written as one of 2001")

@@ -16,11 +16,11 @@ import (
 	"tamga/pki/suite"
 )
 
-// RevokedEntry is one line of a revocation list.
+// RevokedEntry is one entry of a revocation list.
 type RevokedEntry struct {
 	// SerialNumber is the content of the DER INTEGER, as in Certificate. In a
-	// CRLTemplate it may also be the positive number without the zero that
-	// keeps DER from reading it as negative.
+	// CRLTemplate it may also be the positive number without the leading zero that DER
+	// adds to keep it positive.
 	SerialNumber []byte
 	At           time.Time
 	Reason       int // CRLReason (RFC 5280, 5.3.1), 0 when absent
@@ -38,38 +38,38 @@ type RevocationList struct {
 	Signature              []byte
 	parameters             []byte         // of SignatureOID
 	Revoked                []RevokedEntry // in encoded order
-	Scope                  Scope          // what the list speaks of
+	Scope                  Scope          // the certificates that the list covers
 	Extensions             []Extension    // of the list
 
-	// UnknownCritical are critical extensions of the list or of an entry that
-	// are not understood here; a list that has some proves nothing.
+	// UnknownCritical holds critical extensions of the list or of an entry that this
+	// package does not understand. If there are any, the list proves nothing.
 	UnknownCritical []OID
 	Deviations      []string
 
 	sorting  sync.Once
-	bySerial []int32 // indexes into Revoked, in the order of serial and date
+	bySerial []int32 // indexes into Revoked, sorted by serial and date
 }
 
-// Scope is issuingDistributionPoint (RFC 5280, 5.2.5). The zero value, also of
-// a list without the extension, is every certificate of the issuer.
+// Scope is issuingDistributionPoint (RFC 5280, 5.2.5). The zero value, which a list
+// without the extension has, covers every certificate of the issuer.
 type Scope struct {
-	Points           []string // URIs, of which one is in the certificate too
+	Points           []string // URIs; the certificate must have one of them
 	UsersOnly        bool     // onlyContainsUserCerts
 	AuthoritiesOnly  bool     // onlyContainsCACerts
-	SomeReasons      bool     // onlySomeReasons: not all revocations are in it
+	SomeReasons      bool     // onlySomeReasons: some revocations are not in the list
 	Indirect         bool     // indirectCRL: entries of other issuers
 	AttributeCerts   bool     // onlyContainsAttributeCerts
 	otherPointSyntax bool
 }
 
-// Understood tells that the scope is one a certificate can be held against with
-// Covers. Indirect lists, partial reasons and relative names are not.
+// Understood reports whether Covers supports the scope. It does not support indirect
+// lists, partial reasons, lists of attribute certificates and relative names.
 func (s Scope) Understood() bool {
 	return !s.SomeReasons && !s.Indirect && !s.AttributeCerts && !s.otherPointSyntax
 }
 
-// Covers tells that the list speaks of the certificate, provided that its
-// issuer does.
+// Covers reports whether the list covers the certificate. The caller must check that both
+// have the same issuer.
 func (s Scope) Covers(c *Certificate) bool {
 	if !s.Understood() || s.UsersOnly && c.IsCA || s.AuthoritiesOnly && !c.IsCA {
 		return false
@@ -80,8 +80,8 @@ func (s Scope) Covers(c *Certificate) bool {
 	return slices.ContainsFunc(c.CRLDistributionPoints, func(p string) bool { return slices.Contains(s.Points, p) })
 }
 
-// ParseRevocationList reads one DER CRL of at most MaxRevocationList octets and
-// MaxRevoked entries, without anything behind it.
+// ParseRevocationList reads one DER CRL of at most MaxRevocationList bytes and MaxRevoked
+// entries. Nothing may follow it.
 func ParseRevocationList(der []byte) (*RevocationList, error) {
 	l, err := parseRevocationList(der)
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *RevocationList) readTBS(in cryptobyte.String, outerAlgorithm []byte, fa
 	}
 	var algorithm, revoked cryptobyte.String
 	if !in.ReadASN1Element(&algorithm, cbasn1.SEQUENCE) || !bytes.Equal(algorithm, outerAlgorithm) {
-		return errors.New("the signature algorithm inside is not the one outside")
+		return errors.New("the signature algorithm inside TBSCertList differs from the one outside")
 	}
 	if l.Issuer, err = readName(&in, faults); err != nil {
 		return fmt.Errorf("issuer: %w", err)
@@ -137,7 +137,7 @@ func (l *RevocationList) readTBS(in cryptobyte.String, outerAlgorithm []byte, fa
 		return err
 	}
 	if !in.Empty() {
-		return errors.New("something unknown follows the extensions")
+		return errors.New("unknown data follows the extensions")
 	}
 	if version == 0 && len(l.Extensions) > 0 {
 		faults.add("extensions in a list of version 1")
@@ -146,11 +146,11 @@ func (l *RevocationList) readTBS(in cryptobyte.String, outerAlgorithm []byte, fa
 }
 
 func (l *RevocationList) readRevoked(in cryptobyte.String, faults *deviations) error {
-	// An entry takes more than 20 octets, so the bytes bound the room made.
+	// An entry has more than 20 bytes, so the input length limits the allocation.
 	l.Revoked = make([]RevokedEntry, 0, min(len(in)/20, MaxRevoked))
 	for !in.Empty() {
 		if len(l.Revoked) == MaxRevoked {
-			return fmt.Errorf("there are more than %d entries", MaxRevoked)
+			return fmt.Errorf("more than %d entries", MaxRevoked)
 		}
 		e, err := l.readEntry(&in, faults)
 		if err != nil {
@@ -174,7 +174,7 @@ func (l *RevocationList) readEntry(in *cryptobyte.String, faults *deviations) (e
 	}
 	extensions, err := readExtensionList(&seq, faults)
 	if err != nil || !seq.Empty() {
-		return e, cmp.Or(err, errors.New("something follows the extensions"))
+		return e, cmp.Or(err, errors.New("data follows the extensions"))
 	}
 	for _, x := range extensions {
 		switch {
@@ -226,8 +226,8 @@ func (l *RevocationList) readExtensions(faults *deviations) (err error) {
 	return nil
 }
 
-// readScope reads issuingDistributionPoint: fields tagged [0] to [5] in order,
-// each with a default.
+// readScope reads issuingDistributionPoint: fields with tags [0] to [5] in order, each
+// with a default.
 func (l *RevocationList) readScope(in cryptobyte.String, faults *deviations) error {
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
@@ -246,8 +246,7 @@ func (l *RevocationList) readScope(in cryptobyte.String, faults *deviations) err
 		if !seq.ReadOptionalASN1(&content, &present, cbasn1.Tag(n).ContextSpecific()) {
 			return errExtension
 		}
-		// [3] is a BIT STRING, whose presence is all that matters; the others
-		// are BOOLEAN.
+		// [3] is a BIT STRING and counts when it is present. The others are BOOLEAN.
 		*flags[n] = present && (n == 3 || len(content) != 1 || content[0] != 0)
 	}
 	if !seq.Empty() {
@@ -256,14 +255,15 @@ func (l *RevocationList) readScope(in cryptobyte.String, faults *deviations) err
 	return nil
 }
 
-// Scheme is the algorithm of the signature. The error names one that is not supported.
+// Scheme returns the algorithm of the signature. The error names an algorithm that is not
+// supported.
 func (l *RevocationList) Scheme() (*suite.Scheme, error) {
 	return schemeOf(l.SignatureOID, l.parameters)
 }
 
-// CheckSignatureFrom checks that issuer's key signed the list, over the exact
-// bytes received, and nothing else. The error wraps suite.ErrSignature when the
-// value does not match.
+// CheckSignatureFrom checks that issuer's key signed the list, over the exact bytes
+// received. It checks nothing else. The error wraps suite.ErrSignature when the value does
+// not match.
 func (l *RevocationList) CheckSignatureFrom(issuer *Certificate) error {
 	scheme, err := l.Scheme()
 	if err == nil {
@@ -275,8 +275,8 @@ func (l *RevocationList) CheckSignatureFrom(issuer *Certificate) error {
 	return nil
 }
 
-// Find looks a serial number up, given as Certificate.SerialNumber is. Of
-// several entries it returns the earliest.
+// Find returns the entry of a serial number in the form of Certificate.SerialNumber. If
+// there are several, it returns the earliest.
 func (l *RevocationList) Find(serial []byte) (RevokedEntry, bool) {
 	l.sorting.Do(l.sort)
 	serial = trimInteger(serial)
@@ -300,7 +300,7 @@ func (l *RevocationList) sort() {
 	})
 }
 
-// CRLTemplate is what CreateRevocationList is told.
+// CRLTemplate holds what CreateRevocationList writes.
 type CRLTemplate struct {
 	ThisUpdate, NextUpdate time.Time
 	Number                 []byte // cRLNumber: positive, big-endian
@@ -308,8 +308,8 @@ type CRLTemplate struct {
 	ExtraExtensions        []Extension
 }
 
-// CreateRevocationList builds and signs a CRL of version 2. The issuer signs
-// with s through sign; the signature is verified before the list is returned.
+// CreateRevocationList builds and signs a CRL of version 2. The issuer signs with s through
+// sign. CreateRevocationList verifies the signature before it returns the list.
 func CreateRevocationList(t *CRLTemplate, issuer *Certificate, s *suite.Suite, sign SignFunc) ([]byte, error) {
 	der, err := createRevocationList(t, issuer, s, sign)
 	if err != nil {
@@ -320,7 +320,7 @@ func CreateRevocationList(t *CRLTemplate, issuer *Certificate, s *suite.Suite, s
 
 func createRevocationList(t *CRLTemplate, issuer *Certificate, s *suite.Suite, fn SignFunc) ([]byte, error) {
 	if issuer.Suite == nil || issuer.Suite != s {
-		return nil, errors.New("the issuer's key is not of the suite it is to sign with")
+		return nil, errors.New("the issuer's key does not belong to the suite that signs")
 	}
 	if err := checkPeriod(t.ThisUpdate, t.NextUpdate); err != nil {
 		return nil, fmt.Errorf("period: %w", err)
@@ -348,7 +348,7 @@ func createRevocationList(t *CRLTemplate, issuer *Certificate, s *suite.Suite, f
 		b.AddBytes(issuer.RawSubject)
 		addTime(b, t.ThisUpdate)
 		addTime(b, t.NextUpdate)
-		if len(entries) > 0 { // the list is absent rather than empty (5.1.2.6)
+		if len(entries) > 0 { // an empty list is omitted (5.1.2.6)
 			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(entries) })
 		}
 		b.AddASN1(cbasn1.Tag(0).Constructed().ContextSpecific(), func(b *cryptobyte.Builder) { addExtensions(b, extensions) })
@@ -374,7 +374,7 @@ func (t *CRLTemplate) entries() ([]byte, error) {
 		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 			addInteger(b, serial)
 			addTime(b, r.At)
-			if r.Reason != 0 { // unspecified is left out (5.3.1)
+			if r.Reason != 0 { // unspecified is omitted (5.3.1)
 				addReason(b, r.Reason)
 			}
 		})

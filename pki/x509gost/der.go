@@ -13,7 +13,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// deviations collects tolerated faults, each once and not without end.
+// deviations collects tolerated faults. It drops repetitions and limits their number.
 type deviations []string
 
 const maxDeviations = 32
@@ -30,7 +30,7 @@ func (d *deviations) add(format string, args ...any) {
 	}
 }
 
-// signed is the shape certificates, requests and revocation lists share:
+// signed is the common shape of certificates, requests and revocation lists:
 // SEQUENCE { what is signed, AlgorithmIdentifier, BIT STRING }.
 type signed struct {
 	raw, rawTBS  []byte
@@ -44,7 +44,7 @@ type signed struct {
 func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
 	s := signed{raw: der}
 	if len(der) > limit {
-		return s, fmt.Errorf("%d octets are more than the %d allowed", len(der), limit)
+		return s, fmt.Errorf("%d bytes are more than the %d allowed", len(der), limit)
 	}
 	in := cryptobyte.String(der)
 	var outer, tbs, algorithm cryptobyte.String
@@ -52,10 +52,10 @@ func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
 		return s, errors.New("not a DER SEQUENCE")
 	}
 	if !in.Empty() {
-		return s, fmt.Errorf("%d octets follow the end", len(in))
+		return s, fmt.Errorf("%d bytes follow the end", len(in))
 	}
 	if !outer.ReadASN1Element(&tbs, cbasn1.SEQUENCE) {
-		return s, errors.New("the part that is signed is not a SEQUENCE")
+		return s, errors.New("the signed part is not a SEQUENCE")
 	}
 	s.rawTBS = tbs
 	tbs.ReadASN1(&s.body, cbasn1.SEQUENCE)
@@ -64,7 +64,7 @@ func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
 	}
 	s.rawAlgorithm = algorithm
 	if !readBits(&outer, &s.signature) || !outer.Empty() {
-		return s, errors.New("the signature is not a BIT STRING of whole octets at the end")
+		return s, errors.New("the signature is not a final BIT STRING of whole bytes")
 	}
 	oid, parameters, err := readAlgorithm(&algorithm)
 	if err != nil {
@@ -74,9 +74,9 @@ func readSigned(der []byte, limit int, faults *deviations) (signed, error) {
 	return s, checkSignatureParameters(oid, parameters, faults)
 }
 
-// checkSignatureParameters refuses parameters where the algorithm has none, though NULL
-// is written for some. Algorithms that are not supported are not judged, and those of
-// RSA-PSS when the signature is.
+// checkSignatureParameters refuses parameters where the algorithm has none. NULL is
+// tolerated, because some programs write it. It does not check algorithms that are not
+// supported, and leaves the parameters of RSA-PSS to the check of the signature.
 func checkSignatureParameters(oid OID, parameters []byte, faults *deviations) error {
 	_, deviation, err := suite.SchemeByOID(oid, parameters)
 	if err != nil && (errors.Is(err, suite.ErrUnsupported) || oid.Equal(suite.OIDPSS)) {
@@ -88,13 +88,13 @@ func checkSignatureParameters(oid OID, parameters []byte, faults *deviations) er
 	return err
 }
 
-// schemeOf is the scheme of a signatureAlgorithm that was read.
+// schemeOf returns the scheme of a signatureAlgorithm.
 func schemeOf(oid OID, parameters []byte) (*suite.Scheme, error) {
 	s, _, err := suite.SchemeByOID(oid, parameters)
 	return s, err
 }
 
-// checkSigned verifies a signature over the exact bytes that were received.
+// checkSigned verifies a signature over the exact bytes received.
 func checkSigned(s *suite.Scheme, tbs, value []byte, key *keyInfo) error {
 	if key.Public == nil {
 		return fmt.Errorf("the signer's key cannot be used: %w", key.problem)
@@ -116,7 +116,7 @@ func readAlgorithm(in *cryptobyte.String) (oid OID, parameters []byte, err error
 		return oid, nil, nil
 	}
 	if !seq.ReadAnyASN1Element(&params, new(cbasn1.Tag)) || !seq.Empty() {
-		return nil, nil, errors.New("an AlgorithmIdentifier has one element of parameters at most")
+		return nil, nil, errors.New("an AlgorithmIdentifier must have at most one element of parameters")
 	}
 	return oid, params, nil
 }
@@ -132,15 +132,15 @@ func addAlgorithm(b *cryptobyte.Builder, oid OID, null bool) {
 
 const maxOIDOctets = 64
 
-// readOID reads an OBJECT IDENTIFIER. cryptobyte's own reader stops at arcs of
-// 31 bits, which template identifiers of issuing programs exceed.
+// readOID reads an OBJECT IDENTIFIER. The reader of cryptobyte supports arcs of 31 bits
+// only, and issuing programs have template identifiers with larger ones.
 func readOID(in *cryptobyte.String) (OID, error) {
 	var content cryptobyte.String
 	if !in.ReadASN1(&content, cbasn1.OBJECT_IDENTIFIER) {
 		return nil, errors.New("not an OBJECT IDENTIFIER")
 	}
 	if len(content) == 0 || len(content) > maxOIDOctets || content[len(content)-1]&0x80 != 0 {
-		return nil, fmt.Errorf("an OBJECT IDENTIFIER has 1 to %d octets and ends with the last arc", maxOIDOctets)
+		return nil, fmt.Errorf("an OBJECT IDENTIFIER must have 1 to %d bytes and a complete last arc", maxOIDOctets)
 	}
 	oid := make(OID, 0, 12)
 	arc, start := 0, true
@@ -163,7 +163,7 @@ func readOID(in *cryptobyte.String) (OID, error) {
 	return oid, nil
 }
 
-// readBits reads a BIT STRING of whole octets.
+// readBits reads a BIT STRING of whole bytes.
 func readBits(in *cryptobyte.String, out *[]byte) bool {
 	var s cryptobyte.String
 	if !in.ReadASN1(&s, cbasn1.BIT_STRING) || len(s) == 0 || s[0] != 0 {
@@ -173,7 +173,7 @@ func readBits(in *cryptobyte.String, out *[]byte) bool {
 	return true
 }
 
-// readInteger reads an INTEGER as its content octets.
+// readInteger reads the content bytes of an INTEGER.
 func readInteger(in *cryptobyte.String, out *[]byte) bool {
 	var s cryptobyte.String
 	if !in.ReadASN1(&s, cbasn1.INTEGER) || len(s) == 0 {
@@ -183,8 +183,8 @@ func readInteger(in *cryptobyte.String, out *[]byte) bool {
 	return true
 }
 
-// trimInteger removes octets a DER INTEGER does not need, so that two
-// encodings of one number compare equal.
+// trimInteger removes bytes that a DER INTEGER does not need, so that two encodings of one
+// number compare equal.
 func trimInteger(content []byte) []byte {
 	for len(content) > 1 && (content[0] == 0 && content[1]&0x80 == 0 || content[0] == 0xff && content[1]&0x80 != 0) {
 		content = content[1:]
@@ -192,18 +192,18 @@ func trimInteger(content []byte) []byte {
 	return content
 }
 
-// magnitudeToInteger turns a big-endian positive number, with or without zeros
-// in front, into the content of a DER INTEGER.
+// magnitudeToInteger converts a positive big-endian number, leading zeros allowed, to the
+// content of a DER INTEGER.
 func magnitudeToInteger(number []byte) ([]byte, error) {
 	m := bytes.TrimLeft(number, "\x00")
 	if len(m) == 0 {
-		return nil, errors.New("the number has to be positive")
+		return nil, errors.New("the number must be positive")
 	}
 	if m[0]&0x80 != 0 {
 		m = append([]byte{0}, m...)
 	}
 	if len(m) > 20 {
-		return nil, fmt.Errorf("the number takes %d octets, RFC 5280 allows 20", len(m))
+		return nil, fmt.Errorf("the number has %d bytes, RFC 5280 allows 20", len(m))
 	}
 	return m, nil
 }
@@ -212,13 +212,13 @@ func addInteger(b *cryptobyte.Builder, content []byte) {
 	b.AddASN1(cbasn1.INTEGER, func(b *cryptobyte.Builder) { b.AddBytes(content) })
 }
 
-// isTime tells that a UTCTime or GeneralizedTime comes next.
+// isTime reports whether a UTCTime or GeneralizedTime comes next.
 func isTime(in cryptobyte.String) bool {
 	return in.PeekASN1Tag(cbasn1.UTCTime) || in.PeekASN1Tag(cbasn1.GeneralizedTime)
 }
 
-// readTime reads a Time. DER wants seconds, no fraction and the letter Z; the
-// other forms BER allows are read and reported as long as they name an instant.
+// readTime reads a Time. DER requires seconds, no fraction and the letter Z. Other BER
+// forms are accepted and reported if they name an instant.
 func readTime(in *cryptobyte.String, faults *deviations) (time.Time, error) {
 	var content cryptobyte.String
 	var tag cbasn1.Tag
@@ -230,15 +230,16 @@ func readTime(in *cryptobyte.String, faults *deviations) (time.Time, error) {
 		return time.Time{}, err
 	}
 	if !strict {
-		faults.add("time %q is not in the form RFC 5280 asks for", string(content))
+		faults.add("time %q is not in the form that RFC 5280 requires", string(content))
 	}
 	return t, nil
 }
 
-// timeForms are tried in order; the first of each list is the one of RFC 5280.
+// utcTimeForms and generalizedTimeForms are tried in order. The first form is that of
+// RFC 5280.
 var utcTimeForms = []string{"060102150405Z", "0601021504Z", "060102150405-0700", "0601021504-0700"}
 
-// A fraction may follow the seconds in a value without being in the form.
+// generalizedTimeForms need no fraction: time.Parse accepts one after the seconds.
 var generalizedTimeForms = []string{
 	"20060102150405Z", "200601021504Z", "2006010215Z",
 	"20060102150405-0700", "200601021504-0700",
@@ -250,30 +251,30 @@ func parseTime(text string, generalized bool) (t time.Time, strict bool, err err
 		forms = generalizedTimeForms
 	}
 	if len(text) > 32 {
-		return time.Time{}, false, errors.New("a time has at most 32 characters")
+		return time.Time{}, false, errors.New("a time must have at most 32 characters")
 	}
 	for i, form := range forms {
 		t, err := time.Parse(form, text)
 		if err != nil {
 			continue
 		}
-		// time.Parse puts two-digit years from 69 on into the last century,
-		// RFC 5280, 4.1.2.5.1 from 50 on.
+		// For two-digit years time.Parse begins the last century with 69,
+		// RFC 5280, 4.1.2.5.1 with 50.
 		if !generalized && t.Year() >= 2050 {
 			t = t.AddDate(-100, 0, 0)
 		}
 		t = t.UTC()
 		strict := i == 0 && len(text) == len(form)
 		if generalized && t.Year() < 2050 {
-			strict = false // UTCTime is for these
+			strict = false // RFC 5280 requires UTCTime for these years
 		}
 		return t, strict, nil
 	}
-	return time.Time{}, false, fmt.Errorf("time %q is not understood", text)
+	return time.Time{}, false, fmt.Errorf("time %q has an unknown form", text)
 }
 
-// addTime writes UTCTime through 2049 and GeneralizedTime from then on, in UTC
-// and without fractions (RFC 5280, 4.1.2.5).
+// addTime writes UTCTime through 2049 and GeneralizedTime from 2050 on, in UTC and without
+// fractions (RFC 5280, 4.1.2.5).
 func addTime(b *cryptobyte.Builder, t time.Time) {
 	t = t.UTC()
 	if y := t.Year(); y >= 1950 && y < 2050 {
@@ -283,10 +284,10 @@ func addTime(b *cryptobyte.Builder, t time.Time) {
 	b.AddASN1(cbasn1.GeneralizedTime, func(b *cryptobyte.Builder) { b.AddBytes([]byte(t.Format(generalizedTimeForms[0]))) })
 }
 
-// checkTime refuses instants no certificate can carry.
+// checkTime refuses times that a certificate cannot hold.
 func checkTime(t time.Time) error {
 	if y := t.UTC().Year(); t.IsZero() || y < 1950 || y > 9999 {
-		return fmt.Errorf("time %s lies outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
+		return fmt.Errorf("time %s is outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -303,8 +304,8 @@ func sign(su *suite.Suite, fn SignFunc, key *keyInfo, body func(*cryptobyte.Buil
 	if err != nil {
 		return nil, err
 	}
-	// A key that does not belong to the issuer, or a computation gone wrong,
-	// must not leave this room.
+	// Never return a signature that does not verify: the key may belong to another
+	// issuer, or a computation may have failed.
 	if err := checkSigned(su.Scheme(), rawTBS, value, key); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}

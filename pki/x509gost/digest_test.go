@@ -8,8 +8,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// The digests of a certificate are right by every algorithm, however many ask at a
-// time, and each is computed once.
+// Digests of a certificate are right for every algorithm when several goroutines ask at
+// once, and each is computed once.
 func TestCertificateDigest(t *testing.T) {
 	c := &Certificate{Raw: []byte("a certificate")}
 	hashes := []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512, suite.SHA1, suite.SHA256, suite.SHA384, suite.SHA512}
@@ -18,7 +18,7 @@ func TestCertificateDigest(t *testing.T) {
 		wg.Go(func() {
 			for _, h := range hashes {
 				if !bytes.Equal(c.Digest(h), h.Digest(c.Raw).Sum) {
-					t.Errorf("%s: another digest than that of the octets", h.Name)
+					t.Errorf("%s: another digest than that of the bytes", h.Name)
 				}
 			}
 		})

@@ -1,38 +1,39 @@
-// Package x509gost owns the X.509 structures of the program: public keys in
-// SubjectPublicKeyInfo, private keys in PKCS #8, certificates, certification
-// requests and revocation lists, for GOST R 34.10 (RFC 4491, RFC 9215) and in
-// the same code for RSA and ECDSA.
+// Package x509gost reads and writes X.509 structures: public keys in SubjectPublicKeyInfo,
+// private keys in PKCS #8, certificates, certification requests and revocation lists. The
+// same code serves GOST R 34.10 (RFC 4491, RFC 9215), RSA and ECDSA.
+//
+// Begin with ParseCertificate, or with ParseCertificates for files that people send.
+// CreateCertificate, CreateRequest and CreateRevocationList write. The package checks single
+// signatures, but does not decide whether to trust a certificate. Package chain does.
 //
 // # Suite beside key
 //
-// A GOST key of 256 bits does not know whether it belongs to 34.10-2001 or to
-// 34.10-2012. The algorithm identifier it came with does, so every parser here
-// returns a *suite.Suite beside a key, every structure keeps it in a field
-// Suite, and every constructor wants both. Where the two meet, the suite is
-// authoritative.
+// A GOST key of 256 bits alone does not determine whether it belongs to 34.10-2001 or to
+// 34.10-2012. Its algorithm identifier does. Every parser here therefore returns a
+// *suite.Suite beside a key, every structure has a field Suite, and every constructor
+// takes both. The suite is authoritative.
 //
 // # Tolerance
 //
-// Structures must be DER and complete: that keeps the bytes that were signed
-// and the fields that were read the same. What sits inside fields is often
-// wrong in certificates people really use (letters outside PrintableString,
-// e-mail addresses that are not ASCII, negative serial numbers, times without
-// seconds, parameters that should be absent); such faults are read as far as
-// their meaning is clear and listed in the field Deviations.
+// Structures must be complete DER. This keeps the fields that were read and the bytes that
+// were signed the same. Certificates in real use often have faults inside fields: letters
+// outside PrintableString, e-mail addresses that are not ASCII, negative serial numbers,
+// times without seconds, parameters that should be absent. Such a fault is accepted if the
+// meaning is clear, and is listed in the field Deviations.
 //
-// # Bounds
+// # Limits
 //
-// MaxCertificate, MaxRequest, MaxPrivateKey, MaxRevocationList and MaxBundle
-// limit the octets read; a certificate has at most 128 extensions, a name at
-// most 128 attributes, an address list at most 64 entries, a revocation list at
-// most MaxRevoked entries, for which the parsed form takes up to 56 octets each.
-// Nothing here recurses on input. Parsed structures share the memory of the
-// bytes they were read from: the caller must not change those afterwards.
+// MaxCertificate, MaxRequest, MaxPrivateKey, MaxRevocationList and MaxBundle limit the
+// bytes of the input. A certificate has at most 128 extensions, a name at most 128
+// attributes, an address list at most 64 entries. A revocation list has at most MaxRevoked
+// entries, which take up to 56 bytes each in memory. No function recurses on input.
+// Parsed structures share memory with their input, so the caller must not change the
+// input afterwards.
 //
-// A private key never appears in an error.
+// Errors never contain a private key.
 package x509gost
 
-// Limits on what is read, in octets except MaxRevoked.
+// Limits on what is read, in bytes except MaxRevoked.
 const (
 	MaxCertificate    = 64 << 10
 	MaxRequest        = 64 << 10

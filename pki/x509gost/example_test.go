@@ -11,8 +11,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// A self-signed authority is made and read. A certificate belongs to a suite: a
-// GOST key of 256 bits alone does not say which standard it is for.
+// The example makes a self-signed authority and reads it. It passes the suite, because a
+// GOST key of 256 bits alone does not determine its standard.
 func ExampleCreateCertificate() {
 	s := suite.GOST2012x256
 	key, err := s.Generate(rand.Reader)
@@ -41,7 +41,7 @@ func ExampleCreateCertificate() {
 	}
 	fmt.Println(certificate.Subject, certificate.Suite.Name)
 
-	// A parsed certificate is not a trusted one: package chain judges it.
+	// Parsing does not establish trust. Package chain does.
 	_, err = chain.Build(certificate, chain.Options{
 		Roots: []*x509gost.Certificate{certificate}, At: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
 	})

@@ -11,7 +11,7 @@ import (
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// Extensions that are read and written here.
+// Extensions that this package reads and writes.
 var (
 	OIDSubjectKeyID      = OID{2, 5, 29, 14}
 	OIDKeyUsage          = OID{2, 5, 29, 15}
@@ -54,7 +54,7 @@ func findExtension(list []Extension, oid OID) (Extension, bool) {
 	return Extension{}, false
 }
 
-// readExtensionField reads an optional, explicitly tagged Extensions.
+// readExtensionField reads optional Extensions with an explicit tag.
 func readExtensionField(in *cryptobyte.String, tag cbasn1.Tag, faults *deviations) ([]Extension, error) {
 	var field cryptobyte.String
 	var present bool
@@ -66,13 +66,13 @@ func readExtensionField(in *cryptobyte.String, tag cbasn1.Tag, faults *deviation
 	}
 	list, err := readExtensionList(&field, faults)
 	if err == nil && !field.Empty() {
-		err = errors.New("something follows the extensions")
+		err = errors.New("data follows the extensions")
 	}
 	return list, err
 }
 
-// readExtensionList reads SEQUENCE OF Extension. An extension may stand there
-// only once: two basicConstraints could tell two readers different things.
+// readExtensionList reads SEQUENCE OF Extension. An extension may occur only once:
+// readers could disagree on which of two basicConstraints counts.
 func readExtensionList(in *cryptobyte.String, faults *deviations) ([]Extension, error) {
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
@@ -88,10 +88,10 @@ func readExtensionList(in *cryptobyte.String, faults *deviations) ([]Extension, 
 			return nil, err
 		}
 		if _, twice := findExtension(list, e.OID); twice {
-			return nil, fmt.Errorf("extension %s stands there twice", e.OID)
+			return nil, fmt.Errorf("extension %s is there twice", e.OID)
 		}
 		if len(list) == maxExtensions {
-			return nil, fmt.Errorf("there are more than %d extensions", maxExtensions)
+			return nil, fmt.Errorf("more than %d extensions", maxExtensions)
 		}
 		list = append(list, e)
 	}
@@ -111,31 +111,30 @@ func readExtension(in *cryptobyte.String, faults *deviations) (e Extension, err 
 			return e, fmt.Errorf("extension %s: %w", e.OID, err)
 		}
 		if !e.Critical {
-			faults.add("critical FALSE is written out in an extension, DER leaves it out")
+			faults.add("critical FALSE is written in an extension, DER omits it")
 		}
 	}
 	if !seq.ReadASN1(&value, cbasn1.OCTET_STRING) || !seq.Empty() {
-		return e, fmt.Errorf("extension %s: the value is not an OCTET STRING at the end", e.OID)
+		return e, fmt.Errorf("extension %s: the value is not a final OCTET STRING", e.OID)
 	}
 	e.Value = value
 	return e, nil
 }
 
-// readBool reads a BOOLEAN; DER writes TRUE as 255, BER as anything but 0.
+// readBool reads a BOOLEAN. TRUE is 255 in DER and any value but 0 in BER.
 func readBool(in *cryptobyte.String, faults *deviations) (bool, error) {
 	var content cryptobyte.String
 	if !in.ReadASN1(&content, cbasn1.BOOLEAN) || len(content) != 1 {
 		return false, errors.New("not a BOOLEAN")
 	}
 	if content[0] != 0 && content[0] != 0xff {
-		faults.add("a BOOLEAN is TRUE in the manner of BER")
+		faults.add("a BOOLEAN has a BER form of TRUE")
 	}
 	return content[0] != 0, nil
 }
 
-// extensionReaders reads extensions into the fields of a certificate. A
-// malformed one fails the parse where a judgement rests on it (strict, or
-// marked critical) and is reported otherwise.
+// extensionReaders reads extensions into the fields of a certificate. A malformed extension
+// is an error if checks depend on it (strict, or marked critical) and a deviation otherwise.
 var extensionReaders = []struct {
 	oid    OID
 	strict bool
@@ -193,13 +192,13 @@ func (c *Certificate) readBasicConstraints(in cryptobyte.String, faults *deviati
 		return errExtension
 	}
 	if c.MaxPathLen >= 0 && !c.IsCA {
-		faults.add("a path length without the right to issue")
+		faults.add("a path length in a certificate that is no authority")
 	}
 	return nil
 }
 
-// readKeyUsage reads the bits in the order of RFC 5280, 4.2.1.3, which is that
-// of the constants of crypto/x509.
+// readKeyUsage reads the bits in the order of RFC 5280, 4.2.1.3. The constants of
+// crypto/x509 have the same order.
 func (c *Certificate) readKeyUsage(in cryptobyte.String, faults *deviations) error {
 	var content cryptobyte.String
 	if !in.ReadASN1(&content, cbasn1.BIT_STRING) || !in.Empty() || len(content) == 0 || len(content) > 3 || content[0] > 7 {
@@ -228,7 +227,7 @@ func (c *Certificate) readExtKeyUsage(in cryptobyte.String, _ *deviations) error
 			return err
 		}
 		if len(c.ExtKeyUsage) == maxOIDs {
-			return fmt.Errorf("more than %d uses", maxOIDs)
+			return fmt.Errorf("more than %d key uses", maxOIDs)
 		}
 		c.ExtKeyUsage = append(c.ExtKeyUsage, oid)
 	}
@@ -249,8 +248,8 @@ func (c *Certificate) readAuthorityKeyID(in cryptobyte.String, _ *deviations) (e
 	return err
 }
 
-// readAuthorityKeyID takes keyIdentifier [0]; issuer and serial number that may
-// follow are hints nothing here needs.
+// readAuthorityKeyID reads keyIdentifier [0]. It ignores the issuer and serial number that
+// may follow, because nothing here needs them.
 func readAuthorityKeyID(in cryptobyte.String) ([]byte, error) {
 	var seq, id cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() || !seq.ReadOptionalASN1(&id, nil, cbasn1.Tag(0).ContextSpecific()) {
@@ -261,7 +260,7 @@ func readAuthorityKeyID(in cryptobyte.String) ([]byte, error) {
 
 const tagURI = 6 // uniformResourceIdentifier of GeneralName
 
-// readURIs collects the URIs of GeneralNames and passes over other names.
+// readURIs collects the URIs of GeneralNames and skips other names.
 func readURIs(in cryptobyte.String, out *[]string, faults *deviations) error {
 	for !in.Empty() {
 		var value cryptobyte.String
@@ -274,7 +273,7 @@ func readURIs(in cryptobyte.String, out *[]string, faults *deviations) error {
 		}
 		for _, b := range value {
 			if b <= ' ' || b >= 0x7f {
-				faults.add("an address holds characters no URI has")
+				faults.add("an address has characters that a URI must not have")
 				break
 			}
 		}
@@ -303,8 +302,8 @@ func (c *Certificate) readCRLPoints(in cryptobyte.String, faults *deviations) er
 	return nil
 }
 
-// readPointName reads the optional distributionPoint [0] { fullName [0] } that
-// distribution points of certificates and CRLs begin with.
+// readPointName reads the optional distributionPoint [0] { fullName [0] } at the beginning
+// of distribution points in certificates and CRLs.
 func readPointName(point *cryptobyte.String, out *[]string, faults *deviations) error {
 	var name, full cryptobyte.String
 	explicit := cbasn1.Tag(0).Constructed().ContextSpecific()
@@ -365,8 +364,8 @@ func (c *Certificate) readPolicies(in cryptobyte.String, _ *deviations) error {
 	return nil
 }
 
-// readPrivateKeyUsage reads privateKeyUsagePeriod (RFC 3280, 4.2.1.4): notBefore
-// [0] and notAfter [1], implicitly tagged GeneralizedTime, both optional.
+// readPrivateKeyUsage reads privateKeyUsagePeriod (RFC 3280, 4.2.1.4): notBefore [0] and
+// notAfter [1], GeneralizedTime with implicit tags, both optional.
 func (c *Certificate) readPrivateKeyUsage(in cryptobyte.String, _ *deviations) error {
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
@@ -383,7 +382,7 @@ func (c *Certificate) readPrivateKeyUsage(in cryptobyte.String, _ *deviations) e
 		}
 		t, err := time.Parse(generalizedTimeForms[0], string(content))
 		if err != nil {
-			return fmt.Errorf("time %.40q is not understood", content)
+			return fmt.Errorf("time %.40q has an unknown form", content)
 		}
 		*out = t
 	}

@@ -13,29 +13,29 @@ import (
 	"tamga/pki/suite"
 )
 
-// The fields below are shared with the structures beside certificates: OCSP
-// answers (RFC 6960) and time stamps (RFC 3161). They are read with the same
-// tolerance, only that faults which are tolerated are not listed.
+// The fields below also occur in structures besides certificates: OCSP responses (RFC 6960)
+// and time stamps (RFC 3161). Reading is as tolerant as for certificates, but tolerated
+// faults are not listed.
 
-// ReadOID reads an OBJECT IDENTIFIER of at most 64 octets, with arcs up to 63 bits.
+// ReadOID reads an OBJECT IDENTIFIER of at most 64 bytes, with arcs up to 63 bits.
 func ReadOID(in *cryptobyte.String) (OID, error) { return readOID(in) }
 
-// ReadAlgorithm reads an AlgorithmIdentifier; parameters is the whole element,
-// empty when absent.
+// ReadAlgorithm reads an AlgorithmIdentifier. parameters is the whole element, empty when
+// absent.
 func ReadAlgorithm(in *cryptobyte.String) (oid OID, parameters []byte, err error) {
 	return readAlgorithm(in)
 }
 
-// ReadInteger reads an INTEGER of any size as its content octets: big-endian
-// two's complement, one octet at least.
+// ReadInteger reads the content bytes of an INTEGER of any size: big-endian two's
+// complement, at least one byte.
 func ReadInteger(in *cryptobyte.String, out *[]byte) bool { return readInteger(in, out) }
 
-// TrimInteger removes octets in front that a DER INTEGER does not need, so that
-// two encodings of one number compare equal.
+// TrimInteger removes leading bytes that a DER INTEGER does not need, so that two
+// encodings of one number compare equal.
 func TrimInteger(content []byte) []byte { return trimInteger(content) }
 
-// ReadGeneralizedTime reads a GeneralizedTime in the forms BER allows, with or
-// without a fraction, of at most 32 characters.
+// ReadGeneralizedTime reads a GeneralizedTime in the forms of BER, with or without a
+// fraction, of at most 32 characters.
 func ReadGeneralizedTime(in *cryptobyte.String) (time.Time, error) {
 	if !in.PeekASN1Tag(cbasn1.GeneralizedTime) {
 		return time.Time{}, fmt.Errorf("not a GeneralizedTime")
@@ -43,15 +43,15 @@ func ReadGeneralizedTime(in *cryptobyte.String) (time.Time, error) {
 	return readTime(in, new(deviations))
 }
 
-// AddGeneralizedTime writes a time in UTC and whole seconds; the year has to lie
-// between 1 and 9999.
+// AddGeneralizedTime writes a time in UTC and whole seconds. The year must be from 1 to
+// 9999.
 func AddGeneralizedTime(b *cryptobyte.Builder, t time.Time) {
 	b.AddASN1(cbasn1.GeneralizedTime, func(b *cryptobyte.Builder) {
 		b.AddBytes([]byte(t.UTC().Format(generalizedTimeForms[0])))
 	})
 }
 
-// ReadExtensions reads Extensions, a SEQUENCE of at most 128, none of them twice.
+// ReadExtensions reads Extensions: a SEQUENCE of at most 128, each at most once.
 func ReadExtensions(in *cryptobyte.String) ([]Extension, error) {
 	return readExtensionList(in, new(deviations))
 }
@@ -59,21 +59,21 @@ func ReadExtensions(in *cryptobyte.String) ([]Extension, error) {
 // AddExtensions writes Extensions.
 func AddExtensions(b *cryptobyte.Builder, list []Extension) { addExtensions(b, list) }
 
-// ReadBits reads a BIT STRING of whole octets.
+// ReadBits reads a BIT STRING of whole bytes.
 func ReadBits(in *cryptobyte.String, out *[]byte) bool { return readBits(in, out) }
 
-// ValidReason says whether a number is a CRLReason (RFC 5280, 5.3.1).
+// ValidReason reports whether a number is a CRLReason (RFC 5280, 5.3.1).
 func ValidReason(reason int) bool { return validReason(reason) }
 
-// CheckSigned checks that the certificate's key signed the bytes by the scheme. The
-// error wraps suite.ErrSignature when the value does not match.
+// CheckSigned checks that the certificate's key signed the bytes by the scheme. The error
+// wraps suite.ErrSignature when the value does not match.
 func (c *Certificate) CheckSigned(s *suite.Scheme, signed, value []byte) error {
 	return checkSigned(s, signed, value, c.key())
 }
 
-// KeyDigest is the digest of the key as OCSP names it (RFC 6960, 4.1.1): over the
-// content of the BIT STRING in SubjectPublicKeyInfo, without its count of unused
-// bits. It is nil when the certificate's key is not such a BIT STRING.
+// KeyDigest returns the digest of the key as OCSP defines it (RFC 6960, 4.1.1): over the
+// content of the BIT STRING in SubjectPublicKeyInfo, without its count of unused bits. It
+// is nil when the certificate's key is not such a BIT STRING.
 func (c *Certificate) KeyDigest(h *suite.Hash) []byte {
 	in := cryptobyte.String(c.RawSPKI)
 	var spki cryptobyte.String
@@ -84,7 +84,7 @@ func (c *Certificate) KeyDigest(h *suite.Hash) []byte {
 	return h.Digest(bits).Sum
 }
 
-// ParseOID reads an object identifier in its dotted form, of at most 32 arcs of 31
+// ParseOID reads an object identifier in dotted form, with at most 32 arcs of at most 31
 // bits.
 func ParseOID(text string) (OID, error) {
 	parts := strings.Split(strings.TrimSpace(text), ".")

@@ -18,7 +18,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// published are the examples of the standards, each with its source.
+// published holds the examples of the standards, each with its source.
 type published struct {
 	Keys  map[string]string // hex, big-endian, of the certificate with the same name or prefix
 	Items []struct{ Name, Kind, DER, Source string }

@@ -11,8 +11,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Whatever masks are put beside a number, gost-engine and this package find the same
-// key: it reads the form of RFC 9548, section 5.1, too.
+// TestOpenSSLUnmasks checks that gost-engine and this package read the same key from a
+// number with any masks (RFC 9548, section 5.1).
 func TestOpenSSLUnmasks(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, k := range judgedCases(t) {

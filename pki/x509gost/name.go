@@ -17,8 +17,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Name is a distinguished name. Raw keeps the bytes as received: fields that
-// repeat a name (an issuer, a signer identifier) copy them, never encode anew.
+// Name is a distinguished name. Raw keeps the bytes as received. Fields that repeat a name
+// (an issuer, a signer identifier) copy Raw and never encode the name again.
 type Name struct {
 	Raw        []byte
 	Attributes []Attribute // in encoded order
@@ -26,8 +26,8 @@ type Name struct {
 	key string // normalised form, for Equal
 }
 
-// Attribute is one attribute of a name. A value that is not a string reads as
-// "#" and the hex of its DER.
+// Attribute is one attribute of a name. A value that is not a string reads as "#" and the
+// hex of its DER.
 type Attribute struct {
 	OID   OID
 	Value string
@@ -35,13 +35,13 @@ type Attribute struct {
 	rdn int // which RDN it belongs to
 }
 
-// ParseName reads the DER of a Name, without anything behind it.
+// ParseName reads the DER of a Name. Nothing may follow it.
 func ParseName(der []byte) (Name, error) {
 	in := cryptobyte.String(der)
 	var faults deviations
 	n, err := readName(&in, &faults)
 	if err == nil && !in.Empty() {
-		err = fmt.Errorf("%d octets follow the end", len(in))
+		err = fmt.Errorf("%d bytes follow the end", len(in))
 	}
 	if err != nil {
 		return Name{}, fmt.Errorf("x509gost: name: %w", err)
@@ -60,7 +60,7 @@ func readName(in *cryptobyte.String, faults *deviations) (Name, error) {
 	for rdn := 0; !rdns.Empty(); rdn++ {
 		var set cryptobyte.String
 		if !rdns.ReadASN1(&set, cbasn1.SET) || set.Empty() {
-			return Name{}, errors.New("a part of a name is not a SET with content")
+			return Name{}, errors.New("an RDN of a name is not a SET with content")
 		}
 		parts, err := n.readRDN(set, rdn, faults)
 		if err != nil {
@@ -92,14 +92,14 @@ func (n *Name) readRDN(set cryptobyte.String, rdn int, faults *deviations) (part
 			return nil, fmt.Errorf("type of an attribute of a name: %w", err)
 		}
 		if !seq.ReadAnyASN1Element(&value, &tag) || !seq.Empty() {
-			return nil, fmt.Errorf("attribute %s of a name has not one value", oid)
+			return nil, fmt.Errorf("attribute %s of a name must have exactly one value", oid)
 		}
 		if len(n.Attributes) == maxAttributes {
-			return nil, fmt.Errorf("a name has more than %d attributes", maxAttributes)
+			return nil, fmt.Errorf("more than %d attributes in a name", maxAttributes)
 		}
 		text, isText := decodeString(value, tag, faults)
 		n.Attributes = append(n.Attributes, Attribute{OID: oid, Value: text, rdn: rdn})
-		if isText { // the sign keeps text apart from a value that only looks like it
+		if isText { // "=" separates text from values that are no text but look alike
 			text = "=" + foldText(text)
 		}
 		parts = append(parts, oid.String()+text)
@@ -115,7 +115,7 @@ const (
 	tagBMPString       = cbasn1.Tag(30)
 )
 
-// decodeString turns any string type into UTF-8.
+// decodeString converts any string type to UTF-8.
 func decodeString(element cryptobyte.String, tag cbasn1.Tag, faults *deviations) (text string, isText bool) {
 	whole := element
 	var content cryptobyte.String
@@ -136,7 +136,7 @@ func decodeString(element cryptobyte.String, tag cbasn1.Tag, faults *deviations)
 			return text, true
 		}
 	case cbasn1.T61String, tagVideotexString:
-		return latin1(content), true // what every other reader does
+		return latin1(content), true // as all common readers do
 	default:
 		allowed, ok := narrow[tag]
 		if !ok {
@@ -144,7 +144,7 @@ func decodeString(element cryptobyte.String, tag cbasn1.Tag, faults *deviations)
 		}
 		for _, c := range content {
 			if !allowed.has(c) {
-				faults.add("a %s of a name holds characters that are not of its alphabet", allowed.name)
+				faults.add("a %s of a name has characters outside its alphabet", allowed.name)
 				if utf8.Valid(content) {
 					return string(content), true
 				}
@@ -156,7 +156,7 @@ func decodeString(element cryptobyte.String, tag cbasn1.Tag, faults *deviations)
 	return "#" + hex.EncodeToString(whole), false
 }
 
-// alphabet is a string type with a limited set of single-octet characters.
+// alphabet is a string type with a limited set of single-byte characters.
 type alphabet struct {
 	name string
 	has  func(c byte) bool
@@ -188,8 +188,8 @@ func latin1(content []byte) string {
 	return string(r)
 }
 
-// decodeWide reads big-endian code units of 2 or 4 octets. Surrogates do not
-// belong into BMPString and come out as the replacement character.
+// decodeWide reads big-endian code units of 2 or 4 bytes. Surrogates are not allowed in
+// BMPString and become the replacement character.
 func decodeWide(content []byte, width int) (string, bool) {
 	if len(content)%width != 0 {
 		return "", false
@@ -208,15 +208,15 @@ func decodeWide(content []byte, width int) (string, bool) {
 	return b.String(), true
 }
 
-// foldText is the string preparation names are compared by (RFC 5280, 7.1; RFC 4518):
-// characters without a meaning of their own are removed, the rest is decomposed for
-// compatibility, letters lose their case, white space becomes one space between words.
-// Characters that RFC 4518, 2.4 prohibits are kept: a name with them only equals itself.
+// foldText prepares strings for the comparison of names (RFC 5280, 7.1; RFC 4518): it
+// removes characters without a meaning of their own, decomposes the rest for compatibility,
+// folds case and puts one space between words. Characters that RFC 4518, 2.4 prohibits are
+// kept, so a name with them equals only itself.
 func foldText(text string) string {
 	text = strings.Map(mapRune, text)
 	if isASCII(text) {
 		text = strings.ToLower(text)
-	} else { // folding may leave letters that compose anew
+	} else { // case folding may leave letters that compose again
 		text = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
 	}
 	return strings.Join(strings.Fields(text), " ")
@@ -231,8 +231,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// mapRune is the mapping of RFC 4518, 2.2: controls, soft hyphens, joiners and variation
-// selectors count for nothing. White space is left to the caller.
+// mapRune is the mapping of RFC 4518, 2.2: it drops controls, soft hyphens, joiners and
+// variation selectors. The caller handles white space.
 func mapRune(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
@@ -245,16 +245,16 @@ func mapRune(r rune) rune {
 	return r
 }
 
-// Equal compares names as RFC 5280, 7.1 asks: on decoded values, whatever string types
-// carry them, without regard to case and to the amount of space. The parts of a name
-// count in their order, the attributes of one part in any.
+// Equal compares names as RFC 5280, 7.1 requires: by decoded values of any string type,
+// without regard to case and the amount of space. The order of RDNs counts, the order of
+// attributes in one RDN does not.
 func (n Name) Equal(o Name) bool { return n.key == o.key }
 
-// Key is a text that is equal for names that are: a key for maps, not for people.
+// Key returns the same text for equal names. Use it as a key of maps, not for display.
 func (n Name) Key() string { return n.key }
 
-// SameName reports whether two encodings of a Name are of one name, as Equal does. Equal
-// bytes always are. An encoding that cannot be read equals itself only.
+// SameName reports whether two encodings are of the same name, by the rules of Equal. Equal
+// bytes always are. A malformed encoding equals only itself.
 func SameName(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -267,10 +267,10 @@ func SameName(a, b []byte) bool {
 	return err == nil && x.Equal(y)
 }
 
-// SameInteger reports whether the contents of two INTEGERs are one number.
+// SameInteger reports whether the contents of two INTEGERs are the same number.
 func SameInteger(a, b []byte) bool { return bytes.Equal(trimInteger(a), trimInteger(b)) }
 
-// IsEmpty tells that the name has no attributes.
+// IsEmpty reports whether the name has no attributes.
 func (n Name) IsEmpty() bool { return len(n.Attributes) == 0 }
 
 // Get returns the first value of an attribute.
@@ -283,10 +283,9 @@ func (n Name) Get(oid OID) (string, bool) {
 	return "", false
 }
 
-// String renders the name in the manner of RFC 4514: the last RDN first, parts
-// of one RDN joined with a plus sign, special characters escaped. Attributes
-// with a name in the table of attributes are written with it, others with their
-// object identifier.
+// String returns the name in the manner of RFC 4514: the last RDN first, attributes of one
+// RDN joined with a plus sign, special characters escaped. Attributes in the table of
+// attributes have their name, others their object identifier.
 func (n Name) String() string {
 	var b strings.Builder
 	for end := len(n.Attributes); end > 0; {

@@ -20,8 +20,8 @@ func TestBuildName(t *testing.T) {
 		x509gost.Attribute{OID: x509gost.OIDCommonName, Value: "Иванов"},
 		x509gost.Attribute{OID: x509gost.OID{1, 2, 3, 4}, Value: "своё"},
 	)
-	// OID, string type and value as RFC 5280 and the profile of qualified
-	// certificates write them.
+	// OID, string type and value in the encoding of RFC 5280 and the profile of
+	// qualified certificates.
 	for _, want := range []string{
 		"\x06\x08\x2a\x85\x03\x03\x81\x03\x01\x01\x12\x0c123456789012",
 		"\x06\x05\x2a\x85\x03\x64\x03\x12\x0b12345678901",
@@ -46,7 +46,7 @@ func TestBuildName(t *testing.T) {
 		t.Error("there is no title")
 	}
 	for _, a := range []x509gost.Attribute{
-		{OID: x509gost.OIDINN, Value: "12345678901"},  // a digit short
+		{OID: x509gost.OIDINN, Value: "12345678901"},  // one digit is missing
 		{OID: x509gost.OIDINN, Value: "12345678901a"}, // a letter
 		{OID: x509gost.OIDSNILS, Value: "123-456 789"},
 		{OID: x509gost.OIDCountry, Value: "Россия"},
@@ -107,7 +107,7 @@ func TestNameEqual(t *testing.T) {
 	if !parse(tlv(0x30, cn(12, "ИВАНОВ Ёж"))).Equal(parse(tlv(0x30, cn(30, "\x04\x38\x04\x32\x040\x04\x3d\x04\x3e\x04\x32\x00 \x04\x51\x04\x36")))) {
 		t.Error("Cyrillic letters do not fold")
 	}
-	// RFC 4518: compatibility forms, full case folding, what has no meaning of its own.
+	// RFC 4518: compatibility forms, full case folding, characters without a meaning.
 	for a, b := range map[string]string{
 		"ＴＥＳＴ ＣＡ": "test ca", "Straße": "STRASSE", "e\u0301cole": "\u00c9COLE", "Ⅳ": "iv", "re\u00adsume\u200b": "resume",
 		"A\u00a0\u2003B": "a b", "ΟΔΟΣ": "οδος", "й": "\u0438\u0306", "\ufeffTest\tCA\n": "test ca",
@@ -116,7 +116,7 @@ func TestNameEqual(t *testing.T) {
 			t.Errorf("%q and %q count as different", a, b)
 		}
 	}
-	// The attributes of one part are a set, the parts a list.
+	// The attributes of one RDN are a set, the RDNs a list.
 	pair := func(a, b string) string { return tlv(0x30, tlv(0x31, a, b)) }
 	x, y := tlv(0x30, oidText(x509gost.OIDCommonName), tlv(12, "x")), tlv(0x30, oidText(x509gost.OIDSurname), tlv(0x13, "Y"))
 	upper := tlv(0x30, oidText(x509gost.OIDSurname), tlv(12, "y"))

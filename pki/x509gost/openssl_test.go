@@ -29,14 +29,14 @@ func derOf(t *testing.T, data []byte) []byte {
 	return block.Bytes
 }
 
-// flip changes the last octet of the DER, which belongs to a signature.
+// flip changes the last byte of the DER, which belongs to a signature.
 func flip(der []byte) []byte {
 	changed := bytes.Clone(der)
 	changed[len(changed)-1] ^= 1
 	return changed
 }
 
-// judgedCases leaves the test curves out: gost-engine has no key of theirs.
+// judgedCases leaves out the test curves, for which gost-engine has no keys.
 func judgedCases(t *testing.T) []keyCase {
 	var list []keyCase
 	for _, k := range keyCases(t) {
@@ -47,7 +47,7 @@ func judgedCases(t *testing.T) []keyCase {
 	return list
 }
 
-// TestOpenSSLReadsOurs has OpenSSL judge what we make on every curve.
+// TestOpenSSLReadsOurs checks our output with OpenSSL on every curve.
 func TestOpenSSLReadsOurs(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, k := range judgedCases(t) {
@@ -97,7 +97,7 @@ func TestOpenSSLReadsOurs(t *testing.T) {
 	}
 }
 
-// checkText has OpenSSL print a certificate.
+// checkText checks what OpenSSL prints of a certificate.
 func checkText(t *testing.T, tool *judge.Tool, leaf *x509gost.Certificate) {
 	t.Helper()
 	text, err := tool.Run("x509", "-in", "leaf.pem", "-noout", "-text", "-nameopt", "utf8,sep_comma_plus")
@@ -125,8 +125,8 @@ func checkKeyAndRequest(t *testing.T, tool *judge.Tool, k keyCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Keys are compared, not bytes: gost-engine repeats the digest in the
-	// parameters of 512-bit sets A and B, RFC 9215 leaves it out.
+	// Compare keys, not bytes: gost-engine repeats the digest in the parameters of
+	// the 512-bit sets A and B, RFC 9215 omits it.
 	found, s, err := x509gost.ParsePublicKey(derOf(t, []byte(public)))
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +140,8 @@ func checkKeyAndRequest(t *testing.T, tool *judge.Tool, k keyCase) {
 	}
 	tool.Write("req.pem", pemOf("CERTIFICATE REQUEST", req))
 	tool.Write("flippedreq.pem", pemOf("CERTIFICATE REQUEST", flip(req)))
-	// Issuing from a request checks its signature and, other than "req
-	// -verify", says so by its exit status.
+	// "openssl req -verify" exits with 0 for a bad signature, so issue a
+	// certificate: that fails unless the request's signature is valid.
 	issue := func(name string) error {
 		_, err := tool.Run("x509", "-req", "-in", name, "-signkey", "key.pem", "-out", "fromreq.pem")
 		return err
@@ -157,7 +157,7 @@ func checkKeyAndRequest(t *testing.T, tool *judge.Tool, k keyCase) {
 	}
 }
 
-// opensslKeys are arguments of genpkey for the sets gost-engine knows.
+// opensslKeys has the genpkey arguments for the sets that gost-engine supports.
 var opensslKeys = []struct {
 	algorithm, option string
 	suite             *suite.Suite
@@ -184,8 +184,8 @@ var opensslKeys = []struct {
 	{"EC", "ec_paramgen_curve:P-256", suite.ECDSAP256, nil},
 }
 
-// authorityConf is a configuration of "openssl ca" and "openssl req"; the
-// engine comes from the judge's own.
+// authorityConf is a configuration for "openssl ca" and "openssl req". The engine is set
+// in the configuration of the test tool.
 const authorityConf = `[ca]
 default_ca = authority
 [authority]
@@ -209,13 +209,13 @@ authorityKeyIdentifier = keyid
 crlDistributionPoints = URI:http://ca.example/root.crl
 `
 
-// opensslDigest is the name of a suite's digest on OpenSSL's command line.
+// opensslDigest has the name of a suite's digest on OpenSSL's command line.
 var opensslDigest = map[*suite.Suite]string{
 	suite.GOST2001: "md_gost94", suite.GOST2012x256: "md_gost12_256", suite.GOST2012x512: "md_gost12_512",
 	suite.RSASHA256: "sha256", suite.ECDSAP256: "sha256",
 }
 
-// TestWeReadOpenSSL reads keys, requests, certificates and lists of OpenSSL.
+// TestWeReadOpenSSL checks that we read keys, requests, certificates and lists of OpenSSL.
 func TestWeReadOpenSSL(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, c := range opensslKeys {
@@ -243,7 +243,7 @@ func TestWeReadOpenSSL(t *testing.T) {
 			if leaf.Suite != c.suite {
 				t.Errorf("suite %v (%v)", leaf.Suite, leaf.KeyError)
 			}
-			// gost-engine writes NULL where RFC 4491 and RFC 9215 write nothing.
+			// gost-engine writes NULL where RFC 4491 and RFC 9215 omit it.
 			for _, d := range leaf.Deviations {
 				if !c.suite.IsGOST() || !strings.Contains(d, "parameters NULL") && !strings.Contains(d, "digestParamSet") {
 					t.Errorf("deviation: %s", d)

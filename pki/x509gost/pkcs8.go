@@ -15,10 +15,10 @@ import (
 	"tamga/pki/suite"
 )
 
-// MarshalPrivateKey encodes a private key of the suite as PKCS #8
-// PrivateKeyInfo (RFC 5958). A GOST key is written as OpenSSL's gost-engine
-// does it: the privateKey OCTET STRING holds the little-endian scalar of 32 or
-// 64 octets itself. The result is secret: the caller wipes it.
+// MarshalPrivateKey encodes a private key of the suite as PKCS #8 PrivateKeyInfo (RFC
+// 5958). For GOST keys it writes the form of OpenSSL's gost-engine: the privateKey OCTET
+// STRING is the little-endian scalar itself, 32 or 64 bytes. The result is secret. The
+// caller must wipe it.
 func MarshalPrivateKey(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 	der, err := marshalPrivate(key, s)
 	if err != nil {
@@ -29,7 +29,7 @@ func MarshalPrivateKey(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 
 func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 	if s == nil || key == nil {
-		return nil, errors.New("a key and its suite are wanted")
+		return nil, errors.New("a key and its suite are required")
 	}
 	if err := s.Accepts(key.Public()); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 	}
 	private, ok := key.(*gost3410.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("a key of type %T cannot be written out", key)
+		return nil, fmt.Errorf("a key of type %T cannot be encoded", key)
 	}
 	p, err := s.ParametersOf(private.Set())
 	if err != nil {
@@ -47,7 +47,7 @@ func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 	}
 	scalar := private.Bytes()
 	defer clear(scalar)
-	// Large enough that the builder never moves, and leaves behind, the key.
+	// The capacity keeps the builder from growing, which would leave copies of the key.
 	b := cryptobyte.NewBuilder(make([]byte, 0, 256))
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1Uint64(0)
@@ -57,13 +57,12 @@ func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 	return b.Bytes()
 }
 
-// ParsePrivateKey reads an unencrypted PKCS #8 PrivateKeyInfo and returns the
-// key and the suite its algorithm names. GOST keys are read in each form found
-// in the field: the little-endian scalar itself (gost-engine), an OCTET STRING
-// around it (Bouncy Castle) and a big-endian INTEGER (older CSPs); with masks (RFC
-// 9548, section 5.1) as they are, in an OCTET STRING, and in the SEQUENCE with the
-// public key of R 50.1.112-2016. A public key of the right form that comes along has
-// to be that of the key.
+// ParsePrivateKey reads an unencrypted PKCS #8 PrivateKeyInfo and returns the key and the
+// suite that its algorithm names. It reads GOST keys in each form in use: the
+// little-endian scalar itself (gost-engine), an OCTET STRING around it (Bouncy Castle), and
+// a big-endian INTEGER (older CSPs). It also reads scalars with masks (RFC 9548, section
+// 5.1): as they are, in an OCTET STRING, and in the SEQUENCE of R 50.1.112-2016 with the
+// public key. If a public key of the right length comes along, it must match.
 func ParsePrivateKey(pkcs8 []byte) (crypto.Signer, *suite.Suite, error) {
 	key, su, err := parsePrivate(pkcs8)
 	if err != nil {
@@ -74,7 +73,7 @@ func ParsePrivateKey(pkcs8 []byte) (crypto.Signer, *suite.Suite, error) {
 
 func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 	if len(der) > MaxPrivateKey {
-		return nil, nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxPrivateKey)
+		return nil, nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxPrivateKey)
 	}
 	var seq, private cryptobyte.String
 	var version uint
@@ -96,10 +95,10 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 	var public cryptobyte.String
 	if !seq.SkipOptionalASN1(cbasn1.Tag(0).Constructed().ContextSpecific()) ||
 		!seq.ReadOptionalASN1(&public, nil, cbasn1.Tag(1).ContextSpecific()) {
-		return nil, nil, errors.New("what follows the key is malformed")
+		return nil, nil, errors.New("the fields after the key are malformed")
 	}
 	if !seq.Empty() {
-		return nil, nil, errors.New("something unknown follows the key")
+		return nil, nil, errors.New("unknown data follows the key")
 	}
 	su, known := suite.ByKeyOID(oid)
 	if !known {
@@ -118,21 +117,21 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 func parseStandardPrivate(der []byte, su *suite.Suite) (crypto.Signer, *suite.Suite, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		// The library's own words may quote numbers of the key.
+		// Errors of the standard library may quote numbers of the key.
 		return nil, nil, fmt.Errorf("not a well-formed key of %s", su.Name)
 	}
 	key, ok := parsed.(crypto.Signer)
 	if !ok {
-		return nil, nil, fmt.Errorf("a key of type %T does not sign", parsed)
+		return nil, nil, fmt.Errorf("a key of type %T cannot sign", parsed)
 	}
 	return key, su, su.Accepts(key.Public())
 }
 
-// readGOSTPrivate reads a key in any of the forms. They are told apart by length and
-// tag, which are no secrets: no form has a length that another one can have. public is
-// the content of the public key beside it, nil when there is none.
+// readGOSTPrivate reads a key in any of the forms. Length and tag, which are not secret,
+// identify the form: no two forms share a length. public is the content of the public key
+// beside it, nil when absent.
 func readGOSTPrivate(su *suite.Suite, parameters []byte, private, public cryptobyte.String) (*gost3410.PrivateKey, error) {
-	var faults deviations // of the parameters; nothing depends on them here
+	var faults deviations // of the parameters; not reported for private keys
 	p, err := readGOSTParameters(su, parameters, &faults)
 	if err != nil {
 		return nil, err
@@ -142,16 +141,16 @@ func readGOSTPrivate(su *suite.Suite, parameters []byte, private, public cryptob
 		return nil, err
 	}
 	for _, claimed := range [][]byte{beside, bitsOfPublic(public)} {
-		// Of another length it is of a form we do not know: it says nothing then.
+		// Another length means an unknown form, which is ignored.
 		if len(claimed) == 2*p.Set.Size() && !bytes.Equal(claimed, key.PublicKey().Bytes()) {
 			key.Wipe()
-			return nil, errors.New("the public key beside it is another key's")
+			return nil, errors.New("the public key beside it belongs to another private key")
 		}
 	}
 	return key, nil
 }
 
-// bitsOfPublic takes the octets of a public key out of the content of an implicit BIT
+// bitsOfPublic returns the bytes of a public key from the content of an implicit BIT
 // STRING, which holds them directly or in an OCTET STRING (RFC 9215, section 4.3).
 func bitsOfPublic(content cryptobyte.String) []byte {
 	var unused uint8
@@ -165,15 +164,15 @@ func bitsOfPublic(content cryptobyte.String) []byte {
 	return content
 }
 
-// readNumber reads the number of a key of the set, and the public key that the
-// SEQUENCE of R 50.1.112-2016 has beside it.
+// readNumber reads the number of a key of the set, and the public key that the SEQUENCE of
+// R 50.1.112-2016 has beside it.
 func readNumber(set *gost3410.Set, private cryptobyte.String) (key *gost3410.PrivateKey, public []byte, err error) {
 	size := set.Size()
 	if n := len(private); n > 0 && n%size == 0 {
 		key, err = plainOrMasked(set, private)
 		return key, nil, err
 	}
-	malformed := fmt.Errorf("a GOST key is %d octets, with as many for each mask, or an OCTET STRING of them or an INTEGER", size)
+	malformed := fmt.Errorf("a GOST key must be %d bytes, and as many for each mask, directly, in an OCTET STRING or as an INTEGER", size)
 	var content cryptobyte.String
 	var tag cbasn1.Tag
 	if !private.ReadAnyASN1(&content, &tag) || !private.Empty() {

@@ -47,8 +47,8 @@ func TestPublishedCertificates(t *testing.T) {
 	}
 }
 
-// checkTampering changes octets of what is signed, one at a time. The result
-// either does not parse or does not verify.
+// checkTampering changes signed bytes one at a time. The result must not parse or must not
+// verify.
 func checkTampering(t *testing.T, der []byte, c *x509gost.Certificate) {
 	t.Helper()
 	first := bytes.Index(der, c.RawTBS)
@@ -60,13 +60,13 @@ func checkTampering(t *testing.T, der []byte, c *x509gost.Certificate) {
 			continue
 		}
 		if err := x.CheckSignatureFrom(c); !errors.Is(err, suite.ErrSignature) {
-			t.Fatalf("octet %d of what is signed may change: %v", i, err)
+			t.Fatalf("byte %d of what is signed may change: %v", i, err)
 		}
 	}
 }
 
-// checkPublishedKey holds the published private key against the certificate
-// and reads it in every form of PKCS #8.
+// checkPublishedKey compares the published private key with the certificate and reads it
+// in every form of PKCS #8.
 func checkPublishedKey(t *testing.T, p published, item string, c *x509gost.Certificate) {
 	t.Helper()
 	number := p.scalar(t, strings.TrimSuffix(item, "-cert"))
@@ -106,9 +106,9 @@ func checkPublishedKey(t *testing.T, p published, item string, c *x509gost.Certi
 	}
 }
 
-// reduce takes a number modulo the order of id-tc26-gost-3410-2012-256-paramSetA:
-// the example prints a key above it, which the standard does not allow and
-// which stands for the same point as its remainder.
+// reduce returns a number modulo the order of id-tc26-gost-3410-2012-256-paramSetA. The
+// example prints a key above the order, which the standard does not allow. It has the
+// same public key as its remainder.
 func reduce(t *testing.T, d []byte) []byte {
 	t.Helper()
 	q, ok := new(big.Int).SetString("400000000000000000000000000000000fd8cddfc87b6635c115af556c360c67", 16)
@@ -122,7 +122,7 @@ func reduce(t *testing.T, d []byte) []byte {
 	return n.Mod(n, q).FillBytes(make([]byte, len(d)))
 }
 
-// replaceKey puts another privateKey content into a PKCS #8 of at most 127 + n octets.
+// replaceKey replaces the privateKey content of a PKCS #8 of at most 127 + n bytes.
 func replaceKey(t *testing.T, pkcs8, old, content []byte) []byte {
 	t.Helper()
 	at := bytes.LastIndex(pkcs8, old)

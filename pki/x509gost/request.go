@@ -11,9 +11,9 @@ import (
 	"tamga/pki/suite"
 )
 
-// Request is a parsed PKCS #10 certification request (RFC 2986). Parsing does
-// not check the proof of possession: CheckSignature does. The byte slices share
-// memory with Raw.
+// Request is a parsed PKCS #10 certification request (RFC 2986). ParseRequest does not
+// check the proof of possession. CheckSignature does. The byte slices share memory with
+// Raw.
 type Request struct {
 	Raw, RawTBS, RawSPKI, RawSubject []byte
 	Subject                          Name
@@ -28,12 +28,11 @@ type Request struct {
 	parameters   []byte // of SignatureOID
 	key          *keyInfo
 
-	Extensions []Extension // asked for by the attribute extensionRequest
+	Extensions []Extension // those of the attribute extensionRequest
 	Deviations []string
 }
 
-// ParseRequest reads one DER request of at most MaxRequest octets, without
-// anything behind it.
+// ParseRequest reads one DER request of at most MaxRequest bytes. Nothing may follow it.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
 	if err != nil {
@@ -68,14 +67,13 @@ func parseRequest(der []byte) (*Request, error) {
 		return nil, err
 	}
 	if !in.Empty() {
-		return nil, errors.New("something unknown follows the attributes")
+		return nil, errors.New("unknown data follows the attributes")
 	}
 	r.Deviations = faults
 	return r, nil
 }
 
-// readAttributes reads attributes [0] IMPLICIT SET OF Attribute and takes the
-// extension request out of it.
+// readAttributes reads attributes [0] IMPLICIT SET OF Attribute and its extension request.
 func (r *Request) readAttributes(in *cryptobyte.String, faults *deviations) error {
 	var set cryptobyte.String
 	var present bool
@@ -83,13 +81,13 @@ func (r *Request) readAttributes(in *cryptobyte.String, faults *deviations) erro
 		return errors.New("the attributes are malformed")
 	}
 	if !present {
-		faults.add("the attributes are absent, an empty set is due")
+		faults.add("the attributes are absent, an empty set is required")
 	}
 	seen := false
 	for count := 0; !set.Empty(); count++ {
 		var attribute, values cryptobyte.String
 		if count == maxAttributes {
-			return fmt.Errorf("there are more than %d attributes", maxAttributes)
+			return fmt.Errorf("more than %d attributes", maxAttributes)
 		}
 		if !set.ReadASN1(&attribute, cbasn1.SEQUENCE) {
 			return errors.New("an attribute is not a SEQUENCE")
@@ -105,14 +103,14 @@ func (r *Request) readAttributes(in *cryptobyte.String, faults *deviations) erro
 			continue
 		}
 		if seen {
-			return errors.New("the extension request stands there twice")
+			return errors.New("the extension request is there twice")
 		}
 		seen = true
 		if r.Extensions, err = readExtensionList(&values, faults); err != nil {
 			return err
 		}
 		if !values.Empty() {
-			return errors.New("the extension request has more than one value")
+			return errors.New("the extension request must have one value")
 		}
 	}
 	return nil
@@ -131,8 +129,8 @@ func (r *Request) CheckSignature() error {
 	return nil
 }
 
-// CreateRequest builds and signs a request for pub, a key of the suite, asking
-// for the given extensions (none: the attribute is left out).
+// CreateRequest builds and signs a request for pub, a key of the suite. It asks for the
+// given extensions. Without any it omits the attribute.
 func CreateRequest(subject Name, extensions []Extension, pub crypto.PublicKey, s *suite.Suite, sign SignFunc) ([]byte, error) {
 	der, err := createRequest(subject, extensions, pub, s, sign)
 	if err != nil {
@@ -143,7 +141,7 @@ func CreateRequest(subject Name, extensions []Extension, pub crypto.PublicKey, s
 
 func createRequest(subject Name, extensions []Extension, pub crypto.PublicKey, s *suite.Suite, fn SignFunc) ([]byte, error) {
 	if len(subject.Raw) == 0 {
-		return nil, errors.New("the subject wants a name")
+		return nil, errors.New("the subject must have a name")
 	}
 	spki, key, err := infoOf(pub, s)
 	if err != nil {

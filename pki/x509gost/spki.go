@@ -13,18 +13,18 @@ import (
 	"tamga/pki/suite"
 )
 
-// keyInfo is a public key as a structure carries it. Public is nil when signatures by
-// the key are not verified, Suite when none is made with such keys; problem then says
-// why.
+// keyInfo is a public key read from a structure. Public is nil when the key is not
+// supported for verification, Suite is nil when no suite signs with such keys. In both
+// cases problem gives the reason.
 type keyInfo struct {
 	suite.Key
 	problem error
 	bits    []byte // content of subjectPublicKey, for key identifiers
 }
 
-// readKey reads a SubjectPublicKeyInfo. An algorithm or curve that is not
-// supported is no error, since certificates with such keys lie about in every
-// message; a GOST key that is malformed is one.
+// readKey reads a SubjectPublicKeyInfo. An unsupported algorithm or curve is not an error,
+// because messages carry certificates with such keys that nothing depends on. A malformed
+// GOST key is an error.
 func readKey(in *cryptobyte.String, faults *deviations) (raw []byte, key *keyInfo, err error) {
 	var element, seq cryptobyte.String
 	if !in.ReadASN1Element(&element, cbasn1.SEQUENCE) {
@@ -38,7 +38,7 @@ func readKey(in *cryptobyte.String, faults *deviations) (raw []byte, key *keyInf
 	}
 	key = new(keyInfo)
 	if !readBits(&seq, &key.bits) || !seq.Empty() {
-		return nil, nil, errors.New("the key is not a BIT STRING of whole octets at the end")
+		return nil, nil, errors.New("the key is not a final BIT STRING of whole bytes")
 	}
 	su, known := suite.ByKeyOID(oid)
 	switch {
@@ -54,13 +54,13 @@ func readKey(in *cryptobyte.String, faults *deviations) (raw []byte, key *keyInf
 	return raw, key, err
 }
 
-// readStandard reads RSA, ECDSA and Ed25519 keys with the standard library. su is nil
-// for keys that no suite has.
+// readStandard reads RSA, ECDSA and Ed25519 keys with the standard library. su is nil for
+// keys that no suite signs with.
 func (k *keyInfo) readStandard(su *suite.Suite, raw, parameters []byte) {
 	public, err := x509.ParsePKIXPublicKey(raw)
 	if err != nil {
 		in := cryptobyte.String(parameters)
-		if curve, e := readOID(&in); e == nil { // the library does not name the curve
+		if curve, e := readOID(&in); e == nil { // the library's error does not name the curve
 			err = suite.Unsupported("curve", curve)
 		}
 		k.problem = err
@@ -70,7 +70,7 @@ func (k *keyInfo) readStandard(su *suite.Suite, raw, parameters []byte) {
 	switch {
 	case k.Public == nil:
 	case su == nil:
-		k.problem = fmt.Errorf("no suite signs with a key of %s", k.Name())
+		k.problem = fmt.Errorf("no suite signs with keys of the kind %s", k.Name())
 	default:
 		if k.problem = su.Accepts(public); k.problem == nil {
 			k.Suite = su
@@ -78,7 +78,7 @@ func (k *keyInfo) readStandard(su *suite.Suite, raw, parameters []byte) {
 	}
 }
 
-// use takes a key that is fit for verification.
+// use accepts a key if it is fit for verification, else it records the problem.
 func (k *keyInfo) use(public crypto.PublicKey) {
 	k.Public = public
 	if k.problem = k.Check(); k.problem != nil {
@@ -86,7 +86,7 @@ func (k *keyInfo) use(public crypto.PublicKey) {
 	}
 }
 
-// readPSS reads a key that is for RSA-PSS alone (RFC 4055, 1.2 and 3.3).
+// readPSS reads a key for RSA-PSS only (RFC 4055, 1.2 and 3.3).
 func (k *keyInfo) readPSS(parameters []byte) {
 	public, err := x509.ParsePKCS1PublicKey(k.bits)
 	if err == nil && len(parameters) > 0 {
@@ -100,7 +100,7 @@ func (k *keyInfo) readPSS(parameters []byte) {
 	}
 	k.PSSOnly = true
 	if k.use(public); k.Public != nil {
-		k.problem = fmt.Errorf("no suite signs with a key of %s", k.Name())
+		k.problem = fmt.Errorf("no suite signs with keys of the kind %s", k.Name())
 	}
 }
 
@@ -116,7 +116,7 @@ func (k *keyInfo) readGOST(su *suite.Suite, parameters []byte, faults *deviation
 	var xy cryptobyte.String
 	bits := cryptobyte.String(k.bits)
 	if !bits.ReadASN1(&xy, cbasn1.OCTET_STRING) || !bits.Empty() || len(xy) != 2*p.Set.Size() {
-		return fmt.Errorf("a GOST public key on %s is an OCTET STRING of %d octets", p.Set.Name(), 2*p.Set.Size())
+		return fmt.Errorf("a GOST public key on %s must be an OCTET STRING of %d bytes", p.Set.Name(), 2*p.Set.Size())
 	}
 	public, err := gost3410.NewPublicKey(p.Set, xy)
 	if err != nil {
@@ -128,10 +128,9 @@ func (k *keyInfo) readGOST(su *suite.Suite, parameters []byte, faults *deviation
 
 var errUnknownSet = errors.New("unknown parameter set")
 
-// readGOSTParameters reads GostR3410-2001-PublicKeyParameters (RFC 4491, 2.3.2)
-// and GostR3410-2012-PublicKeyParameters (RFC 9215, 4.2): a SEQUENCE of
-// publicKeyParamSet, digestParamSet and encryptionParamSet, the last two
-// optional.
+// readGOSTParameters reads GostR3410-2001-PublicKeyParameters (RFC 4491, 2.3.2) and
+// GostR3410-2012-PublicKeyParameters (RFC 9215, 4.2): a SEQUENCE of publicKeyParamSet,
+// digestParamSet and encryptionParamSet. The last two are optional.
 func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (suite.ParameterSet, error) {
 	var none suite.ParameterSet
 	var seq cryptobyte.String
@@ -148,7 +147,7 @@ func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (su
 		oids = append(oids, oid)
 	}
 	if len(oids) == 0 || !seq.Empty() {
-		return none, errors.New("the parameters of a GOST key are one to three object identifiers")
+		return none, errors.New("the parameters of a GOST key must be one to three object identifiers")
 	}
 	p, err := su.ParametersByOID(oids[0])
 	if err != nil {
@@ -156,7 +155,7 @@ func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (su
 	}
 	switch {
 	case len(oids) == 1 && p.Digest != nil:
-		faults.add("digestParamSet of the key is absent, %s is written with it", p.Set.Name())
+		faults.add("digestParamSet of the key is absent, %s requires it", p.Set.Name())
 	case len(oids) > 1 && p.Digest == nil:
 		faults.add("digestParamSet of the key is present, RFC 9215 omits it for %s", p.Set.Name())
 	case len(oids) > 1 && !p.Digest.Equal(oids[1]):
@@ -165,17 +164,17 @@ func readGOSTParameters(su *suite.Suite, element []byte, faults *deviations) (su
 	return p, nil
 }
 
-// ParsePublicKey reads a SubjectPublicKeyInfo of a suite: *gost3410.PublicKey,
-// *rsa.PublicKey or *ecdsa.PublicKey, and the suite its algorithm names.
+// ParsePublicKey reads a SubjectPublicKeyInfo of a suite. It returns *gost3410.PublicKey,
+// *rsa.PublicKey or *ecdsa.PublicKey, and the suite that its algorithm names.
 func ParsePublicKey(spki []byte) (crypto.PublicKey, *suite.Suite, error) {
 	var faults deviations
 	in := cryptobyte.String(spki)
 	if len(spki) > MaxCertificate {
-		return nil, nil, fmt.Errorf("x509gost: public key: %d octets are more than the %d allowed", len(spki), MaxCertificate)
+		return nil, nil, fmt.Errorf("x509gost: public key: %d bytes are more than the %d allowed", len(spki), MaxCertificate)
 	}
 	_, key, err := readKey(&in, &faults)
 	if err == nil && !in.Empty() {
-		err = fmt.Errorf("%d octets follow the end", len(in))
+		err = fmt.Errorf("%d bytes follow the end", len(in))
 	}
 	if err == nil {
 		err = key.problem
@@ -237,7 +236,7 @@ func addGOSTAlgorithm(b *cryptobyte.Builder, s *suite.Suite, p suite.ParameterSe
 	})
 }
 
-// infoOf makes a keyInfo of a key that did not come in bytes.
+// infoOf returns the keyInfo of a key that was not read from bytes.
 func infoOf(pub crypto.PublicKey, s *suite.Suite) (spki []byte, key *keyInfo, err error) {
 	if spki, err = marshalKey(pub, s); err != nil {
 		return nil, nil, err

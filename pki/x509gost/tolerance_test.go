@@ -22,7 +22,7 @@ func tlv(tag byte, content ...string) string {
 	return string(b.BytesOrPanic())
 }
 
-// crafted is a certificate put together from parts, each of which may be odd.
+// crafted is a certificate built from parts, each of which may be invalid.
 type crafted struct {
 	version, serial, algorithm, outer, issuer, from, to, subject, spki, ids, extensions string
 }
@@ -79,7 +79,7 @@ func TestToleratedFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*crafted)
-		want   string // deviation; empty: none
+		want   string // deviation; empty for no deviation
 		check  func(*x509gost.Certificate) bool
 	}{
 		{"ordinary", func(*crafted) {}, "", nil},
@@ -115,7 +115,7 @@ func TestToleratedFaults(t *testing.T) {
 		{"version 1 with extensions", func(c *crafted) {
 			c.version, c.extensions = "", extensionsDER(extensionDER(x509gost.OIDSubjectKeyID, "", tlv(4, "x")))
 		}, "version 1", func(c *x509gost.Certificate) bool { return string(c.SubjectKeyID) == "x" }},
-		{"version 1 written out", func(c *crafted) { c.version = tlv(0xa0, tlv(2, "\x00")) }, "written out", nil},
+		{"version 1 written out", func(c *crafted) { c.version = tlv(0xa0, tlv(2, "\x00")) }, "version 1 is written", nil},
 		{"critical FALSE", func(c *crafted) {
 			c.extensions = extensionsDER(extensionDER(x509gost.OIDSubjectKeyID, tlv(1, "\x00"), tlv(4, "x")))
 		}, "FALSE", nil},
@@ -215,11 +215,11 @@ func TestRefusedCertificates(t *testing.T) {
 	good := ordinary(t, key).der(t, key)
 	for n := range good {
 		if _, err := x509gost.ParseCertificate(good[:n]); err == nil {
-			t.Errorf("%d of %d octets are read", n, len(good))
+			t.Errorf("%d of %d bytes are read", n, len(good))
 		}
 	}
 	if _, err := x509gost.ParseCertificate(append(bytes.Clone(good), 0)); err == nil {
-		t.Error("an octet behind the end is passed over")
+		t.Error("a byte behind the end is passed over")
 	}
 }
 
@@ -236,16 +236,16 @@ func TestPrivateKeyForms(t *testing.T) {
 	wrap := func(key string, more ...string) []byte {
 		return []byte(tlv(0x30, append([]string{tlv(2, "\x00"), algorithm, tlv(4, key)}, more...)...))
 	}
-	masked := append(bytes.Clone(secret), secret...) // by itself
+	masked := append(bytes.Clone(secret), secret...) // masked with itself
 	unmasked, err := gost3410.UnmaskPrivateKey(gost3410.CryptoProA, masked)
 	if err != nil {
 		t.Fatal(err)
 	}
 	public := string(unmasked.PublicKey().Bytes())
-	short := "\x05" // a scalar of one octet as an INTEGER
+	short := "\x05" // a scalar of one byte as an INTEGER
 	for name, der := range map[string][]byte{
 		"raw":           wrap(string(secret)),
-		"octet string":  wrap(tlv(4, string(secret))),
+		"byte string":   wrap(tlv(4, string(secret))),
 		"integer":       wrap(tlv(2, string(secret))),
 		"short integer": wrap(tlv(2, short)),
 		"attributes":    wrap(string(secret), tlv(0xa0, tlv(0x30))),
@@ -269,7 +269,7 @@ func TestPrivateKeyForms(t *testing.T) {
 		"no public":     wrap(tlv(0x30, tlv(4, string(masked)))),
 		"zero":          wrap(strings.Repeat("\x00", 32)),
 		"above q":       wrap(strings.Repeat("\xff", 32)),
-		"31 octets":     wrap(string(secret[1:])),
+		"31 bytes":      wrap(string(secret[1:])),
 		"long integer":  wrap(tlv(2, "\x01"+string(secret))),
 		"empty integer": wrap(tlv(2)),
 		"nothing":       wrap(""),
