@@ -16,7 +16,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// NewAttribute makes an attribute of values that are whole DER elements each.
+// NewAttribute returns an attribute with values, each a whole DER element.
 func NewAttribute(oid asn1.ObjectIdentifier, values ...[]byte) Attribute {
 	n := attributeRoom
 	for _, v := range values {
@@ -28,36 +28,36 @@ func NewAttribute(oid asn1.ObjectIdentifier, values ...[]byte) Attribute {
 	return Attribute{OID: oid, Raw: w.der(), Encoded: w.der(), Values: values}
 }
 
-// attributeRoom is more than the headers and the identifier of most attributes take.
+// attributeRoom is more than the headers and the identifier of most attributes need.
 const attributeRoom = 64
 
-// closeAttribute writes what stands before the values of an attribute, which were
-// written since mark.
+// closeAttribute writes what precedes the values of an attribute. The values were written
+// since mark.
 func (w *writer) closeAttribute(oid asn1.ObjectIdentifier, mark int64) {
 	w.close(tagSet, mark)
 	w.oid(oid)
 	w.close(tagSequence, mark)
 }
 
-// attribute is the one attribute that w holds, and nothing else, with one value.
+// attribute returns the one attribute that w holds. It must hold nothing else.
 func (w *writer) attribute(oid asn1.ObjectIdentifier) Attribute {
-	parts, _ := split(w.der()) // ours is never malformed
+	parts, _ := split(w.der()) // what w wrote is never malformed
 	_, n, _, _ := parseHeader(parts[1])
 	return Attribute{OID: oid, Raw: w.der(), Encoded: w.der(), Values: [][]byte{parts[1][n:]}}
 }
 
-// Contents are the type and the set of values as they stand in the message: the
-// octets of Encoded without the header (and end mark) around them, which is what
-// time stamps over attributes cover.
+// Contents returns the type and the set of values as they are in the message: the bytes of
+// Encoded without the header (and end mark) around them. Time stamps over attributes cover
+// these bytes.
 func (a Attribute) Contents() []byte {
 	parts, err := split(a.Encoded)
 	if err != nil {
-		return nil // not from Parse or NewAttribute
+		return nil // the Attribute is not from Parse or NewAttribute
 	}
 	return bytes.Join(parts, nil)
 }
 
-// ContentType is the content-type attribute (RFC 5652, 11.1).
+// ContentType returns the content-type attribute (RFC 5652, 11.1).
 func ContentType(contentType asn1.ObjectIdentifier) Attribute {
 	w := newWriter(attributeRoom)
 	w.contentType(contentType)
@@ -70,7 +70,7 @@ func (w *writer) contentType(contentType asn1.ObjectIdentifier) {
 	w.closeAttribute(OIDContentType, mark)
 }
 
-// MessageDigest is the message-digest attribute (RFC 5652, 11.2).
+// MessageDigest returns the message-digest attribute (RFC 5652, 11.2).
 func MessageDigest(d suite.Digest) Attribute {
 	w := newWriter(attributeRoom + len(d.Sum))
 	w.messageDigest(d)
@@ -83,8 +83,8 @@ func (w *writer) messageDigest(d suite.Digest) {
 	w.closeAttribute(OIDMessageDigest, mark)
 }
 
-// SigningTime is the signing-time attribute (RFC 5652, 11.3) to the second:
-// UTCTime from 1950 to 2049, GeneralizedTime elsewhere. The year must have four
+// SigningTime returns the signing-time attribute (RFC 5652, 11.3) in whole seconds:
+// UTCTime from 1950 to 2049, GeneralizedTime for other years. The year must have four
 // digits.
 func SigningTime(t time.Time) (Attribute, error) {
 	w := newWriter(attributeRoom)
@@ -97,7 +97,7 @@ func SigningTime(t time.Time) (Attribute, error) {
 func (w *writer) signingTime(t time.Time) error {
 	t = t.UTC()
 	if t.Year() < 1 || t.Year() > 9999 {
-		return fmt.Errorf("cms: signing time %v: a year from 1 to 9999 expected", t)
+		return fmt.Errorf("cms: signing time %v: the year must be from 1 to 9999", t)
 	}
 	tag, form := byte(cbasn1.GeneralizedTime), "20060102150405Z"
 	if t.Year() >= 1950 && t.Year() < 2050 {
@@ -110,8 +110,8 @@ func (w *writer) signingTime(t time.Time) error {
 	return nil
 }
 
-// SigningCertificateV2 is the signing-certificate-v2 attribute (RFC 5035, 3) with
-// one certificate, its digest by h and its issuer and serial number.
+// SigningCertificateV2 returns the signing-certificate-v2 attribute (RFC 5035, 3) with one
+// certificate: its digest by h, its issuer and its serial number.
 func SigningCertificateV2(c *x509gost.Certificate, h *suite.Hash) Attribute {
 	w := newWriter(2*attributeRoom + h.Size + len(c.RawIssuer) + len(c.SerialNumber))
 	w.signingCertificateV2(c, h)
@@ -126,38 +126,38 @@ func (w *writer) signingCertificateV2(c *x509gost.Certificate, h *suite.Hash) {
 	w.close(tagSequence, names)
 	w.close(tagSequence, mark) // IssuerSerial
 	w.wrap(tagOctets, c.Digest(h))
-	if h != suite.SHA256 { // the DEFAULT, which DER leaves out
+	if h != suite.SHA256 { // the DEFAULT, which DER omits
 		w.algorithm(h.OID, false)
 	}
 	w.close(tagSequence, mark) // ESSCertIDv2
-	w.close(tagSequence, mark) // the list of them
+	w.close(tagSequence, mark) // SEQUENCE OF ESSCertIDv2
 	w.close(tagSequence, mark) // SigningCertificateV2
 	w.closeAttribute(OIDSigningCertificateV2, mark)
 }
 
-// Signed is what a signature of ours says of itself.
+// Signed holds the contents of the signed attributes that this program writes.
 type Signed struct {
 	// ContentType is the type of what is signed, nil for a countersignature.
 	ContentType asn1.ObjectIdentifier
-	// Digest is that of what is signed. Its algorithm is also that of the reference
-	// to the signer's certificate.
+	// Digest is the digest of what is signed. The reference to the signer's certificate
+	// uses the same algorithm.
 	Digest      suite.Digest
 	Certificate *x509gost.Certificate
-	// Time is when the signature claims to be made, nil for no claim.
+	// Time is the claimed signing time, nil for none.
 	Time *time.Time
-	// Others are attributes besides, of other types.
+	// Others are additional attributes of other types.
 	Others []Attribute
 }
 
-// scratches hold attributes until their order is known.
+// scratches holds buffers for attributes until their order is known.
 var scratches = sync.Pool{New: func() any {
 	w := newWriter(1024)
 	return &w
 }}
 
-// Attributes returns what BuildSignedAttributes does of content-type,
-// message-digest, signing-time, signing-certificate-v2 and the others, and keeps all
-// but the result off the heap: every signature comes by here.
+// Attributes returns the same bytes as BuildSignedAttributes for content-type,
+// message-digest, signing-time, signing-certificate-v2 and the others. Only the result is
+// on the heap, because every signature calls it.
 func (s *Signed) Attributes() ([]byte, error) {
 	w := scratches.Get().(*writer)
 	defer scratches.Put(w)
@@ -186,8 +186,8 @@ func (s *Signed) Attributes() ([]byte, error) {
 	return setOf(raws), nil
 }
 
-// BuildSignedAttributes returns the attributes as what is signed: a DER SET OF
-// with tag 0x31, in the order of the whole encodings (X.690, 11.6).
+// BuildSignedAttributes returns the bytes that are signed: a DER SET OF the attributes with
+// tag 0x31, in the order of their whole encodings (X.690, 11.6).
 func BuildSignedAttributes(attrs ...Attribute) []byte {
 	raws := make([][]byte, len(attrs))
 	for i, a := range attrs {
@@ -196,8 +196,8 @@ func BuildSignedAttributes(attrs ...Attribute) []byte {
 	return setOf(raws)
 }
 
-// setOf sorts elements and returns the SET OF them. They are a handful, so they are
-// put in place one by one; package slices would have them all on the heap.
+// setOf sorts elements in place and returns the SET OF them. It uses insertion sort because
+// there are few elements and package slices would move all of them to the heap.
 func setOf(elements [][]byte) []byte {
 	for i := range elements {
 		for j := i; j > 0 && compareDER(elements[j], elements[j-1]) < 0; j-- {
@@ -210,17 +210,17 @@ func setOf(elements [][]byte) []byte {
 	return w.der()
 }
 
-// compareDER orders encodings as octet strings, the shorter padded with zero
-// octets (X.690, 11.6). Of two whole elements neither is a prefix of the other,
-// so a plain comparison is the same.
+// compareDER orders encodings as byte strings, the shorter one padded with zero bytes
+// (X.690, 11.6). One whole element is never a prefix of another, so a plain comparison
+// gives the same order.
 func compareDER(a, b []byte) int { return bytes.Compare(a, b) }
 
-// sortedDER tells whether attributes stand in the order DER wants.
+// sortedDER reports whether attributes are in the order that DER requires.
 func sortedDER(attrs []Attribute) bool {
 	return slices.IsSortedFunc(attrs, func(a, b Attribute) int { return compareDER(a.Raw, b.Raw) })
 }
 
-// certificateID is the first certificate of a signing-certificate attribute.
+// certificateID is the first entry of a signing-certificate attribute.
 type certificateID struct {
 	hash           *suite.Hash
 	sum            []byte
@@ -252,7 +252,7 @@ func readCertificateID(value []byte, v2 bool) (id certificateID, err error) {
 		}
 	}
 	if !first.ReadASN1(&sum, cbasn1.OCTET_STRING) {
-		return id, errors.New("is without a certificate digest")
+		return id, errors.New("has no certificate digest")
 	}
 	id.sum = sum
 	if first.Empty() {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Tags as their identifier octet, constructed bit included.
+// Tags as their identifier byte, constructed bit included.
 const (
 	tagInteger     = 0x02
 	tagBitString   = 0x03
@@ -23,7 +23,7 @@ const (
 
 // element is the header of one BER element in the message.
 type element struct {
-	tag        byte  // identifier octet; its low bits are 0x1f for a tag number above 30
+	tag        byte  // identifier byte; its low bits are 0x1f for a tag number above 30
 	start      int64 // of the header
 	body       int64 // of the contents
 	length     int64 // of the contents; -1 when indefinite
@@ -31,8 +31,8 @@ type element struct {
 	indefinite bool
 }
 
-// scanner reads headers from a message of any size through a small window, so
-// that a header costs no read of its own.
+// scanner reads headers from a message of any size. It reads through a small window, so
+// that not every header needs a read of its own.
 type scanner struct {
 	source io.ReaderAt
 	size   int64
@@ -42,7 +42,7 @@ type scanner struct {
 	walked int // elements visited in search of an end mark
 }
 
-// peek returns up to n octets at off: fewer only at the end of the message.
+// peek returns up to n bytes at off. It returns fewer only at the end of the message.
 func (s *scanner) peek(off int64, n int) ([]byte, error) {
 	if off >= s.at && off+int64(n) <= s.at+int64(s.have) {
 		return s.window[off-s.at:][:n], nil
@@ -57,15 +57,15 @@ func (s *scanner) peek(off int64, n int) ([]byte, error) {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, fmt.Errorf("cms: reading %d octets at offset %d: %w", want, off, err)
+		return nil, fmt.Errorf("cms: reading %d bytes at offset %d: %w", want, off, err)
 	}
 	s.at, s.have = off, got
 	return s.window[:min(n, got)], nil
 }
 
-// header reads the header at off of an element that must end before limit.
+// header reads the header at off. The element must end before limit.
 func (s *scanner) header(off, limit int64) (element, error) {
-	const most = 6 + 9 // identifier with a long tag number, length of up to 8 octets
+	const most = 6 + 9 // identifier with a long tag number, length of up to 8 bytes
 	b, err := s.peek(off, int(min(most, limit-off)))
 	if err != nil {
 		return element{}, err
@@ -77,15 +77,15 @@ func (s *scanner) header(off, limit int64) (element, error) {
 	e := element{tag: h, start: off, body: off + int64(n), length: length, bodyLimit: limit, indefinite: length < 0}
 	if !e.indefinite {
 		if length > limit-e.body {
-			return element{}, fmt.Errorf("cms: at offset %d: the element is %d octets long but only %d are left: the message is cut short or damaged", off, length, limit-e.body)
+			return element{}, fmt.Errorf("cms: at offset %d: the element is %d bytes long but only %d are left: the message is cut short or damaged", off, length, limit-e.body)
 		}
 		e.bodyLimit = e.body + length
 	}
 	return e, nil
 }
 
-// end returns the offset after the element, for an indefinite one after its end
-// mark, which means walking over what is inside.
+// end returns the offset after the element. For an element of indefinite length it must
+// walk over the contents to the end mark.
 func (s *scanner) end(e element, depth int) (int64, error) {
 	if !e.indefinite {
 		return e.body + e.length, nil
@@ -115,15 +115,14 @@ func (s *scanner) end(e element, depth int) (int64, error) {
 
 var errHeader = errors.New("not a BER element: the header is cut short or malformed")
 
-// parseHeader reads identifier and length octets. It returns the first
-// identifier octet, how many octets the header takes, and the length of the
-// contents, -1 when indefinite.
+// parseHeader reads identifier and length bytes. It returns the first identifier byte, the
+// length of the header in bytes and the length of the contents, -1 when indefinite.
 func parseHeader(b []byte) (tag byte, n int, length int64, err error) {
 	if len(b) < 2 {
 		return 0, 0, 0, errHeader
 	}
 	tag, n = b[0], 1
-	if tag&0x1f == 0x1f { // tag number in the following octets, at most 4 here
+	if tag&0x1f == 0x1f { // the tag number follows; at most 4 bytes are supported
 		for {
 			if n >= len(b) || n > 4 {
 				return 0, 0, 0, errHeader
@@ -161,7 +160,7 @@ func parseHeader(b []byte) (tag byte, n int, length int64, err error) {
 	return tag, n + count, length, nil
 }
 
-// appendHeader appends identifier and DER length octets.
+// appendHeader appends identifier and DER length bytes.
 func appendHeader(dst []byte, tag byte, length int64) []byte {
 	dst = append(dst, tag)
 	if length < 0x80 {
@@ -191,16 +190,16 @@ func wrap(tag byte, contents ...[]byte) []byte {
 	return out
 }
 
-// toDER returns the one element in b with definite minimal lengths and strings
-// in one piece. Order inside sets is kept: what a signer encoded is not sorted.
-// When b is so already it is returned itself.
+// toDER returns the one element in b with definite minimal lengths and strings in one
+// piece. It keeps the order inside sets, because what a signer encoded must not be sorted.
+// If nothing changes, it returns b itself.
 func toDER(b []byte) ([]byte, error) {
 	out, rest, err := appendDER(make([]byte, 0, len(b)), b, 0)
 	if err != nil {
 		return nil, err
 	}
 	if len(rest) != 0 {
-		return nil, errors.New("cms: octets after the element")
+		return nil, errors.New("cms: bytes follow the element")
 	}
 	if bytes.Equal(out, b) {
 		return b, nil
@@ -208,9 +207,9 @@ func toDER(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// appendDER appends the first element of b to dst and returns what follows it
-// in b. Lengths are known only when the contents are written, so a constructed
-// element moves its contents up once: the depth bounds the copying.
+// appendDER appends the first element of b to dst and returns the rest of b. A length is
+// known only after the contents are written, so each constructed element moves its contents
+// once. maxDepth limits this copying.
 func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 	if depth > maxDepth {
 		return nil, nil, fmt.Errorf("cms: elements are nested deeper than %d", maxDepth)
@@ -220,13 +219,13 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("cms: %w", err)
 	}
 	if tag == 0 {
-		return nil, nil, errors.New("cms: an end mark where an element is expected")
+		return nil, nil, errors.New("cms: an end mark in place of an element")
 	}
 	identifier := b[:identifierLen(b)]
 	body := b[n:]
 	if length >= 0 {
 		if length > int64(len(body)) {
-			return nil, nil, fmt.Errorf("cms: an element of %d octets where %d are left", length, len(body))
+			return nil, nil, fmt.Errorf("cms: an element of %d bytes, but only %d bytes are left", length, len(body))
 		}
 		body, rest = body[:length], body[length:]
 	}
@@ -241,7 +240,7 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 		}
 		if len(body) >= 2 && body[0] == 0 {
 			if length >= 0 || body[1] != 0 {
-				return nil, nil, errors.New("cms: an end mark where an element is expected")
+				return nil, nil, errors.New("cms: an end mark in place of an element")
 			}
 			rest = body[2:]
 			break
@@ -252,12 +251,12 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 	}
 	contents := dst[start:]
 	if universalString(tag) {
-		// The pieces are DER strings now; leave their contents only.
+		// The pieces are DER strings now. Keep only their contents.
 		pieces := make([]byte, 0, len(contents))
 		for rest := contents; len(rest) > 0; {
 			t, n, l, err := parseHeader(rest)
 			if err != nil || t != tag&^bitConstructed || tag == tagBitString|bitConstructed {
-				return nil, nil, errors.New("cms: a string in pieces of another kind")
+				return nil, nil, errors.New("cms: a string has pieces of another type")
 			}
 			pieces = append(pieces, rest[n:n+int(l)]...)
 			rest = rest[n+int(l):]
@@ -273,7 +272,7 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 	return dst, rest, nil
 }
 
-// universalString tells whether a constructed tag is a string in pieces.
+// universalString reports whether a constructed tag is a string in pieces.
 func universalString(tag byte) bool {
 	switch tag &^ bitConstructed {
 	case tagBitString, tagOctets, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30:
@@ -282,7 +281,7 @@ func universalString(tag byte) bool {
 	return false
 }
 
-// identifierLen is the number of identifier octets of a header that parsed.
+// identifierLen returns the number of identifier bytes of a valid header.
 func identifierLen(b []byte) int {
 	if b[0]&0x1f != 0x1f {
 		return 1
@@ -294,7 +293,7 @@ func identifierLen(b []byte) int {
 	return n
 }
 
-// appendLength appends DER length octets.
+// appendLength appends DER length bytes.
 func appendLength(dst []byte, length int) []byte {
 	full := appendHeader(make([]byte, 0, 10), 0, int64(length))
 	return append(dst, full[1:]...)

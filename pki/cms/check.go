@@ -13,36 +13,36 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Codes of findings. Each is one rule of RFC 5652, RFC 5035 or R 1323565.1.025.
+// Codes of findings. Each is a rule of RFC 5652, RFC 5035 or R 1323565.1.025.
 const (
-	CodeAlgorithm          = "algorithm-unknown"              // digest or signature algorithm, or their pair, is not one of ours
-	CodeAlgorithmMismatch  = "algorithm-mismatch"             // the algorithms are not those of the certificate's key
+	CodeAlgorithm          = "algorithm-unknown"              // the digest or signature algorithm, or the pair, is not supported
+	CodeAlgorithmMismatch  = "algorithm-mismatch"             // the algorithms do not fit the certificate's key
 	CodeAttributesMissing  = "signed-attributes-missing"      // required for a content other than plain data
 	CodeContentType        = "content-type-mismatch"          // the attribute is absent, repeated or another type
 	CodeMessageDigest      = "message-digest-mismatch"        // the content is not what was signed
-	CodeMessageDigestForm  = "message-digest-malformed"       // the attribute is absent, repeated or no OCTET STRING
+	CodeMessageDigestForm  = "message-digest-malformed"       // the attribute is absent, repeated or not an OCTET STRING
 	CodeSignature          = "signature-mismatch"             // the value does not verify
 	CodeSigningCertificate = "signing-certificate-mismatch"   // the attribute names another certificate or cannot be read
 	CodeNoSigningCert      = "signing-certificate-missing"    // the certificate is not protected by the signature
-	CodeSigningCertV1      = "signing-certificate-v1"         // protected by SHA-1 only
-	CodeOrder              = "signed-attributes-not-in-order" // the value fits the attributes as they stand, not in the order of DER
+	CodeSigningCertV1      = "signing-certificate-v1"         // SHA-1 alone protects the certificate
+	CodeOrder              = "signed-attributes-not-in-order" // the value fits the attributes in their stored order, not in that of DER
 	CodeStoredOrder        = "signed-attributes-stored-out-of-order"
 	CodeSigningTime        = "signing-time-malformed"
 )
 
-// Finding is one rule a signature breaks, or breaks harmlessly.
+// Finding is a rule that a signature breaks. Not every broken rule is fatal.
 type Finding struct {
 	Code, Text string
-	Fatal      bool // the signature does not hold
+	Fatal      bool // the signature is invalid
 }
 
-// Error is "cms: code: text".
+// Error returns "cms: code: text".
 func (f Finding) Error() string { return fmt.Sprintf("cms: %s: %s", f.Code, f.Text) }
 
 // Findings are the result of a check.
 type Findings []Finding
 
-// Err returns an error that joins the fatal findings, each a Finding, nil when there is
+// Err returns an error that joins the fatal findings, each a Finding, or nil when there are
 // none.
 func (f Findings) Err() error {
 	var errs []error
@@ -54,16 +54,16 @@ func (f Findings) Err() error {
 	return errors.Join(errs...)
 }
 
-// Scheme returns the scheme of the signature by its two algorithm identifiers. The error
-// names one that is not supported, or says why they do not belong together.
+// Scheme returns the scheme of the signature, from its two algorithm identifiers. The error
+// names an algorithm that is not supported, or says why the two do not fit together.
 func (s *SignerInfo) Scheme() (*suite.Scheme, error) {
 	return suite.SchemeBySigner(s.SignatureAlgorithm.OID, s.SignatureAlgorithm.Params, s.DigestAlgorithm.OID)
 }
 
-// Check judges the signature of a message against the certificate of its signer:
-// every rule on algorithms, signed attributes and the value, each broken one a
-// finding. contentType is the message's; content is the digest of its content by
-// s.Hash(). It does not judge the certificate.
+// Check checks the signature of a message against the certificate of its signer. It checks
+// the rules on algorithms, signed attributes and the value, and returns one finding for
+// each broken rule. contentType is the type of the message's content, content the digest of
+// the content by s.Hash(). Check does not check the certificate itself.
 func (s *SignerInfo) Check(c *x509gost.Certificate, contentType asn1.ObjectIdentifier, content suite.Digest) Findings {
 	ch := &checker{s: s, c: c}
 	if ch.algorithms() {
@@ -73,13 +73,13 @@ func (s *SignerInfo) Check(c *x509gost.Certificate, contentType asn1.ObjectIdent
 	return ch.found
 }
 
-// CheckCountersignature is Check for a signature over the value of target (RFC
-// 5652, 11.4): the digest is of the octets of the value, and content-type must
-// not be there.
+// CheckCountersignature is Check for a signature over the value of target (RFC 5652, 11.4).
+// The digest is that of the bytes of the value, and the attribute content-type must be
+// absent.
 func (s *SignerInfo) CheckCountersignature(c *x509gost.Certificate, target *SignerInfo) Findings {
 	ch := &checker{s: s, c: c}
 	if ch.algorithms() {
-		h, _ := s.Hash() // known, the scheme was found by it
+		h, _ := s.Hash() // no error: the scheme includes it
 		d := h.Digest(target.Signature)
 		ch.attributes(nil, d)
 		ch.value(d)
@@ -102,8 +102,9 @@ func (k *checker) note(code, format string, args ...any) {
 	k.found = append(k.found, Finding{code, fmt.Sprintf(format, args...), false})
 }
 
-// algorithms refuses a pair that is not supported, and one that the key of the
-// certificate is not for: of GOST 512 bits go with 512, 256 with 256, 2001 with 94.
+// algorithms refuses a pair of algorithms that is not supported, and a pair that the key of
+// the certificate does not allow. GOST keys of 512 bits go with digests of 512, 256 with
+// 256, and keys of 2001 with 34.11-94.
 func (k *checker) algorithms() bool {
 	var err error
 	if k.scheme, err = k.s.Scheme(); err != nil {
@@ -125,8 +126,7 @@ func (k *checker) algorithms() bool {
 	return true
 }
 
-// attributes checks the signed attributes. contentType is nil for a
-// countersignature.
+// attributes checks the signed attributes. contentType is nil for a countersignature.
 func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Digest) {
 	counter := contentType == nil
 	if k.s.RawSignedAttrs == nil {
@@ -139,7 +139,7 @@ func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Di
 	value, ok, err := k.s.SignedAttribute(OIDContentType)
 	switch {
 	case counter && ok:
-		// RFC 5652 forbids it, OpenSSL writes and wants it: harmless, worth a word.
+		// RFC 5652 forbids it, but OpenSSL writes and requires it. So report it, but not as fatal.
 		k.note(CodeContentType, "a countersignature must not have a content-type")
 	case counter:
 	case err != nil:
@@ -167,13 +167,12 @@ func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Di
 	if _, ok, err := k.s.SignedAttribute(OIDSigningTime); err != nil {
 		k.fatal(CodeSigningTime, "%v", err)
 	} else if _, readable := k.s.SigningTime(); ok && !readable {
-		k.note(CodeSigningTime, "the attribute signing-time is not a time; none is taken as claimed")
+		k.note(CodeSigningTime, "the attribute signing-time is not a time and is ignored")
 	}
 	k.signingCertificate()
 }
 
-// signingCertificate checks that the certificate is the one the signature
-// protects.
+// signingCertificate checks that the certificate is the one that the signature protects.
 func (k *checker) signingCertificate() {
 	v2, has2, err2 := k.s.SignedAttribute(OIDSigningCertificateV2)
 	v1, has1, err1 := k.s.SignedAttribute(OIDSigningCertificate)
@@ -189,7 +188,7 @@ func (k *checker) signingCertificate() {
 		k.certificateID("signing-certificate-v2", v2, true)
 	}
 	if !has1 && !has2 {
-		k.note(CodeNoSigningCert, "there is no signing-certificate-v2: the signature does not say by which certificate it was made")
+		k.note(CodeNoSigningCert, "there is no signing-certificate-v2: the signature does not protect its certificate against replacement")
 	}
 }
 
@@ -209,29 +208,29 @@ func (k *checker) sameIssuerSerial(id certificateID) bool {
 	return x509gost.SameInteger(id.serial, k.c.SerialNumber) && x509gost.SameName(id.issuer, k.c.RawIssuer)
 }
 
-// value verifies the signature value: over the signed attributes, or over the
-// content itself when there are none.
+// value verifies the signature value over the signed attributes, or over the content itself
+// when there are none.
 func (k *checker) value(content suite.Digest) {
 	holds := func(d suite.Digest) bool { return k.c.VerifyBy(k.scheme, d, k.s.Signature) == nil }
 	if k.s.RawSignedAttrs == nil {
 		if !holds(content) {
-			k.fatal(CodeSignature, "the signature value does not belong to this content and this certificate")
+			k.fatal(CodeSignature, "the signature value does not match this content and this certificate")
 		}
 		return
 	}
 	switch found, code := k.s.overAttributes(holds, k.scheme); {
 	case !found:
-		k.fatal(CodeSignature, "the signature value does not belong to these attributes and this certificate")
+		k.fatal(CodeSignature, "the signature value does not match these attributes and this certificate")
 	case code == CodeStoredOrder:
-		k.note(code, "the signed attributes are stored in another order than they were signed in, that of DER")
+		k.note(code, "the signed attributes were signed in DER order, but are stored in another order")
 	case code == CodeOrder:
-		k.note(code, "the signed attributes were signed in the order they stand in, not in that of DER (RFC 5652, 5.4); other programs may refuse the signature")
+		k.note(code, "the signed attributes were signed in their stored order, not in DER order (RFC 5652, 5.4); other programs may refuse the signature")
 	}
 }
 
-// overAttributes looks for the encoding of the signed attributes that the value is over:
-// that of DER, which RFC 5652, 5.4 asks for, else as they stand. code says which it was
-// where the two differ.
+// overAttributes finds the encoding of the signed attributes that the value covers: in DER
+// order, as RFC 5652, 5.4 requires, or in stored order. If the two orders differ, code
+// reports the one that was found.
 func (s *SignerInfo) overAttributes(holds func(suite.Digest) bool, scheme *suite.Scheme) (found bool, code string) {
 	sorted := sortedDER(s.SignedAttrs)
 	if !sorted && holds(scheme.Input().Digest(BuildSignedAttributes(s.SignedAttrs...))) {
@@ -243,10 +242,9 @@ func (s *SignerInfo) overAttributes(holds func(suite.Digest) bool, scheme *suite
 	return found, code
 }
 
-// CheckValue checks only that the value belongs to the signed attributes, of which there
-// must be some, and to the key of the certificate. Algorithms that are not supported are
-// an error that wraps suite.ErrUnsupported; another value one that wraps
-// suite.ErrSignature.
+// CheckValue checks only that the value matches the signed attributes and the key of the
+// certificate. There must be signed attributes. The error wraps suite.ErrUnsupported when an
+// algorithm is not supported, and suite.ErrSignature when the value does not match.
 func (s *SignerInfo) CheckValue(c *x509gost.Certificate) error {
 	scheme, err := s.Scheme()
 	if err != nil {

@@ -1,11 +1,15 @@
-// Package cms owns the SignedData message of RFC 5652 with GOST algorithms (RFC
-// 4490, R 1323565.1.025): reading, checking and writing it.
+// Package cms reads, checks and writes the SignedData message of RFC 5652 with GOST
+// algorithms (RFC 4490, R 1323565.1.025), RSA and ECDSA.
 //
-// A message may be larger than memory. Parse reads headers only and describes
-// the content as ranges of the file; Encode returns what stands before and after
-// the content. What other people signed is kept octet for octet, and nothing but
-// the signed attributes is ever sorted, so that a position in the message stays
-// what it was.
+// Begin with Parse and SignerInfo.Check to verify, or with BuildSignedAttributes and Encode
+// to write. Message.Rewrite adds signatures, attributes and certificates. The package does
+// not decide whether to trust a certificate, and knows no levels of CAdES: packages chain and
+// sig/cades do.
+//
+// A message may be larger than memory. Parse reads headers only and describes the content as
+// ranges of the file. Encode returns what precedes and what follows the content. Bytes of
+// other programs are kept unchanged, and only signed attributes are sorted when they are
+// written, so positions in the message stay the same.
 package cms
 
 import (
@@ -36,29 +40,27 @@ var (
 	OIDArchiveTimeStampV3   = asn1.ObjectIdentifier{0, 4, 0, 1733, 2, 4}
 )
 
-// Limits of Parse. They bound memory and time, not what people send: real
-// messages stay far below.
+// Limits of Parse. They limit memory and time and are far above what real messages need.
 const (
 	maxDepth    = 64       // nesting of BER elements: 8 countersignatures take 32, a time stamp on the last 25
 	maxElements = 1024     // certificates, CRLs, signers, digest algorithms, each
 	maxAttrs    = 128      // attributes in one set
 	maxValues   = 1024     // values of the attributes of one set, together
-	maxHeld     = 16 << 20 // octets of everything but the content, together
+	maxHeld     = 16 << 20 // bytes of everything except the content, together
 	maxRanges   = 1 << 20  // pieces of a content encoded in pieces
 	maxWalked   = 4 << 20  // elements visited in search of an end mark
 	maxPadding  = 1 << 20  // zero bytes after the message
 )
 
-// MaxCountersignatures is how deep countersignatures of countersignatures are
-// followed.
+// MaxCountersignatures is the largest depth of countersignatures over countersignatures.
 const MaxCountersignatures = 8
 
-// Range is a stretch of the message's octets.
+// Range is a range of the message's bytes.
 type Range struct{ Offset, Length int64 }
 
 // Algorithm is an AlgorithmIdentifier.
 type Algorithm struct {
-	// OID is nil when its arcs do not fit an int; such an algorithm is unknown.
+	// OID is nil when its arcs do not fit an int. Such an algorithm is unknown.
 	OID asn1.ObjectIdentifier
 	// Params is the parameters element as DER, nil when absent.
 	Params []byte
@@ -72,10 +74,10 @@ type Attribute struct {
 	OID asn1.ObjectIdentifier
 	// Raw is the whole Attribute as DER.
 	Raw []byte
-	// Encoded is the whole Attribute as it stands in the message: the same octets as
-	// Raw unless somebody wrote BER. Time stamps over attributes are over these.
+	// Encoded is the whole Attribute as it is in the message. It differs from Raw only
+	// when the message is BER. Time stamps over attributes cover these bytes.
 	Encoded []byte
-	// Values are the whole elements of its SET, in their order.
+	// Values holds the values of the attribute as whole elements, in their order.
 	Values [][]byte
 }
 
@@ -83,27 +85,27 @@ type Attribute struct {
 type Message struct {
 	Version          int
 	DigestAlgorithms []Algorithm
-	// ContentType is the type of what is signed; nil when its arcs do not fit.
+	// ContentType is the type of what is signed. It is nil when its arcs do not fit an int.
 	ContentType asn1.ObjectIdentifier
-	// Detached tells that the message does not carry its content.
+	// Detached reports whether the message does not include its content.
 	Detached bool
-	// Content is where the octets of the content are, without any headers.
+	// Content has the ranges of the content bytes, without any headers.
 	Content []Range
-	// EncapContentInfo is the whole element around the content with its header
-	// and, when it has one, its end mark: copied as it is when signers are added.
+	// EncapContentInfo is the whole element around the content, with its header and its
+	// end mark if any. Rewrite keeps it unchanged.
 	EncapContentInfo Range
-	// Certificates and CRLs hold each element exactly as it stands in the message,
-	// in its order. An element that is no X.509 certificate or CRL (attribute
-	// certificates, other revocation formats) begins with a context tag.
+	// Certificates and CRLs hold each element exactly as it is in the message, in its
+	// order. An element that is not an X.509 certificate or CRL (attribute certificates,
+	// other revocation formats) begins with a context tag.
 	Certificates, CRLs [][]byte
 	Signers            []*SignerInfo
-	// Padding is how many zero bytes follow the message.
+	// Padding is the number of zero bytes after the message.
 	Padding int64
 
 	source io.ReaderAt
 }
 
-// ContentSize is the number of content octets.
+// ContentSize returns the number of content bytes.
 func (m *Message) ContentSize() int64 {
 	var n int64
 	for _, r := range m.Content {
@@ -112,7 +114,7 @@ func (m *Message) ContentSize() int64 {
 	return n
 }
 
-// ContentReader reads the content octets from their beginning.
+// ContentReader returns a reader of the content bytes.
 func (m *Message) ContentReader() io.Reader {
 	return &contentReader{source: m.source, left: m.Content}
 }
@@ -120,7 +122,7 @@ func (m *Message) ContentReader() io.Reader {
 type contentReader struct {
 	source io.ReaderAt
 	left   []Range
-	done   int64 // octets already read of left[0]
+	done   int64 // bytes already read of left[0]
 }
 
 func (c *contentReader) Read(p []byte) (int, error) {

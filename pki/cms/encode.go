@@ -15,25 +15,24 @@ type Signer struct {
 	// Certificate names the signer, by issuer and serial number.
 	Certificate *x509gost.Certificate
 	Suite       *suite.Suite
-	// SignedAttrs is what BuildSignedAttributes returned, nil for none.
+	// SignedAttrs is the result of BuildSignedAttributes, nil for none.
 	SignedAttrs []byte
 	// Signature is the value in the form of suite.Sign.
 	Signature     []byte
 	UnsignedAttrs []Attribute
 }
 
-// Encode returns what precedes and what follows the content of a SignedData
-// message in DER: head, the content as it is, tail are the message. contentSize
-// is the number of content octets, or -1 for a detached message, which is head
-// and tail together. certs and crls are whole elements, written in their order;
-// the first must be DER certificates, attribute certificates or other formats as
-// CertificateChoices and RevocationInfoChoices say.
+// Encode returns the parts of a SignedData message in DER before and after the content: the
+// message is head, the content unchanged, and tail. contentSize is the number of content
+// bytes, or -1 for a detached message, which is head and tail together. certs and crls are
+// whole elements and are written in their order. Each must be a DER certificate or CRL, or
+// another format of CertificateChoices or RevocationInfoChoices.
 func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls [][]byte, signers []Signer) (head, tail []byte, err error) {
 	if contentSize < -1 {
-		return nil, nil, fmt.Errorf("cms: a content of %d octets", contentSize)
+		return nil, nil, fmt.Errorf("cms: invalid content size %d; it must be -1 (detached) or more", contentSize)
 	}
-	if contentSize > 1<<62 { // the headers around it must not overflow
-		return nil, nil, errors.New("cms: a content of more than 2^62 octets")
+	if contentSize > 1<<62 { // lengths in the headers around it must not overflow
+		return nil, nil, errors.New("cms: the content has more than 2^62 bytes")
 	}
 	for _, list := range [][][]byte{certs, crls} {
 		for _, e := range list {
@@ -70,11 +69,11 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 	return head, tail, nil
 }
 
-// headersRoom is more than what Encode and Rewrite write takes besides certificates,
-// CRLs, signers and further digest algorithms.
+// headersRoom is more than Encode and Rewrite need besides certificates, CRLs, signers and
+// further digest algorithms.
 const headersRoom = 128
 
-// size is the number of octets of all elements.
+// size returns the total length of elements in bytes.
 func size(elements [][]byte) (n int) {
 	for _, e := range elements {
 		n += len(e)
@@ -82,9 +81,9 @@ func size(elements [][]byte) (n int) {
 	return n
 }
 
-// closeSigners writes the header around the SignerInfos, which are written, and
-// nothing else, and before them the CRLs and the certificates. It returns how many
-// octets that makes.
+// closeSigners writes the header around the SignerInfos, and before them the CRLs and the
+// certificates. w must hold the SignerInfos and nothing else. It returns the number of bytes
+// in w.
 func (w *writer) closeSigners(certs, crls [][]byte) (int, error) {
 	w.close(tagSet, 0)
 	for _, field := range []struct {
@@ -98,21 +97,21 @@ func (w *writer) closeSigners(certs, crls [][]byte) (int, error) {
 		}
 	}
 	n := len(w.der())
-	if n > maxHeld { // Parse would not read it again
-		return 0, fmt.Errorf("cms: certificates, CRLs and signers would take %d octets; at most %d are read", n, maxHeld)
+	if n > maxHeld { // Parse would refuse it
+		return 0, fmt.Errorf("cms: certificates, CRLs and signers would have %d bytes; Parse reads at most %d", n, maxHeld)
 	}
 	return n, nil
 }
 
-// parts are what was written, cut so that the second has n octets.
+// parts returns what was written in two parts, the second of n bytes.
 func (w *writer) parts(n int) (head, tail []byte) {
 	all := w.der()
 	cut := len(all) - n
 	return all[:cut:cut], all[cut:]
 }
 
-// closeMessage writes the version of a SignedData whose other fields are written,
-// and nothing else, and the headers around it.
+// closeMessage writes the version of a SignedData and the headers around it. w must hold
+// the other fields and nothing else.
 func (w *writer) closeMessage(version byte) {
 	w.number(version)
 	w.close(tagSequence, 0)
@@ -121,8 +120,8 @@ func (w *writer) closeMessage(version byte) {
 	w.close(tagSequence, 0)
 }
 
-// version follows RFC 5652, 5.1. byKey tells that a SignerInfo is of version 3:
-// its signer is named by key identifier.
+// version follows RFC 5652, 5.1. byKey reports whether a SignerInfo has version 3, which
+// names its signer by key identifier.
 func version(contentType asn1.ObjectIdentifier, certs, crls [][]byte, byKey bool) byte {
 	v := byte(1)
 	if byKey || !contentType.Equal(OIDData) {
@@ -146,10 +145,10 @@ func version(contentType asn1.ObjectIdentifier, certs, crls [][]byte, byKey bool
 	return v
 }
 
-// digestAlgorithms writes the digest of every signer, and of every countersigner
-// among the unsigned attributes, once.
+// digestAlgorithms writes the digest of every signer, and of every countersigner among the
+// unsigned attributes, each once.
 func (w *writer) digestAlgorithms(signers []Signer) error {
-	list := make([]*suite.Hash, 0, 4) // seldom more
+	list := make([]*suite.Hash, 0, 4) // rarely more
 	var err error
 	for i := range signers {
 		list = withHash(list, signers[i].Suite.Hash)
@@ -165,7 +164,7 @@ func (w *writer) digestAlgorithms(signers []Signer) error {
 	return nil
 }
 
-// withHash is the list with h in it, once.
+// withHash returns the list with h in it once.
 func withHash(list []*suite.Hash, h *suite.Hash) []*suite.Hash {
 	if slices.Contains(list, h) {
 		return list
@@ -173,8 +172,8 @@ func withHash(list []*suite.Hash, h *suite.Hash) []*suite.Hash {
 	return append(list, h)
 }
 
-// withCountersigners is the list with the digests of all countersignatures among
-// the attributes.
+// withCountersigners returns the list with the digests of all countersignatures among the
+// attributes.
 func withCountersigners(list []*suite.Hash, attrs []Attribute, depth int) ([]*suite.Hash, error) {
 	inner, err := countersignatures(attrs)
 	if err != nil {
@@ -195,7 +194,7 @@ func withCountersigners(list []*suite.Hash, attrs []Attribute, depth int) ([]*su
 	return list, nil
 }
 
-// room is more than write takes for the algorithms of this program.
+// room is more than write needs for the algorithms of this program.
 func (s *Signer) room() int {
 	n := headersRoom + len(s.Certificate.RawIssuer) + len(s.Certificate.SerialNumber) + len(s.SignedAttrs) + len(s.Signature)
 	for _, a := range s.UnsignedAttrs {
@@ -217,7 +216,7 @@ func (s *Signer) write(w *writer) {
 	w.algorithm(s.Suite.CMSSignatureOID, s.Suite.CMSSignatureNull)
 	if s.SignedAttrs != nil {
 		w.add(s.SignedAttrs)
-		w.buf[w.at] = tagContext0 // [0] IMPLICIT takes the place of the SET's tag
+		w.buf[w.at] = tagContext0 // [0] IMPLICIT replaces the SET's tag
 	}
 	w.digestAlgorithm(s.Suite.Hash)
 	sid := w.len()

@@ -22,7 +22,7 @@ func mustHash(t testing.TB, s *SignerInfo) *suite.Hash {
 	return h
 }
 
-// certificate is that of a published sample; its key is not needed to encode.
+// certificate returns the certificate of a published sample. Encoding needs no key.
 func certificate(t testing.TB) *x509gost.Certificate {
 	t.Helper()
 	c, err := x509gost.ParseCertificate(samples(t)[1].Certificate)
@@ -32,7 +32,7 @@ func certificate(t testing.TB) *x509gost.Certificate {
 	return c
 }
 
-// The lengths of all headers at every size where one of them grows.
+// The lengths of all headers are right at every size where one of them grows.
 func TestEncodeLengths(t *testing.T) {
 	signers := []Signer{{Certificate: certificate(t), Suite: suite.GOST2012x256, Signature: make([]byte, 64)}}
 	for _, size := range []int64{-1, 0, 1, 127, 128, 255, 256, 65535, 65536, 1<<24 - 1, 1 << 24, 1<<31 - 1, 1 << 32, 1 << 40} {
@@ -46,7 +46,7 @@ func TestEncodeLengths(t *testing.T) {
 			t.Fatalf("%d: %v", size, err)
 		}
 		if m.ContentSize() != max(size, 0) || m.Detached != (size < 0) || len(m.Signers) != 1 || len(m.Certificates) != 1 {
-			t.Errorf("%d: %d octets, detached %v", size, m.ContentSize(), m.Detached)
+			t.Errorf("%d: %d bytes, detached %v", size, m.ContentSize(), m.Detached)
 		}
 	}
 	if _, _, err := Encode(OIDData, -2, nil, nil, nil); err == nil {
@@ -103,7 +103,7 @@ func TestVersionAndDigests(t *testing.T) {
 	}
 }
 
-// X.690, 11.6: a short attribute precedes a long one whatever its OID.
+// X.690, 11.6: a short attribute precedes a long one, whatever their OIDs.
 func TestSignedAttributesOrder(t *testing.T) {
 	signingTime, err := SigningTime(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
@@ -149,7 +149,7 @@ func TestSigningTime(t *testing.T) {
 	}
 }
 
-// sparse is a message with a content of zeros that takes no memory.
+// sparse is a message with a content of zeros that needs no memory.
 type sparse struct {
 	head, tail []byte
 	middle     int64
@@ -183,7 +183,7 @@ func attached(t testing.TB, size int64) *sparse {
 	return &sparse{head, tail, size}
 }
 
-// Parsing takes the same memory whatever the size of the content.
+// Parsing needs the same memory for every size of the content.
 func TestParseMemory(t *testing.T) {
 	used := func(size int64) uint64 {
 		b := attached(t, size)
@@ -196,7 +196,7 @@ func TestParseMemory(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	if small, large := used(1<<10), used(1<<30); large > small+16<<10 {
-		t.Errorf("%d octets for 1 KiB, %d for 1 GiB", small, large)
+		t.Errorf("%d bytes for 1 KiB, %d for 1 GiB", small, large)
 	}
 }
 
@@ -210,8 +210,8 @@ func BenchmarkParseAttached1GiB(b *testing.B) {
 	}
 }
 
-// Attributes is BuildSignedAttributes of the same attributes made one by one, again
-// and again in memory that others wrote.
+// Attributes returns the same bytes as BuildSignedAttributes for the same attributes, also
+// when it reuses memory.
 func TestSignedAttributes(t *testing.T) {
 	c := certificate(t)
 	private := NewAttribute(asn1.ObjectIdentifier{1, 2, 643, 2, 45, 1, 1, 1}, []byte{5, 0})

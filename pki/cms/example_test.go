@@ -10,8 +10,8 @@ import (
 	"tamga/pki/pfx"
 )
 
-// A detached message with one signature is written, read and checked. Package
-// sig/cades does this for the signature levels of CAdES, and judges certificates.
+// The example writes, reads and checks a detached message with one signature. Package
+// sig/cades does this for the levels of CAdES and also checks certificates.
 func ExampleParse() {
 	file, err := os.ReadFile("../../sig/testdata/signer.p12")
 	if err != nil {

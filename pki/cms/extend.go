@@ -6,25 +6,23 @@ import (
 	"slices"
 )
 
-// Changes are what Rewrite does to a message. Nothing of the message is changed
-// beside it.
+// Changes are the changes that Rewrite makes to a message.
 type Changes struct {
-	// Certificates are whole elements to append; those the message has already, and
-	// repeats, are left out.
+	// Certificates are whole elements to append. Rewrite omits duplicates and those that
+	// the message already has.
 	Certificates [][]byte
-	// Replaced are whole SignerInfos by the position of the one each takes the place
-	// of, as AppendUnsigned returns them.
+	// Replaced has whole SignerInfos, as AppendUnsigned returns them, by the index of
+	// the SignerInfo that each replaces.
 	Replaced map[int][]byte
 	// Added are whole SignerInfos to append.
 	Added [][]byte
 }
 
-// Rewrite returns what precedes and what follows the octets EncapContentInfo of
-// the message, which stand in between as they are: the message with the changes.
-// Certificates, CRLs and SignerInfos keep their octets and their order, whatever
-// encoding they came in; version and digestAlgorithms are brought up to date (RFC
-// 5652, 5.1), and the headers around them are DER. A result that Parse would not
-// read again is an error.
+// Rewrite returns the parts of the changed message before and after the bytes of
+// EncapContentInfo, which stay unchanged between them. Certificates, CRLs and SignerInfos
+// keep their bytes and their order, in DER or BER. Rewrite updates version and
+// digestAlgorithms (RFC 5652, 5.1) and writes the headers around them in DER. It is an error
+// if Parse would refuse the result.
 func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 	certs := slices.Clone(m.Certificates)
 	have := make(map[string]bool, len(certs)+len(c.Certificates))
@@ -55,7 +53,7 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 		raws, infos = append(raws, raw), append(infos, s)
 	}
 	if len(certs) > maxElements || len(raws) > maxElements {
-		return nil, nil, fmt.Errorf("cms: the message would have %d certificates and %d signers; at most %d of each are read", len(certs), len(raws), maxElements)
+		return nil, nil, fmt.Errorf("cms: the message would have %d certificates and %d signers; at most %d of each are allowed", len(certs), len(raws), maxElements)
 	}
 	digests, err := m.listDigests(infos)
 	if err != nil {
@@ -77,8 +75,8 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 	return head, tail, nil
 }
 
-// listDigests is what digestAlgorithms of the message lists: what it does already,
-// as it stands, and behind that what its signers and their countersigners use beside.
+// listDigests returns the digestAlgorithms of the rewritten message: those of the message
+// unchanged, and then those that its signers and countersigners use and that are missing.
 func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 	var list [][]byte
 	listed := map[string]bool{}
@@ -95,7 +93,7 @@ func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 		if depth == MaxCountersignatures {
 			return
 		}
-		inner, _ := s.Countersignatures() // one that cannot be read lists nothing
+		inner, _ := s.Countersignatures() // unreadable ones add nothing
 		for _, c := range inner {
 			add(c, depth+1)
 		}
@@ -104,7 +102,7 @@ func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 		add(s, 0)
 	}
 	if len(list) > maxElements {
-		return nil, errors.New("cms: there are too many digest algorithms")
+		return nil, errors.New("cms: too many digest algorithms")
 	}
 	return list, nil
 }
@@ -112,8 +110,8 @@ func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 // ParseSignerInfo reads one SignerInfo in DER or BER.
 func ParseSignerInfo(raw []byte) (*SignerInfo, error) { return parseSignerInfo(raw) }
 
-// AppendUnsigned returns the SignerInfo with unsigned attributes appended. All
-// that was there keeps its octets; only the headers around it are written anew.
+// AppendUnsigned returns the SignerInfo with unsigned attributes appended. Everything else
+// keeps its bytes. Only the headers around the attributes are new.
 func (s *SignerInfo) AppendUnsigned(attrs ...Attribute) ([]byte, error) {
 	return s.editUnsigned(func(raws [][]byte) ([][]byte, error) {
 		for _, a := range attrs {
@@ -123,10 +121,9 @@ func (s *SignerInfo) AppendUnsigned(attrs ...Attribute) ([]byte, error) {
 	})
 }
 
-// ReplaceCountersignature returns the SignerInfo with another SignerInfo in the
-// place of its n-th countersignature in the order of Countersignatures, from 0,
-// which must be the same with attributes appended. The other values and attributes
-// keep their octets.
+// ReplaceCountersignature returns the SignerInfo with another SignerInfo in place of its
+// n-th countersignature. n counts from 0 in the order of Countersignatures. The new one must
+// be the old one with attributes appended. Other values and attributes keep their bytes.
 func (s *SignerInfo) ReplaceCountersignature(n int, raw []byte) ([]byte, error) {
 	return s.editUnsigned(func(raws [][]byte) ([][]byte, error) {
 		for i, a := range s.UnsignedAttrs {
@@ -143,7 +140,7 @@ func (s *SignerInfo) ReplaceCountersignature(n int, raw []byte) ([]byte, error) 
 			}
 			for j, v := range values {
 				if _, err := parseSignerInfo(v); err != nil {
-					continue // not counted by Countersignatures either
+					continue // Countersignatures does not count it either
 				}
 				if n--; n < 0 {
 					values[j] = raw
@@ -152,11 +149,12 @@ func (s *SignerInfo) ReplaceCountersignature(n int, raw []byte) ([]byte, error) 
 				}
 			}
 		}
-		return nil, errors.New("cms: there is no such countersignature")
+		return nil, errors.New("cms: the signature has no such countersignature")
 	})
 }
 
-// editUnsigned lets edit change the list of unsigned attributes, each as it stands.
+// editUnsigned calls edit with the unsigned attributes, each as it is in the message, and
+// replaces them by its result.
 func (s *SignerInfo) editUnsigned(edit func([][]byte) ([][]byte, error)) ([]byte, error) {
 	fields, err := split(s.Raw)
 	if err != nil {
@@ -173,7 +171,7 @@ func (s *SignerInfo) editUnsigned(edit func([][]byte) ([][]byte, error)) ([]byte
 		return nil, err
 	}
 	if len(attrs) > maxAttrs {
-		return nil, fmt.Errorf("cms: the signer would have %d unsigned attributes; at most %d are read", len(attrs), maxAttrs)
+		return nil, fmt.Errorf("cms: the signer would have %d unsigned attributes; at most %d are allowed", len(attrs), maxAttrs)
 	}
 	if len(attrs) > 0 {
 		fields = append(fields, wrap(tagContext1, attrs...))
@@ -181,15 +179,15 @@ func (s *SignerInfo) editUnsigned(edit func([][]byte) ([][]byte, error)) ([]byte
 	return wrap(tagSequence, fields...), nil
 }
 
-// split returns the elements inside one constructed BER element, each as it
-// stands, without an end mark.
+// split returns the elements inside one constructed BER element, each with its bytes
+// unchanged, without an end mark.
 func split(raw []byte) (parts [][]byte, err error) {
 	tag, n, length, err := parseHeader(raw)
 	if err != nil {
 		return nil, fmt.Errorf("cms: %w", err)
 	}
 	if tag&bitConstructed == 0 || length > int64(len(raw)-n) {
-		return nil, errors.New("cms: an element with elements inside expected")
+		return nil, errors.New("cms: the element is not a constructed one")
 	}
 	body := raw[n:]
 	if length >= 0 {
@@ -205,8 +203,7 @@ func split(raw []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// elementSize is the number of octets of the first element of b, its end mark
-// included.
+// elementSize returns the length in bytes of the first element of b with its end mark.
 func elementSize(b []byte, depth int) (int, error) {
 	if depth > maxDepth {
 		return 0, fmt.Errorf("cms: elements are nested deeper than %d", maxDepth)
@@ -216,7 +213,7 @@ func elementSize(b []byte, depth int) (int, error) {
 	case err != nil:
 		return 0, fmt.Errorf("cms: %w", err)
 	case length > int64(len(b)-n):
-		return 0, fmt.Errorf("cms: an element of %d octets where %d are left", length, len(b)-n)
+		return 0, fmt.Errorf("cms: an element of %d bytes, but only %d bytes are left", length, len(b)-n)
 	case length >= 0:
 		return n + int(length), nil
 	}
@@ -235,8 +232,8 @@ func elementSize(b []byte, depth int) (int, error) {
 	}
 }
 
-// IsDER tells whether b is exactly one element with definite minimal lengths and
-// strings in one piece.
+// IsDER reports whether b is exactly one element with definite minimal lengths and strings
+// in one piece.
 func IsDER(b []byte) bool {
 	der, err := toDER(b)
 	return err == nil && len(der) == len(b) && &der[0] == &b[0]

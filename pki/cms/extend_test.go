@@ -10,7 +10,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// small is a detached message of signers with these unsigned attributes.
+// small returns a detached message of signers with these unsigned attributes.
 func small(t testing.TB, attrs ...Attribute) []byte {
 	t.Helper()
 	head, tail, err := Encode(OIDData, -1, [][]byte{certificate(t).Raw}, nil, []Signer{{
@@ -33,7 +33,7 @@ func rewrite(t testing.TB, b []byte, c Changes) []byte {
 	return slices.Concat(head, b[e.Offset:e.Offset+e.Length], tail)
 }
 
-// Rewriting a DER message without a change gives the same octets.
+// Rewriting a DER message without a change gives the same bytes.
 func TestRewriteNothing(t *testing.T) {
 	for i, s := range samples(t) {
 		m := parse(t, s.Message)
@@ -49,8 +49,8 @@ func TestRewriteNothing(t *testing.T) {
 	}
 }
 
-// A signer by key identifier makes the message version 3; what the list of digests
-// lacks is appended, unknown algorithms as they stand.
+// A signer named by key identifier makes the message version 3. Missing digests are
+// appended to the list, and unknown algorithms stay unchanged.
 func TestRewriteVersionAndDigests(t *testing.T) {
 	b := small(t)
 	keyID := wrap(tagSequence, wrap(tagInteger, []byte{3}), wrap(0x80, []byte("key")),
@@ -78,11 +78,11 @@ func TestRewriteLimits(t *testing.T) {
 	b := small(t)
 	one := parse(t, b).Signers[0].Raw
 	tests := map[string]Changes{
-		"signers":      {Added: slices.Repeat([][]byte{one}, maxElements)},
-		"octets":       {Certificates: [][]byte{wrap(tagSequence, make([]byte, maxHeld))}},
-		"no signer":    {Added: [][]byte{{5, 0}}},
-		"broken":       {Replaced: map[int][]byte{0: one[:len(one)-1]}},
-		"octets after": {Added: [][]byte{append(bytes.Clone(one), 0)}},
+		"signers":     {Added: slices.Repeat([][]byte{one}, maxElements)},
+		"bytes":       {Certificates: [][]byte{wrap(tagSequence, make([]byte, maxHeld))}},
+		"no signer":   {Added: [][]byte{{5, 0}}},
+		"broken":      {Replaced: map[int][]byte{0: one[:len(one)-1]}},
+		"bytes after": {Added: [][]byte{append(bytes.Clone(one), 0)}},
 	}
 	for name, c := range tests {
 		if _, _, err := parse(t, b).Rewrite(c); err == nil {
@@ -95,8 +95,8 @@ func TestRewriteLimits(t *testing.T) {
 	}
 }
 
-// What somebody encoded as BER stays so when attributes are appended, and is what
-// a time stamp over attributes covers.
+// Attributes in BER keep their bytes when others are appended, and a time stamp over
+// attributes covers these bytes.
 func TestAppendUnsignedBER(t *testing.T) {
 	fields, err := split(parse(t, small(t)).Signers[0].Raw)
 	if err != nil {
@@ -130,15 +130,15 @@ func TestAppendUnsignedBER(t *testing.T) {
 	}
 }
 
-// A countersignature is found by its number whatever way it is put, and nothing
-// beside it changes.
+// A countersignature is found by its number in every arrangement, and nothing else
+// changes.
 func TestReplaceCountersignature(t *testing.T) {
 	counter := func(n byte) []byte {
 		s := Signer{Certificate: certificate(t), Suite: suite.GOST2012x256, Signature: bytes.Repeat([]byte{n}, 64)}
 		return s.Marshal()
 	}
 	other := NewAttribute(asn1.ObjectIdentifier{1, 2, 3}, []byte{5, 0})
-	malformed := NewAttribute(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 7}, []byte{5, 0}) // stands for one that cannot be read
+	malformed := NewAttribute(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 7}, []byte{5, 0}) // an unreadable countersignature
 	b := small(t, NewAttribute(OIDCountersignature, counter(0), counter(1)), other, malformed, NewAttribute(OIDCountersignature, counter(2)))
 	b = bytes.Replace(b, malformed.Raw, NewAttribute(OIDCountersignature, []byte{5, 0}).Raw, 1)
 	s := parse(t, b).Signers[0]

@@ -11,18 +11,18 @@ import (
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// What a message may be instead of DER or BER; errors.Is finds them in the error
-// of Parse, so that a caller can say which decoding step was left out.
+// Errors of Parse for messages that are still text. With errors.Is a caller can tell which
+// decoding step is missing.
 var (
-	ErrPEM    = errors.New("cms: the message is PEM text; give the DER or BER inside it")
-	ErrBase64 = errors.New("cms: the message is Base64 text; give the DER or BER inside it")
+	ErrPEM    = errors.New("cms: the message is PEM text; decode it to DER or BER first")
+	ErrBase64 = errors.New("cms: the message is Base64 text; decode it to DER or BER first")
 )
 
-// Parse reads a ContentInfo with SignedData of size octets, DER or BER (indefinite
-// lengths, strings in pieces). It holds everything but the content in memory, at
-// most 16 MiB of it; more, more than 1024 certificates, CRLs or signers, a content
-// in more than 1048576 pieces, or nesting deeper than 64 is an error. Zero bytes may
-// follow the message, at most 1 MiB. The message keeps r for ContentReader.
+// Parse reads a ContentInfo with SignedData of size bytes, in DER or BER (indefinite
+// lengths, strings in pieces). It keeps everything except the content in memory, up to 16
+// MiB. Larger messages are an error, and so are more than 1024 certificates, CRLs or signers,
+// a content in more than 1048576 pieces, and nesting deeper than 64. At most 1 MiB of zero
+// bytes may follow the message. The result keeps r for ContentReader.
 func Parse(r io.ReaderAt, size int64) (*Message, error) {
 	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}
 	m := &Message{source: r}
@@ -37,13 +37,12 @@ func Parse(r io.ReaderAt, size int64) (*Message, error) {
 
 type parser struct {
 	scanner
-	left   int64 // octets that may still be held
-	pieces int   // of the content, visited so far
+	left   int64 // bytes that hold may still read into memory
+	pieces int   // pieces of the content visited so far
 }
 
-// notText recognises what is no message at all by its first octets, and among
-// that PEM and Base64, which arrive when a decoding step was left out: 'M' is
-// what 0x30 becomes.
+// notText refuses input that is not a message by its first bytes. It reports PEM and
+// Base64 separately, because callers forget to decode them. In Base64, 0x30 becomes 'M'.
 func (p *parser) notText() error {
 	b, err := p.peek(0, int(min(p.size, 64)))
 	if err != nil {
@@ -96,7 +95,7 @@ func (f *fields) load() error {
 	}
 	if e.tag == 0 {
 		if !f.outer.indefinite || e.length != 0 {
-			return fmt.Errorf("cms: at offset %d: an end mark where an element is expected", f.off)
+			return fmt.Errorf("cms: at offset %d: an end mark in place of an element", f.off)
 		}
 		f.done, f.after = true, e.body
 		return nil
@@ -105,11 +104,10 @@ func (f *fields) load() error {
 	return nil
 }
 
-// is tells whether the next element has the tag.
+// is reports whether the next element has the tag.
 func (f *fields) is(tag byte) bool { return !f.done && f.next.tag == tag }
 
-// take returns the next element, which must have the tag, and steps over it to
-// the offset after it.
+// take returns the next element, which must have the tag, and moves to the offset after it.
 func (f *fields) take(tag byte, what string) (element, error) {
 	if !f.is(tag) {
 		return element{}, fmt.Errorf("cms: at offset %d: %s expected", f.off, what)
@@ -123,11 +121,11 @@ func (f *fields) take(tag byte, what string) (element, error) {
 	return e, f.load()
 }
 
-// hold reads the octets [from,to) into memory.
+// hold reads the bytes [from,to) into memory.
 func (p *parser) hold(from, to int64) ([]byte, error) {
 	n := to - from
 	if n > p.left {
-		return nil, fmt.Errorf("cms: certificates, CRLs and signers take more than %d octets", maxHeld)
+		return nil, fmt.Errorf("cms: certificates, CRLs and signers have more than %d bytes", maxHeld)
 	}
 	p.left -= n
 	b := make([]byte, n)
@@ -135,12 +133,12 @@ func (p *parser) hold(from, to int64) ([]byte, error) {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, fmt.Errorf("cms: reading %d octets at offset %d: %w", n, from, err)
+		return nil, fmt.Errorf("cms: reading %d bytes at offset %d: %w", n, from, err)
 	}
 	return b, nil
 }
 
-// takeDER is take for an element that is small: it returns it whole, as DER.
+// takeDER is take for small elements. It returns the whole element as DER.
 func (f *fields) takeDER(tag byte, what string) (cryptobyte.String, error) {
 	e, err := f.take(tag, what)
 	if err != nil {
@@ -178,7 +176,7 @@ func (p *parser) message(m *Message) error {
 		return fmt.Errorf("cms: the message is of type %v, not SignedData (%v)", oid, OIDSignedData)
 	}
 	if !f.is(tagContext0) {
-		return errors.New("cms: ContentInfo is without content")
+		return errors.New("cms: ContentInfo has no content")
 	}
 	explicit, err := p.fields(f.next, 1)
 	if err != nil {
@@ -194,30 +192,30 @@ func (p *parser) message(m *Message) error {
 	if err := p.signedData(m, data); err != nil {
 		return err
 	}
-	// Step out again: each level must end where the inner one ends.
+	// Each level must end where the level inside it ends.
 	explicit.off = data.after
 	if err := explicit.load(); err != nil {
 		return err
 	}
 	if !explicit.done {
-		return fmt.Errorf("cms: at offset %d: octets after SignedData", explicit.off)
+		return fmt.Errorf("cms: at offset %d: bytes follow SignedData", explicit.off)
 	}
 	f.off = explicit.after
 	if err := f.load(); err != nil {
 		return err
 	}
 	if !f.done {
-		return fmt.Errorf("cms: at offset %d: octets after the content of ContentInfo", f.off)
+		return fmt.Errorf("cms: at offset %d: bytes follow the content of ContentInfo", f.off)
 	}
 	m.Padding = p.size - f.after
 	return p.zeros(f.after)
 }
 
-// zeros refuses anything but zero bytes from an offset to the end of the input: rooms
-// that are reserved for a message are filled up with them.
+// zeros refuses anything except zero bytes from an offset to the end of the input. Formats
+// that reserve space for a message fill up the rest with zeros.
 func (p *parser) zeros(from int64) error {
 	if n := p.size - from; n > maxPadding {
-		return fmt.Errorf("cms: %d bytes after the message; at most %d zero bytes expected", n, maxPadding)
+		return fmt.Errorf("cms: %d bytes follow the message; at most %d zero bytes may follow", n, maxPadding)
 	}
 	for off := from; off < p.size; {
 		b, err := p.peek(off, len(p.window))
@@ -226,7 +224,7 @@ func (p *parser) zeros(from int64) error {
 		}
 		for i, c := range b {
 			if c != 0 {
-				return fmt.Errorf("cms: at offset %d: a byte %#02x after the message; nothing or zero bytes expected", off+int64(i), c)
+				return fmt.Errorf("cms: at offset %d: byte %#02x follows the message; only zero bytes may follow", off+int64(i), c)
 			}
 		}
 		off += int64(len(b))
@@ -240,7 +238,7 @@ func (p *parser) signedData(m *Message, f *fields) error {
 		return err
 	}
 	if !der.ReadASN1Integer(&m.Version) || m.Version < 0 || m.Version > 5 {
-		return errors.New("cms: version of SignedData is not one of 0 to 5")
+		return errors.New("cms: version of SignedData must be 0 to 5")
 	}
 	if der, err = f.takeDER(tagSet, "digestAlgorithms"); err != nil {
 		return err
@@ -294,13 +292,13 @@ func (p *parser) signedData(m *Message, f *fields) error {
 		m.Signers = append(m.Signers, s)
 	}
 	if !f.done {
-		return fmt.Errorf("cms: at offset %d: octets after signerInfos", f.off)
+		return fmt.Errorf("cms: at offset %d: bytes follow signerInfos", f.off)
 	}
 	return nil
 }
 
-// encapContentInfo describes the content without reading it and returns the
-// offset after the element.
+// encapContentInfo describes the content without reading it. It returns the offset after
+// the element.
 func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 	f, err := p.fields(e, 3)
 	if err != nil {
@@ -326,7 +324,7 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 		return 0, err
 	}
 	if g.done {
-		return 0, errors.New("cms: eContent is empty; a detached message has none")
+		return 0, errors.New("cms: eContent has nothing inside; a detached message must omit it")
 	}
 	if g.off, err = p.octets(m, g.next, 5); err != nil {
 		return 0, err
@@ -335,22 +333,22 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 		return 0, err
 	}
 	if !g.done {
-		return 0, fmt.Errorf("cms: at offset %d: octets after eContent", g.off)
+		return 0, fmt.Errorf("cms: at offset %d: bytes follow eContent", g.off)
 	}
 	f.off = g.after
 	if err := f.load(); err != nil {
 		return 0, err
 	}
 	if !f.done {
-		return 0, fmt.Errorf("cms: at offset %d: octets after eContent", f.off)
+		return 0, fmt.Errorf("cms: at offset %d: bytes follow eContent", f.off)
 	}
 	return f.after, nil
 }
 
-// octets adds the ranges of an OCTET STRING in one or many pieces to the content
-// and returns the offset after it. Every piece is visited once.
+// octets adds the ranges of an OCTET STRING, in one or many pieces, to the content. It
+// returns the offset after the element. It visits every piece once.
 func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
-	if p.pieces++; p.pieces > 4*maxRanges { // empty pieces cost time only
+	if p.pieces++; p.pieces > 4*maxRanges { // empty pieces add no range but cost time
 		return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
 	}
 	switch {
@@ -363,7 +361,7 @@ func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
 		}
 		return e.body + e.length, nil
 	case e.tag != tagOctets|bitConstructed:
-		return 0, fmt.Errorf("cms: at offset %d: eContent is not an OCTET STRING (a PKCS #7 message of another kind?)", e.start)
+		return 0, fmt.Errorf("cms: at offset %d: eContent is not an OCTET STRING (is it a PKCS #7 message of another kind?)", e.start)
 	case depth > maxDepth:
 		return 0, fmt.Errorf("cms: at offset %d: elements are nested deeper than %d", e.start, maxDepth)
 	}
@@ -376,7 +374,7 @@ func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
 	return f.after, err
 }
 
-// elements returns the encodings of the elements of a set, each as it stands.
+// elements returns the elements of a set, each with its bytes unchanged.
 func (p *parser) elements(f *fields, what string) ([][]byte, error) {
 	set, err := p.fields(f.next, f.depth+1)
 	if err != nil {
@@ -401,7 +399,7 @@ func (p *parser) elements(f *fields, what string) ([][]byte, error) {
 	return out, f.load()
 }
 
-// readOID reads an OBJECT IDENTIFIER; one whose arcs do not fit an int is nil.
+// readOID reads an OBJECT IDENTIFIER. The result is nil when its arcs do not fit an int.
 func readOID(s *cryptobyte.String) (asn1.ObjectIdentifier, bool) {
 	var whole cryptobyte.String
 	if !s.ReadASN1Element(&whole, cbasn1.OBJECT_IDENTIFIER) || len(whole) < 3 {

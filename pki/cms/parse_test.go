@@ -45,7 +45,7 @@ func content(t testing.TB, m *Message) string {
 	t.Helper()
 	b, err := io.ReadAll(m.ContentReader())
 	if err != nil || int64(len(b)) != m.ContentSize() {
-		t.Fatalf("content: %v, %d octets of %d", err, len(b), m.ContentSize())
+		t.Fatalf("content: %v, %d bytes of %d", err, len(b), m.ContentSize())
 	}
 	return string(b)
 }
@@ -81,7 +81,7 @@ func TestPublishedSamples(t *testing.T) {
 	}
 }
 
-// indefinite is a constructed element with an end mark.
+// indefinite returns a constructed element with an end mark.
 func indefinite(tag byte, contents ...[]byte) []byte {
 	return slices.Concat([]byte{tag, 0x80}, bytes.Join(contents, nil), []byte{0, 0})
 }
@@ -120,8 +120,8 @@ func TestContentEncodings(t *testing.T) {
 	}
 }
 
-// A published message re-encoded in every BER manner still verifies, and what
-// was signed keeps its bytes.
+// A published message re-encoded in every BER form still verifies, and signed bytes stay
+// unchanged.
 func TestIndefiniteMessage(t *testing.T) {
 	s := samples(t)[1]
 	c, err := x509gost.ParseCertificate(s.Certificate)
@@ -130,7 +130,7 @@ func TestIndefiniteMessage(t *testing.T) {
 	}
 	d := parse(t, s.Message)
 	si := d.Signers[0]
-	inner := si.Raw[3:] // SEQUENCE with a length of two octets
+	inner := si.Raw[3:] // SEQUENCE with a length of two bytes
 	signer := indefinite(tagSequence, inner)
 	b := indefinite(tagSequence, marshalOID(OIDSignedData), indefinite(tagContext0, indefinite(tagSequence,
 		[]byte{2, 1, 1}, indefinite(tagSet, si.DigestAlgorithm.Raw),
@@ -175,19 +175,19 @@ func TestRefused(t *testing.T) {
 		{"PEM after a byte order mark", []byte("\xef\xbb\xbf\r\n-----BEGIN PKCS7-----\n"), "PEM"},
 		{"Base64", []byte("MIIBKAYJKoZIhvcNAQcCoIIBGTCCARUCAQExDDAKBgYqhQMCAgkFADAbBgkqhkiG9w0BBwGg"), "Base64"},
 		{"cut short", good[:len(good)-1], "cut short"},
-		{"bytes behind", append(bytes.Clone(good), 0, 0, 5), "a byte 0x05 after the message"},
-		{"too many zeros behind", append(bytes.Clone(good), make([]byte, maxPadding+1)...), "at most 1048576 zero bytes expected"},
+		{"bytes behind", append(bytes.Clone(good), 0, 0, 5), "byte 0x05 follows the message"},
+		{"too many zeros behind", append(bytes.Clone(good), make([]byte, maxPadding+1)...), "at most 1048576 zero bytes may follow"},
 		{"other content", wrap(tagSequence, marshalOID(OIDData), wrap(tagContext0, []byte{4, 0})), "not SignedData"},
-		{"no content", wrap(tagSequence, marshalOID(OIDSignedData)), "without content"},
+		{"no content", wrap(tagSequence, marshalOID(OIDSignedData)), "has no content"},
 		{"end mark in a definite element", wrap(tagSequence, marshalOID(OIDSignedData), []byte{0, 0}), "end mark"},
 		{"no end mark", []byte{tagSequence, 0x80, 6, 1, 0}, "header"},
 		{"indefinite primitive", []byte{tagSequence, 4, tagOID, 0x80, 0, 0}, "indefinite length on a primitive"},
 		{"length beyond int64", []byte{tagSequence, 0x88, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, "2^63"},
-		{"length of nine octets", []byte{tagSequence, 0x89, 1, 0, 0, 0, 0, 0, 0, 0, 0}, "2^63"},
+		{"length of nine bytes", []byte{tagSequence, 0x89, 1, 0, 0, 0, 0, 0, 0, 0, 0}, "2^63"},
 		{"version", bytes.Replace(good, []byte{2, 1, 1, 0x31}, []byte{2, 1, 9, 0x31}, 1), "version"},
-		{"eContent without string", minimal(nil), "eContent is empty"},
+		{"eContent without string", minimal(nil), "eContent has nothing inside"},
 		{"eContent of another kind", minimal([]byte{0x0c, 0}), "not an OCTET STRING"},
-		{"two eContents", minimal([]byte{4, 0, 4, 0}), "octets after eContent"},
+		{"two eContents", minimal([]byte{4, 0, 4, 0}), "bytes follow eContent"},
 		{"integer among pieces", minimal(wrap(tagOctets|bitConstructed, []byte{2, 1, 1})), "not an OCTET STRING"},
 		{"deep content", minimal(deep), "deeper"},
 		{"deep certificate", withCertificates(indefinite(tagContext0, deepSet)), "deeper"},
@@ -210,17 +210,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A reader that ends before its announced size is an error everywhere.
+// A reader that ends before its announced size always leads to an error.
 func TestShortReader(t *testing.T) {
 	good := samples(t)[0].Message
 	for n := range good {
 		if _, err := Parse(bytes.NewReader(good[:n]), int64(len(good))); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("%d octets: %v", n, err)
+			t.Fatalf("%d bytes: %v", n, err)
 		}
 	}
 }
 
-// The bounds on attributes, which one more exceeds.
+// Attributes up to the limits parse, one more does not.
 func TestManyAttributes(t *testing.T) {
 	one := NewAttribute(OIDSigningTime, []byte{5, 0}).Raw
 	value := []byte{5, 0}
@@ -242,7 +242,7 @@ func TestManyAttributes(t *testing.T) {
 
 func TestToDER(t *testing.T) {
 	tests := []struct {
-		name, in, want string // want "" is an error
+		name, in, want string // want "": an error
 	}{
 		{"as it is", "\x30\x03\x02\x01\x05", "\x30\x03\x02\x01\x05"},
 		{"indefinite", "\x30\x80\x02\x01\x05\x00\x00", "\x30\x03\x02\x01\x05"},
@@ -252,7 +252,7 @@ func TestToDER(t *testing.T) {
 		{"high tag", "\xbf\x87\x01\x80\x04\x00\x00\x00", "\xbf\x87\x01\x02\x04\x00"},
 		{"bit string in pieces", "\x23\x80\x03\x02\x00\x01\x00\x00", ""},
 		{"pieces of another kind", "\x24\x03\x02\x01\x05", ""},
-		{"octets behind", "\x05\x00\x05", ""},
+		{"bytes behind", "\x05\x00\x05", ""},
 		{"cut short", "\x30\x80\x05\x00", ""},
 		{"nothing", "", ""},
 	}
@@ -278,7 +278,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if n, err := io.Copy(io.Discard, m.ContentReader()); err != nil || n != m.ContentSize() || n > int64(len(b)) {
-			t.Fatalf("content: %d of %d octets, %v", n, m.ContentSize(), err)
+			t.Fatalf("content: %d of %d bytes, %v", n, m.ContentSize(), err)
 		}
 		e := m.EncapContentInfo
 		if e.Offset < 0 || e.Offset+e.Length > int64(len(b)) {
@@ -294,17 +294,17 @@ func FuzzParse(f *testing.F) {
 			s.FindCertificate(certs)
 			s.Countersignatures()
 		}
-		// What could be read can be extended, and then be read again.
+		// If a message parses, it can be extended and parsed again.
 		if len(m.Signers) == 0 || len(b) > 1<<20 {
 			return
 		}
 		raw, err := m.Signers[0].AppendUnsigned(NewAttribute(OIDData, []byte{tagNull, 0}))
 		if err != nil {
-			return // too many already
+			return // already at the limit
 		}
 		head, tail, err := m.Rewrite(Changes{Replaced: map[int][]byte{0: raw}, Added: [][]byte{m.Signers[0].Raw}})
 		if err != nil {
-			return // likewise
+			return // already at the limit
 		}
 		b = slices.Concat(head, b[e.Offset:e.Offset+e.Length], tail)
 		again, err := Parse(bytes.NewReader(b), int64(len(b)))

@@ -16,17 +16,16 @@ import (
 
 // SignerInfo is one signature of a message, or one countersignature.
 type SignerInfo struct {
-	// Raw is the element exactly as it stands in the message.
+	// Raw is the element exactly as it is in the message.
 	Raw     []byte
 	Version int
-	// Issuer (a Name as DER) and Serial (the contents of an INTEGER) name the
-	// signer's certificate, or else KeyID (its subjectKeyIdentifier) does.
+	// Issuer (a Name as DER) and Serial (the contents of an INTEGER) name the signer's
+	// certificate. If they are nil, KeyID (its subjectKeyIdentifier) does.
 	Issuer, Serial, KeyID               []byte
 	DigestAlgorithm, SignatureAlgorithm Algorithm
 	SignedAttrs                         []Attribute
-	// RawSignedAttrs is what the signature covers when there are signed
-	// attributes: the SET with tag 0x31, in the order the signer gave it. Nil
-	// when there are none.
+	// RawSignedAttrs is what the signature covers if there are signed attributes: the
+	// SET with tag 0x31, in the signer's order. It is nil if there are none.
 	RawSignedAttrs []byte
 	// Signature is the signature value, without tag and length.
 	Signature     []byte
@@ -62,7 +61,7 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 	case seq.ReadASN1(&sid, tagKeyID) && len(sid) > 0:
 		s.KeyID = sid
 	default:
-		return nil, errors.New("the signer is named neither by issuer and serial number nor by key identifier")
+		return nil, errors.New("the signer is identified neither by issuer and serial number nor by key identifier")
 	}
 	var ok bool
 	if s.DigestAlgorithm, ok = readAlgorithm(&seq); !ok {
@@ -96,7 +95,7 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 		}
 	}
 	if !seq.Empty() {
-		return nil, errors.New("octets after the signer's fields")
+		return nil, errors.New("bytes follow the signer's fields")
 	}
 	if len(s.UnsignedAttrs) > 0 && !bytes.Equal(der, raw) {
 		if err := s.asTheyStand(); err != nil {
@@ -106,7 +105,7 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 	return s, nil
 }
 
-// asTheyStand finds the unsigned attributes of a SignerInfo that is not DER.
+// asTheyStand sets the field Encoded of the unsigned attributes of a SignerInfo that is not DER.
 func (s *SignerInfo) asTheyStand() error {
 	fields, err := split(s.Raw)
 	if err != nil {
@@ -161,27 +160,27 @@ func readAttributes(in cryptobyte.String) ([]Attribute, error) {
 	return out, nil
 }
 
-// SignedAttribute returns the value of a signed attribute that may stand once
-// with one value. ok is false when it is absent; err says that it is there in
-// another number.
+// SignedAttribute returns the value of a signed attribute that may occur once with one
+// value. ok is false when the attribute is absent. err reports an attribute that occurs
+// several times or does not have exactly one value.
 func (s *SignerInfo) SignedAttribute(oid asn1.ObjectIdentifier) (value []byte, ok bool, err error) {
 	for _, a := range s.SignedAttrs {
 		if !a.OID.Equal(oid) {
 			continue
 		}
 		if ok {
-			return nil, true, fmt.Errorf("attribute %v stands more than once", oid)
+			return nil, true, fmt.Errorf("attribute %v is there more than once", oid)
 		}
 		if len(a.Values) != 1 {
-			return nil, true, fmt.Errorf("attribute %v has %d values instead of one", oid, len(a.Values))
+			return nil, true, fmt.Errorf("attribute %v has %d values; it must have one", oid, len(a.Values))
 		}
 		value, ok = a.Values[0], true
 	}
 	return value, ok, nil
 }
 
-// SigningTime returns the time the signer claims; ok is false when it claims
-// none, or none that can be read.
+// SigningTime returns the time that the signer claims. ok is false when there is none or it
+// is malformed.
 func (s *SignerInfo) SigningTime() (t time.Time, ok bool) {
 	value, ok, err := s.SignedAttribute(OIDSigningTime)
 	if !ok || err != nil {
@@ -199,7 +198,7 @@ func (s *SignerInfo) SigningTime() (t time.Time, ok bool) {
 	return t.UTC(), true
 }
 
-// Hash returns the digest algorithm, or an error that names an unknown one.
+// Hash returns the digest algorithm. The error names an unknown one.
 func (s *SignerInfo) Hash() (*suite.Hash, error) {
 	h, ok := suite.HashByOID(s.DigestAlgorithm.OID)
 	if !ok {
@@ -208,16 +207,16 @@ func (s *SignerInfo) Hash() (*suite.Hash, error) {
 	return h, nil
 }
 
-// Names tells whether the signer info names the certificate as its signer's.
+// Names reports whether the signer info names the certificate as its signer's.
 func (s *SignerInfo) Names(c *x509gost.Certificate) bool {
 	if s.KeyID != nil {
 		return bytes.Equal(s.KeyID, c.SubjectKeyID)
 	}
-	// Programs that rebuild the name may choose another string type.
+	// Programs that encode the name again may choose another string type.
 	return x509gost.SameInteger(s.Serial, c.SerialNumber) && x509gost.SameName(s.Issuer, c.RawIssuer)
 }
 
-// FindCertificate returns the signer's certificate, nil when it is not there.
+// FindCertificate returns the signer's certificate, or nil when it is not in certs.
 func (s *SignerInfo) FindCertificate(certs []*x509gost.Certificate) *x509gost.Certificate {
 	for _, c := range certs {
 		if s.Names(c) {
@@ -227,9 +226,9 @@ func (s *SignerInfo) FindCertificate(certs []*x509gost.Certificate) *x509gost.Ce
 	return nil
 }
 
-// Countersignatures returns the signatures over this one's value, whatever way
-// they are put: several attributes, several values of one. Each may carry its
-// own. A value that cannot be read is an error beside those that can.
+// Countersignatures returns the signatures over the value of this one, from all attributes
+// and all their values. Each may have countersignatures of its own. For malformed values it
+// returns an error together with the others.
 func (s *SignerInfo) Countersignatures() ([]*SignerInfo, error) {
 	return countersignatures(s.UnsignedAttrs)
 }
@@ -251,8 +250,8 @@ func countersignatures(attrs []Attribute) (out []*SignerInfo, err error) {
 	return out, err
 }
 
-// X509 parses the certificates of the message that can be parsed; the others
-// are of no use for a verification and the error says why, beside the result.
+// X509 parses the certificates of the message. It returns those that parse, and an error
+// that says what is wrong with the others.
 func (m *Message) X509() (certs []*x509gost.Certificate, err error) {
 	for i, raw := range m.Certificates {
 		if raw[0] != tagSequence {
@@ -268,7 +267,7 @@ func (m *Message) X509() (certs []*x509gost.Certificate, err error) {
 	return certs, err
 }
 
-// RevocationLists parses the CRLs of the message as X509 does certificates.
+// RevocationLists parses the CRLs of the message. It treats errors as X509 does.
 func (m *Message) RevocationLists() (lists []*x509gost.RevocationList, err error) {
 	for i, raw := range m.CRLs {
 		if raw[0] != tagSequence {

@@ -9,31 +9,30 @@ import (
 	"tamga/pki/suite"
 )
 
-// writer writes DER from the last octet to the first: the contents of an element
-// stand there when its header is written, so that nothing is measured before it is
-// written or copied after. What is said to be written here stands in front of all
-// that was written earlier. The zero writer is ready.
+// writer writes DER from the last byte to the first: it writes the header of an element
+// after the contents, so it knows lengths without measuring and copies nothing. Each method
+// writes in front of what was written before. The zero writer is ready to use.
 type writer struct {
 	buf     []byte
 	at      int   // buf[at:] is written
-	outside int64 // octets that somebody else puts in between
+	outside int64 // bytes that the caller inserts between the parts
 }
 
-// newWriter returns a writer with room for n octets. More may be written.
+// newWriter returns a writer with room for n bytes. More may be written.
 func newWriter(n int) writer { return writer{buf: make([]byte, n), at: n} }
 
-// len is how much stands there, with what is outside. Before the contents of an
-// element are written it is the mark that close takes.
+// len returns the number of bytes written, including those of skip. Call it before writing
+// the contents of an element to get the mark for close.
 func (w *writer) len() int64 { return int64(len(w.buf)-w.at) + w.outside }
 
-// der is what was written, without what is outside.
+// der returns what was written, without the bytes of skip.
 func (w *writer) der() []byte { return w.buf[w.at:] }
 
-// since is what was written since mark, nothing of it outside. What is written later
-// does not change it.
+// since returns what was written since mark, which must not include bytes of skip. Later
+// writes do not change it.
 func (w *writer) since(mark int64) []byte { return w.der()[:w.len()-mark] }
 
-// front makes room for n octets and returns it.
+// front makes room for n bytes and returns it.
 func (w *writer) front(n int) []byte {
 	if n > w.at {
 		have := len(w.buf) - w.at
@@ -46,7 +45,7 @@ func (w *writer) front(n int) []byte {
 	return w.buf[w.at : w.at+n]
 }
 
-// add writes octets as they are.
+// add writes bytes unchanged.
 func (w *writer) add(b []byte) { copy(w.front(len(b)), b) }
 
 // addAll writes whole elements in their order.
@@ -56,10 +55,10 @@ func (w *writer) addAll(elements [][]byte) {
 	}
 }
 
-// skip stands for n octets that are not written here.
+// skip counts n bytes that the caller inserts.
 func (w *writer) skip(n int64) { w.outside += n }
 
-// put writes one octet.
+// put writes one byte.
 func (w *writer) put(b byte) { w.front(1)[0] = b }
 
 // close writes the header of an element whose contents were written since mark.
@@ -88,11 +87,11 @@ func (w *writer) wrap(tag byte, contents []byte) {
 // number writes an INTEGER from 0 to 127.
 func (w *writer) number(n byte) { copy(w.front(3), []byte{tagInteger, 1, n}) }
 
-// oid writes an identifier of this program or of a parsed structure; those are
-// always encodable.
+// oid writes an identifier of this program or of a parsed structure. Those can always be
+// encoded.
 func (w *writer) oid(oid asn1.ObjectIdentifier) {
 	if len(oid) < 2 || oid[0] < 0 || oid[0] > 2 || oid[1] < 0 || oid[0] < 2 && oid[1] > 39 {
-		panic(fmt.Sprintf("cms: %v is no object identifier", oid))
+		panic(fmt.Sprintf("cms: %v is not an object identifier", oid))
 	}
 	// Arcs in groups of seven bits, the highest first, all but the last with the top
 	// bit; the first two arcs are one number.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Headers of every length and identifiers of every size are those of the standard
-// library, whatever room the writer began with.
+// Headers of every length and identifiers of every size equal those of the standard
+// library, whatever the initial capacity of the writer.
 func TestWriter(t *testing.T) {
 	for _, size := range []int{0, 1, 127, 128, 255, 256, 65535, 65536, 1 << 20} {
 		contents := bytes.Repeat([]byte{7}, size)
@@ -21,14 +21,14 @@ func TestWriter(t *testing.T) {
 			w.addAll([][]byte{wrap(tagOctets, contents), {tagNull, 0}})
 			w.close(tagSequence, 0)
 			if !bytes.Equal(w.der(), want) {
-				t.Errorf("%d octets in room of %d: another encoding", size, room)
+				t.Errorf("%d bytes in room of %d: another encoding", size, room)
 			}
 			w = newWriter(room)
 			w.wrap(tagNull, nil)
 			w.wrap(tagOctets, contents)
 			w.close(tagSequence, 0)
 			if !bytes.Equal(w.der(), want) {
-				t.Errorf("%d octets in room of %d, one by one: another encoding", size, room)
+				t.Errorf("%d bytes in room of %d, one by one: another encoding", size, room)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// What is outside counts in the headers around it and is not written.
+// Skipped bytes count in the headers around them and are not written.
 func TestWriterOutside(t *testing.T) {
 	w := newWriter(0)
 	w.wrap(tagOctets, []byte("after"))
