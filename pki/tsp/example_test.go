@@ -9,9 +9,9 @@ import (
 	"tamga/pki/tsp"
 )
 
-// A request for a time stamp is made and sent as the body of a POST with the media
-// type application/timestamp-query. The answer goes through ParseResponse, and
-// then Answers and CheckSignature say whether it is one.
+// The example makes a request for a time stamp. A client sends it as the body of a POST with
+// the media type application/timestamp-query. ParseResponse reads the response, and Answers
+// and CheckSignature check the token.
 func ExampleRequest() {
 	nonce := make([]byte, 8)
 	if _, err := rand.Read(nonce); err != nil {

@@ -33,11 +33,11 @@ type holder struct {
 
 func (h *holder) sign() x509gost.SignFunc { return x509gost.SignWith(randomness, h.key, h.s) }
 
-// randomness of signatures; nil is that of the machine.
+// randomness is the source for signatures. nil means that of the machine.
 var randomness io.Reader
 
-// repeatable makes the keys and signatures of GOST2012x256 the same in every
-// process: those of a fuzzing run check what another one made.
+// repeatable makes the keys and signatures of GOST2012x256 the same in every process, so
+// that one process of a fuzzing run can check what another one made.
 func repeatable(f *testing.F) {
 	for i, role := range []string{"Authority", "TSA"} {
 		d := make([]byte, 32)
@@ -56,7 +56,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// keys are made once for each suite and role, since RSA keys take long.
+// keys holds one key for each suite and role, because RSA keys take long to make.
 var keys sync.Map
 
 func key(t testing.TB, s *suite.Suite, role string) crypto.Signer {
@@ -72,7 +72,7 @@ func key(t testing.TB, s *suite.Suite, role string) crypto.Signer {
 	return k
 }
 
-// uses is an extKeyUsage extension.
+// uses returns an extKeyUsage extension.
 func uses(critical bool, oids ...x509gost.OID) x509gost.Extension {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -83,7 +83,7 @@ func uses(critical bool, oids ...x509gost.OID) x509gost.Extension {
 	return x509gost.Extension{OID: x509gost.OIDExtKeyUsage, Critical: critical, Value: b.BytesOrPanic()}
 }
 
-// issue certifies the key of a role; a nil issuer means self-signed.
+// issue certifies the key of a role. A nil issuer means self-signed.
 func issue(t testing.TB, s *suite.Suite, role string, issuer *holder, extensions ...x509gost.Extension) *holder {
 	t.Helper()
 	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: role}})

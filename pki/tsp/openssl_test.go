@@ -15,7 +15,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// authorityConf is what "openssl ts -reply" wants to know.
+// authorityConf is the configuration for "openssl ts -reply".
 const authorityConf = `[tsa]
 default_tsa = tsa_config
 [tsa_config]
@@ -31,7 +31,7 @@ ess_cert_id_alg = sha256
 signer_digest = %s
 `
 
-// digestNames are OpenSSL's names of the suites' digests.
+// digestNames has OpenSSL's names of the suites' digests.
 var digestNames = map[*suite.Hash]string{
 	suite.GOST94: "md_gost94", suite.Streebog256: "md_gost12_256", suite.Streebog512: "md_gost12_512", suite.SHA256: "sha256",
 }
@@ -43,8 +43,8 @@ func certificatePEM(list ...*holder) (out []byte) {
 	return out
 }
 
-// TestOpenSSL has OpenSSL verify tokens made here for its requests, and reads
-// tokens it makes for ours.
+// TestOpenSSL checks that OpenSSL verifies our tokens for its requests, and that we read its
+// tokens for our requests.
 func TestOpenSSL(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, s := range suite.All() {

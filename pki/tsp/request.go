@@ -47,15 +47,15 @@ func (r *Request) Marshal() ([]byte, error) {
 	return der, nil
 }
 
-// positive turns a number, with or without zeros in front, into the content of a
-// positive INTEGER; nil stays nil.
+// positive converts a number, leading zeros allowed, to the content of a positive INTEGER.
+// nil stays nil.
 func positive(number []byte) ([]byte, error) {
 	if number == nil {
 		return nil, nil
 	}
 	n := bytes.TrimLeft(number, "\x00")
 	if len(n) == 0 || len(n) > MaxNonce {
-		return nil, fmt.Errorf("%d octets; a positive number of 1 to %d is wanted", len(n), MaxNonce)
+		return nil, fmt.Errorf("it has %d bytes; it must be a positive number of 1 to %d bytes", len(n), MaxNonce)
 	}
 	if n[0]&0x80 != 0 {
 		n = append([]byte{0}, n...)
@@ -65,7 +65,7 @@ func positive(number []byte) ([]byte, error) {
 
 func checkDigest(d suite.Digest) error {
 	if d.Hash == nil || len(d.Sum) != d.Hash.Size {
-		return errors.New("the digest to be stamped is not one of its algorithm")
+		return errors.New("the digest to be stamped does not fit its algorithm")
 	}
 	return nil
 }
@@ -87,9 +87,8 @@ func addInteger(b *cryptobyte.Builder, content []byte) {
 	b.AddASN1(cbasn1.INTEGER, func(b *cryptobyte.Builder) { b.AddBytes(content) })
 }
 
-// ParseRequest reads one DER TimeStampReq of at most MaxRequest octets, without
-// anything behind it. A digest algorithm that is not one of ours is no error: the
-// Hash of the imprint is nil then.
+// ParseRequest reads one DER TimeStampReq of at most MaxRequest bytes. Nothing may follow
+// it. A digest algorithm that is not supported is not an error: Digest.Hash is then nil.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
 	if err != nil {
@@ -100,7 +99,7 @@ func ParseRequest(der []byte) (*Request, error) {
 
 func parseRequest(der []byte) (*Request, error) {
 	if len(der) > MaxRequest {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxRequest)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxRequest)
 	}
 	in := cryptobyte.String(der)
 	var seq cryptobyte.String
@@ -131,13 +130,13 @@ func parseRequest(der []byte) (*Request, error) {
 		return nil, err
 	}
 	if !seq.Empty() {
-		return nil, errors.New("something unknown follows the extensions")
+		return nil, errors.New("unknown data follows the extensions")
 	}
 	return r, nil
 }
 
-// readImprint reads MessageImprint. A digest of a known algorithm has its length; of
-// another one Hash is nil and algorithm names it.
+// readImprint reads MessageImprint. The length of a digest of a known algorithm is checked.
+// For an unknown algorithm, Hash is nil and algorithm names it.
 func readImprint(in *cryptobyte.String) (d suite.Digest, algorithm x509gost.OID, err error) {
 	var seq, sum cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
@@ -159,7 +158,7 @@ func readImprint(in *cryptobyte.String) (d suite.Digest, algorithm x509gost.OID,
 		return d, nil, fmt.Errorf("hashAlgorithm %s has parameters", oid)
 	}
 	if len(sum) != d.Hash.Size {
-		return d, nil, fmt.Errorf("a digest by %s has %d octets, not %d", d.Hash.Name, d.Hash.Size, len(sum))
+		return d, nil, fmt.Errorf("a digest by %s must have %d bytes; this one has %d", d.Hash.Name, d.Hash.Size, len(sum))
 	}
 	return d, oid, nil
 }
@@ -170,12 +169,12 @@ func readNonce(in *cryptobyte.String) (nonce []byte, err error) {
 		return nil, nil
 	}
 	if !x509gost.ReadInteger(in, &nonce) || len(nonce) > MaxNonce+1 {
-		return nil, fmt.Errorf("the nonce is not an INTEGER of at most %d octets", MaxNonce)
+		return nil, fmt.Errorf("the nonce is not an INTEGER of at most %d bytes", MaxNonce)
 	}
 	return nonce, nil
 }
 
-// readExtensions reads optional Extensions whose tag takes the place of their own.
+// readExtensions reads optional Extensions with an implicit tag.
 func readExtensions(in *cryptobyte.String, tag cbasn1.Tag) ([]x509gost.Extension, error) {
 	var content cryptobyte.String
 	var present bool
@@ -187,6 +186,6 @@ func readExtensions(in *cryptobyte.String, tag cbasn1.Tag) ([]x509gost.Extension
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(content) })
-	list := cryptobyte.String(b.BytesOrPanic()) // octets that were inside another element
+	list := cryptobyte.String(b.BytesOrPanic()) // cannot fail: the bytes were inside another element
 	return x509gost.ReadExtensions(&list)
 }

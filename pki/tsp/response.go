@@ -11,14 +11,14 @@ import (
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-const maxText = 1024 // octets of the authority's words that are kept
+const maxText = 1024 // bytes of the authority's text that are kept
 
-// ParseResponse reads a TimeStampResp of at most MaxResponse octets, without
-// anything behind it. A response whose status is neither granted nor granted with
-// modifications is a *RejectedError.
+// ParseResponse reads a TimeStampResp of at most MaxResponse bytes. Nothing may follow it.
+// If the status is neither granted nor granted with modifications, the error is a
+// *RejectedError.
 func ParseResponse(der []byte) (*Token, error) {
 	if len(der) > MaxResponse {
-		return nil, fmt.Errorf("tsp: response: %d octets are more than the %d allowed", len(der), MaxResponse)
+		return nil, fmt.Errorf("tsp: response: %d bytes are more than the %d allowed", len(der), MaxResponse)
 	}
 	in := cryptobyte.String(der)
 	var outer, info cryptobyte.String
@@ -33,9 +33,9 @@ func ParseResponse(der []byte) (*Token, error) {
 		return nil, rejected
 	}
 	if outer.Empty() {
-		return nil, errors.New("tsp: response: the time stamp was granted and is not there")
+		return nil, errors.New("tsp: response: the status is granted, but the time stamp is missing")
 	}
-	// All that is left is the token; it may be BER, which cryptobyte does not read.
+	// The rest is the token. It may be BER, which cryptobyte does not read.
 	return ParseToken(outer)
 }
 
@@ -72,8 +72,8 @@ func readStatus(in cryptobyte.String) (*RejectedError, error) {
 	return e, nil
 }
 
-// firstBit is the first bit set in the content of a BIT STRING: an authority
-// gives one reason.
+// firstBit returns the first bit set in the content of a BIT STRING. An authority gives one
+// reason.
 func firstBit(content []byte) FailInfo {
 	if len(content) == 0 {
 		return NoFailInfo
@@ -86,18 +86,18 @@ func firstBit(content []byte) FailInfo {
 	return NoFailInfo
 }
 
-// CreateResponse is a TimeStampResp that grants a token.
+// CreateResponse returns a TimeStampResp that grants a token.
 func CreateResponse(token []byte) []byte {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Int64(int64(Granted)) })
 		b.AddBytes(token)
 	})
-	return b.BytesOrPanic() // octets beside octets: there is nothing to refuse
+	return b.BytesOrPanic() // cannot fail: it only joins bytes
 }
 
-// CreateRejection is a TimeStampResp without a token. An empty text and
-// NoFailInfo are left out.
+// CreateRejection returns a TimeStampResp without a token. An empty text and NoFailInfo are
+// omitted.
 func CreateRejection(status Status, fail FailInfo, text string) []byte {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -109,7 +109,7 @@ func CreateRejection(status Status, fail FailInfo, text string) []byte {
 				})
 			}
 			if fail >= 0 {
-				// A named BIT STRING ends with its last bit that is set (X.690, 11.2.2).
+				// A named BIT STRING ends with its last set bit (X.690, 11.2.2).
 				octets := make([]byte, fail/8+1)
 				octets[fail/8] = 0x80 >> (fail % 8)
 				b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {

@@ -16,16 +16,16 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Reasons a token is refused; errors.Is finds them.
+// Reasons for refusing a token, for errors.Is.
 var (
-	// ErrAnswer: the token is not one for the request.
+	// ErrAnswer reports that the token does not belong to the request.
 	ErrAnswer = errors.New("tsp: the token does not answer the request")
-	// ErrSignature: the token's signature is not one of a time-stamping authority.
-	ErrSignature = errors.New("tsp: the token's signature does not hold")
+	// ErrSignature reports that no time-stamping authority made the token's signature.
+	ErrSignature = errors.New("tsp: the token's signature is invalid")
 )
 
-// ParseToken reads a token, a ContentInfo with SignedData, in DER or BER, of at
-// most MaxResponse octets. Nothing is checked but its form.
+// ParseToken reads a token of at most MaxResponse bytes, a ContentInfo with SignedData in
+// DER or BER. It checks the form only.
 func ParseToken(der []byte) (*Token, error) {
 	t, err := parseToken(der)
 	if err != nil {
@@ -36,23 +36,23 @@ func ParseToken(der []byte) (*Token, error) {
 
 func parseToken(der []byte) (*Token, error) {
 	if len(der) > MaxResponse {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxResponse)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxResponse)
 	}
 	m, err := cms.Parse(bytes.NewReader(der), int64(len(der)))
 	if err != nil {
 		return nil, err
 	}
 	if m.Padding != 0 {
-		return nil, fmt.Errorf("%d bytes follow its end", m.Padding)
+		return nil, fmt.Errorf("%d bytes follow the token", m.Padding)
 	}
 	if !m.ContentType.Equal(OIDInfo) {
 		return nil, fmt.Errorf("its content is of type %v, not TSTInfo (%v)", m.ContentType, OIDInfo)
 	}
 	if m.Detached {
-		return nil, errors.New("it is without TSTInfo")
+		return nil, errors.New("it has no TSTInfo")
 	}
 	if m.ContentSize() > MaxInfo {
-		return nil, fmt.Errorf("TSTInfo has more than %d octets", MaxInfo)
+		return nil, fmt.Errorf("TSTInfo has more than %d bytes", MaxInfo)
 	}
 	t := &Token{Raw: der, Message: m}
 	if t.rawInfo, err = io.ReadAll(m.ContentReader()); err != nil {
@@ -86,7 +86,7 @@ func (i *Info) read(der []byte) (err error) {
 		return suite.Unsupported("digest algorithm of the imprint", algorithm)
 	}
 	if !x509gost.ReadInteger(&seq, &i.Serial) || len(i.Serial) > 64 {
-		return errors.New("serialNumber is not an INTEGER of at most 64 octets")
+		return errors.New("serialNumber is not an INTEGER of at most 64 bytes")
 	}
 	if i.Time, err = x509gost.ReadGeneralizedTime(&seq); err != nil {
 		return fmt.Errorf("genTime: %w", err)
@@ -115,25 +115,25 @@ func (i *Info) read(der []byte) (err error) {
 	}
 	for _, e := range extensions {
 		if e.Critical {
-			return fmt.Errorf("the critical extension %s is not understood here", e.OID)
+			return fmt.Errorf("the critical extension %s is not supported", e.OID)
 		}
 	}
 	if !seq.Empty() {
-		return errors.New("something unknown follows the extensions")
+		return errors.New("unknown data follows the extensions")
 	}
 	return nil
 }
 
-// tag4 is directoryName of GeneralName.
+// tag4 is the tag of directoryName in GeneralName.
 var tag4 = cbasn1.Tag(4).Constructed().ContextSpecific()
 
-// readAccuracy reads seconds, and thousandths and millionths of one.
+// readAccuracy reads seconds, milliseconds and microseconds.
 func readAccuracy(in *cryptobyte.String) (time.Duration, error) {
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) {
 		return 0, errors.New("not a SEQUENCE")
 	}
-	const most = 1 << 30 // seconds, which a Duration holds
+	const most = 1 << 30 // seconds; a Duration can hold them
 	var seconds int64
 	if seq.PeekASN1Tag(cbasn1.INTEGER) && (!seq.ReadASN1Integer(&seconds) || seconds < 0 || seconds > most) {
 		return 0, errors.New("the seconds are not a number from 0 to 2^30")
@@ -151,16 +151,16 @@ func readAccuracy(in *cryptobyte.String) (time.Duration, error) {
 		total += time.Duration(part) * unit
 	}
 	if !seq.Empty() {
-		return 0, errors.New("something unknown follows")
+		return 0, errors.New("unknown data follows")
 	}
 	return total, nil
 }
 
-// Answers says whether the token is one for the request: the same imprint, the
-// same nonce, the policy that was asked for. An error wraps ErrAnswer.
+// Answers checks that the token belongs to the request: the same imprint, the same nonce and
+// the requested policy. The error wraps ErrAnswer.
 func (t *Token) Answers(r *Request) error {
 	if t.Info.Digest.Hash != r.Digest.Hash || !bytes.Equal(t.Info.Digest.Sum, r.Digest.Sum) {
-		return fmt.Errorf("%w: it stamps another digest", ErrAnswer)
+		return fmt.Errorf("%w: it is for another digest", ErrAnswer)
 	}
 	nonce, err := positive(r.Nonce)
 	if err != nil {
@@ -168,21 +168,21 @@ func (t *Token) Answers(r *Request) error {
 	}
 	switch {
 	case nonce != nil && t.Info.Nonce == nil:
-		return fmt.Errorf("%w: it does not repeat the nonce", ErrAnswer)
+		return fmt.Errorf("%w: the nonce is missing", ErrAnswer)
 	case nonce != nil && !bytes.Equal(nonce, x509gost.TrimInteger(t.Info.Nonce)):
-		return fmt.Errorf("%w: it repeats another nonce", ErrAnswer)
+		return fmt.Errorf("%w: the nonce differs", ErrAnswer)
 	case r.Policy != nil && !r.Policy.Equal(t.Info.Policy):
-		return fmt.Errorf("%w: its policy is %s, %s was asked for", ErrAnswer, t.Info.Policy, r.Policy)
+		return fmt.Errorf("%w: its policy is %s, not %s as requested", ErrAnswer, t.Info.Policy, r.Policy)
 	}
 	return nil
 }
 
-// CheckSignature checks what RFC 3161, 2.4.2 and RFC 5816 ask of a token by
-// itself, and returns the certificate that signed it: there is exactly one
-// signer, its certificate is named by signing-certificate or -v2, is for time
-// stamping and nothing else (2.3) and was valid at the token's time. The
-// certificate is looked for in the token and then in extra. Its path is left to
-// package chain. An error wraps ErrSignature.
+// CheckSignature checks the rules of RFC 3161, 2.4.2 and RFC 5816 for a token by itself and
+// returns the certificate that signed it. The token must have exactly one signer. The
+// attribute signing-certificate or signing-certificate-v2 must name its certificate, which
+// must be for time stamping only (2.3) and valid at the token's time. CheckSignature looks
+// for the certificate in the token, then in extra. Package chain checks its path. The error
+// wraps ErrSignature.
 func (t *Token) CheckSignature(extra []*x509gost.Certificate) (*x509gost.Certificate, error) {
 	c, err := t.checkSignature(extra)
 	if err != nil {
@@ -193,13 +193,13 @@ func (t *Token) CheckSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 
 func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certificate, error) {
 	if n := len(t.Message.Signers); n != 1 {
-		return nil, fmt.Errorf("it has %d signers instead of one", n)
+		return nil, fmt.Errorf("it has %d signers; it must have one", n)
 	}
 	s := t.Message.Signers[0]
 	inside, unreadable := t.Message.X509()
 	reason := error(nil)
-	// Several certificates may bear one name and number; only one fits the digest
-	// in signing-certificate.
+	// Several certificates may have the same name and number. Only one matches the
+	// digest in signing-certificate.
 	tried := 0
 	for _, c := range slices.Concat(inside, extra) {
 		if !s.Names(c) {
@@ -217,7 +217,7 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 		}
 	}
 	if reason == nil {
-		reason = errors.New("the certificate of its signer is neither in it nor at hand")
+		reason = errors.New("the certificate of its signer is neither in the token nor otherwise known")
 		if unreadable != nil {
 			reason = fmt.Errorf("%w (%w)", reason, unreadable)
 		}
@@ -225,9 +225,9 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 	return nil, reason
 }
 
-// Weakness is what keeps a token from proving its time: an imprint that could be forged
-// at that time already, or a signature that can be forged at the moment of the check.
-// The zero value is none. The certificate of the signer is left to package chain.
+// Weakness returns the reason why a token does not prove its time: its imprint could
+// already be forged at that time, or its signature can be forged at time at. The zero value
+// means that there is no weakness. It does not check the certificate of the signer.
 func (t *Token) Weakness(at time.Time) suite.Weakness {
 	if w := t.Info.Digest.Hash.Weakness(); w.At(t.Info.Time) {
 		return w
@@ -240,7 +240,7 @@ func (t *Token) Weakness(at time.Time) suite.Weakness {
 	return suite.Weakness{}
 }
 
-// maxTried bounds how many certificates are tried as the signer's.
+// maxTried limits the certificates that are tried as the signer's.
 const maxTried = 4
 
 func (t *Token) checkSigner(s *cms.SignerInfo, c *x509gost.Certificate) error {
@@ -255,37 +255,36 @@ func (t *Token) checkSigner(s *cms.SignerInfo, c *x509gost.Certificate) error {
 	_, v1, _ := s.SignedAttribute(cms.OIDSigningCertificate)
 	_, v2, _ := s.SignedAttribute(cms.OIDSigningCertificateV2)
 	if !v1 && !v2 {
-		return errors.New("it does not say by which certificate it was signed (signing-certificate)")
+		return errors.New("it does not name the certificate that signed it (signing-certificate is missing)")
 	}
 	if err := forTimeStamping(c); err != nil {
 		return err
 	}
 	at := t.Info.Time
 	if at.Before(c.NotBefore) || !at.Before(c.NotAfter.Add(time.Second)) {
-		return fmt.Errorf("it is of %s, the certificate of its signer is valid from %s to %s",
+		return fmt.Errorf("its time is %s, but the certificate of its signer is valid from %s to %s",
 			at.Format(time.RFC3339), c.NotBefore.Format(time.RFC3339), c.NotAfter.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// forTimeStamping checks RFC 3161, 2.3: extended key usage is critical and holds
-// timeStamping alone.
+// forTimeStamping checks RFC 3161, 2.3: extended key usage is critical and has timeStamping
+// only.
 func forTimeStamping(c *x509gost.Certificate) error {
 	e, ok := c.Extension(x509gost.OIDExtKeyUsage)
 	switch {
 	case !ok || len(c.ExtKeyUsage) != 1 || !c.ExtKeyUsage[0].Equal(x509gost.UsageTimeStamping):
-		return errors.New("the certificate of its signer is not for time stamping alone (extKeyUsage)")
+		return errors.New("the certificate of its signer is not for time stamping only (extKeyUsage)")
 	case !e.Critical:
-		return errors.New("the certificate of its signer does not mark its use as critical (extKeyUsage)")
+		return errors.New("the certificate of its signer does not mark its extKeyUsage as critical")
 	}
 	return nil
 }
 
-// CreateToken signs a token. info needs Policy, Digest, Serial and Time, which is
-// written in whole seconds. The authority signer signs with s through sign. embed
-// are the certificates put into the token: the signer's and its path where the
-// request has CertReq, none otherwise. The signature is verified before the token
-// is returned.
+// CreateToken signs a token. info must have Policy, Digest, Serial and Time, which is
+// written in whole seconds. The authority signer signs with s through sign. embed are the
+// certificates for the token: the signer's and its path if the request has CertReq, else
+// none. CreateToken verifies the signature before it returns the token.
 func CreateToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
 	der, err := createToken(info, signer, embed, s, sign)
 	if err != nil {
@@ -296,7 +295,7 @@ func CreateToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Cer
 
 func createToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
 	if signer.Suite == nil || signer.Suite != s {
-		return nil, errors.New("the authority's key is not of the suite it is to sign with")
+		return nil, errors.New("the authority's key does not belong to the suite that signs")
 	}
 	content, err := info.marshal()
 	if err != nil {
@@ -331,13 +330,13 @@ func (i *Info) marshal() ([]byte, error) {
 	}
 	switch y := i.Time.UTC().Year(); {
 	case len(i.Policy) == 0:
-		return nil, errors.New("a token has a policy")
+		return nil, errors.New("a token must have a policy")
 	case len(i.Serial) == 0 || len(i.Serial) > 20 || i.Serial[0]&0x80 != 0:
-		return nil, errors.New("a token has a positive serial number of at most 20 octets")
+		return nil, errors.New("a token must have a positive serial number of at most 20 bytes")
 	case y < 1950 || y > 9999:
-		return nil, fmt.Errorf("year %d lies outside 1950 to 9999", y)
+		return nil, fmt.Errorf("year %d is outside 1950 to 9999", y)
 	case i.Accuracy < 0 || i.Accuracy%time.Microsecond != 0:
-		return nil, fmt.Errorf("accuracy %s: whole microseconds are wanted", i.Accuracy)
+		return nil, fmt.Errorf("accuracy %s: it must be in whole microseconds", i.Accuracy)
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {

@@ -1,13 +1,14 @@
-// Package tsp owns the messages of the Time-Stamp Protocol (RFC 3161, RFC 5816):
-// requests, responses and tokens, written and read, with GOST algorithms and in
-// the same code with RSA and ECDSA.
+// Package tsp reads and writes messages of the Time-Stamp Protocol (RFC 3161, RFC 5816):
+// requests, responses and tokens. The same code serves GOST algorithms, RSA and ECDSA.
 //
-// It checks everything a token says by itself: that it answers a request, and
-// that its signature is one of a time-stamping authority. Whether the
-// authority's certificate leads to a trust anchor is for package chain.
+// A client begins with Request.Marshal and ParseResponse, then checks the token with
+// Token.Answers and Token.CheckSignature. An authority begins with ParseRequest and
+// CreateToken. The package checks everything that a token proves by itself. It does not check
+// whether the authority's certificate leads to a trust anchor: package chain does. It does not
+// send requests.
 //
-// Requests and responses must be DER, the token inside a response may be BER.
-// MaxRequest, MaxResponse and MaxInfo bound the octets.
+// Requests and responses must be DER. The token inside a response may be BER. MaxRequest,
+// MaxResponse and MaxInfo limit the bytes.
 package tsp
 
 import (
@@ -20,7 +21,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Limits on what is read, in octets.
+// Limits on what is read, in bytes.
 const (
 	MaxRequest  = 64 << 10
 	MaxResponse = 4 << 20 // certificates and revocation lists may be inside
@@ -33,32 +34,32 @@ var OIDInfo = x509gost.OID{1, 2, 840, 113549, 1, 9, 16, 1, 4}
 
 // Request asks for a time stamp (TimeStampReq, RFC 3161, 2.4.1).
 type Request struct {
-	// Digest is the imprint. In a parsed request its Hash is nil when the
-	// algorithm is not one of ours.
+	// Digest is the imprint. In a parsed request its Hash is nil when the algorithm is
+	// not supported.
 	Digest suite.Digest
-	Policy x509gost.OID // nil: any
-	// Nonce is a positive number, big-endian, with or without a zero in front;
-	// nil for none. In a parsed request it is the content of the INTEGER.
+	Policy x509gost.OID // nil: any policy
+	// Nonce is a positive number, big-endian, a leading zero allowed, nil for none. In a
+	// parsed request it is the content of the INTEGER.
 	Nonce []byte
-	// CertReq asks for the authority's certificate in the token.
+	// CertReq requests the authority's certificate in the token.
 	CertReq bool
-	// Extensions of a parsed request. None is known here, and none is written.
+	// Extensions are those of a parsed request. Marshal writes none.
 	Extensions []x509gost.Extension
 }
 
-// Info is what a token says (TSTInfo, RFC 3161, 2.4.2).
+// Info is the content of a token (TSTInfo, RFC 3161, 2.4.2).
 type Info struct {
 	Policy x509gost.OID
 	Digest suite.Digest
-	Serial []byte // content of the INTEGER: positive, 20 octets at most
+	Serial []byte // content of the INTEGER: positive, at most 20 bytes
 	Time   time.Time
-	// Accuracy is how far Time may be off either way, in whole microseconds; 0
-	// when the token does not say.
+	// Accuracy is the largest error of Time in both directions, in whole microseconds.
+	// It is 0 when the token does not state it.
 	Accuracy time.Duration
 	Ordering bool
 	Nonce    []byte // content of the INTEGER; nil when absent
-	// Authority is the directoryName of the field tsa as DER, a hint; nil when
-	// absent.
+	// Authority is the directoryName of the field tsa as DER, nil when absent. It is a
+	// hint and is not checked.
 	Authority []byte
 }
 
@@ -84,7 +85,7 @@ const (
 // FailInfo is a bit of PKIFailureInfo (RFC 3161, 2.4.2).
 type FailInfo int
 
-// Values of FailInfo. NoFailInfo leaves it out.
+// Values of FailInfo. With NoFailInfo the field is omitted.
 const (
 	NoFailInfo          FailInfo = -1
 	BadAlg              FailInfo = 0
@@ -108,7 +109,7 @@ var failTexts = map[FailInfo]string{
 	SystemFailure:       "systemFailure",
 }
 
-// String is the name of RFC 3161.
+// String returns the name in RFC 3161.
 func (f FailInfo) String() string {
 	if text, ok := failTexts[f]; ok {
 		return text
@@ -116,14 +117,15 @@ func (f FailInfo) String() string {
 	return fmt.Sprintf("failure %d", int(f))
 }
 
-// RejectedError is a response of an authority that gives no time stamp.
+// RejectedError is a response without a time stamp.
 type RejectedError struct {
 	Status   Status
-	Text     string // of the authority, for people; of at most 1024 octets
+	Text     string // the authority's explanation for people, at most 1024 bytes
 	FailInfo FailInfo
 }
 
-// Error is "tsp: rejected (status N, failure): text".
+// Error returns `tsp: the time-stamping authority refused (status N, failure): "text"`. An
+// absent failure or text is omitted.
 func (e *RejectedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tsp: the time-stamping authority refused (status %d", e.Status)

@@ -44,7 +44,7 @@ func TestRequest(t *testing.T) {
 				}
 			}
 			if _, err := tsp.ParseRequest(append(der, 0)); err == nil {
-				t.Error("octets behind the request")
+				t.Error("bytes behind the request")
 			}
 		}
 	}
@@ -111,8 +111,8 @@ func TestToken(t *testing.T) {
 			if signer, err := bare.CheckSignature(certs(ca, tsa)); err != nil || !signer.Equal(tsa.cert) {
 				t.Errorf("with the certificate at hand: %v", err)
 			}
-			// Every changed octet outside the certificate of the authority's issuer
-			// is noticed.
+			// A change of any byte outside the certificate of the authority's issuer is
+			// detected.
 			for i := range der {
 				bad := bytes.Clone(der)
 				bad[i] ^= 1
@@ -121,14 +121,14 @@ func TestToken(t *testing.T) {
 					continue
 				}
 				if _, err := changed.CheckSignature(nil); err == nil && !cmp.Equal(changed.Info, token.Info, sameHash) {
-					t.Fatalf("octet %d was changed and the token holds", i)
+					t.Fatalf("byte %d was changed and the token holds", i)
 				}
 			}
 		})
 	}
 }
 
-// TestSignatureRules makes tokens that break one rule each.
+// TestSignatureRules checks tokens that break one rule each.
 func TestSignatureRules(t *testing.T) {
 	s := suite.GOST2012x256
 	ca, tsa := newAuthority(t, s)
@@ -221,7 +221,7 @@ func TestRejections(t *testing.T) {
 		}
 	}
 	_, err := tsp.ParseResponse(tsp.CreateRejection(tsp.Granted, tsp.NoFailInfo, ""))
-	if err == nil || !strings.Contains(err.Error(), "not there") {
+	if err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("granted, and no token: %v", err)
 	}
 	long := tsp.CreateRejection(tsp.Rejection, tsp.BadAlg, strings.Repeat("x", 100000))
