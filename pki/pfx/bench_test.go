@@ -7,7 +7,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// What a file costs whoever writes and reads it, at the iterations of new files.
+// BenchmarkFile writes and reads a file with the iterations of new files.
 func BenchmarkFile(b *testing.B) {
 	for name, c := range ciphers {
 		bundle := bundle(b, suite.GOST2012x256, 0)

@@ -2,8 +2,8 @@ package pfx
 
 import "testing"
 
-// BenchmarkIteration is one iteration of a derivation of one block. The functions cost
-// alike, one or two microseconds, so the budget of a file counts them alike.
+// BenchmarkIteration measures one iteration of a derivation of one block. All functions need
+// about the same time, one or two microseconds, so the budget of a file counts them alike.
 func BenchmarkIteration(b *testing.B) {
 	for _, row := range prfs {
 		b.Run(row.oid.String(), func(b *testing.B) {

@@ -13,14 +13,14 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Iterations of a new file.
+// Default iterations of a new file.
 const (
 	iterationsStreebog = 20_000
 	iterationsSHA256   = 600_000
 )
 
-// Create writes a file with the key and the certificates of a bundle. rand is a secure
-// source. A password that is empty is refused: the file would protect nothing.
+// Create writes a file with the key and the certificates of a bundle. rand must be a secure
+// source. An empty password is an error, because it would protect nothing.
 func Create(rand io.Reader, b *Bundle, password string, o Options) ([]byte, error) {
 	der, err := create(rand, b, password, o)
 	if err != nil {
@@ -31,16 +31,16 @@ func Create(rand io.Reader, b *Bundle, password string, o Options) ([]byte, erro
 
 func create(rand io.Reader, b *Bundle, password string, o Options) ([]byte, error) {
 	if b.Key == nil || b.Suite == nil || b.Certificate == nil {
-		return nil, errors.New("a key, its suite and its certificate are wanted")
+		return nil, errors.New("a key, its suite and its certificate are required")
 	}
 	if password == "" {
-		return nil, errors.New("a password is wanted")
+		return nil, errors.New("the password is empty")
 	}
 	if o.Cipher < Kuznyechik || o.Cipher > AES256 {
-		return nil, errors.New("there is no such cipher")
+		return nil, errors.New("unknown cipher")
 	}
 	if b.Certificate.Suite != b.Suite || !sameKey(b.Certificate.PublicKey, b.Key.Public()) {
-		return nil, errors.New("the certificate is for another key")
+		return nil, errors.New("the certificate belongs to another key")
 	}
 	digest := oidStreebog512
 	if o.Cipher == AES256 {
@@ -51,13 +51,13 @@ func create(rand io.Reader, b *Bundle, password string, o Options) ([]byte, erro
 			o.Iterations = iterationsSHA256
 		}
 	}
-	if o.Iterations < 1 || o.Iterations > MaxIterations/4 { // two ciphers, and a code of two blocks
-		return nil, fmt.Errorf("%d iterations: want 1 to %d", o.Iterations, MaxIterations/4)
+	if o.Iterations < 1 || o.Iterations > MaxIterations/4 { // two ciphers, and an integrity code of two blocks
+		return nil, fmt.Errorf("%d iterations; want 1 to %d", o.Iterations, MaxIterations/4)
 	}
 	if len(b.Others)+1 > maxCertificates {
-		return nil, fmt.Errorf("there are more than %d certificates", maxCertificates)
+		return nil, fmt.Errorf("more than %d certificates", maxCertificates)
 	}
-	id := sha1.Sum(b.Certificate.Raw) // joins the two bags, protects nothing
+	id := sha1.Sum(b.Certificate.Raw) // links the two bags, protects nothing
 	safe, err := contents(rand, b, password, o, id[:])
 	if err != nil {
 		return nil, err
@@ -91,13 +91,13 @@ func create(rand io.Reader, b *Bundle, password string, o Options) ([]byte, erro
 	})
 	der, err := out.Bytes()
 	if err == nil && len(der) > MaxSize {
-		err = fmt.Errorf("the file would have more than the %d octets allowed", MaxSize)
+		err = fmt.Errorf("the file would exceed the limit of %d bytes", MaxSize)
 	}
 	return der, err
 }
 
 // contents writes the authenticated safe: the certificates in one content, the key in
-// another, each enciphered.
+// another, each encrypted.
 func contents(rand io.Reader, b *Bundle, password string, o Options, id []byte) ([]byte, error) {
 	pkcs8, err := x509gost.MarshalPrivateKey(b.Key, b.Suite)
 	if err != nil {
@@ -157,7 +157,7 @@ func contents(rand io.Reader, b *Bundle, password string, o Options, id []byte) 
 	return out.Bytes()
 }
 
-// addData writes a ContentInfo of plain data.
+// addData writes a ContentInfo with plain data.
 func addData(b *cryptobyte.Builder, data []byte) {
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1ObjectIdentifier(oidData)
@@ -174,8 +174,8 @@ func addCertificate(b *cryptobyte.Builder, der []byte, name string, id []byte) {
 	})
 }
 
-// addBag writes a SafeBag. DER sorts the attributes by their encodings, in which the
-// shorter one, the id, comes first unless the name is short too.
+// addBag writes a SafeBag. DER sorts the attributes by their encodings. The id is first,
+// because it is shorter, unless the name is short too.
 func addBag(b *cryptobyte.Builder, kind x509gost.OID, name string, id []byte, value func(*cryptobyte.Builder)) {
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1ObjectIdentifier(kind)

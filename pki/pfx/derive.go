@@ -17,7 +17,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// prfs are the pseudorandom functions of PBKDF2.
+// prfs has the pseudorandom functions of PBKDF2.
 var prfs = []struct {
 	oid x509gost.OID
 	new func() hash.Hash
@@ -38,7 +38,7 @@ var (
 	oidSHA256          = x509gost.OID{2, 16, 840, 1, 101, 3, 4, 2, 1}
 )
 
-// macs are the digests of the code of integrity. With GOST its key comes from PBKDF2
+// macs has the digests for the integrity code. With GOST its key comes from PBKDF2
 // (RFC 9548, section 3), otherwise from the derivation of RFC 7292, appendix B.
 var macs = []struct {
 	oid   x509gost.OID
@@ -57,34 +57,34 @@ var macs = []struct {
 
 func newGOST94() hash.Hash { return gost341194.NewCryptoPro() }
 
-// budget is how many iterations are left for a file.
+// budget is the number of iterations left for a file.
 type budget int
 
-// spend takes iterations of a derivation that makes a number of blocks.
+// spend takes the iterations of a derivation of several blocks from the budget.
 func (b *budget) spend(iterations uint64, blocks int) (int, error) {
 	if iterations == 0 {
-		return 0, errors.New("a derivation has no iterations")
+		return 0, errors.New("a derivation has 0 iterations")
 	}
 	if iterations > uint64(MaxIterations) || int(iterations)*blocks > int(*b) {
-		return 0, fmt.Errorf("its derivations ask for more than the %d iterations allowed", MaxIterations)
+		return 0, fmt.Errorf("its derivations need more than the %d iterations allowed", MaxIterations)
 	}
 	*b -= budget(int(iterations) * blocks)
 	return int(iterations), nil
 }
 
-// stretch is PBKDF2 (RFC 8018, section 5.2); the password is octets of UTF-8.
+// stretch is PBKDF2 (RFC 8018, section 5.2). The password is UTF-8.
 func stretch(new func() hash.Hash, password string, salt []byte, iterations, length int) ([]byte, error) {
 	return pbkdf2.Key(new, password, salt, iterations, length)
 }
 
 // macKeyLength and macDerived: the key of the GOST code is the last 32 of 96 derived
-// octets (RFC 9548, section 3).
+// bytes (RFC 9548, section 3).
 const (
 	macKeyLength = 32
 	macDerived   = 96
 )
 
-// integrity computes the code of RFC 7292, section 4, over the content.
+// integrity computes the integrity code of the content (RFC 7292, section 4).
 func (b *budget) integrity(oid x509gost.OID, password string, salt []byte, iterations uint64, content []byte) ([]byte, error) {
 	for _, m := range macs {
 		if !m.oid.Equal(oid) {
@@ -116,8 +116,8 @@ func (b *budget) integrity(oid x509gost.OID, password string, salt []byte, itera
 	return nil, fmt.Errorf("the digest %s of its integrity is not supported", oid)
 }
 
-// wide is a password as RFC 7292, appendix B.1, wants it: UTF-16 in big-endian order
-// with a zero character at the end.
+// wide returns a password in the form of RFC 7292, appendix B.1: big-endian UTF-16 with a
+// zero character at the end.
 func wide(password string) []byte {
 	var out []byte
 	for _, unit := range append(utf16.Encode([]rune(password)), 0) {
@@ -126,8 +126,8 @@ func wide(password string) []byte {
 	return out
 }
 
-// deriveMAC is the derivation of RFC 7292, appendix B.2, of a key for integrity (id 3)
-// as long as the digest, which takes one round of it.
+// deriveMAC is the derivation of RFC 7292, appendix B.2, for an integrity key (id 3). The key
+// is as long as the digest, so one round is enough.
 func deriveMAC(new func() hash.Hash, block int, password, salt []byte, iterations int) []byte {
 	h := new()
 	h.Write(bytes.Repeat([]byte{3}, block))

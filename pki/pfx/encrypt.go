@@ -34,7 +34,7 @@ var (
 	oidAES256     = x509gost.OID{2, 16, 840, 1, 101, 3, 4, 1, 42}
 )
 
-// boxes are the substitutions of GOST 28147-89 by their parameter sets.
+// boxes has the S-boxes of GOST 28147-89 by parameter set.
 var boxes = []struct {
 	oid x509gost.OID
 	box *gost28147.SBox
@@ -48,15 +48,15 @@ var boxes = []struct {
 
 // counterMode is a cipher of RFC 9337, section 5: CTR-ACPKM over a block cipher.
 //
-// How many octets one key enciphers shows only in contents of more than 1 KiB, and
-// programs differ: gost-engine has the sections of TLS (RFC 9189), others those of CMS
-// (R 1323565.1.025). Files are written with the first; a reader tells them apart, since
-// only one of them makes DER of what is enciphered.
+// Programs differ in the number of bytes that one key encrypts: gost-engine uses the
+// sections of TLS (RFC 9189), others those of CMS (R 1323565.1.025). The difference shows
+// only in contents of more than 1 KiB. Files are written with the sections of TLS. A reader
+// tries both, because only the right one decrypts to DER.
 type counterMode struct {
 	oid      x509gost.OID
 	new      func(key []byte) (cipher.Block, error)
-	ukm      int    // octets of UKM: half a block for the counter, 8 for the keys of OMAC
-	sections [2]int // octets under one key
+	ukm      int    // bytes of UKM: half a block for the counter, 8 to derive the keys of OMAC
+	sections [2]int // bytes under one key: of TLS, of CMS
 	omac     bool
 }
 
@@ -72,7 +72,7 @@ var counterModes = []counterMode{
 	{oidMagmaMAC, magma.NewCipher, 12, sectionsMagma, true},
 }
 
-// aesKeys are the lengths of keys of AES in CBC.
+// aesKeys has the key lengths of AES in CBC.
 var aesKeys = []struct {
 	oid x509gost.OID
 	key int
@@ -82,15 +82,15 @@ var aesKeys = []struct {
 	{oidAES256, 32},
 }
 
-// decipher opens data under a password. algorithm is an AlgorithmIdentifier, which has
-// to be PBES2 (RFC 8018, section 6.2). The caller wipes the answer.
+// decipher decrypts data with a password. algorithm is an AlgorithmIdentifier, which must be
+// PBES2 (RFC 8018, section 6.2). The caller must wipe the result.
 func (b *budget) decipher(algorithm *cryptobyte.String, password string, data []byte) ([]byte, error) {
 	oid, parameters, err := x509gost.ReadAlgorithm(algorithm)
 	if err != nil {
 		return nil, err
 	}
 	if !oid.Equal(oidPBES2) {
-		return nil, fmt.Errorf("it is enciphered with %s, which is not supported: want PBES2", oid)
+		return nil, fmt.Errorf("it is encrypted with %s, which is not supported; want PBES2", oid)
 	}
 	in, seq := cryptobyte.String(parameters), cryptobyte.String(nil)
 	if !in.ReadASN1(&seq, asn1.SEQUENCE) {
@@ -105,7 +105,7 @@ func (b *budget) decipher(algorithm *cryptobyte.String, password string, data []
 		return nil, errors.New("the parameters of PBES2 are malformed")
 	}
 	if !kdf.Equal(oidPBKDF2) {
-		return nil, fmt.Errorf("its derivation %s is not supported: want PBKDF2", kdf)
+		return nil, fmt.Errorf("its key derivation %s is not supported; want PBKDF2", kdf)
 	}
 	length := 32
 	for _, row := range aesKeys {
@@ -133,7 +133,7 @@ func (b *budget) key(parameters []byte, password string, length int) ([]byte, er
 	if seq.PeekASN1Tag(asn1.INTEGER) {
 		var said int
 		if !seq.ReadASN1Integer(&said) || said != length {
-			return nil, fmt.Errorf("PBKDF2 is to derive a key of another length than the %d octets of its cipher", length)
+			return nil, fmt.Errorf("the key length of PBKDF2 is not the %d bytes of its cipher", length)
 		}
 	}
 	prf := x509gost.OID{1, 2, 840, 113549, 2, 7} // the default, HMAC with SHA-1
@@ -154,10 +154,10 @@ func (b *budget) key(parameters []byte, password string, length int) ([]byte, er
 		}
 		return stretch(row.new, password, salt, n, length)
 	}
-	return nil, fmt.Errorf("the function %s of PBKDF2 is not supported", prf)
+	return nil, fmt.Errorf("the pseudorandom function %s of PBKDF2 is not supported", prf)
 }
 
-// open deciphers data with a key by the scheme that is named.
+// open decrypts data with a key by the named scheme.
 func open(scheme x509gost.OID, parameters, key, data []byte) ([]byte, error) {
 	malformed := errors.New("the parameters of its cipher are malformed")
 	in, seq, octets := cryptobyte.String(parameters), cryptobyte.String(nil), cryptobyte.String(nil)
@@ -205,11 +205,11 @@ func openAES(key, iv, out, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) == 0 || len(data)%aes.BlockSize != 0 {
-		return nil, errors.New("what is enciphered with AES is not made of whole blocks")
+		return nil, errors.New("the data encrypted with AES is not a whole number of blocks")
 	}
 	cipher.NewCBCDecrypter(b, iv).CryptBlocks(out, data)
-	// The integrity of the whole file was verified before, so nobody learns anything
-	// from which padding is wrong.
+	// The integrity of the whole file was verified before, so different errors for
+	// the padding reveal nothing to an attacker.
 	n := int(out[len(out)-1])
 	if n == 0 || n > aes.BlockSize {
 		return nil, errors.New("the padding of AES is wrong")
@@ -222,7 +222,7 @@ func openAES(key, iv, out, data []byte) ([]byte, error) {
 	return out[:len(out)-n], nil
 }
 
-// open deciphers; with OMAC the code over the plain text lies enciphered behind it.
+// open decrypts. With OMAC, the encrypted code of the plain text follows the data.
 func (m counterMode) open(key, ukm, out, data []byte) (plain []byte, err error) {
 	if len(ukm) != m.ukm {
 		return nil, errors.New("the parameters of its cipher are malformed")
@@ -249,27 +249,27 @@ func (m counterMode) open(key, ukm, out, data []byte) (plain []byte, err error) 
 			return plain, nil
 		}
 	}
-	return nil, errors.New("what was enciphered does not make sense")
+	return nil, errors.New("the decrypted data is malformed")
 }
 
-// verify takes the code off the plain text.
+// verify checks the code at the end of the plain text and removes it.
 func (m counterMode) verify(key, text []byte) ([]byte, error) {
 	b, err := m.new(key)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) < b.BlockSize() {
-		return nil, errors.New("the code of its cipher is missing")
+		return nil, errors.New("the authentication code of its cipher is missing")
 	}
 	plain := text[:len(text)-b.BlockSize()]
 	if subtle.ConstantTimeCompare(mode.OMAC(b, plain), text[len(plain):]) != 1 {
-		return nil, errors.New("the code of its cipher does not match")
+		return nil, errors.New("the authentication code of its cipher does not match")
 	}
 	return plain, nil
 }
 
-// split derives the keys of cipher and code: KDF_TREE_GOSTR3411_2012_256 of RFC 7836,
-// section 4.5, with R = 1, the label "kdf tree" and 512 bits.
+// split derives the keys of the cipher and of the code: KDF_TREE_GOSTR3411_2012_256 of RFC
+// 7836, section 4.5, with R = 1, the label "kdf tree" and 512 bits.
 func split(key, seed []byte) (first, second []byte) {
 	part := func(i byte) []byte {
 		h := hmac.New(func() hash.Hash { return streebog.New256() }, key)
@@ -282,7 +282,7 @@ func split(key, seed []byte) (first, second []byte) {
 	return part(1), part(2)
 }
 
-// encipher seals data under a password and returns the AlgorithmIdentifier with it.
+// encipher encrypts data with a password and returns the AlgorithmIdentifier with it.
 func encipher(rand io.Reader, o Options, password string, plain []byte) (algorithm, data []byte, err error) {
 	salt := make([]byte, 16)
 	vector := make([]byte, 16)
@@ -290,7 +290,7 @@ func encipher(rand io.Reader, o Options, password string, plain []byte) (algorit
 		return nil, nil, fmt.Errorf("drawing a salt: %w", err)
 	}
 	if _, err := io.ReadFull(rand, vector); err != nil {
-		return nil, nil, fmt.Errorf("drawing a vector: %w", err)
+		return nil, nil, fmt.Errorf("drawing an initialization vector: %w", err)
 	}
 	prf, newHash := oidHMACStreebog512, streebog.New512
 	if o.Cipher == AES256 {

@@ -7,7 +7,7 @@ import (
 	"tamga/pki/pfx"
 )
 
-// A key and its certificate are read from a file that another program wrote.
+// The example reads a key and its certificate from a file of another program.
 func ExampleParse() {
 	file, err := os.ReadFile("../../sig/testdata/signer.p12")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// What lies behind the code of integrity may be as hostile as what lies before it: the
-// sender knows the password.
+// The encrypted part may be as hostile as the rest, because the sender knows the password
+// and can make a correct integrity code.
 func FuzzInside(f *testing.F) {
 	for _, c := range []Cipher{Kuznyechik, Magma, GOST28147, AES256} {
 		algorithm, data, err := encipher(zeros{}, Options{Cipher: c, Iterations: 2}, "x", []byte{0x30, 0})
@@ -47,7 +47,7 @@ func derOf(content []byte) []byte {
 	return append([]byte{0x30, byte(len(content))}, content...)
 }
 
-// All derivations of a file share one budget.
+// All derivations of a file share one budget of iterations.
 func TestBudget(t *testing.T) {
 	for _, c := range []struct {
 		iterations uint64

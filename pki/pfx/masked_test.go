@@ -14,8 +14,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// A file with a masked key (RFC 9548, section 5.1) is opened, and its certificate is
-// found by the key without the mask: a mask that was changed leaves none.
+// A file with a masked key (RFC 9548, section 5.1) can be read, and its certificate is found
+// by the unmasked key. A changed mask gives another key and no certificate.
 func TestMaskedKey(t *testing.T) {
 	su := suite.GOST2012x256
 	key, err := gost3410.GenerateKey(gost3410.CryptoProA, counter{})
@@ -84,7 +84,7 @@ func TestMaskedKey(t *testing.T) {
 	}
 }
 
-// masked is the number of a key times the inverse of a mask.
+// masked returns the number of a key times the inverse of a mask.
 func masked(key *gost3410.PrivateKey, mask int64) []byte {
 	// The order of the group of CryptoPro-A (RFC 4357, section 11.4).
 	q, _ := new(big.Int).SetString("ffffffffffffffffffffffffffffffff6c611070995ad10045841b09b761b893", 16)
@@ -94,14 +94,14 @@ func masked(key *gost3410.PrivateKey, mask int64) []byte {
 	return number(n.Mod(n, q))
 }
 
-// number is a number as a GOST key writes it.
+// number returns a number as a GOST key encodes it.
 func number(n *big.Int) []byte {
 	b := n.FillBytes(make([]byte, 32))
 	slices.Reverse(b)
 	return b
 }
 
-// counter is randomness that is the same every time.
+// counter is a source of fixed bytes for repeatable tests.
 type counter struct{}
 
 func (counter) Read(p []byte) (int, error) {

@@ -14,9 +14,9 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Parse opens a file. It has to hold exactly one private key; the certificate is the
-// one for it and may be absent. A wrong password is ErrPassword. The caller wipes the
-// key.
+// Parse reads a file. The file must have exactly one private key. The result has the
+// certificate of this key, if the file has it. A wrong password is ErrPassword. The caller
+// must wipe the key.
 func Parse(data []byte, password string) (*Bundle, error) {
 	b, err := parse(data, password)
 	if err != nil && !errors.Is(err, ErrPassword) {
@@ -25,7 +25,7 @@ func Parse(data []byte, password string) (*Bundle, error) {
 	return b, err
 }
 
-// reader is one file being read.
+// reader holds the state of reading one file.
 type reader struct {
 	password     string
 	budget       budget
@@ -62,7 +62,7 @@ func parse(data []byte, password string) (*Bundle, error) {
 	}
 	for count := 0; !list.Empty(); count++ {
 		if count == maxContents {
-			return nil, fmt.Errorf("there are more than %d contents", maxContents)
+			return nil, fmt.Errorf("more than %d contents", maxContents)
 		}
 		if err := r.content(&list); err != nil {
 			return nil, err
@@ -71,12 +71,12 @@ func parse(data []byte, password string) (*Bundle, error) {
 	return r.bundle()
 }
 
-// authenticated checks the integrity of a file and returns what it protects.
+// authenticated checks the integrity of a file and returns the protected content.
 func (r *reader) authenticated(der []byte) ([]byte, error) {
 	in, pfx := cryptobyte.String(der), cryptobyte.String(nil)
 	var version uint
 	if !in.ReadASN1(&pfx, asn1.SEQUENCE) || !in.Empty() || !pfx.ReadASN1Integer(&version) || version != 3 {
-		return nil, errors.New("this is no PKCS #12 file of version 3")
+		return nil, errors.New("this is not a PKCS #12 file of version 3")
 	}
 	kind, content, err := readContent(&pfx)
 	if err != nil {
@@ -84,22 +84,22 @@ func (r *reader) authenticated(der []byte) ([]byte, error) {
 	}
 	var octets cryptobyte.String
 	if !kind.Equal(oidData) || !content.ReadASN1(&octets, asn1.OCTET_STRING) {
-		return nil, errors.New("its integrity is protected by a signature, which is not supported: want a password")
+		return nil, errors.New("its integrity is protected by a signature, which is not supported; want a password")
 	}
 	if pfx.Empty() {
-		return nil, errors.New("its integrity is not protected: want a code made with the password")
+		return nil, errors.New("its integrity is not protected; want a code made with the password")
 	}
 	var mac, info, digest, salt cryptobyte.String
 	iterations := uint64(1)
 	if !pfx.ReadASN1(&mac, asn1.SEQUENCE) || !pfx.Empty() || !mac.ReadASN1(&info, asn1.SEQUENCE) {
-		return nil, errors.New("the code of integrity is malformed")
+		return nil, errors.New("the integrity code is malformed")
 	}
 	algorithm, _, err := x509gost.ReadAlgorithm(&info)
 	if err != nil || !info.ReadASN1(&digest, asn1.OCTET_STRING) || !mac.ReadASN1(&salt, asn1.OCTET_STRING) || len(salt) > maxSalt {
-		return nil, errors.New("the code of integrity is malformed")
+		return nil, errors.New("the integrity code is malformed")
 	}
 	if !mac.Empty() && (!mac.ReadASN1Integer(&iterations) || !mac.Empty()) {
-		return nil, errors.New("the code of integrity is malformed")
+		return nil, errors.New("the integrity code is malformed")
 	}
 	code, err := r.budget.integrity(algorithm, r.password, salt, iterations, octets)
 	if err != nil {
@@ -144,11 +144,11 @@ func (r *reader) content(in *cryptobyte.String) error {
 		var version uint
 		if !content.ReadASN1(&data, asn1.SEQUENCE) || !data.ReadASN1Integer(&version) || !data.ReadASN1(&info, asn1.SEQUENCE) ||
 			!info.SkipASN1(asn1.OBJECT_IDENTIFIER) {
-			return errors.New("an enciphered content is malformed")
+			return errors.New("an encrypted content is malformed")
 		}
 		algorithm := info
 		if !info.SkipASN1(asn1.SEQUENCE) || !readImplicit(&info, &octets) {
-			return errors.New("an enciphered content is malformed")
+			return errors.New("an encrypted content is malformed")
 		}
 		plain, err := r.budget.decipher(&algorithm, r.password, octets)
 		if err != nil {
@@ -160,7 +160,7 @@ func (r *reader) content(in *cryptobyte.String) error {
 	return fmt.Errorf("contents of type %s are not supported", kind)
 }
 
-// readImplicit reads [0] IMPLICIT OCTET STRING, whole or, as BER has it, in pieces.
+// readImplicit reads [0] IMPLICIT OCTET STRING, in one piece or, in BER, in several.
 func readImplicit(in, octets *cryptobyte.String) bool {
 	if in.ReadASN1(octets, asn1.Tag(0).ContextSpecific()) {
 		return true
@@ -193,7 +193,7 @@ func (r *reader) safe(data []byte, depth int) error {
 	}
 	for !list.Empty() {
 		if r.bags++; r.bags > maxBags {
-			return fmt.Errorf("there are more than %d bags", maxBags)
+			return fmt.Errorf("more than %d bags", maxBags)
 		}
 		var bag, value cryptobyte.String
 		if !list.ReadASN1(&bag, asn1.SEQUENCE) {
@@ -221,11 +221,11 @@ func (r *reader) bag(kind x509gost.OID, value cryptobyte.String, name string, id
 	case kind.Equal(oidShroudedBag):
 		var seq, octets cryptobyte.String
 		if !value.ReadASN1(&seq, asn1.SEQUENCE) {
-			return errors.New("an enciphered key is malformed")
+			return errors.New("an encrypted key is malformed")
 		}
 		algorithm := seq
 		if !seq.SkipASN1(asn1.SEQUENCE) || !seq.ReadASN1(&octets, asn1.OCTET_STRING) {
-			return errors.New("an enciphered key is malformed")
+			return errors.New("an encrypted key is malformed")
 		}
 		key, err := r.budget.decipher(&algorithm, r.password, octets)
 		if err != nil {
@@ -242,10 +242,10 @@ func (r *reader) bag(kind x509gost.OID, value cryptobyte.String, name string, id
 			return errors.New("a certificate's bag is malformed")
 		}
 		if !form.Equal(oidX509Certificate) {
-			return nil // SDSI certificates
+			return nil // ignore SDSI certificates
 		}
 		if len(r.certificates) == maxCertificates {
-			return fmt.Errorf("there are more than %d certificates", maxCertificates)
+			return fmt.Errorf("more than %d certificates", maxCertificates)
 		}
 		cert, err := x509gost.ParseCertificate(bytes.Clone(der))
 		if err != nil {
@@ -255,20 +255,19 @@ func (r *reader) bag(kind x509gost.OID, value cryptobyte.String, name string, id
 	case kind.Equal(oidSafeBag):
 		return r.safe(value, depth+1)
 	}
-	return nil // revocation lists and secrets are of no use here
+	return nil // ignore revocation lists and secrets
 }
 
 func (r *reader) setKey(pkcs8 []byte, name string, id []byte) error {
 	if r.key != nil {
 		clear(pkcs8)
-		return errors.New("there is more than one private key: want one")
+		return errors.New("there is more than one private key; want one")
 	}
 	r.key, r.keyID, r.name = pkcs8, id, name
 	return nil
 }
 
-// readAttributes reads the friendly name and the id that joins a key to its
-// certificate.
+// readAttributes reads the friendly name and the id that links a key to its certificate.
 func readAttributes(in cryptobyte.String) (name string, id []byte, err error) {
 	malformed := errors.New("the attributes of a bag are malformed")
 	if in.Empty() {
@@ -307,10 +306,10 @@ func readAttributes(in cryptobyte.String) (name string, id []byte, err error) {
 	return name, id, nil
 }
 
-// bundle finds out which certificate is the key's.
+// bundle finds the certificate of the key.
 func (r *reader) bundle() (*Bundle, error) {
 	if r.key == nil {
-		return nil, errors.New("there is no private key in it")
+		return nil, errors.New("there is no private key in the file")
 	}
 	key, su, err := x509gost.ParsePrivateKey(r.key)
 	if err != nil {

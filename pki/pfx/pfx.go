@@ -1,15 +1,17 @@
-// Package pfx owns PKCS #12 (RFC 7292): a private key with its certificates in one
-// file under a password, as people carry keys between programs. With GOST algorithms
-// it is the container of RFC 9548 over the password-based encryption of RFC 9337, and
-// the form that OpenSSL writes with gost-engine; for RSA and ECDSA it is PBES2 with AES.
+// Package pfx reads and writes PKCS #12 files (RFC 7292): a private key with its certificates
+// in one file under a password. People use such files to move keys between programs. For GOST
+// keys it is the container of RFC 9548 with the password-based encryption of RFC 9337, and
+// the form that OpenSSL writes with gost-engine. For RSA and ECDSA it is PBES2 with AES.
 //
-// Read are PBES2 with PBKDF2 over HMAC of Streebog, GOST R 34.11-94, SHA-1 and SHA-2,
-// and Kuznyechik and Magma in CTR-ACPKM with and without OMAC, GOST 28147-89 in CFB,
-// and AES in CBC. A file without a code of integrity is refused, and so are those of
-// the older ciphers of RFC 7292 (RC2, Triple-DES). Lengths in BER are understood.
+// Begin with Parse or Create.
 //
-// What a file may cost is bounded: its size, its elements, and the iterations of all
-// derivations together, so that nobody's file takes the machine.
+// Parse supports PBES2 with PBKDF2 over HMAC of Streebog, GOST R 34.11-94, SHA-1 and SHA-2.
+// It supports the ciphers Kuznyechik and Magma in CTR-ACPKM with and without OMAC, GOST
+// 28147-89 in CFB, and AES in CBC. Lengths may be BER. It refuses a file without an integrity
+// code, and the older ciphers of RFC 7292 (RC2, Triple-DES).
+//
+// Parse limits the size of a file, its elements, and the iterations of all derivations
+// together, so a hostile file cannot occupy the machine.
 package pfx
 
 import (
@@ -20,38 +22,38 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Bounds of a file.
+// Limits of a file.
 const (
-	MaxSize = 1 << 20 // octets
+	MaxSize = 1 << 20 // bytes
 
-	// MaxIterations is how many iterations all derivations of a file may ask for
-	// together: a few seconds.
+	// MaxIterations limits the iterations of all derivations of a file together. They
+	// take a few seconds.
 	MaxIterations = 2_500_000
 
 	maxContents     = 16  // SafeContents in a file
-	maxBags         = 128 // in all of them
+	maxBags         = 128 // in all SafeContents together
 	maxCertificates = 64
 	maxNesting      = 4
-	maxSalt         = 1024 // octets
+	maxSalt         = 1024 // bytes
 )
 
-// ErrPassword says that the password is not the one of the file, or that the file was
-// changed: the code of integrity tells no difference.
+// ErrPassword reports a wrong password or a changed file. The integrity code cannot
+// distinguish the two.
 var ErrPassword = errors.New("pfx: the password is wrong, or the file is damaged")
 
-// Bundle is what a file holds.
+// Bundle is the content of a file.
 type Bundle struct {
 	Key         crypto.Signer
 	Suite       *suite.Suite // of the key
 	Certificate *x509gost.Certificate
-	// Others are further certificates, such as those of its authorities, in the order of
-	// the file.
+	// Others are further certificates, for instance of authorities, in the order of the
+	// file.
 	Others []*x509gost.Certificate
-	// Name is the friendly name of the key or its certificate; "" for none.
+	// Name is the friendly name of the key or its certificate, "" if it has no name.
 	Name string
 }
 
-// Cipher is how a new file is enciphered.
+// Cipher is the encryption of a new file.
 type Cipher int
 
 // The ciphers of new files.
@@ -61,17 +63,18 @@ const (
 	// Magma is id-gostr3412-2015-magma-ctracpkm of RFC 9337.
 	Magma
 	// GOST28147 is GOST 28147-89 in CFB with id-tc26-gost-28147-param-Z, for programs
-	// that know no newer one.
+	// that support no newer cipher.
 	GOST28147
 	// AES256 is AES of 256 bits in CBC.
 	AES256
 )
 
-// Options of a new file. The zero value is RFC 9548 with Kuznyechik.
+// Options are the options of a new file. The zero value is RFC 9548 with Kuznyechik.
 type Options struct {
 	Cipher Cipher
-	// Iterations of each derivation; 0: 20000 over Streebog, 600000 over SHA-256. A file
-	// has two that matter to whoever guesses, one each for the key and the integrity.
+	// Iterations is the number for each derivation. 0 means 20000 over Streebog and 600000
+	// over SHA-256. An attacker who guesses passwords needs either the derivation of the key
+	// or that of the integrity code.
 	Iterations int
 }
 

@@ -103,7 +103,7 @@ func TestPublished(t *testing.T) {
 
 func seeded(n byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{n}) }
 
-// bundle makes a key with a certificate of an authority of its own.
+// bundle makes a key with a certificate of a new authority.
 func bundle(t testing.TB, su *suite.Suite, others int) *pfx.Bundle {
 	t.Helper()
 	source := seeded(byte(len(su.Name)))
@@ -163,7 +163,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s, %s: a wrong password: %v", su.Name, name, err)
 			}
 			if bytes.Contains(data, []byte("Мария")) {
-				t.Errorf("%s, %s: the certificate lies open", su.Name, name)
+				t.Errorf("%s, %s: the certificate is not encrypted", su.Name, name)
 			}
 		}
 	}
@@ -182,8 +182,8 @@ func sameSecret(t testing.TB, a, b *pfx.Bundle) bool {
 	return bytes.Equal(first, second)
 }
 
-// OpenSSL with gost-engine reads what is written here. Thirty certificates make
-// contents longer than the section of Magma and many times the meshing of 28147-89.
+// OpenSSL with gost-engine reads our files. Thirty certificates make contents longer than
+// the section of Magma and many times the key meshing of 28147-89.
 func TestOpenSSLReads(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, su := range suite.All() {
@@ -206,7 +206,7 @@ func TestOpenSSLReads(t *testing.T) {
 				if n := strings.Count(out, "BEGIN CERTIFICATE"); n != others+1 || !strings.Contains(out, "BEGIN PRIVATE KEY") {
 					t.Errorf("%s, %s: %d certificates, want %d", su.Name, name, n, others+1)
 				}
-				// The key that came out is the certificate's: it signs, the certificate verifies.
+				// The exported key belongs to the certificate: it signs, the certificate verifies.
 				tool.Write("all.pem", []byte(out))
 				if _, err := tool.Run("pkey", "-in", "all.pem", "-pubout", "-out", "a.pem"); err != nil {
 					t.Errorf("%s, %s: %v", su.Name, name, err)
@@ -222,10 +222,10 @@ func TestOpenSSLReads(t *testing.T) {
 	}
 }
 
-// What OpenSSL writes is read here.
+// We read the files that OpenSSL writes.
 func TestReadsOpenSSL(t *testing.T) {
 	tool := judge.OpenSSL(t)
-	long := strings.Repeat("длинное имя ", 60) // more than one key of the meshing
+	long := strings.Repeat("длинное имя ", 60) // needs more than one key of the key meshing
 	for _, c := range []struct {
 		name, algorithm string
 		options         []string
