@@ -14,31 +14,30 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// ErrResponder says that nobody who may answer for the issuer signed an answer.
-var ErrResponder = errors.New("ocsp: the answer is not signed by one who may answer for the issuer")
+// ErrResponder reports that no authorized responder of the issuer signed an answer.
+var ErrResponder = errors.New("ocsp: no authorized responder of the issuer signed the answer")
 
-// maxTried bounds how many certificates of an answer are tried as its signer's:
-// whoever sent it chose them.
+// maxTried limits the certificates of an answer that are tried as its signer's, because
+// the sender chooses them.
 const maxTried = 4
 
-// Responder returns whose key signed the answer: issuer itself, or a certificate
-// inside the answer that issuer signed and that names OCSP signing as its use
-// (RFC 6960, 4.2.2.2). An error wraps ErrResponder. Whether that certificate was
-// valid at ProducedAt, and, unless NoCheck says otherwise, not revoked, is left to
-// the caller.
+// Responder returns the certificate whose key signed the answer: issuer itself, or a
+// certificate inside the answer that issuer signed for the use OCSP signing (RFC 6960,
+// 4.2.2.2). The error wraps ErrResponder. The caller must check that this certificate was
+// valid at ProducedAt and, unless NoCheck is true, not revoked.
 func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, error) {
 	scheme, err := b.Scheme()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrResponder, err)
 	}
-	reason := errors.New("it holds no certificate of its responder")
+	reason := errors.New("it has no certificate of its responder")
 	if b.identifies(issuer) {
 		err := issuer.CheckSigned(scheme, b.RawTBS, b.Signature)
 		if err == nil {
 			return issuer, nil
 		}
-		// A responder may bear the issuer's name, so this is not the end.
-		reason = fmt.Errorf("signed in the issuer's name: %w", err)
+		// A responder may have the issuer's name, so continue.
+		reason = fmt.Errorf("it names the issuer as its responder: %w", err)
 	}
 	tried := 0
 	for _, c := range b.Certificates {
@@ -55,11 +54,12 @@ func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, 
 	return nil, fmt.Errorf("%w: %w", ErrResponder, reason)
 }
 
-// delegated says why c may not have signed the answer in issuer's place.
+// delegated returns an error unless c is an authorized responder of issuer that signed the
+// answer.
 func (b *Basic) delegated(scheme *suite.Scheme, c, issuer *x509gost.Certificate) error {
 	switch {
 	case !c.Issuer.Equal(issuer.Subject):
-		return fmt.Errorf("its responder was certified by %q, not by the issuer %q", c.Issuer, issuer.Subject)
+		return fmt.Errorf("its responder's certificate was issued by %q, not by the issuer %q", c.Issuer, issuer.Subject)
 	case !slices.ContainsFunc(c.ExtKeyUsage, x509gost.UsageOCSPSigning.Equal):
 		return errors.New("its responder's certificate is not for OCSP signing")
 	case c.HasKeyUsage && c.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0:
@@ -71,7 +71,7 @@ func (b *Basic) delegated(scheme *suite.Scheme, c, issuer *x509gost.Certificate)
 	return c.CheckSigned(scheme, b.RawTBS, b.Signature)
 }
 
-// identifies tells whether ResponderID is that of a certificate.
+// identifies reports whether ResponderID names a certificate.
 func (b *Basic) identifies(c *x509gost.Certificate) bool {
 	id := cryptobyte.String(b.RawResponderID)
 	var inner, key cryptobyte.String

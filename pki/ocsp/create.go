@@ -15,7 +15,7 @@ import (
 func newCertID(serial, name []byte, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
 	id := CertID{Hash: h, IssuerName: h.Digest(name).Sum, IssuerKey: issuer.KeyDigest(h), Serial: serial}
 	if id.IssuerKey == nil {
-		return id, errors.New("ocsp: the issuer's public key is not a BIT STRING that could be named")
+		return id, errors.New("ocsp: the issuer's public key is not a BIT STRING of whole bytes, so it has no key digest")
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -34,10 +34,10 @@ func newCertID(serial, name []byte, issuer *x509gost.Certificate, h *suite.Hash)
 	return id, err
 }
 
-// NonceExtension carries a nonce of 1 to MaxNonce octets as an OCTET STRING.
+// NonceExtension returns an extension with a nonce of 1 to MaxNonce bytes, as an OCTET STRING.
 func NonceExtension(nonce []byte) (x509gost.Extension, error) {
 	if len(nonce) == 0 || len(nonce) > MaxNonce {
-		return x509gost.Extension{}, fmt.Errorf("ocsp: the nonce has %d octets, 1 to %d are allowed", len(nonce), MaxNonce)
+		return x509gost.Extension{}, fmt.Errorf("ocsp: the nonce has %d bytes; it must have 1 to %d", len(nonce), MaxNonce)
 	}
 	var b cryptobyte.Builder
 	b.AddASN1OctetString(nonce)
@@ -45,9 +45,9 @@ func NonceExtension(nonce []byte) (x509gost.Extension, error) {
 	return x509gost.Extension{OID: OIDNonce, Value: value}, err
 }
 
-// CreateRequest asks about cert, which issuer issued, and names both by digests
-// of h: SHA-1 is the one every responder knows. A nil nonce sends none; 32 octets
-// are what RFC 9654 wants every responder to take.
+// CreateRequest asks about cert, which issuer issued. It names both by digests of h. Every
+// responder supports SHA-1. A nil nonce sends none. RFC 9654 requires responders to accept
+// nonces of 32 bytes.
 func CreateRequest(cert, issuer *x509gost.Certificate, h *suite.Hash, nonce []byte) ([]byte, error) {
 	id, err := NewCertID(cert, issuer, h)
 	if err != nil {
@@ -79,9 +79,9 @@ func addExtensions(b *cryptobyte.Builder, tag cbasn1.Tag, list []x509gost.Extens
 	}
 }
 
-// CreateBasic builds and signs a BasicOCSPResponse. The responder, named by the
-// digest of its key, signs with s through sign; the signature is verified before
-// the answer is returned.
+// CreateBasic builds and signs a BasicOCSPResponse. It names the responder by the digest of
+// its key. The responder signs with s through sign. CreateBasic verifies the signature before
+// it returns the answer.
 func CreateBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
 	der, err := createBasic(t, responder, s, sign)
 	if err != nil {
@@ -92,11 +92,11 @@ func CreateBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 
 func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
 	if responder.Suite == nil || responder.Suite != s {
-		return nil, errors.New("the responder's key is not of the suite it is to sign with")
+		return nil, errors.New("the responder's key does not belong to the suite that signs")
 	}
 	key := responder.KeyDigest(suite.SHA1)
 	if key == nil {
-		return nil, errors.New("the responder's public key is not a BIT STRING that could be named")
+		return nil, errors.New("the responder's public key is not a BIT STRING of whole bytes, so it has no key digest")
 	}
 	singles, err := t.singles()
 	if err != nil {
@@ -120,8 +120,8 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	if err != nil {
 		return nil, err
 	}
-	// A key that does not belong to the certificate, or a computation gone wrong,
-	// must not leave this room.
+	// Never return a signature that does not verify: the key may belong to another
+	// certificate, or a computation may have failed.
 	if err := responder.CheckSigned(s.Scheme(), rawTBS, value); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}
@@ -148,10 +148,10 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	return out.Bytes()
 }
 
-// singles encodes the answers.
+// singles encodes the single answers.
 func (t *Template) singles() ([]byte, error) {
 	if len(t.Singles) == 0 || len(t.Singles) > MaxSingles {
-		return nil, fmt.Errorf("%d answers, 1 to %d are allowed", len(t.Singles), MaxSingles)
+		return nil, fmt.Errorf("%d single answers; there must be 1 to %d", len(t.Singles), MaxSingles)
 	}
 	var b cryptobyte.Builder
 	for i := range t.Singles {
@@ -169,11 +169,11 @@ func (s *Single) check() error {
 	case len(s.CertID.Raw) == 0:
 		return errors.New("it names no certificate")
 	case s.Status < Good || s.Status > Unknown:
-		return fmt.Errorf("there is no status %d", int(s.Status))
+		return fmt.Errorf("unknown status %d", int(s.Status))
 	case !x509gost.ValidReason(s.Reason):
 		return fmt.Errorf("%d is not a CRLReason", s.Reason)
 	case !s.NextUpdate.IsZero() && !s.ThisUpdate.Before(s.NextUpdate):
-		return errors.New("nextUpdate has to come after thisUpdate")
+		return errors.New("nextUpdate must be after thisUpdate")
 	}
 	times := []time.Time{s.ThisUpdate}
 	if !s.NextUpdate.IsZero() {
@@ -200,7 +200,7 @@ func (s *Single) add(b *cryptobyte.Builder) {
 	case Revoked:
 		b.AddASN1(tag1, func(b *cryptobyte.Builder) {
 			x509gost.AddGeneralizedTime(b, s.RevokedAt)
-			if s.Reason != 0 { // unspecified is left out
+			if s.Reason != 0 { // unspecified is omitted
 				b.AddASN1(tag0, func(b *cryptobyte.Builder) { b.AddASN1Enum(int64(s.Reason)) })
 			}
 		})
@@ -211,15 +211,15 @@ func (s *Single) add(b *cryptobyte.Builder) {
 	}
 }
 
-// checkTime refuses instants a GeneralizedTime cannot carry.
+// checkTime refuses times that a GeneralizedTime cannot hold.
 func checkTime(t time.Time) error {
 	if y := t.UTC().Year(); t.IsZero() || y < 1950 || y > 9999 {
-		return fmt.Errorf("time %s lies outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
+		return fmt.Errorf("time %s is outside the years 1950 to 9999", t.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// CreateResponse wraps a BasicOCSPResponse as an OCSPResponse that is successful.
+// CreateResponse wraps a BasicOCSPResponse in an OCSPResponse with the status successful.
 func CreateResponse(basic []byte) []byte {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -231,10 +231,10 @@ func CreateResponse(basic []byte) []byte {
 			})
 		})
 	})
-	return b.BytesOrPanic() // octets around octets: there is nothing to refuse
+	return b.BytesOrPanic() // cannot fail: it only joins bytes
 }
 
-// CreateError is an OCSPResponse that is not successful and answers nothing.
+// CreateError returns an OCSPResponse with an error status and without an answer.
 func CreateError(status ResponseStatus) []byte {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Enum(int64(status)) })

@@ -25,7 +25,7 @@ func FuzzParseRequest(f *testing.F) {
 			return
 		}
 		if len(r.CertIDs) == 0 || len(r.Nonce) > ocsp.MaxNonce {
-			t.Fatalf("%d certificates, a nonce of %d octets", len(r.CertIDs), len(r.Nonce))
+			t.Fatalf("%d certificates, a nonce of %d bytes", len(r.CertIDs), len(r.Nonce))
 		}
 		for i := range r.CertIDs {
 			_ = r.CertIDs[i].Names(p.leaf.cert, p.ca.cert)
@@ -61,7 +61,7 @@ func FuzzParseResponse(f *testing.F) {
 		}
 		_, _ = r.Basic.Find(p.leaf.cert, p.ca.cert)
 		if _, err := r.Basic.Responder(p.ca.cert); err == nil && !bytes.Equal(r.Basic.RawTBS, signed.RawTBS) {
-			t.Fatal("an answer nobody signed holds")
+			t.Fatal("an answer without a valid signature is accepted")
 		}
 	})
 }

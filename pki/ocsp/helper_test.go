@@ -29,11 +29,11 @@ type holder struct {
 
 func (h *holder) sign() x509gost.SignFunc { return x509gost.SignWith(randomness, h.key, h.s) }
 
-// randomness of signatures; nil is that of the machine.
+// randomness is the source for signatures. nil means that of the machine.
 var randomness io.Reader
 
-// repeatable makes the keys and signatures of GOST2012x256 the same in every
-// process: those of a fuzzing run check what another one made.
+// repeatable makes the keys and signatures of GOST2012x256 the same in every process, so
+// that one process of a fuzzing run can check what another one made.
 func repeatable(f *testing.F) {
 	for i, role := range []string{"Authority", "Responder", "Leaf"} {
 		d := make([]byte, 32)
@@ -52,7 +52,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// keys are made once for each suite and role, since RSA keys take long.
+// keys holds one key for each suite and role, because RSA keys take long to make.
 var keys sync.Map
 
 func key(t testing.TB, s *suite.Suite, role string) crypto.Signer {
@@ -68,7 +68,7 @@ func key(t testing.TB, s *suite.Suite, role string) crypto.Signer {
 	return k
 }
 
-// issue certifies the key of a role; a nil issuer means self-signed.
+// issue certifies the key of a role. A nil issuer means self-signed.
 func issue(t testing.TB, s *suite.Suite, role string, serial byte, issuer *holder) *holder {
 	t.Helper()
 	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: role}})
@@ -106,10 +106,10 @@ type place struct{ ca, responder, leaf *holder }
 
 func newPlace(t testing.TB, s *suite.Suite) place {
 	ca := issue(t, s, "Authority", 1, nil)
-	return place{ca, issue(t, s, "Responder", 2, ca), issue(t, s, "Leaf", 200, ca)} // the serial number takes a zero in front
+	return place{ca, issue(t, s, "Responder", 2, ca), issue(t, s, "Leaf", 200, ca)} // serial 200 needs a leading zero byte in DER
 }
 
-// single is a good answer about the leaf.
+// single returns a good answer about the leaf.
 func (p place) single(t testing.TB, h *suite.Hash) ocsp.Single {
 	t.Helper()
 	id, err := ocsp.NewCertID(p.leaf.cert, p.ca.cert, h)

@@ -1,14 +1,16 @@
-// Package ocsp owns the messages of the Online Certificate Status Protocol (RFC
-// 6960): requests and answers, written and read, with GOST algorithms and in the
-// same code with RSA and ECDSA.
+// Package ocsp reads and writes messages of the Online Certificate Status Protocol (RFC
+// 6960): requests and answers. An answer is a BasicOCSPResponse. The same code serves GOST
+// algorithms, RSA and ECDSA.
 //
-// It judges who may answer for an issuer: the issuer itself, or whom the issuer
-// certified for it. Whether that certificate was valid and an answer is fresh is
-// for package chain.
+// A client begins with CreateRequest and Parse, then uses Basic.Responder and Basic.Find. A
+// responder begins with ParseRequest and CreateBasic. Responder checks that the signer of an
+// answer is the issuer, or that the issuer authorized it. The package does not check whether
+// the responder's certificate was valid or the answer is fresh: package chain does. It does
+// not send requests.
 //
-// Messages must be DER. MaxRequest and MaxResponse bound the octets, MaxSingles
-// and MaxCertificates what is in them; nothing here recurses. Parsed messages
-// share the memory they were read from: the caller must not change it.
+// Messages must be DER. MaxRequest and MaxResponse limit the bytes, MaxSingles and
+// MaxCertificates the entries. No function recurses. Parsed messages share memory with their
+// input, so the caller must not change the input.
 package ocsp
 
 import (
@@ -19,13 +21,13 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Limits on what is read: octets of a message, entries in it.
+// Limits on what is read: bytes of a message and entries in it.
 const (
 	MaxRequest      = 64 << 10
 	MaxResponse     = 1 << 20
-	MaxSingles      = 1024 // certificates asked or answered for
+	MaxSingles      = 1024 // certificates in a request or an answer
 	MaxCertificates = 32   // in an answer or a signed request
-	MaxNonce        = 128  // octets (RFC 9654, 2.1)
+	MaxNonce        = 128  // bytes (RFC 9654, 2.1)
 )
 
 // Identifiers of the protocol.
@@ -38,7 +40,7 @@ var (
 type CertID struct {
 	// Raw is the whole element as received, so that an answer can repeat it.
 	Raw []byte
-	// Hash is the algorithm of the next two; nil when it is not one of ours.
+	// Hash is the algorithm of the next two fields, nil when it is not supported.
 	Hash *suite.Hash
 	// IssuerName is the digest of the issuer's Name, IssuerKey that of its key.
 	IssuerName, IssuerKey []byte
@@ -46,8 +48,8 @@ type CertID struct {
 	Serial []byte
 }
 
-// NewCertID names cert, which issuer issued. The name of the issuer is encoded as cert
-// has it (RFC 6960, 4.1.1), or as the issuer has it where cert names another one.
+// NewCertID returns the identifier of cert, which issuer issued. It uses the issuer's name in
+// cert's encoding (RFC 6960, 4.1.1), or in issuer's encoding if cert names another issuer.
 func NewCertID(cert, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error) {
 	name := cert.RawIssuer
 	if !cert.Issuer.Equal(issuer.Subject) {
@@ -56,7 +58,7 @@ func NewCertID(cert, issuer *x509gost.Certificate, h *suite.Hash) (CertID, error
 	return newCertID(cert.SerialNumber, name, issuer, h)
 }
 
-// IssuedBy tells whether the identifier's issuer is this one.
+// IssuedBy reports whether the identifier names this issuer.
 func (id *CertID) IssuedBy(issuer *x509gost.Certificate) bool {
 	return id.byName(issuer.RawSubject) && id.byKey(issuer)
 }
@@ -69,21 +71,20 @@ func (id *CertID) byKey(issuer *x509gost.Certificate) bool {
 	return id.Hash != nil && len(id.IssuerKey) == id.Hash.Size && bytes.Equal(id.IssuerKey, issuer.KeyDigest(id.Hash))
 }
 
-// Names tells whether the identifier is that of cert, which issuer issued. The name of
-// the issuer may be encoded as cert has it, which RFC 6960, 4.1.1 asks for, or as the
-// issuer has it.
+// Names reports whether the identifier names cert, which issuer issued. The issuer's name may
+// be in cert's encoding, which RFC 6960, 4.1.1 requires, or in issuer's encoding.
 func (id *CertID) Names(cert, issuer *x509gost.Certificate) bool {
 	return x509gost.SameInteger(id.Serial, cert.SerialNumber) && id.byKey(issuer) &&
 		(id.byName(issuer.RawSubject) || id.byName(cert.RawIssuer) && cert.Issuer.Equal(issuer.Subject))
 }
 
-// Request is a parsed OCSPRequest. A signature on it is not looked at: nothing
-// here is answered only to some.
+// Request is a parsed OCSPRequest. Its signature, if any, is not checked, because answers do
+// not depend on the requester.
 type Request struct {
 	CertIDs []CertID
-	// Nonce is what the requester wants to see again; nil for none. It is the
-	// content of the OCTET STRING RFC 8954 asks for, or of the extension where an
-	// older program left that out.
+	// Nonce is the value that the answer must repeat, nil for none. It is the content of
+	// the OCTET STRING that RFC 8954 requires or, from older programs without it, of the
+	// extension.
 	Nonce      []byte
 	Extensions []x509gost.Extension // of the request
 }
@@ -108,12 +109,12 @@ type Response struct {
 	Basic  *Basic // nil unless Status is Successful
 }
 
-// Basic is a parsed BasicOCSPResponse, which is also what CAdES stores.
+// Basic is a parsed BasicOCSPResponse. CAdES stores answers in this form.
 type Basic struct {
 	Raw, RawTBS []byte
-	// RawResponderID is the whole ResponderID element with its tag [1] (name) or
-	// [2] (digest of the key); RawProducedAt the whole GeneralizedTime. OcspIdentifier
-	// of CAdES repeats both.
+	// RawResponderID is the whole ResponderID element with its tag [1] (name) or [2]
+	// (digest of the key). RawProducedAt is the whole GeneralizedTime. OcspIdentifier of
+	// CAdES repeats both.
 	RawResponderID, RawProducedAt []byte
 
 	ProducedAt   time.Time // UTC
@@ -125,18 +126,19 @@ type Basic struct {
 	Signature    []byte
 	parameters   []byte // of SignatureOID
 
-	// UnknownCritical are critical extensions that are not understood here; an
-	// answer that has some proves nothing.
+	// UnknownCritical holds critical extensions that this package does not understand. If
+	// there are any, the answer proves nothing.
 	UnknownCritical []x509gost.OID
 }
 
-// Scheme is the algorithm of the signature. The error names one that is not supported.
+// Scheme returns the algorithm of the signature. The error names an algorithm that is not
+// supported.
 func (b *Basic) Scheme() (*suite.Scheme, error) {
 	s, _, err := suite.SchemeByOID(b.SignatureOID, b.parameters)
 	return s, err
 }
 
-// Status is what an answer says about one certificate.
+// Status is the certificate status in an answer.
 type Status int
 
 // Values of Status.
@@ -146,7 +148,7 @@ const (
 	Unknown
 )
 
-// String is "good", "revoked" or "unknown".
+// String returns "good", "revoked" or "unknown".
 func (s Status) String() string { return [...]string{"good", "revoked", "unknown"}[s] }
 
 // Single is the answer for one certificate.
@@ -155,14 +157,14 @@ type Single struct {
 	Status    Status
 	RevokedAt time.Time // zero unless revoked
 	Reason    int       // CRLReason, 0 when absent
-	// NextUpdate is zero when the responder does not say.
+	// NextUpdate is zero when the responder does not state it.
 	ThisUpdate, NextUpdate time.Time
-	// UnknownCritical as in Basic, for this answer alone.
+	// UnknownCritical is as in Basic, for this single answer.
 	UnknownCritical []x509gost.OID
 }
 
-// Find returns the answer for cert, which issuer issued. Of several the one
-// that speaks of a revocation, else the one with the latest ThisUpdate.
+// Find returns the single answer for cert, which issuer issued. If there are several, it
+// returns one with a revocation, else the one with the latest ThisUpdate.
 func (b *Basic) Find(cert, issuer *x509gost.Certificate) (Single, bool) {
 	var best Single
 	found := false
@@ -182,21 +184,21 @@ func (b *Basic) Find(cert, issuer *x509gost.Certificate) (Single, bool) {
 	return best, found
 }
 
-// NoCheck tells that the issuer of a responder's certificate asks for no check of
-// its revocation (id-pkix-ocsp-nocheck, RFC 6960, 4.2.2.2.1).
+// NoCheck reports whether a responder's certificate is exempt from revocation checks by its
+// issuer (id-pkix-ocsp-nocheck, RFC 6960, 4.2.2.2.1).
 func NoCheck(c *x509gost.Certificate) bool {
 	_, ok := c.Extension(x509gost.OIDOCSPNoCheck)
 	return ok
 }
 
-// Template is what CreateBasic is told.
+// Template holds what CreateBasic writes.
 type Template struct {
 	ProducedAt time.Time // written in whole seconds
-	// Singles need CertID (its Raw is written as it is, or made by NewCertID),
-	// Status, ThisUpdate and what belongs to the status.
+	// Singles must have CertID, Status, ThisUpdate and the fields of the status. CertID
+	// comes from NewCertID or from a request. Its Raw is written unchanged.
 	Singles []Single
-	// Extensions of the answer: what a responder echoes is the nonce extension
-	// of the request as it came.
+	// Extensions are those of the answer. A responder repeats the nonce extension of the
+	// request unchanged.
 	Extensions []x509gost.Extension
 	// Certificates are put into the answer, the responder's first.
 	Certificates []*x509gost.Certificate

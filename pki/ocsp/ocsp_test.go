@@ -45,7 +45,7 @@ func TestRequest(t *testing.T) {
 	}
 	for _, n := range []int{0, ocsp.MaxNonce + 1} {
 		if _, err := ocsp.CreateRequest(p.leaf.cert, p.ca.cert, suite.SHA1, make([]byte, n)); err == nil {
-			t.Errorf("a nonce of %d octets", n)
+			t.Errorf("a nonce of %d bytes", n)
 		}
 	}
 	for i := range der {
@@ -54,12 +54,11 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	if _, err := ocsp.ParseRequest(append(der, 0)); err == nil {
-		t.Error("octets behind the request")
+		t.Error("bytes behind the request")
 	}
 }
 
-// TestBareNonce reads a nonce as programs wrote it before RFC 8954 made it an
-// OCTET STRING.
+// TestBareNonce reads a nonce without an OCTET STRING, as programs wrote it before RFC 8954.
 func TestBareNonce(t *testing.T) {
 	der, err := hex.DecodeString("305a3058303e303c303a300906052b0e03021a0500" + "0414" + "00112233445566778899aabbccddeeff00112233" + "0414" + "00112233445566778899aabbccddeeff00112233" + "020101" +
 		"a2163014301206092b06010505073001020405" + "0102030405")
@@ -120,7 +119,7 @@ func TestAnswer(t *testing.T) {
 			if _, ok := b.Find(p.ca.cert, p.ca.cert); ok {
 				t.Error("an answer about the authority")
 			}
-			// By the issuer itself, without certificates.
+			// Signed by the issuer itself, without certificates.
 			own, err := ocsp.ParseBasic(p.basic(t, p.ca, ocsp.Template{Singles: singles}))
 			if err != nil {
 				t.Fatal(err)
@@ -131,7 +130,7 @@ func TestAnswer(t *testing.T) {
 			if _, err := own.Responder(p.leaf.cert); !errors.Is(err, ocsp.ErrResponder) {
 				t.Errorf("for another issuer: %v", err)
 			}
-			// Every changed octet is noticed: by the parser, or by the signature.
+			// A change of any byte is detected by the parser or by the signature.
 			for i := range der {
 				bad := bytes.Clone(der)
 				bad[i] ^= 1
@@ -140,7 +139,7 @@ func TestAnswer(t *testing.T) {
 					continue
 				}
 				if _, err := changed.Responder(p.ca.cert); err == nil && !bytes.Equal(changed.RawTBS, b.RawTBS) {
-					t.Fatalf("octet %d was changed and the answer holds", i)
+					t.Fatalf("byte %d was changed and the answer holds", i)
 				}
 			}
 		})
@@ -202,7 +201,8 @@ func TestBounds(t *testing.T) {
 	if _, err := ocsp.ParseBasic(p.basic(t, p.ca, crowd)); err == nil {
 		t.Error("too many certificates")
 	}
-	// The right one stands behind others that bear its name: tried are few.
+	// Certificates that ResponderID does not name do not count toward the limit of
+	// tries, so the responder's is found behind 20 of them.
 	crowd.Certificates = append(slices.Repeat([]*x509gost.Certificate{p.leaf.cert}, 20), p.responder.cert)
 	b, err := ocsp.ParseBasic(p.basic(t, p.responder, crowd))
 	if err != nil {

@@ -27,8 +27,8 @@ func keyPEM(t *testing.T, h *holder) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// TestOpenSSL has OpenSSL read what is made here and reads what it makes. It
-// holds answers against the clock of the machine, so their period is long.
+// TestOpenSSL checks that OpenSSL reads our messages and that we read its messages. OpenSSL
+// compares answers with the machine's clock, so their period is long.
 func TestOpenSSL(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, s := range suite.All() {
@@ -40,7 +40,7 @@ func TestOpenSSL(t *testing.T) {
 			tool.Write("responder.key", keyPEM(t, p.responder))
 
 			t.Run("ours", func(t *testing.T) {
-				// The request comes from OpenSSL, so that it compares the nonce.
+				// OpenSSL makes the request, so that it checks the nonce.
 				if _, err := tool.Run("ocsp", "-issuer", "ca.pem", "-cert", "leaf.pem", "-reqout", "req.der"); err != nil {
 					t.Fatal(err)
 				}
@@ -60,7 +60,7 @@ func TestOpenSSL(t *testing.T) {
 				}
 				verify := func(der []byte) (string, error) {
 					tool.Write("resp.der", der)
-					// -no_nonce keeps the nonce that is in the request instead of drawing another.
+					// -no_nonce keeps the nonce of the request. Otherwise OpenSSL draws a new one.
 					return tool.Run("ocsp", "-no_nonce", "-issuer", "ca.pem", "-cert", "leaf.pem", "-CAfile", "ca.pem",
 						"-reqin", "req.der", "-respin", "resp.der", "-attime", fmt.Sprint(now.Unix()))
 				}

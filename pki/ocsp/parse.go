@@ -12,8 +12,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Tags of the protocol: every EXPLICIT or constructed one, and the three choices
-// of CertStatus of which two are primitive.
+// Tags of the protocol: EXPLICIT or constructed ones, and the three choices of CertStatus,
+// two of which are primitive.
 var (
 	tag0       = cbasn1.Tag(0).Constructed().ContextSpecific()
 	tag1       = cbasn1.Tag(1).Constructed().ContextSpecific()
@@ -22,8 +22,7 @@ var (
 	tagUnknown = cbasn1.Tag(2).ContextSpecific()
 )
 
-// ParseRequest reads one DER OCSPRequest of at most MaxRequest octets, without
-// anything behind it.
+// ParseRequest reads one DER OCSPRequest of at most MaxRequest bytes. Nothing may follow it.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
 	if err != nil {
@@ -34,14 +33,14 @@ func ParseRequest(der []byte) (*Request, error) {
 
 func parseRequest(der []byte) (*Request, error) {
 	if len(der) > MaxRequest {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxRequest)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxRequest)
 	}
 	in := cryptobyte.String(der)
 	var outer, tbs, list cryptobyte.String
 	if !in.ReadASN1(&outer, cbasn1.SEQUENCE) || !in.Empty() || !outer.ReadASN1(&tbs, cbasn1.SEQUENCE) {
 		return nil, errors.New("not an OCSPRequest")
 	}
-	// The signature, [0], proves who asks, which nothing here depends on.
+	// The signature, [0], proves who asks. Nothing here depends on that.
 	if !outer.SkipOptionalASN1(tag0) || !outer.Empty() {
 		return nil, errors.New("the signature is malformed")
 	}
@@ -61,25 +60,25 @@ func parseRequest(der []byte) (*Request, error) {
 			return nil, fmt.Errorf("request %d: %w", len(r.CertIDs)+1, err)
 		}
 		if len(r.CertIDs) == MaxSingles {
-			return nil, fmt.Errorf("it asks about more than %d certificates", MaxSingles)
+			return nil, fmt.Errorf("it is about more than %d certificates", MaxSingles)
 		}
 		r.CertIDs = append(r.CertIDs, id)
 	}
 	if len(r.CertIDs) == 0 {
-		return nil, errors.New("it asks about no certificate")
+		return nil, errors.New("it names no certificate")
 	}
 	var err error
 	if r.Extensions, err = readExtensions(&tbs, tag2); err != nil {
 		return nil, err
 	}
 	if !tbs.Empty() {
-		return nil, errors.New("something unknown follows the extensions")
+		return nil, errors.New("unknown data follows the extensions")
 	}
 	r.Nonce, err = readNonce(r.Extensions)
 	return r, err
 }
 
-// readVersion reads [0] EXPLICIT INTEGER DEFAULT v1, of which there is no other.
+// readVersion reads [0] EXPLICIT INTEGER DEFAULT v1. There is no other version.
 func readVersion(in *cryptobyte.String) error {
 	var field cryptobyte.String
 	var present bool
@@ -99,12 +98,12 @@ func readSingleRequest(list *cryptobyte.String) (id CertID, err error) {
 	if id, err = readCertID(&single); err != nil {
 		return id, err
 	}
-	// singleRequestExtensions: the only one known is a hint to a locator.
+	// singleRequestExtensions: the only known one is the service locator, a hint.
 	if _, err := readExtensions(&single, tag0); err != nil {
 		return id, err
 	}
 	if !single.Empty() {
-		return id, errors.New("something unknown follows the extensions")
+		return id, errors.New("unknown data follows the extensions")
 	}
 	return id, nil
 }
@@ -129,7 +128,7 @@ func readCertID(in *cryptobyte.String) (id CertID, err error) {
 	return id, nil
 }
 
-// readExtensions reads optional, explicitly tagged Extensions.
+// readExtensions reads optional Extensions with an explicit tag.
 func readExtensions(in *cryptobyte.String, tag cbasn1.Tag) ([]x509gost.Extension, error) {
 	var field cryptobyte.String
 	var present bool
@@ -141,13 +140,13 @@ func readExtensions(in *cryptobyte.String, tag cbasn1.Tag) ([]x509gost.Extension
 	}
 	list, err := x509gost.ReadExtensions(&field)
 	if err == nil && !field.Empty() {
-		err = errors.New("something follows the extensions")
+		err = errors.New("data follows the extensions")
 	}
 	return list, err
 }
 
-// readNonce takes the nonce out of extensions: an OCTET STRING (RFC 8954), or the
-// bare octets programs wrote before it was said.
+// readNonce returns the nonce in extensions: an OCTET STRING (RFC 8954), or bare bytes from
+// programs that are older than that rule.
 func readNonce(list []x509gost.Extension) ([]byte, error) {
 	for _, e := range list {
 		if !e.OID.Equal(OIDNonce) {
@@ -159,14 +158,14 @@ func readNonce(list []x509gost.Extension) ([]byte, error) {
 			nonce = e.Value
 		}
 		if len(nonce) == 0 || len(nonce) > MaxNonce {
-			return nil, fmt.Errorf("the nonce has %d octets, 1 to %d are allowed", len(nonce), MaxNonce)
+			return nil, fmt.Errorf("the nonce has %d bytes; it must have 1 to %d", len(nonce), MaxNonce)
 		}
 		return nonce, nil
 	}
 	return nil, nil
 }
 
-// unknownCritical collects the critical extensions of a list other than the nonce.
+// unknownCritical returns the critical extensions of a list except the nonce.
 func unknownCritical(list []x509gost.Extension) (out []x509gost.OID) {
 	for _, e := range list {
 		if e.Critical && !e.OID.Equal(OIDNonce) {
@@ -176,8 +175,7 @@ func unknownCritical(list []x509gost.Extension) (out []x509gost.OID) {
 	return out
 }
 
-// Parse reads one DER OCSPResponse of at most MaxResponse octets, without
-// anything behind it.
+// Parse reads one DER OCSPResponse of at most MaxResponse bytes. Nothing may follow it.
 func Parse(der []byte) (*Response, error) {
 	r, err := parse(der)
 	if err != nil {
@@ -188,7 +186,7 @@ func Parse(der []byte) (*Response, error) {
 
 func parse(der []byte) (*Response, error) {
 	if len(der) > MaxResponse {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxResponse)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxResponse)
 	}
 	in := cryptobyte.String(der)
 	var outer, field, bytes, basic cryptobyte.String
@@ -200,17 +198,17 @@ func parse(der []byte) (*Response, error) {
 	}
 	r := &Response{Raw: der, Status: ResponseStatus(status)}
 	if r.Status != Successful {
-		return r, nil // whatever else it holds is not an answer
+		return r, nil // other contents are not an answer
 	}
 	if !present || !field.ReadASN1(&bytes, cbasn1.SEQUENCE) || !field.Empty() {
-		return nil, errors.New("it is successful and without responseBytes")
+		return nil, errors.New("its status is successful, but responseBytes is missing")
 	}
 	oid, err := x509gost.ReadOID(&bytes)
 	if err != nil {
 		return nil, fmt.Errorf("responseType: %w", err)
 	}
 	if !oid.Equal(OIDBasic) {
-		return nil, fmt.Errorf("responseType %s is not the basic one", oid)
+		return nil, fmt.Errorf("responseType %s is not supported; want id-pkix-ocsp-basic", oid)
 	}
 	if !bytes.ReadASN1(&basic, cbasn1.OCTET_STRING) || !bytes.Empty() {
 		return nil, errors.New("responseBytes is malformed")
@@ -219,8 +217,8 @@ func parse(der []byte) (*Response, error) {
 	return r, err
 }
 
-// ParseBasic reads one DER BasicOCSPResponse of at most MaxResponse octets,
-// without anything behind it.
+// ParseBasic reads one DER BasicOCSPResponse of at most MaxResponse bytes. Nothing may follow
+// it.
 func ParseBasic(der []byte) (*Basic, error) {
 	b, err := parseBasic(der)
 	if err != nil {
@@ -231,7 +229,7 @@ func ParseBasic(der []byte) (*Basic, error) {
 
 func parseBasic(der []byte) (*Basic, error) {
 	if len(der) > MaxResponse {
-		return nil, fmt.Errorf("%d octets are more than the %d allowed", len(der), MaxResponse)
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxResponse)
 	}
 	in := cryptobyte.String(der)
 	var outer, tbs, data cryptobyte.String
@@ -248,13 +246,13 @@ func parseBasic(der []byte) (*Basic, error) {
 		return nil, fmt.Errorf("signatureAlgorithm: %w", err)
 	}
 	if !x509gost.ReadBits(&outer, &b.Signature) {
-		return nil, errors.New("the signature is not a BIT STRING of whole octets")
+		return nil, errors.New("the signature is not a BIT STRING of whole bytes")
 	}
 	if err := b.readCertificates(&outer); err != nil {
 		return nil, err
 	}
 	if !outer.Empty() {
-		return nil, errors.New("something unknown follows the certificates")
+		return nil, errors.New("unknown data follows the certificates")
 	}
 	return b, nil
 }
@@ -286,10 +284,10 @@ func (b *Basic) readData(in cryptobyte.String) (err error) {
 	for !list.Empty() {
 		s, err := readSingle(&list)
 		if err != nil {
-			return fmt.Errorf("answer %d: %w", len(b.Singles)+1, err)
+			return fmt.Errorf("single answer %d: %w", len(b.Singles)+1, err)
 		}
 		if len(b.Singles) == MaxSingles {
-			return fmt.Errorf("it answers for more than %d certificates", MaxSingles)
+			return fmt.Errorf("it is about more than %d certificates", MaxSingles)
 		}
 		b.Singles = append(b.Singles, s)
 	}
@@ -297,7 +295,7 @@ func (b *Basic) readData(in cryptobyte.String) (err error) {
 		return err
 	}
 	if !in.Empty() {
-		return errors.New("something unknown follows the extensions")
+		return errors.New("unknown data follows the extensions")
 	}
 	b.UnknownCritical = unknownCritical(b.Extensions)
 	b.Nonce, err = readNonce(b.Extensions)
@@ -325,7 +323,7 @@ func readSingle(list *cryptobyte.String) (s Single, err error) {
 	}
 	if present {
 		if s.NextUpdate, err = x509gost.ReadGeneralizedTime(&next); err != nil || !next.Empty() {
-			return s, fmt.Errorf("nextUpdate: %w", cmp.Or(err, errors.New("something follows the time")))
+			return s, fmt.Errorf("nextUpdate: %w", cmp.Or(err, errors.New("data follows the time")))
 		}
 	}
 	extensions, err := readExtensions(&seq, tag1)
@@ -333,7 +331,7 @@ func readSingle(list *cryptobyte.String) (s Single, err error) {
 		return s, err
 	}
 	if !seq.Empty() {
-		return s, errors.New("something unknown follows the extensions")
+		return s, errors.New("unknown data follows the extensions")
 	}
 	s.UnknownCritical = unknownCritical(extensions)
 	return s, nil
@@ -360,7 +358,7 @@ func (s *Single) readStatus(in *cryptobyte.String) (err error) {
 			return errors.New("revocationReason is not a CRLReason")
 		}
 	default:
-		return errors.New("certStatus is neither good nor revoked nor unknown")
+		return errors.New("certStatus must be good, revoked or unknown")
 	}
 	if !value.Empty() {
 		return errors.New("certStatus is malformed")
@@ -368,8 +366,8 @@ func (s *Single) readStatus(in *cryptobyte.String) (err error) {
 	return nil
 }
 
-// readCertificates reads the optional certs. One that cannot be read is passed
-// over: it may be of no use for the answer.
+// readCertificates reads the optional certs. It skips those that do not parse, because the
+// answer may not need them.
 func (b *Basic) readCertificates(in *cryptobyte.String) error {
 	var field, list cryptobyte.String
 	var present bool

@@ -32,7 +32,7 @@ type Scheme struct {
 	// Hash is the digest of the signed message. Ed25519 signs the message itself; there
 	// Hash is the digest that CMS uses besides (RFC 8419, 3.1).
 	Hash *Hash
-	// OID is the identifier in signatureAlgorithm of certificates, CRLs and OCSP responses.
+	// OID is the identifier in signatureAlgorithm of certificates, CRLs and OCSP answers.
 	OID OID
 	// XML holds the identifiers of SignatureMethod. It is empty when XML has none.
 	XML []string
@@ -134,7 +134,7 @@ func (s *Suite) Scheme() *Scheme {
 }
 
 // SchemeByOID returns the scheme of an AlgorithmIdentifier that names key and digest
-// together, as certificates, requests, CRLs and OCSP responses have it. parameters is the
+// together, as certificates, requests, CRLs and OCSP answers have it. parameters is the
 // whole element, empty when absent. Malformed and unsupported identifiers are errors; the
 // latter wrap ErrUnsupported. deviation describes a harmless fault: a missing NULL, or a
 // NULL that should be absent.

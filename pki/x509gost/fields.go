@@ -13,7 +13,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// The fields below also occur in structures besides certificates: OCSP responses (RFC 6960)
+// The fields below also occur in structures besides certificates: OCSP answers (RFC 6960)
 // and time stamps (RFC 3161). Reading is as tolerant as for certificates, but tolerated
 // faults are not listed.
 
