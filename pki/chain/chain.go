@@ -1,33 +1,34 @@
-// Package chain judges a certificate at a given time: it looks for a path of
-// signatures to a trust anchor and checks every certificate of the path (RFC
-// 5280, 6) and whether it was revoked. Everything it knows is handed to it; it
-// fetches nothing and asks no clock.
+// Package chain checks a certificate at a given time: it searches a path of signatures to a
+// trust anchor and checks every certificate of the path (RFC 5280, 6) and whether the
+// certificate was revoked.
+//
+// Begin with Build. The caller passes all certificates, revocation lists and OCSP answers, and
+// the time. The package fetches nothing and does not read the clock.
 //
 // # Revocation
 //
-// Revocation lists and OCSP answers count alike. One that names the certificate
-// as revoked counts whenever it was made: what was revoked stays so, and only
-// the date decides whether it was before the moment of the judgement. One that
-// clears it counts when it is in force at that moment, or was made later, as long
-// as the certificate had not expired by then (afterwards issuers may forget):
-// who was not revoked later was not revoked before.
+// Revocation lists and OCSP answers count alike. One that says that the certificate was
+// revoked counts whenever it was made, because a revocation is final. The revocation date then
+// decides whether the certificate was revoked at the time of the check. One that clears the
+// certificate counts if it is in force at the time of the check. It also counts if it was made
+// later, because a certificate that is not revoked later was not revoked before. This does not
+// hold after the certificate has expired, because issuers may then remove it from their lists.
 //
-// A CRL counts when the key that issued the certificate signed it; lists signed
-// by a separate key of the same name are not used. An OCSP answer counts when the
-// issuer signed it or whom the issuer certified for it; a responder chosen by
-// local configuration is not known here.
+// A CRL counts if the key that issued the certificate signed it. Lists signed by a separate
+// key of the same name are not used. An OCSP answer counts if the issuer signed it or a
+// responder that the issuer certified. Responders trusted by local configuration are not
+// supported.
 //
 // # Algorithms
 //
-// A signature by an algorithm that can be forged at the moment of the judgement, and a
-// key that is too short, refuse the path. A revocation list or an OCSP answer signed so
-// may say that a certificate was revoked; it clears none.
+// The path is refused if it has a signature by an algorithm that can be forged at the time of
+// the check, or a key that is too short. A revocation list or OCSP answer with such a signature
+// can revoke a certificate but not clear it.
 //
 // # Limits
 //
-// Not processed are name constraints, policy constraints and mappings, indirect
-// and delta CRLs: where such an extension is critical, the certificate or the
-// list is refused.
+// Name constraints, policy constraints, policy mappings, indirect CRLs and delta CRLs are not
+// supported. If such an extension is critical, the certificate or the list is refused.
 package chain
 
 import (
@@ -40,7 +41,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Reasons a certificate is refused. errors.Is finds them in what Build returns.
+// Reasons for refusing a certificate, for errors.Is with the error of Build.
 var (
 	ErrExpired           = errors.New("chain: certificate expired")
 	ErrNotYetValid       = errors.New("chain: certificate not yet valid")
@@ -53,51 +54,51 @@ var (
 	ErrWeak              = errors.New("chain: algorithm can be forged")
 )
 
-// Options are the evidence and the rules of a judgement.
+// Options are the evidence and the rules of a check.
 type Options struct {
-	// Roots are trusted as they are; a leaf among them needs no issuer.
+	// Roots are the trust anchors. A leaf among them needs no issuer.
 	Roots []*x509gost.Certificate
-	// Intermediates may be used on the way and are not trusted, nor have they
-	// to be related.
+	// Intermediates may be part of the path. They are not trusted and may include
+	// unrelated certificates.
 	Intermediates []*x509gost.Certificate
-	// CRLs are lists of any issuers; those that do not apply are passed over.
+	// CRLs are lists of any issuers. Those that do not apply are skipped.
 	CRLs []*x509gost.RevocationList
-	// OCSP are answers of any responders, passed over likewise.
+	// OCSP are answers of any responders. Those that do not apply are skipped.
 	OCSP []*ocsp.Basic
-	// At is the moment of the judgement.
+	// At is the time of the check.
 	At time.Time
-	// Usage are extended key usages of which the leaf must allow one; none: any.
+	// Usage lists extended key usages. The leaf must allow one of them. If it is empty,
+	// any usage will do.
 	Usage []x509gost.OID
-	// RequireRevocation refuses a path when neither a CRL nor an OCSP answer
-	// clears a certificate below the anchor. Otherwise that is a finding that is
-	// not fatal.
+	// RequireRevocation refuses a path if neither a CRL nor an OCSP answer clears a
+	// certificate below the anchor. Without it, this is a finding that is not fatal.
 	RequireRevocation bool
-	// Spend, when not nil, is called before signatures are checked and certificates or
-	// lists are compared with what is looked for. Its error ends the search without a path.
+	// Spend, if not nil, is called before signatures are checked and before certificates
+	// or lists are compared. If it returns an error, the search ends without a path.
 	Spend func(signatures, comparisons int) error
 }
 
-// Verdict is the path that was found and what was noticed on it.
+// Verdict is the path that was found, with the findings on it.
 type Verdict struct {
-	// Chain is leaf first, anchor last. In a refusal without a path it holds as
-	// far as the search got.
+	// Chain begins with the leaf and ends with the anchor. Without a path it holds the
+	// longest part that the search reached.
 	Chain    []*x509gost.Certificate
 	Findings []Finding
-	// Evidence says for each certificate of Chain, by the same index, what decided
-	// whether it was revoked. It is empty in a refusal without a path.
+	// Evidence has for each certificate of Chain, at the same index, the proof that
+	// decided whether it was revoked. It is empty without a path.
 	Evidence []Proof
 }
 
-// Proof is an OCSP answer or a revocation list. It is neither for an anchor, for
-// a responder whose issuer wants it unchecked, and where nothing is known.
+// Proof is an OCSP answer or a revocation list. Both are nil for an anchor, for a responder
+// that its issuer exempts from revocation checks, and if nothing is known.
 type Proof struct {
 	OCSP       *ocsp.Basic
 	CRL        *x509gost.RevocationList
-	ThisUpdate time.Time             // when that was true; zero without either
-	Responder  *x509gost.Certificate // who signed OCSP; nil without
+	ThisUpdate time.Time             // time of the statement; zero if both are nil
+	Responder  *x509gost.Certificate // signer of OCSP; nil if OCSP is nil
 }
 
-// Finding is one thing noticed. Fatal ones are reasons of a refusal.
+// Finding is something that was noticed in a check. Fatal findings refuse the path.
 type Finding struct {
 	Code        string // one of the codes below
 	Certificate *x509gost.Certificate
@@ -110,7 +111,7 @@ const (
 	CodeExpired           = "expired"
 	CodeNotYetValid       = "not-yet-valid"
 	CodeRevoked           = "revoked"
-	CodeRevokedLater      = "revoked-later" // after the moment of the judgement
+	CodeRevokedLater      = "revoked-later" // after the time of the check
 	CodeNoPath            = "no-path"
 	CodeSignature         = "signature"
 	CodeNotAuthority      = "not-authority"
@@ -129,7 +130,7 @@ const (
 	CodeWeak              = "algorithm-weak"        // a signature or a key that can be forged
 )
 
-// kinds says which error a fatal finding amounts to.
+// kinds has the error for each fatal finding.
 var kinds = map[string]error{
 	CodeExpired:           ErrExpired,
 	CodeNotYetValid:       ErrNotYetValid,
@@ -146,14 +147,13 @@ var kinds = map[string]error{
 	CodeWeak:              ErrWeak,
 }
 
-// Error is a refusal. errors.Is finds in it the Err value of every fatal
-// finding.
+// Error is the error of Build. errors.Is finds in it the Err value of every fatal finding.
 type Error struct {
-	Kind     error     // of the first fatal finding
+	Kind     error     // Err value of the first fatal finding
 	Findings []Finding // all, fatal or not
 }
 
-// Error names every fatal finding.
+// Error returns the texts of all fatal findings.
 func (e *Error) Error() string {
 	var texts []string
 	for _, f := range e.Findings {
@@ -175,9 +175,9 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Build looks for the best path from leaf to one of the roots and judges it.
-// The verdict is never nil. The error is nil when a path without fatal findings
-// was found, and an *Error otherwise.
+// Build searches the best path from leaf to one of the roots and checks it. The verdict is
+// never nil. The error is nil if there is a path without fatal findings, otherwise it is an
+// *Error.
 func Build(leaf *x509gost.Certificate, o Options) (*Verdict, error) {
 	s := newSearch(o)
 	s.extend([]*x509gost.Certificate{leaf})

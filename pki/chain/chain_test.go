@@ -29,7 +29,7 @@ type holder struct {
 	cert *x509gost.Certificate
 }
 
-// world makes certificates with keys and serial numbers of its own.
+// world makes certificates with new keys and serial numbers.
 type world struct {
 	t    testing.TB
 	next byte
@@ -62,7 +62,7 @@ func (w *world) template(cn string, ca bool) *x509gost.Template {
 	return t
 }
 
-// issue certifies key; a nil issuer means self-signed.
+// issue certifies key. A nil issuer means self-signed.
 func (w *world) issue(t *x509gost.Template, key crypto.Signer, issuer *holder) *holder {
 	w.t.Helper()
 	signer, cert := key, (*x509gost.Certificate)(nil)
@@ -257,14 +257,14 @@ func TestRevocation(t *testing.T) {
 		code  string
 	}{
 		{"clear", lists{rootList, w.crl(ca, from, to, nil)}, leaf, ca, nil, ""},
-		{"somebody else revoked", lists{rootList, w.crl(ca, from, to, nil, at(root, from, 0))}, leaf, ca, nil, ""},
+		{"another certificate revoked", lists{rootList, w.crl(ca, from, to, nil, at(root, from, 0))}, leaf, ca, nil, ""},
 		{"revoked before", lists{rootList, w.crl(ca, from, to, nil, at(leaf, now, 1))}, leaf, ca, chain.ErrRevoked, "revoked:true"},
 		{"revoked after", lists{rootList, w.crl(ca, from, to, nil, at(leaf, now.Add(time.Second), 1))}, leaf, ca, nil, "revoked-later:false"},
 		{"revoked in one of two", lists{rootList, w.crl(ca, from, to, nil), w.crl(ca, from, to, nil, at(leaf, from, 4))}, leaf, ca, chain.ErrRevoked, "revoked:true"},
 		{"revoked in an old list", lists{rootList, w.crl(ca, from.Add(-9*day), from, nil, at(leaf, from.Add(-9*day), 1))}, leaf, ca, chain.ErrRevoked, "revoked:true"},
 		{"authority revoked", lists{w.crl(root, from, to, nil, at(ca, from, 2)), w.crl(ca, from, to, nil)}, leaf, ca, chain.ErrRevoked, "revoked:true"},
 		{"none", nil, leaf, ca, chain.ErrRevocationUnknown, "revocation-unknown:true"},
-		{"none for the leaf", lists{rootList}, leaf, ca, chain.ErrRevocationUnknown, "revocation-unknown:true"},
+		{"no list for the leaf", lists{rootList}, leaf, ca, chain.ErrRevocationUnknown, "revocation-unknown:true"},
 		{"stale", lists{rootList, w.crl(ca, from.Add(-9*day), now, nil)}, leaf, ca, chain.ErrRevocationUnknown, "crl-stale:false"},
 		{"made later", lists{rootList, w.crl(ca, now.Add(time.Second), to, nil)}, leaf, ca, nil, ""},
 		{"made after the certificate expired", lists{rootList, w.crl(ca, end.Add(time.Second), end.Add(day), nil)}, leaf, ca, chain.ErrRevocationUnknown, "crl-stale:false"},
@@ -282,7 +282,7 @@ func TestRevocation(t *testing.T) {
 			if got := codes(v); c.code == "" && len(got) != 0 || c.code != "" && !slices.Contains(got, c.code) {
 				t.Errorf("findings %v, want %q", got, c.code)
 			}
-			// What is unknown is no reason for refusal when it is not asked for.
+			// Unknown revocation is not fatal when RequireRevocation is false.
 			o.RequireRevocation = false
 			if _, err := chain.Build(c.leaf.cert, o); (err != nil) != (c.want == chain.ErrRevoked) {
 				t.Errorf("without RequireRevocation: %v", err)
@@ -291,7 +291,7 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// TestCrossCertificates takes the way around an expired certificate.
+// TestCrossCertificates checks that a path around an expired certificate is found.
 func TestCrossCertificates(t *testing.T) {
 	w := &world{t: t}
 	oldRoot, newRoot := w.authority("Old", nil), w.authority("New", nil)
@@ -310,7 +310,7 @@ func TestCrossCertificates(t *testing.T) {
 	}
 }
 
-// TestBounds: circles and many certificates of one name end soon.
+// TestBounds checks that circles and many certificates of one name end soon.
 func TestBounds(t *testing.T) {
 	w := &world{t: t}
 	root := w.authority("Root", nil)
@@ -321,8 +321,8 @@ func TestBounds(t *testing.T) {
 	if _, err := chain.Build(w.leaf(ha).cert, chain.Options{Roots: certs(root), Intermediates: certs(ab, ba), At: now}); !errors.Is(err, chain.ErrNoPath) {
 		t.Errorf("a circle: %v", err)
 	}
-	// One valid certificate among many of its name is found; the same many
-	// times over only costs the bounded number of signatures.
+	// One valid certificate among many of the same name is found. If all of them are
+	// invalid, the number of signature checks is limited.
 	var bomb []*holder
 	for range 120 {
 		bomb = append(bomb, w.issue(w.template("Issuing", true), a, nil))
@@ -336,7 +336,7 @@ func TestBounds(t *testing.T) {
 	if !errors.Is(err, chain.ErrNoPath) || !strings.Contains(err.Error(), "100 signatures") {
 		t.Errorf("the search has no end: %.200v", err)
 	}
-	// Too deep.
+	// A path that is too long.
 	last := root
 	var list []*holder
 	for i := range 12 {

@@ -10,9 +10,9 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// processed are the extensions whose meaning is taken into account, so that
-// they may be critical. Alternative names are not looked at because nothing
-// here looks for a name; policies because every policy is accepted.
+// processed has the extensions that this package supports, so they may be critical.
+// Alternative names need no check because nothing here looks for a name, and policies need
+// none because every policy is accepted.
 var processed = []x509gost.OID{
 	x509gost.OIDBasicConstraints, x509gost.OIDKeyUsage, x509gost.OIDExtKeyUsage,
 	x509gost.OIDSubjectKeyID, x509gost.OIDAuthorityKeyID, x509gost.OIDPrivateKeyUsage,
@@ -20,12 +20,12 @@ var processed = []x509gost.OID{
 	x509gost.OIDOCSPNoCheck,
 }
 
-// judge looks at every certificate of a complete path, leaf first, and says what
-// decided about each.
+// judge checks every certificate of a complete path, leaf first. The proofs say for each what
+// decided about its revocation.
 func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 	var f findings
 	evidence := make([]Proof, len(path))
-	below := 0 // authorities under the one looked at, self-issued ones not counted
+	below := 0 // authorities below c, without self-issued ones
 	for i, c := range path {
 		anchor := i == len(path)-1
 		f.validity(c, s.At)
@@ -46,7 +46,7 @@ func (s *search) judge(path []*x509gost.Certificate) ([]Finding, []Proof) {
 			continue
 		}
 		if err := s.spend(0, len(s.CRLs)+4*len(s.OCSP)); err != nil {
-			f.add(CodeRevocationUnknown, true, c, "was not looked for in revocation lists and OCSP answers: %v", err)
+			f.add(CodeRevocationUnknown, true, c, "was not searched for in revocation lists and OCSP answers: %v", err)
 		} else {
 			evidence[i] = s.revocation(&f, c, path[i+1])
 		}
@@ -64,16 +64,16 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (f *findings) validity(c *x509gost.Certificate, at time.Time) {
 	if at.Before(c.NotBefore) {
-		f.add(CodeNotYetValid, true, c, "is valid from %s on, judged at %s", stamp(c.NotBefore), stamp(at))
+		f.add(CodeNotYetValid, true, c, "is valid from %s on, but is checked for %s", stamp(c.NotBefore), stamp(at))
 	}
-	// notAfter is given in whole seconds and the last one belongs to the period.
+	// notAfter is in whole seconds, and its last second belongs to the period.
 	if !at.Before(c.NotAfter.Add(time.Second)) {
-		f.add(CodeExpired, true, c, "was valid until %s, judged at %s", stamp(c.NotAfter), stamp(at))
+		f.add(CodeExpired, true, c, "was valid until %s, but is checked for %s", stamp(c.NotAfter), stamp(at))
 	}
 }
 
-// strength looks at the key, and at the signature of all but an anchor, which is trusted
-// by decision.
+// strength checks the key and the signature. It skips the signature of an anchor, because
+// an anchor is trusted by decision.
 func (f *findings) strength(c *x509gost.Certificate, anchor bool, at time.Time) {
 	key := c.Key()
 	if w := key.Weakness(); w.At(at) {
@@ -87,13 +87,13 @@ func (f *findings) strength(c *x509gost.Certificate, anchor bool, at time.Time) 
 	}
 }
 
-// weakness of the signature on a certificate, a list or an answer.
+// weakness returns the weakness of the signature on a certificate, a list or an answer.
 func weakness(signed interface {
 	Scheme() (*suite.Scheme, error)
 }) suite.Weakness {
 	s, err := signed.Scheme()
 	if err != nil {
-		return suite.Weakness{} // its signature was not verified either
+		return suite.Weakness{} // such a signature cannot be verified anyway
 	}
 	return s.Weakness()
 }
@@ -101,7 +101,7 @@ func weakness(signed interface {
 func (f *findings) extensions(c *x509gost.Certificate) {
 	for _, e := range c.Extensions {
 		if e.Critical && !slices.ContainsFunc(processed, e.OID.Equal) {
-			f.add(CodeCriticalExtension, true, c, "has the critical extension %s, which is not understood here", e.OID)
+			f.add(CodeCriticalExtension, true, c, "has the critical extension %s, which is not supported", e.OID)
 		}
 	}
 }
@@ -111,12 +111,12 @@ func (f *findings) leaf(c *x509gost.Certificate, o Options) {
 	early := !c.PrivateKeyNotBefore.IsZero() && o.At.Before(c.PrivateKeyNotBefore)
 	late := !c.PrivateKeyNotAfter.IsZero() && o.At.After(c.PrivateKeyNotAfter)
 	if early || late {
-		f.add(CodePrivateKeyPeriod, false, c, "has a private key whose period of use does not contain %s", stamp(o.At))
+		f.add(CodePrivateKeyPeriod, false, c, "has a private key whose usage period does not include %s", stamp(o.At))
 	}
 }
 
-// usage checks extended key usage. Without the extension every use is allowed;
-// an authority that has it limits what it issues.
+// usage checks extended key usage. Without the extension every usage is allowed. In an
+// authority it limits the certificates that it issues.
 func (f *findings) usage(c *x509gost.Certificate, wanted []x509gost.OID) {
 	if len(wanted) == 0 || len(c.ExtKeyUsage) == 0 {
 		return
@@ -126,14 +126,14 @@ func (f *findings) usage(c *x509gost.Certificate, wanted []x509gost.OID) {
 			return
 		}
 	}
-	f.add(CodeExtendedUsage, true, c, "allows the uses %v, wanted is one of %v", c.ExtKeyUsage, wanted)
+	f.add(CodeExtendedUsage, true, c, "allows the uses %v, but one of %v is required", c.ExtKeyUsage, wanted)
 }
 
-// authority checks the right to issue, with below authorities under it.
+// authority checks that c may issue certificates with below authorities under it.
 func (f *findings) authority(c *x509gost.Certificate, below int, anchor bool) {
 	switch {
 	case anchor && len(c.Extensions) == 0:
-		// Version 1 cannot say more, and an anchor is trusted by decision.
+		// Version 1 has no extensions, and an anchor is trusted by decision.
 		f.add(CodeNotAuthority, false, c, "is an anchor without extensions")
 	case !c.IsCA:
 		f.add(CodeNotAuthority, true, c, "has no right to issue certificates (basicConstraints)")

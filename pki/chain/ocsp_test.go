@@ -86,10 +86,10 @@ func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		answers answers
-		lists   lists // beside the root's
+		lists   lists // besides the root's
 		want    error
 		code    string
-		proof   bool // the first answer decided
+		proof   bool // the first answer must decide
 	}{
 		{"by the issuer", answers{w.answer(ca, leaf, ca, good)}, nil, nil, "", true},
 		{"by its responder", answers{w.answer(trusted, leaf, ca, good)}, nil, nil, "", true},
@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 		{"revoked and cleared by a list", answers{w.answer(trusted, leaf, ca, revoked(from))}, lists{w.crl(ca, from, to, nil)}, chain.ErrRevoked, "revoked:true", true},
 		{"cleared and revoked by a list", answers{w.answer(trusted, leaf, ca, good)}, lists{w.crl(ca, from, to, nil, named(leaf, from))}, chain.ErrRevoked, "revoked:true", false},
 		{"unknown", answers{w.answer(trusted, leaf, ca, with(func(s *ocsp.Single) { s.Status = ocsp.Unknown }))}, nil, chain.ErrRevocationUnknown, "ocsp-unknown:false", false},
-		{"of somebody else", answers{w.answer(trusted, trusted, ca, good)}, nil, chain.ErrRevocationUnknown, "revocation-unknown:true", false},
+		{"about another certificate", answers{w.answer(trusted, trusted, ca, good)}, nil, chain.ErrRevocationUnknown, "revocation-unknown:true", false},
 		{"stale", answers{w.answer(trusted, leaf, ca, with(func(s *ocsp.Single) { s.NextUpdate = now }))}, nil, chain.ErrRevocationUnknown, "ocsp-stale:false", false},
 		{"stale without nextUpdate", answers{w.answer(trusted, leaf, ca, with(func(s *ocsp.Single) { s.NextUpdate = time.Time{} }))}, nil, chain.ErrRevocationUnknown, "ocsp-stale:false", false},
 		{"fresh without nextUpdate", answers{w.answer(trusted, leaf, ca, with(func(s *ocsp.Single) { s.ThisUpdate, s.NextUpdate = now.Add(-time.Minute), time.Time{} }))}, nil, nil, "", true},
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 		{"by a responder not yet certified", answers{w.answer(young, leaf, ca, good)}, nil, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
 		{"by a responder that had expired", answers{w.answer(old, leaf, ca, with(func(s *ocsp.Single) { s.ThisUpdate = now }))}, nil, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
 		{"by a responder that has expired since", answers{w.answer(ends, leaf, ca, with(func(s *ocsp.Single) { s.ThisUpdate = now.Add(-time.Minute) }))}, nil, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
-		{"by a responder nobody clears", answers{w.answer(checked, leaf, ca, good)}, nil, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
+		{"by a responder of unknown status", answers{w.answer(checked, leaf, ca, good)}, nil, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
 		{"by a responder a list clears", answers{w.answer(checked, leaf, ca, good)}, lists{w.crl(ca, from, to, nil)}, nil, "", true},
 		{"by a responder that was revoked", answers{w.answer(trusted, leaf, ca, good)}, lists{w.crl(ca, from.Add(-9*hour), from, nil, named(trusted, from.Add(-9*hour)))}, chain.ErrRevocationUnknown, "ocsp-unusable:false", false},
 		{"the second is good", answers{w.answer(forged, leaf, ca, good), w.answer(trusted, leaf, ca, good)}, nil, nil, "ocsp-unusable:false", false},
@@ -140,19 +140,19 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("the proof is %+v", v.Evidence[0])
 			}
 			if v.Evidence[1].CRL != rootList || v.Evidence[2] != (chain.Proof{}) {
-				t.Error("the proofs of the authorities are other than the root's list and none")
+				t.Error("the proofs of the authorities must be the root's list and nothing for the anchor")
 			}
 		})
 	}
 }
 
-// TestResponderItself judges the certificate of a responder.
+// TestResponderItself checks the certificate of a responder.
 func TestResponderItself(t *testing.T) {
 	w := &world{t: t}
 	root := w.authority("Root", nil)
 	trusted := w.responder(root, nil)
 	plain := w.responder(root, func(t *x509gost.Template) { t.ExtraExtensions = nil })
-	stray := w.responder(root, func(t *x509gost.Template) { t.ExtKeyUsage = nil }) // nocheck is for responders only
+	stray := w.responder(root, func(t *x509gost.Template) { t.ExtKeyUsage = nil }) // nocheck has no effect without the use OCSP signing
 	o := chain.Options{Roots: certs(root), At: now, RequireRevocation: true}
 	if v, err := chain.Build(trusted.cert, o); err != nil || len(v.Findings) != 0 {
 		t.Errorf("nocheck: %v", err)
@@ -162,12 +162,12 @@ func TestResponderItself(t *testing.T) {
 			t.Errorf("revocation was not asked for: %v", err)
 		}
 	}
-	// What is revoked is revoked.
+	// A revocation counts in spite of nocheck.
 	o.CRLs = []*x509gost.RevocationList{w.crl(root, now, end, nil, x509gost.RevokedEntry{SerialNumber: trusted.cert.SerialNumber, At: now})}
 	if _, err := chain.Build(trusted.cert, o); !errors.Is(err, chain.ErrRevoked) {
 		t.Errorf("a revoked responder: %v", err)
 	}
-	// Without RequireRevocation an unchecked responder's word is taken.
+	// Without RequireRevocation, an answer of an unchecked responder counts.
 	leaf := w.leaf(root)
 	o = chain.Options{Roots: certs(root), At: now, OCSP: []*ocsp.Basic{w.answer(plain, leaf, root, ocsp.Single{Status: ocsp.Good, ThisUpdate: now})}}
 	if v, err := chain.Build(leaf.cert, o); err != nil || v.Evidence[0].OCSP == nil {
@@ -175,7 +175,7 @@ func TestResponderItself(t *testing.T) {
 	}
 }
 
-// TestAnswerBounds: many answers cost a bounded number of signatures.
+// TestAnswerBounds checks that many answers need a limited number of signature checks.
 func TestAnswerBounds(t *testing.T) {
 	w := &world{t: t}
 	root := w.authority("Root", nil)
@@ -194,6 +194,6 @@ func TestAnswerBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(v.Findings); n != 101 { // one signature of the certificate, 99 of answers
-		t.Errorf("%d answers were not checked, want 101", n)
+		t.Errorf("%d findings, want 101", n)
 	}
 }

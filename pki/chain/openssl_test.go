@@ -12,8 +12,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// authorityConf is what "openssl ca", "openssl req" and "openssl x509" want to
-// know; the engine comes from the judge's own configuration.
+// authorityConf is the configuration for "openssl ca", "openssl req" and "openssl x509". The
+// engine is set in the configuration of the test tool.
 const authorityConf = `[ca]
 default_ca = authority
 [authority]
@@ -36,8 +36,8 @@ keyUsage = critical,digitalSignature
 authorityKeyIdentifier = keyid
 `
 
-// TestOpenSSLAuthority judges certificates and lists of an authority kept by
-// OpenSSL: good before the certificate is revoked, refused afterwards.
+// TestOpenSSLAuthority checks certificates and lists of an authority run with OpenSSL: the
+// certificate is good before its revocation and refused afterwards.
 func TestOpenSSLAuthority(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	for _, c := range []struct{ key, digest string }{
@@ -72,7 +72,7 @@ func TestOpenSSLAuthority(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Judged at the moment OpenSSL wrote into the list.
+				// Check at the time that OpenSSL wrote into the list.
 				_, err = chain.Build(parseOne(t, tool.Read("leaf.pem")), chain.Options{
 					Roots: []*x509gost.Certificate{parseOne(t, tool.Read("root.pem"))},
 					CRLs:  []*x509gost.RevocationList{list}, At: list.ThisUpdate, RequireRevocation: true,

@@ -11,29 +11,29 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// openAnswer is how long an OCSP answer without nextUpdate speaks for: such a
-// responder says that it always has a newer one (RFC 6960, 4.2.2.1).
+// openAnswer is how long an OCSP answer without nextUpdate is in force. Its absence means
+// that the responder always has newer information (RFC 6960, 4.2.2.1).
 const openAnswer = 10 * time.Minute
 
-// status is what is known about one certificate of a path.
+// status holds what is known about the revocation of one certificate.
 type status struct {
-	revoked bool // somebody said so, whenever
+	revoked bool // some list or answer says so, of any date
 	at      time.Time
 	reason  int
-	by      Proof // who said so first, or who cleared it
+	by      Proof // proof of the earliest revocation, else of the clearance
 	cleared bool
 	seen    int // lists and answers about it, usable or not
 }
 
-// revoke notes a revocation; of several the earliest counts.
+// revoke records a revocation. The earliest one counts.
 func (st *status) revoke(at time.Time, reason int, by Proof) {
 	if !st.revoked || at.Before(st.at) {
 		st.revoked, st.at, st.reason, st.by = true, at, reason, by
 	}
 }
 
-// clear notes evidence that the certificate is not revoked. An OCSP answer, which
-// is asked first, stays before a list; of one kind the latest counts.
+// clear records evidence that the certificate is not revoked. An OCSP answer takes precedence
+// over a list. Of the same kind, the latest counts.
 func (st *status) clear(by Proof) {
 	if st.revoked {
 		return
@@ -44,34 +44,34 @@ func (st *status) clear(by Proof) {
 	}
 }
 
-// revocation finds out whether c, which issuer issued, was revoked at the moment
-// of the judgement, and returns what decided it.
+// revocation determines whether c, which issuer issued, was revoked at the time of the check.
+// It returns the proof that decided.
 func (s *search) revocation(f *findings, c, issuer *x509gost.Certificate) Proof {
 	var st status
 	s.answers(f, &st, c, issuer)
 	s.lists(f, &st, c, issuer, s.At)
 	switch {
 	case st.revoked && !st.at.After(s.At):
-		f.add(CodeRevoked, true, c, "was revoked at %s (reason %d), judged at %s", stamp(st.at), st.reason, stamp(s.At))
+		f.add(CodeRevoked, true, c, "was revoked at %s (reason %d), but is checked for %s", stamp(st.at), st.reason, stamp(s.At))
 	case st.revoked:
-		f.add(CodeRevokedLater, false, c, "was revoked at %s (reason %d), after the moment of the judgement %s", stamp(st.at), st.reason, stamp(s.At))
+		f.add(CodeRevokedLater, false, c, "was revoked at %s (reason %d), after the time of the check %s", stamp(st.at), st.reason, stamp(s.At))
 	case st.cleared:
 	case unchecked(c):
 	case st.seen == 0:
-		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has no revocation list of its issuer and no OCSP answer among the %d and %d at hand", len(s.CRLs), len(s.OCSP))
+		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has no revocation list of its issuer among the %d available and no OCSP answer among the %d available", len(s.CRLs), len(s.OCSP))
 	default:
-		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has neither a revocation list nor an OCSP answer in force among the %d about it", st.seen)
+		f.add(CodeRevocationUnknown, s.RequireRevocation, c, "has neither a usable revocation list nor a usable OCSP answer among the %d considered", st.seen)
 	}
 	return st.by
 }
 
-// unchecked tells that a certificate is one of a responder and its issuer wants
-// nobody to look for its revocation.
+// unchecked reports whether c is the certificate of an OCSP responder that its issuer exempts
+// from revocation checks.
 func unchecked(c *x509gost.Certificate) bool {
 	return ocsp.NoCheck(c) && slices.ContainsFunc(c.ExtKeyUsage, x509gost.UsageOCSPSigning.Equal)
 }
 
-// lists looks for c in the lists of its issuer, for a judgement at a time.
+// lists searches for c in the lists of its issuer, for a check at a time.
 func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate, at time.Time) {
 	for _, l := range s.CRLs {
 		if !l.Issuer.Equal(c.Issuer) {
@@ -88,7 +88,7 @@ func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate,
 			continue
 		}
 		if w := weakness(l); w.At(at) {
-			f.add(CodeListUnusable, false, c, "has a revocation list of %s that is signed over %s, which can be forged: it clears nothing", stamp(l.ThisUpdate), w.What)
+			f.add(CodeListUnusable, false, c, "has a revocation list of %s that is signed over %s, which can be forged, so it cannot clear the certificate", stamp(l.ThisUpdate), w.What)
 			continue
 		}
 		if err := inForce(c, at, l.ThisUpdate, l.NextUpdate); err != nil {
@@ -99,37 +99,37 @@ func (s *search) lists(f *findings, st *status, c, issuer *x509gost.Certificate,
 	}
 }
 
-// usable says whether a list of the issuer's name proves anything about c.
+// usable returns an error if a list with the issuer's name proves nothing about c.
 func (s *search) usable(l *x509gost.RevocationList, c, issuer *x509gost.Certificate) error {
 	switch {
 	case len(l.UnknownCritical) > 0:
-		return fmt.Errorf("it has critical extensions that are not understood here: %v", l.UnknownCritical)
+		return fmt.Errorf("it has critical extensions that are not supported: %v", l.UnknownCritical)
 	case !l.Scope.Understood():
-		return errors.New("it is indirect, partial or of a form that is not understood here")
+		return errors.New("it is indirect, partial or of another unsupported form")
 	case !l.Scope.Covers(c):
-		return errors.New("it does not speak of this certificate")
+		return errors.New("it does not cover this certificate")
 	case issuer.HasKeyUsage && issuer.KeyUsage&x509.KeyUsageCRLSign == 0:
 		return errors.New("the issuer's key is not for signing revocation lists (cRLSign)")
 	}
 	return s.checkSignature(l, issuer)
 }
 
-// inForce says why something issued at from does not clear c at a time.
+// inForce returns an error if something issued at from cannot clear c at a time.
 func inForce(c *x509gost.Certificate, at, from, until time.Time) error {
 	switch {
 	case from.After(at) && from.After(c.NotAfter):
-		return fmt.Errorf("it was issued at %s, when the certificate had expired and may have been forgotten", stamp(from))
+		return fmt.Errorf("it was issued at %s, when the certificate had expired and may have been removed from it", stamp(from))
 	case from.After(at):
-		return nil // who was not revoked later was not revoked before
+		return nil // not revoked later, so not revoked before
 	case until.IsZero():
-		return errors.New("it does not say when the next one is due")
+		return errors.New("it has no date for the next one")
 	case !at.Before(until):
 		return fmt.Errorf("the next one was due at %s, not after %s", stamp(until), stamp(at))
 	}
 	return nil
 }
 
-// answers looks for OCSP answers about c.
+// answers searches for OCSP answers about c.
 func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificate) {
 	for _, b := range s.OCSP {
 		single, ok := b.Find(c, issuer)
@@ -152,9 +152,9 @@ func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificat
 		case single.Status == ocsp.Revoked:
 			st.revoke(single.RevokedAt, single.Reason, by)
 		case w.At(s.At):
-			f.add(CodeAnswerUnusable, false, c, "has an OCSP answer of %s that is signed over %s, which can be forged: it clears nothing", stamp(b.ProducedAt), w.What)
+			f.add(CodeAnswerUnusable, false, c, "has an OCSP answer of %s that is signed over %s, which can be forged, so it cannot clear the certificate", stamp(b.ProducedAt), w.What)
 		case single.Status == ocsp.Unknown:
-			f.add(CodeAnswerUnknown, false, c, "is unknown to its OCSP responder, asked at %s", stamp(b.ProducedAt))
+			f.add(CodeAnswerUnknown, false, c, "is unknown to its OCSP responder in an answer of %s", stamp(b.ProducedAt))
 		case err != nil:
 			f.add(CodeAnswerStale, false, c, "has an OCSP answer that is not in force: %v", err)
 		default:
@@ -163,19 +163,21 @@ func (s *search) answers(f *findings, st *status, c, issuer *x509gost.Certificat
 	}
 }
 
-// signedAnswer lets an answer take part in the counting of signatures.
+// signedAnswer gives an answer the method CheckSignatureFrom, so that checkSignature counts
+// its signature.
 type signedAnswer struct{ *ocsp.Basic }
 
-// CheckSignatureFrom checks that issuer signed the answer, or one it certified.
+// CheckSignatureFrom checks that issuer, or a responder that issuer certified, signed the
+// answer.
 func (a signedAnswer) CheckSignatureFrom(issuer *x509gost.Certificate) error {
 	_, err := a.Responder(issuer)
 	return err
 }
 
-// usableAnswer says whether an answer proves anything, and returns who signed it.
+// usableAnswer returns the signer of an answer, or an error if the answer proves nothing.
 func (s *search) usableAnswer(b *ocsp.Basic, single ocsp.Single, c, issuer *x509gost.Certificate) (*x509gost.Certificate, error) {
 	if unknown := slices.Concat(b.UnknownCritical, single.UnknownCritical); len(unknown) > 0 {
-		return nil, fmt.Errorf("it has critical extensions that are not understood here: %v", unknown)
+		return nil, fmt.Errorf("it has critical extensions that are not supported: %v", unknown)
 	}
 	if err := s.checkSignature(signedAnswer{b}, issuer); err != nil {
 		return nil, err
@@ -185,10 +187,10 @@ func (s *search) usableAnswer(b *ocsp.Basic, single ocsp.Single, c, issuer *x509
 		return responder, nil
 	}
 	if responder.Equal(c) {
-		return nil, errors.New("the certificate answers for itself")
+		return nil, errors.New("the certificate signed the answer about itself")
 	}
-	// The responder has to have been what it was when it answered, and still when
-	// its answer is relied on.
+	// The responder's certificate must be valid when it answered, and when its answer
+	// is used.
 	relied := b.ProducedAt
 	if s.At.After(relied) {
 		relied = s.At
@@ -204,9 +206,9 @@ func (s *search) usableAnswer(b *ocsp.Basic, single ocsp.Single, c, issuer *x509
 	return responder, s.standing(responder, issuer, relied)
 }
 
-// standing says why a responder's certificate may have been revoked. Only lists
-// count: an answer by itself about itself, or by another who is in question as
-// well, would prove nothing.
+// standing returns an error if a responder's certificate may have been revoked. Only lists
+// count. An answer signed by the responder itself, or by another responder that needs a check
+// as well, would prove nothing.
 func (s *search) standing(responder, issuer *x509gost.Certificate, at time.Time) error {
 	var st status
 	s.lists(new(findings), &st, responder, issuer, at)
@@ -216,5 +218,5 @@ func (s *search) standing(responder, issuer *x509gost.Certificate, at time.Time)
 	case st.revoked || st.cleared || unchecked(responder) || !s.RequireRevocation:
 		return nil
 	}
-	return errors.New("no revocation list in force clears its responder's certificate, which is not marked as one that needs none (ocsp-nocheck)")
+	return errors.New("no revocation list in force clears its responder's certificate, which is not exempt from such checks (ocsp-nocheck)")
 }

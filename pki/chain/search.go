@@ -11,19 +11,19 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Bounds of a search. Certificates of a message are chosen by whoever sent it:
-// many with one name, or issued crosswise, must not cost more than this.
+// Limits of a search. The sender of a message chooses its certificates. Many with one name, or
+// cross-certificates, must not cost more than this.
 const (
 	maxDepth      = 10   // certificates of a path
-	maxSignatures = 100  // signatures of certificates, lists and answers that are checked
-	maxSteps      = 1000 // certificates put onto a path
+	maxSignatures = 100  // checked signatures of certificates, lists and answers
+	maxSteps      = 1000 // certificates added to a path
 )
 
 // search walks from the leaf upwards, depth first, and keeps the best path.
 type search struct {
 	Options
 	checked    map[link]error                 // signatures checked so far
-	responders map[link]*x509gost.Certificate // who signed an OCSP answer
+	responders map[link]*x509gost.Certificate // signers of OCSP answers
 	steps      int
 	exhausted  bool
 	best       *Verdict // complete path with the fewest fatal findings
@@ -32,14 +32,14 @@ type search struct {
 	mismatches []Finding               // signatures that did not match
 }
 
-// link is a certificate, a list or an OCSP answer, and the certificate whose key
-// is to have signed it (for an answer: who has to stand behind it).
+// link is a certificate, a list or an OCSP answer, and the certificate whose key should have
+// signed it. For an answer that is the issuer, which may have certified a responder.
 type link struct {
 	signed signedBy
 	issuer *x509gost.Certificate
 }
 
-// signedBy is what certificates, revocation lists and OCSP answers have in common.
+// signedBy is the common interface of certificates, revocation lists and OCSP answers.
 type signedBy interface {
 	CheckSignatureFrom(*x509gost.Certificate) error
 }
@@ -61,7 +61,8 @@ func Work(c *x509gost.Certificate) int {
 	return 1
 }
 
-// digested is how many bytes a signature is over.
+// digested returns the number of signed bytes. For an OCSP answer it is the length of the
+// whole answer.
 func digested(signed signedBy) int {
 	switch x := signed.(type) {
 	case *x509gost.Certificate:
@@ -74,7 +75,7 @@ func digested(signed signedBy) int {
 	return 0
 }
 
-// spend asks whether the search may go on.
+// spend returns an error if the search must stop.
 func (s *search) spend(signatures, comparisons int) error {
 	if s.Spend == nil {
 		return nil
@@ -82,7 +83,7 @@ func (s *search) spend(signatures, comparisons int) error {
 	return s.Spend(signatures, comparisons)
 }
 
-// errBudget stands for a signature that was not checked any more.
+// errBudget is the result for a signature that was not checked.
 var errBudget = fmt.Errorf("not checked: the limit of %d signatures is reached", maxSignatures)
 
 func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) error {
@@ -104,7 +105,7 @@ func (s *search) checkSignature(signed signedBy, issuer *x509gost.Certificate) e
 	return err
 }
 
-// extend tries every way on from path and reports whether the search is over.
+// extend tries every way to extend path and reports whether the search is over.
 func (s *search) extend(path []*x509gost.Certificate) (done bool) {
 	last := path[len(path)-1]
 	if s.steps++; s.steps > maxSteps || s.spend(0, len(s.Roots)+len(s.Intermediates)) != nil {
@@ -132,7 +133,7 @@ func (s *search) extend(path []*x509gost.Certificate) (done bool) {
 	return false
 }
 
-// complete judges a path that ends at an anchor. The first faultless one ends
+// complete checks a path that ends at an anchor. The first path without fatal findings ends
 // the search.
 func (s *search) complete(path []*x509gost.Certificate) (done bool) {
 	v := &Verdict{Chain: slices.Clone(path)}
@@ -149,9 +150,9 @@ func (s *search) complete(path []*x509gost.Certificate) (done bool) {
 	return fatal == 0
 }
 
-// candidates are the certificates whose subject is the issuer of the last of
-// the path: those whose key identifier fits first, anchors before others.
-// Identifiers are hints only: nothing binds them.
+// candidates returns the certificates whose subject is the issuer of the last certificate of
+// the path. Those with a fitting key identifier come first, then anchors before others. Key
+// identifiers are hints only and never exclude a certificate.
 func (s *search) candidates(path []*x509gost.Certificate) []*x509gost.Certificate {
 	last := path[len(path)-1]
 	var likely, others []*x509gost.Certificate
@@ -170,8 +171,8 @@ func (s *search) candidates(path []*x509gost.Certificate) []*x509gost.Certificat
 	return append(likely, others...)
 }
 
-// sameHolder tells that two certificates are of one name and one key: a path
-// that comes back to them goes in a circle.
+// sameHolder reports whether two certificates have the same name and key. A path with two such
+// certificates is a circle.
 func sameHolder(a, b *x509gost.Certificate) bool {
 	return bytes.Equal(a.RawSPKI, b.RawSPKI) && a.Subject.Equal(b.Subject)
 }
@@ -191,7 +192,7 @@ func (s *search) mismatch(c, issuer *x509gost.Certificate, err error) {
 	s.mismatches = append(s.mismatches, f)
 }
 
-// noPath explains why no anchor was reached.
+// noPath returns the verdict for a search that reached no anchor.
 func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
 	v := &Verdict{Chain: s.furthest}
 	end := leaf
@@ -199,8 +200,8 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
 		end = v.Chain[len(v.Chain)-1]
 	}
 	reason := Finding{Code: CodeNoPath, Certificate: end, Fatal: true}
-	// A wrong signature is the reason when the certificate where the path ends
-	// had issuers by name and none of them signed it.
+	// If there were issuers by name where the path ends and none of them signed the
+	// certificate, the reason is the wrong signature.
 	for _, m := range s.mismatches {
 		if m.Certificate == end {
 			m.Fatal = true
@@ -211,19 +212,19 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
 	case s.exhausted:
 		reason.Text = fmt.Sprintf("the search for a path ended after %d steps and %d signatures", s.steps, len(s.checked))
 	case len(v.Chain) == maxDepth:
-		reason.Text = fmt.Sprintf("no anchor within %d certificates", maxDepth)
+		reason.Text = fmt.Sprintf("no trust anchor within %d certificates", maxDepth)
 	case len(v.Findings) > 0:
 		return v
 	case end.IsSelfIssued():
 		reason.Text = fmt.Sprintf("%s issued itself and is not a trust anchor", describe(end))
 	default:
-		reason.Text = fmt.Sprintf("the issuer of %s, %q, is not among the certificates at hand", describe(end), end.Issuer)
+		reason.Text = fmt.Sprintf("the issuer of %s, %q, is not among the available certificates", describe(end), end.Issuer)
 	}
 	v.Findings = append(v.Findings, reason)
 	return v
 }
 
-// describe names a certificate in a text for people.
+// describe names a certificate in texts for people.
 func describe(c *x509gost.Certificate) string {
 	name := c.Subject.String()
 	if cn, ok := c.Subject.Get(x509gost.OIDCommonName); ok {
