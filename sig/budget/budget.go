@@ -1,13 +1,16 @@
-// Package budget bounds what one document may cost: the work that is done for it, in steps, and
-// the memory that is held for it, in bytes. Formats begin with [Of]; a caller who wants other
-// bounds than the ordinary ones puts them into the context with [With] before.
+// Package budget limits what one document may cost: the work done for it, in steps, and the
+// memory held for it, in bytes.
 //
-// A step is about what it takes to visit a node of a tree: 5 to 10 ns on a processor of 2024.
-// Steps are counted, not measured, so that a document has the same outcome on every machine. The
-// constants below price what is not a loop over nodes or bytes.
+// Formats begin with [Of], then call [Budget.Spend] and [Budget.Hold]. A caller that wants other
+// limits than the ordinary ones puts them into the context with [With] before. The package does
+// not measure time or memory: it only counts what the formats report.
 //
-// A budget is for the document as a whole: signatures, references, transforms, time stamps,
-// messages inside of documents and certificates of chains spend from the same one.
+// A step is about the work of visiting a node of a tree: 5 to 10 ns on a processor of 2024.
+// Steps are counted and not measured, so a document has the same outcome on every machine. The
+// constants below are the prices of work that is not a loop over nodes or bytes.
+//
+// A budget is for the whole document: signatures, references, transforms, time stamps, messages
+// inside documents and certificates of chains all spend from the same one.
 package budget
 
 import (
@@ -20,27 +23,27 @@ import (
 
 // Prices in steps.
 const (
-	// Signature is one signature checked with a public key.
+	// Signature is the price of checking one signature with a public key.
 	Signature = 10_000
-	// Certificate is one certificate parsed, besides a step for each of its bytes.
+	// Certificate is the price of parsing one certificate, besides a step for each byte.
 	Certificate = 2_000
 )
 
-// Limits are the bounds of one document.
+// Limits are the limits for one document.
 type Limits struct {
-	// Steps is how much work may be done.
+	// Steps is the number of steps of work that is allowed.
 	Steps int64
-	// Memory is how many bytes may be held at once. The garbage collector lets the heap grow
-	// to three times of that.
+	// Memory is the number of bytes that may be held at once. The garbage collector lets
+	// the heap grow to three times as much.
 	Memory int64
-	// Rest, when not nil, is called every 65,536 steps once a tenth of Steps is spent: what
-	// takes long lets others go first.
+	// Rest, if not nil, is called every 65,536 steps after a tenth of Steps is spent, so
+	// that expensive documents let others go first.
 	Rest func()
 }
 
-// Bounds of Ordinary and Stranger.
+// Limits of Ordinary and Stranger.
 const (
-	steps         = 40_000_000 // 0.1 to 0.5 s, by what they are spent on
+	steps         = 40_000_000 // 0.1 to 0.5 s, depending on the work
 	stepsPerByte  = 24
 	memory        = 64 << 20
 	memoryPerByte = 5
@@ -48,69 +51,69 @@ const (
 	strangerMemory = 20 << 20
 )
 
-// Ordinary are the bounds of a document of size bytes that comes from a caller with a token or
-// from the command line: they grow with the document, whose size has limits of its own.
+// Ordinary returns the limits for a document of size bytes from a caller with a token or from
+// the command line. They grow with the document, whose size has limits of its own.
 func Ordinary(size int64) Limits {
 	size = min(max(size, 0), 1<<40)
 	return Limits{Steps: steps + stepsPerByte*size, Memory: memory + memoryPerByte*size}
 }
 
-// Stranger are the bounds of a document that anybody may send. They do not grow with it.
+// Stranger returns the limits for a document that anyone may send. They do not grow with it.
 func Stranger() Limits { return Limits{Steps: steps, Memory: strangerMemory} }
 
-// What Exceeded may be, for errors.Is.
+// The values of Exceeded.Kind, for errors.Is.
 var (
 	ErrSteps  = errors.New("too many steps")
 	ErrMemory = errors.New("too much memory")
 )
 
-// Exceeded says which bound a document passed.
+// Exceeded reports which limit a document exceeded.
 type Exceeded struct {
 	// Kind is ErrSteps or ErrMemory.
 	Kind error
-	// Limit is the bound.
+	// Limit is the limit, in steps or bytes.
 	Limit int64
 }
 
-// Error is one sentence for whoever sent the document.
+// Error returns one sentence for the sender of the document.
 func (e *Exceeded) Error() string {
 	if e.Kind == ErrMemory {
-		return fmt.Sprintf("the document needs more than %d MiB of memory to be read, which is the limit; send a smaller one, or one with fewer elements", e.Limit>>20)
+		return fmt.Sprintf("the document needs more memory than the limit of %d MiB; send a smaller one, or one with fewer elements", e.Limit>>20)
 	}
-	return fmt.Sprintf("the document asks for more than %d steps of work, which is the limit: fewer signatures, references, certificates or simpler XPath expressions are needed", e.Limit)
+	return fmt.Sprintf("the document needs more than the limit of %d steps of work; send one with fewer signatures, references or certificates, or with simpler XPath expressions", e.Limit)
 }
 
 // Unwrap returns Kind.
 func (e *Exceeded) Unwrap() error { return e.Kind }
 
-// Budget is what a document may still cost. Once a bound was passed every call fails with the
-// same error. Its methods may be called from several goroutines. A nil *Budget has no bounds.
+// Budget counts what a document has cost. Once a limit is exceeded, every call fails with the
+// same error. Its methods may be called from several goroutines. A nil *Budget has no limits.
 type Budget struct {
 	ctx   context.Context
 	purse *purse
 }
 
-// purse is what all handles on one budget share.
+// purse is the shared state of all handles on one budget.
 type purse struct {
 	limits      Limits
 	spent, held atomic.Int64
 	failed      atomic.Pointer[Exceeded]
 }
 
-// New returns a budget with these bounds. Spend also fails when ctx has ended.
+// New returns a budget with these limits. Spend also fails when ctx is done.
 func New(ctx context.Context, l Limits) *Budget {
 	return &Budget{ctx: ctx, purse: &purse{limits: l}}
 }
 
 type key struct{}
 
-// With returns a context whose formats spend from one budget with these bounds.
+// With returns a context whose formats spend from one budget with these limits.
 func With(ctx context.Context, l Limits) context.Context {
 	return context.WithValue(ctx, key{}, &purse{limits: l})
 }
 
-// Of returns the budget of ctx. A context without one gets the ordinary bounds of a document of
-// size bytes; what is called with the context returned spends from the same budget.
+// Of returns the budget of ctx. If ctx has none, it makes one with the ordinary limits of a
+// document of size bytes. Calls with the returned context spend from the same budget.
 func Of(ctx context.Context, size int64) (context.Context, *Budget) {
 	p, ok := ctx.Value(key{}).(*purse)
 	if !ok {
@@ -120,10 +123,10 @@ func Of(ctx context.Context, size int64) (context.Context, *Budget) {
 	return ctx, &Budget{ctx: ctx, purse: p}
 }
 
-// lookEvery is how many steps may pass before the context is looked at: about half a millisecond.
+// lookEvery is how many steps pass between checks of the context: about half a millisecond.
 const lookEvery = 1 << 16
 
-// Spend counts n steps. The error is an *Exceeded or that of the context.
+// Spend counts n steps. The error is an *Exceeded or the error of the context.
 func (b *Budget) Spend(n int64) error {
 	if b == nil {
 		return nil
@@ -160,14 +163,14 @@ func (b *Budget) Hold(n int64) error {
 	return nil
 }
 
-// Release takes back n bytes of Hold.
+// Release gives back n bytes of Hold.
 func (b *Budget) Release(n int64) {
 	if b != nil {
 		b.purse.held.Add(-n)
 	}
 }
 
-// Held is how many bytes are held.
+// Held returns the number of bytes that are held.
 func (b *Budget) Held() int64 {
 	if b == nil {
 		return 0
@@ -175,7 +178,7 @@ func (b *Budget) Held() int64 {
 	return b.purse.held.Load()
 }
 
-// Spent is how many steps were counted.
+// Spent returns the number of steps that were counted.
 func (b *Budget) Spent() int64 {
 	if b == nil {
 		return 0
@@ -188,8 +191,8 @@ func (p *purse) fail(kind error, limit int64) error {
 	return p.failed.Load()
 }
 
-// Err is why the work has to end: an *Exceeded, the error of the context, or nil. Loops whose
-// steps have no error to return look at it.
+// Err returns the reason to stop: an *Exceeded, the error of the context, or nil. Loops whose
+// steps cannot return an error call it.
 func (b *Budget) Err() error {
 	if b == nil {
 		return nil
@@ -200,7 +203,7 @@ func (b *Budget) Err() error {
 	return b.ctx.Err()
 }
 
-// Sorting is what it costs to sort n things that take each steps to compare.
+// Sorting returns the price of sorting n things if one comparison costs each steps.
 func Sorting(n int, each int64) int64 {
 	return int64(n) * int64(bits.Len(uint(n))) * each
 }

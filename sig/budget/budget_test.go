@@ -8,7 +8,7 @@ import (
 	"tamga/sig/budget"
 )
 
-// A bound that was passed stays passed, for every handle on the same budget.
+// An exceeded limit stays exceeded, for every handle on the same budget.
 func TestBounds(t *testing.T) {
 	ctx := budget.With(context.Background(), budget.Limits{Steps: 10, Memory: 100})
 	_, a := budget.Of(ctx, 1<<30)
@@ -39,7 +39,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What takes long rests, what does not never does.
+// Expensive work calls Rest, cheap work never does.
 func TestRest(t *testing.T) {
 	rests := 0
 	b := budget.New(context.Background(), budget.Limits{Steps: 10 << 20, Rest: func() { rests++ }})
@@ -57,7 +57,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// A caller who went away ends the work within a bounded number of steps.
+// When the context is canceled, the work ends within a limited number of steps.
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	_, b := budget.Of(ctx, 0)
