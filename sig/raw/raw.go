@@ -1,9 +1,10 @@
-// Package raw owns the bare signature, which the interface calls GOST3410: the
-// signature value and nothing around it, over a document (Hash=False) or over its
-// hash value (Hash=True). In spite of the name every suite signs.
+// Package raw makes and checks bare signatures, which the interface calls GOST3410: the signature
+// value and nothing else, over a document (Hash=False) or over its hash value (Hash=True). Despite
+// the name, every suite can sign. Begin with New. The package stores no certificate and no document
+// in the signature, so a check must bring both.
 //
-// A GOST value is s followed by r, both big-endian, 64 or 128 octets (RFC 4491,
-// section 2.2.2). RSA is the PKCS #1 v1.5 value, ECDSA the DER of r and s.
+// A GOST value is s followed by r, both big-endian, 64 or 128 bytes together (RFC 4491, section
+// 2.2.2). RSA is the PKCS #1 v1.5 value, ECDSA the DER of r and s.
 package raw
 
 import (
@@ -16,14 +17,14 @@ import (
 	"tamga/sig"
 )
 
-// Format makes and checks bare signatures; it has no state of its own.
+// Format makes and checks bare signatures. It has no state.
 type Format struct{}
 
 // New returns the format.
 func New() *Format { return &Format{} }
 
-// stateVersion is the form of state below. Finish knows every version that was
-// ever written.
+// stateVersion is the version of the type state. Finish supports every version that was ever
+// written.
 const stateVersion = 1
 
 type state struct {
@@ -62,7 +63,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 	return &sig.Prepared{Digest: d, State: st}, nil
 }
 
-// Finish implements sig.Format: the result is the value itself.
+// Finish implements sig.Format. The result is the value itself.
 func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
@@ -73,7 +74,7 @@ func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byt
 		return nil, &sig.ErrState{Text: "cannot be read"}
 	}
 	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a bare signature is not known; %d expected", st.Version, stateVersion)}
+		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a bare signature is unknown; it must be %d", st.Version, stateVersion)}
 	}
 	if st.Hash != s.Hash.Name || len(st.Digest) != s.Hash.Size {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("made for %s, but the certificate's key signs %s", st.Hash, s.Hash.Name)}
@@ -85,18 +86,17 @@ func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byt
 	return sig.Parts(sig.Bytes(value)), nil
 }
 
-// maxValue is more octets than any signature value has.
+// maxValue is more than the length of any signature value, in bytes.
 const maxValue = 4096
 
-// Verify implements sig.Verifier. The check must have a Certificate, and the
-// Original or its Hash.
+// Verify implements sig.Verifier. The check must have a Certificate, and Original or Hash.
 func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	if err := question(c); err != nil {
 		return nil, err
 	}
 	size := c.Document.Size()
 	if size == 0 || size > maxValue {
-		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("a bare signature of 1 to %d octets expected, it has %d", maxValue, size)}
+		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("a bare signature must have 1 to %d bytes; this one has %d", maxValue, size)}
 	}
 	value := make([]byte, size)
 	if n, err := c.Document.ReadAt(value, 0); n < len(value) {
@@ -120,27 +120,27 @@ func (*Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, out.Covers = ds[0], fmt.Sprintf("the document, %d octets", size)
+		d, out.Covers = ds[0], fmt.Sprintf("the document, %d bytes", size)
 	} else {
 		d, out.Covers = *c.Hash, "the document with the given hash value"
 	}
 	// Verify refuses a digest of another algorithm or length as well.
 	if err := s.Verify(c.Certificate.PublicKey, d, value); err != nil {
-		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not belong to this document and this certificate: " + err.Error(), Indication: sig.SigCryptoFailure})
+		out.Findings = append(out.Findings, sig.Finding{Code: "signature-mismatch", Text: "the signature value does not match this document and this certificate: " + err.Error(), Indication: sig.SigCryptoFailure})
 	}
 	path, found := c.Trust(ctx, c.Certificate, c.At, sig.Found{})
 	out.Chain, out.Findings = path, append(out.Findings, found...)
 	return &sig.Report{Signatures: []sig.Signature{out}}, nil
 }
 
-// question says what a check lacks.
+// question returns an *sig.ErrParams if the check lacks an input.
 func question(c *sig.Check) error {
 	var faults []sig.Fault
 	if c.Certificate == nil {
-		faults = append(faults, sig.Fault{Key: "Certificate", Text: "is needed: a bare signature carries none"})
+		faults = append(faults, sig.Fault{Key: "Certificate", Text: "is required: a bare signature has no certificate inside"})
 	}
 	if c.Original == nil && c.Hash == nil {
-		faults = append(faults, sig.Fault{Key: "OriginalDocument", Text: "is needed, or its hash value: a bare signature carries no document"})
+		faults = append(faults, sig.Fault{Key: "OriginalDocument", Text: "is required, or its hash value: a bare signature has no document inside"})
 	}
 	if faults != nil {
 		return &sig.ErrParams{Faults: faults}

@@ -35,8 +35,8 @@ func verify(t testing.TB, value []byte, p, root *sigtest.Party, original []byte,
 	return r
 }
 
-// Every suite over a document and over its hash is accepted by OpenSSL, Bouncy
-// Castle and ourselves, and refused by all with a bit changed.
+// TestJury: OpenSSL, Bouncy Castle and this program accept signatures of every suite, over a
+// document and over its hash, and all refuse them with a bit changed.
 func TestJury(t *testing.T) {
 	openssl, castle := judge.OpenSSL(t), judge.BouncyCastle(t)
 	for _, s := range suite.All() {
@@ -72,7 +72,7 @@ func TestJury(t *testing.T) {
 			t.Run(s.Name+"/"+job.Params["Hash"], func(t *testing.T) {
 				value := sigtest.Make(t, raw.New(), signer, job)
 				if s.IsGOST() && len(value) != 2*s.Hash.Size {
-					t.Errorf("%d octets", len(value))
+					t.Errorf("%d bytes", len(value))
 				}
 				for who, err := range ask(value, text) {
 					if err != nil {
@@ -117,7 +117,7 @@ func TestParameters(t *testing.T) {
 	}{
 		{"none", nil, text, nil, ""},
 		{"others mean nothing", sig.Params{"CADESType": "T", "IsDetached": "maybe"}, text, nil, ""},
-		{"short hash", sig.Params{"Hash": "True"}, make([]byte, 32), []string{"Hash"}, "64 octets; it has 32"},
+		{"short hash", sig.Params{"Hash": "True"}, make([]byte, 32), []string{"Hash"}, "64 bytes; it has 32"},
 		{"other algorithm", sig.Params{"HashAlgorithm": "GR 34.11-2012 256"}, text, []string{"HashAlgorithm"}, "GR 34.11-2012 512"},
 		{"both", sig.Params{"Hash": "yes", "HashAlgorithm": "x"}, text, []string{"Hash", "HashAlgorithm"}, "True or False"},
 	} {
@@ -149,9 +149,9 @@ func TestState(t *testing.T) {
 		t.Errorf("certificate of another suite: %v", err)
 	}
 	if _, err := raw.New().Finish(context.Background(), job, prepared.State, value[1:]); err == nil {
-		t.Error("a value of 63 octets is accepted")
+		t.Error("a value of 63 bytes is accepted")
 	}
-	// The document is not needed to finish.
+	// Finish does not need the document.
 	if _, err := raw.New().Finish(context.Background(), &sig.Job{Certificate: signer.Certificate}, prepared.State, value); err != nil {
 		t.Error(err)
 	}
@@ -177,7 +177,7 @@ func TestQuestions(t *testing.T) {
 	for _, size := range []int{0, 5000} {
 		_, err = raw.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(make([]byte, size)), Hash: &sha, Certificate: signer.Certificate})
 		if !errors.As(err, &bad) {
-			t.Errorf("%d octets: %v", size, err)
+			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
 }
