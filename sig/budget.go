@@ -9,13 +9,12 @@ import (
 	"tamga/sig/budget"
 )
 
-// Price is what it costs to check a signature by the key of a certificate, in steps.
+// Price returns the cost of checking one signature by the key of c, in steps.
 func Price(c *x509gost.Certificate) int64 { return budget.Signature * int64(chain.Work(c)) }
 
-// Within does what a format does with a document, with the budget of ctx or the ordinary one of
-// the document's size. Where a bound was passed the outcome is an *ErrDocument that says which,
-// whatever do came to: what it looked at until then is no judgement. The same goes for a context
-// that ended.
+// Within calls do with a budget: that of ctx, or the ordinary one for the document's size. If a
+// limit was exceeded, Within returns an *ErrDocument that names it and ignores the result of do,
+// because do did not see the whole document. It returns the error of ctx if ctx is done.
 func Within[T any](ctx context.Context, d Document, do func(context.Context) (T, error)) (T, error) {
 	size := int64(0)
 	if d != nil {

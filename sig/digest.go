@@ -9,8 +9,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// DigestOf returns the digest of the job's whole Document: the one computed on
-// the way in when there is one of this algorithm, else by reading the document.
+// DigestOf returns the digest of the job's whole Document. It uses a digest of Job.Digests with
+// this algorithm, or reads the document if there is none.
 func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error) {
 	for _, d := range job.Digests {
 		if d.Hash == h && len(d.Sum) == h.Size {
@@ -35,8 +35,7 @@ func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error
 	return ds[0], nil
 }
 
-// digestSmall is the digest of a document of one chunk at most, which is hashed in
-// one go.
+// digestSmall returns the digest of a document of at most one chunk, hashed in one call.
 func digestSmall(ctx context.Context, d Document, h *suite.Hash) (suite.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return suite.Digest{}, err
@@ -48,13 +47,13 @@ func digestSmall(ctx context.Context, d Document, h *suite.Hash) (suite.Digest, 
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return suite.Digest{}, fmt.Errorf("document: read %d of %d octets: %w", n, len(b), err)
+		return suite.Digest{}, fmt.Errorf("document: read %d of %d bytes: %w", n, len(b), err)
 	}
 	return h.Digest(b), nil
 }
 
-// DigestsOf returns the digests of a whole document by each of the algorithms, in
-// the given order: those among known, or all by reading the document once.
+// DigestsOf returns the digests of a whole document by each of the algorithms, in the given
+// order. It uses those in known if they have all algorithms, else it reads the document once.
 func DigestsOf(ctx context.Context, document Document, known []suite.Digest, hs []*suite.Hash) ([]suite.Digest, error) {
 	var have []suite.Digest
 	for _, h := range hs {
@@ -72,9 +71,9 @@ func DigestsOf(ctx context.Context, document Document, known []suite.Digest, hs 
 	return DigestAll(ctx, io.NewSectionReader(document, 0, size), size, hs...)
 }
 
-// DigestAll reads size octets once and returns their digest by each of the
-// algorithms, in the given order. Between chunks it looks at ctx. A reader that
-// ends early is io.ErrUnexpectedEOF, wrapped.
+// DigestAll reads size bytes once and returns their digests by each of the algorithms, in the
+// given order. It checks ctx between chunks. If the reader ends early, the error wraps
+// io.ErrUnexpectedEOF.
 func DigestAll(ctx context.Context, r io.Reader, size int64, hs ...*suite.Hash) ([]suite.Digest, error) {
 	states := make([]hash.Hash, len(hs))
 	for i, h := range hs {
@@ -92,7 +91,7 @@ func DigestAll(ctx context.Context, r io.Reader, size int64, hs ...*suite.Hash) 
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return nil, fmt.Errorf("document: read %d of %d octets: %w", size-left+int64(n), size, err)
+			return nil, fmt.Errorf("document: read %d of %d bytes: %w", size-left+int64(n), size, err)
 		}
 		for _, s := range states {
 			s.Write(b)
@@ -106,14 +105,14 @@ func DigestAll(ctx context.Context, r io.Reader, size int64, hs ...*suite.Hash) 
 	return out, nil
 }
 
-// Digester is a document that knows a shorter way to its digests than to be read whole: one of
+// Digester is a document that can compute its digests without being read as a whole: one of
 // several parts of the same file.
 type Digester interface {
 	Digests(ctx context.Context, hs ...*suite.Hash) ([]suite.Digest, error)
 }
 
-// HashSection writes length bytes of a document from offset on to h. Between chunks it looks at
-// ctx.
+// HashSection writes length bytes of a document, beginning at offset, to h. It checks ctx
+// between chunks.
 func HashSection(ctx context.Context, h hash.Hash, d Document, offset, length int64) error {
 	buf := chunks.Get().(*[chunk]byte)
 	defer chunks.Put(buf)

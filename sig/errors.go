@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Fault is one parameter that is wrong.
+// Fault is one wrong parameter.
 type Fault struct {
 	// Key is the parameter's documented name, such as "CADESType".
 	Key string
@@ -13,11 +13,11 @@ type Fault struct {
 	Text string
 }
 
-// ErrParams says which parameters of a request are wrong: all of them at once,
-// in the order the format reads them.
+// ErrParams reports all wrong parameters of a request, in the order in which the format reads
+// them.
 type ErrParams struct{ Faults []Fault }
 
-// Error joins the faults as "KEY: text; KEY: text".
+// Error joins the faults as "parameters: KEY: text; KEY: text".
 func (e *ErrParams) Error() string {
 	var b strings.Builder
 	b.WriteString("parameters: ")
@@ -30,13 +30,13 @@ func (e *ErrParams) Error() string {
 	return b.String()
 }
 
-// ErrDocument says that an input document is not what the operation needs.
+// ErrDocument reports that an input document is not what the operation needs.
 type ErrDocument struct {
 	// What names the input: "Document" or "OriginalDocument".
 	What string
 	// Text says what is wrong with it and what would be right.
 	Text string
-	// Err is the cause, where a parser found one.
+	// Err is the cause, if a parser found one.
 	Err error
 	// OtherKind reports whether the input is of another kind than the type of signature
 	// needs, such as text sent to be signed as XML. A document of the right kind that is
@@ -44,7 +44,7 @@ type ErrDocument struct {
 	OtherKind bool
 }
 
-// Error is "WHAT: text: cause".
+// Error returns "WHAT: text: cause".
 func (e *ErrDocument) Error() string {
 	s := e.What + ": " + e.Text
 	if e.Err != nil && e.Err.Error() != e.Text {
@@ -56,22 +56,22 @@ func (e *ErrDocument) Error() string {
 // Unwrap returns the cause.
 func (e *ErrDocument) Unwrap() error { return e.Err }
 
-// ErrState says that a prepared state is damaged, of an unknown version, or was
-// prepared for another job.
+// ErrState reports that a prepared state is damaged, has an unknown version, or was prepared for
+// another job.
 type ErrState struct{ Text string }
 
-// Error is "prepared state: text".
+// Error returns "prepared state: text".
 func (e *ErrState) Error() string { return "prepared state: " + e.Text }
 
-// ErrRoom says that a signature does not fit into the room that was reserved for it
-// before it was made.
+// ErrRoom reports that a signature does not fit into the space that was reserved before it was
+// made.
 type ErrRoom struct {
-	// Need is how many octets will do (Job.Room), with some to spare for evidence that
-	// is a little longer the next time.
+	// Need is the number of bytes that is enough (Job.Room). It includes a reserve, because
+	// evidence may be a little longer the next time.
 	Need int
 }
 
-// Error is "room: text".
+// Error returns "room: text".
 func (e *ErrRoom) Error() string {
-	return fmt.Sprintf("room: the signature needs more than was reserved for it; %d octets will do", e.Need)
+	return fmt.Sprintf("room: the space reserved for the signature is too small; reserve %d bytes", e.Need)
 }

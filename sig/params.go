@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Params are the parameters of a signature request, text by name. Names are
-// matched without regard to letter case and surrounding space, because clients
-// write both "IsDetached" and "isDetached", and one sends a trailing space.
+// Params are the parameters of a signature request, text by name. Letter case and surrounding
+// space in names do not matter, because clients write both "IsDetached" and "isDetached", and
+// one sends a trailing space.
 type Params map[string]string
 
-// Reader reads the parameters of one format and collects every fault, so that a
-// caller learns of all of them from one answer.
+// Reader returns a reader of the parameters of one format. It collects every fault, so that one
+// error can name all of them.
 func (p Params) Reader() *ParamReader {
 	r := &ParamReader{values: make([]value, 0, len(p))}
 	for k, v := range p {
 		r.values = append(r.values, value{fold(k), k, strings.TrimSpace(v)})
 	}
-	slices.SortFunc(r.values, func(a, b value) int { // the same faults in the same order on every run
+	slices.SortFunc(r.values, func(a, b value) int { // the order of faults must not depend on that of the map
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.key, b.key))
 	})
 	kept := r.values[:0]
@@ -34,13 +34,13 @@ func (p Params) Reader() *ParamReader {
 	return r
 }
 
-// ParamReader is made by Params.Reader.
+// ParamReader reads parameters. Params.Reader makes it.
 type ParamReader struct {
-	values []value // by name, each name once
+	values []value // sorted by name, each name once
 	faults []Fault
 }
 
-// value is one parameter: the name it is looked up by, the key as it came.
+// value is one parameter: its name in lower case, its key as received and its text.
 type value struct{ name, key, text string }
 
 // find returns the value of a key, which is a documented name: ASCII, in any case.
@@ -66,14 +66,14 @@ func compareName(v value, key string) int {
 	return cmp.Compare(len(v.name), len(key))
 }
 
-// Has tells whether the key is present, be its value empty.
+// Has reports whether the key is present, even if its value is empty.
 func (r *ParamReader) Has(key string) bool {
 	_, ok := r.find(key)
 	return ok
 }
 
-// Given tells whether the key is present with a value. Clients send empty text
-// for what they leave out, so Bool, Enum and Int take that as absent too.
+// Given reports whether the key is present with a value. Clients send empty text for
+// parameters that they omit, so Bool, Enum and Int treat it as absent too.
 func (r *ParamReader) Given(key string) bool { return r.String(key) != "" }
 
 // String returns the value without surrounding space, empty when absent.
@@ -82,8 +82,8 @@ func (r *ParamReader) String(key string) string {
 	return text
 }
 
-// Bool reads a boolean; absent means def. True and 1, False and 0 in any letter
-// case are understood.
+// Bool reads a boolean: True or 1, False or 0, in any letter case. It returns def if the key is
+// absent.
 func (r *ParamReader) Bool(key string, def bool) bool {
 	switch v := r.String(key); fold(v) {
 	case "":
@@ -93,17 +93,17 @@ func (r *ParamReader) Bool(key string, def bool) bool {
 	case "false", "0":
 		return false
 	default:
-		r.Fault(key, "is "+quote(v)+"; True or False expected")
+		r.Fault(key, "is "+quote(v)+"; it must be True or False")
 		return def
 	}
 }
 
-// Choice is one value of an enumeration: its documented name and its number,
-// which requests may use as well; empty when it has none.
+// Choice is one value of an enumeration: its documented name, and its number, which requests may
+// use instead. Number is empty if there is none.
 type Choice struct{ Name, Number string }
 
-// Enum reads one of the choices by name, in any letter case, or by number, and
-// returns its documented name; absent means def.
+// Enum reads one of the choices by name, in any letter case, or by number, and returns its
+// documented name. It returns def if the key is absent.
 func (r *ParamReader) Enum(key string, choices []Choice, def string) string {
 	v := r.String(key)
 	if v == "" {
@@ -122,12 +122,12 @@ func (r *ParamReader) Enum(key string, choices []Choice, def string) string {
 	return def
 }
 
-// Fault records that a parameter is wrong; text says how, and what is right.
+// Fault records a wrong parameter. text says what is wrong and what would be right.
 func (r *ParamReader) Fault(key, text string) {
 	r.faults = append(r.faults, Fault{Key: key, Text: text})
 }
 
-// Err returns *ErrParams with all faults so far, or nil.
+// Err returns an *ErrParams with all faults so far, or nil.
 func (r *ParamReader) Err() error {
 	if len(r.faults) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (r *ParamReader) Err() error {
 
 func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
-// quote shows a value from outside, cut so that an error stays one line.
+// quote quotes a value from outside and truncates it, so that an error stays one line.
 func quote(v string) string {
 	const most = 40
 	if len(v) > most {

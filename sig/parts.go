@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// chunk is how much of a document is in memory at once while it is read or
-// written: large enough for disks and hashes, small enough for many requests.
+// chunk is how much of a document is in memory at once while it is read or written. It is large
+// enough for disks and hashes, and small enough for many requests at once.
 const chunk = 128 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// Part is a stretch of a Result: new bytes, or a section of a document. The
-// zero Part is empty.
+// Part is a piece of a Result: new bytes, or a section of a document. The zero Part is empty.
 type Part struct {
 	bytes  []byte
 	source io.ReaderAt
@@ -22,15 +21,16 @@ type Part struct {
 	length int64
 }
 
-// Bytes is a part that is already in memory. The slice is kept, not copied.
+// Bytes returns a part of bytes in memory. It keeps the slice and does not copy it.
 func Bytes(b []byte) Part { return Part{bytes: b, length: int64(len(b))} }
 
-// Section is length octets of a document from offset on, read when written.
+// Section returns a part of length bytes of a document, beginning at offset. They are read when
+// the result is written.
 func Section(d io.ReaderAt, offset, length int64) Part {
 	return Part{source: d, offset: offset, length: length}
 }
 
-// Parts returns the Result that consists of the parts in their order.
+// Parts returns the Result that consists of the parts, in their order.
 func Parts(parts ...Part) *Assembly {
 	a := &Assembly{parts: parts, ends: make([]int64, len(parts))}
 	for i, p := range parts {
@@ -40,19 +40,19 @@ func Parts(parts ...Part) *Assembly {
 	return a
 }
 
-// Assembly is a Result made of parts. It is also a Document, so that a format can read
-// what it made before that leaves.
+// Assembly is a Result made of parts. It is also a Document, so a format can read its own
+// result before it returns it.
 type Assembly struct {
 	parts []Part
-	ends  []int64 // offset behind each part
+	ends  []int64 // offset after each part
 	size  int64
 }
 
-// Size implements Result and Document.
+// Size implements Result and Document. It is in bytes.
 func (a *Assembly) Size() int64 { return a.size }
 
-// WriteTo implements io.WriterTo in chunks of 128 KiB. A document that turns
-// out shorter than it said is io.ErrUnexpectedEOF, wrapped.
+// WriteTo implements io.WriterTo in chunks of 128 KiB. If a document is shorter than its Size,
+// the error wraps io.ErrUnexpectedEOF.
 func (a *Assembly) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	for _, p := range a.parts {
@@ -81,7 +81,7 @@ func (a *Assembly) ReadAt(b []byte, offset int64) (n int, err error) {
 			if err == nil || err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return n + got, fmt.Errorf("document: %d bytes at offset %d cannot be read: %w", len(want), p.offset+from, err)
+			return n + got, fmt.Errorf("document: reading %d bytes at offset %d: %w", len(want), p.offset+from, err)
 		}
 		n += len(want)
 		i++
@@ -107,7 +107,7 @@ func (p Part) writeTo(w io.Writer) (int64, error) {
 			if err == nil || err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return total, fmt.Errorf("document: %d octets at offset %d cannot be read: %w", len(b), p.offset+total, err)
+			return total, fmt.Errorf("document: reading %d bytes at offset %d: %w", len(b), p.offset+total, err)
 		}
 		m, err := w.Write(b)
 		total += int64(m)

@@ -10,118 +10,118 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Check is one question to a Verifier.
+// Check is the input of a Verifier: a signed document and what to check it against.
 type Check struct {
 	// Document is the signed document or, for a detached one, the signature.
 	Document Document
-	// Original is the document a detached signature was made over.
+	// Original is the document that a detached signature covers.
 	Original Document
-	// Hash stands for Original where the caller has only its hash value.
+	// Hash is used instead of Original if the caller has only the hash value.
 	Hash *suite.Digest
-	// Password opens an encrypted Document, as the user's or the owner's; empty for
-	// none. Formats without encryption do not read it.
+	// Password opens an encrypted Document, as the user's or the owner's password. It is
+	// empty for none. Formats without encryption ignore it.
 	Password []byte
-	// Certificate is the signer's, for formats that carry none (raw), and a
-	// candidate for those that left it out.
+	// Certificate is the signer's. Formats without certificates (raw) need it. Others use
+	// it as a candidate if the document omits it.
 	Certificate *x509gost.Certificate
-	// Roots are the trust anchors; Intermediates and CRLs help to reach them.
+	// Roots are the trust anchors. Intermediates and CRLs help to build the path.
 	Roots, Intermediates []*x509gost.Certificate
 	CRLs                 []*x509gost.RevocationList
-	// OCSP are answers that speak of revocation, from wherever the caller has them.
+	// OCSP are answers about revocation from any source.
 	OCSP []*ocsp.Basic
-	// At is the moment certificates are judged at; a signature with a time stamp is
-	// judged at the time of that instead.
+	// At is the time for which certificates are checked. A signature with a valid time
+	// stamp is checked for the time of that stamp instead.
 	At time.Time
-	// Evidence is asked for what the document does not bring along; nil judges by
-	// that alone.
+	// Evidence fetches what is missing in the document. If it is nil, the check uses only
+	// what the document and this Check have.
 	Evidence Evidence
-	// RequireRevocation makes a certificate whose status nothing tells
-	// indeterminate. Without it the signature may pass, and a finding says that
-	// revocation was not checked. A revoked certificate fails either way.
+	// RequireRevocation makes a signature indeterminate if the status of a certificate is
+	// unknown. Without it the signature may pass, and a finding says that revocation was
+	// not checked. A revoked certificate always fails.
 	RequireRevocation bool
-	// Strict fails a signature that covers a part of the document only. With Expect
-	// it is enough to cover that part.
+	// Strict fails a signature that covers only a part of the document. With Expect it is
+	// enough to cover that part.
 	Strict bool
 	// Expect is the path of the element that every signature must cover, such as
-	// "/Envelope/Body"; empty for none. See [Check.CoversPart].
+	// "/Envelope/Body". It is empty for no such rule. See [Check.CoversPart].
 	Expect string
 }
 
-// Report is the answer to a Check.
+// Report is the result of a Check.
 type Report struct {
-	// Signatures in the order of the document's bytes.
+	// Signatures are in the order of the document's bytes.
 	Signatures []Signature
-	// Findings about the document as a whole, such as that nobody signed it.
+	// Findings are about the whole document, for instance that it has no signature.
 	Findings []Finding
 }
 
-// Signature is what is known of one signature.
+// Signature is the result for one signature.
 type Signature struct {
-	// Index is its position in the document's bytes, from 0.
+	// Index is its position among the signatures in the document, from 0.
 	Index int
-	// Signer is the certificate whose key made it; nil when none was found.
+	// Signer is the certificate whose key made it, nil if none was found.
 	Signer *x509gost.Certificate
-	// Scheme is the algorithms it was made with; nil when they are not known.
+	// Scheme is the signature algorithm, nil if it is not known.
 	Scheme *suite.Scheme
-	// Level is "raw", "CMS", "BES", "T", "C" (references alone), "X1" (a time stamp
-	// over them, without values that prove the path), "X-L" (values without that time
-	// stamp) or "XLT1": the highest one whose parts are there and hold. In PDF also
-	// "DocTimeStamp": a time stamp of the document that stands among its signatures.
+	// Level is the highest level whose parts are present and valid: "raw", "CMS", "BES",
+	// "T", "C" (references alone), "X1" (a time stamp over the references, without values
+	// that prove the path), "X-L" (values without that time stamp) or "XLT1". PDF also has
+	// "DocTimeStamp": a time stamp of the document among its signatures.
 	Level string
-	// Covers says in words which bytes the signature speaks for.
+	// Covers describes which bytes the signature covers.
 	Covers string
-	// SigningTime is the time the signer claims, zero when it claims none.
+	// SigningTime is the time that the signer claims, zero if there is none.
 	SigningTime time.Time
-	// BestTime is the moment the signature was judged at: that of the earliest time
-	// stamp that holds, by which it existed, else the moment of the check.
+	// BestTime is the time for which the signature was checked: that of the earliest valid
+	// time stamp, which proves that the signature existed, else the time of the check.
 	BestTime time.Time
 	// TimeStamps are the time stamps of the signature, in the order of its bytes.
 	TimeStamps []TimeStamp
-	// Chain leads from Signer to a trust anchor; empty when there is no path.
+	// Chain is the path from Signer to a trust anchor, empty if there is none.
 	Chain []*x509gost.Certificate
-	// Findings are all rules it breaks and all that a reader should know.
+	// Findings are the rules that the signature breaks, and notes for the reader.
 	Findings []Finding
-	// Countersigners are the signatures over this signature's value. They count in its
-	// verdict.
+	// Countersigners are the signatures over this signature's value. They count in the
+	// verdict of this signature.
 	Countersigners []Signature
 }
 
-// TimeStamp is what is known of one time stamp of a signature.
+// TimeStamp is the result for one time stamp of a signature.
 type TimeStamp struct {
 	// Kind is "signature" (over the signature value), "CAdES-C" (over the value, its
 	// time stamps and the references), "references" (over the references), "archive" or
 	// "document".
 	Kind string
-	// Time is what the service says; Signer is its certificate, nil when not found.
+	// Time is the time in the stamp. Signer is the service's certificate, nil if not found.
 	Time   time.Time
 	Signer *x509gost.Certificate
-	// Chain leads from Signer to a trust anchor; empty when there is no path.
+	// Chain is the path from Signer to a trust anchor, empty if there is none.
 	Chain []*x509gost.Certificate
-	// Findings are all rules it breaks and all that a reader should know.
+	// Findings are the rules that the time stamp breaks, and notes for the reader.
 	Findings []Finding
 }
 
-// Finding is one thing a verifier noticed.
+// Finding is something that a verifier noticed.
 type Finding struct {
-	// Code is stable and made for programs, such as "message-digest-mismatch".
+	// Code is stable and for programs, for instance "message-digest-mismatch".
 	Code string
-	// Text is made for people.
+	// Text is for people.
 	Text string
-	// Indication is what the finding means for the verdict; empty: nothing.
+	// Indication is the meaning of the finding for the verdict, empty if it has none.
 	Indication Indication
-	// Headline is the finding in a few words for the first line of a report; empty for
-	// most. It is what a reader must not miss even if the verdict is Passed.
+	// Headline is a short form of the finding for the first line of a report. Most
+	// findings have none. A reader must see it even if the verdict is Passed.
 	Headline string
 }
 
-// certificateCode begins the code of every finding about certificates, so that a
-// bad signature on a certificate is not taken for one on the document.
+// certificateCode is the prefix of the code of every finding about certificates. It separates a
+// bad signature on a certificate from one on the document.
 const certificateCode = "certificate-"
 
 func (f *Finding) aboutCertificate() bool { return strings.HasPrefix(f.Code, certificateCode) }
 
-// Headlines returns what the first line of a report must say beside the verdict:
-// the headlines of the file and of its signatures, each once.
+// Headlines returns what the first line of a report must say besides the verdict: the headlines
+// of the file and of its signatures, each once.
 func (r *Report) Headlines() []string {
 	list := headlines(nil, r.Findings)
 	for i := range r.Signatures {
@@ -159,12 +159,11 @@ func once(list []string, s string) []string {
 	return append(list, s)
 }
 
-// CodePart is the code of the finding that a signature covers a part of the
-// document only.
+// CodePart is the code of the finding that a signature covers only a part of the document.
 const CodePart = "covers-part"
 
-// CoversPart returns the finding that a signature covers only the parts with these
-// paths. It decides the verdict if the caller asked for more: see Strict and Expect.
+// CoversPart returns the finding that a signature covers only the parts with these paths. It
+// decides the verdict if the caller requires more: see Strict and Expect.
 func (c *Check) CoversPart(paths ...string) Finding {
 	what := strings.Join(paths, ", ")
 	f := Finding{Code: CodePart, Headline: "covers only " + what, Text: "the signature covers a part of the document only: " + what}

@@ -37,7 +37,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestParamsFaults(t *testing.T) {
-	for range 20 { // the order of a map must not show
+	for range 20 { // the order of the map must not matter
 		r := sig.Params{"A": "x", "B": "7", "hash": "True", "Hash": "False", "HASH": "True", "C": strings.Repeat("я", 1000)}.Reader()
 		r.Bool("A", false)
 		r.Enum("B", []sig.Choice{{Name: "One", Number: "1"}, {Name: "Two"}}, "One")
@@ -54,7 +54,7 @@ func TestParamsFaults(t *testing.T) {
 			t.Fatalf("faults %v", keys)
 		}
 		if s := e.Error(); !strings.Contains(s, "One, Two") || len(s) > 600 {
-			t.Fatalf("%d octets: %s", len(s), s)
+			t.Fatalf("%d bytes: %s", len(s), s)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func FuzzParams(f *testing.F) {
 		r.CheckHashAlgorithm(suite.GOST2012x256)
 		r.Has(k1)
 		if err := r.Err(); err != nil && len(err.Error()) > 1000+len(k1)+len(k2) {
-			t.Fatalf("an error of %d octets", len(err.Error()))
+			t.Fatalf("an error of %d bytes", len(err.Error()))
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestDigestOf(t *testing.T) {
 	given := suite.Digest{Hash: suite.Streebog256, Sum: make([]byte, 32)}
 	job.Digests = append(job.Digests, given)
 	if got, err = sig.DigestOf(context.Background(), job, suite.Streebog256); err != nil || !bytes.Equal(got.Sum, given.Sum) {
-		t.Error("a digest that is at hand is not used")
+		t.Error("a known digest is not used")
 	}
 	both, err := sig.DigestAll(context.Background(), strings.NewReader(doc), int64(len(doc)), suite.SHA256, suite.Streebog256)
 	if err != nil || !bytes.Equal(both[0].Sum, suite.SHA256.Digest([]byte(doc)).Sum) || !bytes.Equal(both[1].Sum, want.Sum) {
@@ -139,7 +139,7 @@ func TestDigestOf(t *testing.T) {
 	}
 }
 
-// TestAssembly reads a result in pieces of every size: it is what is written.
+// TestAssembly reads a result in pieces of every size and compares it with what is written.
 func TestAssembly(t *testing.T) {
 	document := bytes.NewReader([]byte("0123456789"))
 	a := sig.Parts(sig.Bytes([]byte("head")), sig.Part{}, sig.Section(document, 2, 5), sig.Bytes(nil), sig.Bytes([]byte("tail")), sig.Part{})

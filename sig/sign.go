@@ -7,12 +7,11 @@ import (
 	"io"
 )
 
-// Sign makes a signature in one step: Prepare, the key, Finish. job.Certificate is
-// the certificate of key, and rand a secure source. The value is verified against
-// the certificate before it goes into the document. The errors are those of Prepare
-// and Finish and of the key.
+// Sign makes a signature in one step: Prepare, the key, Finish. job.Certificate must be the
+// certificate of key, and rand a secure source. Sign verifies the value against the certificate
+// before it goes into the document. The errors are those of Prepare and Finish and of the key.
 //
-// Whoever keeps the key in another process calls Prepare and Finish instead.
+// If the key is in another process, call Prepare and Finish instead.
 func Sign(ctx context.Context, f Format, job *Job, rand io.Reader, key crypto.Signer) (Result, error) {
 	s, err := SuiteOf(job.Certificate)
 	if err != nil {
@@ -27,7 +26,7 @@ func Sign(ctx context.Context, f Format, job *Job, rand io.Reader, key crypto.Si
 		return nil, fmt.Errorf("signing: %w", err)
 	}
 	if err := s.Verify(job.Certificate.PublicKey, prepared.Digest, value); err != nil {
-		return nil, fmt.Errorf("signing: the value does not verify against the certificate: is key its key? %w", err)
+		return nil, fmt.Errorf("signing: the value does not verify against the certificate; does the key belong to it? %w", err)
 	}
 	return f.Finish(ctx, job, prepared.State, value)
 }

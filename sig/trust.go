@@ -15,38 +15,37 @@ import (
 	"tamga/sig/budget"
 )
 
-// SuiteOf returns the suite a certificate's key signs with, or an error when the
-// key is of a kind this program does not have.
+// SuiteOf returns the suite that a certificate's key signs with. It returns an error if the key
+// is not supported.
 func SuiteOf(c *x509gost.Certificate) (*suite.Suite, error) {
 	switch {
 	case c == nil:
-		return nil, errors.New("certificate: none is given")
+		return nil, errors.New("certificate: no certificate given")
 	case c.Suite == nil:
 		return nil, fmt.Errorf("certificate: its key is not supported: %w", c.KeyError)
 	}
 	return c.Suite, nil
 }
 
-// Found is what a signed document brought along for its own judgement.
+// Found is the evidence that a signed document includes for its own check.
 type Found struct {
 	Certificates []*x509gost.Certificate
 	CRLs         []*x509gost.RevocationList
 	OCSP         []*ocsp.Basic
 }
 
-// codeUnavailable is the finding that evidence was asked for and not had.
+// codeUnavailable is the code of the finding that evidence was requested and not received.
 const codeUnavailable = certificateCode + "evidence-unavailable"
 
-// maxAsked bounds how often Evidence is asked for the path of one certificate.
+// maxAsked limits the calls of Evidence for the path of one certificate.
 const maxAsked = 10
 
-// Trust judges a signer's certificate at a moment, by the anchors and the evidence
-// of the check together with what the signed document brought along; what lacks is
-// asked of c.Evidence when there is one. It returns the path, leaf first, empty
-// when there is none. All formats judge by it.
+// Trust checks a signer's certificate for a time, with the anchors and the evidence of the check
+// and those in the signed document. If c.Evidence is set, Trust requests from it what is missing.
+// It returns the path, leaf first, or an empty one if there is none. All formats use it.
 func (c *Check) Trust(ctx context.Context, signer *x509gost.Certificate, at time.Time, found Found) ([]*x509gost.Certificate, []Finding) {
 	path, findings := c.trust(ctx, signer, at, found, nil)
-	// RFC 5280, 4.2.1.3: a key may sign documents by either bit.
+	// RFC 5280, 4.2.1.3: a key with either bit may sign documents.
 	if signer.HasKeyUsage && signer.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 		findings = append(findings, Finding{
 			Code: certificateCode + "usage", Indication: ChainConstraintsFailure,
@@ -56,18 +55,18 @@ func (c *Check) Trust(ctx context.Context, signer *x509gost.Certificate, at time
 	return path, findings
 }
 
-// TrustAny is Trust for a certificate whatever its key is for.
+// TrustAny is Trust for a certificate with any key usage.
 func (c *Check) TrustAny(ctx context.Context, certificate *x509gost.Certificate, at time.Time) ([]*x509gost.Certificate, []Finding) {
 	return c.trust(ctx, certificate, at, Found{}, nil)
 }
 
-// TrustTimeStamp is Trust for the certificate of a time-stamping authority at the
-// time its token says.
+// TrustTimeStamp is Trust for the certificate of a time-stamping authority, for the time in its
+// token.
 func (c *Check) TrustTimeStamp(ctx context.Context, authority *x509gost.Certificate, at time.Time, found Found) ([]*x509gost.Certificate, []Finding) {
 	return c.trust(ctx, authority, at, found, []x509gost.OID{x509gost.UsageTimeStamping})
 }
 
-// spending charges what the search for a path does to the budget of the document.
+// spending charges the search for a path to the budget of the document.
 func spending(ctx context.Context) func(signatures, comparisons int) error {
 	_, b := budget.Of(ctx, 0)
 	return func(signatures, comparisons int) error {
@@ -101,7 +100,7 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 	}
 	path := verdict.Chain
 	if errors.Is(err, chain.ErrNoPath) || errors.Is(err, chain.ErrSignature) || errors.Is(err, chain.ErrUnsupported) {
-		path = nil // the verdict holds how far the search got
+		path = nil // verdict.Chain is incomplete or invalid
 	}
 	findings := make([]Finding, 0, len(verdict.Findings)+1)
 	for _, f := range verdict.Findings {
@@ -117,8 +116,8 @@ func (c *Check) trust(ctx context.Context, leaf *x509gost.Certificate, at time.T
 	return path, append(findings, asked...)
 }
 
-// chainIndications are the sub-indications of fatal findings of package chain
-// (EN 319 102-1, 5.2.6).
+// chainIndications has the sub-indications of fatal findings of package chain (EN 319 102-1,
+// 5.2.6).
 var chainIndications = map[string]Indication{
 	chain.CodeExpired:           OutOfBoundsNoPOE,
 	chain.CodeNotYetValid:       NotYetValid,
@@ -130,8 +129,8 @@ var chainIndications = map[string]Indication{
 	chain.CodeWeak:              CryptoConstraintsFailureNoPOE,
 }
 
-// ofChain returns the sub-indication of a fatal finding of package chain. The codes
-// that are not listed say that a certificate may not be used this way.
+// ofChain returns the sub-indication of a fatal finding of package chain. Codes that are not
+// listed mean that a certificate may not be used this way.
 func ofChain(code string) Indication {
 	if i, ok := chainIndications[code]; ok {
 		return i
@@ -139,7 +138,7 @@ func ofChain(code string) Indication {
 	return ChainConstraintsFailure
 }
 
-// askIssuers fetches what lacks of a path that has no end.
+// askIssuers fetches the missing issuers of an incomplete path.
 func (c *Check) askIssuers(ctx context.Context, v *chain.Verdict, o *chain.Options) []Finding {
 	if len(v.Chain) == 0 {
 		return nil
@@ -159,13 +158,13 @@ func (c *Check) askIssuers(ctx context.Context, v *chain.Verdict, o *chain.Optio
 	return nil
 }
 
-// askRevocation fetches what lacks about the revocation of a path.
+// askRevocation fetches the missing revocation data of a path.
 func (c *Check) askRevocation(ctx context.Context, v *chain.Verdict, o *chain.Options) (asked []Finding) {
 	for i := range min(len(v.Evidence), len(v.Chain)-1) {
 		if !v.Evidence[i].ThisUpdate.IsZero() {
 			continue
 		}
-		// What says that the certificate is revoked may come beside an error.
+		// Evidence of a revocation may come together with an error.
 		p, err := c.Evidence.Revocation(ctx, v.Chain[i], v.Chain[i+1], time.Time{})
 		if p.OCSP != nil {
 			var b *ocsp.Basic

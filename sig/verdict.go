@@ -6,19 +6,19 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Verdict is the main status of a validation (EN 319 102-1, table 5). Verdicts
-// are ordered: of two, the greater one is the worse.
+// Verdict is the main status of a validation (EN 319 102-1, table 5). A greater verdict is
+// worse.
 type Verdict uint8
 
 // The three verdicts. The zero value is Passed.
 const (
-	Passed        Verdict = iota // TOTAL-PASSED: every check held
-	Indeterminate                // INDETERMINATE: what is at hand decides neither way
-	Failed                       // TOTAL-FAILED: a check shows that the signature does not hold
+	Passed        Verdict = iota // TOTAL-PASSED: every check passed
+	Indeterminate                // INDETERMINATE: the available evidence is not enough
+	Failed                       // TOTAL-FAILED: a check shows that the signature is invalid
 )
 
-// String returns the verdict as EN 319 102-1 spells the status, in lower case and
-// without "TOTAL-": "passed", "indeterminate" or "failed".
+// String returns the verdict in the spelling of EN 319 102-1, in lower case and without
+// "TOTAL-": "passed", "indeterminate" or "failed".
 func (v Verdict) String() string {
 	switch v {
 	case Passed:
@@ -29,60 +29,60 @@ func (v Verdict) String() string {
 	return "failed"
 }
 
-// Indication is a sub-indication of EN 319 102-1, table 6, in the spelling of the
-// standard. The empty one belongs to a finding that does not touch the verdict.
+// Indication is a sub-indication of EN 319 102-1, table 6, in the spelling of the standard. The
+// empty one belongs to a finding that does not affect the verdict.
 type Indication string
 
-// Sub-indications that formats report. The comments say when.
+// Sub-indications that formats report.
 const (
 	// FormatFailure: the signature or its container breaks the rules of its format.
 	FormatFailure Indication = "FORMAT_FAILURE"
-	// HashFailure: a signed digest is not that of the data.
+	// HashFailure: a signed digest differs from that of the data.
 	HashFailure Indication = "HASH_FAILURE"
 	// SigCryptoFailure: the signature value does not verify under the signer's key.
 	SigCryptoFailure Indication = "SIG_CRYPTO_FAILURE"
-	// Revoked: the certificate was revoked at the moment of the judgement.
+	// Revoked: the certificate was revoked at the time of the check.
 	Revoked Indication = "REVOKED"
-	// NotYetValid: the certificate was not yet valid at the moment of the judgement.
+	// NotYetValid: the certificate was not yet valid at the time of the check.
 	NotYetValid Indication = "NOT_YET_VALID"
 
 	// OutOfBoundsNoPOE: the certificate has expired, and nothing proves that the
 	// signature existed before.
 	OutOfBoundsNoPOE Indication = "OUT_OF_BOUNDS_NO_POE"
-	// SigConstraintsFailure: the signature breaks a rule of the caller, such as to
-	// cover the whole document.
+	// SigConstraintsFailure: the signature breaks a rule of the caller, for instance that
+	// it must cover the whole document.
 	SigConstraintsFailure Indication = "SIG_CONSTRAINTS_FAILURE"
 	// ChainConstraintsFailure: a certificate of the path may not be used this way.
 	ChainConstraintsFailure Indication = "CHAIN_CONSTRAINTS_FAILURE"
-	// CertificateChainGeneralFailure: the path was found and is broken.
+	// CertificateChainGeneralFailure: the path was found but is invalid.
 	CertificateChainGeneralFailure Indication = "CERTIFICATE_CHAIN_GENERAL_FAILURE"
 	// CryptoConstraintsFailure: an algorithm is not supported or not trusted.
 	CryptoConstraintsFailure Indication = "CRYPTO_CONSTRAINTS_FAILURE"
-	// CryptoConstraintsFailureNoPOE: an algorithm is not trusted any more, and
-	// nothing proves that the signature existed while it was.
+	// CryptoConstraintsFailureNoPOE: an algorithm is no longer trusted, and nothing proves
+	// that the signature existed while it was.
 	CryptoConstraintsFailureNoPOE Indication = "CRYPTO_CONSTRAINTS_FAILURE_NO_POE"
 	// TimestampOrderFailure: time stamps contradict each other or the signing time.
 	TimestampOrderFailure Indication = "TIMESTAMP_ORDER_FAILURE"
-	// NoSigningCertificateFound: the certificate of the signer is not at hand.
+	// NoSigningCertificateFound: the certificate of the signer is not available.
 	NoSigningCertificateFound Indication = "NO_SIGNING_CERTIFICATE_FOUND"
 	// NoCertificateChainFound: no path leads to a trust anchor.
 	NoCertificateChainFound Indication = "NO_CERTIFICATE_CHAIN_FOUND"
-	// NoPOE: a time stamp does not hold, so nothing proves when the signature existed.
+	// NoPOE: a time stamp is invalid, so nothing proves when the signature existed.
 	NoPOE Indication = "NO_POE"
-	// SignedDataNotFound: what was signed is not at hand or cannot be told for sure.
+	// SignedDataNotFound: what was signed is not available or ambiguous.
 	SignedDataNotFound Indication = "SIGNED_DATA_NOT_FOUND"
 	// TryLater: the status of a certificate is unknown and may be known later.
 	TryLater Indication = "TRY_LATER"
-	// Generic: another reason; the finding says which.
+	// Generic: another reason, which the finding names.
 	Generic Indication = "GENERIC"
 )
 
-// failing are the sub-indications of TOTAL-FAILED in table 6; all others belong to
+// failing has the sub-indications of TOTAL-FAILED in table 6. All others belong to
 // INDETERMINATE.
 var failing = map[Indication]bool{
 	FormatFailure: true, HashFailure: true, SigCryptoFailure: true, Revoked: true, NotYetValid: true,
-	// The standard leaves it to the caller's policy what breaking a constraint means.
-	// Callers who state a constraint want the signature refused.
+	// The standard leaves a broken constraint to the caller's policy. Callers that state
+	// a constraint want the signature refused.
 	SigConstraintsFailure: true,
 }
 
@@ -97,10 +97,10 @@ func (i Indication) Verdict() Verdict {
 	return Indeterminate
 }
 
-// Indications says by the code of a fatal finding what the finding means.
+// Indications has the indication of a fatal finding by its code.
 type Indications map[string]Indication
 
-// Of returns the indication of a code; FormatFailure for a code that is not listed.
+// Of returns the indication of a code, or FormatFailure if the code is not listed.
 func (t Indications) Of(code string) Indication {
 	if i, ok := t[code]; ok {
 		return i
@@ -108,7 +108,7 @@ func (t Indications) Of(code string) Indication {
 	return FormatFailure
 }
 
-// worst returns the worst verdict of the findings; Passed for none.
+// worst returns the worst verdict of the findings, or Passed if there are none.
 func worst(findings []Finding) Verdict {
 	v := Passed
 	for _, f := range findings {
@@ -117,10 +117,9 @@ func worst(findings []Finding) Verdict {
 	return v
 }
 
-// Verdict returns the verdict of the whole file: the worst of its findings, its
-// signatures and everything that hangs on them, countersignatures included. A file
-// without a signature has failed. The command, the service and library callers all
-// decide by it.
+// Verdict returns the verdict of the whole file: the worst of its findings and of its
+// signatures with their countersignatures. A file without a signature has failed. The
+// command, the service and library callers all use this verdict.
 func (r *Report) Verdict() Verdict {
 	if len(r.Signatures) == 0 {
 		return Failed
@@ -135,8 +134,8 @@ func (r *Report) Verdict() Verdict {
 // Own returns the verdict of the file without its signatures.
 func (r *Report) Own() Verdict { return worst(r.Findings) }
 
-// OfCertificate returns the verdict of a certificate by what [Check.Trust] or
-// [Check.TrustAny] returned.
+// OfCertificate returns the verdict of a certificate for what [Check.Trust] or [Check.TrustAny]
+// returned.
 func OfCertificate(path []*x509gost.Certificate, findings []Finding) Verdict {
 	v := worst(findings)
 	if len(path) == 0 {
@@ -145,8 +144,8 @@ func OfCertificate(path []*x509gost.Certificate, findings []Finding) Verdict {
 	return v
 }
 
-// Verdict returns the verdict of the signature together with its countersignatures:
-// a signature is as good as what hangs on it.
+// Verdict returns the verdict of the signature together with its countersignatures: the worst of
+// them.
 func (s *Signature) Verdict() Verdict {
 	v := s.Own()
 	for i := range s.Countersigners {
@@ -155,8 +154,8 @@ func (s *Signature) Verdict() Verdict {
 	return v
 }
 
-// Own returns the verdict of the signature without its countersignatures. It is at
-// best Indeterminate while the signer is unknown or no path leads to a trust anchor.
+// Own returns the verdict of the signature without its countersignatures. It is at best
+// Indeterminate if the signer is unknown or no path leads to a trust anchor.
 func (s *Signature) Own() Verdict {
 	v := worst(s.Findings)
 	if !s.Trusted() {
@@ -169,12 +168,12 @@ func (s *Signature) Own() Verdict {
 // finding refuses a certificate on it. It says nothing about the signature value.
 func (s *Signature) Trusted() bool { return s.Signer != nil && trusted(s.Chain, s.Findings) }
 
-// Holds reports whether the signature itself is unbroken under the signer's key,
-// whatever is known of the certificate.
+// Holds reports whether the signature itself is valid under the signer's key. It does not
+// consider the status of the certificate.
 func (s *Signature) Holds() bool { return s.Signer != nil && holds(s.Findings) }
 
-// Verdict returns the verdict of the time stamp. It is at best Indeterminate
-// while no path leads to a trust anchor.
+// Verdict returns the verdict of the time stamp. It is at best Indeterminate if no path leads to a
+// trust anchor.
 func (t *TimeStamp) Verdict() Verdict {
 	v := worst(t.Findings)
 	if !t.Trusted() {
@@ -187,20 +186,19 @@ func (t *TimeStamp) Verdict() Verdict {
 // anchor and no finding refuses a certificate on it.
 func (t *TimeStamp) Trusted() bool { return t.Signer != nil && trusted(t.Chain, t.Findings) }
 
-// Holds reports whether the token itself is unbroken and belongs to what it
-// stamps, whatever is known of its service's certificate.
+// Holds reports whether the token itself is valid and belongs to what it stamps. It does not
+// consider the status of its service's certificate.
 func (t *TimeStamp) Holds() bool { return holds(t.Findings) }
 
-// trusted reports whether a path to an anchor was found and no finding about
-// certificates touches the verdict.
+// trusted reports whether a path to an anchor was found and no finding about certificates
+// affects the verdict.
 func trusted(path []*x509gost.Certificate, findings []Finding) bool {
 	return len(path) > 0 && !slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.Indication != "" && f.aboutCertificate()
 	})
 }
 
-// holds reports whether no finding but those about certificates touches the
-// verdict.
+// holds reports whether no finding, except those about certificates, affects the verdict.
 func holds(findings []Finding) bool {
 	return !slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.Indication != "" && !f.aboutCertificate()
@@ -214,6 +212,5 @@ func (r *Report) Passed() bool { return r.Verdict() == Passed }
 // Passed.
 func (s *Signature) Passed() bool { return s.Verdict() == Passed }
 
-// Passed reports whether the verdict of the time stamp is Passed. Only then does it
-// prove a time.
+// Passed reports whether the verdict of the time stamp is Passed. Only then does it prove a time.
 func (t *TimeStamp) Passed() bool { return t.Verdict() == Passed }

@@ -10,7 +10,8 @@ import (
 	"tamga/sig"
 )
 
-// TestVerdictIsTheWorst: what hangs on a signature counts as much as the signature.
+// TestVerdictIsTheWorst checks that findings of the file, of every signature and of every
+// countersignature count.
 func TestVerdictIsTheWorst(t *testing.T) {
 	c := &x509gost.Certificate{}
 	with := func(findings ...sig.Finding) sig.Signature {
@@ -50,8 +51,8 @@ func TestVerdictIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestTrustNeedsAnAnchor: without a path nobody is trusted, and a broken value does
-// not make a certificate less trusted.
+// TestTrustNeedsAnAnchor checks that a certificate without a path is not trusted, and that a
+// wrong signature value does not make its certificate less trusted.
 func TestTrustNeedsAnAnchor(t *testing.T) {
 	c := &x509gost.Certificate{}
 	path := []*x509gost.Certificate{c}
@@ -76,8 +77,8 @@ func TestTrustNeedsAnAnchor(t *testing.T) {
 	}
 }
 
-// TestCoversPart: what covers a part passes with a headline, unless the caller asks
-// for the whole or for another part.
+// TestCoversPart checks that a signature over a part passes with a headline, unless the caller
+// requires the whole document or another part.
 func TestCoversPart(t *testing.T) {
 	for _, test := range []struct {
 		check sig.Check
@@ -104,7 +105,7 @@ func TestCoversPart(t *testing.T) {
 	}
 }
 
-// TestWeakHash: SHA-1 counts only with a proof that the signature existed while it
+// TestWeakHash checks that SHA-1 counts only with a proof that the signature existed while SHA-1
 // was strong.
 func TestWeakHash(t *testing.T) {
 	end := time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -7,13 +7,13 @@ import (
 	"tamga/pki/suite"
 )
 
-// CodeWeak is the code of the finding that a signature rests on a hash function
-// that can be forged.
+// CodeWeak is the code of the finding that a signature depends on a hash function that can be
+// forged.
 const CodeWeak = "digest-algorithm-weak"
 
-// WeakHash returns the finding that a hash function was already weak at the moment
-// by which the signature is known to have existed: the best time of the signature.
-// It reports false if the hash function was strong then.
+// WeakHash returns the finding that a hash function was already weak at by, the time at which the
+// signature is known to have existed (its best time). It returns false if the hash function was
+// strong then.
 func WeakHash(h *suite.Hash, by time.Time) (Finding, bool) {
 	w := h.Weakness()
 	if !w.At(by) {
@@ -21,18 +21,18 @@ func WeakHash(h *suite.Hash, by time.Time) (Finding, bool) {
 	}
 	return Finding{
 		Code: CodeWeak, Indication: CryptoConstraintsFailureNoPOE,
-		Text: fmt.Sprintf("the signature rests on %s, which can be forged since %s, and nothing proves that it existed before", w.What, w.Since.Format(time.DateOnly)),
+		Text: fmt.Sprintf("the signature uses %s, which can be forged since %s, and nothing proves that it existed before", w.What, w.Since.Format(time.DateOnly)),
 	}, true
 }
 
-// WeakStamp returns the finding that a time stamp proves no time because of what
-// Weakness of its token says. It reports false for the zero weakness.
+// WeakStamp returns the finding that a time stamp proves no time because of the Weakness of its
+// token. It returns false for the zero weakness.
 func WeakStamp(w suite.Weakness) (Finding, bool) {
 	if w == (suite.Weakness{}) {
 		return Finding{}, false
 	}
 	return Finding{
 		Code: CodeWeak, Indication: CryptoConstraintsFailureNoPOE,
-		Text: fmt.Sprintf("the time stamp rests on %s, which can be forged since %s, and proves no time", w.What, w.Since.Format(time.DateOnly)),
+		Text: fmt.Sprintf("the time stamp uses %s, which can be forged since %s, and proves no time", w.What, w.Since.Format(time.DateOnly)),
 	}, true
 }

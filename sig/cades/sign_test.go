@@ -187,7 +187,7 @@ func TestParameters(t *testing.T) {
 		{"empty original", sig.Params{"CmsSignatureType": "Sign"}, text, []byte{}, nil, ""},
 		{"matching algorithm", sig.Params{"Hash": "True", "HashAlgorithm": "gr  34.11-2012 256"}, hash, nil, nil, ""},
 		{"hash attached", sig.Params{"Hash": "True", "IsDetached": "False"}, hash, nil, []string{"IsDetached"}, "always detached"},
-		{"hash of wrong length", sig.Params{"Hash": "True"}, text, nil, []string{"Hash"}, "32 octets"},
+		{"hash of wrong length", sig.Params{"Hash": "True"}, text, nil, []string{"Hash"}, "32 bytes"},
 		{"other algorithm", sig.Params{"Hash": "True", "HashAlgorithm": "GR 34.11-2012 512"}, hash, nil, []string{"HashAlgorithm"}, "GR 34.11-2012 256"},
 		{"unknown algorithm", sig.Params{"Hash": "True", "HashAlgorithm": "MD2"}, hash, nil, []string{"HashAlgorithm"}, "not known"},
 		{"several", sig.Params{"Hash": "maybe", "IsDetached": "2", "CADESType": "A"}, text, nil, []string{"Hash", "CADESType", "IsDetached"}, "BES, XLT1, T"},

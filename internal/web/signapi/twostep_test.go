@@ -171,7 +171,7 @@ func TestPreSignBadInput(t *testing.T) {
 		{"no type", object{"SignatureType": ""}, fault.InvalidSignatureParams, "not served"},
 		{"unknown type", object{"SignatureType": "PGP"}, fault.InvalidSignatureParams, "not served"},
 		{"wrong level", object{"SignatureParams": object{"CADESType": "Z"}}, fault.InvalidSignatureParams, "CADESType"},
-		{"a hash of another length", object{"SignatureParams": object{"Hash": "True"}}, fault.InvalidSignatureParams, "32 octets"},
+		{"a hash of another length", object{"SignatureParams": object{"Hash": "True"}}, fault.InvalidSignatureParams, "32 bytes"},
 		{"a time stamp from nowhere", object{"SignatureParams": object{"CADESType": "T"}}, fault.InvalidSignatureParams, "TSPAddress: missing"},
 		{"a time stamp from somewhere", object{"SignatureParams": object{"CADESType": "2", "TSPAddress": "http://192.0.2.1/"}}, fault.InvalidSignatureParams, "only registered"},
 		{"two spellings", object{"SignatureParams": object{"Hash": "True", "hash": "False"}}, fault.InvalidSignatureParams, "SignatureParams: \"hash\" is given twice"},
