@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ func (walkRules) TSPAddress(context.Context, string, bool) (string, error) { ret
 type walker struct {
 	t      *testing.T
 	random *rand.Rand
+	mu     sync.Mutex // guards the writing of now: releases in the background read it
 	now    time.Time
 	who    audit.Principal
 	world  mortal
@@ -166,7 +168,17 @@ func (w *walker) must(err error) {
 	}
 }
 
-func (w *walker) clock() time.Time { return w.now }
+func (w *walker) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *walker) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
 
 // start begins a new process.
 func (w *walker) start(seed byte) {
@@ -253,9 +265,9 @@ func (w *walker) step(n int) {
 		_, err := w.operations.CallNext(ctx)
 		w.sound(err)
 	case 7:
-		w.now = w.now.Add(time.Duration(w.random.IntN(120)) * time.Second)
+		w.pass(time.Duration(w.random.IntN(120)) * time.Second)
 		if w.random.IntN(8) == 0 { // all that waits expires
-			w.now = w.now.Add(20 * time.Minute)
+			w.pass(20 * time.Minute)
 		}
 	case 8:
 		w.sweep()
@@ -288,7 +300,7 @@ func (w *walker) meanwhile() {
 		}
 		return
 	}
-	w.now = w.now.Add(2 * time.Minute) // longer than a lease
+	w.pass(2 * time.Minute) // longer than a lease
 	_, err := w.other.ExecuteNext(w.t.Context())
 	w.must(err)
 }
@@ -445,7 +457,7 @@ func (w *walker) finish() {
 			w.must(err)
 			more = one || two
 		}
-		w.now = w.now.Add(time.Minute)
+		w.pass(time.Minute)
 		w.must(w.operations.Sweep(ctx))
 	}
 }
@@ -502,7 +514,7 @@ func (w *walker) drain() {
 		w.t.Errorf("%d documents are stored, want %d and %d results", stored, len(w.inputs), len(w.results))
 	}
 	// And nothing stays when all of it is over.
-	w.now = w.now.Add(72 * time.Hour)
+	w.pass(72 * time.Hour)
 	w.sweep()
 	files := 0
 	w.must(filepath.WalkDir(filepath.Join(w.dir, "blobs"), func(name string, d fs.DirEntry, err error) error {
