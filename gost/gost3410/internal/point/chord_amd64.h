@@ -1,7 +1,7 @@
-	// The body of addDistinct, z = p + q, with the operations of its portable twin.
-	// p is px, py, pz, and q is qx, qy. Places on the stack:
-	// zz and then hh 0, h 1, r 2, hhh 3, v 4, t 5. Only what comes after the last use
-	// of a coordinate of p is stored over it, so z may be p.
+	// The body of addDistinct, z = p + q, with the same operations as the Go code.
+	// p is px, py, pz, and q is qx, qy. The numbers on the stack: zz and then hh 0, h 1,
+	// r 2, hhh 3, v 4, t 5. A coordinate of z is stored only after the last use of the
+	// same coordinate of p, so z may be p.
 	THERE(p+8(FP), 2, SI)
 	HERE(0, DI)
 	CALL SQR // zz = pz^2

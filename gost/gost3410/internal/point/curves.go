@@ -7,27 +7,28 @@ import (
 	"tamga/gost/gost3410/internal/field"
 )
 
-// parameters are what a standard prints of a curve: hexadecimal, big-endian.
+// parameters are the parameters of a curve as a standard prints them: hexadecimal,
+// big-endian.
 type parameters struct {
 	a, b, q, x, y string
-	d             string // of the twisted Edwards form, e being 1
-	smallB        uint64 // b once more where it is below 2^32 and the prime multiplies by such numbers fast
+	d             string // of the twisted Edwards form, where e is 1
+	smallB        uint64 // b if it is below 2^32 and multiplication by such numbers is fast, else 0
 }
 
-// octets returns a printed number as little-endian octets.
+// octets returns a printed number as little-endian bytes.
 func octets(printed string, size int) []byte {
 	if len(printed) < 2*size {
 		printed = string(slices.Repeat([]byte{'0'}, 2*size-len(printed))) + printed
 	}
 	b, err := hex.DecodeString(printed)
 	if err != nil || len(b) != size {
-		panic("point: curve parameter " + printed + " is not a number of the size")
+		panic("point: curve parameter " + printed + " is not a hexadecimal number of the expected size")
 	}
 	slices.Reverse(b)
 	return b
 }
 
-// read hands a printed number to a field's SetBytes.
+// read calls set, the SetBytes of a field, with a printed number.
 func (p parameters) read(size int, set func([]byte) bool, printed string) {
 	if !set(octets(printed, size)) {
 		panic("point: curve parameter " + printed + " is not below the prime")

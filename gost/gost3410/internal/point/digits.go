@@ -6,34 +6,34 @@ import (
 	"tamga/gost/gost3410/internal/field"
 )
 
-// Windows of the constant-time multiplications, in bits. Their digits are odd and lie
-// between -2^bits and 2^bits, so tables have 2^(bits-1) entries. A wider window
-// for the base point saves additions but has more entries to read in full.
+// The widths in bits of the windows of the constant-time multiplications. Digits are
+// odd and between -2^bits and 2^bits, so tables have 2^(bits-1) entries. A wider
+// window for the base point would save additions, but all its entries must be read.
 const (
 	baseBits  = 6
 	pointBits = 5
 )
 
-// windows returns how many windows hold any scalar of the given octets.
+// windows returns the number of windows for a scalar of the given length in bytes.
 func windows(octets, width int) int { return (8*octets + width - 1) / width }
 
-// maxDigits bounds the digits of all recodings: one a bit and one for the carry.
+// maxDigits is the maximum number of digits: one for each bit and one for the carry.
 const maxDigits = 8*64 + 1
 
-// recode writes k < q or, where that is even, k+q as digits that are all odd, lowest
-// first. It runs in constant time. No digit is zero, so no step of a multiplication is
-// idle, and the highest is positive.
+// recode writes k < q, or k+q if k is even, as odd digits, lowest first. It runs in
+// constant time. No digit is zero, so every step of a multiplication has an addition.
+// The highest digit is positive.
 //
-// An odd number n below 2^l is the sum of 2^i or -2^i over all i below l: the bits of
-// (n-1)/2 + 2^(l-1) say where the sign is plus. A digit is the sum over a window.
+// An odd number n below 2^l is the sum of 2^i or -2^i over all i below l. The sign is
+// plus where (n-1)/2 + 2^(l-1) has a bit. A digit is the sum over a window.
 //
-// What does not come in is q-k, with which every sign would have to change: the mask of
-// that, of all digits or of none, was to be seen in the time on processors where no
-// branch and no address depended on it.
+// recode does not use q-k for an even k. That would need a mask that changes the signs
+// of all digits or of none. On some processors this mask was visible in the time,
+// although no branch and no address depended on it.
 func recode(digits []int8, k *field.Scalar, order *field.Modulus, width int) {
 	q := order.Value()
 	even := k[0]&1 - 1
-	var half field.Scalar // (n-1)/2: n itself may have a bit more than the limbs
+	var half field.Scalar // (n-1)/2, because n may have one bit more than the limbs
 	below, carry := bits.Add64(k[0], q[0]&even, 0)
 	for i := 1; i < len(half); i++ {
 		var limb uint64
@@ -52,7 +52,7 @@ func recode(digits []int8, k *field.Scalar, order *field.Modulus, width int) {
 	clear(half[:])
 }
 
-// window returns bits [from, from+width) of k; bits beyond the limbs are zero.
+// window returns bits [from, from+width) of k. Bits beyond the limbs are zero.
 func window(k *field.Scalar, from, width int) uint64 {
 	i, s := from/64, from%64
 	if i >= len(k) {
@@ -65,23 +65,24 @@ func window(k *field.Scalar, from, width int) uint64 {
 	return w & (1<<width - 1)
 }
 
-// split returns the place of an odd digit's magnitude in a table of 1, 3, 5... and
-// the mask of its sign.
+// split returns the index of the magnitude of an odd digit in a table of 1, 3, 5...
+// and a mask, all ones if the digit is negative.
 func split(d int8) (index, negative uint64) {
 	negative = uint64(int64(d) >> 63)
 	return ((uint64(int64(d)) ^ negative) - negative) >> 1, negative
 }
 
-// naf writes k in the non-adjacent form of the given width, lowest digit first,
-// and returns the number of digits: odd digits below 2^(width-1) in magnitude,
-// at least width-1 zeros between two of them. Variable time, for public values.
+// naf writes k in the non-adjacent form of the given width, lowest digit first, and
+// returns the number of digits. The digits that are not 0 are odd and below
+// 2^(width-1) in magnitude, with at least width-1 zeros between two of them. It takes
+// variable time and is for public values only.
 func naf(digits *[maxDigits]int8, k *field.Scalar, width int) int {
 	clear(digits[:])
 	length := 0
 	var carry uint64
 	for i := 0; i < maxDigits; {
 		if i < 512 && k.Bit(i) == carry || i == 512 && carry == 0 {
-			i++ // an even remainder: digit 0
+			i++ // the rest is even, so the digit is 0
 			continue
 		}
 		d := int(window(k, i, width) + carry)
@@ -93,7 +94,8 @@ func naf(digits *[maxDigits]int8, k *field.Scalar, width int) int {
 	return length
 }
 
-// nextCandidate adds q to x and reports whether the sum still fits the octets.
+// nextCandidate adds q to x and reports whether the sum fits into the given number of
+// bytes.
 func nextCandidate(x *field.Scalar, order *field.Modulus, octets int) bool {
 	q := order.Value()
 	var carry uint64

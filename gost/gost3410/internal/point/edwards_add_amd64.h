@@ -1,6 +1,6 @@
-	// The body of add, z = p + q, with the operations of its portable twin.
-	// p is pu, pv, pz, pt and q is qu, qv, qz, qdt; U, V, Z, T are the coordinates of z.
-	// Places on the stack: uu 0, vv 1, tt 2, e 3, f 4, g 5, h 6, zz 7.
+	// The body of add, z = p + q, with the same operations as the Go code.
+	// p is pu, pv, pz, pt and q is qu, qv, qz, qdt. U, V, Z, T are the coordinates of z.
+	// The numbers on the stack: uu 0, vv 1, tt 2, e 3, f 4, g 5, h 6, zz 7.
 	THERE(p+8(FP), 2, SI)
 	THERE(q+16(FP), 2, BX)
 	HERE(7, DI)

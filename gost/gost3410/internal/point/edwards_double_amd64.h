@@ -1,6 +1,6 @@
-	// The body of double, z = 2p, and without T of doubleWithoutT, with the operations of its portable twin. p is pu, pv,
-	// pz; U, V, Z, T are the coordinates of z. Places on the stack: uu 0, vv 1, zz 2,
-	// e 3, f 4, g 5, h 6.
+	// The body of double, z = 2p, and, without T, of doubleWithoutT, with the same
+	// operations as the Go code. p is pu, pv, pz. U, V, Z, T are the coordinates of z.
+	// The numbers on the stack: uu 0, vv 1, zz 2, e 3, f 4, g 5, h 6.
 	THERE(p+8(FP), 0, SI)
 	HERE(0, DI)
 	CALL SQR // uu = pu^2

@@ -9,7 +9,8 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// MulBaseMany takes eight scalars at a time, and three or more are worth eight.
+// MulBaseMany uses lanes for eight scalars at a time. With 3 scalars or more, lanes are
+// faster than single multiplications.
 func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	for twin.IFMA && len(k) >= 3 {
 		n := min(lanes, len(k))
@@ -19,14 +20,14 @@ func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	mulBaseEach(c, xy, k, ok)
 }
 
-// mulBaseLanes is MulBase for at most eight scalars, a lane for each. Every addition is
-// complete. It runs in constant time.
+// mulBaseLanes is MulBase for at most eight scalars, one in each lane. Every addition
+// is complete. It runs in constant time.
 func (c *edwardsP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	v := c.combSums(k)
 
-	// What write does, with one inversion for all: of the product of the denominators,
-	// each of which is multiplied by the product of those before it. A denominator of 0,
-	// that of infinity and of the point of order two, counts as 1.
+	// This is write for all lanes with one inversion, that of the product of the
+	// denominators. before[l] is the product of those before lane l. A denominator of 0,
+	// which infinity and the point of order two have, counts as 1.
 	var u, z, plus, w, before [lanes]field.P512A
 	var none [lanes]uint64
 	var zero, one, product field.P512A
@@ -49,7 +50,7 @@ func (c *edwardsP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	for l := len(k) - 1; l >= 0; l-- {
 		var inverse, x, y field.P512A
 		inverse.Mul(&product, &before[l])
-		inverse.Assign(&zero, -none[l]) // as Invert has it
+		inverse.Assign(&zero, -none[l]) // as Invert does for 0
 		product.Mul(&product, &w[l])
 		x.Mul(&plus[l], &u[l])
 		x.Mul(&x, &inverse)
@@ -66,15 +67,15 @@ func (c *edwardsP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	}
 }
 
-// lanesEdP512AWork is what a multiplication in lanes works on. It belongs on the heap,
-// where the allocator puts objects of this size at multiples of 64.
+// lanesEdP512AWork holds the variables of a multiplication in lanes. It must be on the
+// heap, where the allocator puts objects of this size at multiples of 64.
 type lanesEdP512AWork struct {
 	sum             lanesEdP512APoint
 	e               [3]laneP512A // the affine point to add
 	index, negative [lanes]uint64
 }
 
-// combSums returns k[i]*G in lane i, and G in lanes nobody asked for. It runs in
+// combSums returns k[i]*G in lane i, and G in lanes without a scalar. It runs in
 // constant time.
 func (c *edwardsP512A) combSums(k []field.Scalar) *lanesEdP512AWork {
 	table := c.combLanes()

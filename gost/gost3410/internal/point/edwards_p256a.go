@@ -8,18 +8,18 @@ import (
 
 const (
 	edSizeP256A    = 8 * len(field.P256A{})
-	edWindowsP256A = (8*edSizeP256A + baseBits - 1) / baseBits // as windows(edSizeP256A, baseBits)
+	edWindowsP256A = (8*edSizeP256A + baseBits - 1) / baseBits // the value of windows(edSizeP256A, baseBits)
 )
 
-// edwardsP256A is a curve of cofactor 4, y^2 = x^3 + a*x + b outside and
-// u^2 + v^2 = 1 + d*u^2*v^2 inside (RFC 7836, section 5.2: e = 1). With
-// s = (1-d)/4 and t = (1+d)/6 they are one by
+// edwardsP256A is a curve of cofactor 4. Its API has the form y^2 = x^3 + a*x + b. It
+// computes in the form u^2 + v^2 = 1 + d*u^2*v^2 (RFC 7836, section 5.2, with e = 1).
+// With s = (1-d)/4 and t = (1+d)/6, the two forms are related by
 //
 //	u = (x - t) / y              x = s*(1+v)/(1-v) + t
 //	v = (x - t - s)/(x - t + s)  y = s*(1+v)/((1-v)*u)
 //
-// d is no square, so the addition formulas have no exceptions, neutral element
-// and points of even order included.
+// d is not a square, so the addition formulas have no exceptions. They hold for the
+// neutral element and for points of even order too.
 type edwardsP256A struct {
 	a, b, d, s, t field.P256A
 	base          edAffineP256A
@@ -28,7 +28,7 @@ type edwardsP256A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP256A
-	lanes edLanesP256A // the same for lanes
+	lanes edLanesP256A // the table in the order that lanes read
 	quads edQuadsP256A
 }
 
@@ -40,13 +40,13 @@ type edWindowP256A struct {
 // edCombP256A is the table of a point, see combOf.
 type edCombP256A [edWindowsP256A]edWindowP256A
 
-// edAffineP256A is the point u, v with duv = d*u*v; neutral is 0, 1, 0.
+// edAffineP256A is the point u, v with duv = d*u*v. The neutral element is 0, 1, 0.
 type edAffineP256A struct{ u, v, duv field.P256A }
 
 // edExtendedP256A is the point u/z, v/z, where t = u*v/z.
 type edExtendedP256A struct{ u, v, z, t field.P256A }
 
-// edCachedP256A is a point prepared to be added: t is multiplied by d.
+// edCachedP256A is a point prepared for addition: t is multiplied by d.
 type edCachedP256A struct{ u, v, z, dt field.P256A }
 
 func newEdwardsP256A(p parameters) *edwardsP256A {
@@ -89,8 +89,8 @@ func (c *edwardsP256A) contains(x, y *field.P256A) bool {
 	return l.IsZero() == 1
 }
 
-// enter sets p to the point x, y and reports whether it has a place there: the
-// point of order two (y = 0) has none by these formulas, and is of no use.
+// enter sets p to the point x, y and reports whether the formulas give it an Edwards
+// form. They give none to the point of order two (y = 0), which nothing needs.
 func (c *edwardsP256A) enter(p *edAffineP256A, x, y *field.P256A) bool {
 	var m, n, w, inverse field.P256A
 	m.Sub(x, &c.t)
@@ -110,8 +110,9 @@ func (c *edwardsP256A) enter(p *edAffineP256A, x, y *field.P256A) bool {
 	return true
 }
 
-// write writes x and y of p and reports whether they are a point of the curve
-// other than infinity (u = 0, v = 1) and the point of order two (u = 0, v = -1).
+// write writes x and y of p and reports whether they are a point of the curve. It
+// reports false for infinity (u = 0, v = 1) and for the point of order two (u = 0,
+// v = -1).
 func (c *edwardsP256A) write(xy []byte, p *edExtendedP256A) bool {
 	var plus, minus, w, x, y field.P256A
 	plus.Add(&p.z, &p.v)
@@ -222,7 +223,7 @@ func (c *edwardsP256A) comb() *edCombP256A {
 func (c *edwardsP256A) combOf(first edAffineP256A) *edCombP256A {
 	table := new(edCombP256A)
 	for i := range table {
-		// The odd multiples, and the even one the next window begins with.
+		// The odd multiples, and the even one with which the next window begins.
 		var p [1<<(baseBits-1) + 1]edExtendedP256A
 		p[0] = first.extended()
 		var twice edExtendedP256A
@@ -242,10 +243,10 @@ func (c *edwardsP256A) combOf(first edAffineP256A) *edCombP256A {
 	return table
 }
 
-// normalize sets a to the affine coordinates of p with one inversion: of the
-// product of all z, from which the inverses are peeled off.
+// normalize sets a to the affine coordinates of p. It needs only one inversion, that of
+// the product of all z.
 func (c *edwardsP256A) normalize(a []edAffineP256A, p []edExtendedP256A) {
-	products := make([]field.P256A, len(p)) // of the z before each point
+	products := make([]field.P256A, len(p)) // products[i] is the product of the z before p[i]
 	var product field.P256A
 	product.SetSmall(1)
 	for i := range p {
@@ -285,7 +286,7 @@ func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &sum)
 }
 
-// edKeyP256A is a point with its curve, and its table or nil.
+// edKeyP256A is a point with its curve and its table, which may be nil.
 type edKeyP256A struct {
 	c     *edwardsP256A
 	p     edAffineP256A
@@ -299,7 +300,7 @@ func (k *edKeyP256A) Precompute() Point {
 	return &edKeyP256A{k.c, k.p, k.c.combOf(k.p)}
 }
 
-// mulOne is Mul with one product at a time.
+// mulOne is Mul without lanes.
 func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 	c := k.c
 	var u, v, z, dt [1 << (pointBits - 1)]field.P256A // 1, 3, 5... times the point
@@ -327,7 +328,7 @@ func (k *edKeyP256A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.dt.Lookup(dt[:], index)
 		e.negateIf(negative)
 		if i == len(digits)-1 {
-			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
+			sum.u, sum.v, sum.z = e.u, e.v, e.z // the next operation is a doubling, which does not read t
 			continue
 		}
 		for range pointBits - 1 {
@@ -359,8 +360,8 @@ func (k *edKeyP256A) SumHasX(r, s, t *field.Scalar) bool {
 
 // hasX reports whether x of sum is r modulo q.
 func (c *edwardsP256A) hasX(sum *edExtendedP256A, r *field.Scalar) bool {
-	// x = s*(z+v)/(z-v) + t is compared with r, r+q, ... below p without a
-	// division. For infinity z-v is 0 and s*(z+v) is not: nothing equals it.
+	// Compare x = s*(z+v)/(z-v) + t with r, r+q, ... below p, without a division.
+	// For infinity z-v is 0 and s*(z+v) is not, so nothing is equal.
 	var plus, minus field.P256A
 	plus.Add(&sum.z, &sum.v)
 	plus.Mul(&plus, &c.s)
@@ -382,7 +383,7 @@ func (c *edwardsP256A) hasX(sum *edExtendedP256A, r *field.Scalar) bool {
 	return false
 }
 
-// accumulate adds n times the table's point to sum, in variable time.
+// accumulate adds n times the point of the table to sum, in variable time.
 func (table *edCombP256A) accumulate(c *edwardsP256A, sum *edExtendedP256A, n *field.Scalar) {
 	var digits [edWindowsP256A]int8
 	recode(digits[:], n, c.order, baseBits)
@@ -397,7 +398,8 @@ func (table *edCombP256A) accumulate(c *edwardsP256A, sum *edExtendedP256A, n *f
 }
 
 // sumOne returns s*G plus t times the point, in variable time and without a table of
-// it, for a t of any size. The coordinate t of the sum means nothing.
+// the point. The scalar t may have any size. The coordinate t of the result is
+// undefined.
 func (k *edKeyP256A) sumOne(s, t *field.Scalar) edExtendedP256A {
 	c := k.c
 	base := &c.comb()[0]

@@ -2,14 +2,14 @@ package point
 
 import "tamga/gost/gost3410/internal/field"
 
-// addEdwardsP256A sets z = p + q (add-2008-hwcd with a = 1), complete.
+// addEdwardsP256A sets z = p + q (add-2008-hwcd with a = 1). It is complete.
 func addEdwardsP256A(z, p *edExtendedP256A, q *edCachedP256A) {
 	var zz field.P256A
 	zz.Mul(&p.z, &q.z)
 	finishEdwardsP256A(z, p, &q.u, &q.v, &q.dt, &zz)
 }
 
-// addEdMixedP256A sets z = p + q for q with the denominator 1, complete.
+// addEdMixedP256A sets z = p + q for q with the denominator 1. It is complete.
 func addEdMixedP256A(z, p *edExtendedP256A, q *edAffineP256A) {
 	zz := p.z
 	finishEdwardsP256A(z, p, &q.u, &q.v, &q.duv, &zz)
@@ -34,13 +34,14 @@ func finishEdwardsP256A(z, p *edExtendedP256A, u, v, dt, zz *field.P256A) {
 	z.z.Mul(&f, &g)
 }
 
-// doubleEdwardsP256A sets z = 2p (dbl-2008-hwcd with a = 1), complete.
+// doubleEdwardsP256A sets z = 2p (dbl-2008-hwcd with a = 1). It is complete.
 func doubleEdwardsP256A(z, p *edExtendedP256A) {
 	e, h := doubleUVZP256A(z, p)
 	z.t.Mul(&e, &h)
 }
 
-// doubleWithoutTP256A is doubleEdwardsP256A without t, which a doubling does not read.
+// doubleWithoutTP256A is doubleEdwardsP256A, but does not compute t. Use it before
+// another doubling, which does not read t.
 func doubleWithoutTP256A(z, p *edExtendedP256A) { doubleUVZP256A(z, p) }
 
 // doubleUVZP256A sets u, v and z of 2p and returns the factors of t.

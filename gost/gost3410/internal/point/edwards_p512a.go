@@ -10,18 +10,18 @@ import (
 
 const (
 	edSizeP512A    = 8 * len(field.P512A{})
-	edWindowsP512A = (8*edSizeP512A + baseBits - 1) / baseBits // as windows(edSizeP512A, baseBits)
+	edWindowsP512A = (8*edSizeP512A + baseBits - 1) / baseBits // the value of windows(edSizeP512A, baseBits)
 )
 
-// edwardsP512A is a curve of cofactor 4, y^2 = x^3 + a*x + b outside and
-// u^2 + v^2 = 1 + d*u^2*v^2 inside (RFC 7836, section 5.2: e = 1). With
-// s = (1-d)/4 and t = (1+d)/6 they are one by
+// edwardsP512A is a curve of cofactor 4. Its API has the form y^2 = x^3 + a*x + b. It
+// computes in the form u^2 + v^2 = 1 + d*u^2*v^2 (RFC 7836, section 5.2, with e = 1).
+// With s = (1-d)/4 and t = (1+d)/6, the two forms are related by
 //
 //	u = (x - t) / y              x = s*(1+v)/(1-v) + t
 //	v = (x - t - s)/(x - t + s)  y = s*(1+v)/((1-v)*u)
 //
-// d is no square, so the addition formulas have no exceptions, neutral element
-// and points of even order included.
+// d is not a square, so the addition formulas have no exceptions. They hold for the
+// neutral element and for points of even order too.
 type edwardsP512A struct {
 	a, b, d, s, t field.P512A
 	base          edAffineP512A
@@ -30,7 +30,7 @@ type edwardsP512A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP512A
-	lanes edLanesP512A // the same for lanes
+	lanes edLanesP512A // the table in the order that lanes read
 	quads edQuadsP512A
 }
 
@@ -42,13 +42,13 @@ type edWindowP512A struct {
 // edCombP512A is the table of a point, see combOf.
 type edCombP512A [edWindowsP512A]edWindowP512A
 
-// edAffineP512A is the point u, v with duv = d*u*v; neutral is 0, 1, 0.
+// edAffineP512A is the point u, v with duv = d*u*v. The neutral element is 0, 1, 0.
 type edAffineP512A struct{ u, v, duv field.P512A }
 
 // edExtendedP512A is the point u/z, v/z, where t = u*v/z.
 type edExtendedP512A struct{ u, v, z, t field.P512A }
 
-// edCachedP512A is a point prepared to be added: t is multiplied by d.
+// edCachedP512A is a point prepared for addition: t is multiplied by d.
 type edCachedP512A struct{ u, v, z, dt field.P512A }
 
 func newEdwardsP512A(p parameters) *edwardsP512A {
@@ -91,8 +91,8 @@ func (c *edwardsP512A) contains(x, y *field.P512A) bool {
 	return l.IsZero() == 1
 }
 
-// enter sets p to the point x, y and reports whether it has a place there: the
-// point of order two (y = 0) has none by these formulas, and is of no use.
+// enter sets p to the point x, y and reports whether the formulas give it an Edwards
+// form. They give none to the point of order two (y = 0), which nothing needs.
 func (c *edwardsP512A) enter(p *edAffineP512A, x, y *field.P512A) bool {
 	var m, n, w, inverse field.P512A
 	m.Sub(x, &c.t)
@@ -112,8 +112,9 @@ func (c *edwardsP512A) enter(p *edAffineP512A, x, y *field.P512A) bool {
 	return true
 }
 
-// write writes x and y of p and reports whether they are a point of the curve
-// other than infinity (u = 0, v = 1) and the point of order two (u = 0, v = -1).
+// write writes x and y of p and reports whether they are a point of the curve. It
+// reports false for infinity (u = 0, v = 1) and for the point of order two (u = 0,
+// v = -1).
 func (c *edwardsP512A) write(xy []byte, p *edExtendedP512A) bool {
 	var plus, minus, w, x, y field.P512A
 	plus.Add(&p.z, &p.v)
@@ -224,7 +225,7 @@ func (c *edwardsP512A) comb() *edCombP512A {
 func (c *edwardsP512A) combOf(first edAffineP512A) *edCombP512A {
 	table := new(edCombP512A)
 	for i := range table {
-		// The odd multiples, and the even one the next window begins with.
+		// The odd multiples, and the even one with which the next window begins.
 		var p [1<<(baseBits-1) + 1]edExtendedP512A
 		p[0] = first.extended()
 		var twice edExtendedP512A
@@ -244,10 +245,10 @@ func (c *edwardsP512A) combOf(first edAffineP512A) *edCombP512A {
 	return table
 }
 
-// normalize sets a to the affine coordinates of p with one inversion: of the
-// product of all z, from which the inverses are peeled off.
+// normalize sets a to the affine coordinates of p. It needs only one inversion, that of
+// the product of all z.
 func (c *edwardsP512A) normalize(a []edAffineP512A, p []edExtendedP512A) {
-	products := make([]field.P512A, len(p)) // of the z before each point
+	products := make([]field.P512A, len(p)) // products[i] is the product of the z before p[i]
 	var product field.P512A
 	product.SetSmall(1)
 	for i := range p {
@@ -287,7 +288,7 @@ func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &sum)
 }
 
-// edKeyP512A is a point with its curve, and its table or nil.
+// edKeyP512A is a point with its curve and its table, which may be nil.
 type edKeyP512A struct {
 	c     *edwardsP512A
 	p     edAffineP512A
@@ -301,7 +302,7 @@ func (k *edKeyP512A) Precompute() Point {
 	return &edKeyP512A{k.c, k.p, k.c.combOf(k.p)}
 }
 
-// mulOne is Mul with one product at a time.
+// mulOne is Mul without lanes.
 func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 	c := k.c
 	var u, v, z, dt [1 << (pointBits - 1)]field.P512A // 1, 3, 5... times the point
@@ -329,7 +330,7 @@ func (k *edKeyP512A) mulOne(xy []byte, n *field.Scalar) bool {
 		e.dt.Lookup(dt[:], index)
 		e.negateIf(negative)
 		if i == len(digits)-1 {
-			sum.u, sum.v, sum.z = e.u, e.v, e.z // a doubling is next, which reads no t
+			sum.u, sum.v, sum.z = e.u, e.v, e.z // the next operation is a doubling, which does not read t
 			continue
 		}
 		for range pointBits - 1 {
@@ -361,8 +362,8 @@ func (k *edKeyP512A) SumHasX(r, s, t *field.Scalar) bool {
 
 // hasX reports whether x of sum is r modulo q.
 func (c *edwardsP512A) hasX(sum *edExtendedP512A, r *field.Scalar) bool {
-	// x = s*(z+v)/(z-v) + t is compared with r, r+q, ... below p without a
-	// division. For infinity z-v is 0 and s*(z+v) is not: nothing equals it.
+	// Compare x = s*(z+v)/(z-v) + t with r, r+q, ... below p, without a division.
+	// For infinity z-v is 0 and s*(z+v) is not, so nothing is equal.
 	var plus, minus field.P512A
 	plus.Add(&sum.z, &sum.v)
 	plus.Mul(&plus, &c.s)
@@ -384,7 +385,7 @@ func (c *edwardsP512A) hasX(sum *edExtendedP512A, r *field.Scalar) bool {
 	return false
 }
 
-// accumulate adds n times the table's point to sum, in variable time.
+// accumulate adds n times the point of the table to sum, in variable time.
 func (table *edCombP512A) accumulate(c *edwardsP512A, sum *edExtendedP512A, n *field.Scalar) {
 	var digits [edWindowsP512A]int8
 	recode(digits[:], n, c.order, baseBits)
@@ -399,7 +400,8 @@ func (table *edCombP512A) accumulate(c *edwardsP512A, sum *edExtendedP512A, n *f
 }
 
 // sumOne returns s*G plus t times the point, in variable time and without a table of
-// it, for a t of any size. The coordinate t of the sum means nothing.
+// the point. The scalar t may have any size. The coordinate t of the result is
+// undefined.
 func (k *edKeyP512A) sumOne(s, t *field.Scalar) edExtendedP512A {
 	c := k.c
 	base := &c.comb()[0]

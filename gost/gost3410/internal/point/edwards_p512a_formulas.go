@@ -4,14 +4,14 @@ package point
 
 import "tamga/gost/gost3410/internal/field"
 
-// addEdwardsP512A sets z = p + q (add-2008-hwcd with a = 1), complete.
+// addEdwardsP512A sets z = p + q (add-2008-hwcd with a = 1). It is complete.
 func addEdwardsP512A(z, p *edExtendedP512A, q *edCachedP512A) {
 	var zz field.P512A
 	zz.Mul(&p.z, &q.z)
 	finishEdwardsP512A(z, p, &q.u, &q.v, &q.dt, &zz)
 }
 
-// addEdMixedP512A sets z = p + q for q with the denominator 1, complete.
+// addEdMixedP512A sets z = p + q for q with the denominator 1. It is complete.
 func addEdMixedP512A(z, p *edExtendedP512A, q *edAffineP512A) {
 	zz := p.z
 	finishEdwardsP512A(z, p, &q.u, &q.v, &q.duv, &zz)
@@ -36,13 +36,14 @@ func finishEdwardsP512A(z, p *edExtendedP512A, u, v, dt, zz *field.P512A) {
 	z.z.Mul(&f, &g)
 }
 
-// doubleEdwardsP512A sets z = 2p (dbl-2008-hwcd with a = 1), complete.
+// doubleEdwardsP512A sets z = 2p (dbl-2008-hwcd with a = 1). It is complete.
 func doubleEdwardsP512A(z, p *edExtendedP512A) {
 	e, h := doubleUVZP512A(z, p)
 	z.t.Mul(&e, &h)
 }
 
-// doubleWithoutTP512A is doubleEdwardsP512A without t, which a doubling does not read.
+// doubleWithoutTP512A is doubleEdwardsP512A, but does not compute t. Use it before
+// another doubling, which does not read t.
 func doubleWithoutTP512A(z, p *edExtendedP512A) { doubleUVZP512A(z, p) }
 
 // doubleUVZP512A sets u, v and z of 2p and returns the factors of t.

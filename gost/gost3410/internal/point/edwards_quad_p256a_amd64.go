@@ -9,16 +9,16 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// quadP256A is the four coordinates u, v, z, t of one point, each in a lane of its own:
-// limbs of 52 bits, lowest first. See quad_p256a_amd64.s for bounds. A point to be added
-// has d*t for t.
+// quadP256A is one point with its four coordinates u, v, z, t in four lanes. It has
+// limbs of 52 bits, lowest first. See quad_p256a_amd64.s for the bounds. In a point
+// prepared for addition, d*t takes the place of t.
 type quadP256A [limbsP256A][4]uint64
 
-// edQuadsP256A is what multiplications of one point need of the curve, built at its
-// first use.
+// edQuadsP256A holds the constants of a curve for multiplications of one point. It is
+// built at its first use.
 type edQuadsP256A struct {
 	once    sync.Once
-	toAdd   quadP256A                         // 1, 1, 1, d: times this a point can be added
+	toAdd   quadP256A                         // 1, 1, 1, d: a point times this is prepared for addition
 	base    [2][1 << (baseBits - 1)]quadP256A // odd multiples of the base point, and their opposites
 	neutral quadP256A
 }
@@ -55,7 +55,7 @@ func (p *edAffineP256A) quad() (q quadP256A) {
 	return q
 }
 
-// prepared returns what the curve has for multiplications of one point.
+// prepared returns the constants of the curve for multiplications of one point.
 func (c *edwardsP256A) prepared() *edQuadsP256A {
 	k := &c.quads
 	k.once.Do(func() {
@@ -74,7 +74,7 @@ func (c *edwardsP256A) prepared() *edQuadsP256A {
 	return k
 }
 
-// oddQuads sets table to 1, 3, 5... times the point, to be added.
+// oddQuads sets table to 1, 3, 5... times the point, prepared for addition.
 func (c *edwardsP256A) oddQuads(table []quadP256A, p *quadP256A) {
 	toAdd := &c.quads.toAdd
 	sum := *p
@@ -89,7 +89,7 @@ func (c *edwardsP256A) oddQuads(table []quadP256A, p *quadP256A) {
 	}
 }
 
-// Mul puts the coordinates into lanes where the processor can.
+// Mul has the coordinates in lanes if the processor supports it.
 func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
 	if twin.IFMA {
 		return k.mulQuads(xy, n)
@@ -123,7 +123,7 @@ func (k *edKeyP256A) mulQuads(xy []byte, n *field.Scalar) bool {
 	return c.write(xy, &p)
 }
 
-// sum puts the coordinates into lanes where the processor can.
+// sum has the coordinates in lanes if the processor supports it.
 func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A {
 	if twin.IFMA {
 		return k.sumQuads(s, t)
@@ -144,7 +144,7 @@ func (k *edKeyP256A) sumQuads(s, t *field.Scalar) edExtendedP256A {
 	var ds, dt [maxDigits]int8
 	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, edKeyBitsP256A))
 	sum := c.quads.neutral
-	doublings := 0 // that are due
+	doublings := 0 // not done yet
 	for i := length - 1; i >= 0; i-- {
 		doublings++
 		if ds[i]|dt[i] == 0 {
@@ -167,7 +167,7 @@ func (k *edKeyP256A) sumQuads(s, t *field.Scalar) edExtendedP256A {
 	return sum.extended()
 }
 
-// In quad_p256a_amd64.s.
+// The following functions are in quad_p256a_amd64.s.
 
 // ifmaQuadDoubleP256A doubles p n times, n > 0.
 //
@@ -177,13 +177,13 @@ func ifmaQuadDoubleP256A(z, p *quadP256A, n int)
 //go:noescape
 func ifmaQuadAddP256A(z, p, q *quadP256A)
 
-// ifmaQuadMulP256A multiplies lane by lane.
+// ifmaQuadMulP256A sets z = x*y, lane by lane.
 //
 //go:noescape
 func ifmaQuadMulP256A(z, x, y *quadP256A)
 
-// ifmaQuadPickP256A sets z to the point at the index of a table of n, or to its
-// opposite where negative is all ones, reading all of the table.
+// ifmaQuadPickP256A sets z to entry index of a table of n points, or to its opposite if
+// negative is all ones. It reads the whole table.
 //
 //go:noescape
 func ifmaQuadPickP256A(z, table *quadP256A, n int, index, negative uint64)

@@ -11,16 +11,16 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// quadP512A is the four coordinates u, v, z, t of one point, each in a lane of its own:
-// limbs of 52 bits, lowest first. See quad_p512a_amd64.s for bounds. A point to be added
-// has d*t for t.
+// quadP512A is one point with its four coordinates u, v, z, t in four lanes. It has
+// limbs of 52 bits, lowest first. See quad_p512a_amd64.s for the bounds. In a point
+// prepared for addition, d*t takes the place of t.
 type quadP512A [limbsP512A][4]uint64
 
-// edQuadsP512A is what multiplications of one point need of the curve, built at its
-// first use.
+// edQuadsP512A holds the constants of a curve for multiplications of one point. It is
+// built at its first use.
 type edQuadsP512A struct {
 	once    sync.Once
-	toAdd   quadP512A                         // 1, 1, 1, d: times this a point can be added
+	toAdd   quadP512A                         // 1, 1, 1, d: a point times this is prepared for addition
 	base    [2][1 << (baseBits - 1)]quadP512A // odd multiples of the base point, and their opposites
 	neutral quadP512A
 }
@@ -57,7 +57,7 @@ func (p *edAffineP512A) quad() (q quadP512A) {
 	return q
 }
 
-// prepared returns what the curve has for multiplications of one point.
+// prepared returns the constants of the curve for multiplications of one point.
 func (c *edwardsP512A) prepared() *edQuadsP512A {
 	k := &c.quads
 	k.once.Do(func() {
@@ -76,7 +76,7 @@ func (c *edwardsP512A) prepared() *edQuadsP512A {
 	return k
 }
 
-// oddQuads sets table to 1, 3, 5... times the point, to be added.
+// oddQuads sets table to 1, 3, 5... times the point, prepared for addition.
 func (c *edwardsP512A) oddQuads(table []quadP512A, p *quadP512A) {
 	toAdd := &c.quads.toAdd
 	sum := *p
@@ -91,7 +91,7 @@ func (c *edwardsP512A) oddQuads(table []quadP512A, p *quadP512A) {
 	}
 }
 
-// Mul puts the coordinates into lanes where the processor can.
+// Mul has the coordinates in lanes if the processor supports it.
 func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
 	if twin.IFMA {
 		return k.mulQuads(xy, n)
@@ -125,7 +125,7 @@ func (k *edKeyP512A) mulQuads(xy []byte, n *field.Scalar) bool {
 	return c.write(xy, &p)
 }
 
-// sum puts the coordinates into lanes where the processor can.
+// sum has the coordinates in lanes if the processor supports it.
 func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A {
 	if twin.IFMA {
 		return k.sumQuads(s, t)
@@ -146,7 +146,7 @@ func (k *edKeyP512A) sumQuads(s, t *field.Scalar) edExtendedP512A {
 	var ds, dt [maxDigits]int8
 	length := max(naf(&ds, s, baseBits+1), naf(&dt, t, edKeyBitsP512A))
 	sum := c.quads.neutral
-	doublings := 0 // that are due
+	doublings := 0 // not done yet
 	for i := length - 1; i >= 0; i-- {
 		doublings++
 		if ds[i]|dt[i] == 0 {
@@ -169,7 +169,7 @@ func (k *edKeyP512A) sumQuads(s, t *field.Scalar) edExtendedP512A {
 	return sum.extended()
 }
 
-// In quad_p512a_amd64.s.
+// The following functions are in quad_p512a_amd64.s.
 
 // ifmaQuadDoubleP512A doubles p n times, n > 0.
 //
@@ -179,13 +179,13 @@ func ifmaQuadDoubleP512A(z, p *quadP512A, n int)
 //go:noescape
 func ifmaQuadAddP512A(z, p, q *quadP512A)
 
-// ifmaQuadMulP512A multiplies lane by lane.
+// ifmaQuadMulP512A sets z = x*y, lane by lane.
 //
 //go:noescape
 func ifmaQuadMulP512A(z, x, y *quadP512A)
 
-// ifmaQuadPickP512A sets z to the point at the index of a table of n, or to its
-// opposite where negative is all ones, reading all of the table.
+// ifmaQuadPickP512A sets z to entry index of a table of n points, or to its opposite if
+// negative is all ones. It reads the whole table.
 //
 //go:noescape
 func ifmaQuadPickP512A(z, table *quadP512A, n int, index, negative uint64)

@@ -9,23 +9,23 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// windowEdLanesP256A is a window of the table as lanes read it: limb by limb of u,
-// then of v, then of d*u*v, all entries.
+// windowEdLanesP256A is a window of a table in the order that lanes read: for each limb
+// of u, then of v, then of d*u*v, that limb of all entries.
 type windowEdLanesP256A [3 * limbsP256A]rowP256A
 
-// edLanesP256A is the table of the base point once more, as lanes read it, built at
-// its first use: a quarter larger than that of comb.
+// edLanesP256A is a copy of the table of the base point in the order that lanes read.
+// It is built at its first use and a quarter larger than that of comb.
 type edLanesP256A struct {
 	once  sync.Once
 	table *[edWindowsP256A]windowEdLanesP256A
 	d     laneP256A // d in all lanes
 }
 
-// lanesEdP256APoint are eight points u/z, v/z with t = u*v/z; to be added to others,
-// with d*t for t.
+// lanesEdP256APoint are eight points u/z, v/z with t = u*v/z. If they are prepared for
+// addition, d*t takes the place of t.
 type lanesEdP256APoint [4]laneP256A
 
-// combLanes returns the table of comb as lanes read it.
+// combLanes returns the table of comb in the order that lanes read.
 func (c *edwardsP256A) combLanes() *[edWindowsP256A]windowEdLanesP256A {
 	c.lanes.once.Do(func() {
 		table := c.comb()
@@ -50,7 +50,7 @@ func (c *edwardsP256A) combLanes() *[edWindowsP256A]windowEdLanesP256A {
 	return c.lanes.table
 }
 
-// MulBase spreads one scalar over the lanes where the processor can.
+// MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
 	if twin.IFMA {
 		return c.mulBaseSpread(xy, k)
@@ -58,16 +58,17 @@ func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
 	return c.mulBaseOne(xy, k)
 }
 
-// spreadEdP256AWork is what a multiplication spread over lanes works on. It belongs on
-// the heap, where the allocator puts objects of this size at multiples of 64.
+// spreadEdP256AWork holds the variables of a multiplication spread over lanes. It must
+// be on the heap, where the allocator puts objects of this size at multiples of 64.
 type spreadEdP256AWork struct {
 	sum, other      lanesEdP256APoint
 	e               [3]laneP256A // the affine point to add
 	index, negative [lanes]uint64
 }
 
-// mulBaseSpread is mulBaseOne, with windows l, l+8, l+16... added up in lane l and then
-// the lanes in three steps. Every addition is complete. It runs in constant time.
+// mulBaseSpread is mulBaseOne in lanes. Lane l adds up windows l, l+8, l+16... Then the
+// lanes are added up in three steps. Every addition is complete. It runs in constant
+// time.
 func (c *edwardsP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	table := c.combLanes()
 	var digits [edWindowsP256A]int8

@@ -11,23 +11,23 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// windowEdLanesP512A is a window of the table as lanes read it: limb by limb of u,
-// then of v, then of d*u*v, all entries.
+// windowEdLanesP512A is a window of a table in the order that lanes read: for each limb
+// of u, then of v, then of d*u*v, that limb of all entries.
 type windowEdLanesP512A [3 * limbsP512A]rowP512A
 
-// edLanesP512A is the table of the base point once more, as lanes read it, built at
-// its first use: a quarter larger than that of comb.
+// edLanesP512A is a copy of the table of the base point in the order that lanes read.
+// It is built at its first use and a quarter larger than that of comb.
 type edLanesP512A struct {
 	once  sync.Once
 	table *[edWindowsP512A]windowEdLanesP512A
 	d     laneP512A // d in all lanes
 }
 
-// lanesEdP512APoint are eight points u/z, v/z with t = u*v/z; to be added to others,
-// with d*t for t.
+// lanesEdP512APoint are eight points u/z, v/z with t = u*v/z. If they are prepared for
+// addition, d*t takes the place of t.
 type lanesEdP512APoint [4]laneP512A
 
-// combLanes returns the table of comb as lanes read it.
+// combLanes returns the table of comb in the order that lanes read.
 func (c *edwardsP512A) combLanes() *[edWindowsP512A]windowEdLanesP512A {
 	c.lanes.once.Do(func() {
 		table := c.comb()
@@ -52,7 +52,7 @@ func (c *edwardsP512A) combLanes() *[edWindowsP512A]windowEdLanesP512A {
 	return c.lanes.table
 }
 
-// MulBase spreads one scalar over the lanes where the processor can.
+// MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
 	if twin.IFMA {
 		return c.mulBaseSpread(xy, k)
@@ -60,16 +60,17 @@ func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
 	return c.mulBaseOne(xy, k)
 }
 
-// spreadEdP512AWork is what a multiplication spread over lanes works on. It belongs on
-// the heap, where the allocator puts objects of this size at multiples of 64.
+// spreadEdP512AWork holds the variables of a multiplication spread over lanes. It must
+// be on the heap, where the allocator puts objects of this size at multiples of 64.
 type spreadEdP512AWork struct {
 	sum, other      lanesEdP512APoint
 	e               [3]laneP512A // the affine point to add
 	index, negative [lanes]uint64
 }
 
-// mulBaseSpread is mulBaseOne, with windows l, l+8, l+16... added up in lane l and then
-// the lanes in three steps. Every addition is complete. It runs in constant time.
+// mulBaseSpread is mulBaseOne in lanes. Lane l adds up windows l, l+8, l+16... Then the
+// lanes are added up in three steps. Every addition is complete. It runs in constant
+// time.
 func (c *edwardsP512A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	table := c.combLanes()
 	var digits [edWindowsP512A]int8

@@ -7,7 +7,8 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// SumsHaveX checks eight sums at a time, and four or more are worth eight.
+// SumsHaveX uses lanes for eight sums at a time. With 4 sums or more, lanes are faster
+// than single sums.
 func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	for twin.IFMA && len(points) >= 4 {
 		n := min(lanes, len(points))
@@ -17,19 +18,19 @@ func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bo
 	sumEach(points, r, s, t, ok)
 }
 
-// sumsEdP256AWork is what checks of sums in lanes work on. It belongs on the heap,
-// where the allocator puts objects of this size at multiples of 64.
+// sumsEdP256AWork holds the variables of a check of sums in lanes. It must be on the
+// heap, where the allocator puts objects of this size at multiples of 64.
 type sumsEdP256AWork struct {
 	sum      lanesEdP256APoint
-	odd      [1 << (pointBits - 1)]lanesEdP256APoint // 1, 3, 5... times the points, to be added
-	e        lanesEdP256APoint                       // what is added
+	odd      [1 << (pointBits - 1)]lanesEdP256APoint // 1, 3, 5... times the points, prepared for addition
+	e        lanesEdP256APoint                       // the summand
 	affine   [3]laneP256A                            // the points
 	negative [lanes]uint64
 }
 
-// sumLanes is SumsHaveX for at most eight points; lanes without one repeat the first.
-// It computes s*G by the comb and t times the point by windows. Every addition is
-// complete, so that no lane is an exception.
+// sumLanes is SumsHaveX for at most eight points. Lanes without a point repeat the
+// first one. It computes s*G with the comb and t times the point with windows. Every
+// addition is complete, so no lane meets an exception.
 func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []bool) {
 	v := new(sumsEdP256AWork)
 	var of [lanes]int
@@ -58,7 +59,7 @@ func (c *edwardsP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 		ifmaNegateP256A(&v.e[0], &v.negative)
 		ifmaNegateP256A(&v.e[3], &v.negative)
 		if i == count-1 {
-			v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], v.e[2] // a doubling is next, which reads no t
+			v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], v.e[2] // the next operation is a doubling, which does not read t
 			continue
 		}
 		for range pointBits - 1 {

@@ -9,7 +9,8 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// SumsHaveX checks eight sums at a time, and four or more are worth eight.
+// SumsHaveX uses lanes for eight sums at a time. With 4 sums or more, lanes are faster
+// than single sums.
 func (c *edwardsP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	for twin.IFMA && len(points) >= 4 {
 		n := min(lanes, len(points))
@@ -19,19 +20,19 @@ func (c *edwardsP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bo
 	sumEach(points, r, s, t, ok)
 }
 
-// sumsEdP512AWork is what checks of sums in lanes work on. It belongs on the heap,
-// where the allocator puts objects of this size at multiples of 64.
+// sumsEdP512AWork holds the variables of a check of sums in lanes. It must be on the
+// heap, where the allocator puts objects of this size at multiples of 64.
 type sumsEdP512AWork struct {
 	sum      lanesEdP512APoint
-	odd      [1 << (pointBits - 1)]lanesEdP512APoint // 1, 3, 5... times the points, to be added
-	e        lanesEdP512APoint                       // what is added
+	odd      [1 << (pointBits - 1)]lanesEdP512APoint // 1, 3, 5... times the points, prepared for addition
+	e        lanesEdP512APoint                       // the summand
 	affine   [3]laneP512A                            // the points
 	negative [lanes]uint64
 }
 
-// sumLanes is SumsHaveX for at most eight points; lanes without one repeat the first.
-// It computes s*G by the comb and t times the point by windows. Every addition is
-// complete, so that no lane is an exception.
+// sumLanes is SumsHaveX for at most eight points. Lanes without a point repeat the
+// first one. It computes s*G with the comb and t times the point with windows. Every
+// addition is complete, so no lane meets an exception.
 func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []bool) {
 	v := new(sumsEdP512AWork)
 	var of [lanes]int
@@ -60,7 +61,7 @@ func (c *edwardsP512A) sumLanes(points []Point, r, s, t []field.Scalar, ok []boo
 		ifmaNegateP512A(&v.e[0], &v.negative)
 		ifmaNegateP512A(&v.e[3], &v.negative)
 		if i == count-1 {
-			v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], v.e[2] // a doubling is next, which reads no t
+			v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], v.e[2] // the next operation is a doubling, which does not read t
 			continue
 		}
 		for range pointBits - 1 {

@@ -1,11 +1,11 @@
-// The words in which the formulas are written. A number is one of
+// The macros of the formulas. Each puts the address of a number into the register r:
 //
-//	HERE(i, r)        the i-th on the stack
-//	THERE(a, i, r)    the i-th where the argument a points
+//	HERE(i, r)        number i on the stack
+//	THERE(a, i, r)    number i at the pointer in the argument a
 //
-// with its address put into the register r. DI gets the result of an operation, SI
-// and BX have its operands; all other registers are lost in the routines of package
-// field, which run in straight lines whatever the numbers are.
+// An operation takes the address of its result in DI and the addresses of its operands
+// in SI and BX. It calls a routine of package field, which destroys all other registers
+// and is straight-line code for all values.
 
 #ifndef HERE
 #define HERE(i, r) \

@@ -10,11 +10,11 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// The formulas in assembly against their portable twins, on numbers that need not be
-// points, at the bounds of the limbs, and with results stored over operands.
+// TestFormulaTwins compares the formulas in assembly with those in Go. It uses numbers
+// that need not be points, limbs at their bounds, and results stored over operands.
 func TestFormulaTwins(t *testing.T) {
 	if !twin.MULX {
-		return // the portable twin runs, against itself
+		return // the Go code would be compared with itself
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{3}))
 	word := func() uint64 {
@@ -40,7 +40,7 @@ func TestFormulaTwins(t *testing.T) {
 		}
 		return z
 	}
-	below := func() (z field.P256C) { // Montgomery's form has no others
+	below := func() (z field.P256C) { // values in Montgomery form are below the prime
 		for z = four(); z[3] >= 0x9B9F605F5A858107; z[3] = word() {
 		}
 		return z
@@ -68,8 +68,8 @@ func TestFormulaTwins(t *testing.T) {
 	}
 }
 
-// compareFormulas expects the same limbs of both twins, not only the same numbers:
-// they do the same operations in the same order.
+// compareFormulas expects the same limbs of both implementations, not only the same
+// numbers, because they do the same operations in the same order.
 func compareFormulas[P comparable, Q any](t *testing.T, name string, p P, q Q, add, mulxAdd func(z, p *P, q *Q), double, mulxDouble func(z, p *P)) {
 	t.Helper()
 	var want, got P
@@ -79,15 +79,15 @@ func compareFormulas[P comparable, Q any](t *testing.T, name string, p P, q Q, a
 	}
 	got = p
 	if mulxAdd(&got, &got, &q); got != want {
-		t.Fatalf("%s: %v + %v over the first: got %v, want %v", name, p, q, got, want)
+		t.Fatalf("%s: %v + %v, stored over the first operand: got %v, want %v", name, p, q, got, want)
 	}
-	want, got = p, p // where a doubling leaves something as it is
+	want, got = p, p // a doubling may leave a coordinate of its result unchanged
 	double(&want, &p)
 	if mulxDouble(&got, &p); got != want {
 		t.Fatalf("%s: 2 * %v: got %v, want %v", name, p, got, want)
 	}
 	got = p
 	if mulxDouble(&got, &got); got != want {
-		t.Fatalf("%s: 2 * %v over it: got %v, want %v", name, p, got, want)
+		t.Fatalf("%s: 2 * %v, stored over the operand: got %v, want %v", name, p, got, want)
 	}
 }

@@ -2,7 +2,7 @@
 
 package point
 
-// The bounds of the highest limb of a number in lanes.
+// The upper bounds of the highest limb of a number in lanes.
 const (
 	highP256A = 1<<48 + 1<<10
 	highP512A = 1<<44 + 1<<14

@@ -4,19 +4,20 @@
 #include "funcdata.h"
 
 // Eight numbers modulo 2^256 - 617 at a time, one in each lane of 64 bits. A number is
-// five limbs of 52 bits, each a vector of 64 octets, the lowest first:
+// five limbs of 52 bits, each a vector of 64 bytes, the lowest first:
 //
 //	x = x0 + 2^52*x1 + 2^104*x2 + 2^156*x3 + 2^208*x4
 //
-// Between operations limbs 0 to 3 are below 2^52 and limb 4 below 2^48 + 2^10, so that
-// a number is below 2^256 + 2^218. VPMADD52LUQ c, b, a adds to a the low 52 bits of
-// the product of the low 52 bits of b and c, VPMADD52HUQ the 52 bits above those.
+// Between operations limbs 0 to 3 are below 2^52 and limb 4 is below 2^48 + 2^10. So a
+// number is below 2^256 + 2^218. VPMADD52LUQ c, b, a multiplies the low 52 bits of b
+// and c and adds the low 52 bits of the product to a. VPMADD52HUQ adds the next 52
+// bits.
 //
-// Straight lines of code, the same for every value in every lane, and no address
-// depends on a value: the entries of a table are picked from registers.
+// The code is straight-line code, the same for every value in every lane. No address
+// depends on a value, because the entries of a table are picked from registers.
 
-// Numbers on the stack begin at a multiple of 64: a vector across two lines of the
-// cache is read in two steps.
+// Numbers on the stack begin at multiples of 64, because a vector that spans two cache
+// lines is read in two steps.
 #define SIZE 320
 #define HERE(i, r) \
 	LEAQ (i*SIZE+63)(SP), r \
@@ -42,14 +43,14 @@ GLOBL lanes8p0<>(SB), RODATA, $8
 GLOBL lanes8p1<>(SB), RODATA, $8
 GLOBL lanes8p4<>(SB), RODATA, $8
 
-// CARRY52 moves what x has above 52 bits, Z31, into y.
+// CARRY52 moves the bits of x above 52 bits, Z31, into y.
 #define CARRY52(x, y) \
 	VPSRLQ $52, x, Z28  \
 	VPANDQ Z31, x, x    \
 	VPADDQ Z28, y, y
 
-// TIDY brings limbs below 2^62 into bounds and stores them: what limb 4 has above 48
-// bits counts 617 times at the bottom, then carries go up.
+// TIDY brings limbs below 2^62 into the bounds and stores them. It adds 617 times the
+// bits of limb 4 above 48 bits to limb 0 and then carries upwards.
 #define TIDY(x0, x1, x2, x3, x4) \
 	VPSRLQ      $48, x4, Z29                  \
 	VPANDQ.BCST lanes48<>(SB), x4, x4         \
@@ -65,10 +66,11 @@ GLOBL lanes8p4<>(SB), RODATA, $8
 	VMOVDQU64   x3, 192(DI)                   \
 	VMOVDQU64   x4, 256(DI)
 
-// REDUCE reduces and stores the product whose words, each below 2^57, are Z10 to Z18
-// and Z27. The upper five get carries among themselves, the last has none: the
-// product is below 2^513. Then they count 9872 times at the bottom, and what that has
-// above 2^260, in Z19, once more.
+// REDUCE reduces the product whose words, each below 2^57, are Z10 to Z18 and Z27, and
+// stores it. First it carries within the upper five words. The last word does not
+// carry, because the product is below 2^513. Then it adds 9872 times the upper words to
+// the lower words. It does the same with the part of this sum above 2^260, which is in
+// Z19.
 #define REDUCE \
 	VPBROADCASTQ lanes52<>(SB), Z31   \
 	VPBROADCASTQ lanes9872<>(SB), Z30 \
@@ -90,9 +92,9 @@ GLOBL lanes8p4<>(SB), RODATA, $8
 	LO     Z30, Z19, Z10              \
 	TIDY(Z10, Z11, Z12, Z13, Z14)
 
-// (DI) = (SI) * (BX). The limbs of the one factor are in Z0 to Z4, of the other in Z5
-// to Z9; the low halves of products are summed in Z10 to Z18, the high halves, which
-// belong one word up, in Z19 to Z27.
+// (DI) = (SI) * (BX). The limbs of one factor are in Z0 to Z4, those of the other in Z5
+// to Z9. The low halves of products are summed in Z10 to Z18. The high halves, which
+// belong to the next higher word, are summed in Z19 to Z27.
 TEXT mulLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	VMOVDQU64 0(BX), Z0
 	VMOVDQU64 64(BX), Z1
@@ -195,7 +197,8 @@ TEXT mulLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// (DI) = (SI)^2: products of two different limbs once, then doubled, then the squares.
+// (DI) = (SI)^2. It sums the products of two different limbs once, doubles the sum and
+// adds the squares.
 TEXT sqrLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	VMOVDQU64 0(SI), Z5
 	VMOVDQU64 64(SI), Z6
@@ -282,7 +285,7 @@ TEXT sqrLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// (DI) = (SI) - (BX), with 8p added so that no limb is negative.
+// (DI) = (SI) - (BX). It adds 8p so that no limb is negative.
 TEXT subLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPBROADCASTQ lanes52<>(SB), Z31
 	VPBROADCASTQ lanes8p0<>(SB), Z0
@@ -354,8 +357,8 @@ TEXT ·ifmaEdAddP256A(SB), 0, $2624-24
 	NO_LOCAL_POINTERS
 #include "edwards_add_amd64.h"
 
-// PICK sets z to the lanes' entries among the 32 numbers at off(SI): by four bits of
-// the index, Z30, from either half, and between these by the fifth bit, K1.
+// PICK sets each lane of z to its entry of the 32 numbers at off(SI). Four bits of the
+// index, Z30, select an entry from each half. The fifth bit, K1, selects the half.
 #define PICK(off, z) \
 	VMOVDQU64 (off)(SI), Z10        \
 	VMOVDQA64 Z30, z                \
@@ -387,7 +390,7 @@ TEXT ·ifmaEntryP256A(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
+// ONE sets lane K3 of z to entry Z30 of the 32 numbers at off(SI).
 #define ONE(off, z) \
 	PICK(off, Z12)                  \
 	VMOVDQA64 Z12, K3, z
@@ -411,7 +414,7 @@ TEXT ·ifmaSpreadP256A(SB), NOSPLIT, $0-40
 
 spread:
 	VPBROADCASTQ (AX), Z30           // its index
-	VPTESTMQ     Z13, Z30, K1        // all lanes where that is above 15
+	VPTESTMQ     Z13, Z30, K1        // all lanes if it is above 15, else none
 	ONE(0, Z0)
 	ONE(256, Z1)
 	ONE(512, Z2)
@@ -436,7 +439,7 @@ TEXT ·ifmaNegateP256A(SB), NOSPLIT, $0-16
 	MOVQ         z+0(FP), DI
 	MOVQ         negative+8(FP), BX
 	VMOVDQU64    0(BX), Z10
-	VPMOVQ2M     Z10, K2             // lanes that want the opposite
+	VPMOVQ2M     Z10, K2             // the lanes to negate
 	VPBROADCASTQ lanes52<>(SB), Z31
 	VPBROADCASTQ lanes8p0<>(SB), Z10
 	VPBROADCASTQ lanes8p1<>(SB), Z11

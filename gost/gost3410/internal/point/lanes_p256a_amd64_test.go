@@ -10,11 +10,12 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// Operations of lanes against those of single numbers, with limbs at their bounds,
-// which no number below the prime has, and results fed back as operands.
+// TestLaneOperationsP256A compares operations in lanes with those on single numbers.
+// Some limbs are at their bounds, which no number below the prime has. Results are used
+// as operands again.
 func TestLaneOperationsP256A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{7}))
@@ -81,10 +82,10 @@ func TestLaneOperationsP256A(t *testing.T) {
 	}
 }
 
-// Every index in every lane.
+// TestEntryP256A tests every index in every lane.
 func TestEntryP256A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	var table [2 * limbsP256A]rowP256A
@@ -111,10 +112,10 @@ func TestEntryP256A(t *testing.T) {
 	}
 }
 
-// Every index in every lane, and lanes without a table.
+// TestSpreadP256A tests every index in every lane, and lanes without a table.
 func TestSpreadP256A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	var tables [lanes][2 * limbsP256A]rowP256A

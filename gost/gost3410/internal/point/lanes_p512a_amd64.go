@@ -11,34 +11,35 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// laneP512A is eight numbers: limbs of 52 bits, lowest first, each of all lanes. See
-// lanes_p512a_amd64.s for bounds.
+// laneP512A is eight numbers with limbs of 52 bits, lowest first. Each limb is a vector
+// with one lane for each number. See lanes_p512a_amd64.s for the bounds.
 type laneP512A [limbsP512A][lanes]uint64
 
-// limbsP512A is how many limbs a number has in lanes.
+// limbsP512A is the number of limbs of 52 bits of a number.
 const limbsP512A = (8*sizeP512A + 51) / 52
 
-// windowLanesP512A is a window of the table as lanes read it: limb by limb of x,
-// then of y, all entries.
+// windowLanesP512A is a window of a table in the order that lanes read: for each limb
+// of x, then for each limb of y, that limb of all entries.
 type windowLanesP512A [2 * limbsP512A]rowP512A
 
 // rowP512A is one limb of all entries.
 type rowP512A [1 << (baseBits - 1)]uint64
 
-// lanesP512A is a table as lanes read it, a quarter larger than a comb: that of the
-// base point once more, built at its first use, or that of a key.
+// lanesP512A is a table in the order that lanes read, a quarter larger than a comb. It
+// is a copy of the table of the base point, built at its first use, or the table of a
+// key.
 type lanesP512A struct {
 	once  sync.Once
 	table *[windowsP512A]windowLanesP512A
 }
 
-// get returns the number of a lane.
+// get returns the number in a lane.
 func (l *laneP512A) get(lane int) (x field.P512A) {
 	var limbs [limbsP512A]uint64
 	for i := range limbs {
 		limbs[i] = l[i][lane]
 	}
-	// The highest limb may have bits above the size: those count apart.
+	// The highest limb may have bits above the size of the prime. Reduce them.
 	const bits = 8*sizeP512A - 52*(limbsP512A-1)
 	top := limbs[limbsP512A-1] >> bits
 	limbs[limbsP512A-1] &= 1<<bits - 1
@@ -49,7 +50,7 @@ func (l *laneP512A) get(lane int) (x field.P512A) {
 	return x
 }
 
-// set sets the number of a lane.
+// set sets the number in a lane.
 func (l *laneP512A) set(lane int, x *field.P512A) {
 	var limbs [limbsP512A]uint64
 	words := x.Limbs()
@@ -59,13 +60,13 @@ func (l *laneP512A) set(lane int, x *field.P512A) {
 	}
 }
 
-// combLanes returns the table of comb as lanes read it.
+// combLanes returns the table of comb in the order that lanes read.
 func (c *weierstrassP512A) combLanes() *[windowsP512A]windowLanesP512A {
 	c.lanes.once.Do(func() { c.lanes.table = c.comb().inLanes() })
 	return c.lanes.table
 }
 
-// inLanes is the table as lanes read it.
+// inLanes returns the table in the order that lanes read.
 func (table *combP512A) inLanes() *[windowsP512A]windowLanesP512A {
 	out := new([windowsP512A]windowLanesP512A)
 	for i := range table {
@@ -82,7 +83,8 @@ func (table *combP512A) inLanes() *[windowsP512A]windowLanesP512A {
 	return out
 }
 
-// take makes the lanes' table of a key from the other one, where there are lanes.
+// take sets l to the given table in the order that lanes read, and reports whether the
+// processor supports lanes. If not, it does nothing.
 func (l *lanesP512A) take(table *combP512A) bool {
 	if twin.IFMA {
 		l.table = table.inLanes()
@@ -90,15 +92,16 @@ func (l *lanesP512A) take(table *combP512A) bool {
 	return twin.IFMA
 }
 
-// mulBaseLanes writes k[i]*G to xy for at most eight scalars and reports in ok which
-// are points of the curve. It runs in constant time. Besides 0 it fails for the few
-// k which meet an exception of the addition: what MulBase makes with its last one
-// complete is here only told by ok.
+// mulBaseLanes writes k[i]*G to xy[i] for at most eight scalars and reports in ok[i]
+// whether it is a point of the curve. It runs in constant time. It fails for k[i] = 0
+// and for the few k[i] that meet an exception of the addition. mulBaseOne avoids the
+// exception, because its last addition is complete. mulBaseLanes only reports it in
+// ok.
 func (c *weierstrassP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool) {
 	v := c.combSums(k)
 
-	// One inversion for all: of the product of the denominators, each of which is
-	// multiplied by the product of those before it. A denominator of 0 counts as 1.
+	// One inversion for all lanes, that of the product of the denominators. before[l]
+	// is the product of those before lane l. A denominator of 0 counts as 1.
 	var z, before [lanes]field.P512A
 	var failed [lanes]uint64
 	var product field.P512A
@@ -131,16 +134,16 @@ func (c *weierstrassP512A) mulBaseLanes(xy [][]byte, k []field.Scalar, ok []bool
 	clear(before[:])
 }
 
-// lanesP512AWork is what a multiplication in lanes works on. It belongs on the heap,
-// where the allocator puts objects of this size at multiples of 64.
+// lanesP512AWork holds the variables of a multiplication in lanes. It must be on the
+// heap, where the allocator puts objects of this size at multiples of 64.
 type lanesP512AWork struct {
 	sum             lanesP512APoint
 	e               [2]laneP512A // the affine point to add
 	index, negative [lanes]uint64
 }
 
-// combSums returns k[i]*G in lane i, and G in lanes nobody asked for. A lane whose
-// denominator is 0 has failed: it met an exception of the addition, or k is 0.
+// combSums returns k[i]*G in lane i, and G in lanes without a scalar. A lane with the
+// denominator 0 has failed: it met an exception of the addition, or k[i] is 0.
 func (c *weierstrassP512A) combSums(k []field.Scalar) *lanesP512AWork {
 	table := c.combLanes()
 	var digits [lanes][windowsP512A]int8
@@ -169,7 +172,7 @@ func (c *weierstrassP512A) combSums(k []field.Scalar) *lanesP512AWork {
 	return v
 }
 
-// begin sets the sum to the point to add.
+// begin sets the sum to the point e.
 func (v *lanesP512AWork) begin() {
 	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP512A{}
 	for l := range lanes {
@@ -177,13 +180,14 @@ func (v *lanesP512AWork) begin() {
 	}
 }
 
-// MulBaseMany takes eight scalars at a time, and four or more are worth eight.
+// MulBaseMany uses lanes for eight scalars at a time. With 4 scalars or more, lanes are
+// faster than single multiplications.
 func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
 	for twin.IFMA && len(k) >= 4 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		for l := range n {
-			if !ok[l] { // a k that no caller has but by a chance of 2^-250, or a fault
+			if !ok[l] { // k is 0, or an exception with a probability of 2^-250, or a hardware fault
 				ok[l] = c.MulBase(xy[l], &k[l])
 			}
 		}
@@ -192,7 +196,8 @@ func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool)
 	mulBaseEach(c, xy, k, ok)
 }
 
-// In lanes_p512a_amd64.s; those of single operations are there for the tests.
+// The following functions are in lanes_p512a_amd64.s. Those for single operations are
+// used by tests too.
 
 //go:noescape
 func ifmaChordP512A(z, p *lanesP512APoint, q *[2]laneP512A)
@@ -200,20 +205,20 @@ func ifmaChordP512A(z, p *lanesP512APoint, q *[2]laneP512A)
 //go:noescape
 func ifmaTangentP512A(z, p *lanesP512APoint)
 
-// ifmaEntryP512A sets each lane of z to the entry at its index of a table, whose rows,
-// one for each limb, begin at table.
+// ifmaEntryP512A sets each lane l of z to the entry index[l] of a table. The table has
+// one row for each limb and begins at table.
 //
 //go:noescape
 func ifmaEntryP512A(z *laneP512A, table *rowP512A, index *[lanes]uint64)
 
-// ifmaSpreadP512A sets lane i < n of z to the entry index[i] of a table, whose rows are
-// one for each limb: the first at tables, the next step octets further. Other lanes
-// become 0.
+// ifmaSpreadP512A sets each lane i < n of z to the entry index[i] of a table of its
+// own. A table has one row for each limb. The first table is at tables, each next
+// table step bytes further. Other lanes become 0.
 //
 //go:noescape
 func ifmaSpreadP512A(z *laneP512A, tables *rowP512A, step, n int, index *[lanes]uint64)
 
-// ifmaNegateP512A sets z = -z in the lanes with a mask of all ones.
+// ifmaNegateP512A sets z = -z in the lanes where negative is all ones.
 //
 //go:noescape
 func ifmaNegateP512A(z *laneP512A, negative *[lanes]uint64)
@@ -227,7 +232,7 @@ func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
 //go:noescape
 func ifmaEdDoubleP512A(z, p *lanesEdP512APoint)
 
-// ifmaEdDoubleWithoutTP512A leaves the coordinate t of z as it is.
+// ifmaEdDoubleWithoutTP512A does not change the coordinate t of z.
 //
 //go:noescape
 func ifmaEdDoubleWithoutTP512A(z, p *lanesEdP512APoint)

@@ -3,9 +3,9 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// Eight numbers modulo 2^512 - 569 at a time: lanes_p256a_amd64.s with ten limbs, of
-// which the highest has 44 bits. A number is 640 octets. Between operations limbs 0 to
-// 8 are below 2^52 and limb 9 below 2^44 + 2^14.
+// Eight numbers modulo 2^512 - 569 at a time. This is lanes_p256a_amd64.s with ten
+// limbs, of which the highest has 44 bits. A number has 640 bytes. Between operations
+// limbs 0 to 8 are below 2^52 and limb 9 is below 2^44 + 2^14.
 
 #define SIZE 640
 #define HERE(i, r) \
@@ -32,14 +32,14 @@ GLOBL wide32p0<>(SB), RODATA, $8
 GLOBL wide32p1<>(SB), RODATA, $8
 GLOBL wide32p9<>(SB), RODATA, $8
 
-// CARRY52 moves what x has above 52 bits, Z31, into y.
+// CARRY52 moves the bits of x above 52 bits, Z31, into y.
 #define CARRY52(x, y) \
 	VPSRLQ $52, x, Z28  \
 	VPANDQ Z31, x, x    \
 	VPADDQ Z28, y, y
 
-// TIDY brings limbs Z0 to Z9, below 2^62, into bounds and stores them: what limb 9 has
-// above 44 bits counts 569 times at the bottom, then carries go up.
+// TIDY brings limbs Z0 to Z9, below 2^62, into the bounds and stores them. It adds 569
+// times the bits of limb 9 above 44 bits to limb 0 and then carries upwards.
 #define TIDY \
 	VPSRLQ       $44, Z9, Z29         \
 	VPANDQ.BCST  wide44<>(SB), Z9, Z9 \
@@ -65,10 +65,10 @@ GLOBL wide32p9<>(SB), RODATA, $8
 	VMOVDQU64    Z8, 512(DI) \
 	VMOVDQU64    Z9, 576(DI)
 
-// REDUCE reduces and stores the product whose words, each below 2^58, are Z0 to Z19.
-// The upper ten get carries among themselves, the last has none: the product is below
-// 2^1025. Then they count 145664 times at the bottom, and what that has above 2^520, in
-// Z20, once more.
+// REDUCE reduces the product whose words, each below 2^58, are Z0 to Z19, and stores it.
+// First it carries within the upper ten words. The last word does not carry, because
+// the product is below 2^1025. Then it adds 145664 times the upper words to the lower
+// words. It does the same with the part of this sum above 2^520, which is in Z20.
 #define REDUCE \
 	VPBROADCASTQ wide52<>(SB), Z31     \
 	VPBROADCASTQ wide145664<>(SB), Z30 \
@@ -128,9 +128,9 @@ GLOBL wide32p9<>(SB), RODATA, $8
 	VPXORQ Z18, Z18, Z18 \
 	VPXORQ Z19, Z19, Z19
 
-// ROW adds limb off(SI) times the limbs Z21 to Z30 to the words k:...:a: all low halves
-// before the high halves, which belong one word up. So the sums do not wait for each
-// other.
+// ROW adds limb off(SI) times the limbs Z21 to Z30 to the words k:...:a. It adds all low
+// halves before the high halves, which belong to the next higher word. So the sums do
+// not wait for each other.
 #define ROW(off, a, b, c, d, e, f, g, h, i, j, k) \
 	VMOVDQU64 off(SI), Z20 \
 	LO Z21, Z20, a \
@@ -154,7 +154,7 @@ GLOBL wide32p9<>(SB), RODATA, $8
 	HI Z29, Z20, j \
 	HI Z30, Z20, k
 
-// (DI) = (SI) * (BX). The product's words are Z0 to Z19.
+// (DI) = (SI) * (BX). The words of the product are Z0 to Z19.
 TEXT mulWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	VMOVDQU64 0(BX), Z21
 	VMOVDQU64 64(BX), Z22
@@ -180,12 +180,13 @@ TEXT mulWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// BOTH adds both halves of a product, the high one one word up.
+// BOTH adds both halves of a product, the high half to the next higher word.
 #define BOTH(x, y, l, h) \
 	LO x, y, l \
 	HI x, y, h
 
-// (DI) = (SI)^2: products of two different limbs once, then doubled, then the squares.
+// (DI) = (SI)^2. It sums the products of two different limbs once, doubles the sum and
+// adds the squares.
 TEXT sqrWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	VMOVDQU64 0(SI), Z21
 	VMOVDQU64 64(SI), Z22
@@ -297,7 +298,7 @@ TEXT sqrWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// (DI) = (SI) - (BX), with 32p added so that no limb is negative.
+// (DI) = (SI) - (BX). It adds 32p so that no limb is negative.
 TEXT subWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPBROADCASTQ wide52<>(SB), Z31
 	VPBROADCASTQ wide32p0<>(SB), Z10
@@ -389,8 +390,8 @@ TEXT ·ifmaEdAddP512A(SB), 0, $5184-24
 	NO_LOCAL_POINTERS
 #include "edwards_add_amd64.h"
 
-// PICK sets z to the lanes' entries among the 32 numbers at off(SI): by four bits of
-// the index, Z30, from either half, and between these by the fifth bit, K1.
+// PICK sets each lane of z to its entry of the 32 numbers at off(SI). Four bits of the
+// index, Z30, select an entry from each half. The fifth bit, K1, selects the half.
 #define PICK(off, z) \
 	VMOVDQU64 (off)(SI), Z20        \
 	VMOVDQA64 Z30, z                \
@@ -432,7 +433,7 @@ TEXT ·ifmaEntryP512A(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// ONE puts into lane K3 of z the entry Z30 of the 32 numbers at off(SI).
+// ONE sets lane K3 of z to entry Z30 of the 32 numbers at off(SI).
 #define ONE(off, z) \
 	PICK(off, Z22)                  \
 	VMOVDQA64 Z22, K3, z
@@ -461,7 +462,7 @@ TEXT ·ifmaSpreadP512A(SB), NOSPLIT, $0-40
 
 spread:
 	VPBROADCASTQ (AX), Z30           // its index
-	VPTESTMQ     Z23, Z30, K1        // all lanes where that is above 15
+	VPTESTMQ     Z23, Z30, K1        // all lanes if it is above 15, else none
 	ONE(0, Z0)
 	ONE(256, Z1)
 	ONE(512, Z2)
@@ -496,7 +497,7 @@ TEXT ·ifmaNegateP512A(SB), NOSPLIT, $0-16
 	MOVQ         z+0(FP), DI
 	MOVQ         negative+8(FP), BX
 	VMOVDQU64    0(BX), Z10
-	VPMOVQ2M     Z10, K2             // lanes that want the opposite
+	VPMOVQ2M     Z10, K2             // the lanes to negate
 	VPBROADCASTQ wide52<>(SB), Z31
 	VPBROADCASTQ wide32p0<>(SB), Z10
 	VPBROADCASTQ wide32p1<>(SB), Z11

@@ -12,11 +12,12 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// Operations of lanes against those of single numbers, with limbs at their bounds,
-// which no number below the prime has, and results fed back as operands.
+// TestLaneOperationsP512A compares operations in lanes with those on single numbers.
+// Some limbs are at their bounds, which no number below the prime has. Results are used
+// as operands again.
 func TestLaneOperationsP512A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{7}))
@@ -83,10 +84,10 @@ func TestLaneOperationsP512A(t *testing.T) {
 	}
 }
 
-// Every index in every lane.
+// TestEntryP512A tests every index in every lane.
 func TestEntryP512A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	var table [2 * limbsP512A]rowP512A
@@ -113,10 +114,10 @@ func TestEntryP512A(t *testing.T) {
 	}
 }
 
-// Every index in every lane, and lanes without a table.
+// TestSpreadP512A tests every index in every lane, and lanes without a table.
 func TestSpreadP512A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	var tables [lanes][2 * limbsP512A]rowP512A

@@ -9,8 +9,8 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// All tests run once with every twin of the arithmetic; benchmarks and fuzzing run
-// with the one the processor allows.
+// TestMain runs all tests once with every implementation of the arithmetic. Benchmarks
+// and fuzz tests run with the best implementation that the processor supports.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	for _, name := range []string{"test.bench", "test.fuzz"} {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	code := 0
 	twin.Each(func(name string) {
 		if c := m.Run(); c != 0 {
-			fmt.Fprintf(os.Stderr, "these tests failed with the twin %s\n", name)
+			fmt.Fprintf(os.Stderr, "these tests failed with the implementation %s\n", name)
 			code = c
 		}
 	})

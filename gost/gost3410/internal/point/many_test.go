@@ -8,9 +8,10 @@ import (
 	"tamga/gost/gost3410/internal/field"
 )
 
-// MulBaseMany against MulBase for every number of scalars from none to more than
-// two fills of the lanes: edge scalars, those for which the last addition of a comb
-// meets equal points among them, and 0, for which it meets opposite ones.
+// TestMulBaseMany compares MulBaseMany with MulBase for every number of scalars from
+// none to more than two fills of the lanes. The scalars are edge cases, among them
+// those for which the last addition of a comb has equal points, and 0, for which it has
+// opposite points.
 func TestMulBaseMany(t *testing.T) {
 	for _, c := range curves {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,8 +56,8 @@ func BenchmarkMulBaseMany(b *testing.B) {
 	}
 }
 
-// SumsHaveX against the textbook: sums that are infinity, equal and opposite
-// summands, scalars 0, wrong x, different points in the lanes.
+// TestSumsHaveX compares SumsHaveX with group: sums that are infinity, equal and
+// opposite summands, scalars 0, wrong x, different points in the lanes.
 func TestSumsHaveX(t *testing.T) {
 	for i, c := range curves {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestSumsHaveX(t *testing.T) {
 				c.SumsHaveX(points[from:to], r[from:to], s[from:to], u[from:to], ok)
 				for j := range ok {
 					if ok[j] != want[from+j] {
-						t.Fatalf("sum %d, at %d of %d: got %v, want %v", from+j, j, count, ok[j], want[from+j])
+						t.Fatalf("sum %d, at index %d of %d: got %v, want %v", from+j, j, count, ok[j], want[from+j])
 					}
 				}
 				from = to

@@ -14,7 +14,7 @@ import (
 var curves = []struct {
 	name string
 	Curve
-	p, a string // what Curve does not tell, written independently of it
+	p, a string // parameters that Curve does not return, written independently of it
 }{
 	{"Test256", Test256, "8000000000000000000000000000000000000000000000000000000000000431", "7"},
 	{"CryptoProA", CryptoProA, "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffd97", "-3"},
@@ -27,7 +27,8 @@ var curves = []struct {
 	{"TC26512C", TC26512C, "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffdc7", "dc9203e514a721875485a529d2c722fb187bc8980eb866644de41c68e143064546e861c0e2c9edd92ade71f46fcf50ff2ad97f951fda9f2a2eb6546f39689bd3"},
 }
 
-// group is the textbook: affine points, math/big, every case by itself.
+// group is a textbook implementation to compare with: affine points, math/big, a branch
+// for every case.
 type group struct{ p, a *big.Int }
 
 type affine struct{ x, y *big.Int } // x nil is infinity
@@ -62,7 +63,8 @@ func (g group) add(p, q affine) affine {
 	return affine{x, g.mod(y.Sub(y, p.y))}
 }
 
-// remembered are multiples once computed: every twin's run of the tests wants them.
+// remembered caches computed multiples, because the tests run once with every
+// implementation and need the same multiples each time.
 var remembered = map[string]affine{}
 
 func (g group) mul(k *big.Int, p affine) (r affine) {
@@ -118,14 +120,14 @@ func order(c Curve) *big.Int {
 	return fromLittleEndian(b[:])
 }
 
-// base returns G as the curve computes it from k = 1, and the textbook's group.
+// base returns the group of the curve, and G as the curve computes it from k = 1.
 func base(t testing.TB, i int) (group, affine) {
 	c := curves[i]
 	g := group{p: hexadecimal(c.p), a: hexadecimal(c.a)}
 	g.mod(g.a)
 	xy := make([]byte, 2*c.Size())
 	if !c.MulBase(xy, &field.Scalar{1}) {
-		t.Fatal("1*G is no point")
+		t.Fatal("MulBase reports that 1*G is not a point of the curve")
 	}
 	return g, affine{fromLittleEndian(xy[:c.Size()]), fromLittleEndian(xy[c.Size():])}
 }
@@ -143,7 +145,7 @@ func scalars(q *big.Int, random int) []*big.Int {
 		add(big.NewInt(i))
 		add(new(big.Int).Sub(q, big.NewInt(i)))
 	}
-	// Digits at the bounds of windows and carries through all of them.
+	// Digits at the bounds of windows, and carries through all windows.
 	for _, i := range []int64{15, 16, 17, 31, 32, 33, 63, 64, 65} {
 		add(big.NewInt(i))
 	}
@@ -156,8 +158,8 @@ func scalars(q *big.Int, random int) []*big.Int {
 			add(n)
 		}
 	}
-	// Where the last addition of a multiplication meets equal points: of the comb, whose
-	// other summand is d*2^top, and of the ladder, whose other summand is d or -d.
+	// Scalars for which the last addition of a multiplication has equal points. In the
+	// comb the other summand is d*2^top, in the ladder it is d or -d.
 	top := uint(baseBits * (windows((q.BitLen()+7)/8, baseBits) - 1))
 	for d := int64(1); d < 64; d += 2 {
 		n := new(big.Int).Lsh(big.NewInt(2*d), top)
@@ -198,11 +200,11 @@ func TestMulAgainstTextbook(t *testing.T) {
 			if r := g.mul(q, G); r.x != nil {
 				t.Fatal("q*G is not infinity")
 			}
-			// Hasse: the curve has cofactor*q points.
+			// The bound of Hasse: the curve has cofactor*q points.
 			n := new(big.Int).Mul(q, new(big.Int).SetUint64(c.Cofactor()))
 			n.Sub(n, g.p).Sub(n, big.NewInt(1))
 			if n.Mul(n, n).Cmp(new(big.Int).Lsh(g.p, 2)) > 0 {
-				t.Fatal("the cofactor cannot be right")
+				t.Fatal("cofactor*q is outside of the bound of Hasse")
 			}
 			size := c.Size()
 			P := g.mul(big.NewInt(12345), G)
@@ -221,14 +223,15 @@ func TestMulAgainstTextbook(t *testing.T) {
 				}
 			}
 			if c.MulBase(xy, &field.Scalar{}) || p.Mul(xy, &field.Scalar{}) {
-				t.Fatal("infinity passes for a point")
+				t.Fatal("MulBase reports that 0*G is a point")
 			}
 		})
 	}
 }
 
-// SumHasX with every relation of the two summands: different, equal, opposite, one
-// or both of them infinity; and points whose additions collide on the way.
+// TestSumHasX tests SumHasX with summands that are different, equal or opposite, with
+// one or both summands infinity, and with points for which an intermediate addition
+// meets an exception.
 func TestSumHasX(t *testing.T) {
 	for i, c := range curves {
 		t.Run(c.name, func(t *testing.T) {
@@ -252,18 +255,18 @@ func TestSumHasX(t *testing.T) {
 						if R.x == nil {
 							if p.SumHasX(&field.Scalar{}, &a, &b) || p.SumHasX(&field.Scalar{1}, &a, &b) ||
 								fast.SumHasX(&field.Scalar{}, &a, &b) || fast.SumHasX(&field.Scalar{1}, &a, &b) {
-								t.Fatalf("infinity of %x*G + %x*%x*G has an x", s, u, m)
+								t.Fatalf("%x*G + %x*%x*G is infinity, but SumHasX reports true", s, u, m)
 							}
 							continue
 						}
 						for name, p := range map[string]Point{"": p, " with a table": fast} {
 							r := toScalar(new(big.Int).Mod(R.x, q))
 							if !p.SumHasX(&r, &a, &b) {
-								t.Fatalf("%x*G + %x*%x*G%s: x is not found", s, u, m, name)
+								t.Fatalf("%x*G + %x*%x*G%s: SumHasX reports false for the right x", s, u, m, name)
 							}
 							r[0] ^= 1
 							if p.SumHasX(&r, &a, &b) {
-								t.Fatalf("%x*G + %x*%x*G%s: a wrong x is found", s, u, m, name)
+								t.Fatalf("%x*G + %x*%x*G%s: SumHasX reports true for a wrong x", s, u, m, name)
 							}
 						}
 					}
@@ -285,7 +288,7 @@ func TestParseRefuses(t *testing.T) {
 					t.Errorf("%s: got %v, want %v", what, err, want)
 				}
 				if _, err := c.ParseMultiple(encode(p, size)); !errors.Is(err, want) {
-					t.Errorf("%s, called a multiple of G: got %v, want %v", what, err, want)
+					t.Errorf("%s, ParseMultiple: got %v, want %v", what, err, want)
 				}
 			}
 			refuse("0, 0", affine{new(big.Int), new(big.Int)}, ErrCurve)
@@ -298,14 +301,15 @@ func TestParseRefuses(t *testing.T) {
 			refuse("y + 1", affine{G.x, new(big.Int).Add(G.y, big.NewInt(1))}, ErrCurve)
 			refuse("x + 1", affine{new(big.Int).Add(G.x, big.NewInt(1)), G.y}, ErrCurve)
 			if _, err := c.Parse(encode(affine{G.x, new(big.Int).Sub(g.p, G.y)}, size)); err != nil {
-				t.Errorf("-G: %v", err)
+				t.Errorf("Parse of -G: %v", err)
 			}
 		})
 	}
 }
 
-// On the curves of cofactor 4: points of order 2 and 4, and sums of them with
-// points of the group, are on the curve and must be refused.
+// TestParseRefusesOtherSubgroups tests the curves of cofactor 4: Parse must refuse
+// points of order 2 and 4 and their sums with points of the group, although they are on
+// the curve.
 func TestParseRefusesOtherSubgroups(t *testing.T) {
 	tested := 0
 	for i, c := range curves {
@@ -316,7 +320,7 @@ func TestParseRefusesOtherSubgroups(t *testing.T) {
 			tested++
 			g, G := base(t, i)
 			q, size := order(c), c.Size()
-			// A random point times q is of order 1, 2 or 4.
+			// A random point times q has order 1, 2 or 4.
 			b := new(big.Int).Mul(G.y, G.y)
 			b.Sub(b, new(big.Int).Exp(G.x, big.NewInt(3), nil))
 			g.mod(b.Sub(b, new(big.Int).Mul(g.a, G.x)))
@@ -331,12 +335,12 @@ func TestParseRefusesOtherSubgroups(t *testing.T) {
 				T := g.mul(q, P)
 				if T.x == nil {
 					if _, err := c.Parse(encode(P, size)); err != nil {
-						t.Errorf("a point of the group: %v", err)
+						t.Errorf("Parse of a point of the group: %v", err)
 					}
 					continue
 				}
 				if _, err := c.Parse(encode(P, size)); !errors.Is(err, ErrSubgroup) {
-					t.Errorf("a point of order n*q: %v", err)
+					t.Errorf("Parse of a point of order n*q: %v", err)
 				}
 				n := 2
 				if g.add(T, T).x != nil {
@@ -359,7 +363,8 @@ func TestParseRefusesOtherSubgroups(t *testing.T) {
 	}
 }
 
-// The Edwards addition is complete only if d is no square.
+// TestEdwardsComplete checks that d is not a square, because only then the Edwards
+// addition is complete.
 func TestEdwardsComplete(t *testing.T) {
 	for name, d := range map[string]interface{ PutBytes([]byte) }{
 		"TC26256A": &TC26256A.(*edwardsP256A).d,
@@ -378,8 +383,8 @@ func TestEdwardsComplete(t *testing.T) {
 	}
 }
 
-// The group's laws on the formulas themselves, results stored over operands
-// included. The other primes run the same text.
+// TestWeierstrassFormulas checks the group laws for the formulas, also with results
+// stored over operands. The other primes have the same code.
 func TestWeierstrassFormulas(t *testing.T) {
 	c := CryptoProA.(*weierstrassP256A)
 	var table [6]affineP256A
@@ -404,7 +409,7 @@ func TestWeierstrassFormulas(t *testing.T) {
 		p := table[j].projective()
 		points = append(points, p)
 		p.y.Sub(&field.P256A{}, &p.y)
-		c.add(&p, &p, &points[1]) // -(2j+1)G + G, with a denominator; infinity for j = 0
+		c.add(&p, &p, &points[1]) // -(2j+1)G + G, with a denominator other than 1; infinity for j = 0
 		points = append(points, p)
 	}
 	for _, p := range points {
@@ -416,7 +421,7 @@ func TestWeierstrassFormulas(t *testing.T) {
 		}
 		s = p
 		if c.double(&s, &s); !same(d, s) {
-			t.Fatal("double over its operand")
+			t.Fatal("double stored over its operand differs")
 		}
 		n := p
 		n.y.Sub(&field.P256A{}, &n.y)
@@ -431,7 +436,7 @@ func TestWeierstrassFormulas(t *testing.T) {
 			}
 			d = p
 			if c.addMixed(&d, &d, &table[j]); !same(d, s) {
-				t.Fatal("addMixed over its operand")
+				t.Fatal("addMixed stored over its operand differs")
 			}
 		}
 		for _, q := range points {
@@ -444,7 +449,7 @@ func TestWeierstrassFormulas(t *testing.T) {
 			s, d = p, q
 			c.add(&s, &s, &q)
 			if c.add(&d, &p, &d); !same(s, pq) || !same(d, pq) {
-				t.Fatal("add over an operand")
+				t.Fatal("add stored over an operand differs")
 			}
 			for _, r := range points {
 				c.add(&s, &pq, &r)
@@ -468,7 +473,7 @@ func TestDigits(t *testing.T) {
 				sum := new(big.Int)
 				for i := len(digits) - 1; i >= 0; i-- {
 					if d := int(digits[i]); d%2 == 0 || d < -1<<width || d > 1<<width {
-						t.Fatalf("digit %d of %x is out of the table", d, k)
+						t.Fatalf("digit %d of %x is too large for the table", d, k)
 					}
 					sum.Lsh(sum, uint(width)).Add(sum, big.NewInt(int64(digits[i])))
 				}
@@ -477,7 +482,7 @@ func TestDigits(t *testing.T) {
 					want = new(big.Int).Add(k, q)
 				}
 				if sum.Cmp(want) != 0 || digits[len(digits)-1] < 0 {
-					t.Fatalf("width %d: digits of %x make %x", width, k, sum)
+					t.Fatalf("width %d: the digits of %x give %x", width, k, sum)
 				}
 				var sparse [maxDigits]int8
 				n := naf(&sparse, &s, width)
@@ -485,12 +490,12 @@ func TestDigits(t *testing.T) {
 				for i := maxDigits - 1; i >= 0; i-- {
 					d := sparse[i]
 					if d != 0 && (d%2 == 0 || i >= n || d > 1<<(width-1) || d < -1<<(width-1)) {
-						t.Fatalf("digit %d of %x at %d of %d", d, k, i, n)
+						t.Fatalf("invalid digit %d of %x at index %d of %d", d, k, i, n)
 					}
 					sum.Lsh(sum, 1).Add(sum, big.NewInt(int64(d)))
 				}
 				if sum.Cmp(k) != 0 {
-					t.Fatalf("width %d: sparse digits of %x make %x", width, k, sum)
+					t.Fatalf("width %d: the non-adjacent form of %x gives %x", width, k, sum)
 				}
 			}
 		}
@@ -517,7 +522,8 @@ func BenchmarkMulBase(b *testing.B) {
 	}
 }
 
-// BenchmarkTable measures what the first use of a base point costs.
+// BenchmarkTable measures the time of the first use of a base point, which builds its
+// table.
 func BenchmarkTable(b *testing.B) {
 	b.Run("P256A", func(b *testing.B) {
 		for b.Loop() {

@@ -2,24 +2,24 @@
 
 #include "textflag.h"
 
-// One point at a time, its four coordinates u, v, z, t in the four lanes of 64 bits of a
-// vector of 256 bits, modulo 2^256 - 617. A number is five limbs of 52 bits, the lowest
-// first, with the bounds of lanes_p256a_amd64.s:
+// One point at a time, modulo 2^256 - 617. Its four coordinates u, v, z, t are in the
+// four 64-bit lanes of a vector of 256 bits. A number is five limbs of 52 bits, the
+// lowest first, with the bounds of lanes_p256a_amd64.s:
 //
 //	x = x0 + 2^52*x1 + 2^104*x2 + 2^156*x3 + 2^208*x4
 //
-// An addition and a doubling are each made of products of all four lanes at once: first
-// the products of coordinates, from whose sums and differences come
+// Additions and doublings multiply all four lanes at once. First they multiply
+// coordinates. The sums and differences of these products are the terms
 //
 //	lane        0  1  2  3
 //	the terms   e  g  f  h
 //
-// and then, in both cases, u = e*f, v = g*h, z = f*g and t = e*h. The formulas are those
-// of edwards_p256a_formulas.go, but for e, which is uv' + vu' outright.
+// Then they multiply terms: u = e*f, v = g*h, z = f*g and t = e*h. The formulas are
+// those of edwards_p256a_formulas.go, except that e is computed directly as uv' + vu'.
 //
-// Straight lines of code, the same for every value; no address depends on a value. Vectors
-// of 256 bits rather than half-empty ones of 512, because some processors multiply
-// them twice as fast.
+// The code is straight-line code, the same for every value, except for loops over
+// counts. No address depends on a value. It uses vectors of 256 bits, not half-empty
+// vectors of 512 bits, because some processors multiply them twice as fast.
 
 #define LO VPMADD52LUQ
 #define HI VPMADD52HUQ
@@ -39,14 +39,14 @@ GLOBL quad617<>(SB), RODATA, $8
 GLOBL quad9872<>(SB), RODATA, $8
 GLOBL quadP<>(SB), RODATA, $40
 
-// CARRY52 moves what x has above 52 bits, Y31, into y. t is lost.
+// CARRY52 moves the bits of x above 52 bits, Y31, into y. It destroys t.
 #define CARRY52(x, y, t) \
 	VPSRLQ $52, x, t \
 	VPANDQ Y31, x, x \
 	VPADDQ t, y, y
 
-// TIDY brings limbs below 2^62 into bounds: what the highest has above 48 bits counts 617
-// times at the bottom, then carries go up.
+// TIDY brings limbs below 2^62 into the bounds. It adds 617 times the bits of the highest
+// limb above 48 bits to the lowest limb and then carries upwards.
 #define TIDY(x0, x1, x2, x3, x4) \
 	VPSRLQ $48, x4, Y29 \
 	VPANDQ.BCST quad48<>(SB), x4, x4 \
@@ -57,12 +57,13 @@ GLOBL quadP<>(SB), RODATA, $40
 	CARRY52(x3, x4, Y28)
 
 // PRODUCT sets Y10 to Y14 to the number in Y0 to Y4 times that in Y5 to Y9, lane by lane.
-// Low halves of products of limbs are summed in Y10 to Y18, high halves, which belong one
-// word up, in Y19 to Y27. The words of the sum, each below 2^57, are then Y10 to Y18 and
-// Y27. The upper five count 9872 times, Y30, at the bottom: each its low 52 bits, then
-// what it has above these one word up; the last has nothing there, as the product is
-// below 2^513. What comes out above 2^260, in Y19, counts once more. The limbs that
-// are left are below 2^57 and want TIDY before they are multiplied again.
+// The low halves of products of limbs are summed in Y10 to Y18. The high halves, which
+// belong to the next higher word, are summed in Y19 to Y27. The words of the product,
+// each below 2^57, are then Y10 to Y18 and Y27. PRODUCT adds 9872 times, Y30, the upper
+// five words to the lower words: first the low 52 bits of each word, then its bits above
+// these to the next higher word. The last word has no such bits, because the product is
+// below 2^513. The same is done with the part of the sum above 2^260, which is in Y19.
+// The resulting limbs are below 2^57 and need TIDY before they are multiplied again.
 #define PRODUCT \
 	VPXORQ Y10, Y10, Y10 \
 	VPXORQ Y11, Y11, Y11 \
@@ -161,7 +162,7 @@ GLOBL quadP<>(SB), RODATA, $40
 	LO Y30, Y23, Y14 \
 	LO Y30, Y19, Y10
 
-// SQUARES takes the point in Y10 to Y14 apart into the factors u, v, z, u and u, v, z, v.
+// SQUARES makes the factors u, v, z, u and u, v, z, v from the point in Y10 to Y14.
 #define SQUARES \
 	VPERMQ $0x64, Y10, Y5 \
 	VPERMQ $0x24, Y10, Y0 \
@@ -174,8 +175,8 @@ GLOBL quadP<>(SB), RODATA, $40
 	VPERMQ $0x64, Y14, Y9 \
 	VPERMQ $0x24, Y14, Y4
 
-// FACTORS takes the terms e, g, f, h in Y0 to Y4 apart into the factors e, g, f, e and
-// f, h, g, h of the coordinates.
+// FACTORS makes the factors e, g, f, e and f, h, g, h of the coordinates from the terms
+// e, g, f, h in Y0 to Y4.
 #define FACTORS \
 	VPERMQ $0xDE, Y0, Y5 \
 	VPERMQ $0x24, Y0, Y0 \
@@ -188,9 +189,10 @@ GLOBL quadP<>(SB), RODATA, $40
 	VPERMQ $0xDE, Y4, Y9 \
 	VPERMQ $0x24, Y4, Y4
 
-// DOUBLED sets a limb z of the terms from that of u^2, v^2, z^2, uv: e = 2uv in lane 0, K1;
-// g = u^2 + v^2 in lane 1; f = g - 2z^2 in lane 2, K2; h = u^2 - v^2 in lane 3, K3. Where
-// there is a minus, in lanes K4, comes a limb of a multiple of p that keeps it above 0.
+// DOUBLED sets a limb z of the terms from the limb of u^2, v^2, z^2, uv: e = 2uv in lane
+// 0, K1; g = u^2 + v^2 in lane 1; f = g - 2z^2 in lane 2, K2; h = u^2 - v^2 in lane 3, K3.
+// In the lanes with a subtraction, K4, it adds a limb of a multiple of p, so that the
+// limb stays above 0.
 #define DOUBLED(m, z, p) \
 	VPERMQ $0x00, m, Y20 \
 	VPERMQ $0x55, m, Y21 \
@@ -202,9 +204,10 @@ GLOBL quadP<>(SB), RODATA, $40
 	VMOVDQA64 Y22, K1, z \
 	VPADDQ.BCST p(SB), z, K4, z
 
-// ADDED sets a limb z of the terms from that of uu', vv', zz', dtt' in m and of uv', vu' at
-// off(SP): e = uv' + vu' in lane 0; in the others, K5, g = zz' + dtt' in lane 1,
-// f = zz' - dtt' in lane 2, h = vv' - uu' in lane 3, and the multiple of p as above.
+// ADDED sets a limb z of the terms from the limb of uu', vv', zz', dtt' in m and that of
+// uv', vu' at off(SP): e = uv' + vu' in lane 0; in the other lanes, K5, g = zz' + dtt' in
+// lane 1, f = zz' - dtt' in lane 2, h = vv' - uu' in lane 3. It adds the multiple of p as
+// DOUBLED does.
 #define ADDED(off, m, z, p) \
 	VMOVDQU64 off(SP), Y20 \
 	VPERMQ $0x01, Y20, Y21 \
@@ -342,7 +345,7 @@ TEXT ·ifmaQuadPickP256A(SB), NOSPLIT, $0-40
 	MOVQ n+16(FP), DX
 	VPBROADCASTQ index+24(FP), Y17
 	VPBROADCASTQ negative+32(FP), Y18
-	VPXORQ Y19, Y19, Y19     // the place in the table
+	VPXORQ Y19, Y19, Y19     // the counter of entries
 	MOVL $1, CX
 	VPBROADCASTQ CX, Y20
 	VPXORQ Y0, Y0, Y0
@@ -352,7 +355,7 @@ TEXT ·ifmaQuadPickP256A(SB), NOSPLIT, $0-40
 	VPXORQ Y4, Y4, Y4
 
 entry:
-	VPCMPEQQ Y19, Y17, K1    // all lanes at the index, else none
+	VPCMPEQQ Y19, Y17, K1    // all lanes if the counter is the index, else none
 	VMOVDQU64 0(SI), K1, Y0
 	VMOVDQU64 32(SI), K1, Y1
 	VMOVDQU64 64(SI), K1, Y2

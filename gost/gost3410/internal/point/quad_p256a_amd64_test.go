@@ -10,12 +10,13 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// Formulas with the coordinates in lanes against those of single numbers, for numbers
-// that need not be points, with limbs at their bounds, which no number below the prime
-// has, and with results fed back and stored over operands.
+// TestQuadsP256A compares formulas that have the coordinates in lanes with those on
+// single numbers. The numbers need not be points. Some limbs are at their bounds, which
+// no number below the prime has. Results are used as operands again and stored over
+// operands.
 func TestQuadsP256A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{9}))
@@ -91,10 +92,11 @@ func TestQuadsP256A(t *testing.T) {
 	}
 }
 
-// Every entry of tables of several sizes, and the opposite of each.
+// TestQuadPickP256A tests every entry of tables of several sizes, and the opposite of
+// each entry.
 func TestQuadPickP256A(t *testing.T) {
 	if !twin.IFMA {
-		t.Log("this processor has no AVX-512 IFMA: nothing to compare")
+		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
 	var table [16]quadP256A

@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// One point at a time, its four coordinates in four lanes, modulo 2^512 - 569:
+// One point at a time, its four coordinates in four lanes, modulo 2^512 - 569. This is
 // quad_p256a_amd64.s with ten limbs, of which the highest has 44 bits.
 
 #define LO VPMADD52LUQ
@@ -28,14 +28,14 @@ GLOBL qwide569<>(SB), RODATA, $8
 GLOBL qwide145664<>(SB), RODATA, $8
 GLOBL qwideP<>(SB), RODATA, $80
 
-// CARRY52 moves what x has above 52 bits, Y31, into y. t is lost.
+// CARRY52 moves the bits of x above 52 bits, Y31, into y. It destroys t.
 #define CARRY52(x, y, t) \
 	VPSRLQ $52, x, t \
 	VPANDQ Y31, x, x \
 	VPADDQ t, y, y
 
-// TIDY brings limbs below 2^62 into bounds: what the highest has above 44 bits counts 569
-// times at the bottom, then carries go up.
+// TIDY brings limbs below 2^62 into the bounds. It adds 569 times the bits of the highest
+// limb above 44 bits to the lowest limb and then carries upwards.
 #define TIDY(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9) \
 	VPSRLQ $44, x9, Y11 \
 	VPANDQ.BCST qwide44<>(SB), x9, x9 \
@@ -50,8 +50,8 @@ GLOBL qwideP<>(SB), RODATA, $80
 	CARRY52(x7, x8, Y10) \
 	CARRY52(x8, x9, Y10)
 
-// ROW adds limb off(SI) times the limbs Y21 to Y30 to the words k:...:a: all low halves
-// before the high halves, which belong one word up.
+// ROW adds limb off(SI) times the limbs Y21 to Y30 to the words k:...:a. It adds all low
+// halves before the high halves, which belong to the next higher word.
 #define ROW(off, a, b, c, d, e, f, g, h, i, j, k) \
 	VMOVDQU64 off(SI), Y20 \
 	LO Y21, Y20, a \
@@ -75,12 +75,13 @@ GLOBL qwideP<>(SB), RODATA, $80
 	HI Y29, Y20, j \
 	HI Y30, Y20, k
 
-// PRODUCT sets Y0 to Y9 to the number in Y21 to Y30 times that at SI, lane by lane. Its
-// words, each below 2^57, are Y0 to Y19 first. The upper ten count 145664 times at the
-// bottom: each its low 52 bits, then what it has above these one word up; the last has
-// nothing there, as the product is below 2^1025. What comes out above 2^520, in Y20,
-// counts once more. The limbs that are left are below 2^58 and want TIDY before they
-// are multiplied again.
+// PRODUCT sets Y0 to Y9 to the number in Y21 to Y30 times that at SI, lane by lane. The
+// words of the product, each below 2^57, are first Y0 to Y19. PRODUCT adds 145664 times
+// the upper ten words to the lower words: first the low 52 bits of each word, then its
+// bits above these to the next higher word. The last word has no such bits, because the
+// product is below 2^1025. The same is done with the part of the sum above 2^520, which
+// is in Y20. The resulting limbs are below 2^58 and need TIDY before they are multiplied
+// again.
 #define PRODUCT \
 	VPXORQ Y0, Y0, Y0 \
 	VPXORQ Y1, Y1, Y1 \
@@ -154,7 +155,7 @@ GLOBL qwideP<>(SB), RODATA, $80
 	LO Y30, Y18, Y9 \
 	LO Y30, Y20, Y0
 
-// SQUARES takes the point in Y0 to Y9 apart into the factors u, v, z, u and u, v, z, v.
+// SQUARES makes the factors u, v, z, u and u, v, z, v from the point in Y0 to Y9.
 #define SQUARES \
 	VPERMQ $0x64, Y0, Y20 \
 	VPERMQ $0x24, Y0, Y21 \
@@ -187,8 +188,8 @@ GLOBL qwideP<>(SB), RODATA, $80
 	VPERMQ $0x24, Y9, Y30 \
 	VMOVDQU64 Y20, 288(SP)
 
-// FACTORS takes the terms e, g, f, h in Y0 to Y9 apart into the factors e, g, f, e and
-// f, h, g, h of the coordinates.
+// FACTORS makes the factors e, g, f, e and f, h, g, h of the coordinates from the terms
+// e, g, f, h in Y0 to Y9.
 #define FACTORS \
 	VPERMQ $0xDE, Y0, Y20 \
 	VPERMQ $0x24, Y0, Y21 \
@@ -221,9 +222,10 @@ GLOBL qwideP<>(SB), RODATA, $80
 	VPERMQ $0x24, Y9, Y30 \
 	VMOVDQU64 Y20, 288(SP)
 
-// DOUBLED sets a limb z of the terms from that of u^2, v^2, z^2, uv: e = 2uv in lane 0, K1;
-// g = u^2 + v^2 in lane 1; f = g - 2z^2 in lane 2, K2; h = u^2 - v^2 in lane 3, K3. Where
-// there is a minus, in lanes K4, comes a limb of a multiple of p that keeps it above 0.
+// DOUBLED sets a limb z of the terms from the limb of u^2, v^2, z^2, uv: e = 2uv in lane
+// 0, K1; g = u^2 + v^2 in lane 1; f = g - 2z^2 in lane 2, K2; h = u^2 - v^2 in lane 3, K3.
+// In the lanes with a subtraction, K4, it adds a limb of a multiple of p, so that the
+// limb stays above 0.
 #define DOUBLED(m, z, p) \
 	VPERMQ $0x00, m, Y10 \
 	VPERMQ $0x55, m, Y11 \
@@ -235,9 +237,10 @@ GLOBL qwideP<>(SB), RODATA, $80
 	VMOVDQA64 Y12, K1, z \
 	VPADDQ.BCST p(SB), z, K4, z
 
-// ADDED sets a limb z of the terms from that of uu', vv', zz', dtt' in m and of uv', vu' at
-// off(SP): e = uv' + vu' in lane 0; in the others, K5, g = zz' + dtt' in lane 1,
-// f = zz' - dtt' in lane 2, h = vv' - uu' in lane 3, and the multiple of p as above.
+// ADDED sets a limb z of the terms from the limb of uu', vv', zz', dtt' in m and that of
+// uv', vu' at off(SP): e = uv' + vu' in lane 0; in the other lanes, K5, g = zz' + dtt' in
+// lane 1, f = zz' - dtt' in lane 2, h = vv' - uu' in lane 3. It adds the multiple of p as
+// DOUBLED does.
 #define ADDED(off, m, z, p) \
 	VMOVDQU64 off(SP), Y10 \
 	VPERMQ $0x01, Y10, Y11 \
@@ -438,7 +441,7 @@ TEXT ·ifmaQuadPickP512A(SB), NOSPLIT, $0-40
 	MOVQ n+16(FP), DX
 	VPBROADCASTQ index+24(FP), Y17
 	VPBROADCASTQ negative+32(FP), Y18
-	VPXORQ Y19, Y19, Y19     // the place in the table
+	VPXORQ Y19, Y19, Y19     // the counter of entries
 	MOVL $1, CX
 	VPBROADCASTQ CX, Y20
 	VPXORQ Y0, Y0, Y0
@@ -453,7 +456,7 @@ TEXT ·ifmaQuadPickP512A(SB), NOSPLIT, $0-40
 	VPXORQ Y9, Y9, Y9
 
 entry:
-	VPCMPEQQ Y19, Y17, K1    // all lanes at the index, else none
+	VPCMPEQQ Y19, Y17, K1    // all lanes if the counter is the index, else none
 	VMOVDQU64 0(SI), K1, Y0
 	VMOVDQU64 32(SI), K1, Y1
 	VMOVDQU64 64(SI), K1, Y2

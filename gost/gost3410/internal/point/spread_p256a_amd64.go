@@ -7,19 +7,22 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// MulBase spreads one scalar over the lanes where the processor can.
+// MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *weierstrassP256A) MulBase(xy []byte, k *field.Scalar) bool {
-	// What fails is k = 0, a k that no caller has but by a chance of 2^-250, or a fault.
+	// mulBaseSpread fails for k = 0, for a few k (a probability of 2^-250) and after a
+	// hardware fault. mulBaseOne then decides.
 	return twin.IFMA && c.mulBaseSpread(xy, k) || c.mulBaseOne(xy, k)
 }
 
 // mulBaseSpread writes k*G to xy and reports whether it is a point of the curve. It
-// runs in constant time. Lane l adds up windows l, l+8, l+16..., then the lanes are
-// added up in three steps. Additions that meet an exception leave the denominator 0
-// for good, so that k is refused. There is none but by chance: as integers, summands
-// in a lane differ as mulBaseOne says, and the sum of lane l is an odd multiple of
-// 2^(baseBits*l), so no two lanes are equal or opposite; modulo q they may be, for a
-// few k.
+// runs in constant time. Lane l adds up windows l, l+8, l+16... Then the lanes are
+// added up in three steps.
+//
+// An addition that meets an exception sets the denominator to 0, where it stays, so
+// mulBaseSpread returns false for this k. That is very rare. As integers, the summands
+// in a lane differ for the reasons given in mulBaseOne. The sum of lane l is an odd
+// multiple of 2^(baseBits*l), so no two lanes are equal or opposite as integers. Modulo
+// q they are equal or opposite only for a few k.
 func (c *weierstrassP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	v := new(spreadP256AWork)
 	v.addWindows(c.combLanes(), k, c.order)
@@ -36,11 +39,11 @@ func (c *weierstrassP256A) mulBaseSpread(xy []byte, k *field.Scalar) bool {
 	a.y.Mul(&sum.y, &zz)
 	a.x.PutBytes(xy[:sizeP256A])
 	a.y.PutBytes(xy[sizeP256A : 2*sizeP256A])
-	return c.contains(&a) // with a denominator of 0 it is 0, 0, which is not
+	return c.contains(&a) // false for a denominator of 0, which gives 0, 0
 }
 
-// addWindows adds k times the point of a table to what the lanes hold together, all
-// windows of one lane to that lane.
+// addWindows adds k times the point of a table to the sum of all lanes. Each lane adds
+// up its own windows.
 func (v *spreadP256AWork) addWindows(table *[windowsP256A]windowLanesP256A, k *field.Scalar, order *field.Modulus) {
 	var digits [windowsP256A]int8
 	recode(digits[:], k, order, baseBits)
@@ -67,7 +70,7 @@ func (v *spreadP256AWork) addWindows(table *[windowsP256A]windowLanesP256A, k *f
 	clear(digits[:])
 }
 
-// addLanes adds all lanes to the first.
+// addLanes adds all lanes to the first lane.
 func (v *spreadP256AWork) addLanes() {
 	for n := lanes / 2; n > 0; n /= 2 {
 		for l := range n {
@@ -77,8 +80,9 @@ func (v *spreadP256AWork) addLanes() {
 	}
 }
 
-// sumSpread sets sum to s*G + t*P where P has a table for lanes, and reports whether it
-// did: not where an addition met an exception, which left the denominator 0.
+// sumSpread sets sum to s*G + t*P if P has a table for lanes, and reports whether it
+// did. It also reports false if an addition met an exception, which sets the
+// denominator to 0.
 func (k *keyP256A) sumSpread(sum *jacobianP256A, s, t *field.Scalar) bool {
 	if !twin.IFMA || k.lanes.table == nil {
 		return false
@@ -98,7 +102,7 @@ func (k *keyP256A) sumSpread(sum *jacobianP256A, s, t *field.Scalar) bool {
 // lanesP256APoint are eight points in Jacobian coordinates.
 type lanesP256APoint [3]laneP256A
 
-// copyLane sets the point in a lane to that in a lane of q.
+// copyLane sets the point in a lane to the point in the lane from of q.
 func (p *lanesP256APoint) copyLane(lane int, q *lanesP256APoint, from int) {
 	for i := range p {
 		for j := range p[i] {
@@ -107,16 +111,16 @@ func (p *lanesP256APoint) copyLane(lane int, q *lanesP256APoint, from int) {
 	}
 }
 
-// spreadP256AWork is what a multiplication spread over lanes works on.
+// spreadP256AWork holds the variables of a multiplication spread over lanes.
 type spreadP256AWork struct {
 	lanesP256AWork
 	other                             lanesP256APoint
 	pz, qz, u, s, h, r, hh, hhh, diff laneP256A
-	begun                             bool // the lanes hold something; last, for the others' alignment
+	begun                             bool // the lanes hold a sum; the last field, for the alignment of the others
 }
 
-// addOther adds other to the sum in all lanes, with the operations of
-// addJacobianP256A and finishP256A but no branch: a sum that is an exception gets the
+// addOther adds other to the sum in all lanes. It has the operations of
+// addJacobianP256A and finishP256A, but no branch. In an exception the sum gets the
 // denominator 0.
 func (v *spreadP256AWork) addOther() {
 	p, q := &v.sum, &v.other

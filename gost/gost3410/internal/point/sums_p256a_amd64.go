@@ -7,10 +7,12 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// oddP256A is how many odd multiples of a key's point a check of a sum in lanes uses.
+// oddP256A is the number of odd multiples of the point of a key in a check of sums in
+// lanes.
 const oddP256A = 1 << (pointBits - 1)
 
-// SumsHaveX checks eight sums at a time, and three or more are worth eight.
+// SumsHaveX uses lanes for eight sums at a time. With 3 sums or more, lanes are faster
+// than single sums.
 func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	for twin.IFMA && len(points) >= 3 {
 		n := min(lanes, len(points))
@@ -20,10 +22,10 @@ func (c *weierstrassP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 	sumEach(points, r, s, t, ok)
 }
 
-// sumLanes is SumsHaveX for at most eight points. It computes s*G by the comb and t
-// times the point by windows. Additions that meet an exception leave the denominator
-// 0 for good: such a lane, of which only t = 0, s = 0 and a few others are, is done
-// again by itself.
+// sumLanes is SumsHaveX for at most eight points. It computes s*G with the comb and t
+// times the point with windows. An addition that meets an exception sets the
+// denominator to 0, where it stays. Such a lane is computed again by itself. That
+// happens for t = 0, s = 0 and a few other values.
 func (c *weierstrassP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok []bool) {
 	base := c.combSums(s)
 	v := new(lanesP256AWork)
@@ -69,20 +71,21 @@ func (c *weierstrassP256A) sumLanes(points []Point, r, s, t []field.Scalar, ok [
 	}
 }
 
-// lane returns the sum of a lane.
+// lane returns the sum in a lane.
 func (v *lanesP256AWork) lane(l int) jacobianP256A {
 	return jacobianP256A{v.sum[0].get(l), v.sum[1].get(l), v.sum[2].get(l)}
 }
 
-// entryP256A is an affine point and the opposite of its y, in limbs of 52 bits.
+// entryP256A is an affine point x, y and minus = -y, in limbs of 52 bits.
 type entryP256A struct{ x, y, minus [limbsP256A]uint64 }
 
-// oddLanes returns 1, 3, 5... times the point of each lane; lanes without a point
-// have the first lane's.
+// oddLanes returns 1, 3, 5... times the point of each lane. A lane without a point has
+// the point of the first lane.
 //
-// With 2P = X, Y, Z, the points x*Z^2, y*Z^3 are on a curve isomorphic to this one,
-// where 2P is X, Y: so it can be added again and again with the denominator 1. The
-// true denominators of the multiples are Z times those there.
+// Let 2P be X, Y, Z. The map from x, y to x*Z^2, y*Z^3 leads to an isomorphic curve,
+// where 2P is X, Y. So 2P has the denominator 1 there and can be added repeatedly. The
+// denominators of the multiples on this curve are Z times those on the isomorphic
+// curve.
 func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][oddP256A]entryP256A {
 	for l := range lanes {
 		p := points[0]
@@ -104,7 +107,7 @@ func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][
 	v.e[0], v.e[1] = twice[0], twice[1]
 
 	var all [lanes * oddP256A]jacobianP256A
-	var before [len(all)]field.P256A // products of the denominators before each
+	var before [len(all)]field.P256A // before[i] is the product of the denominators before i
 	for j := range oddP256A {
 		if j > 0 {
 			ifmaChordP256A(&p, &p, &v.e)
@@ -115,7 +118,7 @@ func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][
 			all[oddP256A*l+j] = jacobianP256A{p[0].get(l), p[1].get(l), z.get(l)}
 		}
 	}
-	// One inversion for all, as in normalizeP256A; no multiple is infinity.
+	// One inversion for all, as in normalizeP256A. No multiple is infinity.
 	var product field.P256A
 	product.SetSmall(1)
 	for i := range all {

@@ -1,7 +1,7 @@
-	// The body of doubleJacobian, z = 2p, with the operations of its portable twin.
-	// p is px, py, pz; X, Y, Z are the coordinates of z. Places on the stack:
-	// delta 0, gamma 1, beta 2, alpha 3, t 4, sum 5. Only what comes after the last
-	// use of a coordinate of p is stored over it, so z may be p.
+	// The body of doubleJacobian, z = 2p, with the same operations as the Go code.
+	// p is px, py, pz. X, Y, Z are the coordinates of z. The numbers on the stack:
+	// delta 0, gamma 1, beta 2, alpha 3, t 4, sum 5. A coordinate of z is stored only
+	// after the last use of the same coordinate of p, so z may be p.
 	THERE(p+8(FP), 2, SI)
 	HERE(0, DI)
 	CALL SQR // delta = pz^2

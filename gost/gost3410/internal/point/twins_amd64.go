@@ -7,8 +7,9 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// Whole additions and doublings in one call of assembly, where the processor has the
-// instructions. All but complete sums of Weierstrass points: too few are left.
+// Whole additions and doublings in one call of assembly, if the processor supports it.
+// The complete additions of Weierstrass points have no assembly, because multiplications
+// use too few of them.
 
 func (c *weierstrassP256A) addDistinct(z, p *jacobianP256A, q *affineP256A) {
 	if twin.MULX {
@@ -154,7 +155,7 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
 	doubleWithoutTP512A(z, p)
 }
 
-// Curves without lanes.
+// The curves without lanes.
 
 type lanesP256B struct{}
 
@@ -236,7 +237,7 @@ func (c *weierstrassP512T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok 
 	sumEach(points, r, s, t, ok)
 }
 
-// In the files *_amd64.s.
+// The following functions are in the files *_amd64.s.
 
 //go:noescape
 func mulxChordP256A(z, p *jacobianP256A, q *affineP256A)

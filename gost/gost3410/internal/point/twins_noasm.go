@@ -4,7 +4,7 @@ package point
 
 import "tamga/gost/gost3410/internal/field"
 
-// The portable formulas, where there is no assembly.
+// These functions call the Go formulas, because this build has no assembly.
 
 func (c *weierstrassP256A) addDistinct(z, p *jacobianP256A, q *affineP256A) { chordP256A(z, p, q) }
 

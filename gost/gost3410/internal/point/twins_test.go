@@ -9,8 +9,8 @@ import (
 	"tamga/gost/gost3410/internal/twin"
 )
 
-// FuzzTwins compares k*G, k*P and the check of a sum as every twin computes them,
-// and eight scalars and eight checks at a time.
+// FuzzTwins compares k*G, k*P and the check of a sum between all implementations, for
+// one scalar and several scalars and sums at a time.
 func FuzzTwins(f *testing.F) {
 	for i := range curves {
 		f.Add(byte(i), []byte{0}, []byte{2})
@@ -44,17 +44,17 @@ func FuzzTwins(f *testing.F) {
 			scalars[5], xy[5] = k, r.many[:]
 			c.MulBaseMany(xy, scalars, ok)
 			r.ok[1] = ok[5]
-			if ok[0] { // l*G is a point: k times it, and k*G plus l times it
+			if ok[0] { // with the point l*G, compute k times it and k*G plus l times it
 				p, err := c.Parse(xy[0])
 				if err != nil {
-					t.Fatalf("%s: %s makes a point that is none: %v", c.name, name, err)
+					t.Fatalf("%s: implementation %s computes an invalid point: %v", c.name, name, err)
 				}
 				r.ok[2] = p.Mul(r.point[:], &k)
 				var x field.Scalar
 				x.SetBytes(r.base[:size])
 				order.Reduce(&x, &x)
 				if r.ok[0] && !p.SumHasX(&x, &k, &field.Scalar{}) {
-					t.Fatalf("%s: %s does not find x of k*G", c.name, name)
+					t.Fatalf("%s: SumHasX of implementation %s reports false for x of k*G", c.name, name)
 				}
 				r.ok[3] = p.SumHasX(&x, &k, &l)
 				want := []bool{r.ok[0], r.ok[3], r.ok[3], p.SumHasX(&x, &l, &k), r.ok[0]}
@@ -62,16 +62,16 @@ func FuzzTwins(f *testing.F) {
 				c.SumsHaveX([]Point{p, p, p, p, p}, []field.Scalar{x, x, x, x, x},
 					[]field.Scalar{k, k, k, l, k}, []field.Scalar{{}, l, l, k, {}}, sums)
 				if !slices.Equal(sums, want) {
-					t.Fatalf("%s: %s finds %v in five sums, one at a time %v", c.name, name, sums, want)
+					t.Fatalf("%s: implementation %s: SumsHaveX reports %v for five sums, SumHasX %v", c.name, name, sums, want)
 				}
 			}
 			if r.ok[0] != r.ok[1] || r.ok[0] && r.base != r.many {
-				t.Fatalf("%s: %s makes another point eight at a time", c.name, name)
+				t.Fatalf("%s: implementation %s: MulBaseMany and MulBase differ", c.name, name)
 			}
 			if name == "portable" {
 				first = r
 			} else if r != first {
-				t.Fatalf("%s: %s makes %+v, Go %+v", c.name, name, r, first)
+				t.Fatalf("%s: implementation %s computes %+v, Go %+v", c.name, name, r, first)
 			}
 		})
 	})

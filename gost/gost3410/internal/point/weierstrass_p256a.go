@@ -8,20 +8,20 @@ import (
 
 const (
 	sizeP256A    = 8 * len(field.P256A{})
-	windowsP256A = (8*sizeP256A + baseBits - 1) / baseBits // as windows(sizeP256A, baseBits)
+	windowsP256A = (8*sizeP256A + baseBits - 1) / baseBits // the value of windows(sizeP256A, baseBits)
 )
 
 // weierstrassP256A is a curve y^2 = x^3 + a*x + b of prime order.
 type weierstrassP256A struct {
 	a, b, b3 field.P256A // b3 is 3b
-	smallB   uint64      // b where it is below 2^32, else 0
+	smallB   uint64      // b if it is below 2^32, else 0
 	base     affineP256A
 	order    *field.Modulus
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *combP256A
-	lanes lanesP256A // the same for eight scalars at a time
+	lanes lanesP256A // the table in the order that lanes read
 }
 
 // windowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -35,11 +35,11 @@ type combP256A [windowsP256A]windowP256A
 // affineP256A is a point other than infinity.
 type affineP256A struct{ x, y field.P256A }
 
-// projectiveP256A is the point x/z, y/z; infinity is 0, 1, 0.
+// projectiveP256A is the point x/z, y/z. Infinity is 0, 1, 0.
 type projectiveP256A struct{ x, y, z field.P256A }
 
-// jacobianP256A is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, so secrets meet them only where these cannot occur.
+// jacobianP256A is the point x/z^2, y/z^3. Infinity has z = 0. Its formulas are fast,
+// but have exceptions. So secrets use them only where no exception can occur.
 type jacobianP256A struct{ x, y, z field.P256A }
 
 func newWeierstrassP256A(p parameters) *weierstrassP256A {
@@ -77,14 +77,14 @@ func (c *weierstrassP256A) Parse(xy []byte) (Point, error) {
 	if !c.contains(&k.p) {
 		return nil, ErrCurve
 	}
-	return k, nil // the order of the curve is prime: every point is in the group of G
+	return k, nil // the order of the curve is prime, so every point is in the group of G
 }
 
-// ParseMultiple has nothing to spare.
+// ParseMultiple is Parse, because Parse does no more than ParseMultiple must do.
 func (c *weierstrassP256A) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
 
-// write writes the affine coordinates of p and reports whether they are a point
-// of the curve. Infinity comes out as 0, 0, which is on none of the curves.
+// write writes the affine coordinates of p and reports whether they are a point of the
+// curve. Infinity gives 0, 0, which is not on any of the curves.
 func (c *weierstrassP256A) write(xy []byte, p *projectiveP256A) bool {
 	var z field.P256A
 	var a affineP256A
@@ -107,7 +107,7 @@ func (c *weierstrassP256A) comb() *combP256A {
 func (c *weierstrassP256A) combOf(first affineP256A) *combP256A {
 	table := new(combP256A)
 	for i := range table {
-		// The odd multiples, and the even one the next window begins with.
+		// The odd multiples, and the even one with which the next window begins.
 		var p [1<<(baseBits-1) + 1]projectiveP256A
 		p[0] = first.projective()
 		var twice projectiveP256A
@@ -132,10 +132,10 @@ func (p *affineP256A) projective() (q projectiveP256A) {
 	return q
 }
 
-// normalizeP256A sets a to the affine coordinates of p, none at infinity, with one
-// inversion: of the product of all z, from which the inverses are peeled off.
+// normalizeP256A sets a to the affine coordinates of p. No point may be infinity. It
+// needs only one inversion, that of the product of all z.
 func normalizeP256A(a []affineP256A, p []projectiveP256A) {
-	products := make([]field.P256A, len(p)) // of the z before each point
+	products := make([]field.P256A, len(p)) // products[i] is the product of the z before p[i]
 	var product field.P256A
 	product.SetSmall(1)
 	for i := range p {
@@ -168,13 +168,14 @@ func (c *weierstrassP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 		case 0:
 			sum = e.jacobian()
 		case len(digits) - 1:
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last = sum.projective()
 			c.addMixed(&last, &last, &e)
 		default:
-			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
-			// magnitude, e one of at least that. Both together are below
-			// 2^(baseBits*(i+1)), which is below q: neither equal nor opposite.
+			// The sum so far is an odd multiple of G, less than 2^(baseBits*i) in
+			// magnitude. e is a multiple of at least that magnitude. Together they are
+			// below 2^(baseBits*(i+1)), which is below q. So they are neither equal
+			// nor opposite.
 			c.addDistinct(&sum, &sum, &e)
 		}
 	}
@@ -182,7 +183,7 @@ func (c *weierstrassP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &last)
 }
 
-// negateIf sets p = -p where mask is all ones.
+// negateIf sets p = -p if mask is all ones and does not change p if mask is 0.
 func (p *affineP256A) negateIf(mask uint64) {
 	var minus field.P256A
 	minus.Sub(&minus, &p.y)
@@ -196,7 +197,7 @@ func (p *affineP256A) jacobian() (q jacobianP256A) {
 	return q
 }
 
-// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+// projective returns p as x*z, y, z^3. Infinity becomes 0, y, 0.
 func (p *jacobianP256A) projective() (q projectiveP256A) {
 	q.x.Mul(&p.x, &p.z)
 	q.y = p.y
@@ -205,8 +206,8 @@ func (p *jacobianP256A) projective() (q projectiveP256A) {
 	return q
 }
 
-// chordP256A sets z = p + q for points neither of which is infinity and which are
-// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+// chordP256A sets z = p + q. The points must not be infinity, equal or opposite. In
+// these exceptions it sets z.z to 0, without a branch.
 func chordP256A(z, p *jacobianP256A, q *affineP256A) {
 	var zz, h, r, hh, hhh, v, t field.P256A
 	zz.Sqr(&p.z)
@@ -229,8 +230,8 @@ func chordP256A(z, p *jacobianP256A, q *affineP256A) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256A is a point with its curve, and a table of its own if it is known: as lanes
-// read it where there are lanes.
+// keyP256A is a point with its curve. If known is true, it also has a table: in the
+// field lanes if the processor supports lanes, else in the field table.
 type keyP256A struct {
 	c     *weierstrassP256A
 	p     affineP256A
@@ -282,15 +283,16 @@ func (k *keyP256A) Mul(xy []byte, n *field.Scalar) bool {
 			c.doubleJacobian(&sum, &sum)
 		}
 		if i == 0 {
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last := sum.projective()
 			c.addMixed(&last, &last, &e)
 			clear(digits)
 			return c.write(xy, &last)
 		}
 		// The highest digit is above 0, so the sum is now at least 2^pointBits times
-		// the point and e less. Both together are about 2q/2^(pointBits*i) times at
-		// most, which is below q: neither equal nor opposite.
+		// the point, and e is less than that. Together they are at most about
+		// 2q/2^(pointBits*i) times the point, which is below q. So they are neither
+		// equal nor opposite.
 		c.addDistinct(&sum, &sum, &e)
 	}
 }
@@ -311,7 +313,7 @@ func (k *keyP256A) SumHasX(r, s, t *field.Scalar) bool {
 	return hasXP256A(k.c, &sum, r)
 }
 
-// accumulate adds n times the table's point to sum, in variable time.
+// accumulate adds n times the point of the table to sum, in variable time.
 func (table *combP256A) accumulate(c *weierstrassP256A, sum *jacobianP256A, n *field.Scalar) {
 	var digits [windowsP256A]int8
 	recode(digits[:], n, c.order, baseBits)
@@ -323,7 +325,8 @@ func (table *combP256A) accumulate(c *weierstrassP256A, sum *jacobianP256A, n *f
 	}
 }
 
-// sum returns s*G plus t times the point, in variable time, without a table of it.
+// sum returns s*G plus t times the point, in variable time, without a table of the
+// point.
 func (k *keyP256A) sum(s, t *field.Scalar) (sum jacobianP256A) {
 	c := k.c
 	base := &c.comb()[0]
@@ -358,12 +361,12 @@ func (k *keyP256A) sum(s, t *field.Scalar) (sum jacobianP256A) {
 	return sum
 }
 
-// hasXP256A reports whether x of sum is r modulo q; infinity has none.
+// hasXP256A reports whether x of sum is r modulo q. It reports false for infinity.
 func hasXP256A(c *weierstrassP256A, sum *jacobianP256A, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
-	// x/z^2 is compared with r, r+q, ... below p, which spares the inversion.
+	// Compare x/z^2 with r, r+q, ... below p, without an inversion.
 	var zz field.P256A
 	zz.Sqr(&sum.z)
 	var b [sizeP256A]byte
@@ -382,7 +385,8 @@ func hasXP256A(c *weierstrassP256A, sum *jacobianP256A, r *field.Scalar) bool {
 	return false
 }
 
-// addJacobianP256A sets z = p + q (add-2007-bl), whatever p and q are, with branches.
+// addJacobianP256A sets z = p + q (add-2007-bl) for any p and q. It branches on
+// exceptions.
 func addJacobianP256A(c *weierstrassP256A, z, p, q *jacobianP256A) {
 	if p.z.IsZero() == 1 {
 		*z = *q
@@ -407,7 +411,7 @@ func addJacobianP256A(c *weierstrassP256A, z, p, q *jacobianP256A) {
 	finishP256A(c, z, p, &u, &s, &h, &r, &pz)
 }
 
-// addAffineP256A sets z = p + q as addJacobianP256A does.
+// addAffineP256A sets z = p + q for any p and q. It branches on exceptions.
 func addAffineP256A(c *weierstrassP256A, z, p *jacobianP256A, q *affineP256A) {
 	var sum jacobianP256A
 	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
@@ -417,8 +421,8 @@ func addAffineP256A(c *weierstrassP256A, z, p *jacobianP256A, q *affineP256A) {
 	*z = sum
 }
 
-// finishP256A finishes an addition: u and s are x and y of p, h and r what q has
-// more than they, all over the common denominator w.
+// finishP256A finishes an addition. u and s are x and y of p, and h and r are the
+// differences to x and y of q. All have the common denominator w.
 func finishP256A(c *weierstrassP256A, z, p *jacobianP256A, u, s, h, r, w *field.P256A) {
 	if h.IsZero() == 1 {
 		if r.IsZero() == 1 {

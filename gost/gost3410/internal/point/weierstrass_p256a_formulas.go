@@ -4,16 +4,17 @@ import "tamga/gost/gost3410/internal/field"
 
 // The formulas for a = -3.
 
-// timesB sets z = x * b. A small b, as CryptoPro A has, costs a third.
+// timesB sets z = x * b. With a small b, as in CryptoPro A, it takes a third of the
+// time.
 func (c *weierstrassP256A) timesB(z, x *field.P256A) {
-	if c.smallB != 0 { // a constant of the curve, no secret
+	if c.smallB != 0 { // a constant of the curve, not secret
 		z.MulSmall(x, c.smallB)
 	} else {
 		z.Mul(x, &c.b)
 	}
 }
 
-// add sets z = p + q by algorithm 4 of eprint 2015/1060, complete on curves of
+// add sets z = p + q by algorithm 4 of eprint 2015/1060. It is complete on curves of
 // odd order.
 func (c *weierstrassP256A) add(z, p, q *projectiveP256A) {
 	var xx, yy, zz, xy, yz, xz, t field.P256A
@@ -38,7 +39,7 @@ func (c *weierstrassP256A) add(z, p, q *projectiveP256A) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// addMixed sets z = p + q by algorithm 5, complete for every p.
+// addMixed sets z = p + q by algorithm 5. It is complete for every p.
 func (c *weierstrassP256A) addMixed(z, p *projectiveP256A, q *affineP256A) {
 	var xx, yy, zz, xy, yz, xz, t field.P256A
 	xx.Mul(&p.x, &q.x)
@@ -56,8 +57,8 @@ func (c *weierstrassP256A) addMixed(z, p *projectiveP256A, q *affineP256A) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// finishAdd is the half of an addition that follows the products of both points'
-// coordinates. It changes its operands.
+// finishAdd is the second half of an addition, after the products of the coordinates.
+// It changes its operands.
 func (c *weierstrassP256A) finishAdd(z *projectiveP256A, xx, yy, zz, xy, yz, xz *field.P256A) {
 	var m, n, t field.P256A
 	c.timesB(&t, zz)
@@ -84,7 +85,7 @@ func (c *weierstrassP256A) finishAdd(z *projectiveP256A, xx, yy, zz, xy, yz, xz 
 	z.z.Add(&z.z, &t)
 }
 
-// double sets z = 2p by algorithm 6, complete on curves of odd order.
+// double sets z = 2p by algorithm 6. It is complete on curves of odd order.
 func (c *weierstrassP256A) double(z, p *projectiveP256A) {
 	var xx, yy, zz, xy, yz, xz, m, n, t field.P256A
 	xx.Sqr(&p.x)

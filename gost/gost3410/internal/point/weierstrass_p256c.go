@@ -10,20 +10,20 @@ import (
 
 const (
 	sizeP256C    = 8 * len(field.P256C{})
-	windowsP256C = (8*sizeP256C + baseBits - 1) / baseBits // as windows(sizeP256C, baseBits)
+	windowsP256C = (8*sizeP256C + baseBits - 1) / baseBits // the value of windows(sizeP256C, baseBits)
 )
 
 // weierstrassP256C is a curve y^2 = x^3 + a*x + b of prime order.
 type weierstrassP256C struct {
 	a, b, b3 field.P256C // b3 is 3b
-	smallB   uint64      // b where it is below 2^32, else 0
+	smallB   uint64      // b if it is below 2^32, else 0
 	base     affineP256C
 	order    *field.Modulus
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *combP256C
-	lanes lanesP256C // the same for eight scalars at a time
+	lanes lanesP256C // the table in the order that lanes read
 }
 
 // windowP256C holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -37,11 +37,11 @@ type combP256C [windowsP256C]windowP256C
 // affineP256C is a point other than infinity.
 type affineP256C struct{ x, y field.P256C }
 
-// projectiveP256C is the point x/z, y/z; infinity is 0, 1, 0.
+// projectiveP256C is the point x/z, y/z. Infinity is 0, 1, 0.
 type projectiveP256C struct{ x, y, z field.P256C }
 
-// jacobianP256C is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, so secrets meet them only where these cannot occur.
+// jacobianP256C is the point x/z^2, y/z^3. Infinity has z = 0. Its formulas are fast,
+// but have exceptions. So secrets use them only where no exception can occur.
 type jacobianP256C struct{ x, y, z field.P256C }
 
 func newWeierstrassP256C(p parameters) *weierstrassP256C {
@@ -79,14 +79,14 @@ func (c *weierstrassP256C) Parse(xy []byte) (Point, error) {
 	if !c.contains(&k.p) {
 		return nil, ErrCurve
 	}
-	return k, nil // the order of the curve is prime: every point is in the group of G
+	return k, nil // the order of the curve is prime, so every point is in the group of G
 }
 
-// ParseMultiple has nothing to spare.
+// ParseMultiple is Parse, because Parse does no more than ParseMultiple must do.
 func (c *weierstrassP256C) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
 
-// write writes the affine coordinates of p and reports whether they are a point
-// of the curve. Infinity comes out as 0, 0, which is on none of the curves.
+// write writes the affine coordinates of p and reports whether they are a point of the
+// curve. Infinity gives 0, 0, which is not on any of the curves.
 func (c *weierstrassP256C) write(xy []byte, p *projectiveP256C) bool {
 	var z field.P256C
 	var a affineP256C
@@ -109,7 +109,7 @@ func (c *weierstrassP256C) comb() *combP256C {
 func (c *weierstrassP256C) combOf(first affineP256C) *combP256C {
 	table := new(combP256C)
 	for i := range table {
-		// The odd multiples, and the even one the next window begins with.
+		// The odd multiples, and the even one with which the next window begins.
 		var p [1<<(baseBits-1) + 1]projectiveP256C
 		p[0] = first.projective()
 		var twice projectiveP256C
@@ -134,10 +134,10 @@ func (p *affineP256C) projective() (q projectiveP256C) {
 	return q
 }
 
-// normalizeP256C sets a to the affine coordinates of p, none at infinity, with one
-// inversion: of the product of all z, from which the inverses are peeled off.
+// normalizeP256C sets a to the affine coordinates of p. No point may be infinity. It
+// needs only one inversion, that of the product of all z.
 func normalizeP256C(a []affineP256C, p []projectiveP256C) {
-	products := make([]field.P256C, len(p)) // of the z before each point
+	products := make([]field.P256C, len(p)) // products[i] is the product of the z before p[i]
 	var product field.P256C
 	product.SetSmall(1)
 	for i := range p {
@@ -170,13 +170,14 @@ func (c *weierstrassP256C) mulBaseOne(xy []byte, k *field.Scalar) bool {
 		case 0:
 			sum = e.jacobian()
 		case len(digits) - 1:
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last = sum.projective()
 			c.addMixed(&last, &last, &e)
 		default:
-			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
-			// magnitude, e one of at least that. Both together are below
-			// 2^(baseBits*(i+1)), which is below q: neither equal nor opposite.
+			// The sum so far is an odd multiple of G, less than 2^(baseBits*i) in
+			// magnitude. e is a multiple of at least that magnitude. Together they are
+			// below 2^(baseBits*(i+1)), which is below q. So they are neither equal
+			// nor opposite.
 			c.addDistinct(&sum, &sum, &e)
 		}
 	}
@@ -184,7 +185,7 @@ func (c *weierstrassP256C) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &last)
 }
 
-// negateIf sets p = -p where mask is all ones.
+// negateIf sets p = -p if mask is all ones and does not change p if mask is 0.
 func (p *affineP256C) negateIf(mask uint64) {
 	var minus field.P256C
 	minus.Sub(&minus, &p.y)
@@ -198,7 +199,7 @@ func (p *affineP256C) jacobian() (q jacobianP256C) {
 	return q
 }
 
-// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+// projective returns p as x*z, y, z^3. Infinity becomes 0, y, 0.
 func (p *jacobianP256C) projective() (q projectiveP256C) {
 	q.x.Mul(&p.x, &p.z)
 	q.y = p.y
@@ -207,8 +208,8 @@ func (p *jacobianP256C) projective() (q projectiveP256C) {
 	return q
 }
 
-// chordP256C sets z = p + q for points neither of which is infinity and which are
-// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+// chordP256C sets z = p + q. The points must not be infinity, equal or opposite. In
+// these exceptions it sets z.z to 0, without a branch.
 func chordP256C(z, p *jacobianP256C, q *affineP256C) {
 	var zz, h, r, hh, hhh, v, t field.P256C
 	zz.Sqr(&p.z)
@@ -231,8 +232,8 @@ func chordP256C(z, p *jacobianP256C, q *affineP256C) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP256C is a point with its curve, and a table of its own if it is known: as lanes
-// read it where there are lanes.
+// keyP256C is a point with its curve. If known is true, it also has a table: in the
+// field lanes if the processor supports lanes, else in the field table.
 type keyP256C struct {
 	c     *weierstrassP256C
 	p     affineP256C
@@ -284,15 +285,16 @@ func (k *keyP256C) Mul(xy []byte, n *field.Scalar) bool {
 			c.doubleJacobian(&sum, &sum)
 		}
 		if i == 0 {
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last := sum.projective()
 			c.addMixed(&last, &last, &e)
 			clear(digits)
 			return c.write(xy, &last)
 		}
 		// The highest digit is above 0, so the sum is now at least 2^pointBits times
-		// the point and e less. Both together are about 2q/2^(pointBits*i) times at
-		// most, which is below q: neither equal nor opposite.
+		// the point, and e is less than that. Together they are at most about
+		// 2q/2^(pointBits*i) times the point, which is below q. So they are neither
+		// equal nor opposite.
 		c.addDistinct(&sum, &sum, &e)
 	}
 }
@@ -313,7 +315,7 @@ func (k *keyP256C) SumHasX(r, s, t *field.Scalar) bool {
 	return hasXP256C(k.c, &sum, r)
 }
 
-// accumulate adds n times the table's point to sum, in variable time.
+// accumulate adds n times the point of the table to sum, in variable time.
 func (table *combP256C) accumulate(c *weierstrassP256C, sum *jacobianP256C, n *field.Scalar) {
 	var digits [windowsP256C]int8
 	recode(digits[:], n, c.order, baseBits)
@@ -325,7 +327,8 @@ func (table *combP256C) accumulate(c *weierstrassP256C, sum *jacobianP256C, n *f
 	}
 }
 
-// sum returns s*G plus t times the point, in variable time, without a table of it.
+// sum returns s*G plus t times the point, in variable time, without a table of the
+// point.
 func (k *keyP256C) sum(s, t *field.Scalar) (sum jacobianP256C) {
 	c := k.c
 	base := &c.comb()[0]
@@ -360,12 +363,12 @@ func (k *keyP256C) sum(s, t *field.Scalar) (sum jacobianP256C) {
 	return sum
 }
 
-// hasXP256C reports whether x of sum is r modulo q; infinity has none.
+// hasXP256C reports whether x of sum is r modulo q. It reports false for infinity.
 func hasXP256C(c *weierstrassP256C, sum *jacobianP256C, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
-	// x/z^2 is compared with r, r+q, ... below p, which spares the inversion.
+	// Compare x/z^2 with r, r+q, ... below p, without an inversion.
 	var zz field.P256C
 	zz.Sqr(&sum.z)
 	var b [sizeP256C]byte
@@ -384,7 +387,8 @@ func hasXP256C(c *weierstrassP256C, sum *jacobianP256C, r *field.Scalar) bool {
 	return false
 }
 
-// addJacobianP256C sets z = p + q (add-2007-bl), whatever p and q are, with branches.
+// addJacobianP256C sets z = p + q (add-2007-bl) for any p and q. It branches on
+// exceptions.
 func addJacobianP256C(c *weierstrassP256C, z, p, q *jacobianP256C) {
 	if p.z.IsZero() == 1 {
 		*z = *q
@@ -409,7 +413,7 @@ func addJacobianP256C(c *weierstrassP256C, z, p, q *jacobianP256C) {
 	finishP256C(c, z, p, &u, &s, &h, &r, &pz)
 }
 
-// addAffineP256C sets z = p + q as addJacobianP256C does.
+// addAffineP256C sets z = p + q for any p and q. It branches on exceptions.
 func addAffineP256C(c *weierstrassP256C, z, p *jacobianP256C, q *affineP256C) {
 	var sum jacobianP256C
 	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
@@ -419,8 +423,8 @@ func addAffineP256C(c *weierstrassP256C, z, p *jacobianP256C, q *affineP256C) {
 	*z = sum
 }
 
-// finishP256C finishes an addition: u and s are x and y of p, h and r what q has
-// more than they, all over the common denominator w.
+// finishP256C finishes an addition. u and s are x and y of p, and h and r are the
+// differences to x and y of q. All have the common denominator w.
 func finishP256C(c *weierstrassP256C, z, p *jacobianP256C, u, s, h, r, w *field.P256C) {
 	if h.IsZero() == 1 {
 		if r.IsZero() == 1 {

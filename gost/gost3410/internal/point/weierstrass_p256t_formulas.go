@@ -2,10 +2,9 @@ package point
 
 import "tamga/gost/gost3410/internal/field"
 
-// The formulas for any a. Only the test sets need them, so they are short rather
-// than fast.
+// The formulas for any a. Only the test sets need them, so the code is short, not fast.
 
-// add sets z = p + q by algorithm 1 of eprint 2015/1060, complete on curves of
+// add sets z = p + q by algorithm 1 of eprint 2015/1060. It is complete on curves of
 // odd order.
 func (c *weierstrassP256T) add(z, p, q *projectiveP256T) {
 	var xx, yy, zz, xy, yz, xz, m, n, t field.P256T
@@ -53,7 +52,7 @@ func (c *weierstrassP256T) add(z, p, q *projectiveP256T) {
 	z.z.Add(&z.z, &t)
 }
 
-// addMixed sets z = p + q, complete for every p.
+// addMixed sets z = p + q. It is complete for every p.
 func (c *weierstrassP256T) addMixed(z, p *projectiveP256T, q *affineP256T) {
 	e := q.projective()
 	c.add(z, p, &e)
@@ -62,7 +61,7 @@ func (c *weierstrassP256T) addMixed(z, p *projectiveP256T, q *affineP256T) {
 // addDistinct sets z = p + q as chordP256T does.
 func (c *weierstrassP256T) addDistinct(z, p *jacobianP256T, q *affineP256T) { chordP256T(z, p, q) }
 
-// double sets z = 2p; the addition is complete.
+// double sets z = 2p by add, which is complete.
 func (c *weierstrassP256T) double(z, p *projectiveP256T) { c.add(z, p, p) }
 
 // doubleJacobian sets z = 2p (dbl-2007-bl).

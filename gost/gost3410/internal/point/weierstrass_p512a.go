@@ -10,20 +10,20 @@ import (
 
 const (
 	sizeP512A    = 8 * len(field.P512A{})
-	windowsP512A = (8*sizeP512A + baseBits - 1) / baseBits // as windows(sizeP512A, baseBits)
+	windowsP512A = (8*sizeP512A + baseBits - 1) / baseBits // the value of windows(sizeP512A, baseBits)
 )
 
 // weierstrassP512A is a curve y^2 = x^3 + a*x + b of prime order.
 type weierstrassP512A struct {
 	a, b, b3 field.P512A // b3 is 3b
-	smallB   uint64      // b where it is below 2^32, else 0
+	smallB   uint64      // b if it is below 2^32, else 0
 	base     affineP512A
 	order    *field.Modulus
 
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *combP512A
-	lanes lanesP512A // the same for eight scalars at a time
+	lanes lanesP512A // the table in the order that lanes read
 }
 
 // windowP512A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
@@ -37,11 +37,11 @@ type combP512A [windowsP512A]windowP512A
 // affineP512A is a point other than infinity.
 type affineP512A struct{ x, y field.P512A }
 
-// projectiveP512A is the point x/z, y/z; infinity is 0, 1, 0.
+// projectiveP512A is the point x/z, y/z. Infinity is 0, 1, 0.
 type projectiveP512A struct{ x, y, z field.P512A }
 
-// jacobianP512A is the point x/z^2, y/z^3; infinity has z = 0. Its formulas are
-// fast and have exceptions, so secrets meet them only where these cannot occur.
+// jacobianP512A is the point x/z^2, y/z^3. Infinity has z = 0. Its formulas are fast,
+// but have exceptions. So secrets use them only where no exception can occur.
 type jacobianP512A struct{ x, y, z field.P512A }
 
 func newWeierstrassP512A(p parameters) *weierstrassP512A {
@@ -79,14 +79,14 @@ func (c *weierstrassP512A) Parse(xy []byte) (Point, error) {
 	if !c.contains(&k.p) {
 		return nil, ErrCurve
 	}
-	return k, nil // the order of the curve is prime: every point is in the group of G
+	return k, nil // the order of the curve is prime, so every point is in the group of G
 }
 
-// ParseMultiple has nothing to spare.
+// ParseMultiple is Parse, because Parse does no more than ParseMultiple must do.
 func (c *weierstrassP512A) ParseMultiple(xy []byte) (Point, error) { return c.Parse(xy) }
 
-// write writes the affine coordinates of p and reports whether they are a point
-// of the curve. Infinity comes out as 0, 0, which is on none of the curves.
+// write writes the affine coordinates of p and reports whether they are a point of the
+// curve. Infinity gives 0, 0, which is not on any of the curves.
 func (c *weierstrassP512A) write(xy []byte, p *projectiveP512A) bool {
 	var z field.P512A
 	var a affineP512A
@@ -109,7 +109,7 @@ func (c *weierstrassP512A) comb() *combP512A {
 func (c *weierstrassP512A) combOf(first affineP512A) *combP512A {
 	table := new(combP512A)
 	for i := range table {
-		// The odd multiples, and the even one the next window begins with.
+		// The odd multiples, and the even one with which the next window begins.
 		var p [1<<(baseBits-1) + 1]projectiveP512A
 		p[0] = first.projective()
 		var twice projectiveP512A
@@ -134,10 +134,10 @@ func (p *affineP512A) projective() (q projectiveP512A) {
 	return q
 }
 
-// normalizeP512A sets a to the affine coordinates of p, none at infinity, with one
-// inversion: of the product of all z, from which the inverses are peeled off.
+// normalizeP512A sets a to the affine coordinates of p. No point may be infinity. It
+// needs only one inversion, that of the product of all z.
 func normalizeP512A(a []affineP512A, p []projectiveP512A) {
-	products := make([]field.P512A, len(p)) // of the z before each point
+	products := make([]field.P512A, len(p)) // products[i] is the product of the z before p[i]
 	var product field.P512A
 	product.SetSmall(1)
 	for i := range p {
@@ -170,13 +170,14 @@ func (c *weierstrassP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 		case 0:
 			sum = e.jacobian()
 		case len(digits) - 1:
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last = sum.projective()
 			c.addMixed(&last, &last, &e)
 		default:
-			// The sum so far is an odd multiple of G, of less than 2^(baseBits*i) in
-			// magnitude, e one of at least that. Both together are below
-			// 2^(baseBits*(i+1)), which is below q: neither equal nor opposite.
+			// The sum so far is an odd multiple of G, less than 2^(baseBits*i) in
+			// magnitude. e is a multiple of at least that magnitude. Together they are
+			// below 2^(baseBits*(i+1)), which is below q. So they are neither equal
+			// nor opposite.
 			c.addDistinct(&sum, &sum, &e)
 		}
 	}
@@ -184,7 +185,7 @@ func (c *weierstrassP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	return c.write(xy, &last)
 }
 
-// negateIf sets p = -p where mask is all ones.
+// negateIf sets p = -p if mask is all ones and does not change p if mask is 0.
 func (p *affineP512A) negateIf(mask uint64) {
 	var minus field.P512A
 	minus.Sub(&minus, &p.y)
@@ -198,7 +199,7 @@ func (p *affineP512A) jacobian() (q jacobianP512A) {
 	return q
 }
 
-// projective returns p as x*z, y, z^3: infinity as 0, y, 0.
+// projective returns p as x*z, y, z^3. Infinity becomes 0, y, 0.
 func (p *jacobianP512A) projective() (q projectiveP512A) {
 	q.x.Mul(&p.x, &p.z)
 	q.y = p.y
@@ -207,8 +208,8 @@ func (p *jacobianP512A) projective() (q projectiveP512A) {
 	return q
 }
 
-// chordP512A sets z = p + q for points neither of which is infinity and which are
-// neither equal nor opposite. In those cases it makes z.z 0 instead, without a branch.
+// chordP512A sets z = p + q. The points must not be infinity, equal or opposite. In
+// these exceptions it sets z.z to 0, without a branch.
 func chordP512A(z, p *jacobianP512A, q *affineP512A) {
 	var zz, h, r, hh, hhh, v, t field.P512A
 	zz.Sqr(&p.z)
@@ -231,8 +232,8 @@ func chordP512A(z, p *jacobianP512A, q *affineP512A) {
 	z.y.Sub(&v, &hhh)
 }
 
-// keyP512A is a point with its curve, and a table of its own if it is known: as lanes
-// read it where there are lanes.
+// keyP512A is a point with its curve. If known is true, it also has a table: in the
+// field lanes if the processor supports lanes, else in the field table.
 type keyP512A struct {
 	c     *weierstrassP512A
 	p     affineP512A
@@ -284,15 +285,16 @@ func (k *keyP512A) Mul(xy []byte, n *field.Scalar) bool {
 			c.doubleJacobian(&sum, &sum)
 		}
 		if i == 0 {
-			// Only here the sum and e may be equal or opposite modulo q.
+			// Only here can the sum and e be equal or opposite modulo q.
 			last := sum.projective()
 			c.addMixed(&last, &last, &e)
 			clear(digits)
 			return c.write(xy, &last)
 		}
 		// The highest digit is above 0, so the sum is now at least 2^pointBits times
-		// the point and e less. Both together are about 2q/2^(pointBits*i) times at
-		// most, which is below q: neither equal nor opposite.
+		// the point, and e is less than that. Together they are at most about
+		// 2q/2^(pointBits*i) times the point, which is below q. So they are neither
+		// equal nor opposite.
 		c.addDistinct(&sum, &sum, &e)
 	}
 }
@@ -313,7 +315,7 @@ func (k *keyP512A) SumHasX(r, s, t *field.Scalar) bool {
 	return hasXP512A(k.c, &sum, r)
 }
 
-// accumulate adds n times the table's point to sum, in variable time.
+// accumulate adds n times the point of the table to sum, in variable time.
 func (table *combP512A) accumulate(c *weierstrassP512A, sum *jacobianP512A, n *field.Scalar) {
 	var digits [windowsP512A]int8
 	recode(digits[:], n, c.order, baseBits)
@@ -325,7 +327,8 @@ func (table *combP512A) accumulate(c *weierstrassP512A, sum *jacobianP512A, n *f
 	}
 }
 
-// sum returns s*G plus t times the point, in variable time, without a table of it.
+// sum returns s*G plus t times the point, in variable time, without a table of the
+// point.
 func (k *keyP512A) sum(s, t *field.Scalar) (sum jacobianP512A) {
 	c := k.c
 	base := &c.comb()[0]
@@ -360,12 +363,12 @@ func (k *keyP512A) sum(s, t *field.Scalar) (sum jacobianP512A) {
 	return sum
 }
 
-// hasXP512A reports whether x of sum is r modulo q; infinity has none.
+// hasXP512A reports whether x of sum is r modulo q. It reports false for infinity.
 func hasXP512A(c *weierstrassP512A, sum *jacobianP512A, r *field.Scalar) bool {
 	if sum.z.IsZero() == 1 {
 		return false
 	}
-	// x/z^2 is compared with r, r+q, ... below p, which spares the inversion.
+	// Compare x/z^2 with r, r+q, ... below p, without an inversion.
 	var zz field.P512A
 	zz.Sqr(&sum.z)
 	var b [sizeP512A]byte
@@ -384,7 +387,8 @@ func hasXP512A(c *weierstrassP512A, sum *jacobianP512A, r *field.Scalar) bool {
 	return false
 }
 
-// addJacobianP512A sets z = p + q (add-2007-bl), whatever p and q are, with branches.
+// addJacobianP512A sets z = p + q (add-2007-bl) for any p and q. It branches on
+// exceptions.
 func addJacobianP512A(c *weierstrassP512A, z, p, q *jacobianP512A) {
 	if p.z.IsZero() == 1 {
 		*z = *q
@@ -409,7 +413,7 @@ func addJacobianP512A(c *weierstrassP512A, z, p, q *jacobianP512A) {
 	finishP512A(c, z, p, &u, &s, &h, &r, &pz)
 }
 
-// addAffineP512A sets z = p + q as addJacobianP512A does.
+// addAffineP512A sets z = p + q for any p and q. It branches on exceptions.
 func addAffineP512A(c *weierstrassP512A, z, p *jacobianP512A, q *affineP512A) {
 	var sum jacobianP512A
 	if c.addDistinct(&sum, p, q); sum.z.IsZero() == 1 {
@@ -419,8 +423,8 @@ func addAffineP512A(c *weierstrassP512A, z, p *jacobianP512A, q *affineP512A) {
 	*z = sum
 }
 
-// finishP512A finishes an addition: u and s are x and y of p, h and r what q has
-// more than they, all over the common denominator w.
+// finishP512A finishes an addition. u and s are x and y of p, and h and r are the
+// differences to x and y of q. All have the common denominator w.
 func finishP512A(c *weierstrassP512A, z, p *jacobianP512A, u, s, h, r, w *field.P512A) {
 	if h.IsZero() == 1 {
 		if r.IsZero() == 1 {

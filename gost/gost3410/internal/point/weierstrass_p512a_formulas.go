@@ -6,16 +6,17 @@ import "tamga/gost/gost3410/internal/field"
 
 // The formulas for a = -3.
 
-// timesB sets z = x * b. A small b, as CryptoPro A has, costs a third.
+// timesB sets z = x * b. With a small b, as in CryptoPro A, it takes a third of the
+// time.
 func (c *weierstrassP512A) timesB(z, x *field.P512A) {
-	if c.smallB != 0 { // a constant of the curve, no secret
+	if c.smallB != 0 { // a constant of the curve, not secret
 		z.MulSmall(x, c.smallB)
 	} else {
 		z.Mul(x, &c.b)
 	}
 }
 
-// add sets z = p + q by algorithm 4 of eprint 2015/1060, complete on curves of
+// add sets z = p + q by algorithm 4 of eprint 2015/1060. It is complete on curves of
 // odd order.
 func (c *weierstrassP512A) add(z, p, q *projectiveP512A) {
 	var xx, yy, zz, xy, yz, xz, t field.P512A
@@ -40,7 +41,7 @@ func (c *weierstrassP512A) add(z, p, q *projectiveP512A) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// addMixed sets z = p + q by algorithm 5, complete for every p.
+// addMixed sets z = p + q by algorithm 5. It is complete for every p.
 func (c *weierstrassP512A) addMixed(z, p *projectiveP512A, q *affineP512A) {
 	var xx, yy, zz, xy, yz, xz, t field.P512A
 	xx.Mul(&p.x, &q.x)
@@ -58,8 +59,8 @@ func (c *weierstrassP512A) addMixed(z, p *projectiveP512A, q *affineP512A) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// finishAdd is the half of an addition that follows the products of both points'
-// coordinates. It changes its operands.
+// finishAdd is the second half of an addition, after the products of the coordinates.
+// It changes its operands.
 func (c *weierstrassP512A) finishAdd(z *projectiveP512A, xx, yy, zz, xy, yz, xz *field.P512A) {
 	var m, n, t field.P512A
 	c.timesB(&t, zz)
@@ -86,7 +87,7 @@ func (c *weierstrassP512A) finishAdd(z *projectiveP512A, xx, yy, zz, xy, yz, xz 
 	z.z.Add(&z.z, &t)
 }
 
-// double sets z = 2p by algorithm 6, complete on curves of odd order.
+// double sets z = 2p by algorithm 6. It is complete on curves of odd order.
 func (c *weierstrassP512A) double(z, p *projectiveP512A) {
 	var xx, yy, zz, xy, yz, xz, m, n, t field.P512A
 	xx.Sqr(&p.x)

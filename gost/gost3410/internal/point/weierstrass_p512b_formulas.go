@@ -6,16 +6,17 @@ import "tamga/gost/gost3410/internal/field"
 
 // The formulas for a = -3.
 
-// timesB sets z = x * b. A small b, as CryptoPro A has, costs a third.
+// timesB sets z = x * b. With a small b, as in CryptoPro A, it takes a third of the
+// time.
 func (c *weierstrassP512B) timesB(z, x *field.P512B) {
-	if c.smallB != 0 { // a constant of the curve, no secret
+	if c.smallB != 0 { // a constant of the curve, not secret
 		z.MulSmall(x, c.smallB)
 	} else {
 		z.Mul(x, &c.b)
 	}
 }
 
-// add sets z = p + q by algorithm 4 of eprint 2015/1060, complete on curves of
+// add sets z = p + q by algorithm 4 of eprint 2015/1060. It is complete on curves of
 // odd order.
 func (c *weierstrassP512B) add(z, p, q *projectiveP512B) {
 	var xx, yy, zz, xy, yz, xz, t field.P512B
@@ -40,7 +41,7 @@ func (c *weierstrassP512B) add(z, p, q *projectiveP512B) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// addMixed sets z = p + q by algorithm 5, complete for every p.
+// addMixed sets z = p + q by algorithm 5. It is complete for every p.
 func (c *weierstrassP512B) addMixed(z, p *projectiveP512B, q *affineP512B) {
 	var xx, yy, zz, xy, yz, xz, t field.P512B
 	xx.Mul(&p.x, &q.x)
@@ -58,8 +59,8 @@ func (c *weierstrassP512B) addMixed(z, p *projectiveP512B, q *affineP512B) {
 	c.finishAdd(z, &xx, &yy, &zz, &xy, &yz, &xz)
 }
 
-// finishAdd is the half of an addition that follows the products of both points'
-// coordinates. It changes its operands.
+// finishAdd is the second half of an addition, after the products of the coordinates.
+// It changes its operands.
 func (c *weierstrassP512B) finishAdd(z *projectiveP512B, xx, yy, zz, xy, yz, xz *field.P512B) {
 	var m, n, t field.P512B
 	c.timesB(&t, zz)
@@ -86,7 +87,7 @@ func (c *weierstrassP512B) finishAdd(z *projectiveP512B, xx, yy, zz, xy, yz, xz 
 	z.z.Add(&z.z, &t)
 }
 
-// double sets z = 2p by algorithm 6, complete on curves of odd order.
+// double sets z = 2p by algorithm 6. It is complete on curves of odd order.
 func (c *weierstrassP512B) double(z, p *projectiveP512B) {
 	var xx, yy, zz, xy, yz, xz, m, n, t field.P512B
 	xx.Sqr(&p.x)

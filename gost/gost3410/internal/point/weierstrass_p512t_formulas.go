@@ -4,10 +4,9 @@ package point
 
 import "tamga/gost/gost3410/internal/field"
 
-// The formulas for any a. Only the test sets need them, so they are short rather
-// than fast.
+// The formulas for any a. Only the test sets need them, so the code is short, not fast.
 
-// add sets z = p + q by algorithm 1 of eprint 2015/1060, complete on curves of
+// add sets z = p + q by algorithm 1 of eprint 2015/1060. It is complete on curves of
 // odd order.
 func (c *weierstrassP512T) add(z, p, q *projectiveP512T) {
 	var xx, yy, zz, xy, yz, xz, m, n, t field.P512T
@@ -55,7 +54,7 @@ func (c *weierstrassP512T) add(z, p, q *projectiveP512T) {
 	z.z.Add(&z.z, &t)
 }
 
-// addMixed sets z = p + q, complete for every p.
+// addMixed sets z = p + q. It is complete for every p.
 func (c *weierstrassP512T) addMixed(z, p *projectiveP512T, q *affineP512T) {
 	e := q.projective()
 	c.add(z, p, &e)
@@ -64,7 +63,7 @@ func (c *weierstrassP512T) addMixed(z, p *projectiveP512T, q *affineP512T) {
 // addDistinct sets z = p + q as chordP512T does.
 func (c *weierstrassP512T) addDistinct(z, p *jacobianP512T, q *affineP512T) { chordP512T(z, p, q) }
 
-// double sets z = 2p; the addition is complete.
+// double sets z = 2p by add, which is complete.
 func (c *weierstrassP512T) double(z, p *projectiveP512T) { c.add(z, p, p) }
 
 // doubleJacobian sets z = 2p (dbl-2007-bl).

@@ -1,8 +1,9 @@
-// Package generate writes the copies of package point for the other primes. It
-// is a test of its own directory, so that it runs while the copies do not compile:
+// Package generate writes the copies of package point for the other primes. It is a
+// test in its own directory, so it also runs while the copies do not compile. In the
+// directory of package point:
 //
-//	go generate ./...                in package point writes them
-//	go test ./generate               says when one is stale
+//	go generate ./...     writes the copies
+//	go test ./generate    fails if a copy is stale
 package generate
 
 import (
@@ -15,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated files")
 
-// copies says which source is repeated for which primes.
+// copies lists for which primes each source is copied.
 var copies = []struct {
 	source string // with the prime's name in place of %
 	of     string
@@ -39,8 +40,8 @@ var copies = []struct {
 	{"edwards_%_amd64.s", "P256A", []string{"P512A"}},
 }
 
-// TestGenerated says when a generated file is not what its source makes, and
-// writes the files with -update.
+// TestGenerated fails if a generated file differs from the copy of its source. With
+// -update it writes the files instead.
 func TestGenerated(t *testing.T) {
 	for _, c := range copies {
 		name := func(prime string) string {
