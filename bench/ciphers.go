@@ -13,7 +13,7 @@ import (
 
 func cipherWorks() ([]work, error) {
 	key, iv := random(32), random(16)
-	iv[0] &= 0x7f // MGM ignores the bit
+	iv[0] &= 0x7f // MGM ignores this bit
 	data := make([]byte, 1<<20, 1<<20+mode.MGMTagSize)
 	kuz, err := kuznyechik.NewCipher(key)
 	if err != nil {

@@ -2,31 +2,31 @@ package main
 
 import "golang.org/x/sys/cpu"
 
-// A floor is the least ratio to the peer that counts as good. 0 is no floor.
+// A floor is the minimum of the ratio to the peer. 0 means no minimum.
 type floor struct {
 	ratio    float64
-	portable float64 // of the build without assembly
+	portable float64 // the minimum for the build without assembly
 	needs    *feature
 }
 
-// A feature is what the processor needs for the assembly behind a floor.
+// A feature is the set of instructions that the assembly of a work needs.
 type feature struct{ has bool }
 
 func (f *feature) present() bool { return f == nil || f.has }
 
 var (
-	// scalar is what products of large numbers use.
+	// scalar is for products of large numbers.
 	scalar = &feature{cpu.X86.HasBMI2 && cpu.X86.HasADX && cpu.X86.HasAVX2}
-	// bytes64 is what the block functions on vectors of octets use.
+	// bytes64 is for block functions on vectors of 64 bytes.
 	bytes64 = &feature{cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512GFNI}
-	// lanes is what eight products at a time use.
+	// lanes is for eight products at a time.
 	lanes = &feature{scalar.has && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512IFMA}
-	// clmul is what products of polynomials use.
+	// clmul is for products of polynomials.
 	clmul = &feature{bytes64.has && cpu.X86.HasAVX512VPCLMULQDQ}
 )
 
-// floors has every work that must not fall below a ratio. Peer is gost-engine unless
-// the name says another.
+// floors has the works with a minimum ratio, by name. The peer is gost-engine unless
+// the name names another.
 var floors = map[string]floor{
 	"Streebog-256, 16 MiB":                         {2.7, 0.9, bytes64},
 	"Streebog-256, 16 MiB, to nettle":              {2.3, 0, bytes64},
@@ -80,10 +80,11 @@ var floors = map[string]floor{
 	"VKO 2012-512 TC26 C":           {2, 1.2, scalar},
 }
 
-const notes = `Processor time of the process, on one core. Ratios are medians over turns; a work below its floor is timed up to three times.
+const notes = `Processor time of the process, on one core. Ratios are medians over turns. The column "floor" is
+the minimum of the ratio on its left. A work below it is timed up to three times.
 "not measured": the processor lacks the instructions of the assembly.
-Signatures are by gost3410 with its check against faults. CMS is without the
-verification against the certificate, which costs what "verify with a known key" says.
-The engine has no MGM; the mode enciphers every block twice, so it is compared with
-two passes of the engine's CTR. "to nettle": the peer is nettle, not gost-engine.
-Our ciphers are constant time, the engine's look up tables by secrets.`
+"to nettle": the peer is nettle, not gost-engine.
+Signatures include the check of gost3410 against hardware faults. CMS does not include the
+verification against the certificate unless the name says so. It costs as much as "verify with a known key".
+The engine has no MGM. MGM enciphers every block twice, so it is compared with two passes
+of the engine's CTR. Our ciphers run in constant time; those of the engine look up tables by secrets.`

@@ -14,7 +14,7 @@ import (
 var sizes = []struct {
 	name   string
 	octets int
-}{{"64 octets", 64}, {"1 KiB", 1 << 10}, {"64 KiB", 64 << 10}, {"16 MiB", 16 << 20}}
+}{{"64 bytes", 64}, {"1 KiB", 1 << 10}, {"64 KiB", 64 << 10}, {"16 MiB", 16 << 20}}
 
 func hashWorks() (all []work) {
 	for _, h := range []struct {

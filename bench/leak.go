@@ -15,29 +15,30 @@ import (
 	"tamga/gost/streebog"
 )
 
-// A leak of time is looked for as in "Dude, is my code constant time?" (Reparaz,
-// Balasch, Verbauwhede, 2017): calls with one secret and calls with another one each
-// time take turns at random, and Welch's t says how likely both take the same time. The
-// other ones are compared among themselves as well, by their lowest bit: what is done
-// with an odd secret and not with an even one is only half to be seen beside a fixed one.
+// The search for timing leaks follows "Dude, is my code constant time?" (Reparaz,
+// Balasch, Verbauwhede, 2017). Calls with one fixed secret and calls with changing
+// secrets are mixed at random. Welch's t tells how likely it is that both take the same
+// time. The changing secrets are also compared with each other by their lowest bit,
+// because a step that runs only for odd secrets shows only half in the comparison with
+// a fixed secret.
 
-// limit is the t above which times differ.
+// limit is the |t| from which on two times count as different.
 const limit = 4.5
 
-// A subject is what calls are made of: a secret in, a function to time out. It is
-// given the same secret again and again, or fresh ones.
+// A subject is an operation to search for leaks.
 type subject struct {
 	name string
-	// fresh makes a secret.
+	// fresh returns a new secret.
 	fresh func() []byte
-	// ready makes a call with a secret; whatever it does itself is not timed.
+	// ready returns the call to time, with the given secret. Its own work is not timed.
 	ready func(secret []byte) func()
 }
 
-// leakSets are the sets to look at: each prime form, each kind of curve, and for the
-// agreement of keys each way to multiply a point that is not the base point. Nonces are
-// timed only where one in 2^32 or fewer is out of range: to draw again takes time and
-// says nothing about the nonce that is used, but is told apart from a leak by nobody.
+// leakSets are the sets to search: each form of prime, each kind of curve and, for VKO,
+// each way to multiply a point other than the base point. Signatures are timed only for
+// sets where at most one nonce in 2^32 is out of range. To draw a nonce again takes time
+// but says nothing about the nonce in use, and this test cannot distinguish it from a
+// leak.
 var leakSets = []struct {
 	set  *gost3410.Set
 	sign bool
@@ -52,7 +53,7 @@ var leakSets = []struct {
 	{gost3410.TC26512C, false, true},
 }
 
-// feed is a random source of octets made before.
+// feed is a random source that returns prepared bytes.
 type feed struct{ octets []byte }
 
 func (f *feed) Read(p []byte) (int, error) {
@@ -77,7 +78,7 @@ func subjects() (all []subject) {
 			return func() {
 				key, err := gost3410.GenerateKey(s.set, source)
 				if err != nil || key.PublicKey() == nil {
-					panic("a key in range is refused")
+					panic("GenerateKey does not accept a key in range")
 				}
 			}
 		}})
@@ -101,7 +102,7 @@ func subjects() (all []subject) {
 		if !s.sign {
 			continue
 		}
-		// A secret is a key and the octets of the random source for 8 signatures.
+		// A secret is a key, followed by the bytes of the random source for 8 signatures.
 		both := func() []byte { return append(scalar(), random(8*size)...) }
 		all = append(all, subject{"sign " + s.set.Name(), both, func(secret []byte) func() {
 			key, err := gost3410.NewPrivateKey(s.set, secret[:size])
@@ -134,8 +135,9 @@ func subjects() (all []subject) {
 	return all
 }
 
-// findLeaks times as many calls of each subject and is an error when one differs
-// three times out of three. It takes seconds for a hundred thousand calls.
+// findLeaks times the given number of calls of each subject. It returns an error if the
+// times of a subject differ in three attempts out of three. It takes seconds for a
+// hundred thousand calls.
 func findLeaks(calls int) error {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(1)
@@ -157,18 +159,18 @@ func findLeaks(calls int) error {
 			}
 		}
 	}
-	// The method has to find a leak that is there, of a fraction of a microsecond.
+	// Check that the method finds a leak of a fraction of a microsecond.
 	if t, _ := welch(slow(), min(calls, 1_000_000)); t < limit {
-		return fmt.Errorf("the leak made on purpose is not found: |t| = %.2f; more calls or a quieter machine are needed", t)
+		return fmt.Errorf("the deliberate leak was not found: |t| = %.2f; use more calls or a quieter machine", t)
 	}
 	if len(leaking) > 0 {
-		return errors.New("time depends on secrets: " + fmt.Sprint(leaking))
+		return errors.New("execution time depends on secrets: " + fmt.Sprint(leaking))
 	}
 	return nil
 }
 
-// slow is a subject that takes longer with one secret: it generates a key and, where
-// the first octet is odd, draws two random octets more.
+// slow returns a subject with a deliberate leak: it generates a key and, if the first
+// byte of the secret is odd, draws two more random bytes.
 func slow() subject {
 	s := subjects()[0]
 	fresh, ready, first := s.fresh, s.ready, true
@@ -195,14 +197,15 @@ func slow() subject {
 
 // The classes of calls.
 const (
-	fixed = iota // the same secret each time
-	even         // another one each time, its lowest bit 0
-	odd
+	fixed = iota // with the fixed secret
+	even         // with a changing secret whose lowest bit is 0
+	odd          // with a changing secret whose lowest bit is 1
 )
 
-// welch returns the greatest |t| of a subject over all calls and over those below
-// some percentiles, which interruptions do not reach: for the same secret each time
-// against another one, and for other ones by the lowest bit of their first octet.
+// welch returns the largest |t| of a subject: t compares the fixed secret with changing
+// ones, parity compares changing secrets by the lowest bit of their first byte. It uses
+// all calls, and also only the calls below some percentiles of the time, which excludes
+// interrupted calls.
 func welch(s subject, calls int) (t, parity float64) {
 	const together = 512
 	one := s.fresh()
@@ -230,7 +233,7 @@ func welch(s subject, calls int) (t, parity float64) {
 			f()
 			took[i] = float64(time.Since(start))
 		}
-		if done == 0 { // tables are being built, and the percentiles are not known yet
+		if done == 0 { // this round builds tables and determines the percentiles
 			sorted := slices.Sorted(slices.Values(took[:]))
 			for _, p := range []float64{0.5, 0.75, 0.9, 0.95, 0.99} {
 				cuts = append(cuts, sorted[int(p*together)])
@@ -254,7 +257,7 @@ func welch(s subject, calls int) (t, parity float64) {
 	return t, parity
 }
 
-// moments are mean and variance of a sample as it grows (Welford).
+// moments are the mean and the variance of a growing sample (Welford).
 type moments struct{ n, mean, squares float64 }
 
 func (m *moments) add(x float64) {
@@ -276,7 +279,7 @@ func (m moments) with(o moments) moments {
 	return moments{n, m.mean + d*o.n/n, m.squares + o.squares + d*d*m.n*o.n/n}
 }
 
-// distance is Welch's |t| of two samples, 0 where there is too little to say.
+// distance returns Welch's |t| of two samples, or 0 if a sample is too small.
 func (m moments) distance(o moments) float64 {
 	if m.n <= 1000 || o.n <= 1000 {
 		return 0

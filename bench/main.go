@@ -1,19 +1,19 @@
-// Command bench times the algorithms of Tamga beside those of OpenSSL's
-// gost-engine and of GNU Nettle: the same work, in one process, on one core, in
-// turns. It prints medians, the ratio to the peer, the same ratio of the portable
-// build, and the floors of floors.go.
+// Command bench compares the speed of the algorithms of Tamga with that of OpenSSL's
+// gost-engine and of GNU Nettle. All do the same work in one process, on one core, in
+// turns. It prints medians, the ratio to the peer, the same ratio for the portable
+// build, and the minimum ratios of floors.go.
 //
 //	cd bench && go run . [-check] [-rounds 9] [-only TEXT] [-portable=false]
 //	cd bench && go run . -service [-check]
 //	cd bench && go run . -leak 10000000 [-only TEXT]
 //	cd bench && go run . -memcheck
 //
-// With -check it ends with an error when a ratio is below its floor. -service times the
-// whole service over HTTP. -leak looks for a dependence of time on secrets, -memcheck for
-// branches and addresses that depend on them, in leak.go and memcheck.go.
+// With -check it fails if a ratio is below its minimum. -service times the whole service
+// over HTTP. -leak looks for execution time that depends on secrets, see leak.go.
+// -memcheck looks for branches and addresses that depend on secrets, see memcheck.go.
 //
-// It needs Debian's libssl-dev, libengine-gost-openssl and nettle-dev, for -memcheck
-// valgrind, and is not part of the product.
+// It needs Debian's libssl-dev, libengine-gost-openssl and nettle-dev, and valgrind for
+// -memcheck. It is not part of the product.
 package main
 
 import (
@@ -36,30 +36,31 @@ import (
 	"tamgabench/engine"
 )
 
-// work is one thing both sides can do. A side runs n rounds and fails loudly.
+// work is an operation that both sides can do. ours and theirs run n rounds and return
+// an error if one fails.
 type work struct {
 	name         string
-	bytes        int // processed in a round; 0: rounds are counted
+	bytes        int // processed in a round; 0 if the table shows rounds per second
 	ours, theirs func(n int) error
 }
 
-// result is what a work came to.
+// result is the measured speed of a work.
 type result struct {
 	name         string
-	ours, theirs float64 // rounds a second, medians
-	ratio        float64 // the median of the ratios of turns
+	ours, theirs float64 // rounds per second, medians
+	ratio        float64 // the median of the ratios of all turns
 	bytes        int
 }
 
 var (
-	rounds   = flag.Int("rounds", 9, "timings of each side; the median counts")
+	rounds   = flag.Int("rounds", 9, "number of timings of each side, of which the median is taken")
 	only     = flag.String("only", "", "run only the works whose name contains this")
-	check    = flag.Bool("check", false, "end with an error when a ratio is below its floor")
-	portable = flag.Bool("portable", true, "build and time the portable twins as well (tag purego)")
-	lines    = flag.Bool("lines", false, "print bare lines for a program to read: name, rates, ratio, octets a round")
-	service  = flag.Bool("service", false, "instead of algorithms, time the service over HTTP, with clients on the same machine")
-	leak     = flag.Int("leak", 0, "instead of timing, look for leaks of time in as many calls of each kind")
-	memcheck = flag.Bool("memcheck", false, "instead of timing, run the portable build under valgrind with secrets undefined")
+	check    = flag.Bool("check", false, "fail if a ratio is below its minimum (column floor)")
+	portable = flag.Bool("portable", true, "also build and time the portable implementations (tag purego)")
+	lines    = flag.Bool("lines", false, "print lines for a program to read: name, both rates, ratio, bytes per round, separated by tabs")
+	service  = flag.Bool("service", false, "time the service over HTTP instead of the algorithms, with clients on the same machine")
+	leak     = flag.Int("leak", 0, "look for execution time that depends on secrets, with this `number` of calls of each kind")
+	memcheck = flag.Bool("memcheck", false, "look for branches and addresses that depend on secrets: run the portable build under valgrind")
 )
 
 func main() {
@@ -90,7 +91,7 @@ func run() error {
 	}
 	for name := range floors {
 		if !slices.ContainsFunc(all, func(w work) bool { return w.name == name }) {
-			return fmt.Errorf("floors.go: there is no work %q", name)
+			return fmt.Errorf("floors.go: unknown work %q", name)
 		}
 	}
 	all = slices.DeleteFunc(all, func(w work) bool { return !strings.Contains(w.name, *only) })
@@ -107,7 +108,7 @@ func run() error {
 	return table(all)
 }
 
-// table prints everything.
+// table times all works and prints the table.
 func table(all []work) error {
 	var others []result
 	if *portable {
@@ -116,7 +117,7 @@ func table(all []work) error {
 			return err
 		}
 	}
-	const form = "%-78s %8s %8s  %-4s %9s %5s %9s %5s\n" // lines come as they are measured
+	const form = "%-78s %8s %8s  %-4s %9s %5s %9s %5s\n" // fixed widths, so that each line can be printed when it is measured
 	fmt.Printf(form, "work", "tamga", "peer", "unit", "ratio", "floor", "portable", "floor")
 	var low []string
 	for _, w := range all {
@@ -156,7 +157,7 @@ func table(all []work) error {
 	return nil
 }
 
-// cells are what the table says of a result.
+// cells returns the cells of the table for a result.
 func (r result) cells() (ours, theirs, unit, ratio string) {
 	unit, scale := "1/s", 1.0
 	if r.bytes > 0 {
@@ -172,7 +173,7 @@ func least(floor float64) string {
 	return fmt.Sprintf("%g", floor)
 }
 
-// purego times the same works in this program built without assembly.
+// purego builds this program without assembly and returns its results.
 func purego() ([]result, error) {
 	dir, err := os.MkdirTemp("", "tamgabench")
 	if err != nil {
@@ -183,36 +184,36 @@ func purego() ([]result, error) {
 	build := exec.Command("go", "build", "-tags", "purego", "-o", program, ".")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("building the portable twins (run this in the folder bench): %w", err)
+		return nil, fmt.Errorf("building the portable implementations (run this in the folder bench): %w", err)
 	}
 	child := exec.Command(program, "-lines", "-rounds", strconv.Itoa(*rounds), "-only", *only)
 	child.Stderr = os.Stderr
 	out, err := child.Output()
 	if err != nil {
-		return nil, fmt.Errorf("timing the portable twins: %w", err)
+		return nil, fmt.Errorf("timing the portable implementations: %w", err)
 	}
 	var all []result
 	for in := bufio.NewScanner(bytes.NewReader(out)); in.Scan(); {
 		var r result
 		fields := strings.Split(in.Text(), "\t")
 		if len(fields) != 5 {
-			return nil, fmt.Errorf("timing the portable twins: unexpected line %q", in.Text())
+			return nil, fmt.Errorf("timing the portable implementations: unexpected line %q", in.Text())
 		}
 		r.name = fields[0]
 		if _, err := fmt.Sscan(strings.Join(fields[1:], " "), &r.ours, &r.theirs, &r.ratio, &r.bytes); err != nil {
-			return nil, fmt.Errorf("timing the portable twins: line %q: %w", in.Text(), err)
+			return nil, fmt.Errorf("timing the portable implementations: line %q: %w", in.Text(), err)
 		}
 		all = append(all, r)
 	}
 	return all, nil
 }
 
-// attempts is how often a work is timed before it counts as below its floor: on a
-// machine with other things to do, a ratio is low by chance now and then.
+// attempts is how many times a work is timed before its ratio is reported as too low.
+// On a busy machine a ratio is sometimes low by chance.
 const attempts = 3
 
-// compare times a work until it is good, at most attempts times, and returns the
-// best result.
+// compare times a work until good reports true, at most attempts times, and returns
+// the best result.
 func compare(w work, good func(result) bool) (best result, err error) {
 	for range attempts {
 		r, err := timed(w, *rounds)
@@ -262,8 +263,8 @@ func timed(w work, rounds int) (r result, err error) {
 	return r, nil
 }
 
-// processTime is the processor time this process has taken, garbage collection
-// included: what other programs take meanwhile does not count.
+// processTime returns the processor time of this process, including garbage
+// collection. The time of other programs does not count.
 func processTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
@@ -277,7 +278,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// works are all works, in the order of the table.
+// works returns all works, in the order of the table.
 func works() ([]work, error) {
 	all := hashWorks()
 	for _, more := range []func() ([]work, error){signatureWorks, messageWorks, cipherWorks} {

@@ -11,25 +11,26 @@ import (
 	"strings"
 )
 
-// declassified are the functions that branch on results computed from secrets which
-// are public in themselves. All of them run after the arithmetic; their callees are
-// not among them.
+// declassified are the functions that may branch on values computed from secrets,
+// because these values are public. All of them run after the arithmetic. Functions that
+// they call are not included.
 var declassified = []struct{ function, why string }{
-	{"gost3410.GenerateKey", "a random number was in range, or is drawn again and forgotten"},
-	{"gost3410.(*PrivateKey).Sign", "the same of a nonce; that neither r nor s is 0; that the key is not wiped"},
-	{"gost3410.signGroup", "as in Sign"},
-	{"gost3410.(*PrivateKey).signWith", "the nonce's point is on the curve: false only where the machine is at fault"},
-	{"gost3410.(*PrivateKey).signAt", "neither r nor s is 0: both are in the signature"},
-	{"gost3410.(*PrivateKey).ready", "the key is not wiped"},
-	{"gost3410.(*PrivateKey).PublicKey.func1", "the key is not wiped; the public key is on the curve"},
-	{"gost3410.(*PrivateKey).VKO", "the key is not wiped; the shared point is on the curve"},
-	{".write", "a result is not a point of order 2: false only where the machine is at fault"},
-	{").Parse", "a public key, which was computed from a private one, is on the curve"},
-	{").read", "the same"},
-	{").enter", "the same"},
+	{"gost3410.GenerateKey", "whether a random number is in range; if not, it is discarded"},
+	{"gost3410.(*PrivateKey).Sign", "whether a nonce is in range; whether r or s is 0; whether the key is wiped"},
+	{"gost3410.signGroup", "the same as Sign"},
+	{"gost3410.(*PrivateKey).signWith", "whether the nonce point is on the curve: false only after a hardware fault"},
+	{"gost3410.(*PrivateKey).signAt", "whether r or s is 0: both are in the signature"},
+	{"gost3410.(*PrivateKey).ready", "whether the key is wiped"},
+	{"gost3410.(*PrivateKey).PublicKey.func1", "whether the key is wiped; whether the public key is on the curve"},
+	{"gost3410.(*PrivateKey).VKO", "whether the key is wiped; whether the shared point is on the curve"},
+	{".write", "whether a result is a point of order 2: true only after a hardware fault"},
+	{").Parse", "whether a public key, computed from a private key, is on the curve"},
+	{").read", "the same as Parse"},
+	{").enter", "the same as Parse"},
 }
 
-// runMemcheck runs the program in the folder memcheck under valgrind.
+// runMemcheck runs the program in the folder memcheck under valgrind. It returns an
+// error if valgrind reports a branch or an address that depends on a secret.
 func runMemcheck() error {
 	dir, err := os.MkdirTemp("", "tamgabench")
 	if err != nil {
@@ -42,14 +43,14 @@ func runMemcheck() error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building memcheck (run this in the folder bench): %w\n%s", err, out)
 	}
-	// First that it finds what there is to find.
+	// First check that valgrind finds deliberate leaks.
 	for _, flag := range []string{"-branch", "-index"} {
 		found, err := memcheckOf(program, flag)
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, "main.main") }) {
-			return fmt.Errorf("memcheck %s: the leak made on purpose is not found: this valgrind and this Go do not work together", flag)
+			return fmt.Errorf("memcheck %s: the deliberate leak was not found; this version of valgrind does not work with this version of Go", flag)
 		}
 	}
 	found, err := memcheckOf(program)
@@ -62,15 +63,15 @@ func runMemcheck() error {
 	if len(found) > 0 {
 		return errors.New("memcheck: branches or addresses depend on secrets")
 	}
-	fmt.Println("memcheck: no branch and no address depends on a secret, but for what is public:")
+	fmt.Println("memcheck: no branch and no address depends on a secret, except for these public values:")
 	for _, d := range declassified {
 		fmt.Printf("  %s: %s\n", d.function, d.why)
 	}
 	return nil
 }
 
-// memcheckOf runs the program under valgrind and returns what it found: a line for
-// each place.
+// memcheckOf runs the program under valgrind and returns its findings, one line for
+// each place in the code.
 func memcheckOf(program string, arguments ...string) ([]string, error) {
 	report := program + ".xml"
 	run := exec.Command("valgrind", append([]string{"--error-limit=no", "--leak-check=no", "--xml=yes", "--xml-file=" + report, program}, arguments...)...)
@@ -103,13 +104,13 @@ func memcheckOf(program string, arguments ...string) ([]string, error) {
 	}
 	var found []string
 	for _, e := range parsed.Errors {
-		// Only what depends on undefined bits, and not what valgrind thinks of the
-		// stacks and the memory of Go's runtime itself.
+		// Keep only what depends on undefined bits. Skip reports about the stacks and
+		// the memory of Go's runtime.
 		if !strings.HasPrefix(e.Kind, "Uninit") || len(e.Stacks) == 0 || len(e.Stacks[0].Frames) == 0 {
 			continue
 		}
 		at := e.Stacks[0].Frames[0]
-		// The one that saves a goroutine's registers carries no name of a package.
+		// The function that saves the registers of a goroutine has no package name.
 		if at.Function == "gosave_systemstack_switch" || strings.HasPrefix(at.Function, "runtime.") && !strings.HasPrefix(at.Function, "runtime.mem") {
 			continue
 		}

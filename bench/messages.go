@@ -17,8 +17,9 @@ import (
 	"tamgabench/engine"
 )
 
-// messageWorks make detached CMS messages over a document in memory. Ours has one
-// signed attribute more than the engine's, the reference to the certificate.
+// messageWorks returns works that make detached CMS messages over a document in memory.
+// Our message has one more signed attribute than that of the engine: the reference to
+// the certificate.
 func messageWorks() ([]work, error) {
 	key, err := gost3410.GenerateKey(gost3410.CryptoProA, nil)
 	if err != nil {
@@ -88,8 +89,8 @@ func messageWorks() ([]work, error) {
 	return all, nil
 }
 
-// makeMany makes up to eight messages as the service does: the documents are hashed
-// side by side when they are all there, the signatures made in lanes.
+// makeMany makes up to eight messages as the service does: it hashes the documents side
+// by side and makes the signatures in vector lanes.
 func makeMany(n int, data []byte, certificate *x509gost.Certificate, key *gost3410.PrivateKey) error {
 	var documents [batch][]byte
 	for i := range documents {
@@ -133,7 +134,8 @@ func finish(job *sig.Job, p *sig.Prepared, value []byte) error {
 	return err
 }
 
-// certify gives the key a self-signed certificate with the fields of the engine's.
+// certify returns a self-signed certificate of the key, with the same fields as the
+// certificate of the engine.
 func certify(key *gost3410.PrivateKey) (*x509gost.Certificate, error) {
 	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OID{2, 5, 4, 6}, Value: "RU"}, {OID: x509gost.OID{2, 5, 4, 3}, Value: "Signer"}})
 	if err != nil {

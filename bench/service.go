@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// A serviceFloor bounds one figure of the benchmarks of the whole service, which run in
-// its own module: the program serves, clients in another process ask.
+// A serviceFloor is a bound for one figure of a benchmark of the whole service. These
+// benchmarks are in the module of the service. The program serves, and the clients run
+// in another process.
 type serviceFloor struct {
 	benchmark, unit string
-	least, most     float64 // 0: none
+	least, most     float64 // 0 means no bound
 }
 
-// serviceRuns are the benchmarks of the service and what bounds them.
+// serviceRuns are the benchmarks of the service with their bounds.
 var serviceRuns = []struct {
 	pattern, time string
 	floors        []serviceFloor
@@ -31,8 +32,9 @@ var serviceRuns = []struct {
 	}},
 }
 
-// timeService runs them and prints what they print. What is beyond a bound is timed
-// up to three times; with -check it is an error then.
+// timeService runs the benchmarks of the service and prints their output. It runs a
+// benchmark up to three times if a figure is out of bounds. If that does not help and
+// -check is set, it returns an error.
 func timeService() error {
 	var beyond []string
 	for _, run := range serviceRuns {
@@ -46,7 +48,7 @@ func timeService() error {
 				value, ok := figures[f.benchmark][f.unit]
 				switch {
 				case !ok:
-					return fmt.Errorf("%s did not tell %s", f.benchmark, f.unit)
+					return fmt.Errorf("%s did not report %s", f.benchmark, f.unit)
 				case f.least > 0 && value < f.least:
 					wrong = append(wrong, fmt.Sprintf("%s: %g %s, want at least %g", f.benchmark, value, f.unit, f.least))
 				case f.most > 0 && value > f.most:
@@ -63,13 +65,13 @@ func timeService() error {
 		}
 	}
 	if *check && len(beyond) > 0 {
-		return errors.New("beyond their bounds: " + strings.Join(beyond, "; "))
+		return errors.New("out of bounds: " + strings.Join(beyond, "; "))
 	}
 	return nil
 }
 
-// goBench runs benchmarks of the program, prints what they print and returns their
-// figures by name and unit.
+// goBench runs benchmarks of cmd/tamga, prints their output and returns their figures by
+// name and unit.
 func goBench(pattern, time string) (map[string]map[string]float64, error) {
 	run := exec.Command("go", "test", "-run", "^$", "-bench", pattern, "-benchtime", time, "./cmd/tamga")
 	run.Dir = ".."
@@ -95,8 +97,9 @@ func goBench(pattern, time string) (map[string]map[string]float64, error) {
 	return figures, nil
 }
 
-// parseBench reads a line of a benchmark: its name, the number of rounds, then values
-// with their units. The number of processors is taken from the name.
+// parseBench reads a line of benchmark output: the name, the number of rounds, then
+// values with their units. It removes the number of processors from the name. For other
+// lines it returns an empty name.
 func parseBench(line string) (name string, figures map[string]float64) {
 	fields := strings.Fields(line)
 	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {

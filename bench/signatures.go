@@ -17,7 +17,7 @@ var signatureSets = []struct {
 	name string
 	set  *gost3410.Set
 	kind int
-	text string // the engine's name
+	text string // the name in the engine
 	hash func() hash.Hash
 }{
 	{"2001 CryptoPro-A", gost3410.CryptoProA, engine.GOST2001, "A", gost341194.NewCryptoPro},
@@ -30,13 +30,13 @@ var signatureSets = []struct {
 	{"2012-512 TC26 C", gost3410.TC26512C, engine.GOST2012512, "C", streebog.New512},
 }
 
-// ukm is the keying material of VKO: eight octets is what the engine takes.
+// ukm is the keying material of VKO. The engine takes eight bytes.
 var ukm = []byte{0x1d, 0x80, 0x60, 0x3c, 0x85, 0x44, 0xc7, 0x27}
 
 // batch is how many items are signed or verified at a time.
 const batch = 8
 
-var errRefused = errors.New("a good value is refused")
+var errRefused = errors.New("a valid signature does not verify")
 
 func signatureWorks() ([]work, error) {
 	kinds := map[string][]work{}
@@ -116,7 +116,7 @@ func signatureWorks() ([]work, error) {
 				if err != nil {
 					return err
 				}
-				k.PublicKey() // the engine computes it at once
+				k.PublicKey() // the engine also computes the public key
 			}
 			return nil
 		}, func(n int) error { return engine.GenerateMany(s.kind, s.text, n) })

@@ -45,7 +45,7 @@ type Signer struct {
 	certificate *C.X509
 }
 
-// Certify gives the key a self-signed certificate.
+// Certify returns the key with a new self-signed certificate.
 func (k *Key) Certify() (*Signer, error) {
 	x := C.certify(k.key)
 	if x == nil {
@@ -54,8 +54,8 @@ func (k *Key) Certify() (*Signer, error) {
 	return &Signer{k, x}, nil
 }
 
-// SignCMS makes a detached CMS message of data rounds times: content type, time and
-// digest signed, the certificate included.
+// SignCMS makes a detached CMS message of data, rounds times. Content type, time and
+// digest are signed attributes. The message includes the certificate.
 func (s *Signer) SignCMS(data []byte, rounds int) error {
 	if C.cms(s.key.key, s.certificate, pointer(data), C.int(len(data)), C.int(rounds)) == 0 {
 		return failure("CMS")

@@ -1,6 +1,7 @@
-// Package engine runs the algorithms of OpenSSL's gost-engine in this process,
-// so that they can be timed on the same core a moment before or after ours.
-// Loops run in C: a call costs one crossing, however many rounds it makes.
+// Package engine runs the algorithms of OpenSSL's gost-engine in this process, so that
+// they can be timed in turns with ours on the same core. Call Start first. Loops run in
+// C, so a call crosses from Go to C only once for any number of rounds. The package is
+// for benchmarks only.
 package engine
 
 /*
@@ -137,7 +138,7 @@ func Digest(name string, data []byte, rounds int) ([]byte, error) {
 	return out[:n], nil
 }
 
-// Encrypt runs data through a cipher rounds times, in place.
+// Encrypt enciphers data in place, rounds times.
 func Encrypt(name string, key, iv, data []byte, rounds int) error {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -147,7 +148,7 @@ func Encrypt(name string, key, iv, data []byte, rounds int) error {
 	return nil
 }
 
-// Kinds of keys: the numbers OpenSSL knows them by.
+// The kinds of keys, as numbers of OpenSSL.
 const (
 	GOST2001    = C.NID_id_GostR3410_2001
 	GOST2012256 = C.NID_id_GostR3410_2012_256
@@ -157,7 +158,7 @@ const (
 // Key is a key pair of the engine.
 type Key struct{ key *C.EVP_PKEY }
 
-// Generate makes a key over a parameter set by its short name: A, B, C, XA,
+// Generate returns a new key of a parameter set, given by its short name: A, B, C, XA,
 // TCA ...
 func Generate(kind int, set string) (*Key, error) {
 	text := C.CString(set)
@@ -169,7 +170,7 @@ func Generate(kind int, set string) (*Key, error) {
 	return &Key{k}, nil
 }
 
-// GenerateMany makes keys and throws them away.
+// GenerateMany generates keys and discards them.
 func GenerateMany(kind int, set string, rounds int) error {
 	text := C.CString(set)
 	defer C.free(unsafe.Pointer(text))

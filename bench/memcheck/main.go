@@ -1,13 +1,12 @@
-// Command memcheck runs everything of the portable build that secrets pass through,
-// with the secrets marked as undefined memory. Valgrind's memcheck follows undefined
-// bits through arithmetic and reports every branch and every address that depends on
-// one. Run it by "go run . -memcheck" in the folder above; it is built with the tags
-// purego and valgrind, of which the second makes Go's allocator tell valgrind what it
-// does.
+// Command memcheck runs all code of the portable build that handles secrets, with the
+// secrets marked as undefined memory. Valgrind's memcheck follows undefined bits through
+// arithmetic and reports every branch and every address that depends on one. Run it with
+// "go run . -memcheck" in the folder above, which builds it with the tags purego and
+// valgrind. The tag valgrind makes Go's allocator report its work to valgrind.
 //
-// Some results decide something although they were computed from secrets, because
-// they are public: that a number was in range, that a point is on the curve. Their
-// branches are listed in memcheck.supp with the reason.
+// Some values are public although they were computed from secrets, for example whether
+// a number is in range or a point is on the curve. Branches on such values are allowed.
+// The variable declassified in ../memcheck.go lists them with the reasons.
 package main
 
 import (
@@ -29,14 +28,14 @@ import (
 
 func request(number, a, b, c, d, e uintptr) (answer uintptr)
 
-// The numbers of memcheck.h and valgrind.h.
+// Request numbers from memcheck.h and valgrind.h.
 const (
 	running       = 0x1001
 	makeUndefined = 'M'<<24 | 'C'<<16 | 1
 	makeDefined   = 'M'<<24 | 'C'<<16 | 2
 )
 
-// secret is a source whose octets are undefined to valgrind.
+// secret is a random source whose bytes are undefined for valgrind.
 type secret struct{ *rand.ChaCha8 }
 
 func (s secret) Read(p []byte) (int, error) {
@@ -56,12 +55,12 @@ func reveal(p []byte) {
 var table [256]byte
 
 func main() {
-	branch := flag.Bool("branch", false, "branch on a secret: what a finding looks like")
-	index := flag.Bool("index", false, "look up a table by a secret: the same")
+	branch := flag.Bool("branch", false, "branch on a secret, which valgrind must find")
+	index := flag.Bool("index", false, "look up a table by a secret, which valgrind must find")
 	flag.Parse()
 	log.SetFlags(0)
 	if request(running, 0, 0, 0, 0, 0) == 0 {
-		log.Fatal("this runs under valgrind only: go run . -memcheck in the folder bench")
+		log.Fatal("this program must run under valgrind: use go run . -memcheck in the folder bench")
 	}
 	source := secret{rand.NewChaCha8([32]byte{1})}
 	switch {
@@ -91,7 +90,7 @@ func all(source secret) error {
 		}
 		public := key.PublicKey()
 		digest := make([]byte, set.Size())
-		for range 2 { // the second signature finds its tables made
+		for range 2 { // the first signature also builds the tables
 			signature, err := key.Sign(source, digest, nil)
 			if err != nil {
 				return err
@@ -101,8 +100,8 @@ func all(source secret) error {
 		if _, err := gost3410.SignMany(source, []gost3410.SignItem{{Key: key, Digest: digest}, {Key: key, Digest: digest}}); err != nil {
 			return err
 		}
-		// The hash behind an agreement is not the matter here: Streebog's portable
-		// twin looks up tables. SHA-256 does not.
+		// This tests the key agreement and not its hash, so it uses SHA-256. The portable
+		// implementation of Streebog looks up tables, which valgrind would report.
 		peer, err := gost3410.GenerateKey(set, rand.NewChaCha8([32]byte{2}))
 		if err != nil {
 			return err

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// Valgrind takes this sequence, which does nothing on a processor, for a request: AX
-// points to its number and five arguments, DX is the answer.
+// Valgrind recognizes this sequence of instructions as a request. A processor does
+// nothing. AX points to the request number and five arguments. DX is the answer.
 
 // func request(number, a, b, c, d, e uintptr) (answer uintptr)
 TEXT ·request(SB), NOSPLIT, $0-56

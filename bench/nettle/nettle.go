@@ -1,5 +1,6 @@
-// Package nettle runs the hash functions of GNU Nettle in this process, so that
-// they can be timed on the same core a moment before or after ours. Loops run in C.
+// Package nettle runs the hash functions of GNU Nettle in this process, so that they
+// can be timed in turns with ours on the same core. Loops run in C. The package is for
+// benchmarks only.
 package nettle
 
 /*
@@ -12,7 +13,7 @@ static void streebog256(const unsigned char *data, size_t n, int rounds, unsigne
 	streebog256_init(&c);
 	while (rounds-- > 0) {
 		streebog256_update(&c, n, data);
-		streebog256_digest(&c, STREEBOG256_DIGEST_SIZE, out); // and begins anew
+		streebog256_digest(&c, STREEBOG256_DIGEST_SIZE, out); // also starts a new hash
 	}
 }
 
@@ -38,7 +39,8 @@ func Streebog256(data []byte, rounds int) []byte {
 	return out
 }
 
-// CryptoPro94 is Streebog256 of GOST R 34.11-94 with the CryptoPro set.
+// CryptoPro94 hashes data rounds times with GOST R 34.11-94 and the CryptoPro set, and
+// returns the last value.
 func CryptoPro94(data []byte, rounds int) []byte {
 	out := make([]byte, 32)
 	C.gosthash94cp(pointer(data), C.size_t(len(data)), C.int(rounds), pointer(out))

@@ -1,5 +1,6 @@
-// Package libxml owns what of libxml2 and xmlsec (with OpenSSL) is timed beside Tamga:
-// the exclusive canonical form of a document, and signing its template.
+// Package libxml runs the functions of libxml2 and xmlsec (with OpenSSL) with which
+// Tamga is compared: Canonical makes the exclusive canonical form of a document, and
+// Key.Sign fills its signature template. The package is for benchmarks only.
 package libxml
 
 /*
@@ -21,12 +22,12 @@ static int start(void) {
 	return 0;
 }
 
-// sink counts the octets of a canonical form and drops them.
+// sink counts the bytes of a canonical form and drops them.
 static int sink(void *context, const char *buffer, int length) { *(long *)context += length; return length; }
 static int done(void *context) { return 0; }
 
-// canonical reads a document and writes its exclusive canonical form to nowhere. It
-// returns the length, or -1.
+// canonical reads a document, makes its exclusive canonical form and discards it. It
+// returns the length of the form, or -1.
 static long canonical(const char *text, int length) {
 	long size = 0;
 	xmlDocPtr doc = xmlReadMemory(text, length, NULL, NULL, XML_PARSE_HUGE | XML_PARSE_NONET);
@@ -80,8 +81,8 @@ func init() {
 	}
 }
 
-// Canonical reads a document and makes its exclusive canonical form, of which it
-// returns the length.
+// Canonical reads a document, makes its exclusive canonical form and returns the length
+// of the form.
 func Canonical(document []byte) (int, error) {
 	n := C.canonical((*C.char)(unsafe.Pointer(&document[0])), C.int(len(document)))
 	if n < 0 {
