@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ledger is a document of about size octets like those that are exchanged:
-// records with attributes, several namespaces and Russian text.
+// ledger returns a document of about size bytes like documents in real use: records with
+// attributes, several namespaces and Russian text.
 func ledger(size int) []byte {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<l:ledger xmlns:l="urn:ledger" xmlns:t="urn:types" xmlns:x="urn:extra" xmlns="urn:default" xmlns:u="urn:unused">`)
@@ -22,7 +22,7 @@ func ledger(size int) []byte {
 
 const benchSize = 100_000_000
 
-// dense are documents with as little text to a node as there can be.
+// dense has documents with as little text for each node as possible.
 var dense = map[string]func(size int) []byte{
 	"ledger":     ledger,
 	"text":       func(size int) []byte { return repeated("<a>1</a>", size) },
@@ -35,8 +35,8 @@ func repeated(part string, size int) []byte {
 	return []byte("<r>" + strings.Repeat(part, size/len(part)) + "</r>")
 }
 
-// BenchmarkParse also shows how many times its size a document has in memory, itself
-// and its tree with a node set.
+// BenchmarkParse also reports the memory of a document, its tree and a node set as a multiple
+// of the document's size.
 func BenchmarkParse(b *testing.B) {
 	for name, make := range dense {
 		b.Run(name, func(b *testing.B) {
@@ -77,8 +77,8 @@ func BenchmarkCanonical(b *testing.B) {
 	}
 }
 
-// BenchmarkParseCanonical is the floor that is held: at least 100 MB/s for
-// reading and the exclusive form together.
+// BenchmarkParseCanonical measures reading and the exclusive form together. It must reach at
+// least 100 MB/s.
 func BenchmarkParseCanonical(b *testing.B) {
 	document := ledger(benchSize)
 	b.SetBytes(int64(len(document)))
@@ -90,7 +90,7 @@ func BenchmarkParseCanonical(b *testing.B) {
 	}
 }
 
-// BenchmarkXPath is the filter that signatures carry most.
+// BenchmarkXPath measures the filter that most signatures use.
 func BenchmarkXPath(b *testing.B) {
 	document := ledger(benchSize)
 	tree := mustParse(b, document)

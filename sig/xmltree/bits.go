@@ -1,6 +1,6 @@
 package xmltree
 
-// bits is a set of small numbers, a bit for each.
+// bits is a set of small numbers, with one bit for each.
 type bits []uint64
 
 func newBits(n int) bits { return make(bits, (n+63)/64) }

@@ -26,21 +26,20 @@ type Method struct {
 	Form Form
 	// Comments keeps the comments of the set.
 	Comments bool
-	// Prefixes is the InclusiveNamespaces PrefixList of the exclusive form,
-	// "#default" for the default namespace. The other forms do not look at it.
+	// Prefixes is the InclusiveNamespaces PrefixList of the exclusive form. "#default" is
+	// the default namespace. The other forms ignore it.
 	Prefixes []string
 }
 
-// ErrRelativeNamespace: the document declares a namespace name that is a
-// relative reference, on which Canonical XML must fail (1.0, section 1.3).
+// ErrRelativeNamespace reports that the document declares a namespace name that is a relative
+// reference. Canonical XML must then fail (1.0, section 1.3).
 var ErrRelativeNamespace = errors.New("xml: a relative namespace name has no canonical form")
 
-// Canonicalize writes the canonical form of the set to w, in UTF-8, in chunks.
-// A namespace node that is not in the set is never written, and neither is an
-// attribute but those of collectAttrs; libxml2 differs there in the exclusive form,
-// and in line feeds beside a root element that is not in the set.
-// It fails with the writer's error, ErrRelativeNamespace or that of the tree's budget,
-// which is charged for what is written; what has been written then is of no use.
+// Canonicalize writes the canonical form of the set to w, in UTF-8, in chunks. It never writes
+// a namespace node that is not in the set, and no such attribute except those of collectAttrs.
+// libxml2 differs there in the exclusive form, and in line feeds next to a root element that is
+// not in the set. The error is that of the writer, ErrRelativeNamespace or that of the tree's
+// budget, which is charged for the output. After an error the output is incomplete.
 func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
 	t := s.t
 	c := &canon{
@@ -64,34 +63,34 @@ func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
 	return c.run()
 }
 
-// canon walks a node set in document order. The stack of open elements is its
-// own, so that depth costs no recursion.
+// canon walks a node set in document order. It has its own stack of open elements and does not
+// recurse.
 type canon struct {
 	s   *NodeSet
 	t   *Tree
 	m   Method
 	out output
 
-	// By prefix: the namespace name in scope and the declaration it comes from,
-	// and what the nearest output ancestor has for it (in the exclusive form the
-	// nearest that visibly utilizes it).
+	// Indexed by prefix: the namespace name in scope, the declaration it comes from, and
+	// the name that the nearest output ancestor has (in the exclusive form, the nearest
+	// that visibly utilizes it).
 	scope  []uint32
 	origin []Attr
 	shown  []uint32
 	listed []bool // exclusive: in the PrefixList
-	// active are the prefixes that are declared in scope.
+	// active has the prefixes that are declared in scope.
 	active []uint32
 	undo   []change
 	open   []frame
-	// xml are the xml: attributes of the open elements, outermost first.
+	// xml has the xml: attributes of the open elements, outermost first.
 	xml []xmlAttr
 
-	due    int64       // steps that the budget of the tree does not know of yet
+	due    int64       // steps not yet charged to the budget of the tree
 	spaces []declared  // to write on this element
 	attrs  []rendition // and attributes
 }
 
-// change is what leaving an element takes back.
+// change is what must be restored when an element is left.
 type change struct {
 	prefix uint32
 	value  uint32 // of scope or shown
@@ -103,7 +102,7 @@ type change struct {
 type frame struct {
 	n      Node
 	in     bool
-	clean  bool // it is in the set with all its namespace nodes
+	clean  bool // the element is in the set with all its namespace nodes
 	undo   int
 	xml    int
 	active int
@@ -111,14 +110,14 @@ type frame struct {
 
 type xmlAttr struct {
 	a     Attr
-	depth int // of its element in open
+	depth int // index of its element in open
 }
 
 // declared is a namespace declaration to write.
 type declared struct{ prefix, uri uint32 }
 
-// rendition is an attribute to write: one of the element or inherited, or one
-// whose value had to be made.
+// rendition is an attribute to write, of the element or inherited. If its value was computed,
+// made is true.
 type rendition struct {
 	a     Attr
 	value string
@@ -130,7 +129,7 @@ func (c *canon) run() error {
 	if s.low == s.high {
 		return nil
 	}
-	// What stands above the set is in no output but in scope.
+	// Elements above the set are not written, but their declarations are in scope.
 	var above []Node
 	for n := t.Parent(s.low); n > Document; n = t.Parent(n) {
 		above = append(above, n)
@@ -178,8 +177,8 @@ func (c *canon) run() error {
 	return c.settle()
 }
 
-// aside writes a comment or processing instruction, those outside the root
-// element on lines of their own.
+// aside writes a comment or processing instruction. Outside the root element each has a line of
+// its own.
 func (c *canon) aside(n Node) {
 	t := c.t
 	outside := t.Parent(n) == Document
@@ -204,7 +203,7 @@ func (c *canon) aside(n Node) {
 	}
 }
 
-// spend counts steps beside those for nodes and bytes.
+// spend counts steps besides those for nodes and bytes.
 func (c *canon) spend(n int) error {
 	if c.due += int64(n); c.due < lookEvery {
 		return nil
@@ -212,14 +211,14 @@ func (c *canon) spend(n int) error {
 	return c.settle()
 }
 
-// settle charges what was counted to the budget of the tree.
+// settle charges the counted steps to the budget of the tree.
 func (c *canon) settle() error {
 	n := c.due
 	c.due = 0
 	return c.t.budget.Spend(n)
 }
 
-// enter opens an element: its declarations and xml: attributes come into scope.
+// enter opens an element and adds its declarations and xml: attributes to the scope.
 func (c *canon) enter(n Node, in bool) error {
 	t := c.t
 	c.open = append(c.open, frame{
@@ -274,8 +273,8 @@ func (c *canon) name(number uint32) {
 	c.out.bytes(c.t.text[m.start : m.start+m.length])
 }
 
-// startTag writes the start tag of n, which has been entered; of an element
-// that is not in the set what of its namespace and attribute axes is in it.
+// startTag writes the start tag of n, which has been entered. If the element is not in the set,
+// it writes only the nodes of its namespace and attribute axes that are.
 func (c *canon) startTag(n Node, in bool) error {
 	t := c.t
 	c.collectAttrs(n, in)
@@ -352,9 +351,9 @@ func (c *canon) localPart(m *name) []byte {
 	return s
 }
 
-// collectAttrs finds the attributes of n that are in the set, and in Canonical XML
-// 1.1 those of an element in the set that descendants would take over: every program
-// of the interoperability round of 2007 writes them, in the set or not.
+// collectAttrs collects the attributes of n that are in the set. In Canonical XML 1.1 it adds
+// attributes of an element in the set that descendants inherit, even if they are not in the set,
+// as every program of the W3C's interoperability round of 2007 does.
 func (c *canon) collectAttrs(n Node, in bool) {
 	c.attrs = c.attrs[:0]
 	from, to := c.t.attrsOf(n)
@@ -365,7 +364,7 @@ func (c *canon) collectAttrs(n Node, in bool) {
 	}
 }
 
-// passedOn tells whether an attribute is xml:lang, xml:space or xml:base.
+// passedOn reports whether an attribute is xml:lang, xml:space or xml:base.
 func (c *canon) passedOn(a uint32) bool {
 	m := &c.t.names[c.t.attrs[a].name]
 	if m.uri != uriXML {
@@ -375,14 +374,14 @@ func (c *canon) passedOn(a uint32) bool {
 	return local == "lang" || local == "space" || local == "base"
 }
 
-// collectSpaces finds the namespace declarations that n has to show.
+// collectSpaces collects the namespace declarations to write on n.
 func (c *canon) collectSpaces(n Node, in bool) error {
 	c.spaces = c.spaces[:0]
 	if !in && !c.s.anySpace(n) {
 		return nil
 	}
-	// Where n and its parent are in the set with all their namespace nodes, only
-	// what n declares itself can differ from what the parent shows.
+	// If n and its parent are in the set with all their namespace nodes, only the
+	// declarations on n itself can differ from those of the parent.
 	near := len(c.open) > 1 && c.open[len(c.open)-1].clean && c.open[len(c.open)-2].clean
 	switch {
 	case !near:
@@ -412,7 +411,7 @@ func (c *canon) collectSpaces(n Node, in bool) error {
 	if c.listed == nil || !in {
 		return nil
 	}
-	// Exclusive: what the element and its attributes in the set utilize.
+	// Exclusive: what the element and its attributes in the set visibly utilize.
 	c.utilized(n, c.t.names[c.t.nodes[n].label&nameMask].prefix)
 	for _, r := range c.attrs {
 		if p := c.t.names[c.t.attrs[r.a].name].prefix; p != prefixNone {
@@ -428,9 +427,9 @@ func (c *canon) utilized(n Node, p uint32) {
 	}
 }
 
-// space decides about one prefix at n: its namespace node is written where it
-// is in the set and differs from what the nearest output ancestor has; the
-// default namespace is undeclared where that ancestor has one and n has none.
+// space handles one prefix at n. It writes the namespace node if it is in the set and differs
+// from that of the nearest output ancestor. It undeclares the default namespace if that
+// ancestor has one and n has none.
 func (c *canon) space(n Node, p uint32, in bool) {
 	have := uint32(uriNone)
 	if c.scope[p] != uriNone && c.s.hasSpace(n, c.origin[p]) {

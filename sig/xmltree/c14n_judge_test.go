@@ -12,7 +12,7 @@ import (
 	"tamga/internal/judge"
 )
 
-// -documents raises how many generated documents the judge sees.
+// -documents sets how many generated documents xmllint checks.
 var generated = flag.Int("documents", 300, "generated documents to compare with xmllint")
 
 var judged = []struct {

@@ -23,7 +23,7 @@ func read(t testing.TB, name string) []byte {
 	return b
 }
 
-// TestW3C are the examples of the specification.
+// TestW3C checks the examples of the specification.
 func TestW3C(t *testing.T) {
 	for name, comments := range map[string]bool{
 		"3.1": false, "3.2": false, "3.3-expanded": false, "3.4-expanded": false, "3.5-expanded": false, "3.6": false,
@@ -52,14 +52,14 @@ func TestW3C(t *testing.T) {
 	}
 }
 
-// TestW3CSubset is the example of section 3.7, whose node set is
+// TestW3CSubset checks the example of section 3.7, whose node set is
 //
 //	(//. | //@* | //namespace::*)[self::ietf:e1 or (parent::ietf:e1 and
 //	not(self::text() or self::e2)) or
 //	count(id("E3")|ancestor-or-self::node())=count(ancestor-or-self::node())]
 func TestW3CSubset(t *testing.T) {
-	// In the expression of the specification e1 is in the default namespace,
-	// for which an expression needs a prefix.
+	// The specification has e1 in the default namespace. An expression needs a
+	// prefix for that.
 	tree := mustParse(t, bytes.Replace(read(t, "w3c/3.7-expanded.xml"), []byte("<doc "), []byte(`<doc xmlns:ietf="http://www.ietf.org" `), 1))
 	x, err := tree.CompileXPath(`self::ietf:e1 or (parent::ietf:e1 and not(self::text() or self::e2)) or
 		count((//e3[@id="E3"])|ancestor-or-self::node())=count(ancestor-or-self::node())`, tree.Root())
@@ -80,11 +80,11 @@ func TestW3CSubset(t *testing.T) {
 	}
 }
 
-// TestW3CBase is example 3.8 of Canonical XML 1.1, and the cases of the W3C's
-// interoperability round for it of 2007 on xml:base (xmlbase-prop-1 to 7 and
-// xmlbase-c14n11spec3-103), with their node sets and expected forms.
+// TestW3CBase checks example 3.8 of Canonical XML 1.1, and the cases on xml:base of the W3C's
+// interoperability round of 2007 (xmlbase-prop-1 to 7 and xmlbase-c14n11spec3-103), with their
+// node sets and expected forms.
 func TestW3CBase(t *testing.T) {
-	// The default attribute of the DTD of 3.8 written out; id("E3") as a path.
+	// The default attribute of the DTD of 3.8 is in the document, and id("E3") is a path.
 	const example = `<doc xmlns="http://www.ietf.org" xmlns:w3c="http://www.w3.org" xml:base="something/else">
    <e1>
       <e2 xmlns="" xml:id="abc" xml:base="bar/" xml:space="preserve">
@@ -135,12 +135,12 @@ func TestW3CBase(t *testing.T) {
 		{bases, `ancestor-or-self::ietf:e3`, `<ietf:e3` + at("xmlbase0") + e3},
 		{bases, `ancestor-or-self::ietf:c14n11XmlBaseDoc1 and not(ancestor-or-self::ietf:e1 or ancestor-or-self::ietf:e2)`,
 			root + "  \n  \n  <ietf:e3" + e3 + "\n</ietf:c14n11XmlBaseDoc1>"},
-		// The attribute of a is not in the set, and every program wrote it.
+		// The attribute of a is not in the set, but every program wrote it.
 		{"<a xml:base=\"foo/bar\">\n <b xml:base=\"..\">\n  <c xml:base=\"..\">\n   <d xml:base=\"x\">\n   </d>\n  </c>\n </b>\n</a>", `self::a or ancestor-or-self::d`,
 			"<a xml:base=\"foo/bar\"><d xml:base=\"../../x\">\n   </d></a>"},
 	} {
 		tree := mustParse(t, []byte(c.document))
-		// The expressions stand in another document, where the prefix is declared.
+		// The expressions are in another document, where the prefix is declared.
 		x, err := mustParse(t, []byte(`<x xmlns:ietf="http://www.ietf.org"/>`)).CompileXPath(c.xpath, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -155,8 +155,8 @@ func TestW3CBase(t *testing.T) {
 	}
 }
 
-// TestExclusive are the examples of Exclusive XML Canonicalization 1.0, section
-// 2.2, and what else its section 3 says.
+// TestExclusive checks the examples of Exclusive XML Canonicalization 1.0, section 2.2, and the
+// other rules of its section 3.
 func TestExclusive(t *testing.T) {
 	const (
 		one = `<n0:local xmlns:n0="foo:bar" xmlns:n3="ftp://example.org"><n1:elem2 xmlns:n1="http://example.net" xml:lang="en"><n3:stuff xmlns:n3="ftp://example.org"/></n1:elem2></n0:local>`
@@ -192,8 +192,8 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-// TestInherited: what a subtree takes from its ancestors differs between 1.0
-// and 1.1.
+// TestInherited checks what a subtree inherits from its ancestors, which differs between 1.0 and
+// 1.1.
 func TestInherited(t *testing.T) {
 	tree := mustParse(t, []byte(`<a xml:id="i" xml:base="http://example.org/x/" xml:lang="ru" xml:space="preserve" xml:other="o"><b xml:base="y/z" xml:lang="en"><c xml:base="../w"/><d/></b></a>`))
 	want := map[string]map[Form]string{
@@ -244,7 +244,7 @@ func TestJoinReferences(t *testing.T) {
 
 func TestCanonicalDetails(t *testing.T) {
 	for document, want := range map[string]string{
-		// An ampersand in a namespace name, which libxml2 leaves as it is.
+		// An ampersand in a namespace name. libxml2 writes it unescaped.
 		`<a xmlns="urn:a&amp;b&quot;&#9;"/>`:      `<a xmlns="urn:a&amp;b&quot;&#x9;"></a>`,
 		"<a x='\r\n\t&#13;&#10;&#9;'/>":           `<a x="  &#xD;&#xA;&#x9;"></a>`,
 		"<a>\r\n\r&#13;<![CDATA[\r\n<]]></a>":     "<a>\n\n&#xD;\n&lt;</a>",
@@ -267,7 +267,7 @@ func TestCanonicalDetails(t *testing.T) {
 	}
 }
 
-// TestExpansion: a set whose every element repeats hundreds of declarations.
+// TestExpansion checks a set in which every element repeats hundreds of declarations.
 func TestExpansion(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("<a")
@@ -282,7 +282,7 @@ func TestExpansion(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := set.Canonicalize(&out, Method{}); !errors.Is(err, budget.ErrSteps) {
-		t.Errorf("%v after %d octets, want budget.ErrSteps", err, out.Len())
+		t.Errorf("%v after %d bytes, want budget.ErrSteps", err, out.Len())
 	}
 }
 

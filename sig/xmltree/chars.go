@@ -5,23 +5,23 @@ import (
 	"unicode/utf8"
 )
 
-// isSpace is white space of XML (production S).
+// isSpace reports whether c is white space of XML (production S).
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// The classes of octets; everything that needs a second look is above plain.
+// Classes of bytes. All above plain need further checks.
 const (
 	plain  = iota
-	escape // legal, but its canonical form may be another
-	stop   // ends the run or needs to be looked at
-	high   // 0xEF: may begin U+FFFE or U+FFFF, which are no characters
-	bad    // no character of XML
+	escape // legal, but its canonical form may differ
+	stop   // ends the run or needs a check
+	high   // 0xEF: may begin U+FFFE or U+FFFF, which are not characters
+	bad    // not a character of XML
 )
 
 var (
 	textClass  [256]uint8 // character data and CDATA sections
 	valueClass [256]uint8 // attribute values
 	charClass  [256]uint8 // comments and processing instructions
-	nameEnd    [256]bool  // ASCII that is in no name
+	nameEnd    [256]bool  // ASCII that is not allowed in names
 )
 
 func init() {
@@ -40,7 +40,7 @@ func init() {
 	valueClass['\t'], valueClass['\n'], valueClass['\r'] = escape, escape, escape
 }
 
-// isChar is production Char.
+// isChar reports whether r matches production Char.
 func isChar(r rune) bool {
 	switch {
 	case r < 0x20:
@@ -51,8 +51,8 @@ func isChar(r rune) bool {
 	return r >= 0x10000 && r <= 0x10FFFF
 }
 
-// nameStart and nameMore are productions NameStartChar and NameChar beyond
-// ASCII (XML 1.0, fifth edition).
+// nameStart and nameMore are the productions NameStartChar and NameChar beyond ASCII (XML 1.0,
+// fifth edition).
 var (
 	nameStart = &unicode.RangeTable{
 		R16: []unicode.Range16{
@@ -67,7 +67,8 @@ var (
 	}
 )
 
-// isNCName is production NCName of Namespaces in XML: a name without colon.
+// isNCName reports whether s matches production NCName of Namespaces in XML: a name without
+// colon.
 func isNCName(s []byte) bool {
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -14,13 +14,13 @@ import (
 // charset is an encoding of documents.
 type charset struct {
 	name string
-	// unit is the octets of a code unit: 1, or 2 for UTF-16.
+	// unit is the number of bytes of a code unit: 1, or 2 for UTF-16.
 	unit int
-	// table has the character of each octet of a single-byte encoding; nil for
-	// UTF-8 and UTF-16.
+	// table has the character of each byte of a single-byte encoding. It is nil for UTF-8
+	// and UTF-16.
 	table *charmap.Charmap
 	big   bool // UTF-16: big-endian
-	ascii bool // only octets below 0x80
+	ascii bool // only bytes below 0x80
 }
 
 var (
@@ -42,8 +42,8 @@ var (
 	}
 )
 
-// signatures are the first octets that tell an encoding, the byte order mark
-// first (bom is its length). Order matters: UTF-32 begins like UTF-16.
+// signatures has the first bytes that identify an encoding. bom is the length of the byte order
+// mark among them. Order matters: UTF-32 begins like UTF-16.
 var signatures = []struct {
 	octets string
 	bom    int
@@ -64,19 +64,19 @@ var signatures = []struct {
 
 const knownEncodings = "UTF-8, UTF-16, windows-1251, koi8-r, iso-8859-5, iso-8859-1, us-ascii"
 
-// decode finds the encoding of document and fills in text, charset and bom. It
-// returns the offset of the text behind the XML declaration.
+// decode finds the encoding of document and fills in text, charset and bom. It returns the offset
+// of the text after the XML declaration.
 func (t *Tree) decode(document []byte, o Options) (body int, err error) {
 	t.original = document
 	t.charset = utf8Set
 	if int64(len(document)) > o.Size {
-		return 0, failAt(nil, 0, ErrLimit, "document of %d octets; the limit is %d", len(document), o.Size)
+		return 0, failAt(nil, 0, ErrLimit, "the document has %d bytes; the limit is %d", len(document), o.Size)
 	}
-	told := false // the encoding shows in the first octets
+	told := false // the first bytes identify the encoding
 	for _, s := range signatures {
 		if bytes.HasPrefix(document, []byte(s.octets)) {
 			if s.refuse != "" {
-				return 0, failAt(nil, 0, ErrEncoding, "the document is in %s; known are %s", s.refuse, knownEncodings)
+				return 0, failAt(nil, 0, ErrEncoding, "the document is in %s, which is not supported; supported are %s", s.refuse, knownEncodings)
 			}
 			t.charset, t.bom, told = s.set, s.bom, true
 			break
@@ -103,7 +103,7 @@ func (t *Tree) decode(document []byte, o Options) (body int, err error) {
 		case set == nil && strings.HasPrefix(strings.ToLower(d.encoding), "utf-16"):
 			return 0, failAt(content, d.at, ErrEncoding, "the document declares %s but is not written in it", d.encoding)
 		case set == nil:
-			return 0, failAt(content, d.at, ErrEncoding, "the declared encoding %s is not known; known are %s", d.encoding, knownEncodings)
+			return 0, failAt(content, d.at, ErrEncoding, "the declared encoding %s is not supported; supported are %s", d.encoding, knownEncodings)
 		case told && set != utf8Set:
 			return 0, failAt(content, d.at, ErrEncoding, "the document declares %s but begins with the byte order mark of UTF-8", d.encoding)
 		}
@@ -113,7 +113,7 @@ func (t *Tree) decode(document []byte, o Options) (body int, err error) {
 	return d.end, err
 }
 
-// checkUTF16 holds the declaration of a UTF-16 document against its octets.
+// checkUTF16 compares the declaration of a UTF-16 document with its bytes.
 func (t *Tree) checkUTF16(d declaration) error {
 	name := strings.ToLower(d.encoding)
 	switch {
@@ -125,8 +125,7 @@ func (t *Tree) checkUTF16(d declaration) error {
 	return failAt(t.text, d.at, ErrEncoding, "the document declares %s but is written in %s", d.encoding, t.charset.name)
 }
 
-// decode returns the octets as UTF-8, without a copy where they are that
-// already.
+// decode returns the bytes as UTF-8. It does not copy bytes that are UTF-8 already.
 func (c *charset) decode(b []byte, o Options) ([]byte, error) {
 	switch {
 	case c.unit == 2:
@@ -136,7 +135,7 @@ func (c *charset) decode(b []byte, o Options) ([]byte, error) {
 	case c.ascii:
 		for i, octet := range b {
 			if octet >= 0x80 {
-				return nil, failAt(b, i, ErrEncoding, "octet %#x is not of the declared encoding us-ascii", octet)
+				return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding us-ascii", octet)
 			}
 		}
 	default:
@@ -149,7 +148,7 @@ func (c *charset) decode(b []byte, o Options) ([]byte, error) {
 				}
 				i += size
 			}
-			return nil, failAt(b, i, ErrEncoding, "octet %#x is not UTF-8, and no other encoding is declared", b[i])
+			return nil, failAt(b, i, ErrEncoding, "byte %#x is not valid UTF-8, and no other encoding is declared", b[i])
 		}
 	}
 	return b, nil
@@ -167,12 +166,12 @@ func (c *charset) decodeTable(b []byte, o Options) ([]byte, error) {
 	size := int64(0)
 	for i, octet := range b {
 		if widths[octet] == 0 {
-			return nil, failAt(b, i, ErrEncoding, "octet %#x is not of the declared encoding %s", octet, c.name)
+			return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding %s", octet, c.name)
 		}
 		size += int64(widths[octet])
 	}
 	if size > o.Size {
-		return nil, failAt(nil, 0, ErrLimit, "the text has %d octets in UTF-8; the limit is %d", size, o.Size)
+		return nil, failAt(nil, 0, ErrLimit, "the text has %d bytes in UTF-8; the limit is %d", size, o.Size)
 	}
 	if err := o.Budget.Hold(size); err != nil {
 		return nil, err
@@ -186,13 +185,13 @@ func (c *charset) decodeTable(b []byte, o Options) ([]byte, error) {
 
 func (c *charset) decodeUTF16(b []byte, o Options) ([]byte, error) {
 	if len(b)%2 != 0 {
-		return nil, failAt(nil, len(b)-1, ErrEncoding, "a document in %s must have an even number of octets", c.name)
+		return nil, failAt(nil, len(b)-1, ErrEncoding, "a document in %s must have an even number of bytes", c.name)
 	}
 	size := int64(0)
 	for i := 0; i < len(b); i += 2 {
 		r, two := c.rune(b, i)
 		if r < 0 {
-			return nil, failAt(nil, i, ErrEncoding, "half of a surrogate pair at octet %d of a document in %s", i, c.name)
+			return nil, failAt(nil, i, ErrEncoding, "unpaired surrogate at byte %d of a document in %s", i, c.name)
 		}
 		size += int64(utf8.RuneLen(r))
 		if two {
@@ -200,7 +199,7 @@ func (c *charset) decodeUTF16(b []byte, o Options) ([]byte, error) {
 		}
 	}
 	if size > o.Size {
-		return nil, failAt(nil, 0, ErrLimit, "the text has %d octets in UTF-8; the limit is %d", size, o.Size)
+		return nil, failAt(nil, 0, ErrLimit, "the text has %d bytes in UTF-8; the limit is %d", size, o.Size)
 	}
 	if err := o.Budget.Hold(size); err != nil {
 		return nil, err
@@ -216,8 +215,8 @@ func (c *charset) decodeUTF16(b []byte, o Options) ([]byte, error) {
 	return text, nil
 }
 
-// rune reads the character at b[i:]; it is -1 for half of a pair, and two says
-// that it took both halves.
+// rune reads the character at b[i:]. It is -1 for an unpaired surrogate. two reports whether it
+// has two code units.
 func (c *charset) rune(b []byte, i int) (r rune, two bool) {
 	u := c.at(b, i)
 	if !utf16.IsSurrogate(u) {
@@ -238,7 +237,7 @@ func (c *charset) at(b []byte, i int) rune {
 	return rune(b[i+1])<<8 | rune(b[i])
 }
 
-// width is how many octets a piece of the text has in the document itself.
+// width returns the number of bytes that a piece of the text has in the original document.
 func (c *charset) width(text []byte) int {
 	switch {
 	case c.unit == 1 && c.table == nil:
@@ -248,14 +247,15 @@ func (c *charset) width(text []byte) int {
 	}
 	n := 2 * utf8.RuneCount(text)
 	for _, b := range text {
-		if b >= 0xF0 { // four octets of UTF-8 are two units
+		if b >= 0xF0 { // four bytes of UTF-8 are two units
 			n += 2
 		}
 	}
 	return n
 }
 
-// encode writes new text in the encoding, what it has not as references.
+// encode returns new text in the encoding. Characters that the encoding does not have become
+// character references.
 func (c *charset) encode(s string) []byte {
 	if c.unit == 1 && c.table == nil && !c.ascii {
 		return []byte(s)
@@ -286,8 +286,8 @@ func (c *charset) encode(s string) []byte {
 	return slices.Clip(out)
 }
 
-// failAt is a SyntaxError at an offset of text; text is nil where there is none
-// to count lines in.
+// failAt returns a SyntaxError at an offset of text. text is nil if there is no text to count
+// lines in.
 func failAt(text []byte, offset int, kind error, format string, args ...any) *SyntaxError {
 	line, column := position(text, offset)
 	return &SyntaxError{Line: line, Column: column, Offset: offset, Kind: kind, Text: fmt.Sprintf(format, args...)}

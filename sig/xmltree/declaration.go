@@ -4,27 +4,27 @@ import "bytes"
 
 // declaration is an XML declaration (XML 1.0, 2.8).
 type declaration struct {
-	encoding string // as written, "" for none
-	at       int    // where the encoding name stands
-	end      int    // offset behind it; 0 where there is no declaration
+	encoding string // as written, "" if absent
+	at       int    // offset of the encoding name
+	end      int    // offset after the declaration; 0 if there is none
 }
 
-// readDeclaration reads the XML declaration that b may begin with. It is ASCII
-// in every encoding that is not UTF-16.
+// readDeclaration reads the XML declaration at the beginning of b, if any. The declaration is
+// ASCII in every supported encoding except UTF-16.
 func readDeclaration(b []byte) (d declaration, err error) {
 	const open = "<?xml"
 	if !bytes.HasPrefix(b, []byte(open)) || len(b) > len(open) && !isSpace(b[len(open)]) && b[len(open)] != '?' {
 		return d, nil
 	}
 	i := len(open)
-	// The three parts in their order; a part that is there must be a known one.
+	// The three parts in their order. A part that is present must be valid.
 	parts := []struct {
 		name     string
 		required bool
 		valid    func(string) bool
 		want     string
 	}{
-		{"version", true, func(s string) bool { return s == "1.0" }, "1.0, the only version of XML that is signed"},
+		{"version", true, func(s string) bool { return s == "1.0" }, "1.0, the only supported version of XML"},
 		{"encoding", false, isEncodingName, "an encoding name"},
 		{"standalone", false, func(s string) bool { return s == "yes" || s == "no" }, "yes or no"},
 	}
@@ -41,11 +41,11 @@ func readDeclaration(b []byte) (d declaration, err error) {
 		}
 		at = skipSpace(b, at+len(part.name))
 		if at >= len(b) || b[at] != '=' {
-			return d, failAt(b, at, nil, "= is missing behind %s in the XML declaration", part.name)
+			return d, failAt(b, at, nil, "= is missing after %s in the XML declaration", part.name)
 		}
 		at = skipSpace(b, at+1)
 		if at >= len(b) || b[at] != '"' && b[at] != '\'' {
-			return d, failAt(b, at, nil, "the value of %s in the XML declaration must stand in quotes", part.name)
+			return d, failAt(b, at, nil, "the value of %s in the XML declaration must be in quotes", part.name)
 		}
 		length := bytes.IndexByte(b[at+1:], b[at])
 		if length < 0 {
@@ -62,7 +62,7 @@ func readDeclaration(b []byte) (d declaration, err error) {
 	}
 	i = skipSpace(b, i)
 	if !bytes.HasPrefix(b[i:], []byte("?>")) {
-		return d, failAt(b, i, nil, "the XML declaration must end with ?> behind version, encoding and standalone, in this order")
+		return d, failAt(b, i, nil, "the XML declaration must end with ?> after version, encoding and standalone, in this order")
 	}
 	d.end = i + 2
 	return d, nil

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Edit replaces a span of the text. A span without length inserts.
+// Edit replaces a span of the text. An empty span inserts.
 type Edit struct {
 	Span Span
-	// Text is what comes there, XML in UTF-8.
+	// Text is the replacement, XML in UTF-8.
 	Text string
 }
 
-// SetContent is the edit that makes content, XML, the whole content of the
-// element n. An empty-element tag becomes a start and an end tag.
+// SetContent returns the edit that replaces the whole content of the element n by content, which
+// is XML. An empty-element tag becomes a start and an end tag.
 func (t *Tree) SetContent(n Node, content string) Edit {
 	if t.IsEmptyTag(n) {
 		return t.openTag(n, content)
@@ -22,7 +22,7 @@ func (t *Tree) SetContent(n Node, content string) Edit {
 	return Edit{Span: t.Content(n), Text: content}
 }
 
-// Append is the edit that puts fragment, XML, behind the last child of the
+// Append returns the edit that inserts fragment, which is XML, after the last child of the
 // element n.
 func (t *Tree) Append(n Node, fragment string) Edit {
 	if t.IsEmptyTag(n) {
@@ -32,7 +32,7 @@ func (t *Tree) Append(n Node, fragment string) Edit {
 	return Edit{Span: Span{end, end}, Text: fragment}
 }
 
-// openTag turns <n/> into <n>content</n>.
+// openTag returns the edit from <n/> to <n>content</n>.
 func (t *Tree) openTag(n Node, content string) Edit {
 	m := &t.names[t.nodes[n].label&nameMask]
 	end := t.end(n)
@@ -42,14 +42,14 @@ func (t *Tree) openTag(n Node, content string) Edit {
 	}
 }
 
-// Spliced is a document with edits in it, in the encoding of the document. It
-// refers to the document's bytes and does not copy them.
+// Spliced is a document with edits, in the encoding of the document. It refers to the document's
+// bytes and does not copy them.
 type Spliced struct {
 	parts [][]byte
 	size  int64
 }
 
-// Size is the number of octets.
+// Size returns the number of bytes.
 func (s *Spliced) Size() int64 { return s.size }
 
 // WriteTo writes the document.
@@ -65,15 +65,14 @@ func (s *Spliced) WriteTo(w io.Writer) (int64, error) {
 	return done, nil
 }
 
-// Bytes is the document in one piece of its own.
+// Bytes returns a copy of the document in one piece.
 func (s *Spliced) Bytes() []byte { return slices.Concat(s.parts...) }
 
-// Splice puts edits into the document: every octet outside their spans stays as
-// it is, byte order mark included. New text is written in the document's
-// encoding; a character that the encoding has not becomes a character
-// reference, which is right in content and attribute values. The edits may come
-// in any order; spans that overlap or lie outside the text are an error, and
-// inserts at the same place keep their order. The result is not parsed.
+// Splice applies edits to the document. Every byte outside their spans stays the same, the byte
+// order mark included. New text is written in the document's encoding. A character that the
+// encoding does not have becomes a character reference, which is valid in content and attribute
+// values. Edits may be in any order. Inserts at the same place keep their order. Spans that
+// overlap or are outside the text are an error. Splice does not parse the result.
 func (t *Tree) Splice(edits ...Edit) (*Spliced, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int {
@@ -83,12 +82,12 @@ func (t *Tree) Splice(edits ...Edit) (*Spliced, error) {
 		return a.Span.End - b.Span.End
 	})
 	s := &Spliced{}
-	at := 0                   // how far the text is done
+	at := 0                   // offset of the text after the last edit
 	from := t.bom             // the same place in the original
 	s.add(t.original[:t.bom]) // the byte order mark
 	for _, e := range edits {
 		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(t.text) {
-			return nil, fmt.Errorf("xml: edit of [%d, %d): spans must not overlap and must lie inside the text of %d octets", e.Span.Start, e.Span.End, len(t.text))
+			return nil, fmt.Errorf("xml: edit of [%d, %d): spans must not overlap and must be inside the text of %d bytes", e.Span.Start, e.Span.End, len(t.text))
 		}
 		start := from + t.charset.width(t.text[at:e.Span.Start])
 		s.add(t.original[from:start])
@@ -107,11 +106,11 @@ func (s *Spliced) add(p []byte) {
 	}
 }
 
-// Graft reads fragment, one element in UTF-8, as it would stand as a child of
-// the element parent: in a small tree made of the start tags of parent and its
-// ancestors around it. All that canonical forms take from ancestors is there,
-// so a SignedInfo can be canonicalised where it will stand without reading the
-// whole document again. It returns the small tree and the element in it.
+// Graft parses fragment, one element in UTF-8, as a child of the element parent. It makes a small
+// tree from the start tags of parent and its ancestors with the fragment inside. This tree has
+// everything that canonical forms take from ancestors. A SignedInfo can thus be canonicalized in
+// its place without parsing the whole document again. Graft returns the small tree and the
+// element in it.
 func (t *Tree) Graft(parent Node, fragment []byte, o Options) (*Tree, Node, error) {
 	var open, closing []byte
 	var chain []Node
@@ -140,8 +139,8 @@ func (t *Tree) Graft(parent Node, fragment []byte, o Options) (*Tree, Node, erro
 		}
 		return nil, None, err
 	}
-	// The ancestors are the first nodes; the fragment has to be one element
-	// directly below them, which a stray end tag in it could prevent.
+	// The ancestors are the first nodes. The fragment must be one element directly
+	// below them. An extra end tag in the fragment could break this.
 	top := Node(depth + 1)
 	if int(top) >= small.Len() || small.Kind(top) != KindElement || small.Parent(top) != top-1 ||
 		small.Span(top) != (Span{len(open), len(open) + len(fragment)}) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// written is a document in an encoding, with what declares it.
+// written returns a document in an encoding, with a declaration of the encoding.
 func written(t testing.TB, encoding, content string) []byte {
 	t.Helper()
 	table := map[string]*charmap.Charmap{
@@ -41,8 +41,8 @@ func written(t testing.TB, encoding, content string) []byte {
 	return b
 }
 
-// TestEncodings splices into a document of every encoding: the result is the
-// document as if it had been written so, and all octets outside are the same.
+// TestEncodings splices into a document of every encoding. The result must equal the document
+// written with the new text, and all bytes outside must stay the same.
 func TestEncodings(t *testing.T) {
 	for encoding, letters := range map[string]string{
 		"UTF-8": "Привет №😀", "windows-1251": "Привет №", "KOI8-R": "Привет", "ISO-8859-5": "Привет №", "iso-8859-1": "é\u0080", "us-ascii": "x",
@@ -78,7 +78,7 @@ func TestEncodings(t *testing.T) {
 		if s, err := tree.Splice(); err != nil || !bytes.Equal(s.Bytes(), tree.Original()) {
 			t.Errorf("%s: without edits the document changed: %v", encoding, err)
 		}
-		// What the encoding has not becomes a reference and means the same.
+		// A character that the encoding does not have becomes a reference with the same meaning.
 		s, err = tree.Splice(tree.SetContent(b, "\u4E2D"))
 		if err != nil {
 			t.Fatal(err)
@@ -103,12 +103,12 @@ func TestWrongEncodings(t *testing.T) {
 		"UTF-16 mark, UTF-8 declared":  "\xFF\xFE" + le("<?xml version='1.0' encoding='UTF-8'?><a/>"),
 		"little-endian, big declared":  "\xFF\xFE" + le("<?xml version='1.0' encoding='UTF-16BE'?><a/>"),
 		"UTF-16 without mark and name": le("<?xml version='1.0'?><a/>"),
-		"odd number of octets":         "\xFF\xFE" + le("<a/>") + " ",
+		"odd number of bytes":          "\xFF\xFE" + le("<a/>") + " ",
 		"half a pair":                  "\xFF\xFE" + le("<a>") + "\x00\xD8" + le("</a>"),
 		"second half first":            "\xFF\xFE" + le("<a>") + "\x00\xDC\x00\xD8" + le("</a>"),
 		"half a pair at the end":       "\xFF\xFE" + le("<a/>") + "\x00\xD8",
 		"UTF-16 declared in ASCII":     "<?xml version='1.0' encoding='UTF-16'?><a/>",
-		"ASCII with a high octet":      "<?xml version='1.0' encoding='us-ascii'?><a>\xC0</a>",
+		"ASCII with a high byte":       "<?xml version='1.0' encoding='us-ascii'?><a>\xC0</a>",
 		"windows-1251 has no 98":       "<?xml version='1.0' encoding='windows-1251'?><a>\x98</a>",
 		"windows-1251 without a word":  "<a>\xCF\xF0</a>",
 		"UTF-32":                       "\xFF\xFE\x00\x00<\x00\x00\x00",
@@ -168,8 +168,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestGraft: what stands in a graft has the canonical form that it has in the
-// whole document.
+// TestGraft checks that an element in a graft has the canonical form that it has in the whole
+// document.
 func TestGraft(t *testing.T) {
 	const fragment = `<ds:S Id="s"><x a:y="1"/><b:z xmlns:b="urn:new"/></ds:S>`
 	tree := mustParse(t, []byte(`<a:r xmlns:a="urn:a" xmlns:ds="urn:ds" xml:lang="ru"><b xmlns="urn:b" xml:base="x/"/><c/></a:r>`))
@@ -216,8 +216,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestSpansTile: what stands between the tags of an element is what its children span, one
-// behind the other; each span begins and ends as its kind does.
+// TestSpansTile checks that the spans of the children fill the content of an element without gaps,
+// and that each span begins and ends as its kind does.
 func TestSpansTile(t *testing.T) {
 	for seed := range uint64(400) {
 		document := generate(seed)

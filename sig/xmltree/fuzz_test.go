@@ -25,8 +25,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzParse: no panic, and what is read is the document: its nodes lie inside
-// each other, spans are where they say, and splicing nothing gives it back.
+// FuzzParse checks that Parse does not panic and that the tree describes the document: nodes are
+// inside each other, spans are right, and splicing nothing gives back the document.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	for _, d := range malformed {
@@ -68,7 +68,7 @@ func FuzzParse(f *testing.F) {
 				edits = append(edits, Edit{v, string(tree.Slice(v))})
 			}
 		}
-		// Every attribute value replaced by itself.
+		// Replace every attribute value by itself.
 		s, err := tree.Splice(edits...)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzCanonical: the canonical form can be read and is its own canonical form.
+// FuzzCanonical checks that a canonical form can be parsed and is its own canonical form.
 func FuzzCanonical(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, document []byte) {
@@ -109,7 +109,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// FuzzXPath: no panic and an end, whatever the expression.
+// FuzzXPath checks that every expression ends without a panic.
 func FuzzXPath(f *testing.F) {
 	for _, s := range []string{"not(ancestor-or-self::a:b)", "count(//a|here()) = 1", "@x='1' or .//text()[2]", "/", "self::node()[. < 5]/..", "name(//*) != string()"} {
 		f.Add(s)

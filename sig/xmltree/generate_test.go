@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// generator makes well-formed documents that are rich in what canonical forms
-// care about: prefixes redeclared, undeclared defaults, attributes of several
-// namespaces, references, CDATA, all line ends, comments and instructions
-// everywhere.
+// generator makes well-formed documents with many features that canonical forms depend on:
+// prefixes declared again, undeclared defaults, attributes of several namespaces, references,
+// CDATA, all line ends, and comments and instructions everywhere.
 type generator struct {
 	r     *rand.Rand
 	b     strings.Builder
@@ -35,8 +34,8 @@ func (g *generator) aside() {
 	}
 }
 
-// testURIs are absolute and need no escaping: libxml2 writes a namespace name
-// with an ampersand as it is, which is not even well-formed.
+// testURIs are absolute and need no escaping: libxml2 does not escape an ampersand in a namespace
+// name, so its output is not even well-formed.
 var testURIs = []string{"urn:a", "urn:b", "urn:a:b", "http://www.w3.org/2000/09/xmldsig#", "http://example.org/?a=1;b=&apos;2&#39;", "URN:A"}
 
 func (g *generator) element(scope map[string]string) {
@@ -135,7 +134,7 @@ func (g *generator) value() string {
 	return b.String()
 }
 
-// quoted is ="value" in either quotes.
+// quoted returns ="value" with single or double quotes.
 func (g *generator) quoted(v string) string {
 	eq := g.pick("=", "=", " = ", "=\n")
 	if g.r.IntN(2) == 0 {

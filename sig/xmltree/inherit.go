@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// inherit adds to c.attrs what n, an element in the set whose parent is not,
-// takes over from its ancestors: every xml: attribute in Canonical XML 1.0
-// (section 2.4); in 1.1 (section 2.4) xml:lang and xml:space, never xml:id, and
-// xml:base joined over the omitted ancestors.
+// inherit adds to c.attrs what n inherits from its ancestors. n is in the set and its parent is
+// not. In Canonical XML 1.0 (section 2.4) this is every xml: attribute. In 1.1 (section 2.4) it
+// is xml:lang and xml:space, never xml:id, and xml:base joined over the omitted ancestors.
 func (c *canon) inherit(n Node) error {
 	if err := c.spend(len(c.xml)); err != nil {
 		return err
@@ -35,8 +34,8 @@ func (c *canon) inherit(n Node) error {
 	return nil
 }
 
-// fixBase joins the xml:base values of the omitted elements directly above the
-// innermost open element with its own.
+// fixBase joins the xml:base values of the omitted elements directly above the innermost open
+// element with the value of that element.
 func (c *canon) fixBase(own int) error {
 	omitted := own // the outermost of the consecutive omitted ancestors
 	for omitted > 0 && !c.open[omitted-1].in {
@@ -73,8 +72,8 @@ func (c *canon) fixBase(own int) error {
 	return nil
 }
 
-// reference is a URI reference in its parts (RFC 3986, appendix B) without the
-// fragment, which the joining drops.
+// reference is a URI reference in its parts (RFC 3986, appendix B). It has no fragment, because
+// joining drops it.
 type reference struct {
 	scheme, authority, path, query       string
 	hasScheme, hasAuthority, hasQuestion bool
@@ -98,10 +97,9 @@ func splitReference(s string) (r reference) {
 	return r
 }
 
-// joinReferences is join-URI-References of Canonical XML 1.1, section 2.4:
-// RFC 3986, 5.2, for a base that may be relative itself; leading ".." segments
-// that have nothing to remove stay, a last ".." counts as a directory, and
-// slashes in a row are one.
+// joinReferences is join-URI-References of Canonical XML 1.1, section 2.4. This is RFC 3986, 5.2,
+// with changes: the base may be relative, leading ".." segments with nothing to remove stay, a
+// last ".." is a directory, and several slashes in a row become one.
 func joinReferences(base, ref string) string {
 	b, r := splitReference(base), splitReference(ref)
 	if last := b.path[strings.LastIndexByte(b.path, '/')+1:]; last == ".." || last == "." {
@@ -141,11 +139,11 @@ func joinReferences(base, ref string) string {
 	return out.String()
 }
 
-// removeDots is the modified remove_dot_segments.
+// removeDots is the changed remove_dot_segments of Canonical XML 1.1.
 func removeDots(path string) string {
 	rest, absolute := strings.CutPrefix(path, "/")
 	var out []string
-	directory := false // the last segment is one
+	directory := false // whether the last segment is a directory
 	for segment := range strings.SplitSeq(rest, "/") {
 		directory = true
 		switch {

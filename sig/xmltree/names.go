@@ -5,20 +5,19 @@ import (
 	"hash/maphash"
 )
 
-// qname is a name as written, whatever its prefix stands for. The names of a
-// tree are few, so that looking one up is a hash and a comparison, and all
-// checks of a name are done once.
+// qname is a name as written, with any prefix. A tree has few different names. Looking one up is
+// a hash and a comparison, and each name is checked only once.
 type qname struct {
 	start, length uint32
 	prefixLength  uint32
 	prefix        uint32 // number among the prefixes
 	local         uint32 // number of the local part
-	// The last resolution, which is nearly always the next one too.
+	// The last resolution, which is nearly always that of the next use too.
 	uri, name uint32
 }
 
-// table finds octets of the text among entries; open addressing, a seeded hash
-// so that no document can make it slow.
+// table finds bytes of the text among entries. It uses open addressing and a seeded hash, so that
+// no document can make it slow.
 type table struct {
 	seed  maphash.Seed
 	slots []slot
@@ -32,8 +31,8 @@ type slot struct {
 
 func newTable(seed maphash.Seed) table { return table{seed: seed, slots: make([]slot, 256)} }
 
-// find returns the slot of key, empty when it is not there. span gives the
-// octets of an entry.
+// find returns the slot of key, which is empty if the table does not have the key. span returns
+// the bytes of an entry.
 func (t *table) find(key []byte, span func(entry uint32) []byte) (*slot, uint32) {
 	h := uint32(maphash.Bytes(t.seed, key))
 	mask := uint32(len(t.slots) - 1)
@@ -45,7 +44,7 @@ func (t *table) find(key []byte, span func(entry uint32) []byte) (*slot, uint32)
 	}
 }
 
-// put fills the empty slot that find gave and grows the table at three quarters.
+// put fills the empty slot that find returned. It grows the table when it is three quarters full.
 func (t *table) put(s *slot, hash, entry uint32) {
 	*s = slot{hash, entry + 1}
 	t.count++
@@ -67,12 +66,12 @@ func (t *table) put(s *slot, hash, entry uint32) {
 	}
 }
 
-// names keeps the names of the tree being read.
+// names holds the names of the tree while it is parsed.
 type names struct {
 	qnames   table
 	entries  []qname
 	locals   table
-	spans    []Span // of the local parts
+	spans    []Span // spans of the local parts
 	resolved map[uint64]uint32
 	prefixes map[string]uint32
 	uris     map[string]uint32
@@ -88,14 +87,14 @@ func newNames() names {
 	}
 }
 
-// The numbers of the prefixes that every tree has.
+// Numbers of the prefixes that every tree has.
 const (
 	prefixNone  = 0
 	prefixXML   = 1
 	prefixXMLNS = 2
 )
 
-// qname finds or enters the name text[start:end].
+// qname returns the number of the name text[start:end] and adds it if it is new.
 func (p *parser) qname(start, end int) (uint32, error) {
 	key := p.s[start:end]
 	s, h := p.names.qnames.find(key, func(e uint32) []byte {
@@ -111,7 +110,7 @@ func (p *parser) qname(start, end int) (uint32, error) {
 	colon := bytes.IndexByte(key, ':')
 	local := key[colon+1:]
 	if colon == 0 || !isNCName(local) || colon > 0 && !isNCName(key[:colon]) {
-		return 0, p.fail(start, "%.40q is no name: it must be letters, digits, . - _ with at most one colon inside and must not begin with a digit", key)
+		return 0, p.fail(start, "%.40q is not a name: a name has letters, digits, . - _ and at most one colon inside, and does not begin with a digit", key)
 	}
 	if len(p.names.entries) >= p.o.Names {
 		return 0, p.limit(start, "different names", p.o.Names)
@@ -126,7 +125,7 @@ func (p *parser) qname(start, end int) (uint32, error) {
 	}
 	switch {
 	case q.prefix == prefixXMLNS, string(key) == "xmlns":
-		// A declaration: its local part is the number of the prefix declared.
+		// A declaration: its local part is the number of the declared prefix.
 		declares := local
 		if q.prefix == prefixNone {
 			declares = nil
@@ -147,7 +146,7 @@ func (p *parser) qname(start, end int) (uint32, error) {
 	return e, nil
 }
 
-// local finds or enters a local part.
+// local returns the number of a local part and adds it if it is new.
 func (p *parser) local(start, end int) uint32 {
 	s, h := p.names.locals.find(p.s[start:end], func(e uint32) []byte {
 		sp := p.names.spans[e]
@@ -162,7 +161,7 @@ func (p *parser) local(start, end int) uint32 {
 	return s.entry - 1
 }
 
-// prefix finds or enters a prefix.
+// prefix returns the number of a prefix and adds it if it is new.
 func (p *parser) prefix(b []byte, at int) (uint32, error) {
 	if n, ok := p.names.prefixes[string(b)]; ok {
 		return n, nil
@@ -177,7 +176,7 @@ func (p *parser) prefix(b []byte, at int) (uint32, error) {
 	return n, nil
 }
 
-// uri finds or enters a namespace name.
+// uri returns the number of a namespace name and adds it if it is new.
 func (p *parser) uri(s string, at int) (uint32, error) {
 	if n, ok := p.names.uris[s]; ok {
 		return n, nil
@@ -187,7 +186,7 @@ func (p *parser) uri(s string, at int) (uint32, error) {
 		return 0, p.limit(at, "different namespace names", p.o.Namespaces)
 	}
 	if len(s) > maxSpace {
-		return 0, failAt(p.s, at, ErrLimit, "a namespace name of %d bytes; the limit is %d", len(s), maxSpace)
+		return 0, failAt(p.s, at, ErrLimit, "a namespace name has %d bytes; the limit is %d", len(s), maxSpace)
 	}
 	p.names.uris[s] = n
 	p.t.uris = append(p.t.uris, s)
@@ -195,7 +194,7 @@ func (p *parser) uri(s string, at int) (uint32, error) {
 	return n, nil
 }
 
-// resolve is the number of the name q in the namespace uri.
+// resolve returns the number of the name q in the namespace uri.
 func (p *parser) resolve(q, uri uint32, at int) (uint32, error) {
 	e := &p.names.entries[q]
 	if e.uri == uri {
@@ -218,8 +217,8 @@ func (p *parser) resolve(q, uri uint32, at int) (uint32, error) {
 	return n, nil
 }
 
-// isRelative reports whether a namespace name is a relative reference: whether
-// it has no scheme (RFC 3986, 4.2).
+// isRelative reports whether a namespace name is a relative reference, which has no scheme (RFC
+// 3986, 4.2).
 func isRelative(uri string) bool {
 	for i, c := range []byte(uri) {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'

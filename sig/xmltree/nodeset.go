@@ -11,68 +11,67 @@ import (
 type Item struct {
 	// Node is the node itself, or the element of an attribute or namespace node.
 	Node Node
-	// Attr is the attribute, or the declaration that gives the element this
-	// namespace node (it may stand on an ancestor); NoAttr for a Node.
+	// Attr is the attribute, or the declaration that gives the element this namespace
+	// node. The declaration may be on an ancestor. Attr is NoAttr for a Node.
 	Attr Attr
-	// Namespace says that it is a namespace node.
+	// Namespace reports whether the item is a namespace node.
 	Namespace bool
 }
 
-// NodeSet is a set of nodes of one tree: a bit for every node and attribute,
-// and for every element one bit for all its namespace nodes; elements of which
-// only some namespace nodes are in are listed apart. The implied namespace node
-// of the prefix xml, which no canonical form writes, is left out of account,
-// and document type declarations are in no set.
+// NodeSet is a set of nodes of one tree. It has a bit for every node and attribute, and for every
+// element one bit for all its namespace nodes. A separate list has the elements with only some
+// namespace nodes in the set. The implied namespace node of the prefix xml is ignored, because no
+// canonical form writes it. Document type declarations are never in a set.
 type NodeSet struct {
 	t     *Tree
 	nodes bits
 	attrs bits
-	// spaces has the bit of an element whose namespace nodes are all in the set.
+	// spaces has the bit of an element if all its namespace nodes are in the set.
 	spaces bits
-	// some has the elements of which only these namespace nodes are in: at least
-	// one, sorted. The element has no bit in spaces.
+	// some has the elements with only some namespace nodes in the set: at least one,
+	// sorted. Such an element has no bit in spaces.
 	some map[Node][]Attr
-	// someSize is how many bytes of some were charged.
+	// someSize is the number of bytes of some that were charged.
 	someSize int64
-	// All nodes of the set, and the elements of all its attributes and namespace
-	// nodes, are in [low, high).
+	// [low, high) includes all nodes of the set, and the elements of all its attributes
+	// and namespace nodes.
 	low, high Node
 }
 
-// Empty is the set of no nodes.
+// Empty returns the empty set.
 func (t *Tree) Empty() *NodeSet {
 	t.chargeSet()
 	return &NodeSet{t: t, nodes: newBits(t.Len()), attrs: newBits(len(t.attrs)), spaces: newBits(t.Len())}
 }
 
-// chargeSet charges a new set. Whoever uses it meets the error of the budget.
+// chargeSet charges a new set to the budget. An error shows up when the set is used.
 func (t *Tree) chargeSet() {
 	size := t.setSize()
 	t.budget.Spend(size / 64)
 	t.budget.Hold(size)
 }
 
-// setSize is how many bytes the bits of a set take.
+// setSize is the number of bytes of the bits of a set.
 func (t *Tree) setSize() int64 { return int64(2*t.Len()+len(t.attrs))/8 + 64 }
 
-// Free says that the set is not used any more: it counts no longer as held.
+// Free gives the memory of the set back to the budget. The set must not be used afterwards.
 func (s *NodeSet) Free() { s.t.budget.Release(s.t.setSize() + s.someSize); s.someSize = 0 }
 
-// All is the set of all nodes of the tree, comments included.
+// All returns the set of all nodes of the tree, comments included.
 func (t *Tree) All() *NodeSet { return t.Subtree(Document) }
 
-// Subtree is the set of n, all below it, and their attributes and namespace
-// nodes, comments included.
+// Subtree returns the set of n and everything below it, with attributes, namespace nodes and
+// comments.
 func (t *Tree) Subtree(n Node) *NodeSet {
 	s := t.Empty()
 	s.Add(n)
 	return s
 }
 
-// Tree is the tree of which it is a set.
+// Tree returns the tree of the set.
 func (s *NodeSet) Tree() *Tree { return s.t }
 
-// Clone is a copy.
+// Clone returns a copy of the set.
 func (s *NodeSet) Clone() *NodeSet {
 	s.t.chargeSet()
 	c := *s
@@ -85,8 +84,8 @@ func (s *NodeSet) Clone() *NodeSet {
 // Has reports whether n is in the set.
 func (s *NodeSet) Has(n Node) bool { return s.nodes.has(uint32(n)) }
 
-// HasAttr reports whether the attribute a is in the set. It is false for a
-// declaration: namespace nodes belong to elements, see HasItem.
+// HasAttr reports whether the attribute a is in the set. It is false for a declaration, because
+// namespace nodes belong to elements. See HasItem.
 func (s *NodeSet) HasAttr(a Attr) bool {
 	return s.attrs.has(uint32(a)) && !s.t.isDeclaration(uint32(a))
 }
@@ -102,7 +101,7 @@ func (s *NodeSet) HasItem(i Item) bool {
 	return s.Has(i.Node)
 }
 
-// hasSpace reports whether n's namespace node from the declaration a is in.
+// hasSpace reports whether the namespace node of n from the declaration a is in the set.
 func (s *NodeSet) hasSpace(n Node, a Attr) bool {
 	if s.spaces.has(uint32(n)) {
 		return true
@@ -113,12 +112,12 @@ func (s *NodeSet) hasSpace(n Node, a Attr) bool {
 	return slices.Contains(s.some[n], a)
 }
 
-// anySpace reports whether any namespace node of n may be in.
+// anySpace reports whether a namespace node of n may be in the set.
 func (s *NodeSet) anySpace(n Node) bool {
 	return s.spaces.has(uint32(n)) || len(s.some) > 0 && len(s.some[n]) > 0
 }
 
-// Add puts n and all below it with attributes and namespace nodes into the set.
+// Add adds n and everything below it, with attributes and namespace nodes.
 func (s *NodeSet) Add(n Node) {
 	s.fill(n, true)
 	if s.low == s.high {
@@ -127,8 +126,8 @@ func (s *NodeSet) Add(n Node) {
 	s.low, s.high = min(s.low, n), max(s.high, s.t.After(n))
 }
 
-// Remove removes n and all below it with attributes and namespace nodes: what
-// the enveloped-signature transform does to its Signature.
+// Remove removes n and everything below it, with attributes and namespace nodes. The
+// enveloped-signature transform does this to its Signature.
 func (s *NodeSet) Remove(n Node) { s.fill(n, false) }
 
 func (s *NodeSet) fill(n Node, on bool) {
@@ -152,7 +151,7 @@ func (s *NodeSet) fill(n Node, on bool) {
 	}
 }
 
-// RemoveComments removes all comments: what URI="" and URI="#id" stand for.
+// RemoveComments removes all comments. The references URI="" and URI="#id" exclude them.
 func (s *NodeSet) RemoveComments() {
 	s.t.budget.Spend(int64(s.high-s.low) / 4)
 	for n := s.low; n < s.high; n++ {
@@ -162,7 +161,7 @@ func (s *NodeSet) RemoveComments() {
 	}
 }
 
-// Union adds what is in o, a set of the same tree.
+// Union adds the items of o, a set of the same tree.
 func (s *NodeSet) Union(o *NodeSet) {
 	s.combine(o, func(a, b uint64) uint64 { return a | b }, func(in, also bool) bool { return in || also })
 	switch {
@@ -173,7 +172,7 @@ func (s *NodeSet) Union(o *NodeSet) {
 	}
 }
 
-// Intersect keeps what is also in o, a set of the same tree.
+// Intersect removes the items that are not in o, a set of the same tree.
 func (s *NodeSet) Intersect(o *NodeSet) {
 	s.combine(o, func(a, b uint64) uint64 { return a & b }, func(in, also bool) bool { return in && also })
 	s.low, s.high = max(s.low, o.low), min(s.high, o.high)
@@ -182,13 +181,13 @@ func (s *NodeSet) Intersect(o *NodeSet) {
 	}
 }
 
-// Subtract removes what is in o, a set of the same tree.
+// Subtract removes the items of o, a set of the same tree.
 func (s *NodeSet) Subtract(o *NodeSet) {
 	s.combine(o, func(a, b uint64) uint64 { return a &^ b }, func(in, also bool) bool { return in && !also })
 }
 
-// combine joins two sets bit by bit; the elements of which one side has some
-// namespace nodes are done one by one.
+// combine joins two sets bit by bit. Elements with only some namespace nodes in either set are
+// handled one by one.
 func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(in, also bool) bool) {
 	if s.t != o.t {
 		panic("xmltree: node sets of different trees")
@@ -222,10 +221,10 @@ func (s *NodeSet) combine(o *NodeSet, word func(a, b uint64) uint64, item func(i
 	}
 }
 
-// spaceSize is what an entry of NodeSet.some takes beside its list, in bytes.
+// spaceSize is the size of an entry of NodeSet.some besides its list, in bytes.
 const spaceSize = 64
 
-// setSpaces makes keep the namespace nodes of n, of which it has count.
+// setSpaces sets the namespace nodes of n in the set to keep. n has count of them in total.
 func (s *NodeSet) setSpaces(n Node, keep []Attr, count int) {
 	delete(s.some, n)
 	s.spaces.clear(uint32(n))
@@ -243,8 +242,8 @@ func (s *NodeSet) setSpaces(n Node, keep []Attr, count int) {
 	}
 }
 
-// namespaces are the declarations that give n its namespace nodes, sorted: of
-// each prefix the nearest, without undeclared ones and without xml.
+// namespaces returns the declarations that give n its namespace nodes, sorted: the nearest of
+// each prefix, without undeclared ones and without xml.
 func (t *Tree) namespaces(n Node) []Attr {
 	if t.Kind(n) != KindElement {
 		return nil
@@ -280,12 +279,12 @@ func (t *Tree) namespaces(n Node) []Attr {
 // lookEvery is how many nodes a walk charges at once.
 const lookEvery = 256
 
-// Filter keeps the items of the set for which keep is true, and stops at its
-// first error. It asks in document order: an element, its namespace nodes, its
-// attributes, its children.
+// Filter keeps the items of the set for which keep returns true. It stops at the first error of
+// keep. It calls keep in document order: an element, its namespace nodes, its attributes, its
+// children.
 func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
 	t := s.t
-	var all []Attr // the declarations in scope, those of the element scoped
+	var all []Attr // the declarations in scope at the element scoped
 	scoped := None
 	for n := s.low; n < s.high; n++ {
 		if n%lookEvery == 0 || n == s.low {
@@ -350,8 +349,8 @@ func (s *NodeSet) Filter(keep func(Item) (bool, error)) error {
 	return nil
 }
 
-// WriteText writes the string values of the text nodes of the set in document
-// order: what the Base64 transform decodes.
+// WriteText writes the string values of the text nodes of the set in document order. The Base64
+// transform decodes this text.
 func (s *NodeSet) WriteText(w io.Writer) error {
 	if err := s.t.budget.Spend(int64(s.high-s.low) + int64(len(s.t.text))/4); err != nil {
 		return err

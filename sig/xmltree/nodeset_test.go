@@ -58,8 +58,8 @@ func TestSetOperations(t *testing.T) {
 	}
 }
 
-// TestSetsByItem compares the operations with what they mean item by item, over
-// random sets that split the namespace nodes of elements.
+// TestSetsByItem compares the operations with their definition item by item, for random sets with
+// only some namespace nodes of elements.
 func TestSetsByItem(t *testing.T) {
 	for seed := range uint64(60) {
 		tree := mustParse(t, generate(seed))

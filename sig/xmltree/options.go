@@ -7,39 +7,38 @@ import (
 	"tamga/sig/budget"
 )
 
-// Options are the limits of Parse. A zero field is its default.
+// Options are the limits of Parse. A zero field means its default.
 type Options struct {
-	// AllowDoctype admits a document type declaration without internal subset,
-	// such as <!DOCTYPE html>. What it names outside is never read.
+	// AllowDoctype accepts a document type declaration without internal subset, such as
+	// <!DOCTYPE html>. External files that it names are never read.
 	AllowDoctype bool
-	// Size is the greatest number of octets: of the document, and of its text
-	// in UTF-8. Default 256 MiB, at most 2 GiB.
+	// Size is the largest number of bytes of the document, and of its text in UTF-8.
+	// Default 256 MiB, at most 2 GiB.
 	Size int64
-	// Depth is how deep elements may nest. Default 256.
+	// Depth is the largest nesting of elements. Default 256.
 	Depth int
-	// Attributes is how many attributes and declarations an element may have.
+	// Attributes is the largest number of attributes and declarations of an element.
 	// Default 1024.
 	Attributes int
-	// Nodes is how many nodes and attributes together the document may have.
-	// Default 16 Mi, at most 2 Gi: a node costs 16 octets, and so does an
-	// attribute.
+	// Nodes is the largest number of nodes and attributes together. Default 16 Mi, at most
+	// 2 Gi. A node takes 16 bytes of memory, and so does an attribute.
 	Nodes int
-	// Names is how many different names of elements and attributes it may have.
-	// Default 64 Ki, at most 16 Mi.
+	// Names is the largest number of different names of elements and attributes. Default
+	// 64 Ki, at most 16 Mi.
 	Names int
-	// Namespaces is how many different prefixes, and how many different
-	// namespace names, it may have. Default 1024.
+	// Namespaces is the largest number of different prefixes, and of different namespace
+	// names. Default 1024.
 	Namespaces int
-	// Budget is what the tree costs and what is spent by everything done with it.
-	// Default is one of its own with the ordinary bounds.
+	// Budget pays for the tree and for everything done with it. Default is a new budget
+	// with the ordinary limits.
 	Budget *budget.Budget
 }
 
-// maxSpace is how many bytes a namespace name may have: they are compared and written
-// once for each element.
+// maxSpace is the largest length of a namespace name in bytes. Namespace names are compared and
+// written once for each element.
 const maxSpace = 8 << 10
 
-// withDefaults fills in and bounds what the caller left out.
+// withDefaults returns the options with defaults and upper limits applied.
 func (o Options) withDefaults() Options {
 	o.Size = limit(o.Size, 256<<20, 2<<30-1)
 	o.Depth = limit(o.Depth, 256, 1<<30)
@@ -57,31 +56,31 @@ func limit[T int | int64](given, normal, most T) T {
 	return min(given, most)
 }
 
-// What a SyntaxError may be besides plain malformed, for errors.Is.
+// The values of SyntaxError.Kind besides nil, for errors.Is.
 var (
-	// ErrLimit: the document is beyond one of Options.
+	// ErrLimit: the document exceeds one of Options.
 	ErrLimit = errors.New("beyond a limit")
-	// ErrDoctype: it has a document type declaration that is not admitted.
+	// ErrDoctype: the document has a document type declaration that is not allowed.
 	ErrDoctype = errors.New("document type declaration refused")
-	// ErrEncoding: its encoding is not known, or not the one it declares.
+	// ErrEncoding: the encoding is not supported, or differs from the declared one.
 	ErrEncoding = errors.New("wrong encoding")
 )
 
-// SyntaxError says why and where a document was refused.
+// SyntaxError reports why and where a document was refused.
 type SyntaxError struct {
-	// Line and Column are of the character at fault, both from 1, the column
-	// in characters.
+	// Line and Column are the position of the wrong character, both from 1. The column
+	// counts characters.
 	Line, Column int
-	// Offset is of that character in the text as UTF-8 without byte order mark,
-	// or in the document itself where it could not be decoded.
+	// Offset is the byte offset of that character in the text as UTF-8 without byte order
+	// mark. If the document could not be decoded, it is the offset in the document itself.
 	Offset int
 	// Text says what is wrong and what would be right.
 	Text string
-	// Kind is ErrLimit, ErrDoctype, ErrEncoding, or nil for malformed.
+	// Kind is ErrLimit, ErrDoctype, ErrEncoding, or nil for malformed documents.
 	Kind error
 }
 
-// Error is "xml: line 3, column 7: text".
+// Error returns "xml: line 3, column 7: text".
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("xml: line %d, column %d: %s", e.Line, e.Column, e.Text)
 }
@@ -89,7 +88,7 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns Kind.
 func (e *SyntaxError) Unwrap() error { return e.Kind }
 
-// position counts lines and characters up to offset.
+// position returns the line and column of offset.
 func position(text []byte, offset int) (line, column int) {
 	line, column = 1, 1
 	for i := 0; i < offset && i < len(text); i++ {
@@ -97,7 +96,7 @@ func position(text []byte, offset int) (line, column int) {
 		case c == '\n', c == '\r' && (i+1 >= len(text) || text[i+1] != '\n'):
 			line, column = line+1, 1
 		case c == '\r', c&0xC0 == 0x80:
-			// the first half of a line end, a continuation of a character
+			// first half of a line end, or continuation byte of a character
 		default:
 			column++
 		}

@@ -7,18 +7,18 @@ import (
 	"tamga/sig/budget"
 )
 
-// chunk is how much output is collected before it is written.
+// chunk is how many bytes of output are collected before they are written.
 const chunk = 32 << 10
 
-// output collects what is written into chunks and keeps the first error.
+// output collects output in chunks and keeps the first error.
 type output struct {
 	w      io.Writer
-	budget *budget.Budget // charged for each byte; nil: nothing is
+	budget *budget.Budget // charged for each byte; nil: nothing is charged
 	buf    []byte
 	err    error
 }
 
-// Write never fails; the error is kept.
+// Write never returns an error. It keeps the error.
 func (o *output) Write(p []byte) (int, error) {
 	o.bytes(p)
 	return len(p), nil
@@ -51,7 +51,7 @@ func (o *output) flush() error {
 	return o.err
 }
 
-// write pays for p, what it took to make it and to digest it, and writes it.
+// write charges p, for making and digesting it, and writes it.
 func (o *output) write(p []byte) {
 	if o.err == nil {
 		o.err = o.budget.Spend(2 * int64(len(p)))

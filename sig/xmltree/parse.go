@@ -8,19 +8,19 @@ import (
 	"tamga/sig/budget"
 )
 
-// unbound is the binding of a prefix that nothing in scope declares.
+// unbound is the binding of a prefix without a declaration in scope.
 const unbound = ^uint32(0)
 
-// What a node (with its part of Tree.first), an attribute and a name (with its entries
-// in the tables) take, in bytes.
+// Sizes in bytes of a node (with its part of Tree.first), of an attribute and of a name (with its
+// entries in the tables).
 const (
 	nodeSize = 17
 	attrSize = 16
 	nameSize = 192
 )
 
-// parser reads a document in one pass, without recursion: the element that is
-// open is cur, those around it are its parents.
+// parser reads a document in one pass, without recursion. cur is the open element, its parents are
+// the open elements around it.
 type parser struct {
 	t     *Tree
 	s     []byte // the text
@@ -29,23 +29,23 @@ type parser struct {
 	cur   Node
 	depth int
 	names names
-	bound []uint32  // by prefix: the namespace name in scope, or unbound
-	undo  []binding // what declarations of open elements hid
-	keys  []uint64  // room for finding attributes that are there twice
+	bound []uint32  // indexed by prefix: the namespace name in scope, or unbound
+	undo  []binding // bindings hidden by declarations of open elements
+	keys  []uint64  // buffer for finding duplicate attributes
 }
 
-// binding is what a declaration on the element of hid.
+// binding is a binding that a declaration on the element of hides.
 type binding struct {
 	prefix, uri uint32
 	of          Node
 }
 
-// Parse reads a document: well-formed by XML 1.0 (fifth edition) and Namespaces
-// in XML 1.0, of version 1.0, without document type declaration unless o admits
-// one, in UTF-8, UTF-16 with byte order mark or declaration, or a declared
-// windows-1251, koi8-r, iso-8859-5, iso-8859-1 or us-ascii. The tree keeps
-// document, which must not be changed afterwards. Errors are *SyntaxError and those
-// of the budget, which is charged for the tree. Time is linear in the size.
+// Parse reads a document. The document must be well-formed by XML 1.0 (fifth edition) and
+// Namespaces in XML 1.0, of version 1.0, and without document type declaration unless o allows
+// it. Encodings are UTF-8, UTF-16 with byte order mark or declaration, and, if declared,
+// windows-1251, koi8-r, iso-8859-5, iso-8859-1 and us-ascii. The tree keeps document, which must
+// not be changed afterwards. Errors are *SyntaxError and those of the budget, which is charged for
+// the tree. Time is linear in the size.
 func Parse(document []byte, o Options) (*Tree, error) {
 	p := &parser{t: &Tree{}, o: o.withDefaults(), names: newNames()}
 	t := p.t
@@ -83,7 +83,7 @@ func Parse(document []byte, o Options) (*Tree, error) {
 	t.nodes[Document].next = int32(len(t.nodes))
 	p.block()
 	t.nodes = append(t.nodes, node{start: uint32(len(p.s)), parent: int32(None)}) // the sentinel
-	// The estimate was too high where text or comments look like markup.
+	// The estimate was too high if text or comments look like markup.
 	if cap(t.nodes) > 2*len(t.nodes) {
 		t.nodes, t.first = slices.Clone(t.nodes), slices.Clone(t.first)
 	}
@@ -93,8 +93,8 @@ func Parse(document []byte, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// count foresees the nodes and attributes of a well-formed document, so that
-// the arrays need not grow: growing would copy them and hold both for a while.
+// count estimates the nodes and attributes of a well-formed document, so that the arrays need not
+// grow. Growing would copy them and hold old and new memory for a while.
 func count(s []byte) (nodes, attrs int) {
 	for i := 0; ; {
 		next := bytes.IndexByte(s[i:], '<')
@@ -123,8 +123,8 @@ func count(s []byte) (nodes, attrs int) {
 			if tag < 0 {
 				tag = len(rest)
 			}
-			// An attribute takes five bytes at the least, so a value of nothing but
-			// equals signs asks for no more room than others.
+			// An attribute has at least five bytes, so a value full of equal signs allocates
+			// no more than other text.
 			attrs += min(bytes.Count(rest[:tag], []byte{'='}), tag/5)
 			i += tag
 			if i < len(s) {
@@ -150,7 +150,7 @@ func (p *parser) limit(at int, what string, most int) error {
 	return failAt(p.s, at, ErrLimit, "more than %d %s", most, what)
 }
 
-// begins reports whether the text goes on with s.
+// begins reports whether the text continues with s.
 func (p *parser) begins(s string) bool {
 	return len(p.s)-p.i >= len(s) && string(p.s[p.i:p.i+len(s)]) == s
 }
@@ -200,15 +200,15 @@ func (p *parser) add(start int, label uint32) (Node, error) {
 	return n, nil
 }
 
-// block notes where the attributes of the next node begin, if it begins a block.
+// block records where the attributes of the next node begin, if this node begins a block.
 func (p *parser) block() {
 	if len(p.t.nodes)%attrBlock == 0 {
 		p.t.first = append(p.t.first, uint32(len(p.t.attrs)))
 	}
 }
 
-// characters reads a text node: all character data, references and CDATA
-// sections up to the next other markup.
+// characters reads a text node: all character data, references and CDATA sections up to the next
+// other markup.
 func (p *parser) characters() error {
 	s, start, i := p.s, p.i, p.i
 	if p.cur == Document {
@@ -216,15 +216,15 @@ func (p *parser) characters() error {
 		if i < len(s) && (s[i] != '<' || i == start) {
 			where := "before"
 			if p.t.root != None {
-				where = "behind"
+				where = "after"
 			}
-			return p.fail(i, "text %s the root element: only white space, comments and processing instructions may stand there", where)
+			return p.fail(i, "text %s the root element; only white space, comments and processing instructions are allowed there", where)
 		}
 		p.i = i
 		return nil
 	}
 	label := uint32(KindText)<<kindShift | flagPlain
-	run := i // since when "]]>" would be wrong
+	run := i // "]]>" is wrong from here on
 loop:
 	for i < len(s) {
 		c := s[i]
@@ -248,7 +248,7 @@ loop:
 			case '>':
 				label &^= flagPlain
 				if i-run >= 2 && s[i-1] == ']' && s[i-2] == ']' {
-					return p.fail(i-2, "]]> must not stand in text")
+					return p.fail(i-2, "]]> is not allowed in text")
 				}
 			case '&':
 				label &^= flagPlain
@@ -283,7 +283,7 @@ loop:
 	return err
 }
 
-// checkChars sees that s[from:to] has only characters of XML.
+// checkChars returns an error unless s[from:to] has only characters of XML.
 func (p *parser) checkChars(from, to int) error {
 	for i := from; i < to; i++ {
 		if c := charClass[p.s[i]]; c == bad || c == high && isBMPNonChar(p.s[i:to]) {
@@ -295,12 +295,12 @@ func (p *parser) checkChars(from, to int) error {
 
 func (p *parser) badChar(i int) error {
 	if p.s[i] == 0xEF {
-		return p.fail(i, "U+FFFE and U+FFFF are no characters of XML")
+		return p.fail(i, "U+FFFE and U+FFFF are not characters of XML")
 	}
-	return p.fail(i, "U+%04X is no character of XML", p.s[i])
+	return p.fail(i, "U+%04X is not a character of XML", p.s[i])
 }
 
-// reference checks the reference at i and returns the offset behind it.
+// reference checks the reference at i and returns the offset after it.
 func (p *parser) reference(i int) (end int, err error) {
 	_, length := readReference(p.s[i:])
 	if length > 0 {
@@ -311,13 +311,13 @@ func (p *parser) reference(i int) (end int, err error) {
 	case semicolon < 0:
 		return 0, p.fail(i, "& must begin a reference such as &amp; or &#38;")
 	case p.s[i+1] == '#':
-		return 0, p.fail(i, "%s refers to no character of XML", p.s[i:i+semicolon+1])
+		return 0, p.fail(i, "%s does not refer to a character of XML", p.s[i:i+semicolon+1])
 	}
-	return 0, p.fail(i, "%q is none of the five entities amp, lt, gt, apos, quot; others are refused", p.s[i:i+semicolon+1])
+	return 0, p.fail(i, "unknown entity %q; only amp, lt, gt, apos and quot are allowed", p.s[i:i+semicolon+1])
 }
 
-// readReference reads the reference that s begins with; length is 0 where it is
-// none of the five entities and no reference to a character of XML.
+// readReference reads the reference at the beginning of s. length is 0 if it is neither one of the
+// five entities nor a reference to a character of XML.
 func readReference(s []byte) (r rune, length int) {
 	for _, e := range entities {
 		if len(s) >= len(e.text) && string(s[:len(e.text)]) == e.text {
@@ -365,7 +365,7 @@ func (p *parser) comment() error {
 	}
 	end := start + 4 + n
 	if end+2 >= len(p.s) || p.s[end+2] != '>' {
-		return p.fail(end, "-- must not stand inside a comment")
+		return p.fail(end, "-- is not allowed inside a comment")
 	}
 	if err := p.checkChars(start+4, end); err != nil {
 		return err
@@ -391,9 +391,9 @@ func (p *parser) instruction() error {
 	}
 	switch {
 	case bytes.EqualFold(target, []byte("xml")) && len(target) == 3:
-		return p.fail(start, "an XML declaration may stand only at the very beginning of the document, and no processing instruction may be called xml")
+		return p.fail(start, "an XML declaration is allowed only at the very beginning of the document, and a processing instruction must not be named xml")
 	case !isNCName(target):
-		return p.fail(start+2, "%.40q is no name of a processing instruction: it must be a name without colon", target)
+		return p.fail(start+2, "%.40q is not a name of a processing instruction; it must be a name without colon", target)
 	}
 	if err := p.checkChars(start+2+len(target), end); err != nil {
 		return err
@@ -407,14 +407,14 @@ func (p *parser) badDoctype(at int, format string, args ...any) error {
 	return failAt(p.s, at, ErrDoctype, format, args...)
 }
 
-// doctype reads <!DOCTYPE name ExternalID?> where it is admitted.
+// doctype reads <!DOCTYPE name ExternalID?> if it is allowed.
 func (p *parser) doctype() error {
 	start := p.i
 	switch {
 	case !p.o.AllowDoctype:
 		return p.badDoctype(start, "document type declarations are refused")
 	case p.t.root != None, p.cur != Document:
-		return p.fail(start, "a document type declaration may stand only before the root element")
+		return p.fail(start, "a document type declaration is allowed only before the root element")
 	}
 	for n := Document + 1; int(n) < len(p.t.nodes); n++ {
 		if p.t.Kind(n) == KindDoctype {
@@ -449,7 +449,7 @@ func (p *parser) doctype() error {
 				return err
 			}
 			if bad := slices.IndexFunc(p.s[at+1:at+1+n], func(c byte) bool { return !isPubid(c) }); id.literals == 2 && k == 0 && bad >= 0 {
-				return p.fail(at+1+bad, "this character must not stand in a public identifier")
+				return p.fail(at+1+bad, "this character is not allowed in a public identifier")
 			}
 			i = at + n + 2
 		}
@@ -468,7 +468,7 @@ func (p *parser) doctype() error {
 	return err
 }
 
-// isPubid is production PubidChar.
+// isPubid reports whether c matches production PubidChar.
 func isPubid(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || bytes.IndexByte([]byte(" \r\n-'()+,./:=?;!*#@$_%"), c) >= 0
 }
@@ -478,7 +478,7 @@ func isQName(s []byte) bool {
 	return isNCName(prefix) && (!found || isNCName(local))
 }
 
-// nameEnd is the offset behind the name at i.
+// nameEnd returns the offset after the name at i.
 func (p *parser) nameEnd(i int) int {
 	for i < len(p.s) && !nameEnd[p.s[i]] {
 		i++
@@ -489,7 +489,7 @@ func (p *parser) nameEnd(i int) int {
 func (p *parser) endTag() error {
 	t, s, start := p.t, p.s, p.i
 	if p.cur == Document {
-		return p.fail(start, "an end tag where no element is open")
+		return p.fail(start, "an end tag without an open element")
 	}
 	n := &t.nodes[p.cur]
 	m := &t.names[n.label&nameMask]

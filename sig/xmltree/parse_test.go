@@ -11,7 +11,7 @@ import (
 	"tamga/internal/judge"
 )
 
-// malformed are documents that every conforming reader refuses.
+// malformed has documents that every conforming parser refuses.
 var malformed = map[string]string{
 	"empty":                      ``,
 	"space only":                 " \n",
@@ -156,8 +156,8 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
-// TestMutations changes generated documents at random and compares with
-// libxml2 whether they are still well-formed.
+// TestMutations changes generated documents at random and compares with libxml2 whether they are
+// still well-formed.
 func TestMutations(t *testing.T) {
 	lint := judge.XMLLint(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -167,8 +167,8 @@ func TestMutations(t *testing.T) {
 		var documents [][]byte
 		for range 400 {
 			d := generate(r.Uint64N(5000))
-			// The XML declaration stays: libxml2 takes version="1." and whatever
-			// iconv makes of an encoding name.
+			// The XML declaration stays the same: libxml2 accepts version="1." and every
+			// encoding name that iconv accepts.
 			body := 0
 			if bytes.HasPrefix(d, []byte("<?xml ")) {
 				body = bytes.Index(d, []byte("?>")) + 2
@@ -208,7 +208,7 @@ func TestMutations(t *testing.T) {
 func TestPositions(t *testing.T) {
 	for document, want := range map[string]string{
 		"<a>\n  <b></c>\n</a>":      "xml: line 2, column 6: </c> closes <b>: the names must be the same",
-		"<a>\r\nя<\u0410 x='1'x=''": "xml: line 2, column 10: white space is missing between attributes, or this character must not stand in a tag",
+		"<a>\r\nя<\u0410 x='1'x=''": "xml: line 2, column 10: white space is missing between attributes, or this character is not allowed in a tag",
 		"<a x='1'\n   x='2'/>":      "xml: line 2, column 4: the attribute x is there twice, by its name and namespace",
 	} {
 		_, err := Parse([]byte(document), Options{})
@@ -254,7 +254,7 @@ func TestLimits(t *testing.T) {
 	}
 	var b bytes.Buffer
 	if err := tree.All().Canonicalize(&b, Method{}); err != nil || b.String() != deep {
-		t.Errorf("deep document: %v, %d octets", err, b.Len())
+		t.Errorf("deep document: %v, %d bytes", err, b.Len())
 	}
 }
 

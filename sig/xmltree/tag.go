@@ -4,9 +4,8 @@ import (
 	"slices"
 )
 
-// startTag reads a start tag or an empty-element tag. Attributes are entered as
-// they come and get their namespaces at its end, when all its declarations are
-// known.
+// startTag reads a start tag or an empty-element tag. It adds attributes as they come and resolves
+// their namespaces at the end of the tag, when all its declarations are known.
 func (p *parser) startTag() error {
 	t, s, start := p.t, p.s, p.i
 	if p.cur == Document && t.root != None {
@@ -34,7 +33,7 @@ func (p *parser) startTag() error {
 			break
 		}
 		if i == at {
-			return p.fail(i, "white space is missing between attributes, or this character must not stand in a tag")
+			return p.fail(i, "white space is missing between attributes, or this character is not allowed in a tag")
 		}
 		if len(t.attrs)-first >= p.o.Attributes {
 			return p.limit(i, "attributes on one element", p.o.Attributes)
@@ -66,8 +65,8 @@ func (p *parser) startTag() error {
 	return nil
 }
 
-// attribute reads name="value" at i and returns the offset behind it. Until
-// bind resolves it, attr.name is the number of the name as written.
+// attribute reads name="value" at i and returns the offset after it. Until bind resolves the
+// attribute, attr.name is the number of the name as written.
 func (p *parser) attribute(start int) (end int, err error) {
 	s := p.s
 	i := p.nameEnd(start)
@@ -76,10 +75,10 @@ func (p *parser) attribute(start int) (end int, err error) {
 		return 0, err
 	}
 	if i = skipSpace(s, i); i >= len(s) || s[i] != '=' {
-		return 0, p.fail(i, "= is missing behind the attribute %.40s", s[start:p.nameEnd(start)])
+		return 0, p.fail(i, "= is missing after the attribute %.40s", s[start:p.nameEnd(start)])
 	}
 	if i = skipSpace(s, i+1); i >= len(s) || s[i] != '"' && s[i] != '\'' {
-		return 0, p.fail(i, "the value of the attribute %.40s must stand in quotes", s[start:p.nameEnd(start)])
+		return 0, p.fail(i, "the value of the attribute %.40s must be in quotes", s[start:p.nameEnd(start)])
 	}
 	quote := s[i]
 	canonical := uint32(1)
@@ -107,7 +106,7 @@ func (p *parser) attribute(start int) (end int, err error) {
 			case '"':
 				canonical = 0
 			case '<':
-				return 0, p.fail(i, "< must not stand in the value of an attribute; write &lt;")
+				return 0, p.fail(i, "< is not allowed in the value of an attribute; write &lt;")
 			case '&':
 				canonical = 0
 				if i, err = p.reference(i); err != nil {
@@ -163,7 +162,7 @@ func (p *parser) bind(n Node, q uint32, first int) error {
 	return p.unique(attrs)
 }
 
-// inScope resolves a name by what its prefix stands for here.
+// inScope resolves a name with the binding of its prefix at this place.
 func (p *parser) inScope(q, prefix uint32, at int) (uint32, error) {
 	uri := p.bound[prefix]
 	if uri == unbound {
@@ -185,7 +184,7 @@ func (p *parser) declare(n Node, a *attr, e *qname) error {
 	case prefix == prefixXMLNS:
 		return p.fail(at, "the prefix xmlns must not be declared")
 	case (prefix == prefixXML) != (uri == uriXML):
-		return p.fail(at, "the prefix xml and the namespace %s belong to each other alone", NamespaceXML)
+		return p.fail(at, "the prefix xml must be bound to the namespace %s, and no other prefix may be", NamespaceXML)
 	case uri == uriXMLNS:
 		return p.fail(at, "the namespace %s must not be declared", NamespaceXMLNS)
 	case uri == uriNone && prefix != prefixNone:
@@ -197,8 +196,8 @@ func (p *parser) declare(n Node, a *attr, e *qname) error {
 	return nil
 }
 
-// unique sees that no two attributes have the same expanded name; two
-// declarations of the same prefix are such a pair too.
+// unique returns an error if two attributes have the same expanded name. Two declarations of the
+// same prefix are such a pair too.
 func (p *parser) unique(attrs []attr) error {
 	if len(attrs) < 2 {
 		return nil

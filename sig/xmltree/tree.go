@@ -1,17 +1,19 @@
-// Package xmltree owns XML as signatures need it: a namespace-aware reader that
-// keeps every byte of the document and knows where each node stands, node sets
-// with a bit per node, the canonical forms (Canonical XML 1.0, 1.1, exclusive
-// 1.0), a closed subset of XPath 1.0, and the splicing of new bytes into the
-// document without touching any other.
+// Package xmltree has what signatures need of XML: a namespace-aware parser that keeps every byte of
+// the document and the position of each node, node sets with a bit per node, the canonical forms
+// (Canonical XML 1.0, 1.1, exclusive 1.0), a closed subset of XPath 1.0, and the splicing of new
+// bytes into the document without a change of any other.
 //
-// A Tree is read only after Parse and may be used by several goroutines at once.
-// All offsets are of the document's text in UTF-8 without its byte order mark
-// (Tree.Text); for a UTF-8 document these are the document's own bytes.
+// Begin with Parse, then use Tree.Subtree and NodeSet.Canonicalize. The package does not know
+// signatures: package xmldsig does.
 //
-// Document type declarations are refused, so there are no entities besides the
-// five of XML itself, no default attributes and no declared ids. What is a node
-// follows the XPath 1.0 data model: text and CDATA sections that touch are one
-// text node, attributes and namespace nodes are no children.
+// A Tree is read only after Parse and may be used by several goroutines at once. All offsets are
+// of the document's text in UTF-8 without its byte order mark (Tree.Text). For a UTF-8 document
+// without a byte order mark these are offsets of the document itself.
+//
+// Document type declarations are refused by default, and always if they have an internal subset. So
+// there are no entities except the five of XML itself, no default attributes and no declared ids. Nodes are
+// those of the XPath 1.0 data model: adjacent text and CDATA sections are one text node, and
+// attributes and namespace nodes are not children.
 package xmltree
 
 import (
@@ -22,30 +24,28 @@ import (
 	"tamga/sig/budget"
 )
 
-// Node is a node of a Tree other than an attribute or namespace node. Nodes are
-// numbered in document order from Document, 0, the root of everything, so
-// that a subtree is the range [n, Tree.After(n)).
+// Node is a node of a Tree, except attributes and namespace nodes. Nodes are numbered in document
+// order. Document, 0, is the root of all. A subtree is the range [n, Tree.After(n)).
 type Node int32
 
 const (
-	// None is no node.
+	// None means that there is no node.
 	None Node = -1
 	// Document is the node above the root element (the root node of XPath).
 	Document Node = 0
 )
 
-// Attr is an attribute or a namespace declaration of a Tree, numbered in
-// document order. NoAttr is none.
+// Attr is an attribute or a namespace declaration of a Tree, numbered in document order.
 type Attr int32
 
-// NoAttr is no attribute.
+// NoAttr means that there is no attribute.
 const NoAttr Attr = -1
 
-// Kind is what a Node is.
+// Kind is the kind of a Node.
 type Kind uint8
 
-// The kinds of nodes. Doctype is outside the XPath data model: it is in no node
-// set and in no canonical form.
+// The kinds of nodes. Doctype is outside the XPath data model: it is never in a node set or a
+// canonical form.
 const (
 	KindDocument Kind = iota
 	KindElement
@@ -55,7 +55,7 @@ const (
 	KindDoctype
 )
 
-// String is the kind in words: "element", "text".
+// String returns the kind in words, for instance "element" or "text".
 func (k Kind) String() string {
 	return [...]string{"document", "element", "text", "comment", "processing instruction", "document type declaration"}[k]
 }
@@ -66,22 +66,21 @@ const (
 	NamespaceXMLNS = "http://www.w3.org/2000/xmlns/"
 )
 
-// Name is the name of an element or attribute. The zero Name is that of nodes
-// without a name.
+// Name is the name of an element or attribute. Nodes without a name have the zero Name.
 type Name struct {
-	// Prefix is the prefix as written, "" for none.
+	// Prefix is the prefix as written, "" if there is none.
 	Prefix string
 	// Local is the local part.
 	Local string
-	// Space is the namespace name, "" for none. A namespace declaration is in
-	// NamespaceXMLNS, with the prefix "" and Local "xmlns" for the default one.
+	// Space is the namespace name, "" if there is none. For a namespace declaration it is
+	// NamespaceXMLNS. The default one has the prefix "" and Local "xmlns".
 	Space string
 }
 
-// Is reports whether the expanded name is that one, whatever the prefix.
+// Is reports whether the expanded name is that one, with any prefix.
 func (n Name) Is(space, local string) bool { return n.Local == local && n.Space == space }
 
-// String is the name as written in a document: "ds:Signature".
+// String returns the name as written in a document, for instance "ds:Signature".
 func (n Name) String() string {
 	if n.Prefix == "" {
 		return n.Local
@@ -92,40 +91,39 @@ func (n Name) String() string {
 // Span is a range of Tree.Text, [Start, End).
 type Span struct{ Start, End int }
 
-// Len is the number of octets.
+// Len returns the number of bytes.
 func (s Span) Len() int { return s.End - s.Start }
 
-// Tree is a document that has been read.
+// Tree is a parsed document.
 type Tree struct {
-	original []byte // the document as it came
+	original []byte // the document as given to Parse
 	text     []byte // in UTF-8, without byte order mark
 	charset  *charset
-	bom      int // octets of the byte order mark in original
+	bom      int // bytes of the byte order mark in original
 
 	nodes []node // in document order, and one sentinel at the end
 	attrs []attr // in document order
-	// first has, for every attrBlock-th node, the attributes before it: where those of
-	// a node begin is looked up from there.
+	// first has the number of attributes before every attrBlock-th node. The search for
+	// the first attribute of a node begins there.
 	first []uint32
 	names []name
 	uris  []string // namespace names; 0 "", 1 xml, 2 xmlns
-	// prefixes are spans of text; 0 is "", 1 "xml", 2 "xmlns", which have none.
+	// prefixes are substrings of the text, except 0 "", 1 "xml" and 2 "xmlns".
 	prefixes []string
-	relative []bool // by uri: the namespace name is a relative reference
+	relative []bool // indexed by uri: whether the namespace name is a relative reference
 	root     Node
-	rootEnd  uint32 // offset behind the root element
-	// doctypeEnd is the offset behind the document type declaration.
+	rootEnd  uint32 // offset after the root element
+	// doctypeEnd is the offset after the document type declaration.
 	doctypeEnd uint32
 
 	budget *budget.Budget // never nil
 }
 
-// node is one node. The tree is what the memory of a document goes to, so there is
-// nothing in it that can be found again: where a node ends shows by where the next
-// begins, its attributes are those that stand in its tag. All numbers are 32 bits
-// wide: a document is below 2 GiB.
+// node is one node. Nodes take most of the memory of a document, so a node has nothing that can be
+// derived: it ends where the next node begins, and its attributes are those in its tag. All numbers
+// have 32 bits, because a document is below 2 GiB.
 type node struct {
-	start  uint32 // offset of its first octet
+	start  uint32 // offset of its first byte
 	parent int32
 	next   int32  // the first node after its subtree
 	label  uint32 // kind, flags, and the number of its name
@@ -139,12 +137,12 @@ type attr struct {
 	start uint32 // offset of its name
 	end   uint32 // offset of the closing quote
 	name  uint32
-	// extra is the number of the namespace name for a declaration, otherwise 1
-	// where the raw octets of the value are its canonical form.
+	// extra is the number of the namespace name for a declaration. For an attribute it is 1
+	// if the raw bytes of the value are its canonical form.
 	extra uint32
 }
 
-// name is a name as written together with what its prefix stood for.
+// name is a name as written with the namespace of its prefix.
 type name struct {
 	start, length uint32 // of the whole name in text
 	prefix        uint32 // number in prefixes
@@ -153,57 +151,56 @@ type name struct {
 	prefixLength  uint32
 }
 
-// The parts of node.label: the name's number below, then kind and flags.
+// The parts of node.label: the number of the name in the low bits, then kind and flags.
 const (
 	nameMask   = 1<<24 - 1
 	kindShift  = 24
 	kindMask   = 7
-	flagPlain  = 1 << 27 // a text whose raw octets are its canonical form
+	flagPlain  = 1 << 27 // a text node whose raw bytes are its canonical form
 	flagScoped = 1 << 28 // an element with namespace declarations
 	flagAttrs  = 1 << 29 // an element with attributes or declarations
 )
 
-// The numbers of the namespace names that every tree has.
+// Numbers of the namespace names that every tree has.
 const (
 	uriNone  = 0
 	uriXML   = 1
 	uriXMLNS = 2
 )
 
-// Text is the document in UTF-8 without its byte order mark. It is not to be
-// changed.
+// Text returns the document in UTF-8 without its byte order mark. The caller must not change it.
 func (t *Tree) Text() []byte { return t.text }
 
-// Original is the document as it was given to Parse. It is not to be changed.
+// Original returns the document that was given to Parse. The caller must not change it.
 func (t *Tree) Original() []byte { return t.original }
 
-// Budget is what remains to be spent on the document: see Options.
+// Budget returns the budget of the document. See Options.
 func (t *Tree) Budget() *budget.Budget { return t.budget }
 
-// Encoding is the name of the document's encoding in lower case: "utf-8",
-// "utf-16le", "windows-1251".
+// Encoding returns the name of the document's encoding in lower case, for instance "utf-8",
+// "utf-16le" or "windows-1251".
 func (t *Tree) Encoding() string { return t.charset.name }
 
-// Slice is the text of a span.
+// Slice returns the text of a span.
 func (t *Tree) Slice(s Span) []byte { return t.text[s.Start:s.End:s.End] }
 
-// Len is the number of nodes, Document included; the last is Node(Len()-1).
+// Len returns the number of nodes, Document included. The last one is Node(Len()-1).
 func (t *Tree) Len() int { return len(t.nodes) - 1 }
 
-// Root is the root element.
+// Root returns the root element.
 func (t *Tree) Root() Node { return t.root }
 
-// Kind is what n is.
+// Kind returns the kind of n.
 func (t *Tree) Kind(n Node) Kind { return Kind(t.nodes[n].label >> kindShift & kindMask) }
 
-// Parent is the parent of n: None for Document.
+// Parent returns the parent of n, or None for Document.
 func (t *Tree) Parent(n Node) Node { return Node(t.nodes[n].parent) }
 
-// After is the first node in document order that is not n or below it; Len when
-// there is none.
+// After returns the first node in document order after n and everything below it, or Len if there
+// is none.
 func (t *Tree) After(n Node) Node { return Node(t.nodes[n].next) }
 
-// FirstChild is the first child of n or None.
+// FirstChild returns the first child of n, or None.
 func (t *Tree) FirstChild(n Node) Node {
 	if t.nodes[n].next == int32(n)+1 {
 		return None
@@ -211,7 +208,7 @@ func (t *Tree) FirstChild(n Node) Node {
 	return n + 1
 }
 
-// NextSibling is the next node with the same parent, or None.
+// NextSibling returns the next node with the same parent, or None.
 func (t *Tree) NextSibling(n Node) Node {
 	next := t.nodes[n].next
 	parent := t.nodes[n].parent
@@ -246,8 +243,7 @@ func (t *Tree) Elements(n Node) iter.Seq[Node] {
 // Contains reports whether n is ancestor or below it.
 func (t *Tree) Contains(ancestor, n Node) bool { return n >= ancestor && n < t.After(ancestor) }
 
-// Name is the name of an element; of a processing instruction its target is in
-// Local.
+// Name returns the name of an element. For a processing instruction, Local is the target.
 func (t *Tree) Name(n Node) Name {
 	switch t.Kind(n) {
 	case KindElement:
@@ -301,7 +297,7 @@ func (t *Tree) Find(n Node, space, local string) iter.Seq[Node] {
 	}
 }
 
-// Child is the first child element of n with that expanded name, or None.
+// Child returns the first child element of n with that expanded name, or None.
 func (t *Tree) Child(n Node, space, local string) Node {
 	for c := range t.Children(n) {
 		if t.Is(c, space, local) {
@@ -311,20 +307,19 @@ func (t *Tree) Child(n Node, space, local string) Node {
 	return None
 }
 
-// attrsOf is the range of n's attributes and declarations.
+// attrsOf returns the range of n's attributes and declarations.
 func (t *Tree) attrsOf(n Node) (from, to uint32) {
 	if t.nodes[n].label&flagAttrs == 0 {
 		return 0, 0
 	}
 	from = t.firstAttr(n)
-	// The next node begins behind the tag.
+	// The next node begins after the tag.
 	for to = from + 1; int(to) < len(t.attrs) && t.attrs[to].start < t.nodes[n+1].start; to++ {
 	}
 	return from, to
 }
 
-// firstAttr is the first attribute that stands behind the beginning of n, which may
-// be the sentinel.
+// firstAttr returns the first attribute after the beginning of n, which may be the sentinel.
 func (t *Tree) firstAttr(n Node) uint32 {
 	block := int(n) / attrBlock
 	low, high := t.first[block], uint32(len(t.attrs))
@@ -362,7 +357,7 @@ func (t *Tree) attributes(n Node, declarations bool) iter.Seq[Attr] {
 	}
 }
 
-// Attribute is the attribute of n with that expanded name, or NoAttr.
+// Attribute returns the attribute of n with that expanded name, or NoAttr.
 func (t *Tree) Attribute(n Node, space, local string) Attr {
 	from, to := t.attrsOf(n)
 	for a := from; a < to; a++ {
@@ -373,8 +368,8 @@ func (t *Tree) Attribute(n Node, space, local string) Attr {
 	return NoAttr
 }
 
-// Get is the normalised value of the attribute of n without a namespace, and
-// whether there is one.
+// Get returns the normalised value of the attribute of n without a namespace, and whether the
+// attribute exists.
 func (t *Tree) Get(n Node, local string) (string, bool) {
 	a := t.Attribute(n, "", local)
 	if a == NoAttr {
@@ -383,12 +378,11 @@ func (t *Tree) Get(n Node, local string) (string, bool) {
 	return t.Value(a), true
 }
 
-// AttrName is the name of an attribute or declaration.
+// AttrName returns the name of an attribute or declaration.
 func (t *Tree) AttrName(a Attr) Name { return t.nameOf(t.attrs[a].name) }
 
-// Space is the namespace name that prefix ("" for the default) stands for at n
-// and whether it is bound there. The default namespace is bound to "" where
-// nothing declares it.
+// Space returns the namespace name of prefix ("" for the default) at n, and whether the prefix is
+// bound there. Without a declaration, the default namespace is bound to "".
 func (t *Tree) Space(n Node, prefix string) (string, bool) {
 	switch prefix {
 	case "xml":
@@ -409,20 +403,20 @@ func (t *Tree) Space(n Node, prefix string) (string, bool) {
 	return "", prefix == ""
 }
 
-// declared is the prefix that a declaration declares, "" for the default.
+// declared returns the prefix that a declaration declares, "" for the default.
 func (t *Tree) declared(a uint32) string { return t.prefixes[t.declaredPrefix(a)] }
 
-// declaredPrefix is its number. The local part of "xmlns:p" has the number of
-// p among the prefixes because a declaration's name is entered that way.
+// declaredPrefix returns the number of that prefix. The local part of the name "xmlns:p" is the
+// number of p among the prefixes, because the parser stores declarations this way.
 func (t *Tree) declaredPrefix(a uint32) uint32 { return t.names[t.attrs[a].name].local }
 
-// Start is the offset of the first byte of n.
+// Start returns the offset of the first byte of n.
 func (t *Tree) Start(n Node) int { return int(t.nodes[n].start) }
 
-// Span is the whole of n: an element with its tags and content.
+// Span returns the whole of n, for an element with its tags and content.
 func (t *Tree) Span(n Node) Span { return Span{int(t.nodes[n].start), t.end(n)} }
 
-// end is the offset behind n.
+// end returns the offset after n.
 func (t *Tree) end(n Node) int {
 	start := int(t.nodes[n].start)
 	switch t.Kind(n) {
@@ -440,15 +434,15 @@ func (t *Tree) end(n Node) int {
 	return t.elementEnd(n)
 }
 
-// follower is the next sibling of a node in the root element, which begins where the
+// follower returns the next sibling of a node inside the root element. The sibling begins where the
 // node ends.
 func (t *Tree) follower(n Node) (Node, bool) {
 	next := t.nodes[n].next
 	return Node(next), int(next) < t.Len() && t.nodes[next].parent == t.nodes[n].parent
 }
 
-// textEnd is the offset behind a text node: where its next sibling begins, or else
-// the end tag.
+// textEnd returns the offset after a text node: the start of its next sibling, or else of the end
+// tag.
 func (t *Tree) textEnd(n Node) int {
 	if f, ok := t.follower(n); ok {
 		return int(t.nodes[f].start)
@@ -462,8 +456,8 @@ func (t *Tree) textEnd(n Node) int {
 	}
 }
 
-// elementEnd is the offset behind an element. That of a last child is in front of the
-// end tag of its parent, and so on upwards to one that has a next sibling.
+// elementEnd returns the offset after an element. A last child ends before the end tag of its
+// parent, so the search goes up to a parent with a next sibling.
 func (t *Tree) elementEnd(n Node) int {
 	if t.FirstChild(n) == None {
 		tag := t.StartTag(n)
@@ -492,7 +486,7 @@ func (t *Tree) elementEnd(n Node) int {
 	return end
 }
 
-// endTagStart is where the end tag begins that ends at end.
+// endTagStart returns the start of the end tag of n, which ends at end.
 func (t *Tree) endTagStart(n Node, end int) int {
 	start := end - 1
 	for isSpace(t.text[start-1]) {
@@ -501,12 +495,11 @@ func (t *Tree) endTagStart(n Node, end int) int {
 	return start - int(t.names[t.nodes[n].label&nameMask].length) - 2
 }
 
-// IsEmptyTag reports whether the element n is written as an empty-element tag,
-// <n/>.
+// IsEmptyTag reports whether the element n is written as an empty-element tag, <n/>.
 func (t *Tree) IsEmptyTag(n Node) bool { return t.text[t.StartTag(n).End-2] == '/' }
 
-// StartTag is the start tag of the element n, or all of it where it is an
-// empty-element tag.
+// StartTag returns the start tag of the element n. For an empty-element tag it is the whole
+// element.
 func (t *Tree) StartTag(n Node) Span {
 	start := t.nodes[n].start
 	from, to := t.attrsOf(n)
@@ -520,8 +513,7 @@ func (t *Tree) StartTag(n Node) Span {
 	return Span{int(start), int(end) + 1}
 }
 
-// EndTag is the end tag of the element n, without length behind an
-// empty-element tag.
+// EndTag returns the end tag of the element n. For an empty-element tag it is empty, after the tag.
 func (t *Tree) EndTag(n Node) Span {
 	end := t.end(n)
 	if t.IsEmptyTag(n) {
@@ -530,14 +522,14 @@ func (t *Tree) EndTag(n Node) Span {
 	return Span{t.endTagStart(n, end), end}
 }
 
-// Content is what stands between the tags of the element n; for an
-// empty-element tag it is without length behind it.
+// Content returns the span between the tags of the element n. For an empty-element tag it is empty,
+// after the tag.
 func (t *Tree) Content(n Node) Span { return Span{t.StartTag(n).End, t.EndTag(n).Start} }
 
-// AttrSpan is the whole attribute, name="value".
+// AttrSpan returns the whole attribute, name="value".
 func (t *Tree) AttrSpan(a Attr) Span { return Span{int(t.attrs[a].start), int(t.attrs[a].end) + 1} }
 
-// ValueSpan is the attribute's value between its quotes.
+// ValueSpan returns the attribute's value between its quotes.
 func (t *Tree) ValueSpan(a Attr) Span {
 	return Span{int(t.valueStart(uint32(a))), int(t.attrs[a].end)}
 }
@@ -547,14 +539,14 @@ func (t *Tree) valueStart(a uint32) uint32 {
 	return valueStart(t.text, at.start+t.names[at.name].length)
 }
 
-// Position is the line and the column, both from 1 and the column in
-// characters, of an offset of the text.
+// Position returns the line and column of an offset of the text, both from 1. The column counts
+// characters.
 func (t *Tree) Position(offset int) (line, column int) {
 	t.budget.Spend(int64(offset) / 4)
 	return position(t.text, offset)
 }
 
-// piTarget is the target of a processing instruction.
+// piTarget returns the target of a processing instruction.
 func (t *Tree) piTarget(n Node) []byte {
 	s := t.text[int(t.nodes[n].start)+2 : t.end(n)-2]
 	for i, c := range s {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// valueStart is the offset behind the opening quote that follows i.
+// valueStart returns the offset after the first opening quote after i.
 func valueStart(s []byte, i uint32) uint32 {
 	for s[i] != '"' && s[i] != '\'' {
 		i++
@@ -15,9 +15,8 @@ func valueStart(s []byte, i uint32) uint32 {
 	return i + 1
 }
 
-// normalize is the normalised value of an attribute of type CDATA (XML 1.0,
-// 3.3.3): white space as written becomes spaces, a line end one space, and
-// references stand for themselves.
+// normalize returns the normalised value of an attribute of type CDATA (XML 1.0, 3.3.3): literal
+// white space becomes spaces, a line end one space, and references are replaced.
 func normalize(raw []byte) string {
 	if !bytes.ContainsAny(raw, "&\t\n\r") {
 		return string(raw)
@@ -43,8 +42,8 @@ func normalize(raw []byte) string {
 	return string(out)
 }
 
-// Value is the normalised value of an attribute (XML 1.0, 3.3.3, all of type
-// CDATA), or the namespace name of a declaration.
+// Value returns the normalised value of an attribute (XML 1.0, 3.3.3, all of type CDATA), or the
+// namespace name of a declaration.
 func (t *Tree) Value(a Attr) string {
 	if t.isDeclaration(uint32(a)) {
 		return t.uris[t.attrs[a].extra]
@@ -54,9 +53,9 @@ func (t *Tree) Value(a Attr) string {
 
 func (t *Tree) rawValue(a uint32) []byte { return t.text[t.valueStart(a):t.attrs[a].end] }
 
-// StringValue is the string value of n as XPath has it: of Document and an
-// element all text below it, of a comment what stands between its marks, of a
-// processing instruction what follows its target.
+// StringValue returns the string value of n as XPath defines it: for Document and an element all
+// text below it, for a comment the text between its marks, for a processing instruction the text
+// after its target.
 func (t *Tree) StringValue(n Node) string {
 	var b strings.Builder
 	switch t.Kind(n) {
@@ -74,7 +73,7 @@ func (t *Tree) StringValue(n Node) string {
 	return b.String()
 }
 
-// piData is the content of a processing instruction as written.
+// piData returns the content of a processing instruction as written.
 func (t *Tree) piData(n Node) []byte {
 	s := t.text[int(t.nodes[n].start)+2 : t.end(n)-2]
 	s = s[len(t.piTarget(n)):]
@@ -109,8 +108,8 @@ func (t *Tree) textTo(w io.Writer, n Node) {
 	})
 }
 
-// eachPiece takes the text node n apart: character data and the insides of
-// CDATA sections as written, and references.
+// eachPiece splits the text node n into references and everything else. piece gets character data
+// and the insides of CDATA sections as written.
 func (t *Tree) eachPiece(n Node, piece func(s []byte, reference bool)) {
 	s := t.Slice(t.Span(n))
 	if t.nodes[n].label&flagPlain != 0 {
@@ -143,7 +142,7 @@ func (t *Tree) eachPiece(n Node, piece func(s []byte, reference bool)) {
 // securityUtility is the namespace of wsu:Id (WS-Security 1.0).
 const securityUtility = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 
-// idAttributes are the attributes that give an element an id.
+// idAttributes has the attributes that give an element an id.
 var idAttributes = []struct{ space, local string }{
 	{"", "Id"}, {"", "ID"}, {"", "id"}, {NamespaceXML, "id"}, {securityUtility, "Id"},
 }
@@ -158,8 +157,8 @@ func (t *Tree) isID(number uint32) bool {
 	return false
 }
 
-// isRival reports whether some program takes attributes of a name for ids: id in any
-// letter case and namespace, and the ids of SAML 1.1.
+// isRival reports whether any known program takes attributes of a name for ids: id in any letter
+// case and namespace, and the ids of SAML 1.1.
 func (t *Tree) isRival(number uint32) bool {
 	m := &t.names[number]
 	local := t.text[m.start : m.start+m.length]
@@ -172,9 +171,9 @@ func (t *Tree) isRival(number uint32) bool {
 	return t.nameIs(number, "", "AssertionID") || t.nameIs(number, "", "RequestID") || t.nameIs(number, "", "ResponseID")
 }
 
-// ByID returns the elements that have one of the id attributes (Id, ID, id
-// without namespace, xml:id, wsu:Id) with that value, in document order and
-// each once. A Reference may be resolved only if there is exactly one.
+// ByID returns the elements with that value in one of the id attributes (Id, ID, id without
+// namespace, xml:id, wsu:Id), in document order and each once. A caller may resolve a Reference
+// only if there is exactly one.
 func (t *Tree) ByID(id string) []Node { return t.ByIDs(id)[id] }
 
 // ByIDs is ByID for many ids in one pass over the tree.
@@ -182,9 +181,9 @@ func (t *Tree) ByIDs(ids ...string) map[string][]Node {
 	return t.owners(ids, t.isID)
 }
 
-// Rivals is ByIDs with all attributes that any program takes for an id: id in any
-// letter case and namespace, and the ids of SAML 1.1. Programs that look for an id
-// agree only if it has one rival.
+// Rivals is ByIDs for all attributes that any known program takes for an id: id in any letter case
+// and namespace, and the ids of SAML 1.1. Programs that search for an id agree only if it has one
+// rival.
 func (t *Tree) Rivals(ids ...string) map[string][]Node { return t.owners(ids, t.isRival) }
 
 func (t *Tree) owners(ids []string, counts func(number uint32) bool) map[string][]Node {
@@ -212,7 +211,7 @@ func (t *Tree) owners(ids []string, counts func(number uint32) bool) map[string]
 			owner++
 		}
 		if t.budget.Spend(8+int64(t.attrs[a].end-t.attrs[a].start)/4) != nil {
-			return map[string][]Node{} // the caller meets the error of the budget
+			return map[string][]Node{} // the caller will see the error of the budget
 		}
 		value := t.Value(Attr(a))
 		nodes, wanted := owners[value]
@@ -223,9 +222,9 @@ func (t *Tree) owners(ids []string, counts func(number uint32) bool) map[string]
 	return owners
 }
 
-// OwnerOf is the element that the attribute or declaration a stands on.
+// OwnerOf returns the element of the attribute or declaration a.
 func (t *Tree) OwnerOf(a Attr) Node {
-	// The owner is the last node that begins in front of it.
+	// The owner is the last node that begins before it.
 	low, high := 0, t.Len()
 	for high-low > 1 {
 		mid := int(uint(low+high) / 2)

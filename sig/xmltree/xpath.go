@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// XPath is a compiled expression of a closed subset of XPath 1.0, the one that
-// signatures use. Everything else is refused by name when it is compiled:
+// XPath is a compiled expression of a closed subset of XPath 1.0 that signatures use. CompileXPath
+// refuses everything else and names it in the error:
 //
 //	expression  or, and, =, !=, <, <=, >, >=, |, parentheses, "literal", 12.5
 //	functions   not, count, here, name, local-name, namespace-uri, string,
@@ -28,15 +28,15 @@ type XPath struct {
 	perSpace bool
 }
 
-// ErrXPath says why an expression was refused.
+// ErrXPath reports why an expression was refused.
 type ErrXPath struct {
-	// Offset is the character at fault, from 1.
+	// Offset is the position of the wrong character, from 1.
 	Offset int
 	// Text says what is wrong.
 	Text string
 }
 
-// Error is "xpath: character 7: text".
+// Error returns "xpath: character 7: text".
 func (e *ErrXPath) Error() string { return fmt.Sprintf("xpath: character %d: %s", e.Offset, e.Text) }
 
 // The limits of an expression.
@@ -45,14 +45,13 @@ const (
 	xpathDepth  = 32
 )
 
-// CompileXPath reads an expression. Its prefixes stand for what they do at the
-// element at (the XPath element of a transform), which is also what here()
-// returns. Errors are *ErrXPath.
+// CompileXPath compiles an expression. Its prefixes have the bindings of the element at (the XPath
+// element of a transform), which is also the result of here(). Errors are *ErrXPath.
 func (t *Tree) CompileXPath(expression string, at Node) (*XPath, error) {
 	x := &XPath{t: t, here: at}
 	c := &compiler{x: x, s: expression}
 	if len(expression) > xpathLength {
-		return nil, c.fail(0, "the expression is longer than %d octets", xpathLength)
+		return nil, c.fail(0, "the expression is longer than %d bytes", xpathLength)
 	}
 	if err := c.scan(); err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (t *Tree) CompileXPath(expression string, at Node) (*XPath, error) {
 		return nil, err
 	}
 	if c.tok().kind != tokEnd {
-		return nil, c.fail(c.tok().at, "%q is not expected here", c.tok().text)
+		return nil, c.fail(c.tok().at, "unexpected %q", c.tok().text)
 	}
 	x.root = root
 	return x, nil
@@ -84,7 +83,7 @@ type (
 	}
 	constant struct{ v value }
 	path     struct {
-		from     expr // nil: the context node, or the root where absolute
+		from     expr // nil: the context node, or the root if absolute
 		absolute bool
 		steps    []step
 		filters  []expr // predicates on from itself
@@ -94,17 +93,17 @@ type (
 		test    test
 		filters []expr
 	}
-	// test is a node test. With name set it is a name test: local "*" is any.
+	// test is a node test. If name is set, it is a name test. The local name "*" matches any.
 	test struct {
 		name         bool
 		anySpace     bool
 		space, local string
-		kind         Kind // otherwise the kind, KindDocument standing for node()
+		kind         Kind // otherwise the kind; KindDocument means node()
 		target       string
 	}
 )
 
-// arities are the known functions with their least and most arguments.
+// arities has the supported functions with their least and largest number of arguments.
 var arities = map[string][2]int{
 	"not": {1, 1}, "count": {1, 1}, "here": {0, 0}, "name": {0, 1}, "local-name": {0, 1},
 	"namespace-uri": {0, 1}, "string": {0, 1}, "boolean": {1, 1}, "true": {0, 0}, "false": {0, 0},
@@ -142,7 +141,7 @@ func (c *compiler) fail(at int, format string, args ...any) error {
 	return &ErrXPath{Offset: utf8.RuneCountInString(c.s[:min(at, len(c.s))]) + 1, Text: fmt.Sprintf(format, args...)}
 }
 
-// scan takes the expression apart.
+// scan splits the expression into tokens.
 func (c *compiler) scan() error {
 	symbols := []string{"::", "//", "..", "!=", "<=", ">=", "(", ")", "[", "]", "@", "/", "|", "=", "<", ">", ".", ",", ":", "*"}
 	for i := 0; i < len(c.s); {
@@ -191,7 +190,7 @@ func (c *compiler) scan() error {
 
 func (c *compiler) tok() token { return c.toks[c.i] }
 
-// is reports whether the next token is that symbol, take also goes behind it.
+// is reports whether the next token is that symbol. take also consumes it.
 func (c *compiler) is(symbol string) bool { return c.tok().kind == tokSymbol && c.tok().text == symbol }
 
 func (c *compiler) take(symbol string) bool {
@@ -204,7 +203,7 @@ func (c *compiler) take(symbol string) bool {
 
 func (c *compiler) want(symbol string) error {
 	if !c.take(symbol) {
-		return c.fail(c.tok().at, "%s is expected instead of %q", symbol, c.tok().text)
+		return c.fail(c.tok().at, "expected %s, found %q", symbol, c.tok().text)
 	}
 	return nil
 }
@@ -245,7 +244,7 @@ func (c *compiler) symbols(ops []string, operand func() (expr, error)) (expr, er
 			break
 		}
 		if op == "|" && (!isSet(left) || !isSet(right)) {
-			return nil, c.fail(at, "| joins node sets only")
+			return nil, c.fail(at, "both operands of | must be node sets")
 		}
 		left = &binary{op, left, right}
 	}
@@ -265,7 +264,7 @@ func isSet(x expr) bool {
 	return false
 }
 
-// path reads a path or a primary expression with what follows it.
+// path reads a path, or a primary expression with the path after it.
 func (c *compiler) path() (expr, error) {
 	start := c.tok()
 	next := c.toks[min(c.i+1, len(c.toks)-1)]
@@ -280,7 +279,7 @@ func (c *compiler) path() (expr, error) {
 		c.i++
 		f, err := strconv.ParseFloat(start.text, 64)
 		if err != nil {
-			return nil, c.fail(start.at, "%q is no number", start.text)
+			return nil, c.fail(start.at, "%q is not a number", start.text)
 		}
 		return &constant{value{kind: isNumber, f: f}}, nil
 	case c.take("("):
@@ -299,7 +298,7 @@ func (c *compiler) path() (expr, error) {
 			return from, nil
 		}
 		if !isSet(from) {
-			return nil, c.fail(c.tok().at, "%q may follow only a node set", c.tok().text)
+			return nil, c.fail(c.tok().at, "%q is allowed only after a node set", c.tok().text)
 		}
 		if p.filters, err = c.predicates(); err != nil {
 			return nil, err
@@ -363,8 +362,8 @@ func (c *compiler) call() (expr, error) {
 	if sets && len(f.args) == 1 && !isSet(f.args[0]) {
 		return nil, c.fail(name.at, "the argument of %s() must be a node set", name.text)
 	}
-	// Without these two nothing tells one namespace node of an element from
-	// another but its identity, which counting unions does not look at either.
+	// Without these functions only its identity distinguishes one namespace node of
+	// an element from another, and counting does not use the identity either.
 	c.x.perSpace = c.x.perSpace || strings.Contains(name.text, "name") || name.text == "string"
 	return f, nil
 }
@@ -415,7 +414,7 @@ func (c *compiler) test() (n test, err error) {
 		return test{name: true, anySpace: true, local: "*"}, nil
 	}
 	if first.kind != tokName {
-		return n, c.fail(first.at, "a node test is expected instead of %q", first.text)
+		return n, c.fail(first.at, "expected a node test, found %q", first.text)
 	}
 	c.i++
 	if kind, ok := kindTests[first.text]; ok && c.take("(") {
@@ -428,16 +427,16 @@ func (c *compiler) test() (n test, err error) {
 	}
 	n.name, n.local = true, first.text
 	if !c.is(":") {
-		return n, nil // a name without prefix is in no namespace, whatever the default
+		return n, nil // a name without prefix is in no namespace, even with a default namespace
 	}
 	c.i++
 	space, bound := c.x.t.Space(c.x.here, first.text)
 	if !bound {
-		return n, c.fail(first.at, "the prefix %q is not declared where the expression stands", first.text)
+		return n, c.fail(first.at, "the prefix %q is not declared at the element of the expression", first.text)
 	}
 	n.space, n.local = space, c.tok().text
 	if !c.is("*") && c.tok().kind != tokName {
-		return n, c.fail(c.tok().at, "a name or * is expected behind the prefix")
+		return n, c.fail(c.tok().at, "expected a name or * after the prefix")
 	}
 	c.i++
 	return n, nil

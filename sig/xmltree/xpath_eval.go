@@ -11,7 +11,7 @@ import (
 	"tamga/sig/budget"
 )
 
-var errHere = errors.New("xpath: here() points into the document of the signature, but the expression is applied to another")
+var errHere = errors.New("xpath: here() is a node in the document of the signature, but the expression is applied to another document")
 
 type valueKind uint8
 
@@ -30,14 +30,14 @@ type value struct {
 	set  []Item // in document order, each once
 }
 
-// evaluation is the evaluation of one expression over one tree. Its errors are
-// kept: after the first all values are empty.
+// evaluation is the evaluation of one expression over one tree. It keeps the first error. After
+// that all values are empty.
 type evaluation struct {
 	x   *XPath
 	t   *Tree
-	due int64 // steps that the budget of the tree does not know of yet
+	due int64 // steps not yet charged to the budget of the tree
 	err error
-	// spare are short lists to use again: an expression makes several for each node.
+	// spare has short lists for reuse. An expression needs several for each node.
 	spare [][]Item
 }
 
@@ -51,7 +51,7 @@ func (e *evaluation) list() []Item {
 	return make([]Item, 0, 8)
 }
 
-// reuse takes back a list that nobody looks at any more.
+// reuse takes back a list that is no longer used.
 func (e *evaluation) reuse(l []Item) {
 	if cap(l) > 0 && cap(l) <= shortList && len(e.spare) < 64 {
 		e.spare = append(e.spare, l[:0])
@@ -60,7 +60,7 @@ func (e *evaluation) reuse(l []Item) {
 
 func (x *XPath) over(t *Tree) *evaluation { return &evaluation{x: x, t: t} }
 
-// spend counts n steps and one more.
+// spend counts n+1 steps.
 func (e *evaluation) spend(n int) bool {
 	if e.due += int64(n) + 1; e.due >= lookEvery {
 		e.settle()
@@ -68,7 +68,7 @@ func (e *evaluation) spend(n int) bool {
 	return e.err == nil
 }
 
-// settle charges what was counted to the budget of the tree.
+// settle charges the counted steps to the budget of the tree.
 func (e *evaluation) settle() error {
 	if err := e.t.budget.Spend(e.due); e.err == nil {
 		e.err = err
@@ -77,8 +77,8 @@ func (e *evaluation) settle() error {
 	return e.err
 }
 
-// itemSize is what an Item takes in a list, in bytes. Short lists do not count: no more
-// of them are there at once than an expression has parts.
+// itemSize is the size of an Item in a list, in bytes. Lists up to shortList are not charged,
+// because there are never more of them than the expression has parts.
 const itemSize, shortList = 12, 1 << 10
 
 func (e *evaluation) hold(set []Item) bool {
@@ -96,9 +96,8 @@ func (e *evaluation) release(set []Item) {
 	}
 }
 
-// FilterXPath is the XPath filtering transform of XMLDSig (6.6.3): x is
-// evaluated with each item of the set as context node, and those for which it
-// is true stay.
+// FilterXPath is the XPath filtering transform of XMLDSig (6.6.3). It evaluates x with each item of
+// the set as context node, and keeps the items for which x is true.
 func (s *NodeSet) FilterXPath(x *XPath) error {
 	e := x.over(s.t)
 	var last Item
@@ -114,9 +113,8 @@ func (s *NodeSet) FilterXPath(x *XPath) error {
 	return cmp.Or(err, e.settle())
 }
 
-// Select evaluates the expression, which must be a node set, with the Document
-// of t as context node, and returns its nodes in document order: what XPath
-// Filter 2.0 expands to subtrees.
+// Select evaluates the expression, which must be a node set, with the Document of t as context node.
+// It returns the nodes in document order. XPath Filter 2.0 expands them to subtrees.
 func (x *XPath) Select(t *Tree) ([]Item, error) {
 	if !isSet(x.root) {
 		return nil, &ErrXPath{Offset: 1, Text: "the expression must be a node set"}
@@ -128,8 +126,8 @@ func (x *XPath) Select(t *Tree) ([]Item, error) {
 
 // truth is boolean(x).
 func (e *evaluation) truth(x expr, at Item) bool {
-	// A path of one step without predicates, what nearly every filter is made
-	// of, needs no list of its nodes.
+	// Nearly every filter is made of paths of one step without predicates. They need
+	// no list of nodes.
 	if p, ok := x.(*path); ok && p.from == nil && !p.absolute && len(p.steps) == 1 && len(p.steps[0].filters) == 0 {
 		found := false
 		e.walk(p.steps[0].axis, at, func(i Item) bool {
@@ -227,7 +225,7 @@ func (f *call) eval(e *evaluation, at Item) value {
 	return value{kind: isString, s: e.t.namePart(f.name, at)}
 }
 
-// nameCost is what it takes to make a string of the name of an item.
+// nameCost returns the price of making a string of the name of an item.
 func (t *Tree) nameCost(i Item) int {
 	number := uint32(0)
 	switch {
@@ -244,7 +242,7 @@ func (t *Tree) nameCost(i Item) int {
 	return 8 + (int(m.length)+len(t.uris[m.uri]))/32
 }
 
-// namePart is name(), local-name() or namespace-uri() of an item.
+// namePart returns name(), local-name() or namespace-uri() of an item.
 func (t *Tree) namePart(function string, i Item) string {
 	var n Name
 	switch {
@@ -303,7 +301,7 @@ func (p *path) eval(e *evaluation, at Item) value {
 	return value{kind: isNodes, set: set}
 }
 
-// step appends the nodes of one step to a list that is held.
+// step appends the nodes of one step to a list whose memory is charged.
 func (e *evaluation) step(s *step, from Item, list []Item) []Item {
 	e.walk(s.axis, from, func(i Item) bool {
 		if e.matches(s, i) {
@@ -318,7 +316,7 @@ func (e *evaluation) step(s *step, from Item, list []Item) []Item {
 	return list
 }
 
-// grow appends items to a list that is held.
+// grow appends items to a list whose memory is charged.
 func (e *evaluation) grow(list, items []Item) []Item {
 	if len(list)+len(items) > cap(list) {
 		list = e.room(list, len(items))
@@ -327,7 +325,7 @@ func (e *evaluation) grow(list, items []Item) []Item {
 	return append(list, items...)
 }
 
-// room makes room for n more items.
+// room makes space for n more items.
 func (e *evaluation) room(list []Item, n int) []Item {
 	grown := slices.Grow(list, n)
 	e.release(list)
@@ -335,8 +333,8 @@ func (e *evaluation) room(list []Item, n int) []Item {
 	return grown
 }
 
-// filter applies predicates; the order of set is that of the axis. What it returns is
-// part of the memory of set.
+// filter applies predicates. The order of set is that of the axis. The result uses the memory of
+// set.
 func (e *evaluation) filter(set []Item, filters []expr) []Item {
 	for _, f := range filters {
 		keep := set[:0]
@@ -362,8 +360,8 @@ func (e *evaluation) filter(set []Item, filters []expr) []Item {
 	return set
 }
 
-// inOrder sorts by document order, a node before its namespace nodes, these
-// before its attributes, and drops repetitions.
+// inOrder sorts by document order and removes duplicates. A node comes before its namespace nodes,
+// and these before its attributes.
 func (e *evaluation) inOrder(set []Item) []Item {
 	if len(set) < 2 {
 		return set
@@ -388,8 +386,7 @@ func (e *evaluation) inOrder(set []Item) []Item {
 	return slices.Compact(set)
 }
 
-// walk calls visit for the nodes of an axis, in its direction, until it is
-// false.
+// walk calls visit for the nodes of an axis, in its direction, until visit returns false.
 func (e *evaluation) walk(axis string, from Item, visit func(Item) bool) {
 	t := e.t
 	aside := from.Attr != NoAttr // an attribute or namespace node
@@ -434,8 +431,8 @@ func (e *evaluation) walk(axis string, from Item, visit func(Item) bool) {
 	}
 }
 
-// matches is the node test of a step. A name test matches the principal kind of
-// the axis alone: attributes on the attribute axis, elements elsewhere.
+// matches reports whether an item passes the node test of a step. A name test matches only the
+// principal kind of the axis: attributes on the attribute axis, elements elsewhere.
 func (e *evaluation) matches(s *step, i Item) bool {
 	t, n := e.t, &s.test
 	if n.name {
@@ -475,7 +472,7 @@ func (e *evaluation) matches(s *step, i Item) bool {
 	return string(t.piTarget(i.Node)) == n.target
 }
 
-// itemText is the string value of an item.
+// itemText returns the string value of an item.
 func (e *evaluation) itemText(i Item) string {
 	if i.Attr != NoAttr {
 		a := &e.t.attrs[i.Attr]
@@ -484,7 +481,7 @@ func (e *evaluation) itemText(i Item) string {
 		}
 		return e.t.Value(i.Attr)
 	}
-	// Up to where what follows begins: the end of an element would have to be looked for.
+	// The start of the next node is a bound. Finding the end of an element costs more.
 	nodes := e.t.nodes
 	after := nodes[i.Node].next
 	if !e.spend(int(nodes[after].start-nodes[i.Node].start)/2 + int(after) - int(i.Node)) {
@@ -526,7 +523,7 @@ func (e *evaluation) number(v value) float64 {
 	}
 	s = strings.Trim(s, " \t\r\n")
 	if strings.Trim(s, "-.0123456789") != "" {
-		return math.NaN() // what Go reads and XPath does not: exponents, Inf, hex
+		return math.NaN() // Go accepts these but XPath does not: exponents, Inf, hex
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -535,7 +532,7 @@ func (e *evaluation) number(v value) float64 {
 	return f
 }
 
-// compare is section 3.4 of XPath 1.0.
+// compare implements section 3.4 of XPath 1.0.
 func (e *evaluation) compare(op string, a, b value) bool {
 	if a.kind == isNodes && b.kind != isBool {
 		for _, i := range a.set {
