@@ -15,7 +15,7 @@ func (r *ParamReader) CheckHashAlgorithm(s *suite.Suite) {
 	}
 	v := r.String("HashAlgorithm")
 	if h, ok := suite.HashByName(v); !ok {
-		r.Fault("HashAlgorithm", fmt.Sprintf("%s is unknown; the certificate's key signs %s", quote(v), s.Hash.Name))
+		r.Fault("HashAlgorithm", fmt.Sprintf("%s is not known; the certificate's key signs %s", quote(v), s.Hash.Name))
 	} else if h != s.Hash {
 		r.Fault("HashAlgorithm", fmt.Sprintf("is %s, but the certificate's key signs %s", h.Name, s.Hash.Name))
 	}
