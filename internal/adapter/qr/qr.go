@@ -1,4 +1,4 @@
-// Package qr makes pictures of QR codes.
+// Package qr makes pictures of QR codes. Begin with GIF, its only function. It does not read codes.
 package qr
 
 import (
@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	quiet    = 4   // modules of white around the code (ISO/IEC 18004, 9.1)
-	wanted   = 400 // pixels a side, about
-	smallest = 3   // pixels of a module
+	quiet    = 4   // width of the white border in modules (ISO/IEC 18004, 9.1)
+	wanted   = 400 // approximate length of a side in pixels
+	smallest = 3   // smallest side of a module in pixels
 )
 
-// GIF paints a text, up to some 2300 octets of UTF-8, as a GIF of two colours. A
-// seventh of the code may be unreadable.
+// GIF returns a GIF in two colours with the code of a text of at most about 2300 bytes of UTF-8.
+// The code stays readable if up to a seventh of it is damaged.
 func GIF(text string) ([]byte, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
-		return nil, fmt.Errorf("qr: a text of %d octets: %w", len(text), err)
+		return nil, fmt.Errorf("qr: a text of %d bytes: %w", len(text), err)
 	}
 	modules := code.Bounds().Dx()
 	scale := max(smallest, wanted/(modules+2*quiet))

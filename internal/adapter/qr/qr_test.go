@@ -18,7 +18,7 @@ var texts = []string{
 	strings.Repeat("a long text ", 150),
 }
 
-// TestZBar: another program reads what we paint.
+// TestZBar checks that another program reads our codes.
 func TestZBar(t *testing.T) {
 	zbar := judge.ZBar(t)
 	for _, text := range texts {
@@ -29,11 +29,11 @@ func TestZBar(t *testing.T) {
 		if got := zbar.Read(picture, "gif"); got != text {
 			t.Errorf("zbarimg reads %.60q, want %.60q", got, text)
 		}
-		t.Logf("%d octets of text, %d of GIF", len(text), len(picture))
+		t.Logf("%d bytes of text, %d of GIF", len(text), len(picture))
 	}
 }
 
-// TestShape: two colours, white all around, modules that are squares.
+// TestShape checks for two colours, a white border and square modules.
 func TestShape(t *testing.T) {
 	for _, text := range texts {
 		picture, err := qr.GIF(text)
@@ -46,10 +46,10 @@ func TestShape(t *testing.T) {
 		}
 		side := img.Bounds().Dx()
 		if side != img.Bounds().Dy() || side < 200 || side > 800 {
-			t.Errorf("%d octets of text make a picture of %v", len(text), img.Bounds())
+			t.Errorf("%d bytes of text make a picture of %v", len(text), img.Bounds())
 		}
 		black := func(x, y int) bool { r, _, _, _ := img.At(x, y).RGBA(); return r == 0 }
-		first := 0 // the corner of the finder pattern
+		first := 0 // the first corner of the finder pattern
 		for !black(first, first) {
 			first++
 		}
@@ -70,7 +70,7 @@ func TestShape(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	if _, err := qr.GIF(strings.Repeat("x", 3000)); err == nil {
-		t.Error("3000 octets were painted")
+		t.Error("3000 bytes were painted")
 	}
 }
 
