@@ -1,5 +1,5 @@
-// Package capture keeps messages instead of sending them, for a server that people
-// try out. It is the notifier of every channel at once.
+// Package capture keeps messages instead of sending them, for a server that people try out. It
+// provides a notifier for every channel. Begin with New, then use Box.Notifiers and Box.List.
 package capture
 
 import (
@@ -13,22 +13,23 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Shown is how many messages are kept and listed at most.
+// Shown is the largest number of messages that are kept and listed.
 const Shown = 1000
 
-// Store keeps captured messages: of a record ID, Channel, To, Sealed and CreatedAt.
-// store.Captured satisfies it.
+// Store keeps captured messages. Of a record it keeps ID, Channel, To, Sealed and CreatedAt.
+// store.Captured implements it.
 type Store interface {
-	// AddCaptured keeps a message, once, and of all the last keep.
+	// AddCaptured adds a message, unless it is there already, and keeps only the last keep
+	// messages.
 	AddCaptured(ctx context.Context, r notify.Record, keep int) error
-	// Captured lists the last limit messages, the newest last.
+	// Captured returns the last limit messages, the newest last.
 	Captured(ctx context.Context, limit int) ([]notify.Record, error)
 }
 
 // Message is a captured message.
 type Message struct {
 	ID      string
-	At      time.Time // when it was ordered
+	At      time.Time // when the message was requested
 	Channel notify.Channel
 	To      string
 	Subject string
@@ -36,8 +37,8 @@ type Message struct {
 	Picture []byte // GIF; nil in most messages
 }
 
-// Box holds captured messages. What they say is sealed there too: who tries the
-// program out may do so over data that is not for everybody.
+// Box holds captured messages. Their contents are sealed, because a server on trial may have
+// confidential data too.
 type Box struct {
 	store Store
 	vault notify.Sealer
@@ -46,7 +47,7 @@ type Box struct {
 // New returns a box.
 func New(store Store, vault notify.Sealer) *Box { return &Box{store, vault} }
 
-// Notifiers are one for each channel that a server can have, e-mail first.
+// Notifiers returns one notifier for each channel that a server can have, e-mail first.
 func (b *Box) Notifiers() []notify.Notifier {
 	return []notify.Notifier{slot{b, notify.Email}, slot{b, notify.SMS}, slot{b, notify.Push}}
 }
@@ -59,7 +60,7 @@ type slot struct {
 
 func (s slot) Channel() notify.Channel { return s.channel }
 
-// content is what is sealed.
+// content is the sealed part of a message.
 type content struct {
 	Subject, Text string
 	Picture       []byte `json:",omitempty"`
@@ -92,7 +93,7 @@ func (b *Box) List(ctx context.Context) ([]Message, error) {
 		}
 		var c content
 		if err := json.Unmarshal(plain, &c); err != nil {
-			return nil, errors.New("capture: message " + r.ID + ": its text is in no form that this program knows")
+			return nil, errors.New("capture: message " + r.ID + ": its text has a form that this program does not know")
 		}
 		clear(plain)
 		list[i] = Message{r.ID, r.CreatedAt, r.Channel, r.To, c.Subject, c.Text, c.Picture}

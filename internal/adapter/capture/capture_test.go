@@ -26,7 +26,7 @@ func TestBox(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for i, n := range append(box.Notifiers(), box.Notifiers()...) {
 		m := notify.Message{ID: fmt.Sprint("message ", i), Channel: n.Channel(), To: "a@b.ru", Subject: "Тема", Text: fmt.Sprint("Код ", i), Picture: []byte{byte(i), 1}, Created: at}
-		for range 2 { // a repetition is the same message
+		for range 2 { // sending again must not add a message
 			if err := n.Send(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
