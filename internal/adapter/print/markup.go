@@ -16,8 +16,7 @@ var formHTML string
 
 var htmlPage = template.Must(template.New("form").Parse(formHTML))
 
-// renderHTML makes a page that is whole in itself: no scripts, nothing from other
-// places.
+// renderHTML makes a page without scripts and without references to other files.
 func renderHTML(p *page) ([]byte, error) {
 	var out bytes.Buffer
 	if err := htmlPage.Execute(&out, p); err != nil {
@@ -26,7 +25,7 @@ func renderHTML(p *page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// xmlForm is the form for programs.
+// xmlForm is the XML form, for programs.
 type xmlForm struct {
 	XMLName xml.Name   `xml:"urn:tamga:password-form:1 passwordForm"`
 	Lang    string     `xml:"http://www.w3.org/XML/1998/namespace lang,attr"`
@@ -59,7 +58,7 @@ func renderXML(p *page) ([]byte, error) {
 	return append(append([]byte(xml.Header), text...), '\n'), nil
 }
 
-// The parts of a Word document that are always the same (ECMA-376, part 2).
+// The constant parts of a Word document (ECMA-376, part 2).
 const (
 	wordTypes = xml.Header + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`
 	wordRels  = xml.Header + `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`
@@ -67,8 +66,7 @@ const (
 	wordFoot  = `<w:sectPr><w:pgSz w:w="11906" w:h="16838"/><w:pgMar w:top="1134" w:right="1134" w:bottom="1134" w:left="1134" w:header="0" w:footer="0" w:gutter="0"/></w:sectPr></w:body></w:document>`
 )
 
-// Properties of paragraphs and of runs of text (ECMA-376, part 1, 17.3). Sizes are
-// half points.
+// Properties of paragraphs and of text runs (ECMA-376, part 1, 17.3). Sizes are in half points.
 const (
 	wordGap    = `<w:pPr><w:spacing w:after="200"/></w:pPr>`
 	wordFont   = `<w:rFonts w:ascii="Arial" w:hAnsi="Arial" w:cs="Arial"/>`
@@ -83,7 +81,7 @@ func renderWord(p *page) ([]byte, error) {
 	var body strings.Builder
 	run := func(properties, text string) {
 		body.WriteString("<w:r>" + properties + `<w:t xml:space="preserve">`)
-		xml.EscapeText(&body, []byte(text)) // a Builder never fails
+		xml.EscapeText(&body, []byte(text)) // a Builder never returns an error
 		body.WriteString("</w:t></w:r>")
 	}
 	body.WriteString(wordHead)

@@ -15,22 +15,22 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Fonts of the PDF form. Only the characters that are used are put into the file.
+// Fonts of the PDF form. The file includes only the characters that it uses.
 const (
 	sans = "sans"
-	mono = "mono" // a letter, a digit and a stroke look different in it
+	mono = "mono" // similar letters, digits and strokes look different in it
 )
 
 // Measures of the sheet, in millimetres.
 const (
 	margin = 20.0
-	inset  = 6.0 // of a frame
+	inset  = 6.0 // inside a frame
 )
 
-// renderPDF draws the form on A4. The same form gives the same octets.
+// renderPDF draws the form on A4. Equal forms give equal bytes.
 func renderPDF(p *page) ([]byte, error) {
 	if r, ok := lacks(p.form.Login); ok {
-		return nil, fault.Newf(fault.WrongOperation, "the PDF form has no letter for the character U+%04X of the login: order the form as Html or Word", r)
+		return nil, fault.Newf(fault.WrongOperation, "the fonts of the PDF form do not have the character U+%04X of the login; request the form as Html or Word", r)
 	}
 	f := fpdf.New("P", "mm", "A4", "")
 	f.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
@@ -66,8 +66,8 @@ func renderPDF(p *page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// drawField draws a label and a value in a frame, which goes to the next page as a
-// whole when this one has no room.
+// drawField draws a label and a value in a frame. If the page has too little space, the whole frame
+// goes to the next page.
 func drawField(f *fpdf.Fpdf, b filled) {
 	pageWidth, pageHeight := f.GetPageSize()
 	width := pageWidth - 2*margin - 2*inset
@@ -96,10 +96,10 @@ func drawField(f *fpdf.Fpdf, b filled) {
 	f.SetXY(margin, top+height+4)
 }
 
-// missing stands for a character that the font has not.
+// missing replaces a character that the fonts do not have.
 const missing = '□'
 
-// shown replaces the characters that the fonts lack.
+// shown returns s with missing in place of characters that the fonts do not have.
 func shown(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !covered()[r] {
@@ -109,7 +109,7 @@ func shown(s string) string {
 	}, s)
 }
 
-// lacks finds a character that the fonts lack.
+// lacks returns the first character that the fonts do not have.
 func lacks(s string) (rune, bool) {
 	for _, r := range s {
 		if !covered()[r] {
@@ -119,7 +119,7 @@ func lacks(s string) (rune, bool) {
 	return 0, false
 }
 
-// covered are the characters that every font of the form has.
+// covered returns the characters that every font of the form has.
 var covered = sync.OnceValue(func() map[rune]bool {
 	count := map[rune]int{}
 	fonts := [][]byte{liberationsansregular.TTF, liberationsansbold.TTF, liberationmonobold.TTF}
@@ -135,9 +135,9 @@ var covered = sync.OnceValue(func() map[rune]bool {
 	return all
 })
 
-// characters lists the characters of a TrueType font: format 4 of its cmap, which
-// holds those of the Basic Multilingual Plane (OpenType 1.9, cmap). The fonts are
-// our own, so what they hold is trusted.
+// characters returns the characters of a TrueType font, from format 4 of its cmap, which has those of
+// the Basic Multilingual Plane (OpenType 1.9, cmap). It does no checks, because the fonts are part
+// of this program.
 func characters(font []byte) []rune {
 	be := binary.BigEndian
 	var cmap []byte
@@ -162,7 +162,7 @@ func characters(font []byte) []rune {
 				if offset := int(be.Uint16(offsets[2*s:])); offset != 0 {
 					glyph = be.Uint16(offsets[2*s+offset+2*(r-int(first)):])
 				}
-				if glyph != 0 { // 0 is the picture of what is missing
+				if glyph != 0 { // glyph 0 is shown for missing characters
 					list = append(list, rune(r))
 				}
 			}

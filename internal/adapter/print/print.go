@@ -1,5 +1,6 @@
-// Package print makes print forms: a password on a sheet of paper, as HTML, XML, PDF
-// or a Word document, all from one template.
+// Package print makes print forms: a password on a sheet of paper, as HTML, XML, PDF or a Word
+// document, all from one template. Begin with New, then call Printer.Print. The package does not
+// print: the caller sends the form to the user.
 package print
 
 import (
@@ -17,8 +18,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Printer makes print forms. The zero Printer prints in Russian with the template of
-// the program. It implements auth.Printer.
+// Printer makes print forms. The zero Printer prints in Russian with the built-in template. It
+// implements auth.Printer.
 type Printer struct {
 	language, title string
 	blocks          []block
@@ -29,19 +30,18 @@ var _ auth.Printer = Printer{}
 //go:embed templates/*.txt
 var builtin embed.FS
 
-// New returns a printer of a language, "ru" or "en", for an installation that calls
-// itself title. A file password-form.LANGUAGE.txt in own, which may be nil, takes the
-// place of the template of the program.
+// New returns a printer for a language, "ru" or "en", and an installation with the name title. A
+// file password-form.LANGUAGE.txt in own replaces the built-in template. own may be nil.
 //
-// A template is a list of lines: "title TEXT", "text TEXT", "field NAME LABEL =
-// VALUE", "secret NAME LABEL = VALUE". NAME is for programs that read the XML form;
-// TEXT and VALUE may name {{.Title}}, {{.DisplayName}}, {{.Login}}, {{.Password}} and
-// {{.Date}}. What is put in there is text, whatever it holds.
+// A template is a list of lines: "title TEXT", "text TEXT", "field NAME LABEL = VALUE", "secret
+// NAME LABEL = VALUE". NAME is for programs that read the XML form. TEXT and VALUE may contain
+// {{.Title}}, {{.DisplayName}}, {{.Login}}, {{.Password}} and {{.Date}}. Their values are always
+// plain text and are never read as markup.
 func New(language, title string, own fs.FS) (Printer, error) {
 	file := "password-form." + language + ".txt"
 	text, err := builtin.ReadFile("templates/" + file)
 	if err != nil {
-		return Printer{}, fmt.Errorf("print: language %q: want ru or en", language)
+		return Printer{}, fmt.Errorf("print: language %q; want ru or en", language)
 	}
 	if own != nil {
 		switch replaced, err := fs.ReadFile(own, file); {
@@ -55,7 +55,7 @@ func New(language, title string, own fs.FS) (Printer, error) {
 	return Printer{language, title, blocks}, err
 }
 
-// values are what a template names.
+// values are the values that a template may use.
 type values struct{ Title, DisplayName, Login, Password, Date string }
 
 // block is a line of a template.
@@ -86,11 +86,11 @@ func parse(file, text string) ([]block, error) {
 			var ok bool
 			b.name, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
 			if b.label, rest, ok = strings.Cut(rest, "="); !ok || !isName(b.name) {
-				return nil, wrong(kind + ": want NAME LABEL = VALUE, the name in lower-case letters")
+				return nil, wrong(kind + ": want NAME LABEL = VALUE with NAME in lower-case letters")
 			}
 			b.label = strings.TrimSpace(b.label)
 		default:
-			return nil, wrong("want title, text, field or secret at its beginning")
+			return nil, wrong("a line must begin with title, text, field or secret")
 		}
 		var err error
 		if b.text, err = template.New(file).Parse(strings.TrimSpace(rest)); err == nil {
@@ -102,7 +102,7 @@ func parse(file, text string) ([]block, error) {
 		blocks = append(blocks, b)
 	}
 	if len(blocks) == 0 || blocks[0].kind != "title" {
-		return nil, fmt.Errorf("print: template %s: want a title first", file)
+		return nil, fmt.Errorf("print: template %s: the first line must be a title", file)
 	}
 	return blocks, nil
 }
@@ -117,7 +117,7 @@ func (b block) fill(v values) (filled, error) {
 	return filled{b.kind, b.name, b.label, text.String()}, err
 }
 
-// formats are the forms: how each is made and what it is called.
+// formats has the renderer, the file name and the media type of each format.
 var formats = map[auth.PrintFormat]struct {
 	name, contentType string
 	render            func(p *page) ([]byte, error)
@@ -125,11 +125,11 @@ var formats = map[auth.PrintFormat]struct {
 	auth.HTML: {"password.html", "text/html; charset=utf-8", renderHTML},
 	auth.XML:  {"password.xml", "application/xml; charset=utf-8", renderXML},
 	auth.PDF:  {"password.pdf", "application/pdf", renderPDF},
-	// The type is the one of the specification's example.
+	// The media type is that of the example in the specification.
 	auth.Word: {"password.docx", "application/msword", renderWord},
 }
 
-// page is a form to be rendered.
+// page holds a form to be rendered.
 type page struct {
 	Language string
 	Title    string
@@ -137,12 +137,12 @@ type page struct {
 	form     auth.PasswordForm
 }
 
-// Print implements auth.Printer. Faults: invalid_parameters for an unknown format;
-// wrong_operation for a PDF with a login that its font cannot show.
+// Print implements auth.Printer. Faults: invalid_parameters for an unknown format; wrong_operation
+// for a PDF with a login that its fonts cannot show.
 func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.PasswordForm) (auth.PrintedForm, error) {
 	f, ok := formats[format]
 	if !ok {
-		return auth.PrintedForm{}, fault.New(fault.InvalidParameters, "format: unknown, want Html, Xml, Pdf or Word")
+		return auth.PrintedForm{}, fault.New(fault.InvalidParameters, "format: unknown; want Html, Xml, Pdf or Word")
 	}
 	if p.blocks == nil {
 		var err error
@@ -151,7 +151,7 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 		}
 	}
 	if form.Password != printable(form.Password) {
-		return auth.PrintedForm{}, errors.New("print: the password holds characters that paper does not show")
+		return auth.PrintedForm{}, errors.New("print: the password has characters that cannot be printed")
 	}
 	v := values{
 		Title: printable(p.title), DisplayName: printable(form.DisplayName), Login: printable(form.Login),
@@ -175,11 +175,11 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 	return auth.PrintedForm{Name: f.name, ContentType: f.contentType, Content: content}, nil
 }
 
-// maxValue bounds a value, in characters.
+// maxValue is the largest length of a value in characters.
 const maxValue = 300
 
-// printable leaves of a value what paper shows: no line ends, no characters that are
-// not seen or turn the direction of reading, and no end to it.
+// printable replaces line breaks, invisible characters and bidi-control characters by spaces, trims
+// spaces at both ends, and truncates to maxValue characters with an ellipsis.
 func printable(s string) string {
 	var b strings.Builder
 	n := 0
@@ -192,7 +192,7 @@ func printable(s string) string {
 		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
 			b.WriteByte(' ')
 		case unicode.Is(unicode.Noncharacter_Code_Point, r):
-			b.WriteByte(' ') // XML has no place for some of them
+			b.WriteByte(' ') // XML does not allow some of them
 		default:
 			b.WriteRune(r)
 		}

@@ -24,7 +24,7 @@ var form = auth.PasswordForm{
 	At: time.Date(2026, 11, 21, 12, 34, 56, 0, time.UTC),
 }
 
-// hostile is what people have tried to be called.
+// hostile has a display name and a login as attackers choose them.
 var hostile = auth.PasswordForm{
 	Login:       `</dd><script>alert(1)</script>]]>&amp;<w:p>`,
 	DisplayName: "{{.Password}} =cmd|' /C calc'!A0 \u202egnp.exe\u2028\r\n\x00<img src=x onerror=alert(1)>\xff\ufffe",
@@ -39,12 +39,12 @@ func render(t *testing.T, p Printer, format auth.PrintFormat, f auth.PasswordFor
 	}
 	again, err := p.Print(t.Context(), format, f)
 	if err != nil || !bytes.Equal(out.Content, again.Content) {
-		t.Errorf("%s: the same form gives other octets: %v", format, err)
+		t.Errorf("%s: the same form gives other bytes: %v", format, err)
 	}
 	return out
 }
 
-// want is what every format says of a form, as a reader of the form sees it.
+// want returns the texts that a reader of the form must see in every format.
 func want(f auth.PasswordForm) []string {
 	return []string{printable(f.DisplayName), printable(f.Login), f.Password, "21.11.2026 12:34 UTC"}
 }
@@ -137,7 +137,7 @@ func TestPDF(t *testing.T) {
 	long.Login = strings.Repeat("w@", 64)
 	for _, f := range []auth.PasswordForm{form, hostile, long} {
 		content := render(t, Printer{}, auth.PDF, f).Content
-		// Lines that were broken are joined: a long name goes on where it can.
+		// Join wrapped lines: a long name may be wrapped anywhere.
 		text := strings.Join(strings.Fields(viewers.Text(content)), "")
 		for _, w := range want(f) {
 			w = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
@@ -151,7 +151,7 @@ func TestPDF(t *testing.T) {
 			}
 		}
 		for _, line := range strings.Split(strings.TrimSpace(viewers.Fonts(content)), "\n")[2:] {
-			// Columns emb, sub (which goes by the font's name) and uni.
+			// Columns emb, sub (which depends on the font's name) and uni.
 			if columns := strings.Fields(line[strings.Index(line, "Identity-H")+len("Identity-H"):]); columns[0] != "yes" || columns[2] != "yes" {
 				t.Errorf("a font is not embedded or its text cannot be read: %s", line)
 			}
@@ -166,7 +166,7 @@ func TestPDF(t *testing.T) {
 	if _, err := (Printer{}).Print(t.Context(), auth.PDF, chinese); !fault.Is(err, fault.WrongOperation) {
 		t.Errorf("a login that cannot be shown: %v", err)
 	}
-	// Every letter of the Russian alphabet, and what passwords are made of, is there.
+	// The fonts have every letter of the Russian alphabet and the characters of passwords.
 	for _, r := range "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдеёжзийклмнопрстуфхцчшщъыьэюя№«»—" + "!\"#$%&'()*+,-./0123456789:;<=>?@ABCXYZ[\\]^_`abcxyz{|}~" {
 		if !covered()[r] {
 			t.Errorf("the fonts lack %c", r)
@@ -239,8 +239,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// Whatever is drawn, the library that draws sees only what its fonts have; here it
-// sees some of everything.
+// The PDF library gets only characters that its fonts have. The test draws some of every kind.
 func TestPDFOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -257,7 +256,7 @@ func TestPDFOfAnything(t *testing.T) {
 	}
 }
 
-// FuzzPrint prints whatever people are called. The PDF is too slow for it.
+// FuzzPrint prints forms for arbitrary names. It leaves out PDF, which is too slow.
 func FuzzPrint(f *testing.F) {
 	f.Add(form.Login, form.DisplayName)
 	f.Add(hostile.Login, hostile.DisplayName)
