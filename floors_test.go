@@ -27,7 +27,8 @@ var floors = []struct {
 	{"internal/domain", 3},
 	{"internal/adapter", 4},
 	{"internal/web", 4},
-	{"cmd", 5},
+	{"internal/config", 5},
+	{"cmd", 6},
 	// Judges and benchmarks stand beside the house: tests lean on them, nothing
 	// of the product does.
 	{"internal/judge", -1},
@@ -58,6 +59,10 @@ var downstairs = map[string][]string{
 // outside are the standard packages that reach out of the process. No floor
 // below the walls imports them.
 var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "database/sql", "log", "log/slog", "syscall", "io/ioutil", "path/filepath"}
+
+// configured are the rooms of the walls whose types the configuration needs to check what it
+// says about them.
+var configured = []string{"internal/adapter/guard", "internal/web/rest"}
 
 type place struct {
 	prefix, room string
@@ -170,6 +175,8 @@ func refuse(from place, imported string) string {
 		return "a door speaks to the domain only"
 	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit":
 		return "the kit knows fault and audit only"
+	case from.prefix == "internal/config" && (to.prefix == "internal/adapter" || to.prefix == "internal/web") && !slices.Contains(configured, to.prefix+"/"+to.room):
+		return "the configuration wires nothing: it needs few types of the walls"
 	case from.prefix == "internal/domain":
 		for _, allowed := range downstairs[from.room] {
 			if to.prefix == allowed || to.prefix+"/"+to.room == allowed {

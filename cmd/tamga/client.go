@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tamga/internal/config"
 	"time"
 	"unicode"
 )
@@ -155,15 +156,10 @@ func checkAddress(address string, plain bool) error {
 		return fmt.Errorf("%q is not of the form https://host/path", address)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("it must not hold a login, a query or a fragment: https://host/path")
-	case u.Scheme == "http" && !plain && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !plain && !config.IsLoopback(u.Hostname()):
 		return fmt.Errorf("%s would be asked over http, where everybody on the way reads passwords: use https, or say --plain-http", u.Host)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func newHTTPClient(caFile string) (*http.Client, error) {

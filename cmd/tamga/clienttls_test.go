@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tamga/internal/config"
 	"testing"
 	"time"
 )
@@ -133,8 +134,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	config := defaultConfig()
-	config.base = dir
+	config := config.Dev(dir, false)
 	config.GOSTTLS.Socket = "gost.sock"
 	log := newLogger(io.Discard, config)
 	open := func(user string) (net.Listener, error) {

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tamga/internal/domain/auth"
+	"tamga/internal/config"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
@@ -26,31 +26,21 @@ import (
 
 // Names inside the directory of serve --dev.
 const (
-	devFile      = "dev.json"
-	devSecrets   = "dev-secrets.json" // there only while the first start is under way
-	devMasterKey = "master.key"
-	devGroup     = "Default"
-	devClient    = "tamga-dev"
+	devFile    = "dev.json"
+	devSecrets = "dev-secrets.json" // there only while the first start is under way
+	devGroup   = "Default"
 )
 
 // devConfig is the configuration of serve --dev over dir.
-func devConfig(dir string, settings []string, anywhere bool) (*Config, error) {
+func devConfig(dir string, settings []string, anywhere bool) (*config.Config, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the data directory: %w", err)
 	}
-	c := defaultConfig()
-	c.dev, c.trial, c.base = !anywhere, true, dir
-	c.Clients = []ClientConfig{{ID: devClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
-	c.Messages.Capture = true
-	c.MasterKeys.Active = "dev"
-	c.MasterKeys.Files = map[string]string{"dev": devMasterKey}
-	c.Log.Format = "text"
-	c.TwoStep.Anonymous = true
-	c.DrainTime = 0
-	if err := c.apply(settings); err != nil {
+	c := config.Dev(dir, anywhere)
+	if err := c.Apply(settings); err != nil {
 		return nil, err
 	}
-	return c, ensureMasterKey(filepath.Join(dir, devMasterKey))
+	return c, ensureMasterKey(filepath.Join(dir, config.DevMasterKey))
 }
 
 // ensureMasterKey makes the master key of a new directory.
@@ -146,7 +136,7 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 	if err := writeAuthorities(ctx, h, filepath.Join(dir, "ca.pem")); err != nil {
 		return nil, err
 	}
-	base := h.config.publicURL()
+	base := h.config.BaseURL()
 	d := &devDescription{
 		BaseURL:      base + h.config.SignServer,
 		IDPURL:       base + h.config.IDP,
@@ -157,8 +147,8 @@ func furnish(ctx context.Context, h *house, dir string) (*devDescription, error)
 		OCSPURL:      base + authority.OCSPPath(),
 		CRLURL:       base + authority.CRLPath("gost"),
 		Resource:     h.config.Resource,
-		ClientID:     devClient,
-		MobileSystem: h.config.Devices.settings(base, "").Systems[0].ID,
+		ClientID:     config.DevClient,
+		MobileSystem: h.config.Devices.Settings(base, "").Systems[0].ID,
 		DevicesURL:   base + h.config.Devices.Path,
 		CAPEM:        "ca.pem",
 		Operator:     devUser{operator.ID, operator.Login, drawn.Operator},

@@ -29,7 +29,7 @@ func (h *house) openDevices() error {
 	if err != nil {
 		return fmt.Errorf("devices.codes: %w", err)
 	}
-	h.devices, err = device.New(c.settings(h.config.publicURL(), h.config.Messages.Title), device.Deps{
+	h.devices, err = device.New(c.Settings(h.config.BaseURL(), h.config.Messages.Title), device.Deps{
 		Store: store.Devices{DB: h.db}, Vault: h.ring, Users: h.users, Contacts: contacts, Codes: codes,
 		Messages: h.messages, Methods: &later{h}, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
 	})
@@ -136,7 +136,7 @@ func (h *house) push() (notify.Notifier, error) {
 
 // ownFile reads a secret of several lines, which its owner alone may read.
 func (h *house) ownFile(file, what string) ([]byte, error) {
-	file = h.config.path(file)
+	file = h.config.Path(file)
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)

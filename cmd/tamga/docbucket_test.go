@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/judge"
 )
@@ -118,7 +119,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHouse(t.Context(), config, slog.New(slog.DiscardHandler))
+	h, err := openHouse(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

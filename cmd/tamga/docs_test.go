@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/config"
 	"tamga/internal/judge"
 )
 
@@ -196,11 +197,11 @@ func runPage(t *testing.T, name string, blocks []docBlock) {
 		case "console":
 			s.transcript(at, b.text)
 		case "yaml":
-			config := filepath.Join(t.TempDir(), "tamga.yaml")
-			if err := os.WriteFile(config, []byte(b.text), 0o600); err != nil {
+			file := filepath.Join(t.TempDir(), "tamga.yaml")
+			if err := os.WriteFile(file, []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := loadConfig(config, nil); err != nil {
+			if _, err := config.Load(file, nil); err != nil {
 				t.Errorf("%s: %v", at, err)
 			}
 		default:

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/store"
 	"tamga/pki/suite"
 )
 
@@ -655,7 +656,7 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHouse(t.Context(), config, slog.New(slog.DiscardHandler))
+	h, err := openHouse(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -669,7 +670,7 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return storedFiles(t, config.path(config.BlobDir))
+	return storedFiles(t, config.Path(config.BlobDir))
 }
 
 // storeModes are the ways to bring a document of size octets in.

@@ -21,7 +21,7 @@ func (h *house) place(ctx context.Context) (blob.Options, error) {
 	if h.config.Bucket.Endpoint != "" {
 		o.Place, err = h.bucket(ctx)
 	} else {
-		o.Place, err = blob.NewDir(h.config.path(h.config.BlobDir))
+		o.Place, err = blob.NewDir(h.config.Path(h.config.BlobDir))
 	}
 	return o, err
 }
@@ -30,7 +30,7 @@ func (h *house) place(ctx context.Context) (blob.Options, error) {
 func (h *house) documents(place blob.Options) *stored.Service {
 	return &stored.Service{
 		Store: store.Documents{DB: h.db}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
-		Now: time.Now, Rand: rand.Reader, Rules: h.config.Documents.rules(),
+		Now: time.Now, Rand: rand.Reader, Rules: h.config.Documents.Rules(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/internal/domain/authority"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
@@ -28,7 +29,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.close()
-	source, err := h.openEvidence(defaultEvidence(), nil)
+	source, err := h.openEvidence(config.Default().Evidence, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		if err := server.authority.Revoke(t.Context(), cert.SerialNumber, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := h.openEvidence(defaultEvidence(), nil)
+		fresh, err := h.openEvidence(config.Default().Evidence, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/idp"
+	"tamga/internal/config"
 	"tamga/internal/domain/auth"
 	"tamga/internal/web/tokenapi"
 	"tamga/pki/x509gost"
@@ -20,7 +21,7 @@ func (h *house) providers() ([]auth.Provider, error) {
 	var list []auth.Provider
 	for i, c := range h.config.External {
 		what := fmt.Sprintf("external[%d]", i)
-		if c.SAML != (SAMLConfig{}) {
+		if c.SAML != (config.SAML{}) {
 			p, err := h.samlProvider(c, what+".saml")
 			if err != nil {
 				return nil, err
@@ -54,7 +55,7 @@ func (h *house) notConfirmed(err error) {
 }
 
 // samlProvider is a provider of SAML; what is its place in the configuration.
-func (h *house) samlProvider(c ExternalConfig, what string) (*idp.SAML, error) {
+func (h *house) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	s := c.SAML
 	o := idp.SAMLOptions{
 		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: h.idpURL() + tokenapi.ReturnPath(c.Name),
@@ -64,7 +65,7 @@ func (h *house) samlProvider(c ExternalConfig, what string) (*idp.SAML, error) {
 		o.EntityID = h.idpURL() + tokenapi.MetadataPath(c.Name)
 	}
 	if s.MetadataFile != "" {
-		data, err := os.ReadFile(h.config.path(s.MetadataFile))
+		data, err := os.ReadFile(h.config.Path(s.MetadataFile))
 		if err == nil {
 			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
 		}
@@ -101,7 +102,7 @@ func (h *house) samlProvider(c ExternalConfig, what string) (*idp.SAML, error) {
 
 // certificates reads a file of at least one certificate.
 func (h *house) certificates(file string) ([]*x509gost.Certificate, error) {
-	data, err := os.ReadFile(h.config.path(file))
+	data, err := os.ReadFile(h.config.Path(file))
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"text/template"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/internal/domain/authority"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -43,7 +44,7 @@ var frontEndTemplates embed.FS
 const gostCiphers = "GOST2012-KUZNYECHIK-KUZNYECHIKOMAC:GOST2012-MAGMA-MAGMAOMAC:IANA-GOST2012-GOST8912-GOST8912:LEGACY-GOST2012-GOST8912-GOST8912"
 
 // frontEndUID is the user the front end runs as; it is our own unless configured.
-func (c *Config) frontEndUID() (int, error) {
+func frontEndUID(c *config.Config) (int, error) {
 	name := c.GOSTTLS.FrontEndUser
 	if name == "" {
 		return os.Getuid(), nil
@@ -60,12 +61,12 @@ func (c *Config) frontEndUID() (int, error) {
 
 // listenFrontEnd opens the socket of the TLS front end. What comes in there is
 // believed about client certificates, so connections of any other user are closed.
-func listenFrontEnd(config *Config, log *slog.Logger) (net.Listener, error) {
-	uid, err := config.frontEndUID()
+func listenFrontEnd(config *config.Config, log *slog.Logger) (net.Listener, error) {
+	uid, err := frontEndUID(config)
 	if err != nil {
 		return nil, err
 	}
-	file := config.path(config.GOSTTLS.Socket)
+	file := config.Path(config.GOSTTLS.Socket)
 	if err := removeStale(file); err != nil {
 		return nil, err
 	}
@@ -165,13 +166,13 @@ func (g *gostTLSInitCommand) Run(c *console) error {
 		if h.config.GOSTTLS.Socket == "" {
 			return errors.New("gost_tls.socket is not set: name the Unix socket between the front end and the service in the configuration")
 		}
-		socket, err := filepath.Abs(h.config.path(h.config.GOSTTLS.Socket))
+		socket, err := filepath.Abs(h.config.Path(h.config.GOSTTLS.Socket))
 		if err != nil {
 			return err
 		}
 		names := g.Name
 		if len(names) == 0 {
-			u, err := url.Parse(h.config.publicURL())
+			u, err := url.Parse(h.config.BaseURL())
 			if err != nil {
 				return err
 			}

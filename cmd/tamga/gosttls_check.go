@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/pki/x509gost"
 )
 
@@ -39,7 +40,7 @@ func (g *gostTLSCheckCommand) Run(c *console) error {
 		return err
 	}
 	defer h.close()
-	socket, err := filepath.Abs(h.config.path(h.config.GOSTTLS.Socket))
+	socket, err := filepath.Abs(h.config.Path(h.config.GOSTTLS.Socket))
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (g *gostTLSCheckCommand) Run(c *console) error {
 }
 
 // checkFrontEnd looks for every trap we know in the files of a front end.
-func checkFrontEnd(ctx context.Context, dir, socket string, config *Config, now time.Time) ([]frontEndCheck, error) {
+func checkFrontEnd(ctx context.Context, dir, socket string, config *config.Config, now time.Time) ([]frontEndCheck, error) {
 	text, err := os.ReadFile(filepath.Join(dir, frontEndConfig))
 	if err != nil {
 		return nil, fmt.Errorf("no front end in %s (tamga gost-tls init makes one): %w", dir, err)
@@ -78,7 +79,7 @@ func checkFrontEnd(ctx context.Context, dir, socket string, config *Config, now 
 	checks := proxy.check(socket)
 	add := func(trap, wrong string) { checks = append(checks, frontEndCheck{trap, wrong}) }
 
-	_, uidErr := config.frontEndUID()
+	_, uidErr := frontEndUID(config)
 	add("gost_tls.front_end_user is a user of this machine", message(uidErr))
 	add("gost_tls.socket is set, and nobody else may put a socket in its place", socketWrong(config.GOSTTLS.Socket, socket))
 	for _, file := range proxy.bundles {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	stored "tamga/internal/domain/document"
@@ -24,16 +26,16 @@ func (h *house) openOperations(signer *signing.Service, documents *stored.Servic
 	c := &h.config.Operations
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: h.db}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
-		Audit: h.audit, Templates: c.templates(), Standing: standing{h.users, h.identity}, Settings: c.settings(),
+		Audit: h.audit, Templates: c.TemplatesByID(), Standing: standing{h.users, h.identity}, Settings: c.Settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}
-	door := signapi.Operating{Realm: localIssuer}
+	door := signapi.Operating{Realm: config.LocalIssuer}
 	if file := c.Callbacks.SecretFile; file != "" {
-		secret, err := ownSecret(h.config.path(file), "operations.callbacks.secret_file")
+		secret, err := ownSecret(h.config.Path(file), "operations.callbacks.secret_file")
 		if err != nil {
 			return nil, door, err
 		}
-		exceptions, err := c.Callbacks.exceptions()
+		exceptions, err := c.Callbacks.Exceptions()
 		if err != nil {
 			return nil, door, err
 		}
@@ -90,4 +92,20 @@ func once(a *signing.Answers) rest.Begin {
 		}
 		return t, false, nil
 	}
+}
+
+// templatesOf are the processing templates as the policy of the signing service
+// lists them.
+func templatesOf(config *config.Config) (list []signapi.Template) {
+	for _, t := range config.Operations.Templates {
+		var endings []string
+		for _, r := range t.Rules {
+			if len(r.Extensions) == 0 {
+				endings = append(endings, "*")
+			}
+			endings = append(endings, r.Extensions...)
+		}
+		list = append(list, signapi.Template{ID: t.ID, Description: strings.Join(endings, ", ")})
+	}
+	return list
 }

@@ -19,7 +19,7 @@ func (h *house) operatorAuthorities() ([]*x509gost.Certificate, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(h.config.path(file))
+	data, err := os.ReadFile(h.config.Path(file))
 	if err != nil {
 		return nil, fmt.Errorf("operator_certificates.authorities_file: %w", err)
 	}
@@ -58,7 +58,7 @@ func (h *house) peers() (*authority.Peers, error) {
 		p.Lists = func(context.Context) ([]*x509gost.RevocationList, error) {
 			var lists []*x509gost.RevocationList
 			for _, file := range files {
-				l, err := readRevocationLists(h.config.path(file))
+				l, err := readRevocationLists(h.config.Path(file))
 				if err != nil {
 					return nil, fmt.Errorf("operator_certificates.revocation_files: %w", err)
 				}

@@ -17,6 +17,7 @@ import (
 	printing "tamga/internal/adapter/print"
 	"tamga/internal/adapter/sms"
 	"tamga/internal/adapter/store"
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
@@ -41,7 +42,7 @@ func (h *house) openPeople() error {
 	}, []string{"channel", "outcome"})
 	var own fs.FS
 	if dir := h.config.Messages.TemplatesDir; dir != "" {
-		own = os.DirFS(h.config.path(dir))
+		own = os.DirFS(h.config.Path(dir))
 	}
 	templates, err := notify.NewTemplates(h.config.Messages.Title, own)
 	if err != nil {
@@ -59,7 +60,7 @@ func (h *house) openPeople() error {
 	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
-	h.messages, err = notify.New(h.config.Messages.settings(), notify.Deps{
+	h.messages, err = notify.New(h.config.Messages.Settings(), notify.Deps{
 		Store: store.Outbox{DB: h.db}, Vault: h.ring, Templates: templates, Notifiers: append(notifiers, systems), Listeners: h.webhooks,
 		Preferences: notify.ByPolicy{Policies: h.policies}, Recipients: recipients{contact.Addresses{Store: store.Contacts{DB: h.db}}, h},
 		Now: time.Now, Rand: rand.Reader,
@@ -71,17 +72,17 @@ func (h *house) openPeople() error {
 	if err != nil {
 		return err
 	}
-	naming, err := h.config.Users.naming()
+	naming, err := h.config.Users.Naming()
 	if err != nil {
 		return err
 	}
 	identity := &later{h}
 	h.users = &user.Service{
 		Store: store.Users{DB: h.db}, Sessions: identity, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
-		LocalIssuer: localIssuer, Issuers: h.config.issuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
+		LocalIssuer: config.LocalIssuer, Issuers: h.config.AllIssuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
 	}
 	h.completePolicies()
-	h.contacts, err = contact.New(h.config.Users.contacts(), contact.Deps{
+	h.contacts, err = contact.New(h.config.Users.Contacts(), contact.Deps{
 		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: identity, Notices: h.messages, Vault: h.ring,
 		Now: time.Now, Rand: rand.Reader,
 	})
@@ -151,7 +152,7 @@ func (h *house) notifiers() ([]notify.Notifier, error) {
 		}
 		list = append(list, n)
 	}
-	if c.Push.configured() {
+	if c.Push.Configured() {
 		n, err := h.push()
 		if err != nil {
 			return nil, fmt.Errorf("messages.push: %w", err)
@@ -215,7 +216,7 @@ func (h *house) roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(h.config.path(file))
+	data, err := os.ReadFile(h.config.Path(file))
 	if err != nil {
 		return nil, err
 	}
@@ -231,14 +232,14 @@ func (h *house) optionalSecret(file, what string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	return ownSecret(h.config.path(file), what)
+	return ownSecret(h.config.Path(file), what)
 }
 
 // ums is the surface of user management.
 func (h *house) ums() *umsapi.API {
 	c := &h.config.Users
 	r := umsapi.Rules{
-		Local: localIssuer, Confirmed: h.policies.Defaults[policy.Operation].Actions, MethodURIs: auth.Spelling(c.MethodURIs),
+		Local: config.LocalIssuer, Confirmed: h.policies.Defaults[policy.Operation].Actions, MethodURIs: auth.Spelling(c.MethodURIs),
 		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
 	}
 	for _, p := range signapi.CryptoProviders() {

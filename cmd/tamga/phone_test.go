@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/internal/domain/device"
 	devmsg "tamga/internal/domain/device/message"
 	"tamga/internal/judge"
@@ -82,7 +83,7 @@ func (w *umsWorld) verification(id, kid string) (file, text string) {
 func TestPhone(t *testing.T) {
 	zbar := judge.ZBar(t)
 	onBothEngines(t, func(t *testing.T, w *umsWorld) {
-		if w.dev.MobileSystem != defaultSystemID {
+		if w.dev.MobileSystem != config.DefaultSystemID {
 			t.Errorf("dev.json has the mobile system %q", w.dev.MobileSystem)
 		}
 		for _, suite := range []string{"gost2012-256", "ecdsa-p256"} {
@@ -129,7 +130,7 @@ func TestPhone(t *testing.T) {
 				var pushes []struct{ Kid, DeviceName, State, Contact string }
 				w.ok(ours, "GET", user+"/pushaddress/true", "").into(t, &pushes)
 				if len(pushes) != 1 || pushes[0].Kid != kid || pushes[0].DeviceName != "Телефон Петрова" || pushes[0].State != "Active" ||
-					pushes[0].Contact != `{"Address":"token of `+kid+`","OsType":2,"SystemId":"`+defaultSystemID+`"}` {
+					pushes[0].Contact != `{"Address":"token of `+kid+`","OsType":2,"SystemId":"`+config.DefaultSystemID+`"}` {
 					t.Errorf("the push addresses are %+v", pushes)
 				}
 				poll := func() string {

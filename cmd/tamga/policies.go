@@ -25,7 +25,7 @@ func (h *house) openPolicies() error {
 			allowed = append(allowed, name)
 		}
 	}
-	defaults, err := h.config.UserPolicies.settings()
+	defaults, err := h.config.UserPolicies.Settings()
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (h *house) openPolicies() error {
 			AllowHashSigning:      h.config.Policy.AllowHashSigning,
 			AllowThirdPartyTSP:    h.config.Policy.AllowThirdPartyTSP,
 			// Our own service stands last: it is the default one where no other is named.
-			TSPServices: append(h.config.Evidence.services(), policy.TSPService{
-				Name: "builtin", Title: "Tamga", URL: h.config.publicURL() + authority.TSPPath(),
+			TSPServices: append(h.config.Evidence.Services(), policy.TSPService{
+				Name: "builtin", Title: "Tamga", URL: h.config.BaseURL() + authority.TSPPath(),
 			}),
 		},
 	}
@@ -63,7 +63,7 @@ func (e policyEvents) PolicyChanged(ctx context.Context, who audit.Principal, us
 // outward is what requests to addresses that others name are made with.
 func (h *house) outward() (webhook.Config, error) {
 	c := &h.config.Webhooks
-	exceptions, err := c.exceptions()
+	exceptions, err := c.Exceptions()
 	if err != nil {
 		return webhook.Config{}, err
 	}

@@ -436,15 +436,6 @@ func TestPoliciesOfTheInstallation(t *testing.T) {
 	w.want(id, "access", "", true)
 	w.tamga("policy", "clear", "access", "--group", "Default")
 	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
-	for _, wrong := range []string{"access.denied=[Sign]", "operation.confirm=[4096]", "notification.events={UserCreated: [Pigeon]}", "notification.events={usercreated: [Email]}"} {
-		c := defaultConfig()
-		if err := c.apply([]string{"user_policies." + wrong}); err != nil {
-			t.Fatal(err)
-		}
-		if faults := c.UserPolicies.check(); len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "user_policies."+strings.Split(wrong, "=")[0]) {
-			t.Errorf("%s: %v", wrong, faults)
-		}
-	}
 	w.scan()
 }
 

@@ -152,16 +152,3 @@ func TestServeRefuses(t *testing.T) {
 		}
 	})
 }
-
-// TestConfigManual: docs/config.md names every key of the configuration.
-func TestConfigManual(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range configKeys() {
-		if !bytes.Contains(manual, []byte(key)) {
-			t.Errorf("docs/config.md does not mention %s", key)
-		}
-	}
-}

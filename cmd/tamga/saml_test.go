@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"html"
 	"net/http"
 	"net/url"
@@ -22,31 +21,6 @@ import (
 )
 
 var hiddenField = regexp.MustCompile(`name="(\w+)" value="([^"]*)"`)
-
-func TestSAMLConfig(t *testing.T) {
-	const good = `metadata_file: idp.xml`
-	for _, c := range []struct{ entry, want string }{
-		{`saml: {` + good + `}`, ""},
-		{`saml: {` + good + `, entity_id: x, key_file: a, certificate_file: b, attribute: mail, name_id_format: urn:x, own_entity_id: us}`, ""},
-		{`saml: {entity_id: x, sso_url: "https://idp.example/", certificates_file: c.pem}`, ""},
-		{`saml: {entity_id: x, sso_url: "https://idp.example/"}`, "want metadata_file, or"},
-		{`saml: {entity_id: x, sso_url: idp.example, certificates_file: c.pem}`, "want metadata_file, or"},
-		{`saml: {` + good + `, certificates_file: c.pem}`, "leave them out"},
-		{`saml: {` + good + `, key_file: a}`, "go together"},
-		{`saml: {` + good + `}, client_id: x`, "not both"},
-		{`saml: {` + good + `}, issuer: "https://idp.example"`, "not both"},
-		{`saml: {}`, "external[0].issuer"},
-	} {
-		config, err := loadConfig("", []string{`external=[{name: corp, ` + c.entry + `}]`})
-		if err != nil {
-			t.Fatalf("%s: %v", c.entry, err)
-		}
-		err = errors.Join(config.checkExternal()...)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.entry, err, c.want)
-		}
-	}
-}
 
 // TestSAMLLogin has users sign in at a provider of SAML that we did not write.
 func TestSAMLLogin(t *testing.T) {

@@ -48,6 +48,25 @@ func readSecretBytes(path, what string) ([]byte, error) {
 	return bytes.Clone(b), nil
 }
 
+// ownSecret reads a secret that only its owner may be able to read.
+func ownSecret(file, what string) (string, error) {
+	b, err := ownSecretBytes(file, what)
+	defer clear(b)
+	return string(b), err
+}
+
+// ownSecretBytes is ownSecret for callers who wipe the secret after use.
+func ownSecretBytes(file, what string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+	}
+	return readSecretBytes(file, what)
+}
+
 // terminalForSecrets opens the terminal the person sits at. Standard input does
 // not do: a document may come that way. Tests put another one in.
 var terminalForSecrets = func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/config"
 	"tamga/internal/web/rest"
 )
 
@@ -37,39 +38,38 @@ func (s *serveCommand) Run(c *console) error {
 	if s.Listen != "" {
 		settings = append(settings[:len(settings):len(settings)], "listen="+s.Listen)
 	}
-	var config *Config
+	var conf *config.Config
 	var err error
 	switch {
 	case s.Dev:
-		config, err = devConfig(s.Data, settings, s.DevAnywhere)
+		conf, err = devConfig(s.Data, settings, s.DevAnywhere)
 	case s.Config != "":
-		config, err = loadConfig(s.Config, settings)
+		conf, err = config.Load(s.Config, settings)
 	default:
 		return errors.New("serve: want --config FILE, or --dev to try it out")
 	}
 	if err != nil {
 		return err
 	}
-	if err := config.Validate(); err != nil {
+	if err := validate(conf); err != nil {
 		return fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
-	log := newLogger(c.stderr, config)
+	log := newLogger(c.stderr, conf)
 	if err := keepMemoryPrivate(); err != nil {
 		log.Warn("what is in memory may get into a core dump", "error", err)
 	}
 
-	listener, err := net.Listen("tcp", config.Listen)
+	listener, err := net.Listen("tcp", conf.Listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
 	defer listener.Close()
-	config.Listen = listener.Addr().String()  // port 0 becomes the one taken
-	if err := config.Validate(); err != nil { // a name may turn out to be every address
+	conf.Listen = listener.Addr().String() // port 0 becomes the one taken
+	if err := validate(conf); err != nil { // a name may turn out to be every address
 		return fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
 
-	config.limits = store.ServingLimits
-	h, err := openHouse(c.ctx, config, log)
+	h, err := openHouse(c.ctx, conf, store.ServingLimits, log)
 	if err != nil {
 		return err
 	}
@@ -92,21 +92,21 @@ func (s *serveCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	proxies, err := rest.ParseProxies(config.TrustedProxies)
+	proxies, err := rest.ParseProxies(conf.TrustedProxies)
 	if err != nil {
 		return err
 	}
 	doors := []door{{listener: listener, connContext: proxies.ConnContext}}
-	if config.ProxyProtocol {
+	if conf.ProxyProtocol {
 		doors[0].listener = rest.ProxyProtocol(listener, proxies, log)
 	}
-	if config.TLS.CertificateFile != "" {
+	if conf.TLS.CertificateFile != "" {
 		if doors[0].tls, err = h.clientTLS(c.ctx); err != nil {
 			return err
 		}
 	}
-	if config.GOSTTLS.Socket != "" {
-		front, err := listenFrontEnd(config, log)
+	if conf.GOSTTLS.Socket != "" {
+		front, err := listenFrontEnd(conf, log)
 		if err != nil {
 			return err
 		}
@@ -114,8 +114,8 @@ func (s *serveCommand) Run(c *console) error {
 		doors = append(doors, door{listener: front, connContext: rest.FrontEnd})
 		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
 	}
-	log.Info("listening", "address", config.Listen, "url", config.publicURL())
-	return serve(c.ctx, doors, handler, config, log, h.readiness.Drain, h.work)
+	log.Info("listening", "address", conf.Listen, "url", conf.BaseURL())
+	return serve(c.ctx, doors, handler, conf, log, h.readiness.Drain, h.work)
 }
 
 // door is where requests come in.
@@ -125,19 +125,19 @@ type door struct {
 	connContext func(context.Context, net.Conn) context.Context
 }
 
-func (d door) serve(s *http.Server, config *Config) error {
+func (d door) serve(s *http.Server, config *config.Config) error {
 	listener := rest.Bulk(rest.Crowded(d.listener, config.Limits.Connections))
 	if d.tls == nil {
 		return s.Serve(listener)
 	}
 	s.TLSConfig = d.tls
-	return s.ServeTLS(listener, config.path(config.TLS.CertificateFile), config.path(config.TLS.KeyFile))
+	return s.ServeTLS(listener, config.Path(config.TLS.CertificateFile), config.Path(config.TLS.KeyFile))
 }
 
 // serve answers at the doors until ctx ends. Then it drains, see [drain], takes no more
 // connections and waits for requests under way, at most config.StopTime. The background
 // work ends with it.
-func serve(ctx context.Context, doors []door, handler http.Handler, config *Config, log *slog.Logger, notReady func(), background func(context.Context)) error {
+func serve(ctx context.Context, doors []door, handler http.Handler, config *config.Config, log *slog.Logger, notReady func(), background func(context.Context)) error {
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	working := make(chan struct{})
@@ -201,7 +201,7 @@ func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
 }
 
 // newLogger returns the one logger of the process.
-func newLogger(w io.Writer, config *Config) *slog.Logger {
+func newLogger(w io.Writer, config *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(config.Log.Level)) // Validate has seen it
 	options := &slog.HandlerOptions{Level: level}
@@ -221,7 +221,7 @@ type configFrom struct {
 
 // openDev is the configuration of a directory of serve --dev. Its server may have
 // taken any port, and what is issued now names that server.
-func (f *configFrom) openDev(dir string) (*Config, error) {
+func (f *configFrom) openDev(dir string) (*config.Config, error) {
 	d, err := readDev(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
@@ -238,23 +238,23 @@ func (f *configFrom) openDev(dir string) (*Config, error) {
 
 // open opens the installation beside a running server.
 func (f *configFrom) open(c *console) (*house, error) {
-	var config *Config
+	var conf *config.Config
 	var err error
 	switch {
 	case f.Config != "" && f.Data != "":
 		return nil, errors.New("--config and --data name two installations: give one")
 	case f.Config != "":
-		config, err = loadConfig(f.Config, f.Set)
+		conf, err = config.Load(f.Config, f.Set)
 	default:
-		config, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
+		conf, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := config.Validate(); err != nil {
+	if err := validate(conf); err != nil {
 		return nil, fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
-	return openHouse(c.ctx, config, newLogger(c.stderr, config))
+	return openHouse(c.ctx, conf, store.CommandLimits, newLogger(c.stderr, conf))
 }
 
 // collectLess lets the heap grow to three times what is in use between two

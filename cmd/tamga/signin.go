@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
+	"tamga/internal/config"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/vault"
 	"tamga/internal/web/rest/limit"
@@ -43,13 +44,13 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	settings.TokenLife, settings.RefreshLife = h.config.Tokens.AccessLife, h.config.Tokens.RefreshLife
 	settings.Failures = h.config.Passwords.Attempts
 	settings.Window, settings.LockOut = h.config.Passwords.Window, h.config.Passwords.LockOut
-	settings.LocalIssuer, settings.CodeLife = localIssuer, h.config.Tokens.CodeLife
+	settings.LocalIssuer, settings.CodeLife = config.LocalIssuer, h.config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.config.Users.PasswordDisplay, h.config.Users.IDOnlyPublic
 	settings.MethodURIs = auth.Spelling(h.config.Users.MethodURIs)
 	if h.config.Operations.Async {
 		settings.Remember = h.config.Operations.Life + h.config.Operations.Lease
 	}
-	settings.Oath = h.config.Oath.settings(h.config.Messages.Title)
+	settings.Oath = h.config.Oath.Settings(h.config.Messages.Title)
 	providers, err := h.providers()
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 }
 
 // idpURL is {idp_url}, the issuer of tokens, as everybody knows it.
-func (h *house) idpURL() string { return h.config.publicURL() + h.config.IDP }
+func (h *house) idpURL() string { return h.config.BaseURL() + h.config.IDP }
 
 // tokenKeyOverlap is how token signing keys follow each other.
 func (h *house) tokenKeyOverlap() auth.Overlap {
@@ -145,7 +146,7 @@ func (h *house) clients() (*auth.Clients, error) {
 			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE,
 		}
 		if !client.Public {
-			secret, err := ownSecret(h.config.path(c.SecretFile), "secret of client "+c.ID)
+			secret, err := ownSecret(h.config.Path(c.SecretFile), "secret of client "+c.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -157,7 +158,7 @@ func (h *house) clients() (*auth.Clients, error) {
 }
 
 // attempts are the limits of password attempts that wait.
-func (c *Config) attempts() auth.Attempts {
+func attempts(c *config.Config) auth.Attempts {
 	p := &c.Passwords
 	return auth.Attempts{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
 }
@@ -167,7 +168,7 @@ const trustedSignIns = 10
 
 // signInLimits are the rate limits of password attempts. Each remembers the callers that
 // called last.
-func (c *Config) signInLimits() tokenapi.Attempts {
+func signInLimits(c *config.Config) tokenapi.Attempts {
 	p := &c.Passwords
 	const callers = 50_000
 	limiter := func(perSecond float64, atOnce, factor int) *limit.Limiter {

@@ -16,7 +16,6 @@ import (
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/authority"
-	"tamga/internal/domain/policy"
 	"tamga/pki/tsp"
 )
 
@@ -233,36 +232,5 @@ func TestOwnAddress(t *testing.T) {
 		if got, err := ownAddress(public); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v, %v", public, got, err)
 		}
-	}
-}
-
-func TestEvidenceConfig(t *testing.T) {
-	good := defaultEvidence()
-	if faults := good.check(); len(faults) > 0 {
-		t.Errorf("the defaults: %v", faults)
-	}
-	for _, c := range []struct {
-		change func(*EvidenceConfig)
-		want   string
-	}{
-		{func(e *EvidenceConfig) { e.TSPServices = []TSPServiceConfig{{Name: "A", URL: "http://a/"}} }, "evidence.tsp_services[0]"},
-		{func(e *EvidenceConfig) {
-			e.TSPServices = []TSPServiceConfig{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://A:80"}}
-		}, "evidence.tsp_services[1]: want a name and an address of its own"},
-		{func(e *EvidenceConfig) { e.AllowNetworks = []string{"10.0.0.0/40"} }, "evidence.allow_networks"},
-		{func(e *EvidenceConfig) { e.Proxy = "proxy:3128" }, "evidence.proxy"},
-		{func(e *EvidenceConfig) { e.ListTimeout = 0 }, "list_timeout"},
-		{func(e *EvidenceConfig) { e.HedgeAfter = 0 }, "hedge_after"},
-		{func(e *EvidenceConfig) { e.CacheLists = 0 }, "cache_lists"},
-	} {
-		e := defaultEvidence()
-		c.change(&e)
-		if faults := e.check(); len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
-			t.Errorf("%v, want %q", faults, c.want)
-		}
-	}
-	good.TSPServices = []TSPServiceConfig{{Name: "a", Title: "A", URL: "http://a/", Class: "q", Policy: "1.2", PerMinute: 3}}
-	if got := good.services(); len(got) != 1 || got[0] != (policy.TSPService{Name: "a", Title: "A", URL: "http://a/", Class: "q", Policy: "1.2", PerMinute: 3}) {
-		t.Errorf("the services are %+v", got)
 	}
 }

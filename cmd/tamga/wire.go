@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/store"
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
@@ -57,7 +59,7 @@ import (
 // house is everything a process is made of. Every choice of the program is a
 // line in this file.
 type house struct {
-	config     *Config
+	config     *config.Config
 	log        *slog.Logger
 	db         *store.DB
 	ring       *vault.Ring
@@ -90,7 +92,7 @@ type task struct {
 }
 
 // formats are the signature formats by Signature.Type.
-func formats(config *Config) map[string]sig.Format {
+func formats(config *config.Config) map[string]sig.Format {
 	cms := &cades.Format{
 		Allowance:              config.LongTerm.RevocationAllowance,
 		OldListsForAuthorities: config.LongTerm.OldListsForAuthorities,
@@ -105,14 +107,14 @@ func formats(config *Config) map[string]sig.Format {
 	}
 }
 
-// openHouse opens the database and puts the rooms together. It writes nothing:
-// a database without tables is found out by the first who needs one.
-func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, error) {
+// openHouse opens the database, whose work limits bound, and puts the rooms together. It
+// writes nothing: a database without tables is found out by the first who needs one.
+func openHouse(ctx context.Context, config *config.Config, limits store.Limits, log *slog.Logger) (*house, error) {
 	ring, err := openRing(config)
 	if err != nil {
 		return nil, err
 	}
-	address, err := config.databaseURL()
+	address, err := databaseURL(config)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +131,11 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		MemoryKiB: uint32(config.Argon2.Memory >> 10),
 		Passes:    uint32(config.Argon2.Passes),
 		Lanes:     1,
-	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), config.attempts(), rand.Reader)
+	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), attempts(config), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	if h.db, err = store.Open(ctx, store.Options{URL: address, Connections: config.DatabaseConnections, Limits: config.limits}); err != nil {
+	if h.db, err = store.Open(ctx, store.Options{URL: address, Connections: config.DatabaseConnections, Limits: limits}); err != nil {
 		return nil, err
 	}
 	h.audit = store.Audit{DB: h.db}
@@ -141,7 +143,7 @@ func openHouse(ctx context.Context, config *Config, log *slog.Logger) (*house, e
 		h.close()
 		return nil, err
 	}
-	h.authority, err = authority.New(authority.Config{BaseURL: config.publicURL()}, store.Authority{DB: h.db}, holder, rand.Reader, time.Now)
+	h.authority, err = authority.New(authority.Config{BaseURL: config.BaseURL()}, store.Authority{DB: h.db}, holder, rand.Reader, time.Now)
 	if err != nil {
 		h.close()
 		return nil, err
@@ -185,8 +187,28 @@ func (h *house) close() {
 	}
 }
 
+// databaseURL returns the setting database with its path resolved and its password put in.
+func databaseURL(c *config.Config) (string, error) {
+	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
+		return "sqlite:" + c.Path(file), nil
+	}
+	if c.DatabasePasswordFile == "" {
+		return c.Database, nil
+	}
+	password, err := ownSecret(c.Path(c.DatabasePasswordFile), "database_password_file")
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(c.Database)
+	if err != nil {
+		return "", errors.New("database: not a URL")
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String(), nil
+}
+
 // openRing reads the master keys.
-func openRing(config *Config) (*vault.Ring, error) {
+func openRing(config *config.Config) (*vault.Ring, error) {
 	keys := map[string][]byte{}
 	defer func() { // the ring has what it needs of them
 		for _, key := range keys {
@@ -195,7 +217,7 @@ func openRing(config *Config) (*vault.Ring, error) {
 	}()
 	for id, file := range config.MasterKeys.Files {
 		what := "master key " + id
-		text, err := ownSecretBytes(config.path(file), what)
+		text, err := ownSecretBytes(config.Path(file), what)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +251,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	spool, err := blob.NewSpool(h.config.path(h.config.SpoolDir))
+	spool, err := blob.NewSpool(h.config.Path(h.config.SpoolDir))
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +280,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		},
 	}
 	documents := h.documents(place)
-	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: localIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: config.LocalIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
 	operations, operating, err := h.openOperations(signer, documents)
 	if err != nil {
 		return nil, err
@@ -305,7 +327,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(h.config.signInLimits()).Routes(), Docs: tokenapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.config)).Routes(), Docs: tokenapi.Docs}},
 		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language)), Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.config.Devices.Path, Routes: h.deviceDoor().Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes(), Docs: pkiapi.Docs}},
@@ -331,9 +353,9 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	// Of serve --dev everything is for people at this machine, otherwise the messages
 	// that are shown without a sign-in.
 	covers := func(path string) bool {
-		return h.config.trial || h.captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+		return h.config.IsDev() || h.captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
-	return rest.Hosted(front, hostOfURL(h.config.publicURL()), covers, h.log), nil
+	return rest.Hosted(front, h.config.Host(), covers, h.log), nil
 }
 
 // surface is a table of routes with what it is mounted by.
@@ -356,7 +378,7 @@ func (h *house) mount(surfaces []surface, gate *rest.Gate) (*http.ServeMux, erro
 		}
 		described = append(described, s.Surface)
 	}
-	document, err := openapi.Document("Tamga", version, h.config.publicURL(), described)
+	document, err := openapi.Document("Tamga", version, h.config.BaseURL(), described)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ExternalConfig is another identity provider that users may sign in at, by OpenID
+// External is another identity provider that users may sign in at, by OpenID
 // Connect or by SAML. They need the method external and a login with its name.
-type ExternalConfig struct {
+type External struct {
 	// Name that logins of users have as their issuer (users.issuers may say more of it to people).
 	Name string `yaml:"name"`
 	// What the login page calls it. Default: the name.
@@ -27,12 +27,12 @@ type ExternalConfig struct {
 	// Authorities (PEM) its certificate leads to. Empty: those of the system.
 	AuthoritiesFile string `yaml:"authorities_file"`
 	// In the place of everything below Title, for a provider of SAML.
-	SAML SAMLConfig `yaml:"saml"`
+	SAML SAML `yaml:"saml"`
 }
 
-// SAMLConfig is a provider of SAML 2.0. Its metadata, or what would be in them, has to be
+// SAML is a provider of SAML 2.0. Its metadata, or what would be in them, has to be
 // given; our own are at {idp_url}/oauth/external/NAME/metadata.
-type SAMLConfig struct {
+type SAML struct {
 	// Its metadata (XML).
 	MetadataFile string `yaml:"metadata_file"`
 	// How it calls itself: needed without metadata, or with those of several entities.
@@ -54,7 +54,7 @@ type SAMLConfig struct {
 }
 
 // check reports what is wrong.
-func (s SAMLConfig) check() []error {
+func (s SAML) check() []error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
@@ -72,15 +72,15 @@ func (s SAMLConfig) check() []error {
 
 // checkExternal reports the faults of the list, and sets what was left out.
 func (c *Config) checkExternal() (faults []error) {
-	seen := map[string]bool{strings.ToLower(localIssuer): true}
+	seen := map[string]bool{strings.ToLower(LocalIssuer): true}
 	for i := range c.External {
 		e := &c.External[i]
 		if name := strings.ToLower(e.Name); name == "" || seen[name] || strings.ContainsAny(name, "/?#") {
-			faults = append(faults, fmt.Errorf("external[%d].name: want a name of its own without / ? #, another than %s", i, localIssuer))
+			faults = append(faults, fmt.Errorf("external[%d].name: want a name of its own without / ? #, another than %s", i, LocalIssuer))
 		} else {
 			seen[name] = true
 		}
-		if e.SAML != (SAMLConfig{}) {
+		if e.SAML != (SAML{}) {
 			for _, err := range e.SAML.check() {
 				faults = append(faults, fmt.Errorf("external[%d].saml: %w", i, err))
 			}

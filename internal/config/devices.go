@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"tamga/internal/domain/device"
 )
 
-// DevicesConfig says how mobile devices are registered and spoken to.
-type DevicesConfig struct {
+// Devices says how mobile devices are registered and spoken to.
+type Devices struct {
 	// Path that devices send their messages below. Default /DssApiGateway.
 	Path string `yaml:"path"`
 	// Mobile applications. Empty: one with the GUID of docs/device-protocol.md.
-	Systems []SystemConfig `yaml:"systems"`
+	Systems []System `yaml:"systems"`
 	// Most devices of one user. Default 5.
 	PerUser int `yaml:"per_user"`
 	// Most devices of all users together; 0 is no bound. Default 0.
@@ -57,18 +57,18 @@ type DevicesConfig struct {
 	CallsAtOnce    int     `yaml:"calls_at_once"`
 }
 
-// SystemConfig is a mobile application.
-type SystemConfig struct {
+// System is a mobile application.
+type System struct {
 	ID   string `yaml:"id"` // GUID: SystemId on the wire
 	Name string `yaml:"name"`
 }
 
-// defaultSystemID is the mobile application of installations that name none.
-const defaultSystemID = "5b0c7c1a-3f6e-4d53-8a39-6f2d9f0e7c41"
+// DefaultSystemID is the mobile application of installations that name none.
+const DefaultSystemID = "5b0c7c1a-3f6e-4d53-8a39-6f2d9f0e7c41"
 
-func defaultDevices() DevicesConfig {
+func defaultDevices() Devices {
 	d := device.DefaultSettings()
-	c := DevicesConfig{
+	c := Devices{
 		Path: "/DssApiGateway", PerUser: d.Devices, ActivationCodes: d.ActivationCodes, ConfirmedContacts: d.ConfirmedContacts, SendQR: d.SendQR,
 		KInitLife: d.KInitLife, VerificationLife: d.VerificationLife, DeviceLife: d.DeviceLife, Skew: d.Skew, PollAfter: d.PollAfter,
 		Anonymous: d.Anonymous, AnonymousLife: d.AnonymousLife, CallsPerSecond: 50, CallsAtOnce: 500,
@@ -77,8 +77,9 @@ func defaultDevices() DevicesConfig {
 	return c
 }
 
-// settings are those of the room; base is the address of the server.
-func (c DevicesConfig) settings(base, title string) device.Settings {
+// Settings returns the rules of mobile devices. base is the address of the server, title the
+// name of the mobile application if the configuration lists none.
+func (c Devices) Settings(base, title string) device.Settings {
 	s := device.Settings{
 		ServiceURL: base + c.Path, Devices: c.PerUser, InstallationLimit: c.InstallationLimit,
 		ActivationCodes: c.ActivationCodes, ConfirmedContacts: c.ConfirmedContacts, SendQR: c.SendQR, WithoutPassword: c.WithoutPassword,
@@ -89,18 +90,18 @@ func (c DevicesConfig) settings(base, title string) device.Settings {
 		s.Systems = append(s.Systems, device.System{ID: strings.ToLower(system.ID), Name: system.Name})
 	}
 	if len(s.Systems) == 0 {
-		s.Systems = []device.System{{ID: defaultSystemID, Name: title}}
+		s.Systems = []device.System{{ID: DefaultSystemID, Name: title}}
 	}
 	return s
 }
 
-func (c DevicesConfig) check() (faults []error) {
+func (c Devices) check() (faults []error) {
 	for i, system := range c.Systems {
 		if err := uuid.Validate(system.ID); err != nil || len(system.ID) != 36 {
 			faults = append(faults, fmt.Errorf("devices.systems[%d].id: want a GUID", i))
 		}
 	}
-	if err := c.settings("", "").Check(); err != nil {
+	if err := c.Settings("", "").Check(); err != nil {
 		faults = append(faults, fmt.Errorf("devices: %w", err))
 	}
 	if c.CallsPerSecond <= 0 || c.CallsAtOnce < 1 {
@@ -109,9 +110,9 @@ func (c DevicesConfig) check() (faults []error) {
 	return faults
 }
 
-// PushConfig names the services that reach mobile devices. Each is for the devices
+// Push names the services that reach mobile devices. Each is for the devices
 // whose OsType it lists.
-type PushConfig struct {
+type Push struct {
 	// Firebase Cloud Messaging.
 	FCM struct {
 		// JSON file of a service account that may send. Empty: none.
@@ -139,12 +140,12 @@ type PushConfig struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-func defaultPush() (c PushConfig) {
+func defaultPush() (c Push) {
 	c.FCM.OSTypes, c.APNs.OSTypes = []int{2}, []int{1}
 	return c
 }
 
-// configured reports whether there is a service.
-func (c PushConfig) configured() bool {
+// Configured reports whether a push service is set.
+func (c Push) Configured() bool {
 	return c.FCM.ServiceAccountFile != "" || c.APNs.KeyFile != "" || c.Webhook.URL != ""
 }

@@ -1,4 +1,9 @@
-package main
+// Package config is the configuration of the program: one struct, its defaults and its checks.
+//
+// Begin with Load, which reads a file and the settings of the command line, and Validate, which
+// reports every fault. Dev is the configuration of serve --dev. The package opens nothing that
+// a setting names: no secret, no socket, no database.
+package config
 
 import (
 	"bytes"
@@ -16,7 +21,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/keys"
 	"tamga/internal/web/rest"
@@ -80,11 +84,11 @@ type Config struct {
 	// The program creates it, mode 0700. Processes over one database share it.
 	BlobDir string `yaml:"blob_dir"`
 	// Bucket for these in the place of blob_dir.
-	Bucket    BucketConfig    `yaml:"bucket"`
-	Documents DocumentsConfig `yaml:"documents"`
+	Bucket    Bucket    `yaml:"bucket"`
+	Documents Documents `yaml:"documents"`
 	// Requests of v2, and what is kept for requests with an Idempotency-Key.
-	Operations  OperationsConfig  `yaml:"operations"`
-	Repetitions RepetitionsConfig `yaml:"repetitions"`
+	Operations  Operations  `yaml:"operations"`
+	Repetitions Repetitions `yaml:"repetitions"`
 	// Database: sqlite:PATH (created when absent) or postgres://USER@HOST:PORT/NAME.
 	Database string `yaml:"database"`
 	// File with the PostgreSQL password. Empty: the URL or the server needs none.
@@ -109,9 +113,9 @@ type Config struct {
 	Resource        string   `yaml:"resource"`
 	ResourceAliases []string `yaml:"resource_aliases"`
 	// Applications that may ask for tokens.
-	Clients []ClientConfig `yaml:"clients"`
+	Clients []Client `yaml:"clients"`
 	// Other identity providers that users may sign in at.
-	External []ExternalConfig `yaml:"external"`
+	External []External `yaml:"external"`
 	Tokens   struct {
 		// Life of an access token. Default 300s, what existing clients expect.
 		AccessLife time.Duration `yaml:"access_life"`
@@ -149,16 +153,16 @@ type Config struct {
 		KnownAddresses int           `yaml:"known_addresses"`
 		KnownFor       time.Duration `yaml:"known_for"`
 	} `yaml:"passwords"`
-	Users    UsersConfig    `yaml:"users"`
-	Messages MessagesConfig `yaml:"messages"`
+	Users    Users    `yaml:"users"`
+	Messages Messages `yaml:"messages"`
 	// One-time passwords of hardware tokens and apps.
-	Oath OathConfig `yaml:"oath"`
+	Oath Oath `yaml:"oath"`
 	// Mobile devices of users.
-	Devices DevicesConfig `yaml:"devices"`
+	Devices Devices `yaml:"devices"`
 	// Policies of users who have none of their own, nor their group ("tamga policy").
-	UserPolicies PoliciesConfig `yaml:"user_policies"`
+	UserPolicies Policies `yaml:"user_policies"`
 	// Systems that listen to events.
-	Webhooks WebhooksConfig `yaml:"webhooks"`
+	Webhooks Webhooks `yaml:"webhooks"`
 	PIN      struct {
 		// Wrong PINs in a row before the key is blocked. Default 10.
 		Attempts int `yaml:"attempts"`
@@ -192,9 +196,9 @@ type Config struct {
 		// false.
 		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
-	Certificates CertificatesConfig `yaml:"certificates"`
+	Certificates Certificates `yaml:"certificates"`
 	// The service that judges signatures for whoever asks.
-	Verification VerificationConfig `yaml:"verification"`
+	Verification Verification `yaml:"verification"`
 	XML          struct {
 		// Largest XML document that is signed. It takes several times its size in
 		// memory. Default 64MiB.
@@ -223,8 +227,8 @@ type Config struct {
 		CallerOctets  Size  `yaml:"caller_octets"`
 	} `yaml:"two_step"`
 	// Documents of one batch. Default 10000.
-	BatchItems int            `yaml:"batch_items"`
-	Evidence   EvidenceConfig `yaml:"evidence"`
+	BatchItems int      `yaml:"batch_items"`
+	Evidence   Evidence `yaml:"evidence"`
 	LongTerm   struct {
 		// How much older than the signature time stamp revocation data may be that
 		// goes into a signature X Long Type 1. Default 0s.
@@ -244,15 +248,13 @@ type Config struct {
 	// How long a stopping server waits for requests under way after that. Default 30s.
 	StopTime time.Duration `yaml:"stop_time"`
 
-	base  string // directory that relative paths start from
-	dev   bool   // serve --dev: loopback only, text log
-	trial bool   // serve --dev, with --dev-anywhere too
-
-	limits store.Limits // of the work with the database
+	base     string // directory that relative paths start from
+	dev      bool   // serve --dev, with --dev-anywhere too
+	loopback bool   // serve --dev without --dev-anywhere: it listens on loopback only
 }
 
-// ClientConfig is one application that may ask for tokens.
-type ClientConfig struct {
+// Client is one application that may ask for tokens.
+type Client struct {
 	ID string `yaml:"id"`
 	// File with the secret. Empty: a public client, which proves nothing.
 	SecretFile string `yaml:"secret_file"`
@@ -272,8 +274,14 @@ type ClientConfig struct {
 	WithoutPKCE bool `yaml:"without_pkce"`
 }
 
-// defaultConfig returns the configuration of an empty file.
-func defaultConfig() *Config {
+// Names in the configuration of serve --dev.
+const (
+	DevClient    = "tamga-dev"  // application that the examples sign in with
+	DevMasterKey = "master.key" // file of the master key in the data directory
+)
+
+// Default returns the configuration of an empty file.
+func Default() *Config {
 	c := &Config{
 		Listen:     "127.0.0.1:8080",
 		SpoolDir:   "spool",
@@ -293,7 +301,6 @@ func defaultConfig() *Config {
 		StopTime:      30 * time.Second,
 
 		DatabaseConnections: 8,
-		limits:              store.CommandLimits,
 	}
 	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
 	c.Tokens.RefreshLife, c.Tokens.KeyOverlap = 30*24*time.Hour, time.Hour
@@ -323,10 +330,28 @@ func defaultConfig() *Config {
 	return c
 }
 
-// loadConfig reads a file, which may be "" for none, and then the settings
+// Dev returns the configuration of serve --dev with its data in dir. Unless anywhere is true,
+// the server may listen on loopback only.
+func Dev(dir string, anywhere bool) *Config {
+	c := Default()
+	c.dev, c.loopback, c.base = true, !anywhere, dir
+	c.Clients = []Client{{ID: DevClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
+	c.Messages.Capture = true
+	c.MasterKeys.Active = "dev"
+	c.MasterKeys.Files = map[string]string{"dev": DevMasterKey}
+	c.Log.Format = "text"
+	c.TwoStep.Anonymous = true
+	c.DrainTime = 0
+	return c
+}
+
+// IsDev reports whether this is a configuration of serve --dev.
+func (c *Config) IsDev() bool { return c.dev }
+
+// Load reads a file, which may be "" for none, and then the settings
 // name=value of the command line over it.
-func loadConfig(file string, settings []string) (*Config, error) {
-	c := defaultConfig()
+func Load(file string, settings []string) (*Config, error) {
+	c := Default()
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -337,7 +362,7 @@ func loadConfig(file string, settings []string) (*Config, error) {
 		}
 		c.base = filepath.Dir(file)
 	}
-	return c, c.apply(settings)
+	return c, c.Apply(settings)
 }
 
 func (c *Config) decode(data []byte) error {
@@ -349,8 +374,8 @@ func (c *Config) decode(data []byte) error {
 	return nil
 }
 
-// apply sets each name=value, the name being a path of keys joined by dots.
-func (c *Config) apply(settings []string) error {
+// Apply sets each name=value. The name is a path of keys joined by dots.
+func (c *Config) Apply(settings []string) error {
 	for _, s := range settings {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -369,16 +394,17 @@ func (c *Config) apply(settings []string) error {
 	return nil
 }
 
-// path resolves a path of the configuration.
-func (c *Config) path(p string) string {
+// Path returns a path of the configuration relative to the directory of its file.
+func (c *Config) Path(p string) string {
 	if p == "" || filepath.IsAbs(p) {
 		return p
 	}
 	return filepath.Join(c.base, p)
 }
 
-// publicURL returns PublicURL or what the listening address makes of it.
-func (c *Config) publicURL() string {
+// BaseURL returns PublicURL without its trailing slash. If PublicURL is empty, BaseURL derives
+// the address from Listen and TLS.
+func (c *Config) BaseURL() string {
 	if c.PublicURL != "" {
 		return strings.TrimSuffix(c.PublicURL, "/")
 	}
@@ -389,28 +415,10 @@ func (c *Config) publicURL() string {
 	return scheme + "://" + c.Listen
 }
 
-// databaseURL returns Database with its path resolved and its password put in.
-func (c *Config) databaseURL() (string, error) {
-	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
-		return "sqlite:" + c.path(file), nil
-	}
-	if c.DatabasePasswordFile == "" {
-		return c.Database, nil
-	}
-	password, err := ownSecret(c.path(c.DatabasePasswordFile), "database_password_file")
-	if err != nil {
-		return "", err
-	}
-	u, err := url.Parse(c.Database)
-	if err != nil {
-		return "", errors.New("database: not a URL")
-	}
-	u.User = url.UserPassword(u.User.Username(), password)
-	return u.String(), nil
-}
-
-// Validate reports every fault of the configuration at once.
-func (c *Config) Validate() error {
+// Validate returns all faults of the configuration joined, or nil. types are the values of
+// Signature.Type that the program serves. Validate also fills in claims of identity providers
+// that were left out.
+func (c *Config) Validate(types []string) error {
 	host, _, hostErr := net.SplitHostPort(c.Listen)
 	isPath := func(p string) bool {
 		return len(p) > 1 && p[0] == '/' && !strings.ContainsAny(p[1:], "/{}?# ")
@@ -422,20 +430,20 @@ func (c *Config) Validate() error {
 		text string
 	}{
 		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
-		{!c.dev || isLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
+		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
 		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
-		{hostErr != nil || !isHTTP(c.publicURL()) || !isEveryAddress(hostOfURL(c.publicURL())), "public_url: " + c.publicURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
+		{hostErr != nil || !isHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
 		{c.GOSTTLS.Socket != "" || c.GOSTTLS.FrontEndUser == "", "gost_tls.front_end_user: want gost_tls.socket as well"},
-		{len(c.path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 octets, as the system does"},
+		{len(c.Path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 octets, as the system does"},
 		{c.OperatorCertificates.AuthoritiesFile == "" || len(c.OperatorCertificates.RevocationFiles) > 0, "operator_certificates.revocation_files: want the revocation lists of the authorities: without them their certificates are refused"},
 		{c.SpoolDir != "", "spool_dir: want a directory for documents under way"},
-		{c.BlobDir != "" && c.path(c.BlobDir) != c.path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
+		{c.BlobDir != "" && c.Path(c.BlobDir) != c.Path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
 		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},
 		{!postgres || !hasPassword(database), "database: a password does not belong into the URL; put it into a file and name that in database_password_file"},
-		{c.dev || c.MasterKeys.Active != "", "master_keys.active: want the name of the key that seals; make one with: openssl rand -hex 32 > master.key"},
+		{c.loopback || c.MasterKeys.Active != "", "master_keys.active: want the name of the key that seals; make one with: openssl rand -hex 32 > master.key"},
 		{c.MasterKeys.Active == "" || c.MasterKeys.Files[c.MasterKeys.Active] != "", "master_keys.files: want a file for the active key"},
 		{isPath(c.SignServer), "sign_server: want one path element, such as /SignServer"},
 		{isPath(c.IDP), "idp: want one path element, such as /STS"},
@@ -500,7 +508,7 @@ func (c *Config) Validate() error {
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
 	faults = append(faults, c.checkDocuments()...)
-	faults = append(faults, c.checkOperations()...)
+	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
 }
@@ -510,15 +518,21 @@ func isHTTP(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
+// IsLoopback reports whether a host, a name or an address, is this machine alone.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
 // isEveryAddress reports whether a host to listen on means all addresses of a machine.
 func isEveryAddress(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "" || err == nil && a.Unmap().WithZone("").IsUnspecified()
 }
 
-// hostOfURL returns the host of an address, "" for none.
-func hostOfURL(address string) string {
-	u, err := url.Parse(address)
+// Host returns the host of BaseURL, or "" if there is none.
+func (c *Config) Host() string {
+	u, err := url.Parse(c.BaseURL())
 	if err != nil {
 		return ""
 	}
@@ -537,25 +551,6 @@ func isOneOf(s string, names ...string) bool {
 		}
 	}
 	return false
-}
-
-// ownSecret reads a secret that only its owner may be able to read.
-func ownSecret(file, what string) (string, error) {
-	b, err := ownSecretBytes(file, what)
-	defer clear(b)
-	return string(b), err
-}
-
-// ownSecretBytes is ownSecret for callers who wipe the secret after use.
-func ownSecretBytes(file, what string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
-	}
-	return readSecretBytes(file, what)
 }
 
 // Size is a number of octets, written as 1048576, 1MiB or 2GiB.
@@ -593,24 +588,10 @@ func (s Size) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(s), 10), nil
 }
 
-type configCommand struct {
-	Check configCheckCommand `cmd:"" help:"Report every fault of a configuration, or print it with its defaults."`
-}
-
-type configCheckCommand struct {
-	Config string   `required:"" placeholder:"FILE" help:"Configuration file (YAML)."`
-	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the file; may be repeated."`
-}
-
-func (k configCheckCommand) Run(c *console) error {
-	config, err := loadConfig(k.Config, k.Set)
-	if err != nil {
-		return err
-	}
-	if err := config.Validate(); err != nil {
-		return err
-	}
-	out := yaml.NewEncoder(c.stdout)
+// Print writes the configuration as YAML, defaults included. Settings that name secrets are
+// paths, so the text holds none.
+func (c *Config) Print(w io.Writer) error {
+	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
-	return out.Encode(config)
+	return out.Encode(c)
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"tamga/internal/domain/auth/otp"
 )
 
-// OathConfig says how one-time passwords of tokens and apps are taken.
-type OathConfig struct {
+// Oath says how one-time passwords of tokens and apps are taken.
+type Oath struct {
 	// Steps of TOTP either side of the expected one, and steps of HOTP ahead, whose code
 	// is taken. Defaults 1, 10.
 	Window    int64 `yaml:"window"`
@@ -32,17 +32,17 @@ type OathConfig struct {
 	AppPeriod    time.Duration `yaml:"app_period"`
 }
 
-func defaultOath() OathConfig {
+func defaultOath() Oath {
 	d := auth.DefaultOathSettings()
-	return OathConfig{
+	return Oath{
 		Window: d.Window, LookAhead: d.LookAhead, SyncWindow: d.SyncWindow, SyncLookAhead: d.SyncLookAhead,
 		Attempts: d.Attempts, LockOut: d.LockOut, MaxAttempts: d.MaxAttempts,
 		AppAlgorithm: string(d.AppAlgorithm), AppDigits: d.AppDigits, AppPeriod: d.AppPeriod,
 	}
 }
 
-// settings are those of the room that proves identities; title is what apps show.
-func (c OathConfig) settings(title string) auth.OathSettings {
+// Settings returns the rules of one-time passwords. title is the issuer that apps show.
+func (c Oath) Settings(title string) auth.OathSettings {
 	algorithm, known := otp.AlgorithmNamed(c.AppAlgorithm)
 	if !known {
 		algorithm = ""
@@ -54,8 +54,8 @@ func (c OathConfig) settings(title string) auth.OathSettings {
 	}
 }
 
-func (c OathConfig) check(title string) (faults []error) {
-	for _, err := range c.settings(title).Check() {
+func (c Oath) check(title string) (faults []error) {
+	for _, err := range c.Settings(title).Check() {
 		text := strings.TrimPrefix(err.Error(), "auth: settings: oath: ")
 		key, rest, _ := strings.Cut(text, ":")
 		if key == "issuer" {

@@ -1,20 +1,18 @@
-package main
+package config
 
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/signing"
-	"tamga/internal/web/signapi"
 )
 
-// OperationsConfig says how requests of v2 are carried out.
-type OperationsConfig struct {
+// Operations says how requests of v2 are carried out.
+type Operations struct {
 	// Whether clients may ask for asynchronous operations (IsAsync). Default false.
 	Async bool `yaml:"async"`
 	// Time in which an operation is to be done. Default 20m.
@@ -30,15 +28,15 @@ type OperationsConfig struct {
 	// Attempts at an operation or a callback before it is given up. Default 10.
 	Attempts int `yaml:"attempts"`
 	// What one user may have waiting. Defaults 1000 and 4GiB.
-	UserOperations int64           `yaml:"user_operations"`
-	UserOctets     Size            `yaml:"user_octets"`
-	Callbacks      CallbacksConfig `yaml:"callbacks"`
+	UserOperations int64     `yaml:"user_operations"`
+	UserOctets     Size      `yaml:"user_octets"`
+	Callbacks      Callbacks `yaml:"callbacks"`
 	// Processing templates, by the identifiers clients name them by.
-	Templates []TemplateConfig `yaml:"templates"`
+	Templates []Template `yaml:"templates"`
 }
 
-// CallbacksConfig says how operations are reported to addresses that clients name.
-type CallbacksConfig struct {
+// Callbacks says how operations are reported to addresses that clients name.
+type Callbacks struct {
 	// File with the secret that callbacks are signed with, as Standard Webhooks have
 	// it: whsec_ and Base64 of 24 to 64 octets. Empty: no callbacks are made.
 	SecretFile string `yaml:"secret_file"`
@@ -51,21 +49,21 @@ type CallbacksConfig struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-// TemplateConfig says how documents are signed by their file names.
-type TemplateConfig struct {
-	ID    string               `yaml:"id"`
-	Rules []TemplateRuleConfig `yaml:"rules"` // the first that fits counts
+// Template says how documents are signed by their file names.
+type Template struct {
+	ID    string         `yaml:"id"`
+	Rules []TemplateRule `yaml:"rules"` // the first that fits counts
 }
 
-// TemplateRuleConfig is for names with certain extensions.
-type TemplateRuleConfig struct {
+// TemplateRule is for names with certain extensions.
+type TemplateRule struct {
 	Extensions []string          `yaml:"extensions"` // such as pdf; empty: every name
 	Type       string            `yaml:"type"`       // Signature.Type
 	Parameters map[string]string `yaml:"parameters"` // Signature.Parameters
 }
 
-// RepetitionsConfig says what is kept for requests with an Idempotency-Key.
-type RepetitionsConfig struct {
+// Repetitions says what is kept for requests with an Idempotency-Key.
+type Repetitions struct {
 	// How long an answer is kept. Default 24h.
 	Life time.Duration `yaml:"life"`
 	// After which time the request of a process that died may be repeated. Default 1m.
@@ -74,18 +72,19 @@ type RepetitionsConfig struct {
 	UserOctets Size `yaml:"user_octets"`
 }
 
-func defaultOperations() OperationsConfig {
-	return OperationsConfig{
+func defaultOperations() Operations {
+	return Operations{
 		Life: 20 * time.Minute, Keep: 24 * time.Hour, Lease: time.Minute, Workers: 2, Attempts: 10,
 		UserOperations: 1000, UserOctets: 4 << 30,
 	}
 }
 
-func defaultRepetitions() RepetitionsConfig {
-	return RepetitionsConfig{Life: 24 * time.Hour, Lease: time.Minute, UserOctets: 4 << 30}
+func defaultRepetitions() Repetitions {
+	return Repetitions{Life: 24 * time.Hour, Lease: time.Minute, UserOctets: 4 << 30}
 }
 
-func (o *OperationsConfig) settings() signing.OperationSettings {
+// Settings returns the bounds of operations.
+func (o *Operations) Settings() signing.OperationSettings {
 	workers := o.Workers
 	if workers == 0 {
 		workers = -1 // none
@@ -96,7 +95,8 @@ func (o *OperationsConfig) settings() signing.OperationSettings {
 	}
 }
 
-func (o *OperationsConfig) templates() map[string]signing.Template {
+// TemplatesByID returns the processing templates by the identifiers clients use.
+func (o *Operations) TemplatesByID() map[string]signing.Template {
 	list := map[string]signing.Template{}
 	for _, t := range o.Templates {
 		var rules []signing.TemplateRule
@@ -108,12 +108,14 @@ func (o *OperationsConfig) templates() map[string]signing.Template {
 	return list
 }
 
-func (c *CallbacksConfig) exceptions() ([]guard.Exception, error) {
+// Exceptions returns the addresses off the public internet that may be called.
+func (c *Callbacks) Exceptions() ([]guard.Exception, error) {
 	return guard.ParseExceptions(c.AllowNetworks)
 }
 
-// checkOperations reports the faults of operations and repetitions.
-func (c *Config) checkOperations() (faults []error) {
+// checkOperations reports the faults of operations and repetitions. types are the values of
+// Signature.Type that the program serves.
+func (c *Config) checkOperations(types []string) (faults []error) {
 	o, r := &c.Operations, &c.Repetitions
 	if min(o.Life, o.Keep, o.Lease, r.Life, r.Lease) < time.Second {
 		faults = append(faults, errors.New("operations.life, keep and lease, repetitions.life and lease: want at least 1s"))
@@ -124,10 +126,9 @@ func (c *Config) checkOperations() (faults []error) {
 	if o.Attempts < 1 || o.UserOperations < 1 || o.UserOctets < 1 || r.UserOctets < 1 {
 		faults = append(faults, errors.New("operations.attempts, user_operations and user_octets, repetitions.user_octets: want more than 0"))
 	}
-	if _, err := o.Callbacks.exceptions(); err != nil {
+	if _, err := o.Callbacks.Exceptions(); err != nil {
 		faults = append(faults, fmt.Errorf("operations.callbacks.allow_networks: %w", err))
 	}
-	served := slices.Collect(maps.Keys(formats(c)))
 	seen := map[string]bool{}
 	for i, t := range o.Templates {
 		if t.ID == "" || seen[t.ID] || len(t.Rules) == 0 {
@@ -135,7 +136,7 @@ func (c *Config) checkOperations() (faults []error) {
 		}
 		seen[t.ID] = true
 		for n, rule := range t.Rules {
-			if !slices.ContainsFunc(served, func(name string) bool { return strings.EqualFold(name, rule.Type) }) {
+			if !slices.ContainsFunc(types, func(name string) bool { return strings.EqualFold(name, rule.Type) }) {
 				faults = append(faults, fmt.Errorf("operations.templates[%d].rules[%d].type: want a Signature.Type, such as CAdES", i, n))
 			}
 			if slices.ContainsFunc(rule.Extensions, func(e string) bool { return e == "" || strings.ContainsAny(e, ". ") }) {
@@ -144,20 +145,4 @@ func (c *Config) checkOperations() (faults []error) {
 		}
 	}
 	return faults
-}
-
-// templatesOf are the processing templates as the policy of the signing service
-// lists them.
-func templatesOf(config *Config) (list []signapi.Template) {
-	for _, t := range config.Operations.Templates {
-		var endings []string
-		for _, r := range t.Rules {
-			if len(r.Extensions) == 0 {
-				endings = append(endings, "*")
-			}
-			endings = append(endings, r.Extensions...)
-		}
-		list = append(list, signapi.Template{ID: t.ID, Description: strings.Join(endings, ", ")})
-	}
-	return list
 }

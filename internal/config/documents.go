@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	stored "tamga/internal/domain/document"
 )
 
-// DocumentsConfig says how stored documents are kept.
-type DocumentsConfig struct {
+// Documents says how stored documents are kept.
+type Documents struct {
 	// Whether document bytes are kept as they are, those of two steps included.
 	// Default false: they are sealed under the master key. What was kept the other way
 	// stays readable.
@@ -26,8 +26,8 @@ type DocumentsConfig struct {
 	UserOctets  Size  `yaml:"user_octets"`
 }
 
-// BucketConfig is a bucket of a server that speaks the S3 protocol.
-type BucketConfig struct {
+// Bucket is a bucket of a server that speaks the S3 protocol.
+type Bucket struct {
 	// Address of the server, such as https://s3.example.org. Empty: documents are
 	// files in blob_dir.
 	Endpoint string `yaml:"endpoint"`
@@ -46,14 +46,15 @@ type BucketConfig struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-func defaultDocuments() DocumentsConfig {
-	return DocumentsConfig{
+func defaultDocuments() Documents {
+	return Documents{
 		TemporaryLife: 24 * time.Hour, Upload: 2 << 30,
 		Objects: 1_000_000, Octets: 1 << 40, UserObjects: 10_000, UserOctets: 16 << 30,
 	}
 }
 
-func (d *DocumentsConfig) rules() stored.Rules {
+// Rules returns the bounds of stored documents.
+func (d *Documents) Rules() stored.Rules {
 	return stored.Rules{
 		TemporaryLife: d.TemporaryLife,
 		All:           stored.Quota{Objects: d.Objects, Octets: int64(d.Octets)},
@@ -61,7 +62,7 @@ func (d *DocumentsConfig) rules() stored.Rules {
 	}
 }
 
-// check reports the faults of both.
+// checkDocuments reports the faults of documents and bucket.
 func (c *Config) checkDocuments() []error {
 	d, b := &c.Documents, &c.Bucket
 	var faults []error
@@ -74,7 +75,7 @@ func (c *Config) checkDocuments() []error {
 		{d.Objects > 0 && d.UserObjects > 0, "documents: objects and user_objects: want more than 0"},
 		{b.Endpoint == "" || isHTTP(b.Endpoint), "bucket.endpoint: want http:// or https:// and a host"},
 		{b.Endpoint == "" || b.Name != "" && b.AccessKeyFile != "" && b.SecretKeyFile != "", "bucket: want name, access_key_file and secret_key_file as well"},
-		{b.Endpoint != "" || *b == BucketConfig{}, "bucket.endpoint: want the address of the server"},
+		{b.Endpoint != "" || *b == Bucket{}, "bucket.endpoint: want the address of the server"},
 		{b.Prefix == "" || strings.HasSuffix(b.Prefix, "/") && !strings.HasPrefix(b.Prefix, "/"), "bucket.prefix: want one that ends with a slash and begins with none, such as tamga/"},
 	} {
 		if !check.ok {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// PoliciesConfig are the policies of users who have none of their own, nor their group.
-type PoliciesConfig struct {
+// Policies are the policies of users who have none of their own, nor their group.
+type Policies struct {
 	// Actions users may not perform, by name. Default: none.
 	Access struct {
 		Denied         []string `yaml:"denied"`
@@ -29,9 +29,9 @@ type PoliciesConfig struct {
 	} `yaml:"notification"`
 }
 
-// WebhooksConfig is about requests to systems that listen to events, which "tamga
+// Webhooks is about requests to systems that listen to events, which "tamga
 // webhook add" registers.
-type WebhooksConfig struct {
+type Webhooks struct {
 	// Networks and hosts off the public internet that may be reached, such as
 	// 10.1.0.0/16, 127.0.0.1:8080 or hooks.example.org:8443. Default: none.
 	AllowNetworks []string `yaml:"allow_networks"`
@@ -43,13 +43,13 @@ type WebhooksConfig struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-func defaultPolicies() (c PoliciesConfig) {
+func defaultPolicies() (c Policies) {
 	c.Access.ChangesAllowed, c.Operation.ChangesAllowed, c.Notification.ChangesAllowed = true, true, true
 	return c
 }
 
-// settings are the policies as their room has them.
-func (c PoliciesConfig) settings() (map[policy.Kind]policy.Setting, error) {
+// Settings returns the policies by their kind.
+func (c Policies) Settings() (map[policy.Kind]policy.Setting, error) {
 	denied, err := policy.ParseActions(c.Access.Denied)
 	if err != nil {
 		return nil, fmt.Errorf("user_policies.access.denied: %w", err)
@@ -73,8 +73,8 @@ func (c PoliciesConfig) settings() (map[policy.Kind]policy.Setting, error) {
 	}, nil
 }
 
-func (c PoliciesConfig) check() (faults []error) {
-	if _, err := c.settings(); err != nil {
+func (c Policies) check() (faults []error) {
+	if _, err := c.Settings(); err != nil {
 		faults = append(faults, err)
 	}
 	for event := range c.Notification.Events {
@@ -85,13 +85,14 @@ func (c PoliciesConfig) check() (faults []error) {
 	return faults
 }
 
-func (c WebhooksConfig) check() (faults []error) {
-	if _, err := c.exceptions(); err != nil {
+func (c Webhooks) check() (faults []error) {
+	if _, err := c.Exceptions(); err != nil {
 		faults = append(faults, errors.New("webhooks.allow_networks: "+err.Error()))
 	}
 	return faults
 }
 
-func (c WebhooksConfig) exceptions() ([]guard.Exception, error) {
+// Exceptions returns the addresses off the public internet that may be reached.
+func (c Webhooks) Exceptions() ([]guard.Exception, error) {
 	return guard.ParseExceptions(c.AllowNetworks)
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// UsersConfig says how users are named and reached.
-type UsersConfig struct {
+// Users says how users are named and reached.
+type Users struct {
 	// Components of distinguished names: the numbers clients use for them, their
 	// rules and their order. Empty: the sixteen of docs/users.md.
-	Names []NameConfig `yaml:"names"`
+	Names []Name `yaml:"names"`
 	// Whether two users may not have the same distinguished name. Default false.
 	UniqueNames bool `yaml:"unique_names"`
 	// Whether a phone or e-mail belongs to one user alone even when nobody signs in
@@ -25,7 +25,7 @@ type UsersConfig struct {
 	// Unit of LockoutDelay. Default 1s.
 	LockDelayUnit time.Duration `yaml:"lock_delay_unit"`
 	// Other identity providers that users may have logins at.
-	Issuers []IssuerConfig `yaml:"issuers"`
+	Issuers []Issuer `yaml:"issuers"`
 	// Codes that confirm a phone or an e-mail.
 	Codes struct {
 		Digits   int           `yaml:"digits"`   // default 6
@@ -51,8 +51,8 @@ type UsersConfig struct {
 	MethodURIs string `yaml:"method_uris"`
 }
 
-// NameConfig is one component of distinguished names.
-type NameConfig struct {
+// Name is one component of distinguished names.
+type Name struct {
 	ID          int      `yaml:"id"`           // number on the wire
 	OID         string   `yaml:"oid"`          // dotted
 	Name        string   `yaml:"name"`         // short, such as CN
@@ -65,30 +65,30 @@ type NameConfig struct {
 	Default     string   `yaml:"default"` // where none is given
 }
 
-// IssuerConfig is an identity provider that is not ours.
-type IssuerConfig struct {
+// Issuer is an identity provider that is not ours.
+type Issuer struct {
 	Name        string `yaml:"name"`
 	DisplayName string `yaml:"display_name"`
 	Description string `yaml:"description"`
 }
 
-func defaultUsers() UsersConfig {
+func defaultUsers() Users {
 	codes := contact.DefaultSettings().Codes
-	c := UsersConfig{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}, MethodURIs: string(auth.SpellingInterface)}
+	c := Users{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}, MethodURIs: string(auth.SpellingInterface)}
 	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
 	return c
 }
 
-// contacts are the settings of the book of contacts.
-func (c UsersConfig) contacts() contact.Settings {
+// Contacts returns the rules of phones and e-mails.
+func (c Users) Contacts() contact.Settings {
 	return contact.Settings{
 		Unique: c.UniqueContacts,
 		Codes:  contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
 	}
 }
 
-// naming is the policy of distinguished names.
-func (c UsersConfig) naming() (*user.Naming, error) {
+// Naming returns the rules of distinguished names.
+func (c Users) Naming() (*user.Naming, error) {
 	components := user.DefaultComponents()
 	if len(c.Names) > 0 {
 		components = nil
@@ -102,9 +102,9 @@ func (c UsersConfig) naming() (*user.Naming, error) {
 	return user.NewNaming(components, c.UniqueNames)
 }
 
-// issuers are the other identity providers that clients are told of: those of the
-// configuration, and those that users may sign in at.
-func (c *Config) issuers() []user.Issuer {
+// AllIssuers returns the identity providers that clients see beside our own: those of
+// users.issuers and those of external.
+func (c *Config) AllIssuers() []user.Issuer {
 	var list []user.Issuer
 	told := map[string]bool{}
 	for _, i := range c.Users.Issuers {
@@ -119,8 +119,8 @@ func (c *Config) issuers() []user.Issuer {
 	return list
 }
 
-func (c UsersConfig) check() (faults []error) {
-	if _, err := c.naming(); err != nil {
+func (c Users) check() (faults []error) {
+	if _, err := c.Naming(); err != nil {
 		faults = append(faults, fmt.Errorf("users.names: %w", err))
 	}
 	if c.LockDelayUnit < time.Second {
@@ -132,21 +132,21 @@ func (c UsersConfig) check() (faults []error) {
 	if c.ChecksPerSecond <= 0 || c.ChecksAtOnce < 1 {
 		faults = append(faults, errors.New("users: checks_per_second and checks_at_once: want more than 0"))
 	}
-	seen := map[string]bool{localIssuer: true}
+	seen := map[string]bool{LocalIssuer: true}
 	for i, p := range c.Issuers {
 		if p.Name == "" || seen[p.Name] {
-			faults = append(faults, fmt.Errorf("users.issuers[%d].name: want a name of its own, another than %s", i, localIssuer))
+			faults = append(faults, fmt.Errorf("users.issuers[%d].name: want a name of its own, another than %s", i, LocalIssuer))
 		}
 		seen[p.Name] = true
 	}
 	return faults
 }
 
-// localIssuer names our own identity provider on the wire.
-const localIssuer = "realsts"
+// LocalIssuer names our own identity provider on the wire.
+const LocalIssuer = "realsts"
 
-// MessagesConfig says how messages reach people.
-type MessagesConfig struct {
+// Messages says how messages reach people.
+type Messages struct {
 	// Language of messages: ru or en. Default ru.
 	Language string `yaml:"language"`
 	// What the service calls itself in messages. Default Tamga.
@@ -165,32 +165,32 @@ type MessagesConfig struct {
 	// Most messages of an hour: to one address, caused by one caller, to numbers that
 	// agree in their first six digits, and of the installation; 0 is no bound.
 	Budgets struct {
-		Email BudgetConfig `yaml:"email"` // default 20, 10000, -, 0
-		SMS   BudgetConfig `yaml:"sms"`   // default 10, 10000, 1000, 0
+		Email Budget `yaml:"email"` // default 20, 10000, -, 0
+		SMS   Budget `yaml:"sms"`   // default 10, 10000, 1000, 0
 	} `yaml:"budgets"`
-	Mail MailConfig `yaml:"mail"`
-	SMS  SMSConfig  `yaml:"sms"`
-	Push PushConfig `yaml:"push"`
+	Mail Mail `yaml:"mail"`
+	SMS  SMS  `yaml:"sms"`
+	Push Push `yaml:"push"`
 }
 
-// BudgetConfig bounds the messages of an hour.
-type BudgetConfig struct {
+// Budget bounds the messages of an hour.
+type Budget struct {
 	Recipient int `yaml:"recipient"`
 	Caller    int `yaml:"caller"`
 	Prefix    int `yaml:"prefix"`
 	Total     int `yaml:"total"`
 }
 
-func budgetConfig(b notify.Budget) BudgetConfig {
-	return BudgetConfig{Recipient: b.Recipient, Caller: b.Actor, Prefix: b.Prefix, Total: b.Total}
+func budgetOf(b notify.Budget) Budget {
+	return Budget{Recipient: b.Recipient, Caller: b.Actor, Prefix: b.Prefix, Total: b.Total}
 }
 
-func (b BudgetConfig) budget() notify.Budget {
+func (b Budget) budget() notify.Budget {
 	return notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
 }
 
-// MailConfig is the SMTP server that takes our mail.
-type MailConfig struct {
+// Mail is the SMTP server that takes our mail.
+type Mail struct {
 	// HOST:PORT. Empty: no e-mail is sent.
 	Address string `yaml:"address"`
 	// starttls (default), tls, or none for a server on this machine.
@@ -205,14 +205,14 @@ type MailConfig struct {
 	FromName string `yaml:"from_name"`
 }
 
-// SMSConfig is what takes our SMS: a message centre by SMPP 3.4, or a gateway by HTTP.
-type SMSConfig struct {
-	SMPP SMPPConfig    `yaml:"smpp"`
-	HTTP GatewayConfig `yaml:"http"`
+// SMS is what takes our SMS: a message centre by SMPP 3.4, or a gateway by HTTP.
+type SMS struct {
+	SMPP SMPP    `yaml:"smpp"`
+	HTTP Gateway `yaml:"http"`
 }
 
-// SMPPConfig is a message centre.
-type SMPPConfig struct {
+// SMPP is a message centre.
+type SMPP struct {
 	// HOST:PORT. Empty: none.
 	Address         string `yaml:"address"`
 	TLS             bool   `yaml:"tls"`              // default false
@@ -227,10 +227,10 @@ type SMPPConfig struct {
 	PerSecond float64 `yaml:"per_second"`
 }
 
-// GatewayConfig is a gateway that takes a message by one HTTP request. Values of
+// Gateway is a gateway that takes a message by one HTTP request. Values of
 // query, form and headers and texts in json may name {{.To}}, {{.Text}} (not in
 // headers), {{.ID}} and {{.Secret}}; each is encoded for where it stands.
-type GatewayConfig struct {
+type Gateway struct {
 	URL     string            `yaml:"url"`    // empty: none
 	Method  string            `yaml:"method"` // GET or POST; empty: POST with form or json
 	Query   map[string]string `yaml:"query"`
@@ -246,17 +246,17 @@ type GatewayConfig struct {
 	AuthoritiesFile string `yaml:"authorities_file"` // empty: those of the system
 }
 
-func defaultMessages() MessagesConfig {
+func defaultMessages() Messages {
 	d := notify.DefaultSettings()
-	c := MessagesConfig{Language: d.Language, Title: "Tamga", Attempts: d.Attempts, LongestPause: d.LongestPause, Keep: d.Keep}
-	c.Budgets.Email, c.Budgets.SMS = budgetConfig(d.Budgets[notify.Email]), budgetConfig(d.Budgets[notify.SMS])
+	c := Messages{Language: d.Language, Title: "Tamga", Attempts: d.Attempts, LongestPause: d.LongestPause, Keep: d.Keep}
+	c.Budgets.Email, c.Budgets.SMS = budgetOf(d.Budgets[notify.Email]), budgetOf(d.Budgets[notify.SMS])
 	c.Mail.Security = "starttls"
 	c.Push = defaultPush()
 	return c
 }
 
-// settings are those of the room that delivers.
-func (c MessagesConfig) settings() notify.Settings {
+// Settings returns the rules of delivery.
+func (c Messages) Settings() notify.Settings {
 	s := notify.DefaultSettings()
 	s.Language, s.Attempts, s.LongestPause, s.Keep = c.Language, c.Attempts, c.LongestPause, c.Keep
 	s.Budgets = map[notify.Channel]notify.Budget{notify.Email: c.Budgets.Email.budget(), notify.SMS: c.Budgets.SMS.budget()}
@@ -267,7 +267,7 @@ func (c MessagesConfig) settings() notify.Settings {
 	return s
 }
 
-func (c MessagesConfig) check() (faults []error) {
+func (c Messages) check() (faults []error) {
 	for _, k := range []struct {
 		ok   bool
 		text string
@@ -277,7 +277,7 @@ func (c MessagesConfig) check() (faults []error) {
 		{(c.Mail.User == "") == (c.Mail.PasswordFile == ""), "messages.mail: user and password_file go together"},
 		{c.SMS.SMPP.Address == "" || c.SMS.HTTP.URL == "", "messages.sms: want smpp or http, not both"},
 		{c.SMS.SMPP.PerSecond >= 0, "messages.sms.smpp.per_second: want 0 or more"},
-		{!c.Capture || c.Mail.Address == "" && c.SMS.SMPP.Address == "" && c.SMS.HTTP.URL == "" && !c.Push.configured(), "messages.capture: want no mail, no sms and no push beside it: captured messages are not sent"},
+		{!c.Capture || c.Mail.Address == "" && c.SMS.SMPP.Address == "" && c.SMS.HTTP.URL == "" && !c.Push.Configured(), "messages.capture: want no mail, no sms and no push beside it: captured messages are not sent"},
 	} {
 		if !k.ok {
 			faults = append(faults, errors.New(k.text))

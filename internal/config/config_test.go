@@ -1,0 +1,192 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+)
+
+// configKeys lists the last parts of all keys of the configuration.
+func configKeys() []string {
+	var keys []string
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
+				keys = append(keys, key)
+			}
+			inner := f.Type
+			if inner.Kind() == reflect.Slice {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct && f.IsExported() {
+				walk(inner)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func TestSettings(t *testing.T) {
+	c, err := Load("", []string{
+		"limits.signing_request=10MiB", "limits.other_request=512", "tokens.access_life=1m30s", "policy.allow_hash_signing=false",
+		"resource_aliases=[a, b]", "listen=127.0.0.1:1", "pin.attempts=3",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limits.SigningRequest != 10<<20 || c.Limits.OtherRequest != 512 || c.Tokens.AccessLife != 90*time.Second ||
+		c.Policy.AllowHashSigning || !slices.Equal(c.ResourceAliases, []string{"a", "b"}) || c.Listen != "127.0.0.1:1" || c.PIN.Attempts != 3 {
+		t.Errorf("got %+v", c)
+	}
+	if c.Argon2.Memory != 19<<20 {
+		t.Errorf("a setting changed its neighbour: argon2.memory is %d", c.Argon2.Memory)
+	}
+	for _, wrong := range []string{"listen", "nothing=1", "limits.signing_request=many", "limits.signing_request=-1", "limits=1", "limits.signing_request=9999999999999GiB"} {
+		if _, err := Load("", []string{wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("--set %s: got %v", wrong, err)
+		}
+	}
+}
+
+// Clients are told of every identity provider that users have logins at: those the
+// configuration lists, and those it lets them sign in at.
+func TestIssuers(t *testing.T) {
+	c := Config{
+		Users:    Users{Issuers: []Issuer{{Name: "adfs", DisplayName: "AD FS", Description: "of the bank"}, {Name: "Corp", DisplayName: "Corporation"}}},
+		External: []External{{Name: "corp", Title: "not told twice"}, {Name: "esia", Title: "ESIA", Issuer: "https://esia.example"}, {Name: "plain", Issuer: "https://plain.example"}},
+	}
+	want := []user.Issuer{
+		{Name: "adfs", DisplayName: "AD FS", Description: "of the bank"}, {Name: "Corp", DisplayName: "Corporation"},
+		{Name: "esia", DisplayName: "ESIA", Description: "https://esia.example"}, {Name: "plain", DisplayName: "plain", Description: "https://plain.example"},
+	}
+	if d := cmp.Diff(want, c.AllIssuers()); d != "" {
+		t.Error(d)
+	}
+}
+
+// What would be in certificates for ever has to lead to the service.
+func TestPublicURL(t *testing.T) {
+	base := []string{"master_keys.active=a", "master_keys.files.a=a.key"}
+	for _, c := range []struct {
+		settings []string
+		want     string // the address, or "" for a refusal that names public_url
+	}{
+		{[]string{"listen=127.0.0.1:8080"}, "http://127.0.0.1:8080"},
+		{[]string{"listen='sign.example.org:8443'", "tls.certificate_file=a", "tls.key_file=b"}, "https://sign.example.org:8443"},
+		{[]string{"listen='0.0.0.0:8080'", "public_url=https://sign.example.org/"}, "https://sign.example.org"},
+		{[]string{"listen='0.0.0.0:8080'"}, ""},
+		{[]string{"listen='0.0.0.0:8443'", "tls.certificate_file=a", "tls.key_file=b"}, ""},
+		{[]string{"listen='[::]:8080'"}, ""},
+		{[]string{"listen='[::ffff:0.0.0.0]:8080'"}, ""},
+		{[]string{"listen=':8080'"}, ""},
+		{[]string{"listen='127.0.0.1:8080'", "public_url=http://0.0.0.0:8080"}, ""},
+	} {
+		config, err := Load("", append(base[:2:2], c.settings...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = config.Validate(nil)
+		if c.want == "" && (err == nil || !strings.Contains(err.Error(), "public_url: "+config.BaseURL()) || !strings.Contains(err.Error(), "such as public_url: https://sign.example.org")) {
+			t.Errorf("%v: got %v", c.settings, err)
+		}
+		if c.want != "" && (err != nil || config.BaseURL() != c.want) {
+			t.Errorf("%v: got %s, %v", c.settings, config.BaseURL(), err)
+		}
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	good := defaultEvidence()
+	if faults := good.check(); len(faults) > 0 {
+		t.Errorf("the defaults: %v", faults)
+	}
+	for _, c := range []struct {
+		change func(*Evidence)
+		want   string
+	}{
+		{func(e *Evidence) { e.TSPServices = []TSPService{{Name: "A", URL: "http://a/"}} }, "evidence.tsp_services[0]"},
+		{func(e *Evidence) {
+			e.TSPServices = []TSPService{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://A:80"}}
+		}, "evidence.tsp_services[1]: want a name and an address of its own"},
+		{func(e *Evidence) { e.AllowNetworks = []string{"10.0.0.0/40"} }, "evidence.allow_networks"},
+		{func(e *Evidence) { e.Proxy = "proxy:3128" }, "evidence.proxy"},
+		{func(e *Evidence) { e.ListTimeout = 0 }, "list_timeout"},
+		{func(e *Evidence) { e.HedgeAfter = 0 }, "hedge_after"},
+		{func(e *Evidence) { e.CacheLists = 0 }, "cache_lists"},
+	} {
+		e := defaultEvidence()
+		c.change(&e)
+		if faults := e.check(); len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
+			t.Errorf("%v, want %q", faults, c.want)
+		}
+	}
+	good.TSPServices = []TSPService{{Name: "a", Title: "A", URL: "http://a/", Class: "q", Policy: "1.2", PerMinute: 3}}
+	if got := good.Services(); len(got) != 1 || got[0] != (policy.TSPService{Name: "a", Title: "A", URL: "http://a/", Class: "q", Policy: "1.2", PerMinute: 3}) {
+		t.Errorf("the services are %+v", got)
+	}
+}
+
+func TestSAML(t *testing.T) {
+	const good = `metadata_file: idp.xml`
+	for _, c := range []struct{ entry, want string }{
+		{`saml: {` + good + `}`, ""},
+		{`saml: {` + good + `, entity_id: x, key_file: a, certificate_file: b, attribute: mail, name_id_format: urn:x, own_entity_id: us}`, ""},
+		{`saml: {entity_id: x, sso_url: "https://idp.example/", certificates_file: c.pem}`, ""},
+		{`saml: {entity_id: x, sso_url: "https://idp.example/"}`, "want metadata_file, or"},
+		{`saml: {entity_id: x, sso_url: idp.example, certificates_file: c.pem}`, "want metadata_file, or"},
+		{`saml: {` + good + `, certificates_file: c.pem}`, "leave them out"},
+		{`saml: {` + good + `, key_file: a}`, "go together"},
+		{`saml: {` + good + `}, client_id: x`, "not both"},
+		{`saml: {` + good + `}, issuer: "https://idp.example"`, "not both"},
+		{`saml: {}`, "external[0].issuer"},
+	} {
+		config, err := Load("", []string{`external=[{name: corp, ` + c.entry + `}]`})
+		if err != nil {
+			t.Fatalf("%s: %v", c.entry, err)
+		}
+		err = errors.Join(config.checkExternal()...)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.entry, err, c.want)
+		}
+	}
+}
+
+// Faults of user_policies name the key.
+func TestPolicies(t *testing.T) {
+	for _, wrong := range []string{"access.denied=[Sign]", "operation.confirm=[4096]", "notification.events={UserCreated: [Pigeon]}", "notification.events={usercreated: [Email]}"} {
+		c := Default()
+		if err := c.Apply([]string{"user_policies." + wrong}); err != nil {
+			t.Fatal(err)
+		}
+		if faults := c.UserPolicies.check(); len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "user_policies."+strings.Split(wrong, "=")[0]) {
+			t.Errorf("%s: %v", wrong, faults)
+		}
+	}
+}
+
+// TestConfigManual: docs/config.md names every key of the configuration.
+func TestConfigManual(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range configKeys() {
+		if !bytes.Contains(manual, []byte(key)) {
+			t.Errorf("docs/config.md does not mention %s", key)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"tamga/internal/adapter/guard"
+	"tamga/internal/domain/policy"
+	"time"
+)
+
+// Evidence says where time stamps, revocation data and issuers of others
+// may be fetched from, and whom to trust beside the built-in authority.
+type Evidence struct {
+	// Registered time-stamp services. The first one is the default; those added
+	// by "tamga tsp add" come after them.
+	TSPServices []TSPService `yaml:"tsp_services"`
+	// Files with trusted root certificates (PEM, DER or PKCS #7) beside those of
+	// the built-in authority: time-stamping authorities of others lead to them.
+	RootFiles []string `yaml:"root_files"`
+	// Files with further certificates of authorities, which are not trusted by
+	// themselves.
+	AuthorityFiles []string `yaml:"authority_files"`
+	// Networks and hosts that may be reached although they are private, loopback
+	// or link-local: 10.1.0.0/16, 10.1.2.3, 10.1.2.3:318, tsp.example.org:80. The
+	// address of this service itself is always among them.
+	AllowNetworks []string `yaml:"allow_networks"`
+	// HTTP proxy. Empty: none; the environment is not asked.
+	Proxy string `yaml:"proxy"`
+	// Whether a stamp is refused when nobody can say whether its authority was
+	// revoked. Default false: only a revoked one is refused.
+	RequireTSPRevocation bool `yaml:"require_tsp_revocation"`
+	// Whether OCSP answers without our nonce are refused. Default false: many
+	// responders make their answers ahead.
+	RequireOCSPNonce bool `yaml:"require_ocsp_nonce"`
+	// How far the clocks of others may be from ours. Default 5m.
+	ClockTolerance time.Duration `yaml:"clock_tolerance"`
+	// Time for one request to a time-stamp service, to an OCSP responder, for one
+	// download of a CRL, and for a whole time stamp with its repetitions. Defaults
+	// 5s, 5s, 1m, 20s.
+	StampTimeout  time.Duration `yaml:"stamp_timeout"`
+	StatusTimeout time.Duration `yaml:"status_timeout"`
+	ListTimeout   time.Duration `yaml:"list_timeout"`
+	TotalTimeout  time.Duration `yaml:"total_timeout"`
+	// After how long without an answer a second service of the same class is
+	// asked too. Default 1.5s; -1s: never.
+	HedgeAfter time.Duration `yaml:"hedge_after"`
+	// Memory for OCSP answers and for CRLs that are kept until their nextUpdate.
+	// Defaults 32MiB, 256MiB.
+	CacheAnswers Size `yaml:"cache_answers"`
+	CacheLists   Size `yaml:"cache_lists"`
+}
+
+// TSPService is one registered time-stamp service.
+type TSPService struct {
+	Name  string `yaml:"name"`  // short, unique, in lower case
+	Title string `yaml:"title"` // for people
+	URL   string `yaml:"url"`
+	// Services of one class stand in for one another. Empty: none does.
+	Class string `yaml:"class"`
+	// TSA policy to ask for, an object identifier. Empty: that of the service.
+	Policy string `yaml:"policy"`
+	// Requests a minute each process may send. 0: no bound.
+	PerMinute int `yaml:"per_minute"`
+}
+
+// defaultEvidence returns the settings of an empty file.
+func defaultEvidence() Evidence {
+	return Evidence{
+		ClockTolerance: 5 * time.Minute,
+		StampTimeout:   5 * time.Second, StatusTimeout: 5 * time.Second, ListTimeout: time.Minute, TotalTimeout: 20 * time.Second,
+		HedgeAfter:   1500 * time.Millisecond,
+		CacheAnswers: 32 << 20, CacheLists: 256 << 20,
+	}
+}
+
+// Services returns the registered time-stamp services.
+func (e *Evidence) Services() (list []policy.TSPService) {
+	for _, t := range e.TSPServices {
+		list = append(list, policy.TSPService(t))
+	}
+	return list
+}
+
+// check reports every fault.
+func (e *Evidence) check() (faults []error) {
+	list := e.Services()
+	for i, t := range list {
+		if err := t.Check(); err != nil {
+			faults = append(faults, fmt.Errorf("evidence.tsp_services[%d]: %w", i, err))
+		}
+		normal, _ := policy.NormalAddress(t.URL)
+		if slices.ContainsFunc(list[:i], func(o policy.TSPService) bool {
+			other, _ := policy.NormalAddress(o.URL)
+			return o.Name == t.Name || other == normal
+		}) {
+			faults = append(faults, fmt.Errorf("evidence.tsp_services[%d]: want a name and an address of its own", i))
+		}
+	}
+	if _, err := e.Exceptions(); err != nil {
+		faults = append(faults, fmt.Errorf("evidence.allow_networks: %w", err))
+	}
+	if e.Proxy != "" && !isHTTP(e.Proxy) {
+		faults = append(faults, errors.New("evidence.proxy: want http:// or https:// and a host"))
+	}
+	if min(e.ClockTolerance, e.StampTimeout, e.StatusTimeout, e.ListTimeout, e.TotalTimeout) <= 0 {
+		faults = append(faults, errors.New("evidence: clock_tolerance, stamp_timeout, status_timeout, list_timeout and total_timeout: want more than 0"))
+	}
+	if e.HedgeAfter == 0 {
+		faults = append(faults, errors.New("evidence.hedge_after: want more than 0, or -1s for never"))
+	}
+	if min(e.CacheAnswers, e.CacheLists) <= 0 {
+		faults = append(faults, errors.New("evidence: cache_answers and cache_lists: want sizes above 0"))
+	}
+	return faults
+}
+
+// Exceptions returns the addresses off the public internet that may be reached.
+func (e *Evidence) Exceptions() ([]guard.Exception, error) {
+	return guard.ParseExceptions(e.AllowNetworks)
+}
