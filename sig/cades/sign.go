@@ -3,7 +3,6 @@ package cades
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
@@ -48,13 +47,12 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	st := state{
+		StateHeader: stateForm.Header(job),
 		Attributes:  attrs,
 		Digest:      a.digest.Sum,
 		Hash:        p.hash && p.kind == kindSign,
-		Size:        job.Document.Size(),
 		Detached:    p.detached,
 		Chain:       p.chain,
-		Certificate: job.Certificate.Digest(suite.SHA256),
 		Kind:        p.kind,
 		Message:     message,
 		Position:    p.position,
@@ -171,20 +169,17 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
-		return nil, &sig.ErrState{Text: "made for another certificate"}
+	if err := st.CheckCertificate(job.Certificate); err != nil {
+		return nil, err
 	}
 	if len(st.Attributes) == 0 || len(st.Digest) != s.Hash.Size || st.Size < 0 || st.Hash && !st.Detached {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}
-	if job.Document == nil {
-		if st.Detached && st.Kind == kindSign {
-			return st, nil
-		}
-		return nil, &sig.ErrState{Text: "the document is needed"}
+	if job.Document == nil && st.Detached && st.Kind == kindSign {
+		return st, nil
 	}
-	if n := job.Document.Size(); n != st.Size {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	if err := st.CheckSize(job.Document); err != nil {
+		return nil, err
 	}
 	switch {
 	case st.Kind != kindSign: // the fingerprint tells

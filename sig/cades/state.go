@@ -2,9 +2,7 @@ package cades
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -12,23 +10,20 @@ import (
 	"tamga/sig"
 )
 
-// stateVersion is the form of state. Finish knows every version that was ever
-// written: 1 and 2 were JSON, 1 without the fields from Kind on, for plain signatures;
+// stateForm is the form of state. Versions 1 and 2 were JSON, 1 without the fields from Kind on, for plain signatures;
 // 3 is the octet 3, an octet of flags, the size in eight octets and the other fields,
 // each behind its length in four octets, all big-endian. It is read and written for
 // every signature, and JSON took a tenth of the time of one.
-const stateVersion = 3
+var stateForm = sig.StateForm{What: "a signed message", First: 1, Version: 3}
 
 // state is all that Finish needs beside the job's document and certificates.
 type state struct {
-	Version     int    `json:"v"`
-	Attributes  []byte `json:"attributes"`  // signed attributes as they were digested, tag 0x31
-	Digest      []byte `json:"digest"`      // of what is signed, by the suite's hash
-	Hash        bool   `json:"hash"`        // the document of the job is that digest itself
-	Size        int64  `json:"size"`        // octets of the job's document
-	Detached    bool   `json:"detached"`    // the message is without the document
-	Chain       bool   `json:"chain"`       // issuers' certificates are included
-	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
+	sig.StateHeader
+	Attributes []byte `json:"attributes"` // signed attributes as they were digested, tag 0x31
+	Digest     []byte `json:"digest"`     // of what is signed, by the suite's hash
+	Hash       bool   `json:"hash"`       // the document of the job is that digest itself
+	Detached   bool   `json:"detached"`   // the message is without the document
+	Chain      bool   `json:"chain"`      // issuers' certificates are included
 
 	Kind     string   `json:"kind,omitempty"`     // kindSign when empty
 	Message  []byte   `json:"message,omitempty"`  // fingerprint of the message to extend
@@ -37,7 +32,7 @@ type state struct {
 	Address  string   `json:"address,omitempty"`  // of the time-stamp service
 }
 
-// marshal writes the state in the form of stateVersion.
+// marshal writes the state in the form of stateForm.Version.
 func (s *state) marshal() []byte {
 	var flags byte
 	for i, set := range []bool{s.Hash, s.Detached, s.Chain} {
@@ -46,7 +41,7 @@ func (s *state) marshal() []byte {
 		}
 	}
 	b := make([]byte, 0, 128+len(s.Attributes)+len(s.Digest)+len(s.Certificate)+len(s.Message)+len(s.Address))
-	b = binary.BigEndian.AppendUint64(append(b, stateVersion, flags), uint64(s.Size))
+	b = binary.BigEndian.AppendUint64(append(b, byte(stateForm.Version), flags), uint64(s.Size))
 	for _, field := range [][]byte{s.Attributes, s.Digest, s.Certificate, s.Message} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(field))), field...)
 	}
@@ -67,28 +62,25 @@ func parseState(b []byte) (*state, error) {
 	st := new(state)
 	switch {
 	case len(b) > 0 && b[0] == '{':
-		if err := json.Unmarshal(b, st); err != nil {
-			return nil, errUnreadable
+		if err := sig.OpenState(stateForm, b, st); err != nil {
+			return nil, err
 		}
 		switch st.Version {
-		case 2:
 		case 1:
 			st.Kind, st.Level = kindSign, levelBES
-		default:
-			return nil, unknownVersion(st.Version)
+		case 3:
+			return nil, errUnreadable // not JSON any more
 		}
 		return st, nil
-	case len(b) > 0 && b[0] != stateVersion:
-		return nil, unknownVersion(int(b[0]))
+	case len(b) > 0:
+		if err := stateForm.Check(int(b[0])); err != nil {
+			return nil, err
+		}
 	}
 	if err := st.unmarshal(b); err != nil {
 		return nil, errUnreadable
 	}
 	return st, nil
-}
-
-func unknownVersion(v int) error {
-	return &sig.ErrState{Text: fmt.Sprintf("version %d of a signed message is not known; 1 to %d expected", v, stateVersion)}
 }
 
 // word is a text that is one of a few as a rule.
@@ -106,7 +98,7 @@ func (s *state) unmarshal(b []byte) error {
 	in := cryptobyte.String(b)
 	var version, flags uint8
 	var size uint64
-	if !in.ReadUint8(&version) || !in.ReadUint8(&flags) || flags > 7 || !in.ReadUint64(&size) || size > math.MaxInt64 {
+	if !in.ReadUint8(&version) || int(version) != stateForm.Version || !in.ReadUint8(&flags) || flags > 7 || !in.ReadUint64(&size) || size > math.MaxInt64 {
 		return errors.New("malformed")
 	}
 	s.Version, s.Size = int(version), int64(size)

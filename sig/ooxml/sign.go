@@ -63,7 +63,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	}
 	head, tail := x.around()
 	st, err := json.Marshal(state{
-		Version: stateVersion, Certificate: job.Certificate.Digest(suite.SHA256), Size: d.size, Directory: d.fingerprint(),
+		StateHeader: stateForm.Header(job), Directory: d.fingerprint(),
 		Part: part, Head: []byte(head), Tail: []byte(tail), Changes: changes,
 	})
 	if err != nil {
@@ -201,17 +201,13 @@ func (d *document) free(stem, first, suffix string) string {
 	}
 }
 
-// stateVersion is the form of state below. Finish knows every version that was ever
-// written.
-const stateVersion = 1
+var stateForm = sig.StateForm{What: "a signature in an Office document", First: 1, Version: 1}
 
 // state is all that Finish needs beside the job's document and certificate.
 type state struct {
-	Version     int    `json:"v"`
-	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
-	Size        int64  `json:"size"`        // octets of the document
-	Directory   []byte `json:"directory"`   // its fingerprint
-	Part        string `json:"part"`        // name of the new signature part
+	sig.StateHeader
+	Directory []byte `json:"directory"` // its fingerprint
+	Part      string `json:"part"`      // name of the new signature part
 	// Head and Tail are the signature part in front of the signature value and behind
 	// it, exactly what was digested.
 	Head    []byte   `json:"head"`
@@ -241,20 +237,14 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		return nil, err
 	}
 	var st state
-	if err := json.Unmarshal(prepared, &st); err != nil {
-		return nil, &sig.ErrState{Text: "cannot be read"}
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
 	}
-	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in an Office document is not known; %d expected", st.Version, stateVersion)}
+	if err := st.CheckCertificate(job.Certificate); err != nil {
+		return nil, err
 	}
-	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
-		return nil, &sig.ErrState{Text: "made for another certificate"}
-	}
-	if job.Document == nil {
-		return nil, &sig.ErrState{Text: "the document is needed"}
-	}
-	if n := job.Document.Size(); n != st.Size {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	if err := st.CheckSize(job.Document); err != nil {
+		return nil, err
 	}
 	_, b := budget.Of(ctx, job.Document.Size())
 	a, err := openArchive(b, job.Document)

@@ -54,7 +54,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	st := &state{
-		Version: stateVersion, Format: p.format, Address: p.address,
+		Format: p.format, Address: p.address,
 		Room: out.room, Fixed: out.fixed, Key: []byte(out.key), Head: out.head, Tail: out.tail, Signature: out.signature,
 		Message: inner.State, Revision: out.revision,
 	}

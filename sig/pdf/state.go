@@ -6,23 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tamga/pki/suite"
 	"tamga/sig"
 )
 
-// stateVersion is the form of state below. Finish knows every version that was ever
-// written.
-const stateVersion = 1
+var stateForm = sig.StateForm{What: "a PDF signature", First: 1, Version: 1}
 
 // state is all that Finish needs beside the job's document and certificates.
 type state struct {
-	Version     int    `json:"v"`
-	Certificate []byte `json:"certificate"` // SHA-256 of the signer's certificate
-	Size        int64  `json:"size"`        // octets of the document
-	Print       []byte `json:"print"`       // see fingerprint
-	Format      string `json:"format"`      // PDFFormat
-	Address     string `json:"address,omitempty"`
-	Room        int    `json:"room"` // octets of Contents
+	sig.StateHeader
+	Print   []byte `json:"print"`  // see fingerprint
+	Format  string `json:"format"` // PDFFormat
+	Address string `json:"address,omitempty"`
+	Room    int    `json:"room"` // octets of Contents
 	// Fixed and Key are what the size of the evidence is remembered by, see room.
 	Fixed int    `json:"fixed,omitempty"`
 	Key   []byte `json:"key,omitempty"`
@@ -57,7 +52,7 @@ type revision struct {
 }
 
 func (st *state) marshal(job *sig.Job) ([]byte, error) {
-	st.Certificate, st.Size = job.Certificate.Digest(suite.SHA256), job.Document.Size()
+	st.StateHeader = stateForm.Header(job)
 	var err error
 	if st.Print, err = fingerprint(job.Document); err != nil {
 		return nil, err
@@ -85,27 +80,18 @@ func fingerprint(d sig.Document) ([]byte, error) {
 // readState reads a prepared state and checks that it was made for this job.
 func readState(job *sig.Job, prepared []byte) (*state, error) {
 	var st state
-	if err := json.Unmarshal(prepared, &st); err != nil {
-		return nil, &sig.ErrState{Text: "cannot be read"}
-	}
-	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a PDF signature is not known; %d expected", st.Version, stateVersion)}
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
 	}
 	if _, ok := levels[st.Format]; !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
 		(st.Format == formatCAdES) != (st.Revision != nil) {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}
-	if job.Certificate == nil {
-		return nil, &sig.ErrState{Text: "the certificate is needed"}
+	if err := st.CheckCertificate(job.Certificate); err != nil {
+		return nil, err
 	}
-	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
-		return nil, &sig.ErrState{Text: "made for another certificate"}
-	}
-	if job.Document == nil {
-		return nil, &sig.ErrState{Text: "the document is needed"}
-	}
-	if n := job.Document.Size(); n != st.Size {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	if err := st.CheckSize(job.Document); err != nil {
+		return nil, err
 	}
 	print, err := fingerprint(job.Document)
 	if err != nil {

@@ -23,14 +23,12 @@ type Format struct{}
 // New returns the format.
 func New() *Format { return &Format{} }
 
-// stateVersion is the version of the type state. Finish supports every version that was ever
-// written.
-const stateVersion = 1
+var stateForm = sig.StateForm{What: "a bare signature", First: 1, Version: 1}
 
 type state struct {
-	Version int    `json:"v"`
-	Hash    string `json:"hash"`   // suite.Hash.Name
-	Digest  []byte `json:"digest"` // what was given to the key
+	sig.StateHeader        // the version alone
+	Hash            string `json:"hash"`   // suite.Hash.Name
+	Digest          []byte `json:"digest"` // what was given to the key
 }
 
 // Prepare implements sig.Format. It reads the parameters Hash and HashAlgorithm.
@@ -56,7 +54,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 			return nil, err
 		}
 	}
-	st, err := json.Marshal(state{stateVersion, d.Hash.Name, d.Sum})
+	st, err := json.Marshal(state{sig.StateHeader{Version: stateForm.Version}, d.Hash.Name, d.Sum})
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +68,8 @@ func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byt
 		return nil, err
 	}
 	var st state
-	if err := json.Unmarshal(prepared, &st); err != nil {
-		return nil, &sig.ErrState{Text: "cannot be read"}
-	}
-	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a bare signature is unknown; it must be %d", st.Version, stateVersion)}
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
 	}
 	if st.Hash != s.Hash.Name || len(st.Digest) != s.Hash.Size {
 		return nil, &sig.ErrState{Text: fmt.Sprintf("made for %s, but the certificate's key signs %s", st.Hash, s.Hash.Name)}

@@ -71,7 +71,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	st := &state{Encoding: t.Encoding(), Size: int64(len(data)), Pieces: pieces}
+	st := &state{StateHeader: sig.StateHeader{Size: int64(len(data))}, Encoding: t.Encoding(), Pieces: pieces}
 	return st.result(job, nil)
 }
 

@@ -1,10 +1,8 @@
 package xmldsig
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -158,21 +156,17 @@ func wide(encoding, text string) []byte {
 	return out
 }
 
-// stateVersion is the form of state below. Finish knows every version that was
-// ever written.
-const stateVersion = 1
+var stateForm = sig.StateForm{What: "a signature in XML", First: 1, Version: 1}
 
 // state is all that Finish needs beside the job's document and certificate.
 type state struct {
-	Version     int     `json:"v"`
-	Certificate []byte  `json:"certificate"` // SHA-256 of the signer's certificate
-	Size        int64   `json:"size"`        // octets of the document
-	Document    []byte  `json:"document"`    // SHA-256 of the document
-	Digest      []byte  `json:"digest"`      // of the canonical SignedInfo, by the suite's hash
-	Encoding    string  `json:"encoding"`    // of the result
-	Pieces      []piece `json:"pieces"`      // of the result
-	Level       string  `json:"level"`       // XAdESType
-	Address     string  `json:"address,omitempty"`
+	sig.StateHeader
+	Document []byte  `json:"document"` // SHA-256 of the document
+	Digest   []byte  `json:"digest"`   // of the canonical SignedInfo, by the suite's hash
+	Encoding string  `json:"encoding"` // of the result
+	Pieces   []piece `json:"pieces"`   // of the result
+	Level    string  `json:"level"`    // XAdESType
+	Address  string  `json:"address,omitempty"`
 	// Stamped is what stands around the value in what the time stamp of a template is
 	// over, the canonical SignatureValue.
 	Stamped []string `json:"stamped,omitempty"`
@@ -182,20 +176,14 @@ type state struct {
 // digest of the document is left to the caller.
 func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	var st state
-	if err := json.Unmarshal(prepared, &st); err != nil {
-		return nil, &sig.ErrState{Text: "cannot be read"}
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
 	}
-	if st.Version != stateVersion {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("version %d of a signature in XML is not known; %d expected", st.Version, stateVersion)}
+	if err := st.CheckCertificate(job.Certificate); err != nil {
+		return nil, err
 	}
-	if !bytes.Equal(st.Certificate, job.Certificate.Digest(suite.SHA256)) {
-		return nil, &sig.ErrState{Text: "made for another certificate"}
-	}
-	if job.Document == nil {
-		return nil, &sig.ErrState{Text: "the document is needed"}
-	}
-	if n := job.Document.Size(); n != st.Size {
-		return nil, &sig.ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", st.Size, n)}
+	if err := st.CheckSize(job.Document); err != nil {
+		return nil, err
 	}
 	damaged := len(st.Digest) != s.Hash.Size || len(st.Stamped) != 0 && len(st.Stamped) != 2
 	for _, p := range st.Pieces {

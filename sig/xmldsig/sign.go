@@ -71,9 +71,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	st, err := json.Marshal(state{
-		Version:     stateVersion,
-		Certificate: job.Certificate.Digest(suite.SHA256),
-		Size:        int64(len(document)),
+		StateHeader: stateForm.Header(job),
 		Document:    sum[:],
 		Digest:      out.digest.Sum,
 		Encoding:    out.encoding,
