@@ -17,7 +17,7 @@ import (
 
 // The search for timing leaks follows "Dude, is my code constant time?" (Reparaz,
 // Balasch, Verbauwhede, 2017). Calls with one fixed secret and calls with changing
-// secrets are mixed at random. Welch's t tells how likely it is that both take the same
+// secrets are mixed at random. Welch's t shows how likely it is that both take the same
 // time. The changing secrets are also compared with each other by their lowest bit,
 // because a step that runs only for odd secrets shows only half in the comparison with
 // a fixed secret.

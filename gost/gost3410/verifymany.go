@@ -53,7 +53,7 @@ type sums struct {
 }
 
 // divide sets s to s/e and e to -r/e. It needs one inversion for all signatures: that
-// of the product of all e, none of which is 0.
+// of the product of all e. No e is 0.
 func (g *sums) divide(order *field.Modulus) {
 	before := make([]field.Scalar, len(g.e)) // before[i] is the product of e[0] to e[i-1]
 	product := field.Scalar{1}

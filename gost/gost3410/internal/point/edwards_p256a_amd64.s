@@ -11,7 +11,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP256A(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP256A(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxEdAddP256A(z, p *edExtendedP256A, q *edCachedP256A)
 TEXT ·mulxEdAddP256A(SB), 0, $576-24

@@ -13,7 +13,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP512A(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP512A(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxEdAddP512A(z, p *edExtendedP512A, q *edCachedP512A)
 TEXT ·mulxEdAddP512A(SB), 0, $576-24

@@ -11,7 +11,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP256A(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP256A(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxChordP256A(z, p *jacobianP256A, q *affineP256A)
 TEXT ·mulxChordP256A(SB), 0, $576-24

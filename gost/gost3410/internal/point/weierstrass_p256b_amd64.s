@@ -13,7 +13,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP256B(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP256B(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxChordP256B(z, p *jacobianP256B, q *affineP256B)
 TEXT ·mulxChordP256B(SB), 0, $576-24

@@ -13,7 +13,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP256C(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP256C(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxChordP256C(z, p *jacobianP256C, q *affineP256C)
 TEXT ·mulxChordP256C(SB), 0, $576-24

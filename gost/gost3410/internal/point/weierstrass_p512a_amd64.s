@@ -13,7 +13,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP512A(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP512A(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxChordP512A(z, p *jacobianP512A, q *affineP512A)
 TEXT ·mulxChordP512A(SB), 0, $576-24

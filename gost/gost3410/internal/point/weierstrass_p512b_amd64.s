@@ -13,7 +13,7 @@
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP512B(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP512B(SB)
 
-// The frames have room for nine numbers of eight limbs.
+// The frames hold nine numbers of eight limbs.
 
 // func mulxChordP512B(z, p *jacobianP512B, q *affineP512B)
 TEXT ·mulxChordP512B(SB), 0, $576-24
