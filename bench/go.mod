@@ -7,6 +7,9 @@ require (
 	tamga v0.0.0
 )
 
-require golang.org/x/crypto v0.58.0 // indirect
+require (
+	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
 
 replace tamga => ../
