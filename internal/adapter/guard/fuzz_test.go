@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What passes as an address leads to http or https and, where it is a number, to
-// the public internet.
+// An accepted address has the scheme http or https. If its host is a number, it is on the public
+// internet.
 func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"http://tsp.example/stamp", "https://[2a00::1]:8443/x?y#z", "http://127.0.0.1/", "http://[::ffff:7f00:1]/", "http://0x7f.1/", "http://a:1@b/", "http://%31%30.0.0.1/", "HTTP://EXAMPLE:65535"} {
 		f.Add(s)
@@ -26,7 +26,7 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// What passes as an exception is a network or a host, and covers itself.
+// An accepted exception is a network or a host, and covers itself.
 func FuzzException(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8", "10.1.2.3:80", "[fd00::1]:318", "::1", "tsp.example:80", "TSP.example", "fe80::1%eth0", "1.2.3"} {
 		f.Add(s)

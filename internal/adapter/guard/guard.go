@@ -1,6 +1,7 @@
-// Package guard owns which addresses of others a request from here may go to. It is
-// the one thing adapters share: whatever speaks HTTP to addresses that strangers
-// name dials through it.
+// Package guard decides which external addresses requests from this program may reach. It is the
+// one package that adapters share: every adapter that sends HTTP requests to addresses chosen by
+// others connects through it. Begin with New, then use Guard.Parse for an address and Guard.Dial for
+// the connection. It does not send requests.
 package guard
 
 import (
@@ -18,36 +19,34 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Addresses come from requests, certificates and answers, so they are whatever
-// an attacker wants them to be. The rules:
+// Addresses come from requests, certificates and answers, so an attacker may choose them. The rules:
 //
-//   - http and https only, no user name in the address;
-//   - port 80, 443 or one above 1023: below lie mail, name and file services that
-//     a request from here has no business with;
-//   - the addresses a name resolves to are checked, and the connection goes to
-//     the one that was checked, so a name that answers differently the next time
-//     gains nothing. Behind a proxy it is the proxy that resolves names, so only
-//     hosts that are an address or the machine itself, in any spelling, are checked;
-//   - only global unicast addresses, without those that carry an IPv4 address
-//     inside (6to4, Teredo, NAT64), which could lead anywhere.
+//   - The scheme is http or https, and the address has no user name.
+//   - The port is 80, 443 or above 1023. Lower ports belong to mail, name and file services, which
+//     requests from here must not reach.
+//   - The addresses of a name are checked, and the connection goes to the address that was checked.
+//     A name that resolves to another address the next time gains nothing. With a proxy, the proxy
+//     resolves names. Then only hosts that are an address or the machine itself, in any spelling,
+//     are checked.
+//   - The address is global unicast and does not carry an IPv4 address inside (6to4, Teredo, NAT64),
+//     which could lead anywhere.
 //
-// Exceptions lift the last rule, and with a port the second, for networks and
-// hosts the installation names.
+// Exceptions lift the last rule, and with a port also the second one, for networks and hosts that
+// the installation names.
 
-// Refused is an address that may not be reached. It is not an outage, so nobody
-// tries again.
+// Refused is the error for an address that must not be reached. It is not an outage, so callers do
+// not try again.
 type Refused struct {
-	Text   string // for everybody: it says nothing of the network we stand in
+	Text   string // for clients; it reveals nothing about our own network
 	Detail string // for the log; may be empty
 }
 
 func (e *Refused) Error() string { return e.Text }
 
-// Exception is a network or a host that may be reached although it is not on the
-// public internet.
+// Exception is a network or a host that may be reached although it is not on the public internet.
 type Exception struct {
 	Network netip.Prefix // or
-	Host    string       // a name in lower case, whatever it resolves to
+	Host    string       // a name in lower case, with any address
 	Port    uint16       // 0: every port
 }
 
@@ -72,10 +71,10 @@ func ParseException(text string) (Exception, error) {
 	if err == nil && (port != 0 || !hasPort) && isHostName(host) {
 		return Exception{Host: host, Port: uint16(port)}, nil
 	}
-	return Exception{}, fmt.Errorf("exception %q: want a network such as 10.1.0.0/16, an address or a host name, the last two with a port or without", text)
+	return Exception{}, fmt.Errorf("exception %q: want a network such as 10.1.0.0/16, or an address or a host name with or without a port", text)
 }
 
-// ParseExceptions reads a list of them.
+// ParseExceptions reads a list of exceptions in the form of ParseException.
 func ParseExceptions(texts []string) (list []Exception, err error) {
 	for _, text := range texts {
 		x, err := ParseException(text)
@@ -87,8 +86,8 @@ func ParseExceptions(texts []string) (list []Exception, err error) {
 	return list, nil
 }
 
-// isHostName tells a name from a number that was misspelled: its last part begins
-// with a letter.
+// isHostName reports whether s is a name and not a misspelled number: its last part must begin with
+// a letter.
 func isHostName(s string) bool {
 	last := s[strings.LastIndexByte(s, '.')+1:]
 	return len(s) <= 253 && last != "" && last[0] >= 'a' && last[0] <= 'z' && !strings.ContainsFunc(s, func(r rune) bool {
@@ -96,24 +95,24 @@ func isHostName(s string) bool {
 	})
 }
 
-// allows tells that the exception covers an address.
+// allows reports whether the exception covers an address.
 func (e Exception) allows(a netip.AddrPort) bool {
 	return e.Host == "" && (e.Port == 0 || e.Port == a.Port()) && e.Network.Contains(a.Addr())
 }
 
-// names tells that the exception covers a host by its name.
+// names reports whether the exception covers a host by its name.
 func (e Exception) names(host string, port uint16) bool {
 	return e.Host != "" && (e.Port == 0 || e.Port == port) && strings.EqualFold(e.Host, host)
 }
 
-// Resolver turns a name into addresses; *net.Resolver is one. network is "ip".
+// Resolver resolves a name to addresses. *net.Resolver implements it. network is "ip".
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// special are networks that are not the public internet, or that carry another
-// address inside: the registries of special purpose addresses (RFC 6890) of IANA.
-// What is outside 2000::/3 is no global unicast address of IPv6 at all.
+// special has networks that are not on the public internet, or that carry another address inside.
+// They come from the IANA registries of special purpose addresses (RFC 6890). For IPv6, addresses
+// outside 2000::/3 are not global unicast at all.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
@@ -130,8 +129,8 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// isPublic tells an address of the public internet. a is not an IPv4 address in
-// the clothes of IPv6.
+// isPublic reports whether a is an address of the public internet. a must not be an IPv4-mapped
+// IPv6 address.
 func isPublic(a netip.Addr) bool {
 	for _, p := range special {
 		if p.Contains(a) {
@@ -145,27 +144,26 @@ func isPublic(a netip.Addr) bool {
 type Guard struct {
 	exceptions []Exception
 	resolver   Resolver
-	proxy      string // HOST:PORT of the proxy, which the installation chose
+	proxy      string // HOST:PORT of the configured proxy
 
-	// Connect goes to a checked address, and looks at it once more; Trusted goes to
-	// one the installation named, wherever it is. Tests put a network of their own in
-	// their place.
+	// Connect connects to a checked address and checks it once more. Trusted connects to
+	// any address that the installation names. Tests replace both by a network of their
+	// own.
 	Connect, Trusted func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ConnectTimeout bounds one connection; a name with many dead addresses is not
-// to eat the time of the whole request.
+// ConnectTimeout is the time limit for one connection, so that a name with many dead addresses does
+// not use up the time of the whole request.
 const ConnectTimeout = 3 * time.Second
 
-// maxAddresses bounds how many addresses of one name are tried.
+// maxAddresses is how many addresses of one name are tried.
 const maxAddresses = 4
 
-// Config says what a Guard lets through besides the public internet. The zero value
-// lets nothing through.
+// Config has what a Guard allows besides the public internet. The zero value allows nothing else.
 type Config struct {
 	Exceptions []Exception
 	Resolver   Resolver // nil: the system's
-	Proxy      *url.URL // nil: there is none; its own address is always reached
+	Proxy      *url.URL // nil: no proxy; the address of a proxy is always allowed
 }
 
 // New returns a Guard.
@@ -179,11 +177,11 @@ func New(c Config) *Guard {
 	}
 	plain := net.Dialer{Timeout: ConnectTimeout, KeepAlive: 30 * time.Second}
 	careful := plain
-	// The kernel is about to connect to this very address: the last look.
+	// The last check, of the address to which the kernel will connect.
 	careful.Control = func(_, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return &Refused{Text: "the address to connect to is not a number"}
+			return &Refused{Text: "the address to connect to is not an IP address"}
 		}
 		return g.check(a)
 	}
@@ -191,7 +189,7 @@ func New(c Config) *Guard {
 	return g
 }
 
-// Port is the port of an http or https address.
+// Port returns the port of an http or https address.
 func Port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -199,7 +197,7 @@ func Port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// check refuses an address of the network that may not be reached.
+// check returns a *Refused if the address must not be reached.
 func (g *Guard) check(a netip.AddrPort) error {
 	a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 	if g.excepted(a) || isPublic(a.Addr()) {
@@ -229,11 +227,11 @@ func (g *Guard) named(host string, port uint16) bool {
 	return false
 }
 
-// Parse reads an address of a service and refuses what can be refused by its looks.
-// The error is a *Refused.
+// Parse reads the address of a service and refuses what can be refused without resolving it. The
+// error is a *Refused.
 func (g *Guard) Parse(text string) (*url.URL, error) { return g.parse(text, false) }
 
-// ParseRegistered is Parse without the rule of ports: somebody here chose the port.
+// ParseRegistered is Parse without the rule on ports, for addresses that an operator registered.
 func (g *Guard) ParseRegistered(text string) (*url.URL, error) { return g.parse(text, true) }
 
 func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
@@ -242,9 +240,9 @@ func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 	case err != nil || len(text) > 2048 || u.Opaque != "" || u.Hostname() == "":
 		return nil, &Refused{Text: "the address is malformed"}
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &Refused{Text: fmt.Sprintf("the address is of the kind %.20q: want http or https", u.Scheme)}
+		return nil, &Refused{Text: fmt.Sprintf("the address has the scheme %.20q; want http or https", u.Scheme)}
 	case u.User != nil:
-		return nil, &Refused{Text: "the address holds a user name"}
+		return nil, &Refused{Text: "the address has a user name; remove it"}
 	}
 	u.Fragment, u.RawFragment = "", ""
 	host, literal, err := readHost(u.Hostname())
@@ -253,7 +251,7 @@ func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 	}
 	port, err := strconv.ParseUint(Port(u), 10, 16)
 	if err != nil || port == 0 {
-		return nil, &Refused{Text: "the port is no number from 1 to 65535"}
+		return nil, &Refused{Text: "the port must be a number from 1 to 65535"}
 	}
 	at := netip.AddrPortFrom(literal, uint16(port))
 	switch named := g.named(host, uint16(port)); {
@@ -269,12 +267,12 @@ func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 		return nil, err
 	}
 	if port < 1024 && port != 80 && port != 443 && !registered && !g.excepted(at) && !g.named(host, uint16(port)) {
-		return nil, &Refused{Text: fmt.Sprintf("port %d: want 80, 443 or one above 1023", port)}
+		return nil, &Refused{Text: fmt.Sprintf("port %d is not allowed; want 80, 443 or one above 1023", port)}
 	}
 	if literal.IsValid() {
 		host = literal.String()
 	}
-	if host != u.Hostname() { // everybody behind us reads what was checked
+	if host != u.Hostname() { // return exactly the host that was checked
 		explicit := u.Port()
 		if u.Host = host; strings.Contains(host, ":") {
 			u.Host = "[" + host + "]"
@@ -288,10 +286,10 @@ func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 
 var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// readHost reads a host as resolvers and proxies do, so that no spelling of an address
-// passes for a name: 2130706433, 0x7f000001, 0177.0.0.1, 127.1 and 127.0.0.1. are all
-// 127.0.0.1, and so are digits of other scripts. It returns the name in ASCII without a
-// dot at its end, or the address.
+// readHost reads a host as resolvers and proxies do, so that no spelling of an address is treated as
+// a name: 2130706433, 0x7f000001, 0177.0.0.1, 127.1 and 127.0.0.1. are all 127.0.0.1. Digits of other
+// scripts count as digits. readHost returns the name in ASCII without a dot at its end, or the
+// address.
 func readHost(text string) (host string, literal netip.Addr, err error) {
 	malformed := &Refused{Text: "the host of the address is malformed"}
 	if a, err := netip.ParseAddr(text); err == nil {
@@ -317,8 +315,8 @@ func readHost(text string) (host string, literal netip.Addr, err error) {
 	return host, literal, nil
 }
 
-// readIPv4 reads an address of one to four numbers as inet_aton does: the last one
-// fills the bytes that are left.
+// readIPv4 reads an address of one to four numbers as inet_aton does: the last number fills the
+// remaining bytes.
 func readIPv4(text string) (netip.Addr, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) > 4 {
@@ -339,11 +337,11 @@ func readIPv4(text string) (netip.Addr, error) {
 	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), nil
 }
 
-// tooLarge is a number that no part of an address holds.
+// tooLarge is larger than any part of an address.
 const tooLarge = 1 << 40
 
-// hostNumber reads a decimal, octal (0...) or hexadecimal (0x...) number. What looks
-// like a number and is none is tooLarge.
+// hostNumber reads a decimal, octal (0...) or hexadecimal (0x...) number. A text that looks like a
+// number but is invalid or too large gives tooLarge.
 func hostNumber(text string) (n uint64, isNumber bool) {
 	digits, base := strings.ToLower(text), 10
 	if hex, ok := strings.CutPrefix(digits, "0x"); ok {
@@ -366,8 +364,8 @@ func hostNumber(text string) (n uint64, isNumber bool) {
 	return n, true
 }
 
-// isLocalhost reports whether a name means the machine itself (RFC 6761, 6.3, and the
-// names that systems have in /etc/hosts).
+// isLocalhost reports whether a name means the machine itself (RFC 6761, 6.3, and the names that
+// systems have in /etc/hosts).
 func isLocalhost(host string) bool {
 	host = strings.ToLower(host)
 	return strings.HasSuffix("."+host, ".localhost") || strings.HasSuffix("."+host, ".localhost.localdomain") ||
@@ -375,7 +373,7 @@ func isLocalhost(host string) bool {
 		strings.HasSuffix(host, ".localdomain4") || strings.HasSuffix(host, ".localdomain6")
 }
 
-// Dial resolves HOST:PORT, and connects to the first checked address that answers.
+// Dial resolves HOST:PORT, and connects to the first allowed address that accepts.
 func (g *Guard) Dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	if g.proxy != "" && strings.EqualFold(hostPort, g.proxy) {
 		return g.Trusted(ctx, network, g.proxy)

@@ -21,7 +21,7 @@ func TestIsPublic(t *testing.T) {
 		{false, []string{"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.1", "169.254.169.254", "172.16.0.1", "172.31.255.255",
 			"192.0.0.1", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
 			"::", "::1", "fe80::1", "fec0::1", "fc00::1", "fd12::1", "ff02::1", "2001:db8::1", "2002:7f00:1::1", "2001:0:7f00:1::1", "64:ff9b::7f00:1", "100::1", "::127.0.0.1", "4000::1",
-			"::ffff:127.0.0.1", "::ffff:8.8.8.8"}}, // the last form is undone before anybody asks
+			"::ffff:127.0.0.1", "::ffff:8.8.8.8"}}, // callers unmap the last two forms before they call isPublic
 	} {
 		for _, a := range c.addrs {
 			if got := isPublic(netip.MustParseAddr(a)); got != c.public {
@@ -113,8 +113,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The kernel's address is looked at again, should anything between have changed
-// it.
+// The address is checked again when the kernel connects, in case something between has changed it.
 func TestControl(t *testing.T) {
 	g := New(Config{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,9 +128,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// Whatever spelling a resolver or a proxy takes for an address of the inside is
-// refused, with a proxy and without. What an exception allows, it allows in every
-// spelling, and everybody behind us gets the usual one.
+// Every spelling that a resolver or a proxy reads as an inner address is refused, with a proxy and
+// without. An exception allows an address in every spelling, and the result has the usual one.
 func TestSpellingsOfAddresses(t *testing.T) {
 	proxy := &url.URL{Scheme: "http", Host: "proxy.example:3128"}
 	inside := []string{
@@ -147,12 +145,12 @@ func TestSpellingsOfAddresses(t *testing.T) {
 			for _, port := range []string{"", ":8080"} {
 				u, err := g.Parse("http://" + host + port + "/x")
 				if err == nil {
-					t.Errorf("%s%s is taken as %s", host, port, u)
+					t.Errorf("%s%s is accepted as %s", host, port, u)
 				} else if r := (*Refused)(nil); !errors.As(err, &r) {
 					t.Errorf("%s%s: %v", host, port, err)
 				}
 				if _, err := g.ParseRegistered("http://" + host + port + "/x"); err == nil {
-					t.Errorf("%s%s is taken as a registered service", host, port)
+					t.Errorf("%s%s is accepted as a registered service", host, port)
 				}
 			}
 		}
