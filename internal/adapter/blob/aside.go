@@ -2,20 +2,19 @@ package blob
 
 import "os"
 
-// aside writes a piece to a file while its owner goes on with the next one. Between
-// begin and end the piece belongs to it, and there is one at a time.
+// aside writes a piece to a file in the background. Between begin and end the piece belongs to the
+// aside. Only one piece can be written at a time.
 type aside interface {
-	// begin is an error where this one cannot write, which says nothing about others.
+	// begin returns an error if this aside cannot write. Another one may still work.
 	begin(piece []byte, at int64) error
-	// end waits until the piece is in the file.
+	// end waits until the piece is in the file and returns the error of the write.
 	end() error
-	// cut makes the file end at size again, if it was made longer ahead of what was
-	// written.
+	// cut truncates the file to size, if the aside made it longer before writing.
 	cut(size int64) error
 	close()
 }
 
-// worker is a goroutine that writes.
+// worker is an aside with a goroutine that writes.
 type worker struct {
 	pieces chan placed
 	done   chan error

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// queueMost is how many queues a spool has: as many as there may be files with two large
-// pieces each.
+// queueMost is the largest number of queues of a spool. More files cannot have two large pieces
+// each.
 const queueMost = widePieces / 2
 
-// queues keeps the queues of a spool for the files that write large pieces. To end a
-// queue takes the kernel milliseconds, so they stay.
+// queues keeps the queues of a spool for files that write large pieces. They are reused, because the
+// kernel needs milliseconds to destroy a queue.
 type queues struct {
 	mu   sync.Mutex
 	free []*queue
 	made int
 }
 
-// queue has the kernel write, by the asynchronous input and output of Linux (io_submit):
-// beside a goroutine that hashes, one that waits for the disk costs the process twice
-// what the write itself does, since the runtime looks for another thread each time.
+// queue lets the kernel write, with Linux asynchronous I/O (io_submit). While one goroutine hashes,
+// another one that waits for the disk would cost the process twice the time of the write itself,
+// because the runtime starts looking for another thread each time.
 type queue struct {
 	of      *queues
 	context uintptr
@@ -34,10 +34,10 @@ type queue struct {
 	event   ioEvent
 	pin     runtime.Pinner
 	file    *os.File
-	room    int64 // the file ends here
+	room    int64 // length of the file in bytes
 }
 
-// iocb and ioEvent are those of linux/aio_abi.h; what is left blank is 0.
+// iocb and ioEvent are those of linux/aio_abi.h. The blank fields are 0.
 type iocb struct {
 	_      uint64 // data
 	_      uint64 // key and flags
@@ -47,7 +47,7 @@ type iocb struct {
 	buffer uint64
 	length uint64
 	offset int64
-	_      [2]uint64 // reserved, flags, a file to tell the end to
+	_      [2]uint64 // reserved, flags, eventfd
 }
 
 type ioEvent struct {
@@ -58,14 +58,14 @@ type ioEvent struct {
 
 const (
 	iocbWrite = 1 // IOCB_CMD_PWRITE
-	// roomStep is by how much a file is made longer ahead of what is written: a write at
-	// its end would be waited for by whoever submits it.
+	// roomStep is how many bytes are added to a file before they are written. Without it
+	// io_submit would block for each write at the end of the file.
 	roomStep = 64 << 20
 )
 
-// open returns an aside for a file of size octets that was opened for writes past the
-// page cache and has no other writer. It returns nil where the system or the file system
-// does not do that, or all queues are in use.
+// open returns an aside for a file of size bytes. The file must be open for writes past the page
+// cache and have no other writer. open returns nil if the system or the file system does not support
+// this, or if all queues are in use.
 func (s *queues) open(f *os.File, size int64) aside {
 	q := s.take()
 	if q == nil {
@@ -90,7 +90,7 @@ func (s *queues) take() *queue {
 	if s.made == queueMost {
 		return nil
 	}
-	s.made++ // where it fails now it is not tried for ever
+	s.made++ // count failures too, so that they are not repeated forever
 	q := &queue{of: s}
 	if _, _, failed := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&q.context)), 0); failed != 0 {
 		return nil
@@ -105,7 +105,7 @@ func (q *queue) close() {
 	q.of.free = append(q.of.free, q)
 }
 
-// reserve makes the file longer when it ends before end.
+// reserve extends the file to at least end bytes.
 func (q *queue) reserve(end int64) error {
 	if end <= q.room {
 		return nil
@@ -120,7 +120,7 @@ func (q *queue) reserve(end int64) error {
 			if step == end-q.room {
 				return os.NewSyscallError("fallocate", err)
 			}
-			step = end - q.room // what is left may do
+			step = end - q.room // the disk may still have enough space for this
 		default:
 			return os.NewSyscallError("fallocate", err)
 		}
@@ -144,7 +144,7 @@ func (q *queue) begin(piece []byte, at int64) error {
 		opcode: iocbWrite, file: uint32(q.file.Fd()),
 		buffer: uint64(uintptr(unsafe.Pointer(buffer))), length: uint64(len(piece)), offset: at,
 	}
-	q.pin.Pin(buffer) // the kernel reads it until end
+	q.pin.Pin(buffer) // the kernel reads the buffer until end returns
 	request := &q.request
 	_, _, failed := unix.Syscall(unix.SYS_IO_SUBMIT, q.context, 1, uintptr(unsafe.Pointer(&request)))
 	if failed != 0 {
@@ -165,7 +165,7 @@ func (q *queue) end() error {
 		case q.event.result < 0:
 			return os.NewSyscallError("io_submit", syscall.Errno(-q.event.result))
 		case uint64(q.event.result) != q.request.length:
-			return fmt.Errorf("%w: %d of %d octets", io.ErrShortWrite, q.event.result, q.request.length)
+			return fmt.Errorf("%w: %d of %d bytes", io.ErrShortWrite, q.event.result, q.request.length)
 		default:
 			return nil
 		}

@@ -4,7 +4,7 @@ package blob
 
 import "os"
 
-// queues would have the system write; it is not asked to here.
+// queues has no queues on this system, which has no asynchronous writes here.
 type queues struct{}
 
 func (*queues) open(*os.File, int64) aside { return nil }

@@ -24,60 +24,60 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// BucketOptions say where a bucket is.
+// BucketOptions name a bucket and its server.
 type BucketOptions struct {
 	Endpoint    string // http:// or https://, host and port
-	Region      string // "" asks the server
+	Region      string // "": ask the server
 	Bucket      string
-	Prefix      string // of the names of our objects; "" or one that ends with a slash
+	Prefix      string // prefix of the names of our objects; "" or ending with a slash
 	AccessKey   string
 	SecretKey   string
-	PathStyle   bool           // the bucket is a part of the path, not of the host name
-	Authorities *x509.CertPool // of the server's certificate; nil: the system's
+	PathStyle   bool           // the bucket is part of the path, not of the host name
+	Authorities *x509.CertPool // trusted roots for the server's certificate; nil: the system's
 }
 
-// Bucket keeps objects in a bucket of a server that speaks the S3 protocol. Requests
-// are signed (Signature Version 4). Any number of processes may share a bucket.
+// Bucket keeps objects in a bucket of a server that speaks the S3 protocol. Requests are signed
+// (Signature Version 4). Any number of processes may share a bucket.
 //
-// An object of up to partSize octets is one request; a longer one is uploaded in
-// parts, and nobody sees it until it is complete.
+// An object of up to partSize bytes is one request. A longer one is uploaded in parts and becomes
+// visible when it is complete.
 type Bucket struct {
 	client *minio.Core
 	bucket string
 	prefix string
-	stall  time.Duration // stallTime; tests have less
+	stall  time.Duration // stallTime; shorter in tests
 }
 
 var _ Place = (*Bucket)(nil)
 
 const (
-	// partSize is a part of an upload: the least the protocol allows, since each
-	// upload under way holds one in memory. 10 000 of them, the most there may be,
-	// are 48 GiB.
+	// partSize is the size of a part of an upload in bytes. It is the smallest that the
+	// protocol allows, because each upload in progress holds a part in memory. 10 000
+	// parts, the most for one upload, are 48 GiB.
 	partSize = 5 << 20
-	// readSize is what is read at a time, and kept: formats read many small pieces
-	// that lie together.
+	// readSize is how many bytes are read at a time and cached, because formats read many
+	// small pieces close to each other.
 	readSize = 1 << 20
-	// blocks is how many of these an open object keeps.
+	// blocks is how many such blocks an open object caches.
 	blocks = 2
 
-	dialTime  = 5 * time.Second  // to connect to the server
-	shortCall = 10 * time.Second // a request without much of a body, with all tries
-	longCall  = 3 * time.Minute  // one with a part, with all tries
-	// stallTime bounds how long a request with a part may move nothing. It is also the
-	// time that a server has to make a part durable.
+	dialTime  = 5 * time.Second  // for connecting to the server
+	shortCall = 10 * time.Second // for a request with a small body, with all attempts
+	longCall  = 3 * time.Minute  // for a request with a part, with all attempts
+	// stallTime is how long a request with a part may make no progress. It is also the time
+	// limit for the server to make a part durable.
 	stallTime = 10 * time.Second
-	// joinTime is the time that a server has to put the parts of an upload together.
+	// joinTime is the time limit for the server to join the parts of an upload.
 	joinTime  = time.Minute
 	tries     = 4
-	sweepTime = 10 * time.Minute // of one look through the bucket
+	sweepTime = 10 * time.Minute // for one sweep of the bucket
 )
 
-// NewBucket returns the objects of a bucket, which has to exist.
+// NewBucket returns a Bucket. The bucket must exist.
 func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("blob: the endpoint of the bucket: want http:// or https:// and a host")
+		return nil, errors.New("blob: the endpoint of the bucket must be http:// or https:// and a host")
 	}
 	lookup := minio.BucketLookupAuto
 	if o.PathStyle {
@@ -88,7 +88,7 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		Secure:       u.Scheme == "https",
 		Region:       o.Region,
 		BucketLookup: lookup,
-		MaxRetries:   1, // see call
+		MaxRetries:   1, // call repeats requests
 		Transport: &http.Transport{
 			DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Authorities},
@@ -98,7 +98,7 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 			IdleConnTimeout:       time.Minute,
 			MaxIdleConnsPerHost:   64,
 			ForceAttemptHTTP2:     true,
-			DisableCompression:    true, // what is stored is what is read
+			DisableCompression:    true, // read exactly what is stored
 		},
 	})
 	if err != nil {
@@ -116,37 +116,37 @@ func (b *Bucket) Ready(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("blob: looking for the bucket: %w", err)
+		return fmt.Errorf("blob: checking that the bucket exists: %w", err)
 	}
 	if !exists {
-		return fmt.Errorf("blob: there is no bucket %q: create it, or correct its name", b.bucket)
+		return fmt.Errorf("blob: there is no bucket %q; create it, or correct its name", b.bucket)
 	}
 	return nil
 }
 
-// key is the name of an object in the bucket.
+// key returns the name of an object in the bucket.
 func (b *Bucket) key(name string) (string, error) {
 	folder, file, nested := strings.Cut(name, "/")
 	if !nested {
-		// What lies in no folder gets one of its own, which a sweep can list.
+		// Objects without a folder get one, so that a sweep can list them.
 		folder, file = preparedFolder, name
 	}
 	if !plainName(folder) || !plainName(file) {
-		return "", fmt.Errorf("blob: %q is not the name of an object", name)
+		return "", fmt.Errorf("blob: %q is not a valid name of an object", name)
 	}
 	return b.prefix + folder + "/" + file, nil
 }
 
-// preparedFolder is where objects of no folder lie in a bucket.
+// preparedFolder is the folder in a bucket for objects without a folder.
 const preparedFolder = "prepared"
 
-// bucketWriter is an object under way.
+// bucketWriter is an object that is being written.
 type bucketWriter struct {
 	b      *Bucket
 	ctx    context.Context
 	key    string
 	part   []byte // not sent yet
-	upload string // name of the upload in parts; "" while one request may do
+	upload string // name of the upload in parts; "" while one request may be enough
 	parts  []minio.CompletePart
 	done   bool
 	err    error
@@ -199,7 +199,7 @@ func (w *bucketWriter) send() error {
 	})
 	w.part = w.part[:0]
 	if sent > 1 {
-		w.part = nil // a try that failed may still be reading
+		w.part = nil // a failed attempt may still be reading it
 	}
 	return putting(err)
 }
@@ -234,8 +234,8 @@ func (w *bucketWriter) Commit() error {
 	return err
 }
 
-// Abort implements [document.Writer]. An upload whose abort does not reach the server
-// goes with the sweep.
+// Abort implements [document.Writer]. If the server does not receive the abort, the sweep removes the
+// upload.
 func (w *bucketWriter) Abort() {
 	w.part = nil
 	if w.done {
@@ -249,10 +249,10 @@ func (w *bucketWriter) Abort() {
 	}
 }
 
-// call makes a request and repeats it when another try may help; most bounds all tries.
-// The library could repeat requests itself, but it would rewind a body that the failed
-// try may still be reading: f makes its body anew. When the server cannot be reached or
-// does not answer the error is a [fault.Outage].
+// call makes a request and repeats it if another attempt may succeed. most limits the time of all
+// attempts. The library can repeat requests too, but it would rewind a body that the failed attempt
+// may still be reading. f must therefore make a new body each time. If the server cannot be reached
+// or does not respond, the error is a [fault.Outage].
 func (b *Bucket) call(ctx context.Context, most time.Duration, f func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -271,8 +271,8 @@ func (b *Bucket) call(ctx context.Context, most time.Duration, f func(ctx contex
 	}
 }
 
-// moving is call for a request with a part. It also ends a try that moves no byte for
-// stallTime: f calls moved when it has moved some.
+// moving is call for a request with a part. It also ends an attempt that makes no progress for
+// stallTime. f must call moved when it has sent or received bytes.
 func (b *Bucket) moving(ctx context.Context, f func(ctx context.Context, moved func()) error) error {
 	return b.call(ctx, longCall, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -287,11 +287,11 @@ func (b *Bucket) moving(ctx context.Context, f func(ctx context.Context, moved f
 	})
 }
 
-// errStalled ends a try in which nothing moves. It is a time that is over, so no other
-// try is made.
-var errStalled = fmt.Errorf("blob: the server of the bucket has stopped in the middle: %w", context.DeadlineExceeded)
+// errStalled ends an attempt that makes no progress. It wraps context.DeadlineExceeded, so there is no
+// further attempt.
+var errStalled = fmt.Errorf("blob: the server of the bucket stopped responding: %w", context.DeadlineExceeded)
 
-// watched is a body whose reading is progress.
+// watched is a request body that reports reads as progress.
 type watched struct {
 	body  *bytes.Reader
 	moved func()
@@ -309,20 +309,20 @@ func (w *watched) ReadAt(p []byte, off int64) (int, error) {
 	return w.body.ReadAt(p, off)
 }
 
-// away makes an error of the connection or of a server that has no time a [fault.Outage].
-// What a caller that is gone has interrupted stays as it is.
+// away converts an error of the connection, or of an overloaded server, to a [fault.Outage]. It does
+// not change errors that come from a canceled request.
 func away(ctx context.Context, err error) error {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) || !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &fault.Outage{Message: "the storage of documents is not available now: try again later", Err: err}
+	return &fault.Outage{Message: "the storage of documents is not available now; try again later", Err: err}
 }
 
-// passing reports that an error may be gone the next time: the connection's, and those
-// the server says so of.
+// passing reports whether another attempt may succeed: after an error of the connection, and after
+// responses that say so.
 func passing(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return false // it had its time
+		return false // the time is used up
 	}
 	switch answer := minio.ToErrorResponse(err); answer.StatusCode {
 	case 0, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -332,7 +332,7 @@ func passing(err error) bool {
 	}
 }
 
-// putting tells what was done when an error came, and that there is no room.
+// putting adds to an error what was being done, and document.ErrNoRoom if the storage is full.
 func putting(err error) error {
 	if err == nil {
 		return nil
@@ -349,7 +349,7 @@ func putting(err error) error {
 	return fmt.Errorf("blob: keeping a document in the bucket: %w", err)
 }
 
-// bucketObject is an open object. It reads blocks and keeps a few.
+// bucketObject is an open object. It reads blocks and caches a few.
 type bucketObject struct {
 	b    *Bucket
 	ctx  context.Context
@@ -358,12 +358,12 @@ type bucketObject struct {
 	size int64
 
 	mu   sync.Mutex
-	kept [blocks]block // the one used last first
+	kept [blocks]block // the most recently used first
 }
 
 type block struct {
 	number int64
-	octets []byte // nil: none
+	octets []byte // nil: unused
 }
 
 func (b *Bucket) open(ctx context.Context, name string) (document.Object, error) {
@@ -386,7 +386,7 @@ func (b *Bucket) open(ctx context.Context, name string) (document.Object, error)
 	return o, nil
 }
 
-// missing reports that there is no such object.
+// missing reports whether the error means that the object does not exist.
 func missing(err error) bool {
 	switch minio.ToErrorResponse(err).Code {
 	case minio.NoSuchKey, minio.NoSuchUpload, "NotFound":
@@ -426,7 +426,7 @@ func (o *bucketObject) ReadAt(p []byte, off int64) (int, error) {
 	return total, nil
 }
 
-// block returns a block of the object, which nobody changes.
+// block returns a block of the object. Nobody may change it.
 func (o *bucketObject) block(number int64) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -444,7 +444,7 @@ func (o *bucketObject) block(number int64) ([]byte, error) {
 		return nil, err
 	}
 	if o.etag != "" {
-		// Another object under the same name is not this one.
+		// Refuse another object under the same name.
 		if err := opts.SetMatchETag(o.etag); err != nil {
 			return nil, err
 		}
@@ -495,7 +495,7 @@ func (b *Bucket) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// abandon aborts the uploads in parts whose keys begin with prefix and are gone.
+// abandon aborts the uploads in parts whose keys begin with prefix and for which gone returns true.
 func (b *Bucket) abandon(ctx context.Context, prefix string, gone func(key string) bool) error {
 	key, upload := "", ""
 	for {

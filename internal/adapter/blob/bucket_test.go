@@ -35,7 +35,7 @@ func openBucket(t testing.TB, s *judge.S3Server, endpoint string) *Bucket {
 	return b
 }
 
-// around starts a proxy before the server. meet may answer a request itself.
+// around starts a proxy in front of the server. meet may answer a request itself.
 func around(t *testing.T, s *judge.S3Server, meet func(w http.ResponseWriter, r *http.Request) (met bool)) string {
 	t.Helper()
 	target, err := url.Parse(s.Endpoint)
@@ -44,7 +44,7 @@ func around(t *testing.T, s *judge.S3Server, meet func(w http.ResponseWriter, r 
 	}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the host is signed
 	}}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !meet(w, r) {
@@ -63,8 +63,8 @@ func TestBucketIsAPlace(t *testing.T) {
 	}
 }
 
-// TestBucketChecksWhoAsks: the server refuses another secret, so what passes here is
-// signed as it has to be.
+// TestBucketChecksWhoAsks checks that the server refuses a wrong secret. So requests that it accepts
+// are signed correctly.
 func TestBucketChecksWhoAsks(t *testing.T) {
 	s := judge.S3(t)
 	for name, o := range map[string]BucketOptions{
@@ -81,7 +81,7 @@ func TestBucketChecksWhoAsks(t *testing.T) {
 	}
 }
 
-// TestBucketReadsRanges: a small piece of a large object costs a block.
+// TestBucketReadsRanges checks that reading a small piece of a large object reads one block.
 func TestBucketReadsRanges(t *testing.T) {
 	s := judge.S3(t)
 	var served atomic.Int64
@@ -114,8 +114,8 @@ func TestBucketReadsRanges(t *testing.T) {
 	}
 }
 
-// TestBucketAbortsItsUploads: a part that fails, a client that is gone and a process
-// that dies leave nothing for good.
+// TestBucketAbortsItsUploads checks that a failed part, a canceled request and a killed process leave
+// nothing permanent.
 func TestBucketAbortsItsUploads(t *testing.T) {
 	s := judge.S3(t)
 	var failing atomic.Bool
@@ -123,7 +123,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		if failing.Load() && r.Method == "PUT" && r.URL.Query().Get("partNumber") == "2" {
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(http.StatusInsufficientStorage)
-			io.WriteString(w, "<Error><Code>XMinioStorageFull</Code><Message>no room</Message></Error>")
+			io.WriteString(w, "<Error><Code>XMinioStorageFull</Code><Message>no space</Message></Error>")
 			return true
 		}
 		return false
@@ -142,7 +142,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		err = w.Commit()
 	}
 	if !errors.Is(err, document.ErrNoRoom) {
-		t.Errorf("a server without room: %v", err)
+		t.Errorf("a server without space: %v", err)
 	}
 	w.Abort()
 	failing.Store(false)
@@ -160,7 +160,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 
-	// A process that dies: nobody aborts, and somebody else sweeps.
+	// A killed process aborts nothing, and another process sweeps.
 	if w, err = d.Create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +181,8 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 	}
 }
 
-// TestBucketChangedWhileRead: octets of another object under the same name are never
-// mixed in.
+// TestBucketChangedWhileRead checks that bytes of another object under the same name are never mixed
+// in.
 func TestBucketChangedWhileRead(t *testing.T) {
 	s := judge.S3(t)
 	b := openBucket(t, s, s.Endpoint)
@@ -198,17 +198,17 @@ func TestBucketChangedWhileRead(t *testing.T) {
 	}
 	keep(t, d, name, bytes.Repeat([]byte{1}, 4*readSize), 1<<20)
 	if _, err := o.ReadAt(make([]byte, 1), 3*readSize); err == nil {
-		t.Error("octets of another object were read")
+		t.Error("bytes of another object were read")
 	}
 	if err := d.Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.ReadAt(make([]byte, 1), 2*readSize); err == nil {
-		t.Error("octets of a removed object were read")
+		t.Error("bytes of a removed object were read")
 	}
 }
 
-// TestBucketTriesAgain: a server that is busy now and then, or hangs up, loses nothing.
+// TestBucketTriesAgain checks that nothing is lost when a server is sometimes busy or hangs up.
 func TestBucketTriesAgain(t *testing.T) {
 	s := judge.S3(t)
 	var n atomic.Int64
@@ -219,7 +219,7 @@ func TestBucketTriesAgain(t *testing.T) {
 			io.WriteString(w, "<Error><Code>SlowDown</Code></Error>")
 			return true
 		case 3:
-			panic(http.ErrAbortHandler) // in the middle of whatever it was
+			panic(http.ErrAbortHandler) // in the middle of the response
 		}
 		return false
 	}))
@@ -234,7 +234,7 @@ func TestBucketTriesAgain(t *testing.T) {
 		}
 		got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("read %d octets, %v", len(got), err)
+			t.Errorf("read %d bytes, %v", len(got), err)
 		}
 		if err := d.Remove(t.Context(), name); err != nil {
 			t.Fatal(err)
@@ -242,8 +242,8 @@ func TestBucketTriesAgain(t *testing.T) {
 	}
 }
 
-// TestBucketHangs: a server that takes requests and answers none does not hold ours
-// beyond their time.
+// TestBucketHangs checks that a server that accepts requests and never responds does not block us
+// beyond the time limits.
 func TestBucketHangs(t *testing.T) {
 	s := judge.S3(t)
 	var hanging atomic.Bool
@@ -268,7 +268,7 @@ func TestBucketHangs(t *testing.T) {
 	if _, is := fault.AsOutage(err); !is || time.Since(begun) > 10*time.Second {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
-	// A document that stops moving does not wait for all the time that a slow one has.
+	// A document without progress does not wait for the time limit of a slow one.
 	b.stall = 100 * time.Millisecond
 	for _, size := range []int{10, partSize + 1} {
 		w, err := b.create(t.Context(), "stalled")
@@ -276,7 +276,7 @@ func TestBucketHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if size > partSize {
-			w.(*bucketWriter).upload = "begun" // the server hangs with the part
+			w.(*bucketWriter).upload = "begun" // the server hangs when it receives the part
 		}
 		if _, err = w.Write(sample(size)); err == nil {
 			err = w.Commit()
@@ -288,7 +288,7 @@ func TestBucketHangs(t *testing.T) {
 	}
 }
 
-// A server that is gone is an outage, and the bucket is not ready; when it is back, it is.
+// When the server is gone, errors are outages and the bucket is not ready. When it is back, it is.
 func TestBucketAway(t *testing.T) {
 	s := judge.S3(t)
 	var gone atomic.Bool
@@ -338,8 +338,8 @@ func TestBucketAway(t *testing.T) {
 	}
 }
 
-// TestBucketKeepsPrepared: documents of two steps lie in the same bucket and are swept
-// by the time in their names, finished or not.
+// TestBucketKeepsPrepared checks that documents of two-step signing are in the same bucket and that
+// the sweep removes them by the time in their names, finished or not.
 func TestBucketKeepsPrepared(t *testing.T) {
 	s := judge.S3(t)
 	b := openBucket(t, s, s.Endpoint)
@@ -353,7 +353,7 @@ func TestBucketKeepsPrepared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One that was never finished.
+	// An unfinished one.
 	w, err := b.create(t.Context(), strings.Replace(old, "-", "-A", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +368,7 @@ func TestBucketKeepsPrepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	readsAs(t, blob, content)
-	// A stored document is none of its business.
+	// The sweep must not remove stored documents.
 	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
 	stored := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, stored, content, 1<<20)

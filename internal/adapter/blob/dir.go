@@ -14,17 +14,17 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// Dir keeps objects as files of a directory, readable by their owner alone.
-// Processes on one machine, or with a file system in common, may share it.
+// Dir keeps objects as files of a directory that only their owner can read. Processes on one machine,
+// or with a shared file system, may share it.
 type Dir struct{ dir string }
 
 var _ Place = (*Dir)(nil)
 
-// unfinished ends the name of a file until all of it is on the disk, so that a name
-// never stands for half an object.
+// unfinished is the end of the name of a file until all of it is on the disk. A name without it always
+// belongs to a whole object.
 const unfinished = ".part"
 
-// NewDir returns the objects of dir, which it creates for its owner alone.
+// NewDir returns the objects of dir. It creates dir with access for its owner only.
 func NewDir(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob: creating the directory of documents: %w", err)
@@ -32,17 +32,17 @@ func NewDir(dir string) (*Dir, error) {
 	return &Dir{dir: dir}, nil
 }
 
-// path refuses names that lead elsewhere.
+// path refuses names that lead out of the directory.
 func (d *Dir) path(name string) (string, error) {
 	folder, file := filepath.Split(name)
 	if !plainName(file) || folder != "" && !plainName(strings.TrimSuffix(folder, "/")) {
-		return "", fmt.Errorf("blob: %q is not the name of an object", name)
+		return "", fmt.Errorf("blob: %q is not a valid name of an object", name)
 	}
 	return filepath.Join(d.dir, name), nil
 }
 
-// plainName reports whether a name is one of ours: letters, digits, dots and dashes,
-// no dot first.
+// plainName reports whether a name has only letters, digits, dots and dashes, and no dot at its
+// beginning.
 func plainName(s string) bool {
 	for _, c := range []byte(s) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-') {
@@ -52,7 +52,7 @@ func plainName(s string) bool {
 	return s != "" && s[0] != '.'
 }
 
-// fileWriter is a file under way.
+// fileWriter is a file that is being written.
 type fileWriter struct {
 	*os.File
 	path string // of the finished file
@@ -68,7 +68,7 @@ func (d *Dir) create(ctx context.Context, name string) (document.Writer, error) 
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(path+unfinished, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The first object of its folder.
+		// This is the first object of its folder.
 		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
 			if err = syncDir(d.dir); err == nil {
 				f, err = os.OpenFile(path+unfinished, flags, 0o600)
@@ -81,7 +81,7 @@ func (d *Dir) create(ctx context.Context, name string) (document.Writer, error) 
 	return &fileWriter{File: f, path: path, ctx: ctx}, nil
 }
 
-// keeping tells what was done when an error came, and that there is no room.
+// keeping adds to an error what was being done, and document.ErrNoRoom if the disk is full.
 func keeping(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("blob: keeping a document: %w: %w", document.ErrNoRoom, err)
@@ -183,8 +183,8 @@ func (d *Dir) remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Ready implements [Place]. It makes a file and removes it: a file system that became
-// read-only or has no room shows in no other way.
+// Ready implements [Place]. It creates a file and removes it, because nothing else shows that a file
+// system has become read-only or full.
 func (d *Dir) Ready(context.Context) error {
 	path := filepath.Join(d.dir, ".ready") // not the name of an object
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -192,7 +192,7 @@ func (d *Dir) Ready(context.Context) error {
 		return fmt.Errorf("blob: the directory of documents: %w", err)
 	}
 	err = f.Close()
-	// Another process may have removed it.
+	// Another process may have removed the file.
 	if removing := os.Remove(path); !errors.Is(removing, fs.ErrNotExist) {
 		err = errors.Join(err, removing)
 	}

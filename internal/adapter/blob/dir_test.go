@@ -14,7 +14,7 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// openDir is the documents of two steps in a directory, kept as they are.
+// openDir returns the documents of two-step signing in a directory, without sealing.
 func openDir(t testing.TB, path string) *Prepared {
 	t.Helper()
 	d, err := NewDir(path)
@@ -38,8 +38,8 @@ func TestDirIsAPlace(t *testing.T) {
 	testPlace(t, d, sizes)
 }
 
-// TestDirIsFull: a write that finds no room is told from other failures. A limit on
-// the size of files stands for a full disk in cmd/tamga; here the error itself does.
+// TestDirIsFull checks that a full disk is reported apart from other failures. In cmd/tamga a limit on
+// the size of files takes the place of a full disk. Here the error itself does.
 func TestDirIsFull(t *testing.T) {
 	for _, no := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if err := keeping(&os.PathError{Op: "write", Path: "x", Err: no}); !errors.Is(err, document.ErrNoRoom) || !errors.Is(err, no) {
@@ -62,16 +62,16 @@ func TestDirKeeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Another process opens the directory and finds it there.
+		// Another process opens the directory and finds the document.
 		b, err := openDir(t, path).OpenBlob(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d octets: read %d, %v", size, len(got), err)
+			t.Errorf("%d bytes: read %d, %v", size, len(got), err)
 		}
-		// What is open stays readable when it is removed.
+		// An open document stays readable when it is removed.
 		if err := errors.Join(d.RemoveBlob(t.Context(), name), d.RemoveBlob(t.Context(), name)); err != nil {
 			t.Error(err)
 		}
@@ -146,8 +146,8 @@ func TestDirRefusesOtherNames(t *testing.T) {
 	}
 }
 
-// TestDirSweep: what has expired goes, finished or not; the rest stays, and so do
-// files of other people.
+// TestDirSweep checks that expired objects are removed, finished or not, and that all others and files
+// of other programs stay.
 func TestDirSweep(t *testing.T) {
 	d, path := newDir(t)
 	expired, err := d.KeepBlob(t.Context(), bytes.NewReader([]byte("a")), noon)
@@ -197,7 +197,7 @@ func BenchmarkKeepBlob(b *testing.B) {
 	}
 }
 
-// A directory that is gone or cannot be written is not ready, and looking leaves nothing.
+// A missing or read-only directory is not ready, and the check leaves no file.
 func TestDirReady(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blobs")
 	d, err := NewDir(path)

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// openDirect opens a file for writes past the page cache, or returns nil where the
-// file system has none.
+// openDirect opens a file for writes past the page cache, or returns nil if the file system does not
+// support them.
 func openDirect(name string) *os.File {
 	f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_DIRECT, 0)
 	if err != nil {
@@ -15,6 +15,6 @@ func openDirect(name string) *os.File {
 	return f
 }
 
-// preferHuge asks for huge pages, which begin at multiples of hugePage; a system that
-// has none does without.
+// preferHuge asks for huge pages, which begin at multiples of hugePage. A system without them ignores
+// it.
 func preferHuge(p []byte) { _ = syscall.Madvise(p, syscall.MADV_HUGEPAGE) }

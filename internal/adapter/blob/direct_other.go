@@ -4,7 +4,7 @@ package blob
 
 import "os"
 
-// openDirect returns nil: there are no writes past the page cache here.
+// openDirect returns nil: writes past the page cache are not supported here.
 func openDirect(string) *os.File { return nil }
 
 func preferHuge([]byte) {}

@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newRing is a ring with one master key.
+// newRing returns a ring with one master key.
 func newRing(t testing.TB) *vault.Ring {
 	t.Helper()
 	ring, err := vault.NewRing("a", map[string][]byte{"a": bytes.Repeat([]byte{7}, vault.MasterKeySize)}, rand.Reader)
@@ -21,7 +21,7 @@ func newRing(t testing.TB) *vault.Ring {
 	return ring
 }
 
-// sample is size octets that tell where they are.
+// sample returns size bytes whose values depend on their position.
 func sample(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -30,5 +30,5 @@ func sample(size int) []byte {
 	return b
 }
 
-// sizes are lengths at which a form may go wrong.
+// sizes are lengths at which the sealed form may have faults.
 var sizes = []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 2 * chunkSize, 5*chunkSize + 77}

@@ -6,34 +6,34 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// Place keeps objects under names: a [Dir] or a [Bucket]. Names are letters, digits,
-// dots and dashes, in at most one folder.
+// Place keeps objects under names: a [Dir] or a [Bucket]. Names have letters, digits, dots and dashes,
+// and at most one folder.
 type Place interface {
-	// create begins an object, which nobody can open before its Commit.
+	// create begins an object. It cannot be opened before its Commit.
 	create(ctx context.Context, name string) (document.Writer, error)
-	// open opens an object; the error wraps fs.ErrNotExist when there is none.
+	// open opens an object. The error wraps fs.ErrNotExist if there is no such object.
 	open(ctx context.Context, name string) (document.Object, error)
-	// remove deletes an object and what an unfinished create of it left behind.
+	// remove deletes an object and the remains of an unfinished create.
 	remove(ctx context.Context, name string) error
-	// sweep removes the objects, finished or not, right below folder ("" or one that
-	// ends with a slash) whose names gone accepts.
+	// sweep removes the objects directly below folder, finished or not, for whose names
+	// gone returns true. folder is "" or ends with a slash.
 	sweep(ctx context.Context, folder string, gone func(name string) bool) error
-	// Ready reports why objects cannot be kept or read now, nil when they can.
+	// Ready returns an error if objects cannot be written or read now.
 	Ready(ctx context.Context) error
 }
 
-// sealedEnd ends the names of sealed objects: the form of an object is part of its
-// name, so that a plain one put in the place of a sealed one does not open.
+// sealedEnd is the end of the names of sealed objects. The form of an object is part of its name, so a
+// plain object in place of a sealed one does not open.
 const sealedEnd = ".sealed"
 
-// vessel keeps objects in a place, sealed or plain. What it opens is told by the name.
+// vessel keeps objects in a place, sealed or plain. The name of an object determines its form.
 type vessel struct {
 	place Place
 	seals sealer
-	plain bool // what is new is kept as it is
+	plain bool // new objects are not sealed
 }
 
-// named completes the name of a new object.
+// named returns the full name of a new object.
 func (v *vessel) named(name string) string {
 	if v.plain {
 		return name
@@ -67,10 +67,10 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 	return opened, nil
 }
 
-// Options say how objects are kept.
+// Options are the place and the form of objects.
 type Options struct {
 	Place Place
-	Ring  Sealer // opens what is sealed, and seals what is new
+	Ring  Sealer // opens sealed objects, and seals new ones
 	Plain bool   // new objects are not sealed
 }
 
@@ -81,7 +81,7 @@ type Documents struct{ vessel }
 
 var _ document.Bytes = (*Documents)(nil)
 
-// NewDocuments returns the bytes of stored documents, which lie below documents/.
+// NewDocuments returns the bytes of stored documents. Their names begin with documents/.
 func NewDocuments(o Options) *Documents { return &Documents{o.vessel()} }
 
 // Name implements [document.Bytes].

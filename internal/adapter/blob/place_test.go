@@ -13,8 +13,8 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// testPlace is the behaviour of every place: what is kept is read as it was written,
-// nothing is seen before its commit, and nothing is left of what was given up.
+// testPlace checks the behaviour of every place: objects are read as they were written, nothing is
+// visible before its commit, and aborted objects leave nothing.
 func testPlace(t *testing.T, place Place, sizes []int) {
 	t.Run("keeps", func(t *testing.T) {
 		for _, plain := range []bool{true, false} {
@@ -25,7 +25,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 				keep(t, d, name, want, 48<<10)
 				o, err := d.Open(t.Context(), name)
 				if err != nil {
-					t.Fatalf("%d octets: %v", size, err)
+					t.Fatalf("%d bytes: %v", size, err)
 				}
 				readsAs(t, o, want)
 				if err := o.Close(); err != nil {
@@ -54,15 +54,15 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 				t.Fatal(err)
 			}
 			if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%d octets: open before the commit: %v", size, err)
+				t.Errorf("%d bytes: open before the commit: %v", size, err)
 			}
 			w.Abort()
 			w.Abort()
 			if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%d octets: open after the abort: %v", size, err)
+				t.Errorf("%d bytes: open after the abort: %v", size, err)
 			}
 			if err := w.Commit(); err == nil {
-				t.Errorf("%d octets: committed after the abort", size)
+				t.Errorf("%d bytes: committed after the abort", size)
 			}
 		}
 	})
@@ -96,7 +96,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 		if _, err := w.Write(sample(sizes[len(sizes)-1])); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Remove(t.Context(), name); err != nil { // as another process would
+		if err := d.Remove(t.Context(), name); err != nil { // as another process may
 			t.Fatal(err)
 		}
 		if err := w.Commit(); err == nil && sizes[len(sizes)-1] > partsFrom {
@@ -121,8 +121,8 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 	})
 }
 
-// partsFrom is the size from which a bucket takes an object in parts; a smaller one
-// is sent as a whole at the end.
+// partsFrom is the size from which a bucket uploads an object in parts. A smaller one is sent as a
+// whole at the end.
 const partsFrom = 5 << 20
 
 func keep(t testing.TB, d document.Bytes, name string, content []byte, piece int) {
@@ -142,7 +142,7 @@ func keep(t testing.TB, d document.Bytes, name string, content []byte, piece int
 	w.Abort() // changes nothing
 }
 
-// readsAs reads an object from front to back and at many places.
+// readsAs compares an object with want, from beginning to end and at many places.
 func readsAs(t *testing.T, o document.Object, want []byte) {
 	t.Helper()
 	if o.Size() != int64(len(want)) {
@@ -155,7 +155,7 @@ func readsAs(t *testing.T, o document.Object, want []byte) {
 	}
 	got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
 	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("read %d octets, %v", len(got), err)
+		t.Fatalf("read %d bytes, %v", len(got), err)
 	}
 	r := rand.New(rand.NewPCG(1, uint64(len(want))))
 	for range 50 {
@@ -167,7 +167,7 @@ func readsAs(t *testing.T, o document.Object, want []byte) {
 			from = end
 		}
 		if !bytes.Equal(p[:n], want[from:end]) || n < len(p) != (err == io.EOF) {
-			t.Fatalf("%d octets from %d: read %d, %v", len(p), from, n, err)
+			t.Fatalf("%d bytes from %d: read %d, %v", len(p), from, n, err)
 		}
 	}
 }

@@ -13,20 +13,19 @@ import (
 	"tamga/sig"
 )
 
-// Prepared keeps documents between the two steps of signing. It implements
-// [signing.Blobs].
+// Prepared keeps documents between the two steps of signing. It implements [signing.Blobs].
 //
-// The name of an object begins with the time until which it is needed, so that a
-// sweep needs nobody to tell it: what a killed process left behind, finished or not,
-// goes the same way as what has expired.
+// The name of an object begins with the time until which it is needed. A sweep therefore needs no
+// other data, and removes what a killed process left behind, finished or not, like everything that
+// has expired.
 type Prepared struct{ vessel }
 
 var _ signing.Blobs = (*Prepared)(nil)
 
-// finished ends the names of documents.
+// finished is the end of the names of documents.
 const finished = ".blob"
 
-// NewPrepared returns the documents of two steps, which lie in no folder.
+// NewPrepared returns the documents of two-step signing, which have no folder.
 func NewPrepared(o Options) *Prepared { return &Prepared{o.vessel()} }
 
 // KeepBlob implements [signing.Blobs].
@@ -43,7 +42,7 @@ func (b *Prepared) KeepBlob(ctx context.Context, d sig.Document, expires time.Ti
 	return name, w.Commit()
 }
 
-// copyTo writes a document and looks at ctx between pieces.
+// copyTo writes a document and checks ctx between pieces.
 func copyTo(ctx context.Context, w io.Writer, d sig.Document) error {
 	buf := make([]byte, min(d.Size(), 128<<10))
 	for at, size := int64(0), d.Size(); at < size; {
@@ -81,7 +80,7 @@ func (b *Prepared) RemoveBlob(ctx context.Context, name string) error {
 	return b.place.remove(ctx, name)
 }
 
-// SweepBlobs implements [signing.Blobs]. Objects that are not ours are left alone.
+// SweepBlobs implements [signing.Blobs]. It does not touch objects of other programs.
 func (b *Prepared) SweepBlobs(ctx context.Context, now time.Time) error {
 	return b.place.sweep(ctx, "", func(name string) bool {
 		needed, ours := expiry(name)
@@ -89,15 +88,15 @@ func (b *Prepared) SweepBlobs(ctx context.Context, now time.Time) error {
 	})
 }
 
-// checkPrepared refuses names that KeepBlob does not give.
+// checkPrepared refuses names that KeepBlob cannot return.
 func checkPrepared(name string) error {
 	if _, ours := expiry(name); !ours {
-		return fmt.Errorf("blob: %q is not the name of a document", name)
+		return fmt.Errorf("blob: %q is not a valid name of a document", name)
 	}
 	return nil
 }
 
-// expiry reads the time in the name of an object of ours.
+// expiry reads the time in the name of an object. It returns false for names of other programs.
 func expiry(name string) (time.Time, bool) {
 	name, named := strings.CutSuffix(strings.TrimSuffix(name, sealedEnd), finished)
 	seconds, random, ok := strings.Cut(name, "-")

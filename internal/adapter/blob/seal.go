@@ -15,29 +15,27 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Sealer seals the keys of objects; see [vault.Ring].
+// Sealer seals the keys of objects. See [vault.Ring].
 type Sealer interface {
 	Seal(p vault.Place, plaintext []byte) ([]byte, error)
 	Open(p vault.Place, sealed []byte) ([]byte, error)
 }
 
-// ErrDamaged says that a sealed object was changed, cut, or put in the place of
-// another.
+// ErrDamaged reports that a sealed object was changed, truncated, or put in place of another.
 var ErrDamaged = errors.New("blob: the sealed object was damaged or does not belong here")
 
-// The form of a sealed object. It has a key of its own, drawn for it, so the numbers
-// of its chunks can be their nonces. The key is sealed by the vault's ring for the
-// object's name and stands in the head; the head is associated data of every chunk.
+// The form of a sealed object. Each object has a new random key, so the numbers of its chunks can be
+// the nonces. The vault's ring seals the key for the object's name. The sealed key is in the head. The
+// head is associated data of every chunk.
 //
-//	head   headSize octets: version 1, length of the sealed key (2 octets), the sealed
+//	head   headSize bytes: version 1, length of the sealed key (2 bytes), the sealed
 //	       key, zeros
-//	chunk  chunkSize octets of the object, fewer in the last one, as AES-256-GCM with
-//	       its tag. Nonce: number of the chunk from 0 (8 octets), 3 zeros, 1 for the
+//	chunk  chunkSize bytes of the object, fewer in the last one, as AES-256-GCM with
+//	       its tag. Nonce: number of the chunk from 0 (8 bytes), 3 zeros, 1 for the
 //	       last chunk and 0 for the others
 //
-// An object of no octets has one chunk of none. What is cut at a chunk ends with one
-// that is not marked as the last, which open looks at; chunks that changed places
-// have other numbers.
+// An empty object has one empty chunk. An object truncated at the end of a chunk has a last chunk that
+// is not marked as the last, which open checks. Chunks in another order have wrong numbers.
 const (
 	headSize    = 256
 	chunkSize   = 64 << 10
@@ -51,7 +49,7 @@ func isSealed(name string) bool { return strings.HasSuffix(name, sealedEnd) }
 
 type sealer struct{ ring Sealer }
 
-// keyPlace is what the key of an object is sealed for.
+// keyPlace returns the place for which the key of an object is sealed.
 func keyPlace(name string) vault.Place {
 	return vault.Place{Purpose: "object key", Table: "objects", Row: name, Column: "head"}
 }
@@ -67,7 +65,7 @@ func (s sealer) writer(to document.Writer, name string) (document.Writer, error)
 		return nil, fmt.Errorf("blob: sealing the key of an object: %w", err)
 	}
 	if len(sealed) > headSize-3 {
-		return nil, fmt.Errorf("blob: the sealed key of an object has %d octets, the head has room for %d", len(sealed), headSize-3)
+		return nil, fmt.Errorf("blob: the sealed key of an object has %d bytes, but the head has space for %d", len(sealed), headSize-3)
 	}
 	w := &sealedWriter{to: to, head: make([]byte, headSize), plain: (*chunks.Get().(*[]byte))[:0]}
 	w.head[0] = sealVersion
@@ -90,7 +88,7 @@ func newGCM(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// nonce of a chunk.
+// nonce returns the nonce of a chunk.
 func nonce(n int64, last bool) []byte {
 	b := make([]byte, 12)
 	binary.BigEndian.PutUint64(b, uint64(n))
@@ -100,16 +98,16 @@ func nonce(n int64, last bool) []byte {
 	return b
 }
 
-// chunks are room for a chunk, sealed.
+// chunks has buffers for one sealed chunk each.
 var chunks = sync.Pool{New: func() any { b := make([]byte, sealedChunk); return &b }}
 
-// sealedWriter seals what is written to it.
+// sealedWriter seals the data that is written to it.
 type sealedWriter struct {
 	to    document.Writer
 	aead  cipher.AEAD
 	head  []byte
 	plain []byte // not sealed yet; at most a chunk
-	n     int64  // chunks that were written
+	n     int64  // number of chunks written
 	err   error
 }
 
@@ -121,7 +119,7 @@ func (w *sealedWriter) Write(p []byte) (total int, err error) {
 		if w.err != nil {
 			return total, w.err
 		}
-		// A full chunk waits for the octet after it: it may be the last one.
+		// Keep a full chunk until the next byte comes, because it may be the last one.
 		if len(w.plain) == chunkSize {
 			if w.err = w.seal(false); w.err != nil {
 				return total, w.err
@@ -160,7 +158,7 @@ func (w *sealedWriter) Abort() {
 	w.to.Abort()
 }
 
-// done gives the room of a chunk back.
+// done returns the buffer to the pool.
 func (w *sealedWriter) done() {
 	if w.plain == nil {
 		return
@@ -181,7 +179,7 @@ func (s sealer) open(o document.Object, name string) (document.Object, error) {
 	}
 	n := int(binary.BigEndian.Uint16(head[1:]))
 	if head[0] != sealVersion {
-		return nil, fmt.Errorf("blob: an object is sealed in form %d, this program knows form %d", head[0], sealVersion)
+		return nil, fmt.Errorf("blob: an object is sealed in form %d, but this program supports only form %d", head[0], sealVersion)
 	}
 	if n > headSize-3 {
 		return nil, ErrDamaged
@@ -207,15 +205,15 @@ func (s sealer) open(o document.Object, name string) (document.Object, error) {
 	if rest := body - (r.chunks-1)*sealedChunk; body <= 0 || rest < tagSize || rest == tagSize && r.chunks > 1 {
 		return nil, ErrDamaged
 	}
-	// The last chunk says that it is the last.
+	// The last chunk must be marked as the last.
 	if err := r.load(r.chunks - 1); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// sealedObject opens the chunks it is asked for, and keeps the last one: formats read
-// many small pieces that lie together.
+// sealedObject opens chunks on demand and caches the last one, because formats read many small pieces
+// close to each other.
 type sealedObject struct {
 	from   document.Object
 	aead   cipher.AEAD
@@ -224,7 +222,7 @@ type sealedObject struct {
 	size   int64
 
 	mu     sync.Mutex
-	cached int64 // number of the chunk in plain; -1 is none
+	cached int64 // number of the chunk in plain; -1: no chunk
 	plain  []byte
 }
 
@@ -259,8 +257,8 @@ func (r *sealedObject) ReadAt(p []byte, off int64) (int, error) {
 	return total, nil
 }
 
-// readChunk copies what chunk n has from an octet on. A whole chunk is opened where
-// it is wanted, without a look at the one that is kept.
+// readChunk copies the bytes of chunk n, beginning at from. A whole chunk is opened directly in p, without
+// the cache.
 func (r *sealedObject) readChunk(p []byte, n int64, from int) (int, error) {
 	if size := r.length(n); from == 0 && len(p) >= size {
 		b := chunks.Get().(*[]byte)
@@ -285,10 +283,10 @@ func (r *sealedObject) readChunk(p []byte, n int64, from int) (int, error) {
 	return copy(p, r.plain[from:]), nil
 }
 
-// length is how many octets of the object chunk n has.
+// length returns the number of bytes of the object in chunk n.
 func (r *sealedObject) length(n int64) int { return int(min(chunkSize, r.size-n*chunkSize)) }
 
-// load opens chunk n and keeps it.
+// load opens chunk n and caches it.
 func (r *sealedObject) load(n int64) error {
 	sealed := make([]byte, r.length(n)+tagSize)
 	if err := r.read(sealed, n); err != nil {
@@ -303,7 +301,7 @@ func (r *sealedObject) load(n int64) error {
 	return nil
 }
 
-// read reads chunk n as it is kept.
+// read reads the sealed chunk n.
 func (r *sealedObject) read(sealed []byte, n int64) error {
 	got, err := r.from.ReadAt(sealed, headSize+n*sealedChunk)
 	if got < len(sealed) {

@@ -13,7 +13,7 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// sealedFile keeps a document and returns its store and the file it lies in.
+// sealedFile keeps a document and returns its store and the path of its file.
 func sealedFile(t testing.TB, content []byte) (d *Documents, name, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,8 @@ func sealedFile(t testing.TB, content []byte) (d *Documents, name, file string) 
 	return d, name, filepath.Join(dir, name)
 }
 
-// TestSealedHidesTheDocument: neither the document nor that two are equal shows.
+// TestSealedHidesTheDocument checks that a sealed object reveals neither the document nor that two
+// documents are equal.
 func TestSealedHidesTheDocument(t *testing.T) {
 	content := bytes.Repeat([]byte("secret of state "), 10_000)
 	_, _, one := sealedFile(t, content)
@@ -47,12 +48,12 @@ func TestSealedHidesTheDocument(t *testing.T) {
 		t.Error("two files of one document are equal")
 	}
 	if want := int64(headSize + len(content) + tagSize*((len(content)+chunkSize-1)/chunkSize)); int64(len(a)) != want {
-		t.Errorf("the file has %d octets, want %d", len(a), want)
+		t.Errorf("the file has %d bytes, want %d", len(a), want)
 	}
 }
 
-// TestSealedFindsEveryChange changes, cuts, doubles and swaps what is kept: nothing of
-// the document comes out where it is not what went in.
+// TestSealedFindsEveryChange changes, truncates, doubles and swaps sealed data. Reading must then fail or
+// give the original bytes.
 func TestSealedFindsEveryChange(t *testing.T) {
 	content := sample(4*chunkSize + 100)
 	d, name, file := sealedFile(t, content)
@@ -81,8 +82,8 @@ func TestSealedFindsEveryChange(t *testing.T) {
 		"half a head":                 head[:100],
 		"last chunk missing":          whole[:headSize+4*sealedChunk],
 		"last two chunks missing":     whole[:headSize+3*sealedChunk],
-		"last octet missing":          whole[:len(whole)-1],
-		"an octet more":               append(bytes.Clone(whole), 0),
+		"last byte missing":           whole[:len(whole)-1],
+		"a byte more":                 append(bytes.Clone(whole), 0),
 		"last chunk twice":            join(whole, chunk(4)),
 		"only the first chunk":        join(head, chunk(0)),
 		"only the last chunk":         join(head, chunk(4)),
@@ -97,7 +98,7 @@ func TestSealedFindsEveryChange(t *testing.T) {
 		"first chunk":                 flipped(headSize),
 		"middle chunk":                flipped(headSize + 2*sealedChunk + 500),
 		"tag":                         flipped(headSize + sealedChunk - 1),
-		"last octet":                  flipped(len(whole) - 1),
+		"last byte":                   flipped(len(whole) - 1),
 	}
 	huge := bytes.Clone(whole)
 	binary.BigEndian.PutUint16(huge[1:], 60000)
@@ -112,7 +113,7 @@ func TestSealedFindsEveryChange(t *testing.T) {
 			got, err = io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
 			o.Close()
 			if !bytes.HasPrefix(content, got) {
-				t.Errorf("%s: other octets than were written come out", what)
+				t.Errorf("%s: other bytes than were written come out", what)
 			}
 		}
 		if err == nil {
@@ -123,8 +124,8 @@ func TestSealedFindsEveryChange(t *testing.T) {
 	}
 }
 
-// TestSealedBelongsToItsName: an object under the name of another, or a plain one under
-// the name of a sealed one, does not open.
+// TestSealedBelongsToItsName checks that an object does not open under the name of another, and a plain
+// one not under the name of a sealed one.
 func TestSealedBelongsToItsName(t *testing.T) {
 	d, name, file := sealedFile(t, []byte("document"))
 	other := d.Name("00000000-0000-4000-8000-000000000002")
@@ -142,8 +143,8 @@ func TestSealedBelongsToItsName(t *testing.T) {
 	}
 }
 
-// TestSealedUnderOlderKeys: a new master key seals, old ones open; without its key an
-// object says which one is missing.
+// TestSealedUnderOlderKeys checks that a new master key seals and old keys open. If the key is missing, the
+// error must name it.
 func TestSealedUnderOlderKeys(t *testing.T) {
 	place, err := NewDir(t.TempDir())
 	if err != nil {
@@ -175,7 +176,7 @@ func TestSealedUnderOlderKeys(t *testing.T) {
 	}
 }
 
-// FuzzSealed reads what is no object of ours: nothing comes out, and nothing breaks.
+// FuzzSealed reads data that is not a sealed object. It must return no bytes and not panic.
 func FuzzSealed(f *testing.F) {
 	_, name, file := sealedFile(f, []byte("document"))
 	whole, err := os.ReadFile(file)
@@ -192,7 +193,7 @@ func FuzzSealed(f *testing.F) {
 			return
 		}
 		if got, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size())); err == nil && string(got) != "document" {
-			t.Errorf("%q comes out of what nobody sealed", got)
+			t.Errorf("%q was read from data that was never sealed", got)
 		}
 	})
 }

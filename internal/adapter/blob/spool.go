@@ -1,8 +1,10 @@
-// Package blob owns document bytes outside memory: the spool, with the files of
-// requests under way; the places where documents are kept, a directory or a bucket,
-// sealed or as they are; and what lies there, stored documents and those between two
-// steps of signing. It implements [signing.Spool], [signing.Blobs] and
-// [document.Bytes].
+// Package blob keeps the bytes of documents outside memory. It has the spool, with the files of requests in
+// progress, and the places that keep documents: a directory or a bucket, sealed or plain. Documents keeps
+// stored documents there, Prepared those between the two steps of signing. The package implements
+// [signing.Spool], [signing.Blobs] and [document.Bytes].
+//
+// Begin with NewSpool, or with NewDir or NewBucket and then NewDocuments or NewPrepared. The package does not
+// know who may read a document.
 package blob
 
 import (
@@ -15,27 +17,26 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Spool keeps the documents of requests under way as files of one directory.
-// Each file is unlinked as soon as it is open, so that nothing stays behind when
-// the process is killed.
+// Spool keeps the documents of requests in progress as files of one directory. Each file is unlinked as soon
+// as it is open, so nothing stays when the process is killed.
 type Spool struct {
 	dir    string
-	direct bool         // the file system takes writes past the page cache
+	direct bool         // the file system supports writes past the page cache
 	wide   atomic.Int32 // large pieces in use
-	queues queues       // have the system write large pieces
+	queues queues       // let the system write large pieces
 }
 
 var _ signing.Spool = (*Spool)(nil)
 
-// NewSpool returns a spool in dir, which it creates for its owner alone. It also
-// removes files that a process killed between creating and unlinking left there.
+// NewSpool returns a spool in dir. It creates dir with access for its owner only. It also removes files of
+// processes that were killed between creating and unlinking.
 func NewSpool(dir string) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob: creating the spool directory: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
-		return nil, fmt.Errorf("blob: looking through the spool directory: %w", err)
+		return nil, fmt.Errorf("blob: reading the spool directory: %w", err)
 	}
 	for _, name := range left {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -47,8 +48,8 @@ func NewSpool(dir string) (*Spool, error) {
 	return s, err
 }
 
-// takesDirect finds out by writing a block: some file systems refuse at the opening
-// and some at the first write.
+// takesDirect reports whether the file system supports writes past the page cache. It writes a block, because
+// some file systems refuse only at the first write.
 func (s *Spool) takesDirect() (bool, error) {
 	f, err := os.CreateTemp(s.dir, pattern)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Spool) takesDirect() (bool, error) {
 
 const pattern = "document-*.spool"
 
-// Create returns an empty file that vanishes when it is closed or the process ends.
+// Create returns an empty file. The file disappears when it is closed or when the process ends.
 func (s *Spool) Create() (signing.SpoolFile, error) {
 	f, err := os.CreateTemp(s.dir, pattern)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Spool) Create() (signing.SpoolFile, error) {
 	if s.direct {
 		direct = openDirect(f.Name())
 	}
-	// Another process that starts on the same directory may have cleared it already.
+	// Another process that starts with the same directory may have removed it already.
 	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		f.Close()
 		if direct != nil {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// blockSize is what a write past the page cache is whole multiples of, in its
-	// place, its length and its memory.
+	// blockSize is the unit of writes past the page cache, in bytes. Their offset, length and
+	// memory address must be multiples of it.
 	blockSize = 4096
-	// hugePage is what the processor maps at once where it is asked to. The system
-	// looks up every page of a write past the page cache: two are fewer than a thousand.
+	// hugePage is the size of a huge page in bytes. The system looks up every page of a write past
+	// the page cache. Two huge pages need fewer lookups than a thousand small ones.
 	hugePage = 2 << 20
-	// pieceSize is written at a time; two pieces belong to a file under way.
+	// pieceSize is the size of a write in bytes. A file that is being written has two pieces.
 	pieceSize = 256 << 10
-	// wideSize is written at a time once wideFrom octets are in the file: that takes a
-	// sixth of the processor time. No more than widePieces of them are in use in a
-	// spool, 64 MiB; whoever finds none goes on with small ones.
+	// wideSize is the size of a write, in bytes, after wideFrom bytes of the file. Such writes
+	// need a sixth of the processor time. A spool uses at most widePieces of these pieces, 64
+	// MiB. A file that gets no such piece continues with small ones.
 	wideSize   = 4 << 20
 	wideFrom   = 2 * wideSize
 	widePieces = 16
-	// takenSize is read at a time by ReadFrom, so that what a reader does to the octets
-	// on the way, such as hashing them, finds them in the cache of its processor.
+	// takenSize is how many bytes ReadFrom reads at a time. It fits into the processor's cache
+	// together with what a reader does with the bytes, such as hashing.
 	takenSize = 192 << 10
 )
 
@@ -34,7 +34,7 @@ var (
 	wide   = sync.Pool{New: func() any { p := aligned(wideSize, hugePage); preferHuge(*p); return p }}
 )
 
-// aligned makes room that begins at a multiple of a power of two.
+// aligned returns a buffer that begins at a multiple of of, a power of two.
 func aligned(size, of int) *[]byte {
 	b := make([]byte, size+of)
 	skip := int(-uintptr(unsafe.Pointer(&b[0])) & uintptr(of-1))
@@ -42,26 +42,25 @@ func aligned(size, of int) *[]byte {
 	return &b
 }
 
-// spoolFile is a document on its way in, see [signing.SpoolFile]. Whole pieces are
-// written past the page cache where the file system can do that: most documents are
-// never read again, so filling the cache with them costs more processor time than
-// all else that happens to them, the hash included, and pushes out what others need.
-// A piece is written while the next one comes in.
+// spoolFile is a document that is being received. See [signing.SpoolFile]. If the file system supports it,
+// whole pieces are written past the page cache. Most documents are never read again. Filling the cache with
+// them would cost more processor time than everything else, including the hash, and would evict what other
+// programs need. A piece is written while the next one is received.
 type spoolFile struct {
 	spool  *Spool
-	direct *os.File // writes past the page cache; nil: the file system cannot
+	direct *os.File // writes past the page cache; nil: not supported
 	plain  *os.File
 
-	piece *[]byte // octets from start on that are in the file only after flush
+	piece *[]byte // bytes from offset start on, not in the file before flush
 	n     int
 	start int64
 
 	out   aside      // writes full pieces; nil until the first
-	large bool       // whether one for large pieces was looked for
-	under *[]byte    // the piece that is being written
-	err   error      // of an earlier write; it stays
-	clean bool       // the file holds piece[:n] as well
-	mu    sync.Mutex // readers may come from several goroutines
+	large bool       // whether the file has tried to get a queue for large pieces
+	under *[]byte    // the piece that out is writing
+	err   error      // error of an earlier write; permanent
+	clean bool       // piece[:n] is in the file too
+	mu    sync.Mutex // for readers in several goroutines
 }
 
 var errSpoolClosed = errors.New("blob: the spool file is closed")
@@ -84,8 +83,7 @@ func (f *spoolFile) Write(p []byte) (int, error) {
 	return total, f.err
 }
 
-// ReadFrom implements io.ReaderFrom: r reads into the memory that is written to the
-// file, without a copy in between.
+// ReadFrom implements io.ReaderFrom. r reads directly into the memory that is written to the file.
 func (f *spoolFile) ReadFrom(r io.Reader) (total int64, err error) {
 	if f.direct == nil {
 		piece := pieces.Get().(*[]byte)
@@ -107,7 +105,7 @@ func (f *spoolFile) ReadFrom(r io.Reader) (total int64, err error) {
 	return total, f.err
 }
 
-// room is where the next octets go; took tells how many came.
+// room returns the memory for the next bytes. took must be called with the number of bytes put there.
 func (f *spoolFile) room() []byte {
 	if f.piece == nil {
 		f.piece = f.spool.piece(f.start >= wideFrom)
@@ -123,7 +121,7 @@ func (f *spoolFile) took(n int) {
 	}
 }
 
-// piece takes memory for octets on their way into a file, and free gives it back.
+// piece returns memory for the bytes of a file. free takes the memory back.
 func (s *Spool) piece(large bool) *[]byte {
 	if large {
 		if s.wide.Add(1) <= widePieces {
@@ -143,7 +141,7 @@ func (s *Spool) free(piece *[]byte) {
 	pieces.Put(piece)
 }
 
-// turn hands the full piece to who writes it, after the one before.
+// turn starts writing the full piece, after the previous one is written.
 func (f *spoolFile) turn() {
 	f.settle()
 	if f.err != nil {
@@ -158,7 +156,7 @@ func (f *spoolFile) turn() {
 	f.piece, f.n = nil, 0
 }
 
-// begin has a piece written aside, a large one by the kernel where it does that.
+// begin starts writing a piece in the background. The kernel writes large pieces if it supports that.
 func (f *spoolFile) begin(piece []byte) error {
 	if len(piece) == wideSize && !f.large {
 		f.large = true
@@ -176,12 +174,12 @@ func (f *spoolFile) begin(piece []byte) error {
 		}
 		f.leave()
 	}
-	// A worker takes every piece, and finds out what is wrong.
+	// A worker accepts every piece and reports errors of the file.
 	f.out = newWorker(f.direct)
 	return f.out.begin(piece, f.start)
 }
 
-// settle waits for the piece under way.
+// settle waits until the piece in progress is written.
 func (f *spoolFile) settle() {
 	if f.under == nil {
 		return
@@ -193,7 +191,7 @@ func (f *spoolFile) settle() {
 	f.under = nil
 }
 
-// leave ends with who writes pieces; none is under way.
+// leave closes the aside. No piece may be in progress.
 func (f *spoolFile) leave() {
 	if f.out != nil {
 		f.out.close()
@@ -203,8 +201,7 @@ func (f *spoolFile) leave() {
 
 func (f *spoolFile) fail(err error) { f.err = fmt.Errorf("blob: writing a spool file: %w", err) }
 
-// ReadAt implements io.ReaderAt. It may be called from several goroutines, and none
-// writes meanwhile.
+// ReadAt implements io.ReaderAt. It may be called from several goroutines, but not during writes.
 func (f *spoolFile) ReadAt(p []byte, off int64) (int, error) {
 	if f.direct != nil {
 		if err := f.flush(); err != nil {
@@ -214,8 +211,8 @@ func (f *spoolFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.plain.ReadAt(p, off)
 }
 
-// flush brings what is left of the last piece into the file. The piece stays, so
-// that writing may go on.
+// flush writes the rest of the last piece to the file. It keeps the piece, so that writing may
+// continue.
 func (f *spoolFile) flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,7 +236,7 @@ func (f *spoolFile) flush() error {
 	return nil
 }
 
-// Close frees the room the file took.
+// Close frees the disk space of the file.
 func (f *spoolFile) Close() error {
 	f.settle()
 	f.leave()

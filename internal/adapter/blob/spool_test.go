@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// spools are the spool as it is here, as it is where the system does not write aside,
-// and as it is on file systems that know no direct writes.
+// spools returns the spool of this system, one without asynchronous writes of the system, and one as on file
+// systems without writes past the page cache.
 func spools(t *testing.T) map[string]*Spool {
 	t.Helper()
 	direct, err := NewSpool(t.TempDir())
@@ -38,8 +38,7 @@ func spools(t *testing.T) map[string]*Spool {
 	return map[string]*Spool{"direct": direct, "without queues": alone, "plain": plain}
 }
 
-// takeQueues takes all queues of a spool and returns how many there were, and what gives
-// them back.
+// takeQueues takes all queues of a spool. It returns how many there were, and a function that gives them back.
 func takeQueues(t *testing.T, s *Spool) (n int, back func()) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -64,8 +63,7 @@ func takeQueues(t *testing.T, s *Spool) (n int, back func()) {
 	}
 }
 
-// TestSpoolKeepsEveryOctet writes in pieces of all lengths, reads in between and
-// goes on.
+// TestSpoolKeepsEveryOctet writes in pieces of all lengths, reads in between and writes again.
 func TestSpoolKeepsEveryOctet(t *testing.T) {
 	for name, s := range spools(t) {
 		t.Run(name, func(t *testing.T) {
@@ -96,20 +94,20 @@ func TestSpoolKeepsEveryOctet(t *testing.T) {
 					want = append(want, p...)
 					size -= n
 				}
-				got := make([]byte, len(want)+1) // the file ends where what was written ends
+				got := make([]byte, len(want)+1) // the file must end after the written bytes
 				if n, err := f.ReadAt(got, 0); n != len(want) || !errors.Is(err, io.EOF) {
 					t.Fatalf("round %d: read %d of %d: %v", round, n, len(want), err)
 				}
 				if !bytes.Equal(got[:len(want)], want) {
-					t.Fatalf("round %d: other octets than those written", round)
+					t.Fatalf("round %d: other bytes than those written", round)
 				}
 			}
 		})
 	}
 }
 
-// TestSpoolWidePieces: large pieces of memory are few, whoever finds none goes on with
-// small ones, and all come back.
+// TestSpoolWidePieces checks that the number of large pieces is limited, that files continue with small pieces
+// when there are no more, and that all pieces are given back.
 func TestSpoolWidePieces(t *testing.T) {
 	s := spools(t)["direct"]
 	if !s.direct {
@@ -132,7 +130,7 @@ func TestSpoolWidePieces(t *testing.T) {
 			t.Fatalf("%d large pieces are in use", n)
 		}
 	}
-	// Two more for each file: those that have a large piece take another and a queue.
+	// Two more for each file: a file with a large piece takes another one and a queue.
 	for _, f := range files {
 		if _, err := f.(io.Writer).Write(document[wideFrom:]); err != nil {
 			t.Fatal(err)
@@ -166,7 +164,7 @@ type broken struct {
 func (b *broken) begin([]byte, int64) error { return errors.New("broken") }
 func (b *broken) cut(size int64) error      { b.cuts = append(b.cuts, size); return b.aside.cut(size) }
 
-// TestSpoolGoesOnWithoutItsAside: a file whose writer gives up goes on with another one.
+// TestSpoolGoesOnWithoutItsAside checks that a file continues with another aside when its aside fails.
 func TestSpoolGoesOnWithoutItsAside(t *testing.T) {
 	s := spools(t)["direct"]
 	if !s.direct {
@@ -190,15 +188,15 @@ func TestSpoolGoesOnWithoutItsAside(t *testing.T) {
 	}
 	got := make([]byte, len(want)+1)
 	if n, err := f.ReadAt(got, 0); n != len(want) || !errors.Is(err, io.EOF) || !bytes.Equal(got[:n], want) {
-		t.Errorf("read %d of %d octets, %v", n, len(want), err)
+		t.Errorf("read %d of %d bytes, %v", n, len(want), err)
 	}
 	if len(gone.cuts) != 1 || gone.cuts[0] != wideFrom+wideSize {
 		t.Errorf("the file was cut at %v", gone.cuts)
 	}
 }
 
-// TestSpoolTakesWhatAReaderGives: an error of the reader ends the reading with what
-// came before it, and a failed or closed file reads nothing.
+// TestSpoolTakesWhatAReaderGives checks that an error of the reader ends reading, that the bytes before it are
+// kept, and that a failed or closed file reads nothing.
 func TestSpoolTakesWhatAReaderGives(t *testing.T) {
 	lost := errors.New("lost")
 	for name, s := range spools(t) {
@@ -209,7 +207,7 @@ func TestSpoolTakesWhatAReaderGives(t *testing.T) {
 			}
 			n, err := f.(io.ReaderFrom).ReadFrom(io.MultiReader(strings.NewReader("what came"), iotest.ErrReader(lost)))
 			if n != 9 || !errors.Is(err, lost) {
-				t.Errorf("read %d octets, %v", n, err)
+				t.Errorf("read %d bytes, %v", n, err)
 			}
 			got := make([]byte, 9)
 			if _, err := f.ReadAt(got, 0); err != nil || string(got) != "what came" {
@@ -219,7 +217,7 @@ func TestSpoolTakesWhatAReaderGives(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := f.(io.ReaderFrom).ReadFrom(strings.NewReader("more")); err == nil {
-				t.Error("a closed file took octets")
+				t.Error("a closed file took bytes")
 			}
 		})
 	}
@@ -249,7 +247,7 @@ func TestSpoolLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A write that fails shows at the next call and for good: no octet is lost unseen.
+// A failed write is reported by the next call and all later calls, so no lost byte goes unnoticed.
 func TestSpoolReportsFailures(t *testing.T) {
 	s := spools(t)["direct"]
 	if !s.direct {
