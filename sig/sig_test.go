@@ -32,7 +32,7 @@ func TestParams(t *testing.T) {
 	}
 	r := sig.Params{"TSPAddress": "", "Other": " x "}.Reader()
 	if !r.Has("tspaddress") || r.Given("TSPAddress") || !r.Given("OTHER") || r.String("other") != "x" {
-		t.Error("Has, Given, String")
+		t.Error("Has, Given or String is wrong")
 	}
 }
 
@@ -127,7 +127,7 @@ func TestDigestOf(t *testing.T) {
 	}
 	both, err := sig.DigestAll(context.Background(), strings.NewReader(doc), int64(len(doc)), suite.SHA256, suite.Streebog256)
 	if err != nil || !bytes.Equal(both[0].Sum, suite.SHA256.Digest([]byte(doc)).Sum) || !bytes.Equal(both[1].Sum, want.Sum) {
-		t.Error("two digests in one pass", err)
+		t.Error("two digests in one pass:", err)
 	}
 	if _, err := sig.DigestAll(context.Background(), strings.NewReader(doc), int64(len(doc))+1, suite.SHA256); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error("a document that ends early:", err)

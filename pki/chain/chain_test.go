@@ -334,7 +334,7 @@ func TestBounds(t *testing.T) {
 	}
 	_, err := chain.Build(leaf.cert, chain.Options{Roots: certs(root), Intermediates: certs(bomb...), At: now})
 	if !errors.Is(err, chain.ErrNoPath) || !strings.Contains(err.Error(), "100 signatures") {
-		t.Errorf("the search has no end: %.200v", err)
+		t.Errorf("the search does not stop at its limit: %.200v", err)
 	}
 	// A path that is too long.
 	last := root

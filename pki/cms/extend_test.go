@@ -41,11 +41,11 @@ func TestRewriteNothing(t *testing.T) {
 			continue
 		}
 		if got := rewrite(t, s.Message, Changes{}); !bytes.Equal(got, s.Message) {
-			t.Errorf("sample %d changed", i)
+			t.Errorf("sample %d has changed", i)
 		}
 	}
 	if b := small(t); !bytes.Equal(rewrite(t, b, Changes{}), b) {
-		t.Error("changed")
+		t.Error("the message has changed")
 	}
 }
 
@@ -166,7 +166,7 @@ func TestReplaceCountersignature(t *testing.T) {
 		}
 	}
 	if _, err := s.ReplaceCountersignature(3, counter(9)); err == nil {
-		t.Error("a countersignature that is not there is replaced")
+		t.Error("replacing a missing countersignature is accepted")
 	}
 }
 

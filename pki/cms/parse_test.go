@@ -75,7 +75,7 @@ func TestPublishedSamples(t *testing.T) {
 			}
 			text[0] ^= 1
 			if err := si.Check(c, m.ContentType, h.Digest(text)).Err(); err == nil {
-				t.Error("valid over a changed text")
+				t.Error("a signature over a changed text is valid")
 			}
 		})
 	}
@@ -175,8 +175,8 @@ func TestRefused(t *testing.T) {
 		{"PEM after a byte order mark", []byte("\xef\xbb\xbf\r\n-----BEGIN PKCS7-----\n"), "PEM"},
 		{"Base64", []byte("MIIBKAYJKoZIhvcNAQcCoIIBGTCCARUCAQExDDAKBgYqhQMCAgkFADAbBgkqhkiG9w0BBwGg"), "Base64"},
 		{"cut short", good[:len(good)-1], "cut short"},
-		{"bytes behind", append(bytes.Clone(good), 0, 0, 5), "byte 0x05 follows the message"},
-		{"too many zeros behind", append(bytes.Clone(good), make([]byte, maxPadding+1)...), "at most 1048576 zero bytes may follow"},
+		{"bytes after", append(bytes.Clone(good), 0, 0, 5), "byte 0x05 follows the message"},
+		{"too many zeros after", append(bytes.Clone(good), make([]byte, maxPadding+1)...), "at most 1048576 zero bytes may follow"},
 		{"other content", wrap(tagSequence, marshalOID(OIDData), wrap(tagContext0, []byte{4, 0})), "not SignedData"},
 		{"no content", wrap(tagSequence, marshalOID(OIDSignedData)), "has no content"},
 		{"end mark in a definite element", wrap(tagSequence, marshalOID(OIDSignedData), []byte{0, 0}), "end mark"},
@@ -252,7 +252,7 @@ func TestToDER(t *testing.T) {
 		{"high tag", "\xbf\x87\x01\x80\x04\x00\x00\x00", "\xbf\x87\x01\x02\x04\x00"},
 		{"bit string in pieces", "\x23\x80\x03\x02\x00\x01\x00\x00", ""},
 		{"pieces of another kind", "\x24\x03\x02\x01\x05", ""},
-		{"bytes behind", "\x05\x00\x05", ""},
+		{"bytes after", "\x05\x00\x05", ""},
 		{"cut short", "\x30\x80\x05\x00", ""},
 		{"nothing", "", ""},
 	}
@@ -273,7 +273,7 @@ func FuzzParse(f *testing.F) {
 		m, err := Parse(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			if m != nil {
-				t.Fatal("a message beside an error")
+				t.Fatal("Parse returned a message together with an error")
 			}
 			return
 		}
@@ -287,7 +287,7 @@ func FuzzParse(f *testing.F) {
 		certs, _ := m.X509()
 		for _, s := range m.Signers {
 			if !bytes.Contains(b, s.Raw) {
-				t.Fatal("a signer that is not in the message")
+				t.Fatal("the message does not contain the bytes of a signer")
 			}
 			s.SigningTime()
 			s.Scheme()
@@ -312,7 +312,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("the extended message: %v", err)
 		}
 		if s := again.Signers[0]; !bytes.Equal(s.Signature, m.Signers[0].Signature) || len(s.UnsignedAttrs) != len(m.Signers[0].UnsignedAttrs)+1 {
-			t.Fatal("the extended signer is another")
+			t.Fatal("the extended signer differs")
 		}
 	})
 }

@@ -45,16 +45,16 @@ func TestRequest(t *testing.T) {
 	}
 	for _, n := range []int{0, ocsp.MaxNonce + 1} {
 		if _, err := ocsp.CreateRequest(p.leaf.cert, p.ca.cert, suite.SHA1, make([]byte, n)); err == nil {
-			t.Errorf("a nonce of %d bytes", n)
+			t.Errorf("a nonce of %d bytes is accepted", n)
 		}
 	}
 	for i := range der {
 		if r, err := ocsp.ParseRequest(der[:i]); err == nil {
-			t.Errorf("cut at %d it reads as %+v", i, r)
+			t.Errorf("truncated at %d, the request is accepted as %+v", i, r)
 		}
 	}
 	if _, err := ocsp.ParseRequest(append(der, 0)); err == nil {
-		t.Error("bytes behind the request")
+		t.Error("bytes after the request are accepted")
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAnswer(t *testing.T) {
 				t.Errorf("found %+v", found)
 			}
 			if _, ok := b.Find(p.ca.cert, p.ca.cert); ok {
-				t.Error("an answer about the authority")
+				t.Error("an answer about the authority is found")
 			}
 			// Signed by the issuer itself, without certificates.
 			own, err := ocsp.ParseBasic(p.basic(t, p.ca, ocsp.Template{Singles: singles}))
@@ -139,7 +139,7 @@ func TestAnswer(t *testing.T) {
 					continue
 				}
 				if _, err := changed.Responder(p.ca.cert); err == nil && !bytes.Equal(changed.RawTBS, b.RawTBS) {
-					t.Fatalf("byte %d was changed and the answer holds", i)
+					t.Fatalf("byte %d was changed, but the answer is accepted", i)
 				}
 			}
 		})
@@ -154,7 +154,7 @@ func TestErrorStatus(t *testing.T) {
 		}
 	}
 	if _, err := ocsp.Parse(ocsp.CreateError(ocsp.Successful)); err == nil {
-		t.Error("successful, and no answer")
+		t.Error("a successful response without an answer is accepted")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	tmpl := ocsp.Template{ProducedAt: now, Singles: []ocsp.Single{p.single(t, suite.SHA1)}}
 	if _, err := ocsp.CreateBasic(&tmpl, p.responder.cert, suite.GOST2012x512, p.responder.sign()); err == nil {
-		t.Error("by another suite")
+		t.Error("an answer signed by another suite is created")
 	}
 	if _, err := ocsp.CreateBasic(&tmpl, p.responder.cert, p.responder.s, p.leaf.sign()); !errors.Is(err, suite.ErrSignature) {
 		t.Errorf("by another key: %v", err)
@@ -188,10 +188,10 @@ func TestCreateRefuses(t *testing.T) {
 func TestBounds(t *testing.T) {
 	p := newPlace(t, suite.ECDSAP256)
 	if _, err := ocsp.ParseRequest(make([]byte, ocsp.MaxRequest+1)); err == nil {
-		t.Error("a request that is too large")
+		t.Error("a request above the limit is accepted")
 	}
 	if _, err := ocsp.Parse(make([]byte, ocsp.MaxResponse+1)); err == nil {
-		t.Error("a response that is too large")
+		t.Error("a response above the limit is accepted")
 	}
 	many := ocsp.Template{Singles: slices.Repeat([]ocsp.Single{p.single(t, suite.SHA1)}, ocsp.MaxSingles)}
 	if _, err := ocsp.ParseBasic(p.basic(t, p.ca, many)); err != nil {
@@ -199,17 +199,17 @@ func TestBounds(t *testing.T) {
 	}
 	crowd := ocsp.Template{Singles: many.Singles[:1], Certificates: slices.Repeat([]*x509gost.Certificate{p.leaf.cert}, ocsp.MaxCertificates+1)}
 	if _, err := ocsp.ParseBasic(p.basic(t, p.ca, crowd)); err == nil {
-		t.Error("too many certificates")
+		t.Error("too many certificates are accepted")
 	}
 	// Certificates that ResponderID does not name do not count toward the limit of
-	// tries, so the responder's is found behind 20 of them.
+	// tries, so the responder's is found after 20 of them.
 	crowd.Certificates = append(slices.Repeat([]*x509gost.Certificate{p.leaf.cert}, 20), p.responder.cert)
 	b, err := ocsp.ParseBasic(p.basic(t, p.responder, crowd))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Responder(p.ca.cert); err != nil {
-		t.Errorf("certificates of others are in the way: %v", err)
+		t.Errorf("the responder is not found among other certificates: %v", err)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestOpenSSL(t *testing.T) {
 				bad := bytes.Clone(good)
 				bad[bytes.Index(good, []byte("20260101000000Z"))] ^= 1
 				if out, err := verify(bad); err == nil {
-					t.Errorf("OpenSSL takes a changed answer: %q", out)
+					t.Errorf("OpenSSL accepts a changed answer: %q", out)
 				}
 			})
 

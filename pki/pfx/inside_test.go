@@ -28,13 +28,13 @@ func FuzzInside(f *testing.F) {
 			t.Fatal("the plain text is longer")
 		}
 		if r.budget < 0 {
-			t.Fatal("more iterations than there were")
+			t.Fatal("more iterations were spent than the budget had")
 		}
 		if err := r.safe(data, 0); err == nil && r.bags > maxBags {
 			t.Fatal("more bags than allowed")
 		}
 		if _, err := r.bundle(); err == nil && r.key == nil {
-			t.Fatal("a bundle of nothing")
+			t.Fatal("a bundle without a key is accepted")
 		}
 	})
 }
@@ -71,6 +71,6 @@ func TestBudget(t *testing.T) {
 		t.Error("a second derivation went beyond the budget")
 	}
 	if _, err := b.integrity(x509gost.OID{1, 2, 3}, "x", nil, 1, nil); err == nil {
-		t.Error("an unknown digest")
+		t.Error("an unknown digest is accepted")
 	}
 }

@@ -81,7 +81,7 @@ func TestPSS(t *testing.T) {
 				}
 				value[7] ^= 1
 				if verify(h, h, salt, value) == nil {
-					t.Error("a changed value holds")
+					t.Error("a changed value verifies")
 				}
 			}
 		}
@@ -99,7 +99,7 @@ func otherThan(h *suite.Hash) *suite.Hash {
 func TestPSSParameters(t *testing.T) {
 	sha256 := suite.SHA256.OID
 	for name, parameters := range map[string][]byte{
-		"absent": nil, "NULL": {5, 0}, "something behind": append(pssParams(sha256, sha256, 32, 1), 5, 0),
+		"absent": nil, "NULL": {5, 0}, "data after the end": append(pssParams(sha256, sha256, 32, 1), 5, 0),
 		"another trailer": pssParams(sha256, sha256, 32, 2), "a negative salt": pssParams(sha256, sha256, -1, 1),
 		"a huge salt": pssParams(sha256, sha256, 1<<40, 1), "GOST": pssParams(suite.Streebog256.OID, sha256, 32, 1),
 		"an unknown digest": pssParams(suite.OID{1, 2, 3}, sha256, 32, 1), "an unknown MGF1": pssParams(sha256, suite.OID{1, 2, 3}, 32, 1),

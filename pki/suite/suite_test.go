@@ -88,7 +88,7 @@ func checkForms(t *testing.T, s *suite.Suite, value []byte) {
 	}
 	for _, f := range []func([]byte) ([]byte, error){s.XMLValue, s.FromXMLValue, s.RawValue, s.FromRawValue} {
 		if _, err := f([]byte{1, 2, 3}); err == nil {
-			t.Error("three bytes pass for a signature")
+			t.Error("three bytes are accepted as a signature")
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestECDSAForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := suite.ECDSAP256.XMLValue(value); err == nil {
-			t.Errorf("%s is read", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	if _, err := suite.SchemeBySigner(suite.OID{1, 2, 3}, nil, suite.SHA256.OID); !errors.Is(err, suite.ErrUnsupported) {
-		t.Error("1.2.3 is a scheme")
+		t.Error("1.2.3 is accepted as a scheme")
 	}
 	all := suite.All()
 	all[0] = nil
@@ -180,7 +180,7 @@ func TestHashes(t *testing.T) {
 	// The S-boxes of 34.11-94 are those of CryptoPro (RFC 4357, 11.2). This is the
 	// digest of the empty message.
 	if got := hex.EncodeToString(suite.GOST94.Digest(nil).Sum); got != "981e5f3ca30c841487830f84fb433e13ac1101569b9c13584ac483234cd656c0" {
-		t.Errorf("34.11-94 of nothing is %s", got)
+		t.Errorf("34.11-94 of the empty message is %s", got)
 	}
 }
 
@@ -235,6 +235,6 @@ func TestParameterSets(t *testing.T) {
 		t.Errorf("sets per suite: %v", count)
 	}
 	if _, err := suite.GOST2012x256.ParametersByOID(suite.OID{1, 2, 643, 7, 1, 2, 1, 2, 1}); err == nil {
-		t.Error("a set of 512 bits serves a suite of 256")
+		t.Error("a parameter set of 512 bits is accepted for a suite of 256 bits")
 	}
 }

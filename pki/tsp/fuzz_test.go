@@ -29,7 +29,7 @@ func FuzzParseRequest(f *testing.F) {
 			return // a nonce of zero is accepted but cannot be sent
 		}
 		if _, err := tsp.ParseRequest(again); err != nil {
-			t.Fatalf("what was read does not read again: %v", err)
+			t.Fatalf("a parsed request does not parse after encoding: %v", err)
 		}
 	})
 }

@@ -85,11 +85,11 @@ func TestOpenSSL(t *testing.T) {
 				bad := create(t, i, tsa, tsa, ca)
 				bad[bytes.Index(bad, []byte("20260701000000Z"))+3] ^= 1
 				if err := verify(bad); err == nil {
-					t.Error("OpenSSL takes a changed token")
+					t.Error("OpenSSL accepts a changed token")
 				}
 				i.Nonce = []byte{1}
 				if err := verify(create(t, i, tsa, tsa, ca)); err == nil {
-					t.Error("OpenSSL takes another nonce")
+					t.Error("OpenSSL accepts another nonce")
 				}
 				tool.Write("resp.tsr", tsp.CreateRejection(tsp.Rejection, tsp.UnacceptedPolicy, "no such policy"))
 				if out, err := tool.Run("ts", "-reply", "-in", "resp.tsr", "-text"); err != nil || !strings.Contains(out, "no such policy") || !strings.Contains(out, "requested TSA policy is not supported") {

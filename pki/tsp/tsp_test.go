@@ -40,11 +40,11 @@ func TestRequest(t *testing.T) {
 			}
 			for i := range der {
 				if _, err := tsp.ParseRequest(der[:i]); err == nil {
-					t.Errorf("cut at %d it reads", i)
+					t.Errorf("a request truncated at %d is accepted", i)
 				}
 			}
 			if _, err := tsp.ParseRequest(append(der, 0)); err == nil {
-				t.Error("bytes behind the request")
+				t.Error("bytes after the request are accepted")
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	if _, err := tsp.ParseRequest(make([]byte, tsp.MaxRequest+1)); err == nil {
-		t.Error("a request that is too large")
+		t.Error("a request above the limit is accepted")
 	}
 }
 
@@ -121,7 +121,7 @@ func TestToken(t *testing.T) {
 					continue
 				}
 				if _, err := changed.CheckSignature(nil); err == nil && !cmp.Equal(changed.Info, token.Info, sameHash) {
-					t.Fatalf("byte %d was changed and the token holds", i)
+					t.Fatalf("byte %d was changed, but the token is accepted", i)
 				}
 			}
 		})
@@ -178,7 +178,7 @@ func TestSignatureRules(t *testing.T) {
 		}
 	}
 	if _, err := tsp.ParseToken(encode(cms.OIDData, right)); err == nil {
-		t.Error("content of another type is a token")
+		t.Error("content of another type is accepted as a token")
 	}
 	for name, c := range map[string]struct {
 		extensions []x509gost.Extension
@@ -230,7 +230,7 @@ func TestRejections(t *testing.T) {
 		t.Errorf("a long text: %.100v", err)
 	}
 	if _, err := tsp.ParseResponse(make([]byte, tsp.MaxResponse+1)); err == nil {
-		t.Error("a response that is too large")
+		t.Error("a response above the limit is accepted")
 	}
 }
 
@@ -256,7 +256,7 @@ func TestCreateRefuses(t *testing.T) {
 		t.Errorf("by another key: %v", err)
 	}
 	if _, err := tsp.CreateToken(info(suite.Streebog256), tsa.cert, nil, suite.GOST2012x512, tsa.sign()); err == nil {
-		t.Error("by another suite")
+		t.Error("a token signed by another suite is created")
 	}
 }
 

@@ -19,7 +19,7 @@ func TestFromBER(t *testing.T) {
 		{"too short", "30050201", ""},
 		{"primitive without end", "048001020000", ""},
 		{"another piece", "24800201050000", ""},
-		{"something behind", "300302010500", ""},
+		{"data after the end", "300302010500", ""},
 		{"a long tag", "3f8101020105", ""},
 		{"nothing", "", ""},
 	} {
@@ -34,10 +34,10 @@ func TestFromBER(t *testing.T) {
 		}
 	}
 	if _, err := FromBER(bytes.Repeat([]byte{0x30, 0x80}, 1000), 1<<20); err == nil {
-		t.Error("depth without end")
+		t.Error("unlimited depth is accepted")
 	}
 	if _, err := FromBER(make([]byte, 11), 10); err == nil {
-		t.Error("longer than allowed")
+		t.Error("input above the limit is accepted")
 	}
 }
 

@@ -23,7 +23,7 @@ func TestCreateAndParse(t *testing.T) {
 				t.Errorf("our own certificate deviates: %v", root.Deviations)
 			}
 			if root.Suite != k.suite || !root.PublicKey.(equaler).Equal(k.key.Public()) {
-				t.Error("another key or suite came out")
+				t.Error("the round trip gave another key or suite")
 			}
 			if !root.IsCA || root.MaxPathLen != -1 || root.KeyUsage != x509.KeyUsageCertSign|x509.KeyUsageCRLSign {
 				t.Errorf("CA %v, path length %d, usage %b", root.IsCA, root.MaxPathLen, root.KeyUsage)
@@ -33,7 +33,7 @@ func TestCreateAndParse(t *testing.T) {
 			}
 			spki, err := x509gost.MarshalPublicKey(root.PublicKey, root.Suite)
 			if err != nil || !bytes.Equal(spki, root.RawSPKI) {
-				t.Errorf("SubjectPublicKeyInfo changes on the way: %v", err)
+				t.Errorf("SubjectPublicKeyInfo changes in the round trip: %v", err)
 			}
 			changed := bytes.Clone(root.Raw)
 			changed[len(changed)-1] ^= 1
@@ -53,7 +53,7 @@ func TestCreateAndParse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s != k.suite || !k.key.Public().(equaler).Equal(key.Public()) {
-				t.Error("another private key came out")
+				t.Error("the round trip gave another private key")
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestLeafFields(t *testing.T) {
 		t.Error(err)
 	}
 	if err := c.CheckSignatureFrom(c); err == nil {
-		t.Error("the certificate passes for self-signed")
+		t.Error("the certificate is accepted as self-signed")
 	}
 	if !bytes.Equal(c.RawIssuer, root.RawSubject) {
 		t.Error("the issuer is not the bytes of the root's subject")
@@ -81,10 +81,10 @@ func TestLeafFields(t *testing.T) {
 		t.Errorf("serial number %s", c.SerialHex())
 	}
 	if c.IsCA || c.HasBasicConstraints || c.MaxPathLen != -1 {
-		t.Error("the leaf may issue")
+		t.Error("the leaf is an authority")
 	}
 	if !bytes.Equal(c.AuthorityKeyID, root.SubjectKeyID) || len(c.SubjectKeyID) != 20 {
-		t.Error("key identifiers do not fit")
+		t.Error("the key identifiers do not match")
 	}
 	if c.KeyUsage != tmpl.KeyUsage || !c.PrivateKeyNotBefore.Equal(start) || !c.PrivateKeyNotAfter.Equal(start.AddDate(1, 3, 0)) {
 		t.Errorf("usage %b, private key %s to %s", c.KeyUsage, c.PrivateKeyNotBefore, c.PrivateKeyNotAfter)
@@ -134,7 +134,7 @@ func TestStandardLibraryAgrees(t *testing.T) {
 				t.Error(err)
 			}
 			if stdLeaf.KeyUsage != leaf.KeyUsage || !stdLeaf.NotAfter.Equal(leaf.NotAfter) || !bytes.Equal(stdLeaf.SubjectKeyId, leaf.SubjectKeyID) {
-				t.Error("the two readings differ")
+				t.Error("crypto/x509 and this package read different values")
 			}
 			if diff := cmp.Diff(stdLeaf.CRLDistributionPoints, leaf.CRLDistributionPoints); diff != "" {
 				t.Error(diff)
@@ -224,12 +224,12 @@ func TestRevocationList(t *testing.T) {
 	}
 	for _, absent := range [][]byte{{6}, {}, {0xfe, 2, 3}, {1, 5}} {
 		if _, ok := l.Find(absent); ok {
-			t.Errorf("serial %x is found", absent)
+			t.Errorf("serial %x is found, but it is not in the list", absent)
 		}
 	}
 	std, err := x509.ParseRevocationList(der)
 	if err != nil || len(std.RevokedCertificateEntries) != 3 {
-		t.Errorf("the standard library reads it otherwise: %v", err)
+		t.Errorf("the standard library reads it differently: %v", err)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestScope(t *testing.T) {
 		l, err := x509gost.ParseRevocationList(der)
 		if c.error {
 			if err == nil {
-				t.Errorf("%x is read", c.value)
+				t.Errorf("%x is accepted", c.value)
 			}
 			continue
 		}

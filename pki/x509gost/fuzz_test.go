@@ -33,7 +33,7 @@ func FuzzParseCertificate(f *testing.F) {
 			t.Fatalf("one certificate reads as a bundle of %d: %v", len(list), listErr)
 		}
 		if (c.Suite == nil) != (c.PublicKey == nil) || (c.Suite == nil) != (c.KeyError != nil) {
-			t.Fatal("key, suite and fault do not go together")
+			t.Fatal("PublicKey, Suite and KeyError contradict each other")
 		}
 		_ = c.CheckSignatureFrom(c)
 		_ = c.Subject.String()
@@ -50,7 +50,7 @@ func FuzzParseCertificate(f *testing.F) {
 		}
 		pub, s, err := x509gost.ParsePublicKey(spki)
 		if err != nil || s != c.Suite || !c.PublicKey.(equaler).Equal(pub) {
-			t.Fatalf("the key changes on the way: %v", err)
+			t.Fatalf("the key changes in the round trip: %v", err)
 		}
 	})
 }
@@ -120,7 +120,7 @@ func FuzzParsePrivateKey(f *testing.F) {
 		}
 		back, s2, err := x509gost.ParsePrivateKey(again)
 		if err != nil || s2 != s || !key.Public().(equaler).Equal(back.Public()) {
-			t.Fatalf("the key changes on the way: %v", err)
+			t.Fatalf("the key changes in the round trip: %v", err)
 		}
 	})
 }

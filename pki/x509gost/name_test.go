@@ -121,13 +121,13 @@ func TestNameEqual(t *testing.T) {
 	x, y := tlv(0x30, oidText(x509gost.OIDCommonName), tlv(12, "x")), tlv(0x30, oidText(x509gost.OIDSurname), tlv(0x13, "Y"))
 	upper := tlv(0x30, oidText(x509gost.OIDSurname), tlv(12, "y"))
 	if !x509gost.SameName([]byte(pair(x, y)), []byte(pair(upper, x))) {
-		t.Error("the order in one part matters")
+		t.Error("the order in one RDN matters")
 	}
 	if x509gost.SameName([]byte(tlv(0x30, tlv(0x31, x), tlv(0x31, y))), []byte(tlv(0x30, tlv(0x31, y), tlv(0x31, x)))) {
-		t.Error("the order of parts does not matter")
+		t.Error("the order of RDNs does not matter")
 	}
 	if x509gost.SameName([]byte("a"), []byte("b")) || !x509gost.SameName([]byte("a"), []byte("a")) {
-		t.Error("what is no name")
+		t.Error("malformed names must equal only themselves")
 	}
 	different := []string{
 		tlv(0x30, cn(12, "Test CA")),

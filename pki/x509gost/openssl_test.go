@@ -312,7 +312,7 @@ func checkOpenSSLLists(t *testing.T, tool *judge.Tool, root, leaf *x509gost.Cert
 			t.Error(err)
 		}
 		if err := l.CheckSignatureFrom(leaf); err == nil {
-			t.Error("the list passes for one of the leaf")
+			t.Error("the list verifies with the key of the leaf")
 		}
 		entry, found := l.Find(leaf.SerialNumber)
 		if found != revoked || revoked && entry.Reason != 4 {

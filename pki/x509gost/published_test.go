@@ -60,7 +60,7 @@ func checkTampering(t *testing.T, der []byte, c *x509gost.Certificate) {
 			continue
 		}
 		if err := x.CheckSignatureFrom(c); !errors.Is(err, suite.ErrSignature) {
-			t.Fatalf("byte %d of what is signed may change: %v", i, err)
+			t.Fatalf("a change of signed byte %d is not detected: %v", i, err)
 		}
 	}
 }

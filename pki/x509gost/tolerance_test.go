@@ -219,7 +219,7 @@ func TestRefusedCertificates(t *testing.T) {
 		}
 	}
 	if _, err := x509gost.ParseCertificate(append(bytes.Clone(good), 0)); err == nil {
-		t.Error("a byte behind the end is passed over")
+		t.Error("a byte after the end is ignored")
 	}
 }
 

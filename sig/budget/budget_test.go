@@ -35,7 +35,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if none := (*budget.Budget)(nil); none.Spend(1<<60) != nil || none.Hold(1<<60) != nil || none.Err() != nil {
-		t.Error("a nil budget has bounds")
+		t.Error("a nil budget has limits")
 	}
 }
 
@@ -72,6 +72,6 @@ func TestContext(t *testing.T) {
 		}
 	}
 	if spent > 1<<16 {
-		t.Errorf("went on for %d steps", spent)
+		t.Errorf("the work continued for %d steps", spent)
 	}
 }

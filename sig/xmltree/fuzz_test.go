@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("node %d at %v is not inside its parent at %v", n, s, p)
 			}
 			if next := tree.NextSibling(n); next != None && tree.Span(next).Start < s.End {
-				t.Fatalf("node %d ends at %d, behind its sibling's start %d", n, s.End, tree.Span(next).Start)
+				t.Fatalf("node %d ends at %d, after its sibling's start %d", n, s.End, tree.Span(next).Start)
 			}
 			tree.StringValue(n)
 			if tree.Kind(n) != KindElement {

@@ -186,7 +186,7 @@ func TestXPathRefused(t *testing.T) {
 		_, err := tree.CompileXPath(expression, tree.Root())
 		var e *ErrXPath
 		if !errors.As(err, &e) || !strings.Contains(e.Error(), word) || e.Offset < 1 {
-			t.Errorf("%.40q: %v, want a word of %s", expression, err, word)
+			t.Errorf("%.40q: %v, want an error with %s", expression, err, word)
 		}
 	}
 }

@@ -19,7 +19,7 @@ var malformed = map[string]string{
 	"no root":                    `<?xml version="1.0"?><!-- c -->`,
 	"two roots":                  `<a/><b/>`,
 	"text before root":           `x<a/>`,
-	"text behind root":           `<a/>x`,
+	"text after root":            `<a/>x`,
 	"CDATA outside":              `<a/><![CDATA[x]]>`,
 	"reference outside":          `<a/>&#32;`,
 	"unclosed":                   `<a><b></b>`,
@@ -48,7 +48,7 @@ var malformed = map[string]string{
 	"colon first":                `<:a/>`,
 	"colon last":                 `<a: xmlns:a="urn:a"/>`,
 	"colon in target":            `<a/><?a:b c?>`,
-	"digit behind colon":         `<a:1 xmlns:a="urn:a"/>`,
+	"digit after colon":          `<a:1 xmlns:a="urn:a"/>`,
 	"digit first":                `<1a/>`,
 	"dash first":                 `<-a/>`,
 	"space before name":          `< a/>`,
@@ -80,7 +80,7 @@ var malformed = map[string]string{
 	"U+FFFE in value":            "<a x='\uFFFE'/>",
 	"NUL":                        "<a>\x00</a>",
 	"]]> in text":                `<a>x]]></a>`,
-	"]]> behind CDATA":           `<a><![CDATA[x]]>]]></a>`,
+	"]]> after CDATA":            `<a><![CDATA[x]]>]]></a>`,
 	"unended CDATA":              `<a><![CDATA[x]]</a>`,
 	"lower case cdata":           `<a><![cdata[x]]></a>`,
 	"dashes in comment":          `<a><!-- a -- b --></a>`,
@@ -98,7 +98,7 @@ var malformed = map[string]string{
 	"standalone maybe":           `<?xml version="1.0" standalone="maybe"?><a/>`,
 	"standalone before encoding": `<?xml version="1.0" standalone="yes" encoding="utf-8"?><a/>`,
 	"second doctype":             `<!DOCTYPE a><!DOCTYPE a><a/>`,
-	"doctype behind root":        `<a/><!DOCTYPE a>`,
+	"doctype after root":         `<a/><!DOCTYPE a>`,
 	"invalid UTF-8":              "<a>\xC3</a>",
 	"overlong UTF-8":             "<a>\xC0\xAF</a>",
 	"surrogate in UTF-8":         "<a>\xED\xA0\x80</a>",
@@ -201,7 +201,7 @@ func TestMutations(t *testing.T) {
 		}
 	}
 	if refused == 0 {
-		t.Error("no mutation was refused: the test does not test")
+		t.Error("no mutation was refused: the test proves nothing")
 	}
 }
 

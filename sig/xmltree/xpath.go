@@ -14,7 +14,7 @@ import (
 //	expression  or, and, =, !=, <, <=, >, >=, |, parentheses, "literal", 12.5
 //	functions   not, count, here, name, local-name, namespace-uri, string,
 //	            boolean, true, false
-//	paths       absolute and relative, also behind here(); . and .. and // and @
+//	paths       absolute and relative, also after here(); . and .. and // and @
 //	axes        self, child, parent, ancestor, ancestor-or-self, descendant,
 //	            descendant-or-self, attribute
 //	node tests  name, prefix:name, prefix:*, *, node(), text(), comment(),

@@ -110,7 +110,7 @@ func TestBucketReadsRanges(t *testing.T) {
 		}
 	}
 	if n := served.Load(); n > 2 {
-		t.Errorf("a thousand pieces that lie together took %d requests", n)
+		t.Errorf("a thousand adjacent pieces took %d requests", n)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(s.Files(t)) == 0 {
-		t.Fatal("nothing is under way: the test shows nothing")
+		t.Fatal("no upload is in progress: the test proves nothing")
 	}
 	if err := NewDocuments(Options{Place: openBucket(t, s, s.Endpoint), Ring: newRing(t)}).Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	if err := w.Commit(); err == nil {
-		t.Error("what was swept can be committed")
+		t.Error("a swept object can be committed")
 	}
 }
 

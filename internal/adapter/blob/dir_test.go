@@ -47,7 +47,7 @@ func TestDirIsFull(t *testing.T) {
 		}
 	}
 	if errors.Is(keeping(syscall.EIO), document.ErrNoRoom) {
-		t.Error("a broken disk is a full one")
+		t.Error("a broken disk is reported as full")
 	}
 }
 
@@ -77,14 +77,14 @@ func TestDirKeeps(t *testing.T) {
 		}
 		if size > 0 {
 			if _, err := b.ReadAt(make([]byte, 1), 0); err != nil {
-				t.Errorf("reading what was removed: %v", err)
+				t.Errorf("reading a removed object: %v", err)
 			}
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 		if _, err := d.OpenBlob(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("opening what was removed: %v", err)
+			t.Errorf("opening a removed object: %v", err)
 		}
 	}
 	if left, _ := os.ReadDir(path); len(left) != 0 {
@@ -214,6 +214,6 @@ func TestDirReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Ready(t.Context()); err == nil {
-		t.Error("a directory that is gone is ready")
+		t.Error("a missing directory is ready")
 	}
 }

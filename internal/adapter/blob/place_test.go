@@ -37,7 +37,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 					}
 				}
 				if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("opening what was removed: %v", err)
+					t.Errorf("opening a removed object: %v", err)
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 		}
 		cancel()
 		if err := w.Commit(); err == nil {
-			t.Error("committed for a client that is gone")
+			t.Error("committed for a client that has disconnected")
 		}
 		w.Abort()
 		if _, err := d.Open(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 			t.Fatal(err)
 		}
 		if err := w.Commit(); err == nil && sizes[len(sizes)-1] > partsFrom {
-			t.Error("what was swept can be committed")
+			t.Error("a swept object can be committed")
 		}
 		if err := d.Remove(t.Context(), name); err != nil {
 			t.Fatal(err)

@@ -217,7 +217,7 @@ func TestSpoolTakesWhatAReaderGives(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := f.(io.ReaderFrom).ReadFrom(strings.NewReader("more")); err == nil {
-				t.Error("a closed file took bytes")
+				t.Error("a closed file accepts bytes")
 			}
 		})
 	}
@@ -260,13 +260,13 @@ func TestSpoolReportsFailures(t *testing.T) {
 	defer f.Close()
 	f.(*spoolFile).direct.Close()
 	if _, err := f.Write(make([]byte, pieceSize)); err != nil {
-		t.Fatalf("the first piece is still under way: %v", err)
+		t.Fatalf("the first piece is still being written: %v", err)
 	}
 	if _, err := f.ReadAt(make([]byte, 1), 0); err == nil {
-		t.Error("read what was never written")
+		t.Error("bytes that were never written can be read")
 	}
 	if _, err := f.Write([]byte{1}); err == nil {
-		t.Error("wrote on after a failure")
+		t.Error("a write after a failure is accepted")
 	}
 }
 

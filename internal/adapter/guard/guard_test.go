@@ -34,7 +34,7 @@ func TestIsPublic(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	for _, text := range []string{"", ".", "10.0.0.0/33", "10.0.0.1:0", "10.0.0.1:99999", "host:0", "host:", "a b", "1.2.3", "http://host", "fe80::1%eth0", "[fe80::1%eth0]:80", "10.0.0.0/8:80"} {
 		if e, err := ParseException(text); err == nil {
-			t.Errorf("%q is taken as %v", text, e)
+			t.Errorf("%q is accepted as %v", text, e)
 		}
 	}
 	for _, c := range []struct {

@@ -160,7 +160,7 @@ func TestPDF(t *testing.T) {
 	chinese := form
 	chinese.DisplayName = "李雷 😀"
 	if text := viewers.Text(render(t, Printer{}, auth.PDF, chinese).Content); !strings.Contains(text, "□□ □") {
-		t.Errorf("what the font lacks is not told:\n%s", text)
+		t.Errorf("the characters that the font does not have are not marked:\n%s", text)
 	}
 	chinese.Login = "李雷"
 	if _, err := (Printer{}).Print(t.Context(), auth.PDF, chinese); !fault.Is(err, fault.WrongOperation) {
@@ -227,7 +227,7 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	if _, err := New("de", "", nil); err == nil {
-		t.Error("an unknown language was taken")
+		t.Error("an unknown language is accepted")
 	}
 	if _, err := New("en", "", nil); err != nil {
 		t.Error(err)
@@ -235,7 +235,7 @@ func TestTemplates(t *testing.T) {
 	bad := form
 	bad.Password = "a\nb"
 	if _, err := p.Print(t.Context(), auth.XML, bad); err == nil || strings.Contains(err.Error(), "a\nb") {
-		t.Errorf("a password that paper does not show: %v", err)
+		t.Errorf("a password with characters that cannot be printed: %v", err)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestShape(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	if _, err := qr.GIF(strings.Repeat("x", 3000)); err == nil {
-		t.Error("3000 bytes were painted")
+		t.Error("a text of 3000 bytes is accepted")
 	}
 }
 
