@@ -48,8 +48,9 @@ func newSearch(o Options) *search {
 	return &search{Options: o, checked: make(map[link]error), responders: make(map[link]*x509gost.Certificate)}
 }
 
-// Work is how many ordinary signatures one by the key of a certificate costs to check: time grows
-// with the square of an RSA modulus. It is 1 for all other keys and for RSA of up to 2048 bits.
+// Work returns the cost of checking a signature by the key of a certificate, as a number of ordinary
+// signatures. For RSA the time grows with the square of the modulus. Work is 1 for all other keys and
+// for RSA of up to 2048 bits.
 func Work(c *x509gost.Certificate) int {
 	if c == nil {
 		return 1

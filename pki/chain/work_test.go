@@ -9,7 +9,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// A large RSA key costs as much more as its modulus takes time.
+// The cost of an RSA key grows with the square of its modulus.
 func TestWork(t *testing.T) {
 	for bits, want := range map[uint]int{1024: 1, 2048: 1, 4096: 4, 8192: 16} {
 		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: 65537}
