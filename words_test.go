@@ -1,0 +1,219 @@
+package tamga
+
+import (
+	"bytes"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The word table as a test: comments and pages use one plain word for each thing. To
+// hold more of the tree to it, mend the words of a folder and add the folder to plain.
+
+// plain lists the files and folders whose words are checked: Markdown outside of code,
+// comments of Go files. A folder includes the folders below it.
+var plain = []string{
+	"README.md",
+	"CONTRIBUTING.md",
+	"docs",
+	"bench",
+	"gost",
+	"pki",
+	"sig",
+	"internal/adapter/capture",
+	"internal/adapter/print",
+	"internal/adapter/qr",
+	"words_test.go",
+}
+
+// notYet lists files and folders inside of those of plain that are not checked.
+var notYet = []string{
+	"docs/config.md",
+	"sig/cades",
+	"sig/ooxml",
+	"sig/pdf",
+	"sig/sigtest",
+	"sig/xmldsig",
+}
+
+// words is the table. A pattern is a regular expression, matched against whole words in
+// any letter case. quoted, another one, is what may have the word: terms of standards and
+// names.
+var words = []struct{ pattern, use, quoted string }{
+	{pattern: `octets?`, use: "byte", quoted: `OCTET\s+STRINGS?`},
+	{pattern: `journal(s|l?ed)?`, use: "audit log, audit entry"},
+	{pattern: `twins?`, use: "implementation", quoted: `[Pp]ackage twin\b`},
+	{pattern: `journeys?`, use: "round trip"},
+	{pattern: `glances?`, use: "snapshot"},
+	{pattern: `judgements?`, use: "verification, certificate status"},
+	{pattern: `whoever|somebody|anybody`, use: "request, caller, client, user"},
+	{pattern: `tells? (whether|if)`, use: "reports whether"},
+	{pattern: `stands?|standing`, use: "is, has, means"},
+	{pattern: `lies?`, use: "is, is stored in"},
+	{pattern: `lives`, use: "is, belongs to, is valid for"},
+	{pattern: `(has|have) to`, use: "must"},
+}
+
+func TestWords(t *testing.T) {
+	table := compileWords(t)
+	files := 0
+	for _, root := range plain {
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			prose := proseOf(name)
+			switch {
+			case d.IsDir() && slices.Contains(notYet, filepath.ToSlash(name)):
+				return filepath.SkipDir
+			case d.IsDir() || prose == nil || slices.Contains(notYet, filepath.ToSlash(name)):
+				return nil
+			}
+			files++
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			for _, p := range table.problems(prose(text)) {
+				t.Errorf("%s:%s", name, p)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("the list plain: %v", err)
+		}
+	}
+	if files < len(plain) {
+		t.Errorf("%d files were checked, want at least one for each of the %d entries of plain", files, len(plain))
+	}
+}
+
+// TestWordsFound tries the table on texts with known problems.
+func TestWordsFound(t *testing.T) {
+	table := compileWords(t)
+	for _, c := range []struct{ name, text, want string }{
+		{"a.md", "one\nan octet here", `2: "octet": write byte`},
+		{"a.md", "Octets of an OCTET STRING", `1: "Octets": write byte`},
+		{"a.md", "an OCTET STRING", ""},
+		{"a.go", "package a\n\n// an OCTET\n// STRING\n", ""},
+		{"a.md", "the report tells\nwhether", `1: "tells whether": write reports whether`},
+		{"a.md", "the field `octet`\n```\nan octet\n```\n", ""},
+		{"a.md", "```\nan octet\n```\nan octet", `4: "octet": write byte`},
+		{"a.md", "doctetical outstanding", ""},
+		{"a.go", "package a // an octet\nvar octet = \"an octet\"\n", `1: "octet": write byte`},
+		{"a.go", "package a\n\n// It reports\n// twins.\n", `4: "twins": write implementation`},
+		{"a.go", "package a\n\n// It tells\n// whether.\n", `3: "tells whether": write reports whether`},
+		{"a.go", "package a\n\nconst a = \"шшш\" // twins\n", `3: "twins": write implementation`},
+		{"a.go", "package a\n\n// octets returns octets.\nfunc octets() {}\n", `3: "octets": write byte`},
+		{"a.go", "package a\n\n// It returns\n// octets to the caller.\nfunc octets() {}\n", `4: "octets": write byte`},
+		{"a.go", "package a\n\n/*\nan octet */\n", `4: "octet": write byte`},
+	} {
+		if got := strings.Join(table.problems(proseOf(c.name)([]byte(c.text))), "; "); got != c.want {
+			t.Errorf("%s %q: got %q, want %q", c.name, c.text, got, c.want)
+		}
+	}
+}
+
+// wordTable is the table ready to search: group i of found is word i of words.
+type wordTable struct{ found, quoted *regexp.Regexp }
+
+func compileWords(t *testing.T) wordTable {
+	t.Helper()
+	var found, quoted []string
+	for _, w := range words {
+		// Groups inside of a pattern must not count.
+		found = append(found, "("+strings.ReplaceAll(strings.ReplaceAll(w.pattern, "(", "(?:"), " ", `\s+`)+")")
+		if w.quoted != "" {
+			quoted = append(quoted, w.quoted)
+		}
+	}
+	all, err := regexp.Compile(`(?i)\b(?:` + strings.Join(found, "|") + `)\b`)
+	if err != nil {
+		t.Fatalf("the table of words: %v", err)
+	}
+	return wordTable{all, regexp.MustCompile(strings.Join(quoted, "|"))}
+}
+
+// problems returns a line for each wrong word of a text: its line, the word, and the
+// word to use.
+func (w wordTable) problems(prose []byte) (list []string) {
+	prose = w.quoted.ReplaceAllFunc(prose, blank)
+	for _, at := range w.found.FindAllSubmatchIndex(prose, -1) {
+		for i := range words {
+			if at[2+2*i] >= 0 {
+				line := 1 + bytes.Count(prose[:at[0]], []byte("\n"))
+				word := strings.Join(strings.Fields(string(prose[at[0]:at[1]])), " ")
+				list = append(list, fmt.Sprintf("%d: %q: write %s", line, word, words[i].use))
+			}
+		}
+	}
+	return list
+}
+
+// proseOf returns what blanks all but the prose of a file of this name, lines kept; nil
+// if such a file has none.
+func proseOf(name string) func([]byte) []byte {
+	switch filepath.Ext(name) {
+	case ".md":
+		return markdownProse
+	case ".go":
+		return goComments
+	}
+	return nil
+}
+
+// code is a fenced block, a code span or the target of a link.
+var code = regexp.MustCompile("(?s)(?m:^) *```.*?\n *```|`(?:[^`\n]|\n[^`\n])*`|\\]\\([^)\n]*\\)")
+
+func markdownProse(text []byte) []byte { return code.ReplaceAllFunc(text, blank) }
+
+// goComments leaves the comments of a Go file. A first word that is an identifier of the
+// file goes: it is the name of what the comment describes.
+func goComments(text []byte) []byte {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(file, text, nil, scanner.ScanComments)
+	prose := blank(text)
+	identifiers := map[string]bool{}
+	firsts := map[int]string{} // by offset
+	for before := token.ILLEGAL; ; {
+		pos, kind, literal := s.Scan()
+		switch kind {
+		case token.EOF:
+			for at, word := range firsts {
+				if identifiers[word] {
+					copy(prose[at:], blank([]byte(word)))
+				}
+			}
+			return prose
+		case token.IDENT:
+			identifiers[literal] = true
+		case token.COMMENT:
+			// Without the slashes, a phrase continues on the next line.
+			at := file.Offset(pos)
+			copy(prose[at:], strings.ReplaceAll(literal, "//", "  "))
+			if first, _, found := strings.Cut(strings.TrimPrefix(literal, "// "), " "); found && before != token.COMMENT {
+				firsts[at+len("// ")] = first
+			}
+		}
+		before = kind
+	}
+}
+
+// blank returns a text with spaces in the place of all bytes but line feeds.
+func blank(text []byte) []byte {
+	out := bytes.Repeat([]byte{' '}, len(text))
+	for i, b := range text {
+		if b == '\n' {
+			out[i] = b
+		}
+	}
+	return out
+}
