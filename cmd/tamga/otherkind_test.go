@@ -52,8 +52,8 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 		{"RTF", "RTF", []byte(`{\rtf1 text}`), false},
 		{"signed message", "message", message, false},
 		{"cut signed message", "message", message[:len(message)-1], true},
-		{"signed message as Base64", "text", []byte(base64.StdEncoding.EncodeToString(message)), false},
-		{"signed message as PEM", "text", []byte("-----BEGIN CMS-----\n" + base64.StdEncoding.EncodeToString(message) + "\n-----END CMS-----\n"), false},
+		{"signed message as Base64", "message", []byte(base64.StdEncoding.EncodeToString(message)), true},
+		{"signed message as PEM", "message", []byte("-----BEGIN CMS-----\n" + base64.StdEncoding.EncodeToString(message) + "\n-----END CMS-----\n"), true},
 	}
 	formats := []struct {
 		signatureType string

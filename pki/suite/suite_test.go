@@ -172,7 +172,7 @@ func TestHashes(t *testing.T) {
 			t.Errorf("%s has %d bytes", want.Name, len(d.Sum))
 		}
 	}
-	for _, text := range []string{"", "MD4", "GR 34.11-2012", "1.2.3"} {
+	for _, text := range []string{"", "MD4", "MD5", "1.2.840.113549.2.5", "GR 34.11-2012", "1.2.3"} {
 		if h, ok := suite.HashByName(text); ok {
 			t.Errorf("%q is %s", text, h.Name)
 		}

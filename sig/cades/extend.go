@@ -19,10 +19,14 @@ import (
 func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 	m, err := cms.Parse(d, d.Size())
 	if err != nil {
-		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d)}
+		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d) && !isText(err)}
 	}
 	return m, charge(spending(ctx), m)
 }
+
+// isText reports whether a document is a message in PEM or Base64: of the right kind, and
+// the error says how to send it.
+func isText(err error) bool { return errors.Is(err, cms.ErrPEM) || errors.Is(err, cms.ErrBase64) }
 
 // looksSigned reports whether a document begins like a ContentInfo of SignedData
 // (RFC 5652, section 3). Such a document is a damaged message if it cannot be parsed.
