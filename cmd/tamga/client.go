@@ -16,9 +16,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"tamga/internal/config"
 	"time"
 	"unicode"
+
+	"tamga/internal/config"
 )
 
 // connectionFlags say which server to ask and as whom. Without --server all of

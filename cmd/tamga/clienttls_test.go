@@ -17,9 +17,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"tamga/internal/config"
 	"testing"
 	"time"
+
+	"tamga/internal/config"
 )
 
 // serverFiles writes a certificate of a server and its key.

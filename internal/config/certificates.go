@@ -3,8 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"tamga/internal/domain/keys"
 	"time"
+
+	"tamga/internal/domain/keys"
 )
 
 // Certificates says who certifies users' keys, and under which names.

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/policy"
-	"time"
 )
 
 // Evidence says where time stamps, revocation data and issuers of others
