@@ -10,34 +10,37 @@ import (
 
 // Certificates says who certifies users' keys, and under which names.
 type Certificates struct {
-	// Whether the built-in authority certifies users' keys, and what clients call it.
-	// Default true, Tamga.
-	BuiltIn bool   `yaml:"built_in"`
-	Name    string `yaml:"name"`
-	// What the built-in authority does with requests: automatic answers at once,
-	// operator waits for "tamga request approve". Default automatic.
+	// Whether the built-in authority certifies users' keys.
+	BuiltIn bool `yaml:"built_in"`
+	// What clients call the built-in authority (number 1 on the wire).
+	Name string `yaml:"name"`
+	// What the built-in authority does with requests: `automatic` answers at once, `operator`
+	// waits for `tamga request approve`.
 	Approval string `yaml:"approval"`
-	// Other authorities: users fetch their requests and install the certificates.
+	// Other authorities. Users fetch their requests and install the certificates.
 	Authorities []Authority `yaml:"authorities"`
-	// How old what is shown about the revocation of certificates of other authorities may
-	// be; they are asked in the background. Default 15m.
+	// How old what clients are shown about the revocation of certificates of other authorities
+	// may be. These are asked in the background, at least a minute apart.
 	StatusAge time.Duration `yaml:"status_age"`
-	// Whether users get the name they are registered with and may not send another.
-	// Default false: their requests decide, as clients of this interface expect. Set it
-	// where the built-in authority's certificates are to prove a name.
+	// Whether users get the name they are registered with and may not send another. Otherwise
+	// their requests decide, as clients of this interface expect. Set it where certificates of
+	// the built-in authority must prove a name.
 	FixedNames bool `yaml:"fixed_names"`
-	// Longest life of a certificate a user may ask for. Default 175200h, 20 years.
+	// Longest life of a certificate a user may ask for (the default is 20 years).
 	LongestLife time.Duration `yaml:"longest_life"`
-	// Whether "tamga key export" may take keys out. Default false.
+	// Whether `tamga key export` may take keys out.
 	Exportable bool `yaml:"exportable"`
 }
 
 // Authority is an authority that is not ours.
 type Authority struct {
-	ID   int64  `yaml:"id"`   // number on the wire, from 2 on
-	Name string `yaml:"name"` // for people
-	// Its certificates (PEM): self-issued ones are trusted, the others help to build
-	// paths. Where they tell about revocation, they are asked at each signature.
+	// Number on the wire, from 2 on. Default: none, required.
+	ID int64 `yaml:"id"`
+	// Name for people. Default: none, required.
+	Name string `yaml:"name"`
+	// Certificates (PEM) of that authority. Self-issued ones are trusted, the others help to
+	// build paths. The addresses in its certificates are asked about revocation at each
+	// signature, within the rules of `evidence`. Default: none, required.
 	CertificatesFile string `yaml:"certificates_file"`
 }
 

@@ -27,133 +27,162 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// Config is the whole configuration of a process, one YAML file. Its comments
-// are the manual; docs/config.md prints them. Secrets are paths of files, never
+// Config is the whole configuration of a process, one YAML file. docs/config.md is printed from
+// the comments and defaults of its fields, so a comment is the manual of its setting. A comment
+// that ends with "Default: TEXT." says what an empty value means. Secrets are paths of files, never
 // values: a file of secrets belongs to the service's user alone (mode 0600).
 // Relative paths are relative to the directory of the configuration file.
 type Config struct {
-	// Address the server listens on, HOST:PORT. Port 0 takes a free one.
+	// Address the server listens on, HOST:PORT. Port 0 takes a free port.
 	Listen string `yaml:"listen"`
-	// Address people and certificates know the server by, without a trailing
-	// slash; links in issued certificates start with it, for ever. Default: http://LISTEN,
-	// with tls https://LISTEN. Required if listen is on every address of the machine.
+	// Address people and certificates know the server by. Links in issued certificates start
+	// with it for ever. Required if `listen` is on every address (`0.0.0.0`, `[::]`, no host).
+	// Default: `http://LISTEN`, with `tls` `https://LISTEN`.
 	PublicURL string `yaml:"public_url"`
-	// Certificate chain and key (PEM) for TLS of Go's own suites. Both empty: plain
-	// HTTP, for loopback or behind a proxy.
+	// TLS of Go's own suites.
 	TLS struct {
+		// Certificate chain (PEM) for TLS. Without chain and key: plain HTTP, for loopback or behind
+		// a proxy.
 		CertificateFile string `yaml:"certificate_file"`
-		KeyFile         string `yaml:"key_file"`
-		// Whether clients are asked for a certificate, which may identify an operator
-		// instead of a token. Default false: browsers bother their users with it.
+		// Key (PEM) of the certificate.
+		KeyFile string `yaml:"key_file"`
+		// Whether clients are asked for a certificate (RSA, ECDSA), which may identify an operator
+		// instead of a token. Browsers bother their users with it.
 		ClientCertificates bool `yaml:"client_certificates"`
 	} `yaml:"tls"`
-	// Addresses and networks (CIDR) of the proxies in front whose word about the address
-	// of a client is believed: by X-Forwarded-For, by Forwarded, and by the PROXY
-	// protocol. Empty: nobody's. They must overwrite or remove what clients send.
+	// Addresses and networks (`10.0.0.0/8`) of proxies in front whose word about the address of
+	// a client is believed: by `X-Forwarded-For`, by `Forwarded`, and by the PROXY protocol.
+	// They must overwrite or remove what clients send ([below](#behind-a-proxy)).
 	TrustedProxies []string `yaml:"trusted_proxies"`
-	// Whether trusted_proxies begin each connection with a header of the PROXY
-	// protocol, version 1 or 2. Then they must. Default false.
+	// Whether `trusted_proxies` begin each connection with a header of the PROXY protocol,
+	// version 1 or 2. If true, they must.
 	ProxyProtocol bool `yaml:"proxy_protocol"`
-	// The door for GOST-TLS: HAProxy with gost-engine in front, made by "tamga
-	// gost-tls init".
+	// The entrance for GOST-TLS: HAProxy with gost-engine in front, made by "tamga gost-tls init".
 	GOSTTLS struct {
-		// Unix socket the front end connects to; the program creates it. Empty: there is
-		// no such door. Its directory must not be writable by others.
+		// Unix socket the GOST-TLS front end connects to ([below](#the-gost-tls-door)). The program
+		// creates it. Others must not be able to write to its directory. Without it there is no
+		// GOST-TLS.
 		Socket string `yaml:"socket"`
-		// User the front end runs as, a name or a number: the only one whose connections
-		// to the socket are taken. Empty: the user of this program.
+		// User the front end runs as, a name or a number. Only connections of this user to the
+		// socket are taken. Default: the own user.
 		FrontEndUser string `yaml:"front_end_user"`
 	} `yaml:"gost_tls"`
-	// Whose certificates of operators count. Each operator's certificate is
-	// registered besides: "tamga operator certificate".
+	// Which certificates of operators count. Each one must also be registered:
+	// "tamga operator certificate".
 	OperatorCertificates struct {
-		// Whether the built-in authority's do. Default true.
+		// Whether certificates of the built-in authority may identify operators. Each certificate
+		// must also be registered (`tamga operator certificate`).
 		BuiltIn bool `yaml:"built_in"`
-		// Certificates (PEM) of further authorities: self-issued ones are trusted, the
-		// others help to build paths.
+		// Certificates (PEM) of further authorities. Self-issued ones are trusted, the others help
+		// to build paths.
 		AuthoritiesFile string `yaml:"authorities_file"`
-		// Files with the current revocation lists of these authorities (DER or PEM),
-		// read at each judgement; whatever renews one has to replace it whole.
-		// Certificates that no current list covers are refused.
+		// Current revocation lists of these authorities (DER or PEM). They are read at each check,
+		// so a file must be replaced whole. A certificate that no current list covers is refused.
 		RevocationFiles []string `yaml:"revocation_files"`
 	} `yaml:"operator_certificates"`
-	// Directory for documents under way. The program creates it, mode 0700. It
-	// must be on a disk with room for the largest requests at once.
+	// Directory for documents under way. The program creates it with mode 0700. Its disk needs
+	// room for the largest requests at once. Files there are unlinked while open: nothing stays
+	// behind.
 	SpoolDir string `yaml:"spool_dir"`
-	// Directory for stored documents and for those prepared for signing in two steps.
-	// The program creates it, mode 0700. Processes over one database share it.
+	// Directory for stored documents and those prepared for signing in two steps. All processes
+	// over one database share it. The program creates it with mode 0700.
 	BlobDir string `yaml:"blob_dir"`
-	// Bucket for these in the place of blob_dir.
-	Bucket    Bucket    `yaml:"bucket"`
+	// Bucket for documents in place of `blob_dir`.
+	Bucket Bucket `yaml:"bucket"`
+	// Stored documents.
 	Documents Documents `yaml:"documents"`
-	// Requests of v2, and what is kept for requests with an Idempotency-Key.
-	Operations  Operations  `yaml:"operations"`
+	// Requests of v2.
+	Operations Operations `yaml:"operations"`
+	// Answers kept for requests with an Idempotency-Key.
 	Repetitions Repetitions `yaml:"repetitions"`
-	// Database: sqlite:PATH (created when absent) or postgres://USER@HOST:PORT/NAME.
+	// `sqlite:PATH` (created if absent) or `postgres://USER@HOST:PORT/NAME`
+	// ([below](#postgresql)).
 	Database string `yaml:"database"`
-	// File with the PostgreSQL password. Empty: the URL or the server needs none.
+	// File with the PostgreSQL password. Not needed if the URL or the server works without one.
 	DatabasePasswordFile string `yaml:"database_password_file"`
-	// Connections to the database of this process: all of them on PostgreSQL, those that
-	// read on SQLite. Default 8, so that twelve processes fit into the 100 connections of
-	// a PostgreSQL server as it is delivered.
+	// Connections of this process to the database: all of them on PostgreSQL, those that read on
+	// SQLite. At least 2. Keep the sum over all processes below `max_connections` of the server
+	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve
+	// processes fit into the 100 connections of PostgreSQL's own default.
 	DatabaseConnections int `yaml:"database_connections"`
-	// Master keys that seal private keys at rest: 32 octets each, in hexadecimal,
-	// one file per key. The active one seals; all of them open.
+	// Master keys that seal private keys at rest.
 	MasterKeys struct {
-		Active string            `yaml:"active"`
-		Files  map[string]string `yaml:"files"`
+		// Name of the master key that seals. Default: none, required.
+		Active string `yaml:"active"`
+		// Map from the name of a master key to a file with 32 bytes in hexadecimal. Each key opens
+		// what it once sealed. Default: none, required.
+		Files map[string]string `yaml:"files"`
 	} `yaml:"master_keys"`
-	// First path element of each service, and the names clients know them by.
-	SignServer string `yaml:"sign_server"` // default /SignServer
-	IDP        string `yaml:"idp"`         // default /STS
-	SVS        string `yaml:"svs"`         // verification service; default /SVS
-	// Path of the document store. Default /DocumentStore.
+	// First path element of the signing service; `/api` and `/rest/api` follow.
+	SignServer string `yaml:"sign_server"`
+	// First path element of the identity provider.
+	IDP string `yaml:"idp"`
+	// Path of the verification service. Its calls are below `/api` and `/rest/api`.
+	SVS string `yaml:"svs"`
+	// Path of the document store; `/api` and `/rest/api` follow.
 	DocumentStore string `yaml:"document_store"`
-	// Resource the tokens are for, and other spellings clients use for it.
-	Resource        string   `yaml:"resource"`
+	// Name the tokens are for.
+	Resource string `yaml:"resource"`
+	// Other spellings clients use for `resource`. Letter case never matters.
 	ResourceAliases []string `yaml:"resource_aliases"`
 	// Applications that may ask for tokens.
 	Clients []Client `yaml:"clients"`
-	// Other identity providers that users may sign in at.
+	// Other identity providers that users may sign in at by OpenID Connect or SAML
+	// ([below](#other-identity-providers)).
 	External []External `yaml:"external"`
-	Tokens   struct {
-		// Life of an access token. Default 300s, what existing clients expect.
+	// Lives of tokens and of the keys that sign them.
+	Tokens struct {
+		// Life of an access token. Existing clients expect the default.
 		AccessLife time.Duration `yaml:"access_life"`
-		// Life of an authorization code, at most 10m. Default 60s.
+		// Life of an authorization code, at most 10m.
 		CodeLife time.Duration `yaml:"code_life"`
-		// How long somebody stays signed in with the scope offline_access, however often
-		// the tokens are refreshed. Default 720h, thirty days.
+		// How long a user stays signed in with `offline_access`, however often the tokens are
+		// refreshed.
 		RefreshLife time.Duration `yaml:"refresh_life"`
-		// How long a new signing key is published before it signs, and an old one is kept
-		// after that ("tamga key rotate-tokens"). Default 1h.
+		// How long a new signing key is published before it signs, and an old one is kept after
+		// that (`tamga key rotate-tokens`).
 		KeyOverlap time.Duration `yaml:"key_overlap"`
 	} `yaml:"tokens"`
+	// Attempts at passwords.
 	Passwords struct {
-		// Wrong passwords in Window before the user is locked out for LockOut.
-		Attempts int           `yaml:"attempts"` // default 10
-		Window   time.Duration `yaml:"window"`   // default 15m
-		LockOut  time.Duration `yaml:"lock_out"` // default 15m
-		// Part of argon2.parallel that is kept for sign-ins of clients that proved their
-		// secret and from addresses that a user signed in from. Default 0.5.
+		// Wrong passwords within `passwords.window` before the user is locked out.
+		Attempts int `yaml:"attempts"`
+		// Time in which wrong passwords are counted.
+		Window time.Duration `yaml:"window"`
+		// How long the user is locked out.
+		LockOut time.Duration `yaml:"lock_out"`
+		// Part of `argon2.parallel` that is kept for trusted callers: clients that proved their
+		// secret, and addresses that a user signed in from by password
+		// ([why](operations.md#many-password-attempts)). One derivation is always left for others.
 		Reserved float64 `yaml:"reserved"`
-		// Attempts of other callers that may wait for a derivation: of all, of one address,
-		// and how long. Above that they are told to come back. Defaults 64, 8, 700ms.
-		Waiting        int           `yaml:"waiting"`
-		WaitingAddress int           `yaml:"waiting_address"`
-		Wait           time.Duration `yaml:"wait"`
-		// Attempts of such callers: from one address a second in the long run and at once,
-		// and at one login a minute and at once. Trusted callers have ten times as many; a
-		// client that proved its secret has no limit by address. Defaults 1, 30, 6, 10.
+		// Attempts of other callers that may wait for a derivation, all together. Above it 429 with
+		// Retry-After.
+		Waiting int `yaml:"waiting"`
+		// Attempts of other callers from one address that may wait for a derivation. Above it 429
+		// with Retry-After.
+		WaitingAddress int `yaml:"waiting_address"`
+		// How long an attempt may wait. After that 429 with Retry-After.
+		Wait time.Duration `yaml:"wait"`
+		// Attempts of other callers from one address, or one /64 of IPv6: in a second in the long
+		// run. Trusted addresses have ten times as many, clients with a secret no limit.
 		AddressPerSecond float64 `yaml:"address_per_second"`
-		AddressAtOnce    int     `yaml:"address_at_once"`
-		LoginPerMinute   float64 `yaml:"login_per_minute"`
-		LoginAtOnce      int     `yaml:"login_at_once"`
-		// Addresses that are remembered after a correct password, and how long after the
-		// last one. Defaults 50000, 168h.
-		KnownAddresses int           `yaml:"known_addresses"`
-		KnownFor       time.Duration `yaml:"known_for"`
+		// Attempts of other callers from one address at once. Trusted addresses have ten times as
+		// many, clients with a secret no limit.
+		AddressAtOnce int `yaml:"address_at_once"`
+		// Attempts of other callers at one login as it was typed, whether it exists or not: in a
+		// minute in the long run. Trusted callers have ten times as many.
+		LoginPerMinute float64 `yaml:"login_per_minute"`
+		// Attempts of other callers at one login at once. Trusted callers have ten times as many.
+		LoginAtOnce int `yaml:"login_at_once"`
+		// Addresses that are remembered after a correct password. They are kept in memory, so a
+		// restart forgets them.
+		KnownAddresses int `yaml:"known_addresses"`
+		// How long an address is remembered after the last correct password.
+		KnownFor time.Duration `yaml:"known_for"`
 	} `yaml:"passwords"`
-	Users    Users    `yaml:"users"`
+	// Names and contacts of users.
+	Users Users `yaml:"users"`
+	// Messages to users.
 	Messages Messages `yaml:"messages"`
 	// One-time passwords of hardware tokens and apps.
 	Oath Oath `yaml:"oath"`
@@ -163,89 +192,111 @@ type Config struct {
 	UserPolicies Policies `yaml:"user_policies"`
 	// Systems that listen to events.
 	Webhooks Webhooks `yaml:"webhooks"`
-	PIN      struct {
-		// Wrong PINs in a row before the key is blocked. Default 10.
+	// PINs of keys.
+	PIN struct {
+		// Wrong PINs in a row before a key is blocked.
 		Attempts int `yaml:"attempts"`
-		// Whether new keys have a PIN: Required, Forbid or Allow. Default Allow.
+		// Whether new keys have a PIN: `Required`, `Forbid` or `Allow`. Existing keys stay as they
+		// are.
 		Mode string `yaml:"mode"`
-		// Least length of a new PIN in characters, 1 to 64. Default 6.
+		// Fewest characters of a new PIN, 1 to 64. Existing PINs go on opening their keys.
 		MinLength int `yaml:"min_length"`
-		// Whether a new PIN may repeat one character or count up or down, such as 123456.
-		// Default false.
+		// Whether a new PIN may repeat one character or count up or down, such as `111111` and
+		// `123456`. Existing PINs go on opening their keys.
 		AllowSimple bool `yaml:"allow_simple"`
 	} `yaml:"pin"`
-	// Cost of one derivation from a password or a PIN (Argon2id), and how many run
-	// at a time; memory taken is their product.
+	// Cost of one derivation from a password or a PIN (Argon2id).
 	Argon2 struct {
-		Memory   Size `yaml:"memory"`   // default 19MiB
-		Passes   int  `yaml:"passes"`   // default 2
-		Parallel int  `yaml:"parallel"` // derivations at a time, default 4
+		// Memory of one derivation from a password or PIN (Argon2id), 8MiB to 1GiB. The memory
+		// taken is the product of `argon2.memory` and `argon2.parallel`.
+		Memory Size `yaml:"memory"`
+		// Passes of one derivation, 1 to 16.
+		Passes int `yaml:"passes"`
+		// Derivations that run at a time.
+		Parallel int `yaml:"parallel"`
 	} `yaml:"argon2"`
+	// Bounds of requests.
 	Limits struct {
-		SigningRequest Size `yaml:"signing_request"` // body of a signing request, default 2GiB
-		OtherRequest   Size `yaml:"other_request"`   // any other body, default 1MiB
-		// Connections open at a time, at each listener; further ones wait. Default 4096.
+		// Body of a signing request; above it 413.
+		SigningRequest Size `yaml:"signing_request"`
+		// Any other body.
+		OtherRequest Size `yaml:"other_request"`
+		// Connections open at a time, at each listener. Further ones wait in the queue of the
+		// system until one of these ends.
 		Connections int `yaml:"connections"`
 	} `yaml:"limits"`
+	// What may be signed.
 	Policy struct {
-		// Values of Signature.Type that may be asked for. Empty: all there are.
+		// Values of `Signature.Type` that may be asked for; others are 403. Default: all.
 		AllowedSignatureTypes []string `yaml:"allowed_signature_types"`
-		// Whether a hash may be signed without its document. Default true.
+		// Whether a hash may be signed without its document (`Hash=True`); otherwise 403.
 		AllowHashSigning bool `yaml:"allow_hash_signing"`
-		// Whether time-stamp services that are not registered may be used. Default
-		// false.
+		// Whether time-stamp services that are not registered may be used.
 		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
+	// Certificates of users' keys.
 	Certificates Certificates `yaml:"certificates"`
-	// The service that judges signatures for whoever asks.
+	// The verification service.
 	Verification Verification `yaml:"verification"`
-	XML          struct {
-		// Largest XML document that is signed. It takes several times its size in
-		// memory. Default 64MiB.
+	// Signatures in XML.
+	XML struct {
+		// Largest XML document that is signed. Its tree takes several times that in memory, 64 MiB
+		// and five times the document at most.
 		Document Size `yaml:"document"`
-		// Whether documents with a document type declaration without internal subset
-		// are signed. What it names outside is never read. Default false.
+		// Whether documents with a document type declaration without internal subset are signed.
+		// What the declaration names outside is never read.
 		AllowDoctype bool `yaml:"allow_doctype"`
 	} `yaml:"xml"`
+	// Signing in two steps.
 	TwoStep struct {
-		// Whether presign, postsign and enhance ask for no token, as existing clients
-		// of two steps send none. Then whoever reaches the address may have documents
-		// kept and time stamps made, within the bounds below. Default false.
+		// Whether presign, postsign and enhance ask for no token, as existing clients send none.
+		// **Risk:** whoever reaches the address may have documents kept and time stamps made,
+		// within the bounds below. No key of ours is used.
 		Anonymous bool `yaml:"anonymous"`
-		// Calls without a token an address may make: a second in the long run, and at
-		// once; and the largest body of one. Defaults 20, 200, 64MiB.
+		// Calls without a token per address (IPv6: per /64) and process: in a second in the long
+		// run. Behind a proxy set `trusted_proxies`, otherwise all callers share the proxy's
+		// address.
 		CallsPerSecond float64 `yaml:"calls_per_second"`
-		CallsAtOnce    int     `yaml:"calls_at_once"`
-		Request        Size    `yaml:"request"`
-		// Time between presign and postsign. Default 15m.
+		// Calls without a token per address and process at once.
+		CallsAtOnce int `yaml:"calls_at_once"`
+		// Largest body of a call without a token.
+		Request Size `yaml:"request"`
+		// Time between presign and postsign.
 		Life time.Duration `yaml:"life"`
-		// What may be prepared and not completed: of the installation, and of one
-		// caller. Defaults 100000 and 16GiB, 10000 and 4GiB.
-		Objects       int64 `yaml:"objects"`
-		Octets        Size  `yaml:"octets"`
+		// Documents of the installation that may be prepared and not completed; above it 429.
+		Objects int64 `yaml:"objects"`
+		// Bytes of the installation that may be prepared and not completed; above it 429.
+		Octets Size `yaml:"octets"`
+		// Documents of one caller that may be prepared and not completed; above it 429.
 		CallerObjects int64 `yaml:"caller_objects"`
-		CallerOctets  Size  `yaml:"caller_octets"`
+		// Bytes of one caller that may be prepared and not completed; above it 429.
+		CallerOctets Size `yaml:"caller_octets"`
 	} `yaml:"two_step"`
-	// Documents of one batch. Default 10000.
-	BatchItems int      `yaml:"batch_items"`
-	Evidence   Evidence `yaml:"evidence"`
-	LongTerm   struct {
-		// How much older than the signature time stamp revocation data may be that
-		// goes into a signature X Long Type 1. Default 0s.
+	// Documents of one batch.
+	BatchItems int `yaml:"batch_items"`
+	// Time stamps, revocation data and issuers of others.
+	Evidence Evidence `yaml:"evidence"`
+	// Signatures X Long Type 1.
+	LongTerm struct {
+		// How much older than the signature time stamp revocation data of a signature X Long Type 1
+		// may be.
 		RevocationAllowance time.Duration `yaml:"revocation_allowance"`
-		// Whether older data may stand for certificates of authorities, whose lists
-		// are made every few months. Default false.
+		// Whether older CRLs may stand for certificates of authorities. Such lists are made every
+		// few months.
 		OldListsForAuthorities bool `yaml:"old_lists_for_authorities"`
 	} `yaml:"long_term"`
+	// The log of the process.
 	Log struct {
-		Level  string `yaml:"level"`  // debug, info, warn, error; default info
-		Format string `yaml:"format"` // text or json; default json
+		// `debug`, `info`, `warn` or `error`.
+		Level string `yaml:"level"`
+		// `json` or `text`.
+		Format string `yaml:"format"`
 	} `yaml:"log"`
-	// How long a server that gets SIGTERM goes on taking requests while /readyz answers
-	// 503, so that a balancer sends new ones elsewhere. Default 5s; 0s in --dev, and after
-	// Ctrl-C.
+	// How long a server that gets `SIGTERM` takes requests while `/readyz` answers 503, so that
+	// a balancer sends them elsewhere ([what to set](operations.md#starting-and-stopping)).
+	// After Ctrl-C the server does not wait.
 	DrainTime time.Duration `yaml:"drain_time"`
-	// How long a stopping server waits for requests under way after that. Default 30s.
+	// How long a stopping server waits for requests under way after `drain_time`.
 	StopTime time.Duration `yaml:"stop_time"`
 
 	base     string // directory that relative paths start from
@@ -255,22 +306,24 @@ type Config struct {
 
 // Client is one application that may ask for tokens.
 type Client struct {
+	// Name of the application. Default: none, required.
 	ID string `yaml:"id"`
-	// File with the secret. Empty: a public client, which proves nothing.
+	// File with its secret. Without one it is a public client, which proves nothing.
 	SecretFile string `yaml:"secret_file"`
-	// Whether it may send passwords of users. Default false.
+	// Whether it may send passwords of users.
 	PasswordGrant bool `yaml:"password_grant"`
-	// Addresses authorization codes may be sent to, compared octet for octet, such as
-	// urn:ietf:wg:oauth:2.0:oob:auto. Empty: none, so the client gets no codes.
+	// Addresses authorization codes may be sent to, compared byte for byte, such as
+	// `urn:ietf:wg:oauth:2.0:oob:auto`. Without one the client gets no codes.
 	RedirectURIs []string `yaml:"redirect_uris"`
-	// Whether it may exchange an operator's token for one to act as a user of theirs.
-	// Default false.
+	// Whether it may exchange an operator's token for one to act as a user of theirs. **Risk:**
+	// whoever has an operator's token and this client can sign as every user of the operator's
+	// groups.
 	TokenExchange bool `yaml:"token_exchange"`
-	// Whether it may have access tokens sent to its addresses (response_type token),
-	// where browsers keep them. Default false.
+	// Whether it may have access tokens sent to its addresses (`response_type=token`), where
+	// browsers keep them.
 	ImplicitGrant bool `yaml:"implicit_grant"`
-	// Whether a client without a secret may leave out PKCE when a browser carries its
-	// codes. Default false: whoever catches a code would have the token.
+	// Whether a client without a secret may leave out PKCE when a browser carries its codes.
+	// **Risk:** whoever catches a code has the token.
 	WithoutPKCE bool `yaml:"without_pkce"`
 }
 

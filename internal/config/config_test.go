@@ -1,10 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,30 +12,6 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 )
-
-// configKeys lists the last parts of all keys of the configuration.
-func configKeys() []string {
-	var keys []string
-	var walk func(t reflect.Type)
-	walk = func(t reflect.Type) {
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
-				keys = append(keys, key)
-			}
-			inner := f.Type
-			if inner.Kind() == reflect.Slice {
-				inner = inner.Elem()
-			}
-			if inner.Kind() == reflect.Struct && f.IsExported() {
-				walk(inner)
-			}
-		}
-	}
-	walk(reflect.TypeFor[Config]())
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
 
 func TestSettings(t *testing.T) {
 	c, err := Load("", []string{
@@ -174,19 +147,6 @@ func TestPolicies(t *testing.T) {
 		}
 		if faults := c.UserPolicies.check(); len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "user_policies."+strings.Split(wrong, "=")[0]) {
 			t.Errorf("%s: %v", wrong, faults)
-		}
-	}
-}
-
-// TestConfigManual: docs/config.md names every key of the configuration.
-func TestConfigManual(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range configKeys() {
-		if !bytes.Contains(manual, []byte(key)) {
-			t.Errorf("docs/config.md does not mention %s", key)
 		}
 	}
 }

@@ -13,53 +13,62 @@ import (
 
 // Devices says how mobile devices are registered and spoken to.
 type Devices struct {
-	// Path that devices send their messages below. Default /DssApiGateway.
+	// First path element that mobile devices send their messages below
+	// ([device-protocol.md](device-protocol.md)).
 	Path string `yaml:"path"`
-	// Mobile applications. Empty: one with the GUID of docs/device-protocol.md.
+	// Mobile applications. The first one counts where a request names none. Default: one,
+	// `5b0c7c1a-3f6e-4d53-8a39-6f2d9f0e7c41`.
 	Systems []System `yaml:"systems"`
-	// Most devices of one user. Default 5.
+	// Most devices of one user.
 	PerUser int `yaml:"per_user"`
-	// Most devices of all users together; 0 is no bound. Default 0.
+	// Most devices of all users together; 0 is no bound.
 	InstallationLimit int `yaml:"installation_limit"`
-	// Whether a new device needs a code beside its QR code. Default true: whoever
-	// photographs the QR code has nothing.
+	// Whether a new device needs a code beside its QR code: whoever photographs the QR code has
+	// nothing.
 	ActivationCodes bool `yaml:"activation_codes"`
-	// Whether such codes, and QR codes by e-mail, go to confirmed contacts of the user
-	// alone. Default true.
+	// Whether such codes, and QR codes by e-mail, go to confirmed contacts of the user alone.
 	ConfirmedContacts bool `yaml:"confirmed_contacts"`
-	// Whether QR codes may be sent by e-mail. Default true.
+	// Whether QR codes may be sent by e-mail.
 	SendQR bool `yaml:"send_qr"`
-	// Whether devices may keep their keys without a password. Default false.
+	// Whether devices may keep their keys without a password (`weakness` in the QR code).
 	WithoutPassword bool `yaml:"without_password"`
-	// How long the QR code of a new device is good, that of a verification, and the
-	// key of a device. Defaults 24h, 10m, 26280h.
-	KInitLife        time.Duration `yaml:"kinit_life"`
+	// How long the QR code of a new device is good.
+	KInitLife time.Duration `yaml:"kinit_life"`
+	// How long the QR code of a verification is good.
 	VerificationLife time.Duration `yaml:"verification_life"`
-	DeviceLife       time.Duration `yaml:"device_life"`
+	// How long the key of a device is good.
+	DeviceLife time.Duration `yaml:"device_life"`
 	// Codes that are sent beside a QR code.
 	Codes struct {
-		Digits   int           `yaml:"digits"`   // default 8
-		Life     time.Duration `yaml:"life"`     // default 30m
-		Attempts int           `yaml:"attempts"` // at one code, default 5
-		Resend   time.Duration `yaml:"resend"`   // before another may be sent, default 60s
+		// Length of an activation code.
+		Digits int `yaml:"digits"`
+		// Life of an activation code.
+		Life time.Duration `yaml:"life"`
+		// Attempts at one activation code.
+		Attempts int `yaml:"attempts"`
+		// Pause before another activation code is sent.
+		Resend time.Duration `yaml:"resend"`
 	} `yaml:"codes"`
-	// The most that the clock of a device may be wrong. Default 5m.
+	// The most that the clock of a device may be wrong.
 	Skew time.Duration `yaml:"skew"`
-	// How soon a device asks again. Default 5s.
+	// How soon a device asks again.
 	PollAfter time.Duration `yaml:"poll_after"`
-	// Devices that register without a QR code and wait to be assigned: how many may
-	// wait at a time, 0 for none, and how long. Defaults 1000, 24h.
-	Anonymous     int           `yaml:"anonymous"`
+	// Devices that may register without a QR code and wait to be assigned, at a time; 0: none.
+	Anonymous int `yaml:"anonymous"`
+	// How long a device that registered without a QR code may wait to be assigned.
 	AnonymousLife time.Duration `yaml:"anonymous_life"`
-	// Messages of one address a second in the long run, and at once: many devices may
-	// be behind one address. Defaults 50, 500.
+	// Messages of devices from one address: in a second in the long run. Many devices may be
+	// behind one address.
 	CallsPerSecond float64 `yaml:"calls_per_second"`
-	CallsAtOnce    int     `yaml:"calls_at_once"`
+	// Messages of devices from one address at once.
+	CallsAtOnce int `yaml:"calls_at_once"`
 }
 
 // System is a mobile application.
 type System struct {
-	ID   string `yaml:"id"` // GUID: SystemId on the wire
+	// GUID of a mobile application: SystemId on the wire. Default: none, required.
+	ID string `yaml:"id"`
+	// Name of the application.
 	Name string `yaml:"name"`
 }
 
@@ -115,28 +124,39 @@ func (c Devices) check() (faults []error) {
 type Push struct {
 	// Firebase Cloud Messaging.
 	FCM struct {
-		// JSON file of a service account that may send. Empty: none.
+		// [Firebase Cloud Messaging](device-protocol.md#push): the JSON file of a service account
+		// that may send (mode 0600).
 		ServiceAccountFile string `yaml:"service_account_file"`
-		OSTypes            []int  `yaml:"os_types"` // default [2]
-		Endpoint           string `yaml:"endpoint"` // of a relay; empty: the service itself
+		// Values of OsType the service is for.
+		OSTypes []int `yaml:"os_types"`
+		// Address of a relay. Default: Google's.
+		Endpoint string `yaml:"endpoint"`
 	} `yaml:"fcm"`
 	// Apple Push Notification service.
 	APNs struct {
-		// The .p8 file of the signing key. Empty: none.
-		KeyFile  string `yaml:"key_file"`
-		KeyID    string `yaml:"key_id"`
-		TeamID   string `yaml:"team_id"`
-		Topic    string `yaml:"topic"`    // bundle identifier of the application
-		OSTypes  []int  `yaml:"os_types"` // default [1]
-		Endpoint string `yaml:"endpoint"` // such as https://api.sandbox.push.apple.com; empty: the service itself
+		// Apple Push Notification service: the .p8 file of the signing key (mode 0600).
+		KeyFile string `yaml:"key_file"`
+		// Identifier of the key.
+		KeyID string `yaml:"key_id"`
+		// Identifier of the team.
+		TeamID string `yaml:"team_id"`
+		// Bundle identifier of the application.
+		Topic string `yaml:"topic"`
+		// Values of OsType the service is for.
+		OSTypes []int `yaml:"os_types"`
+		// Address of the sandbox (`https://api.sandbox.push.apple.com`) or of a relay. Default:
+		// Apple's.
+		Endpoint string `yaml:"endpoint"`
 	} `yaml:"apns"`
-	// An address of one's own that reaches devices in another way, by requests signed
-	// as Standard Webhooks are. It is for all devices that no other service is for.
+	// An address of one's own.
 	Webhook struct {
-		URL        string `yaml:"url"`         // empty: none
-		SecretFile string `yaml:"secret_file"` // whsec_ and Base64
+		// Address of one's own that reaches all devices no other service is for. Requests are
+		// signed as Standard Webhooks are.
+		URL string `yaml:"url"`
+		// File with the secret that signs them: `whsec_` and Base64.
+		SecretFile string `yaml:"secret_file"`
 	} `yaml:"webhook"`
-	// Authorities (PEM) that their certificates lead to. Empty: those of the system.
+	// Authorities (PEM) that certificates of the push services lead to. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 

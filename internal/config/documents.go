@@ -10,39 +10,42 @@ import (
 
 // Documents says how stored documents are kept.
 type Documents struct {
-	// Whether document bytes are kept as they are, those of two steps included.
-	// Default false: they are sealed under the master key. What was kept the other way
-	// stays readable.
+	// Whether document bytes are kept as they are, those of two steps included. Otherwise they
+	// are sealed under the master key. What was kept the other way stays readable.
 	Plain bool `yaml:"plain"`
-	// Life of a temporary document. Default 24h.
+	// Life of a temporary document.
 	TemporaryLife time.Duration `yaml:"temporary_life"`
-	// Largest upload, of one document or of many together. Default 2GiB.
+	// Body of an upload, of one document or of many together; above it 413.
 	Upload Size `yaml:"upload"`
-	// What may be stored: in the installation, and by one user. Defaults 1000000 and
-	// 1024GiB, 10000 and 16GiB.
-	Objects     int64 `yaml:"objects"`
-	Octets      Size  `yaml:"octets"`
+	// Documents that may be stored in the installation; above it `invalid_object_state`.
+	Objects int64 `yaml:"objects"`
+	// Bytes of documents that may be stored in the installation; above it `invalid_object_state`.
+	Octets Size `yaml:"octets"`
+	// Documents that one user may store; above it `invalid_object_state`.
 	UserObjects int64 `yaml:"user_objects"`
-	UserOctets  Size  `yaml:"user_octets"`
+	// Bytes of documents that one user may store; above it `invalid_object_state`.
+	UserOctets Size `yaml:"user_octets"`
 }
 
 // Bucket is a bucket of a server that speaks the S3 protocol.
 type Bucket struct {
-	// Address of the server, such as https://s3.example.org. Empty: documents are
-	// files in blob_dir.
+	// Server that speaks the S3 protocol, such as `https://s3.example.org`: documents are in a
+	// bucket there instead of in `blob_dir` ([below](#documents-in-a-bucket)).
 	Endpoint string `yaml:"endpoint"`
-	Region   string `yaml:"region"` // empty asks the server
-	// Name of the bucket, which has to exist, and what the names of our objects in it
-	// begin with, such as tamga/.
-	Name   string `yaml:"name"`
+	// Region of the bucket. Default: asked for.
+	Region string `yaml:"region"`
+	// Name of the bucket, which must exist. Default: none, required.
+	Name string `yaml:"name"`
+	// What the names of our objects begin with, such as `tamga/`.
 	Prefix string `yaml:"prefix"`
-	// Files with the access key and its secret.
+	// File with the access key. Default: none, required.
 	AccessKeyFile string `yaml:"access_key_file"`
+	// File with the secret of the access key. Default: none, required.
 	SecretKeyFile string `yaml:"secret_key_file"`
-	// Whether the bucket is a part of the path. Default false: of the host name, where
-	// the server is known to have that.
+	// Whether the bucket is a part of the path. Otherwise it is a part of the host name where the
+	// server is known to have that.
 	PathStyle bool `yaml:"path_style"`
-	// Authorities (PEM) of the server's certificate. Empty: the system's.
+	// Authorities (PEM) of the server's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 

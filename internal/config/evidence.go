@@ -13,55 +13,61 @@ import (
 // Evidence says where time stamps, revocation data and issuers of others
 // may be fetched from, and whom to trust beside the built-in authority.
 type Evidence struct {
-	// Registered time-stamp services. The first one is the default; those added
-	// by "tamga tsp add" come after them.
+	// Registered time-stamp services. The built-in one follows them, then those of
+	// `tamga tsp add`. The first one is the default.
 	TSPServices []TSPService `yaml:"tsp_services"`
-	// Files with trusted root certificates (PEM, DER or PKCS #7) beside those of
-	// the built-in authority: time-stamping authorities of others lead to them.
+	// Trusted root certificates (PEM, DER or PKCS #7) beside those of the built-in authority.
+	// Time-stamping authorities of others lead to them.
 	RootFiles []string `yaml:"root_files"`
-	// Files with further certificates of authorities, which are not trusted by
+	// Further certificates of authorities, beside the built-in ones. They are not trusted by
 	// themselves.
 	AuthorityFiles []string `yaml:"authority_files"`
-	// Networks and hosts that may be reached although they are private, loopback
-	// or link-local: 10.1.0.0/16, 10.1.2.3, 10.1.2.3:318, tsp.example.org:80. The
-	// address of this service itself is always among them.
+	// Private, loopback or link-local networks and hosts that may be reached: `10.1.0.0/16`,
+	// `10.1.2.3`, `10.1.2.3:318`, `tsp.example.org:80`. Our own public address always may.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// HTTP proxy. Empty: none; the environment is not asked.
+	// HTTP proxy for all of it; the environment is not asked. The proxy resolves names, so Tamga
+	// cannot look at the addresses they lead to: it refuses private, loopback and link-local
+	// addresses in any spelling (`127.1`, `0x7f000001`, `2130706433`) and names of the machine
+	// itself (`localhost`). **The proxy must refuse names that lead to the inside**.
 	Proxy string `yaml:"proxy"`
-	// Whether a stamp is refused when nobody can say whether its authority was
-	// revoked. Default false: only a revoked one is refused.
+	// Whether a stamp is refused when nobody can say whether its authority was revoked. Otherwise
+	// only a revoked one is refused.
 	RequireTSPRevocation bool `yaml:"require_tsp_revocation"`
-	// Whether OCSP answers without our nonce are refused. Default false: many
-	// responders make their answers ahead.
+	// Whether OCSP answers without our nonce are refused. Many responders make their answers
+	// ahead.
 	RequireOCSPNonce bool `yaml:"require_ocsp_nonce"`
-	// How far the clocks of others may be from ours. Default 5m.
+	// How far the clocks of others may be from ours.
 	ClockTolerance time.Duration `yaml:"clock_tolerance"`
-	// Time for one request to a time-stamp service, to an OCSP responder, for one
-	// download of a CRL, and for a whole time stamp with its repetitions. Defaults
-	// 5s, 5s, 1m, 20s.
-	StampTimeout  time.Duration `yaml:"stamp_timeout"`
+	// Time for one request to a time-stamp service.
+	StampTimeout time.Duration `yaml:"stamp_timeout"`
+	// Time for one request to an OCSP responder.
 	StatusTimeout time.Duration `yaml:"status_timeout"`
-	ListTimeout   time.Duration `yaml:"list_timeout"`
-	TotalTimeout  time.Duration `yaml:"total_timeout"`
-	// After how long without an answer a second service of the same class is
-	// asked too. Default 1.5s; -1s: never.
+	// Time for one download of a CRL.
+	ListTimeout time.Duration `yaml:"list_timeout"`
+	// Time for a whole time stamp with all repetitions.
+	TotalTimeout time.Duration `yaml:"total_timeout"`
+	// After how long without an answer a second service of the same class is asked too; `-1s`:
+	// never.
 	HedgeAfter time.Duration `yaml:"hedge_after"`
-	// Memory for OCSP answers and for CRLs that are kept until their nextUpdate.
-	// Defaults 32MiB, 256MiB.
+	// Memory for OCSP answers until their nextUpdate.
 	CacheAnswers Size `yaml:"cache_answers"`
-	CacheLists   Size `yaml:"cache_lists"`
+	// Memory for CRLs until their nextUpdate.
+	CacheLists Size `yaml:"cache_lists"`
 }
 
 // TSPService is one registered time-stamp service.
 type TSPService struct {
-	Name  string `yaml:"name"`  // short, unique, in lower case
-	Title string `yaml:"title"` // for people
-	URL   string `yaml:"url"`
-	// Services of one class stand in for one another. Empty: none does.
+	// Short, unique name in lower case. Default: none, required.
+	Name string `yaml:"name"`
+	// Name for people.
+	Title string `yaml:"title"`
+	// Address of the service. Default: none, required.
+	URL string `yaml:"url"`
+	// Services of one class stand in for one another. Without a class none does.
 	Class string `yaml:"class"`
-	// TSA policy to ask for, an object identifier. Empty: that of the service.
+	// TSA policy to ask for, an object identifier. Default: that of the service.
 	Policy string `yaml:"policy"`
-	// Requests a minute each process may send. 0: no bound.
+	// Requests in a minute each process may send; 0 is no bound.
 	PerMinute int `yaml:"per_minute"`
 }
 

@@ -12,24 +12,29 @@ import (
 
 // Oath says how one-time passwords of tokens and apps are taken.
 type Oath struct {
-	// Steps of TOTP either side of the expected one, and steps of HOTP ahead, whose code
-	// is taken. Defaults 1, 10.
-	Window    int64 `yaml:"window"`
+	// Steps of TOTP either side of the expected one whose code is taken. Each step more makes
+	// guessing easier.
+	Window int64 `yaml:"window"`
+	// Steps of HOTP ahead whose code is taken. Each step more makes guessing easier.
 	LookAhead int64 `yaml:"look_ahead"`
-	// The same where two codes in a row are given. Defaults 240, 1000.
-	SyncWindow    int64 `yaml:"sync_window"`
+	// The same as `oath.window` where two codes in a row are given.
+	SyncWindow int64 `yaml:"sync_window"`
+	// The same as `oath.look_ahead` where two codes in a row are given.
 	SyncLookAhead int64 `yaml:"sync_look_ahead"`
-	// Wrong codes in a row after which a token is locked for LockOut, and after which it
-	// stays locked until an operator unlocks the user or an administrator the token.
-	// Defaults 5, 15m, 100.
-	Attempts    int           `yaml:"attempts"`
-	LockOut     time.Duration `yaml:"lock_out"`
-	MaxAttempts int           `yaml:"max_attempts"`
-	// What apps are set up with: SHA1, SHA256 or SHA512, digits, period. Many apps know
-	// the defaults alone: SHA1, 6, 30s.
-	AppAlgorithm string        `yaml:"app_algorithm"`
-	AppDigits    int           `yaml:"app_digits"`
-	AppPeriod    time.Duration `yaml:"app_period"`
+	// Wrong codes in a row after which a token is locked for a while.
+	Attempts int `yaml:"attempts"`
+	// How long the token is locked.
+	LockOut time.Duration `yaml:"lock_out"`
+	// Wrong codes in a row after which a token stays locked until an operator unlocks the user or
+	// an administrator the token.
+	MaxAttempts int `yaml:"max_attempts"`
+	// Hash that apps are set up with. `SHA256` and `SHA512` are not for every app. Apps show
+	// `messages.title`.
+	AppAlgorithm string `yaml:"app_algorithm"`
+	// Digits of a code that apps are set up with. 7 or 8 are not for every app.
+	AppDigits int `yaml:"app_digits"`
+	// Period of codes that apps are set up with. Other periods are not for every app.
+	AppPeriod time.Duration `yaml:"app_period"`
 }
 
 func defaultOath() Oath {

@@ -13,62 +13,69 @@ import (
 
 // Operations says how requests of v2 are carried out.
 type Operations struct {
-	// Whether clients may ask for asynchronous operations (IsAsync). Default false.
+	// Whether clients may ask for asynchronous operations (`IsAsync`).
 	Async bool `yaml:"async"`
-	// Time in which an operation is to be done. Default 20m.
+	// Time in which an operation must be done.
 	Life time.Duration `yaml:"life"`
-	// How long one that is over is kept. Default 24h.
+	// How long an operation that is over is kept.
 	Keep time.Duration `yaml:"keep"`
-	// After which time the work of a process that died is taken up by another. Default
-	// 1m.
+	// After which time another process takes up the work of a process that died.
 	Lease time.Duration `yaml:"lease"`
-	// Operations a process carries out at a time, beside requests; 0: it only accepts
-	// them, and another process over the database carries them out. Default 2.
+	// Operations a process carries out at a time, beside requests. 0: it only accepts them, and
+	// another process over the database carries them out.
 	Workers int `yaml:"workers"`
-	// Attempts at an operation or a callback before it is given up. Default 10.
+	// Attempts at an operation or a callback before it is given up.
 	Attempts int `yaml:"attempts"`
-	// What one user may have waiting. Defaults 1000 and 4GiB.
-	UserOperations int64     `yaml:"user_operations"`
-	UserOctets     Size      `yaml:"user_octets"`
-	Callbacks      Callbacks `yaml:"callbacks"`
+	// Operations one user may have waiting; above it 429.
+	UserOperations int64 `yaml:"user_operations"`
+	// What may be kept with all waiting operations of one user; above it 429.
+	UserOctets Size `yaml:"user_octets"`
+	// Reports to addresses that clients name.
+	Callbacks Callbacks `yaml:"callbacks"`
 	// Processing templates, by the identifiers clients name them by.
 	Templates []Template `yaml:"templates"`
 }
 
 // Callbacks says how operations are reported to addresses that clients name.
 type Callbacks struct {
-	// File with the secret that callbacks are signed with, as Standard Webhooks have
-	// it: whsec_ and Base64 of 24 to 64 octets. Empty: no callbacks are made.
+	// File with the secret that callbacks are signed with (Standard Webhooks: `whsec_` and Base64
+	// of 24 to 64 bytes). Without it `Callback` is refused.
 	SecretFile string `yaml:"secret_file"`
-	// Networks and hosts that may be called although they are private, loopback or
-	// link-local, as of evidence.allow_networks.
+	// Private, loopback or link-local addresses that may be called, as of
+	// `evidence.allow_networks`. **Risk:** clients name the addresses.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// Whether http:// is taken beside https://. Default false: documents may travel.
+	// Whether `http://` is taken beside `https://`. Documents may travel in the clear then.
 	PlainHTTP bool `yaml:"plain_http"`
-	// Authorities (PEM) of the receivers' certificates. Empty: the system's.
+	// Authorities (PEM) of the receivers' certificates. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
 // Template says how documents are signed by their file names.
 type Template struct {
-	ID    string         `yaml:"id"`
-	Rules []TemplateRule `yaml:"rules"` // the first that fits counts
+	// Identifier of the template.
+	ID string `yaml:"id"`
+	// Rules of the template. The first that fits a file name counts.
+	Rules []TemplateRule `yaml:"rules"`
 }
 
 // TemplateRule is for names with certain extensions.
 type TemplateRule struct {
-	Extensions []string          `yaml:"extensions"` // such as pdf; empty: every name
-	Type       string            `yaml:"type"`       // Signature.Type
-	Parameters map[string]string `yaml:"parameters"` // Signature.Parameters
+	// Extensions of file names, such as `pdf`. Default: every name.
+	Extensions []string `yaml:"extensions"`
+	// `Signature.Type` of such documents.
+	Type string `yaml:"type"`
+	// `Signature.Parameters` of such documents.
+	Parameters map[string]string `yaml:"parameters"`
 }
 
 // Repetitions says what is kept for requests with an Idempotency-Key.
 type Repetitions struct {
-	// How long an answer is kept. Default 24h.
+	// How long the answer to a request with an `Idempotency-Key` is kept (without a token 1 h at
+	// most).
 	Life time.Duration `yaml:"life"`
-	// After which time the request of a process that died may be repeated. Default 1m.
+	// After which time the request of a process that died may be repeated.
 	Lease time.Duration `yaml:"lease"`
-	// What the answers of one caller may take that are over 32 KiB. Default 4GiB.
+	// What the kept answers of one caller may take that are over 32 KiB; above it 429.
 	UserOctets Size `yaml:"user_octets"`
 }
 

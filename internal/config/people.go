@@ -14,61 +14,76 @@ import (
 
 // Users says how users are named and reached.
 type Users struct {
-	// Components of distinguished names: the numbers clients use for them, their
-	// rules and their order. Empty: the sixteen of docs/users.md.
+	// Components of distinguished names: the numbers clients use for them, their rules and their
+	// order. Default: the sixteen components of [users.md](users.md).
 	Names []Name `yaml:"names"`
-	// Whether two users may not have the same distinguished name. Default false.
+	// Whether two users may not have the same distinguished name.
 	UniqueNames bool `yaml:"unique_names"`
-	// Whether a phone or e-mail belongs to one user alone even when nobody signs in
-	// with it. Default false.
+	// Whether a phone or e-mail belongs to one user alone even when nobody signs in with it.
 	UniqueContacts bool `yaml:"unique_contacts"`
-	// Unit of LockoutDelay. Default 1s.
+	// Unit of `LockoutDelay`.
 	LockDelayUnit time.Duration `yaml:"lock_delay_unit"`
 	// Other identity providers that users may have logins at.
 	Issuers []Issuer `yaml:"issuers"`
 	// Codes that confirm a phone or an e-mail.
 	Codes struct {
-		Digits   int           `yaml:"digits"`   // default 6
-		Life     time.Duration `yaml:"life"`     // default 300s
-		Attempts int           `yaml:"attempts"` // at one code, default 5
-		Resend   time.Duration `yaml:"resend"`   // before another may be sent, default 60s
+		// Length of a code that confirms a phone or an e-mail.
+		Digits int `yaml:"digits"`
+		// Life of such a code.
+		Life time.Duration `yaml:"life"`
+		// Attempts at one such code.
+		Attempts int `yaml:"attempts"`
+		// Pause before another such code is sent.
+		Resend time.Duration `yaml:"resend"`
 	} `yaml:"codes"`
-	// Questions whether a value is taken (isunique) that an operator may ask: a second
-	// in the long run, and at once; each identifier of a request counts. The answers
-	// tell of users out of the operator's reach as well. Defaults 100, 10000.
+	// Questions whether an identifier, contact or name is taken (`isunique`) that an operator may
+	// ask of each process, in a second in the long run. Each identifier of a request counts. The
+	// answers tell of users of all groups.
 	ChecksPerSecond float64 `yaml:"checks_per_second"`
-	ChecksAtOnce    int     `yaml:"checks_at_once"`
-	// Ways a new password may go (the interface's PasswordDisplayFormatList): Screen,
-	// Frame, Phone, Email, Print. Default: all of them.
+	// Such questions of one operator at once.
+	ChecksAtOnce int `yaml:"checks_at_once"`
+	// Ways a new password may go (the interface's `PasswordDisplayFormatList`).
 	PasswordDisplay []string `yaml:"password_display"`
-	// Whether users with the method "identification only" may sign in through a
-	// public client by their name alone. Default false: whoever knows a name would be
-	// that user.
+	// Whether users with "identification only" may sign in through a public client. **Risk:**
+	// whoever knows a name is that user. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
-	// How the addresses of the methods cert and external end in answers: "interface" as in
-	// the specification, or "product" (certificate, saml) for clients of the closed
-	// product. Both are taken in requests. Default interface.
+	// How answers write the addresses of two authentication methods: `interface` ends them in
+	// `cert` and `external`, as the specification does; `product` in `certificate` and `saml`,
+	// for clients of the closed product. Requests may use either.
 	MethodURIs string `yaml:"method_uris"`
 }
 
 // Name is one component of distinguished names.
 type Name struct {
-	ID          int      `yaml:"id"`           // number on the wire
-	OID         string   `yaml:"oid"`          // dotted
-	Name        string   `yaml:"name"`         // short, such as CN
-	DisplayName string   `yaml:"display_name"` // for people
-	Order       int      `yaml:"order"`        // the smallest comes first
-	MinLength   int      `yaml:"min_length"`   // characters of a value that is there
-	MaxLength   int      `yaml:"max_length"`
-	Required    bool     `yaml:"required"`
-	Values      []string `yaml:"values"`  // to choose from; empty: any
-	Default     string   `yaml:"default"` // where none is given
+	// Number that clients use for the component.
+	ID int `yaml:"id"`
+	// Object identifier, dotted. Default: none, required.
+	OID string `yaml:"oid"`
+	// Short name, such as `CN`. Default: none, required.
+	Name string `yaml:"name"`
+	// Name for people.
+	DisplayName string `yaml:"display_name"`
+	// Place in the name. The smallest comes first.
+	Order int `yaml:"order"`
+	// Fewest characters of a value that is there.
+	MinLength int `yaml:"min_length"`
+	// Most characters of a value, at most 1024. Default: none, required.
+	MaxLength int `yaml:"max_length"`
+	// Whether a value must be there.
+	Required bool `yaml:"required"`
+	// Values to choose from. Default: any.
+	Values []string `yaml:"values"`
+	// Value where none is given.
+	Default string `yaml:"default"`
 }
 
 // Issuer is an identity provider that is not ours.
 type Issuer struct {
-	Name        string `yaml:"name"`
+	// Name that logins of users have as their issuer. Default: none, required.
+	Name string `yaml:"name"`
+	// Name for people.
 	DisplayName string `yaml:"display_name"`
+	// Description for people.
 	Description string `yaml:"description"`
 }
 
@@ -147,26 +162,26 @@ const LocalIssuer = "realsts"
 
 // Messages says how messages reach people.
 type Messages struct {
-	// Language of messages: ru or en. Default ru.
+	// Language of messages, `ru` or `en`.
 	Language string `yaml:"language"`
-	// What the service calls itself in messages. Default Tamga.
+	// What the service calls itself in messages.
 	Title string `yaml:"title"`
-	// Directory with texts that take the place of the program's. Empty: none.
+	// Directory with texts that take the place of the program's, by the same file names.
 	TemplatesDir string `yaml:"templates_dir"`
-	// Keep messages in the database and show them on a page instead of sending them.
-	// Default false; --dev sets it.
+	// Keep messages in the database and show them at `/captured-messages` instead of sending
+	// them. **Risk:** whoever reaches the page reads codes and passwords. It is shown at loopback
+	// names and the host of `public_url` only.
 	Capture bool `yaml:"capture"`
-	// Attempts at a message before it is given up, and the longest pause between two.
-	// Defaults 10, 15m.
-	Attempts     int           `yaml:"attempts"`
+	// Attempts at a message before it is given up.
+	Attempts int `yaml:"attempts"`
+	// Longest pause between two attempts.
 	LongestPause time.Duration `yaml:"longest_pause"`
-	// How long messages that were sent or given up are listed. Default 720h.
+	// How long messages that were sent or given up are listed.
 	Keep time.Duration `yaml:"keep"`
-	// Most messages of an hour: to one address, caused by one caller, to numbers that
-	// agree in their first six digits, and of the installation; 0 is no bound.
+	// Most messages of an hour.
 	Budgets struct {
-		Email Budget `yaml:"email"` // default 20, 10000, -, 0
-		SMS   Budget `yaml:"sms"`   // default 10, 10000, 1000, 0
+		Email Budget `yaml:"email"`
+		SMS   Budget `yaml:"sms"`
 	} `yaml:"budgets"`
 	Mail Mail `yaml:"mail"`
 	SMS  SMS  `yaml:"sms"`
@@ -175,10 +190,14 @@ type Messages struct {
 
 // Budget bounds the messages of an hour.
 type Budget struct {
+	// Most messages of an hour to one address; 0 is no bound.
 	Recipient int `yaml:"recipient"`
-	Caller    int `yaml:"caller"`
-	Prefix    int `yaml:"prefix"`
-	Total     int `yaml:"total"`
+	// Most messages of an hour caused by one caller; 0 is no bound.
+	Caller int `yaml:"caller"`
+	// Most messages of an hour to numbers that agree in their first six digits; 0 is no bound.
+	Prefix int `yaml:"prefix"`
+	// Most messages of an hour of the installation; 0 is no bound.
+	Total int `yaml:"total"`
 }
 
 func budgetOf(b notify.Budget) Budget {
@@ -191,17 +210,19 @@ func (b Budget) budget() notify.Budget {
 
 // Mail is the SMTP server that takes our mail.
 type Mail struct {
-	// HOST:PORT. Empty: no e-mail is sent.
+	// SMTP server, HOST:PORT. Without it no e-mail is sent.
 	Address string `yaml:"address"`
-	// starttls (default), tls, or none for a server on this machine.
+	// `starttls`, `tls`, or `none` for a server on this machine.
 	Security string `yaml:"security"`
-	// Authorities (PEM) the server's certificate leads to. Empty: those of the system.
+	// Authorities (PEM) of the server's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-	// Name and password for the server. Empty: it takes our mail without.
-	User         string `yaml:"user"`
+	// Name for the server, if it asks for one.
+	User string `yaml:"user"`
+	// File with the password for the server.
 	PasswordFile string `yaml:"password_file"`
-	// Address and name of the sender.
-	From     string `yaml:"from"`
+	// Address of the sender. Default: none, required.
+	From string `yaml:"from"`
+	// Name of the sender.
 	FromName string `yaml:"from_name"`
 }
 
@@ -213,17 +234,25 @@ type SMS struct {
 
 // SMPP is a message centre.
 type SMPP struct {
-	// HOST:PORT. Empty: none.
-	Address         string `yaml:"address"`
-	TLS             bool   `yaml:"tls"`              // default false
-	AuthoritiesFile string `yaml:"authorities_file"` // with tls; empty: those of the system
-	SystemID        string `yaml:"system_id"`
-	PasswordFile    string `yaml:"password_file"` // at most 8 octets, says the protocol
-	SystemType      string `yaml:"system_type"`
-	Transmitter     bool   `yaml:"transmitter"` // bind as a transmitter alone; default false
-	From            string `yaml:"from"`        // a name of up to 11 letters, or digits
-	Unicode         bool   `yaml:"unicode"`     // send everything in UCS-2; default false
-	// Parts of messages a second. Default 0: no bound.
+	// Message centre by SMPP 3.4, HOST:PORT.
+	Address string `yaml:"address"`
+	// Whether the connection is TLS.
+	TLS bool `yaml:"tls"`
+	// Authorities (PEM) of its certificate, with `tls`. Default: the system's.
+	AuthoritiesFile string `yaml:"authorities_file"`
+	// What the message centre knows us by.
+	SystemID string `yaml:"system_id"`
+	// File with the password, at most 8 bytes as the protocol says.
+	PasswordFile string `yaml:"password_file"`
+	// System type of the protocol, if the message centre asks for one.
+	SystemType string `yaml:"system_type"`
+	// Whether to bind as a transmitter alone.
+	Transmitter bool `yaml:"transmitter"`
+	// Sender: a name of up to 11 letters, or digits.
+	From string `yaml:"from"`
+	// Whether to send everything in UCS-2.
+	Unicode bool `yaml:"unicode"`
+	// Parts of messages in a second; 0 is no bound.
 	PerSecond float64 `yaml:"per_second"`
 }
 
@@ -231,19 +260,28 @@ type SMPP struct {
 // query, form and headers and texts in json may name {{.To}}, {{.Text}} (not in
 // headers), {{.ID}} and {{.Secret}}; each is encoded for where it stands.
 type Gateway struct {
-	URL     string            `yaml:"url"`    // empty: none
-	Method  string            `yaml:"method"` // GET or POST; empty: POST with form or json
-	Query   map[string]string `yaml:"query"`
-	Form    map[string]string `yaml:"form"`
-	JSON    string            `yaml:"json"` // not beside form
+	// Gateway that takes a message by one HTTP request.
+	URL string `yaml:"url"`
+	// `GET` or `POST`. Default: `POST` with `form` or `json`.
+	Method string `yaml:"method"`
+	// Parameters in the address. Values may name `{{.To}}`, `{{.Text}}`, `{{.ID}}` and
+	// `{{.Secret}}`. Each is encoded for its place.
+	Query map[string]string `yaml:"query"`
+	// Parameters in the body, as of `query`.
+	Form map[string]string `yaml:"form"`
+	// Body in JSON, not beside `form`. Its texts may name what values of `query` may.
+	JSON string `yaml:"json"`
+	// Headers. Values may name what values of `query` may, but not `{{.Text}}`.
 	Headers map[string]string `yaml:"headers"`
-	// User of HTTP Basic, whose password is the secret. Empty: none.
-	User       string `yaml:"user"`
+	// User of HTTP Basic, whose password is the secret.
+	User string `yaml:"user"`
+	// File with the secret.
 	SecretFile string `yaml:"secret_file"`
-	// Regular expression that an answer matches when the message was taken. Empty:
-	// every answer 200 to 299.
-	Success         string `yaml:"success"`
-	AuthoritiesFile string `yaml:"authorities_file"` // empty: those of the system
+	// Regular expression that an answer matches when the message was taken. Default: every answer
+	// 200 to 299.
+	Success string `yaml:"success"`
+	// Authorities (PEM) of the gateway's certificate. Default: the system's.
+	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
 func defaultMessages() Messages {

@@ -11,35 +11,43 @@ import (
 
 // Policies are the policies of users who have none of their own, nor their group.
 type Policies struct {
-	// Actions users may not perform, by name. Default: none.
+	// Actions users may not perform.
 	Access struct {
-		Denied         []string `yaml:"denied"`
-		ChangesAllowed bool     `yaml:"changes_allowed"` // by operators; default true
+		// Actions, by name or number, that users may not perform who have
+		// [no policy of their own](users.md#policies), nor their group.
+		Denied []string `yaml:"denied"`
+		// Whether operators may change this policy of a user.
+		ChangesAllowed bool `yaml:"changes_allowed"`
 	} `yaml:"access"`
-	// Actions that need a confirmation. Default: none.
+	// Actions that need a confirmation.
 	Operation struct {
-		Confirm        []string `yaml:"confirm"`
-		ChangesAllowed bool     `yaml:"changes_allowed"` // default true
+		// Actions, by name or number, that need a confirmation of users who have no policy of their
+		// own, nor their group.
+		Confirm []string `yaml:"confirm"`
+		// Whether operators may change this policy of a user.
+		ChangesAllowed bool `yaml:"changes_allowed"`
 	} `yaml:"operation"`
-	// What users are told of and how: lists of Email, SMS, Push by type of event.
-	// Default: UserPasswordChanged and UserPasswordReset by Email and SMS.
+	// What users are told of and how.
 	Notification struct {
-		Events         map[string][]string `yaml:"events"`
-		ChangesAllowed bool                `yaml:"changes_allowed"` // default true
+		// What users are told of and how: lists of `Email`, `SMS`, `Push` by
+		// [type of event](events.md); `{}` for nothing. Default: `UserPasswordChanged`,
+		// `UserPasswordReset` and `UserDeleted` by `[Email, SMS]`.
+		Events map[string][]string `yaml:"events"`
+		// Whether operators may change this policy of a user.
+		ChangesAllowed bool `yaml:"changes_allowed"`
 	} `yaml:"notification"`
 }
 
 // Webhooks is about requests to systems that listen to events, which "tamga
 // webhook add" registers.
 type Webhooks struct {
-	// Networks and hosts off the public internet that may be reached, such as
-	// 10.1.0.0/16, 127.0.0.1:8080 or hooks.example.org:8443. Default: none.
+	// Networks and hosts off the public internet that
+	// [systems that listen to events](events.md#webhooks) may be in, such as `10.1.0.0/16`,
+	// `127.0.0.1:8080` or `hooks.example.org:8443`, as of `evidence.allow_networks`.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// Whether http:// is taken beside https://. Default false: events would travel in
-	// the clear.
+	// Whether `http://` is taken beside `https://`: events would travel in the clear.
 	PlainHTTP bool `yaml:"plain_http"`
-	// Authorities (PEM) that certificates of the receivers lead to. Empty: those of the
-	// system.
+	// Authorities (PEM) of the receivers' certificates. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 

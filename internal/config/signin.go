@@ -9,47 +9,53 @@ import (
 // External is another identity provider that users may sign in at, by OpenID
 // Connect or by SAML. They need the method external and a login with its name.
 type External struct {
-	// Name that logins of users have as their issuer (users.issuers may say more of it to people).
+	// Issuer of the logins that users have at this provider. `users.issuers` may say more of it
+	// to people. Default: none, required.
 	Name string `yaml:"name"`
-	// What the login page calls it. Default: the name.
+	// What the login page calls the provider. Default: the name.
 	Title string `yaml:"title"`
-	// Its address, exactly as it calls itself; /.well-known/openid-configuration follows.
+	// Address of the provider, exactly as it calls itself; `/.well-known/openid-configuration`
+	// follows.
 	Issuer string `yaml:"issuer"`
-	// What it knows us by, and the file with the secret, if it gave us one. It has to
-	// know our address {idp_url}/oauth/external/NAME/return.
-	ClientID   string `yaml:"client_id"`
+	// What the provider knows us by. It must know our address
+	// `{idp_url}/oauth/external/NAME/return`.
+	ClientID string `yaml:"client_id"`
+	// File with the secret, if the provider gave us one.
 	SecretFile string `yaml:"secret_file"`
-	// Scopes to ask for besides openid.
+	// Scopes to ask for beside `openid`.
 	Scopes []string `yaml:"scopes"`
-	// Claim of its ID token that is the login. Default sub; "email" counts only when the
-	// provider has verified it.
+	// Claim of the ID token that is the login. `email` counts only when the provider has verified
+	// it. Default: `sub`.
 	Claim string `yaml:"claim"`
-	// Authorities (PEM) its certificate leads to. Empty: those of the system.
+	// Authorities (PEM) of the provider's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-	// In the place of everything below Title, for a provider of SAML.
+	// A provider of SAML 2.0. It takes the place of issuer and the settings after it.
 	SAML SAML `yaml:"saml"`
 }
 
 // SAML is a provider of SAML 2.0. Its metadata, or what would be in them, has to be
 // given; our own are at {idp_url}/oauth/external/NAME/metadata.
 type SAML struct {
-	// Its metadata (XML).
+	// A provider of SAML 2.0 in place of OpenID Connect: the file with its metadata (XML).
 	MetadataFile string `yaml:"metadata_file"`
-	// How it calls itself: needed without metadata, or with those of several entities.
+	// How the provider calls itself: needed without metadata, or to choose among the entities of
+	// the file.
 	EntityID string `yaml:"entity_id"`
-	// Without metadata: where it takes requests by HTTP-Redirect, and the certificates
-	// (PEM) of the keys it signs with.
-	SSOURL           string `yaml:"sso_url"`
+	// Without metadata: where the provider takes requests by HTTP-Redirect.
+	SSOURL string `yaml:"sso_url"`
+	// Without metadata: certificates (PEM) of the keys the provider signs with.
 	CertificatesFile string `yaml:"certificates_file"`
-	// How we call ourselves. Default: the address of our metadata.
+	// How this service calls itself there. Default: `{idp_url}/oauth/external/NAME/metadata`, the
+	// address of our metadata.
 	OwnEntityID string `yaml:"own_entity_id"`
-	// Attribute that is the login. Empty: the NameID.
+	// Attribute that is the login. Default: the NameID.
 	Attribute string `yaml:"attribute"`
-	// Format of the NameID to ask for, and to insist on. Empty: what the provider chooses.
+	// Format of the NameID to ask for. No other is taken then. Default: what the provider chooses.
 	NameIDFormat string `yaml:"name_id_format"`
-	// Key (PEM, PKCS #8, RSA or ECDSA on P-256) that signs requests, and its certificate.
-	// Needed where the provider takes signed requests only.
-	KeyFile         string `yaml:"key_file"`
+	// Key (PEM, PKCS #8, RSA or ECDSA on P-256) that signs requests. Needed where the provider
+	// takes signed requests only.
+	KeyFile string `yaml:"key_file"`
+	// Certificate of this key.
 	CertificateFile string `yaml:"certificate_file"`
 }
 

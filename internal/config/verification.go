@@ -4,21 +4,24 @@ import "time"
 
 // Verification bounds the verification service, which answers everybody.
 type Verification struct {
-	// Whether signatures are judged for whoever asks. Default true.
+	// Whether signatures are judged for whoever asks.
 	Enabled bool `yaml:"enabled"`
-	// Calls an address may make: a second in the long run, and at once; and the
-	// largest body of one. Defaults 20, 100, 64MiB.
+	// Calls per address (IPv6: per /64) and process: in a second in the long run.
 	CallsPerSecond float64 `yaml:"calls_per_second"`
-	CallsAtOnce    int     `yaml:"calls_at_once"`
-	Request        Size    `yaml:"request"`
-	// Whether revocation data and issuers that a document does not bring along are
-	// fetched from the addresses in its certificates. Strangers choose these, so
-	// the default is false: a document is judged by what it holds, by the built-in
-	// authority and by evidence.root_files and authority_files.
+	// Calls per address and process at once.
+	CallsAtOnce int `yaml:"calls_at_once"`
+	// Largest body of a call.
+	Request Size `yaml:"request"`
+	// Whether revocation data and issuers that a document does not bring along are fetched from
+	// the addresses in its certificates, which strangers choose. Otherwise a document is judged
+	// by what it holds, by the built-in authority and by `evidence.root_files` and
+	// `evidence.authority_files`.
 	Fetch bool `yaml:"fetch"`
-	// How long a call waits for its turn, and how long its judgement may take then.
-	// Defaults 10s and 30s.
-	Wait     time.Duration `yaml:"wait"`
+	// How long a call waits for its turn; afterwards 503 with Retry-After. A quarter of the
+	// processors, at least one and at most four, judge at once. 64 calls wait, 8 of one address,
+	// and addresses take turns.
+	Wait time.Duration `yaml:"wait"`
+	// How long the judgement of a call may take; afterwards 503 with Retry-After.
 	Deadline time.Duration `yaml:"deadline"`
 }
 

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write docs/config.md from the configuration struct")
+
+// The tables of the manual stand between these lines.
+const (
+	manualFile  = "../../docs/config.md"
+	manualBegin = "<!-- printed: config -->\n\n"
+	manualEnd   = "\n<!-- end -->\n"
+)
+
+// TestManual compares docs/config.md with what the comments, tags and defaults of the
+// configuration struct print. After a change run it with -update.
+func TestManual(t *testing.T) {
+	have, err := os.ReadFile(manualFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := bytes.Cut(have, []byte(manualBegin))
+	_, after, ends := bytes.Cut(rest, []byte(manualEnd))
+	if !begins || !ends {
+		t.Fatalf("%s: want the table between %q and %q", manualFile, manualBegin, manualEnd)
+	}
+	m := manual{t: t, types: structTypes(t)}
+	m.rows("", m.types["Config"], reflect.ValueOf(*Default()), reflect.ValueOf(*Dev(".", false)))
+	table := "| Key | Default | Meaning |\n|---|---|---|\n" + m.text.String()
+	want := slices.Concat(before, []byte(manualBegin+table+manualEnd), after)
+	if *update {
+		if err := os.WriteFile(manualFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(have, want) {
+		old := strings.Split(string(have), "\n")
+		for line := range strings.Lines(table) {
+			if line = strings.TrimSuffix(line, "\n"); !slices.Contains(old, line) {
+				t.Errorf("%s has no line\n%s", manualFile, line)
+			}
+		}
+		t.Errorf("%s is not what the configuration struct prints: run go test ./internal/config -run TestManual -update", manualFile)
+	}
+}
+
+// structTypes parses the structs of this package, with their comments, by name.
+func structTypes(t *testing.T) map[string]*ast.StructType {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]*ast.StructType{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if s, ok := spec.Type.(*ast.StructType); ok {
+					types[spec.Name.Name] = s
+				}
+			}
+			return true
+		})
+	}
+	return types
+}
+
+// manual prints the table of settings.
+type manual struct {
+	t     *testing.T
+	types map[string]*ast.StructType
+	text  strings.Builder
+}
+
+// rows prints the settings of a struct. Their keys begin with prefix. value holds the defaults
+// and dev those of serve --dev.
+func (m *manual) rows(prefix string, s *ast.StructType, value, dev reflect.Value) {
+	i := 0
+	for _, field := range s.Fields.List {
+		for _, name := range field.Names {
+			f := value.Type().Field(i)
+			if f.Name != name.Name {
+				m.t.Fatalf("%s: the source has the field %s", f.Name, name.Name)
+			}
+			key := prefix + f.Tag.Get("yaml")
+			v, d := value.Field(i), dev.Field(i)
+			i++
+			switch {
+			case !f.IsExported():
+			case f.Type.Kind() == reflect.Struct:
+				m.rows(key+".", m.structOf(field.Type), v, d)
+			case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+				m.row(key, field.Doc, v, v)
+				one := reflect.Zero(f.Type.Elem())
+				m.rows(key+"[].", m.structOf(field.Type.(*ast.ArrayType).Elt), one, one)
+			default:
+				if len(field.Names) > 1 || field.Comment != nil {
+					m.t.Errorf("%s: want a line of its own with a comment above it", key)
+				}
+				m.row(key, field.Doc, v, d)
+			}
+		}
+	}
+}
+
+// structOf returns the struct of a field: written there, or one of the package by its name.
+func (m *manual) structOf(e ast.Expr) *ast.StructType {
+	if s, ok := e.(*ast.StructType); ok {
+		return s
+	}
+	return m.types[e.(*ast.Ident).Name]
+}
+
+// row prints one setting. A comment that ends with "Default: TEXT." says what an empty value
+// means.
+func (m *manual) row(key string, doc *ast.CommentGroup, value, dev reflect.Value) {
+	text := strings.Join(strings.Fields(doc.Text()), " ")
+	if !strings.HasSuffix(text, ".") || strings.Contains(text, "|") {
+		m.t.Errorf("%s: want a comment of whole sentences without |, but have %q", key, text)
+	}
+	preset := m.preset(value)
+	if before, said, ok := strings.Cut(text, " Default: "); ok {
+		if !value.IsZero() {
+			m.t.Errorf("%s: the comment says a default, and the program has %s", key, preset)
+		}
+		text, preset = before, strings.TrimSuffix(said, ".")
+	}
+	if value.Kind() != reflect.Map && value.Kind() != reflect.Slice && !value.Equal(dev) {
+		preset += fmt.Sprintf(" (`--dev`: %s)", m.preset(dev))
+	}
+	fmt.Fprintf(&m.text, "| `%s` | %s | %s |\n", key, preset, text)
+}
+
+// preset prints a default as one writes it in the file.
+func (m *manual) preset(v reflect.Value) string {
+	var text string
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		text = x.String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		if strings.HasSuffix(text, "h0m") {
+			text = strings.TrimSuffix(text, "0m")
+		}
+	case Size:
+		b, err := x.MarshalText()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		text = string(b)
+	default:
+		switch v.Kind() {
+		case reflect.Slice, reflect.Map, reflect.String:
+			if v.Len() == 0 {
+				return "none"
+			}
+		}
+		if text = fmt.Sprint(x); v.Kind() == reflect.Slice {
+			text = strings.ReplaceAll(text, " ", ", ")
+		}
+	}
+	return "`" + text + "`"
+}
