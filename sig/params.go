@@ -100,7 +100,14 @@ func (r *ParamReader) Bool(key string, def bool) bool {
 
 // Choice is one value of an enumeration: its documented name, and its number, which requests may
 // use instead. Number is empty if there is none.
-type Choice struct{ Name, Number string }
+type Choice struct {
+	Name, Number string
+	// Stamped reports that the value takes a time stamp.
+	Stamped bool
+}
+
+// is reports whether a value from a request is this choice.
+func (c Choice) is(v string) bool { return v != "" && (strings.EqualFold(v, c.Name) || v == c.Number) }
 
 // Enum reads one of the choices by name, in any letter case, or by number, and returns its
 // documented name. It returns def if the key is absent.
@@ -110,7 +117,7 @@ func (r *ParamReader) Enum(key string, choices []Choice, def string) string {
 		return def
 	}
 	for _, c := range choices {
-		if strings.EqualFold(v, c.Name) || v == c.Number {
+		if c.is(v) {
 			return c.Name
 		}
 	}

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"maps"
-	"slices"
-
 	"tamga/internal/config"
 )
 
@@ -29,5 +26,5 @@ func (k configCheckCommand) Run(c *console) error {
 
 // validate checks a configuration against the signature formats of this program.
 func validate(c *config.Config) error {
-	return c.Validate(slices.Collect(maps.Keys(formats(c))))
+	return c.Validate(formats(c).Names())
 }

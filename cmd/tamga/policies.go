@@ -21,9 +21,7 @@ import (
 func (h *house) openPolicies() error {
 	allowed := h.config.Policy.AllowedSignatureTypes
 	if len(allowed) == 0 {
-		for name := range formats(h.config) {
-			allowed = append(allowed, name)
-		}
+		allowed = formats(h.config).Names()
 	}
 	defaults, err := h.config.UserPolicies.Settings()
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"tamga/internal/config"
 )
 
 // signCommand asks a running server for a signature. Whatever the flags say is
@@ -282,25 +283,39 @@ func (s *signCommand) parameters() (map[string]string, error) {
 	if s.TSP != nil {
 		tsp = *s.TSP
 	}
-	raw, cades, cms := strings.EqualFold(s.Type, "GOST3410"), strings.EqualFold(s.Type, "CAdES"), strings.EqualFold(s.Type, "CMS")
 	rows := []struct {
 		key, value string
 		given      bool // by a flag
-		usual      bool // sent although no flag gives it
 	}{
-		{"Hash", text[s.Hash], s.Hash, raw || cades || cms},
-		{"CADESType", cmp.Or(s.CadesType, "BES"), s.CadesType != "", cades},
-		{"IsDetached", text[!s.Attached], s.Detached || s.Attached, (cades || cms) && !s.extends()},
-		{"CmsSignatureType", s.CmsSignatureType, s.CmsSignatureType != "", false},
-		{"HashAlgorithm", s.HashAlgorithm, s.HashAlgorithm != "", false},
-		{"SignatureIndex", index, s.SignatureIndex != nil, false},
-		{"TSPAddress", tsp, s.TSP != nil, false},
-		{"XMLDsigType", s.XMLDSigType, s.XMLDSigType != "", false},
-		{"PDFFormat", s.PDFFormat, s.PDFFormat != "", false},
-		{"AuthenticatedAttributes", attributes, attributes != "", false},
-		{"OriginalDocument", "", s.Original != "", false}, // sent apart, as a stream
+		{"Hash", text[s.Hash], s.Hash},
+		{"CADESType", s.CadesType, s.CadesType != ""},
+		{"IsDetached", text[!s.Attached], s.Detached || s.Attached},
+		{"CmsSignatureType", s.CmsSignatureType, s.CmsSignatureType != ""},
+		{"HashAlgorithm", s.HashAlgorithm, s.HashAlgorithm != ""},
+		{"SignatureIndex", index, s.SignatureIndex != nil},
+		{"TSPAddress", tsp, s.TSP != nil},
+		{"XMLDsigType", s.XMLDSigType, s.XMLDSigType != ""},
+		{"PDFFormat", s.PDFFormat, s.PDFFormat != ""},
+		{"AuthenticatedAttributes", attributes, attributes != ""},
+		{"OriginalDocument", "", s.Original != ""}, // sent apart, as a stream
+	}
+	byParam := func(key string) bool {
+		for k := range s.Param {
+			if strings.EqualFold(k, key) {
+				return true
+			}
+		}
+		return false
 	}
 	out := map[string]string{}
+	for key, value := range formats(&config.Config{}).Usual(s.Type) {
+		if key == "IsDetached" && s.extends() {
+			continue // the message to extend is detached or not
+		}
+		if !byParam(key) {
+			out[key] = value
+		}
+	}
 	for key, value := range s.Param {
 		if strings.IndexFunc(key, unicode.IsSpace) >= 0 || key == "" {
 			return nil, fmt.Errorf("--param %q: a key has no spaces and is not empty", key)
@@ -308,14 +323,10 @@ func (s *signCommand) parameters() (map[string]string, error) {
 		out[key] = value
 	}
 	for _, r := range rows {
-		byParam := false
-		for key := range s.Param {
-			byParam = byParam || strings.EqualFold(key, r.key)
-		}
 		switch {
-		case byParam && r.given:
+		case r.given && byParam(r.key):
 			return nil, fmt.Errorf("%s is given twice, by its flag and by --param: give it once", r.key)
-		case !byParam && (r.given || r.usual) && r.key != "OriginalDocument":
+		case r.given && r.key != "OriginalDocument":
 			out[r.key] = r.value
 		}
 	}

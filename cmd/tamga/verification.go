@@ -77,15 +77,10 @@ func (h *house) verification() (*svsapi.API, error) {
 	if c.Fetch {
 		v.Evidence = h.network
 	}
-	var types []string
-	for name := range served {
-		types = append(types, name)
-	}
-	slices.Sort(types)
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{
 		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
 		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
 	})
-	return svsapi.New(v, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: types}), nil
+	return svsapi.New(v, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
 }

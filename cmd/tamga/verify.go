@@ -12,14 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/cades"
-	"tamga/sig/ooxml"
-	"tamga/sig/pdf"
-	"tamga/sig/raw"
-	"tamga/sig/xmldsig"
 )
 
 // verifyCommand judges signatures without asking anybody: what it may trust and
@@ -56,7 +52,7 @@ var exitCodes = map[sig.Verdict]exitCode{sig.Failed: 1, sig.Indeterminate: 3}
 
 // Run prints the judgement; its error is the exit code.
 func (v *verifyCommand) Run(c *console) error {
-	r, err := v.judge(c)
+	r, err := v.judge(c, formats(&config.Config{}))
 	if err != nil {
 		if v.JSON {
 			writeJSON(c.stdout, unknownVerdict{File: v.File, Verdict: "unreadable", Error: err.Error()})
@@ -86,8 +82,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// judge collects the question, asks the format and words the answer.
-func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
+// judge collects the question, asks the format of the file and words the answer.
+func (v *verifyCommand) judge(c *console, known sig.Formats) (*verifyReport, error) {
 	if v.Original != "" && v.Hash != "" {
 		return nil, errors.New("--original and --hash say the same thing twice: give one")
 	}
@@ -116,20 +112,20 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 
 	bar := newProgress(c)
 	defer bar.clear()
-	in, err := openSigned(c.ctx, v.File, bar)
+	in, err := openSigned(c.ctx, v.File, known, bar)
 	if err != nil {
 		return nil, err
 	}
 	defer in.close()
 	check.Document = in.document
-	r.Format, r.Notes = in.format, append(r.Notes, in.notes...)
-	if in.format == "raw" && check.Certificate == nil {
+	about := in.format.Describe()
+	r.Format, r.noun, r.Notes = about.Kind, about.Noun, append(r.Notes, in.notes...)
+	if about.Bare && check.Certificate == nil {
 		return nil, fmt.Errorf("%s holds %d octets that are no CMS message: to check them as a bare signature, name the signer's certificate with --cert", v.File, in.document.Size())
 	}
 
 	original := v.Original
-	needed := in.format == "raw" || in.message != nil && in.message.Detached
-	if original == "" && v.Hash == "" && needed {
+	if original == "" && v.Hash == "" && in.contents.Detached {
 		var ok bool
 		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
 			return nil, fmt.Errorf("%s does not hold the document: name it with --original, or give its hash with --hash", v.File)
@@ -160,7 +156,7 @@ func (v *verifyCommand) judge(c *console) (*verifyReport, error) {
 
 // verify asks the format. The password of an encrypted document is asked for only when
 // the document turns out to need one.
-func (v *verifyCommand) verify(c *console, format string, check *sig.Check, bar *progress) (*sig.Report, error) {
+func (v *verifyCommand) verify(c *console, format sig.Described, check *sig.Check, bar *progress) (*sig.Report, error) {
 	if v.PasswordFile != "" {
 		password, err := readSecret(v.PasswordFile, "--password-file")
 		if err != nil {
@@ -169,23 +165,18 @@ func (v *verifyCommand) verify(c *console, format string, check *sig.Check, bar 
 		check.Password = []byte(password)
 	}
 	bar.stage("checking", -1)
-	report, err := verifiers[format].Verify(c.ctx, check)
+	report, err := format.Verify(c.ctx, check)
 	var params *sig.ErrParams
-	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && params.Faults[0].Key == pdf.ParamPassword {
+	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
 		bar.clear()
 		password, err := askSecret(c.ctx, "Password of "+printable(v.File)+": ", "--password-file")
 		if err != nil {
 			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
 		}
 		check.Password = []byte(password)
-		return verifiers[format].Verify(c.ctx, check)
+		return format.Verify(c.ctx, check)
 	}
 	return report, err
-}
-
-// verifiers are the formats by what a file is recognised as.
-var verifiers = map[string]sig.Verifier{
-	"cms": cades.New(), "xml": xmldsig.New(), "pdf": pdf.New(), "office": ooxml.New(), "raw": raw.New(),
 }
 
 // explain words the errors of formats for this command.
@@ -216,12 +207,8 @@ func (v *verifyCommand) digest(in *signedInput, cert *x509gost.Certificate) (*su
 			return nil, fmt.Errorf("--hash-algorithm: %q is not known; for instance %q", v.HashAlgorithm, suite.Streebog256.Name)
 		}
 		candidates = append(candidates, h)
-	case in.message != nil:
-		for _, s := range in.message.Signers {
-			if h, err := s.Hash(); err == nil {
-				candidates = append(candidates, h)
-			}
-		}
+	case in.contents.Hashes != nil:
+		candidates = in.contents.Hashes
 	case cert != nil && cert.Suite != nil:
 		candidates = append(candidates, cert.Suite.Hash)
 	}

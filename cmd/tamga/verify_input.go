@@ -9,13 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
-	"tamga/pki/cms"
 	"tamga/sig"
-	"tamga/sig/ooxml"
-	"tamga/sig/pdf"
-	"tamga/sig/xmldsig"
 )
 
 // document is a file as sig.Document; it may be larger than memory.
@@ -56,73 +51,57 @@ func openDocument(path string, bar *progress) (*document, error) {
 // signedInput is FILE of verify, recognised.
 type signedInput struct {
 	document *document
-	format   string       // a key of verifiers
-	message  *cms.Message // of "cms"
+	format   sig.Described
+	contents sig.Contents
 	notes    []string
 	close    func()
 }
 
-const (
-	// headSize is how many octets of a file tell what it is.
-	headSize = 1024
-	// maxRaw is more than any bare signature has, in octets.
-	maxRaw = 4 << 10
-)
+// headSize is how many octets of a file tell what it is.
+const headSize = 1024
 
-// openSigned opens FILE and finds out what it is. Text is decoded into a
+// openSigned opens FILE and finds out which of the formats it is. Text is decoded into a
 // temporary file, since it may be as large as any document.
-func openSigned(ctx context.Context, path string, bar *progress) (*signedInput, error) {
+func openSigned(ctx context.Context, path string, known sig.Formats, bar *progress) (*signedInput, error) {
 	d, err := openDocument(path, bar)
 	if err != nil {
 		return nil, err
 	}
 	in := &signedInput{document: d, close: func() { d.Close() }}
-	if err := in.recognise(ctx, path); err != nil {
+	if err := in.recognise(ctx, path, known); err != nil {
 		in.close()
 		return nil, err
 	}
 	return in, nil
 }
 
-func (in *signedInput) recognise(ctx context.Context, path string) error {
+func (in *signedInput) recognise(ctx context.Context, path string, known sig.Formats) error {
 	head, err := in.head()
 	if err != nil {
 		return err
 	}
-	if !isSignedData(head) {
-		if form := textForm(head); form != "" {
-			if err := in.decode(ctx, form); err != nil {
-				return fmt.Errorf("%s looks like %s, but cannot be decoded: %w", path, form, err)
-			}
-			in.notes = append(in.notes, fmt.Sprintf("%s is %s: it was decoded first", path, form))
-			if head, err = in.head(); err != nil {
-				return err
-			}
+	if form := textForm(head); form != "" {
+		if err := in.decode(ctx, form); err != nil {
+			return fmt.Errorf("%s looks like %s, but cannot be decoded: %w", path, form, err)
+		}
+		in.notes = append(in.notes, fmt.Sprintf("%s is %s: it was decoded first", path, form))
+		if head, err = in.head(); err != nil {
+			return err
 		}
 	}
 	size := in.document.Size()
-	if isSignedData(head) {
-		in.format = "cms"
-		if in.message, err = cms.Parse(in.document, size); err != nil {
+	if in.format = known.Recognise(head, size); in.format == nil {
+		other := "of another kind (" + octets(size) + ")"
+		if size == 0 {
+			other = "empty"
+		}
+		return fmt.Errorf("%s is %s: %s expected", path, other, known.Expected())
+	}
+	if inspect := in.format.Describe().Inspect; inspect != nil {
+		if in.contents, err = inspect(in.document); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		return nil
 	}
-	switch {
-	case xmldsig.LooksLikeXML(head) && !isBare(head):
-		in.format = "xml"
-		return nil
-	case pdf.LooksLikePDF(head):
-		in.format = "pdf"
-		return nil
-	case ooxml.LooksLikePackage(head):
-		in.format = "office"
-		return nil
-	}
-	if other := otherKind(size); other != "" {
-		return fmt.Errorf("%s is %s: a CMS message (DER, BER, PEM or Base64), XML, PDF, an Office document or a bare signature expected", path, other)
-	}
-	in.format = "raw"
 	return nil
 }
 
@@ -134,22 +113,6 @@ func (in *signedInput) head() ([]byte, error) {
 		return nil, err
 	}
 	return head[:n], nil
-}
-
-// oidSignedData is the element 1.2.840.113549.1.7.2 (RFC 5652, section 5.1).
-var oidSignedData = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02}
-
-// isSignedData tells whether a SEQUENCE that begins with the type signed-data
-// starts here, with its length in any form BER allows.
-func isSignedData(head []byte) bool {
-	if len(head) < 2 || head[0] != 0x30 {
-		return false
-	}
-	skip := 2
-	if head[1] > 0x80 {
-		skip += int(head[1] & 0x7f)
-	}
-	return skip <= len(head) && bytes.HasPrefix(head[skip:], oidSignedData)
 }
 
 // Forms of text that signatures come in.
@@ -284,24 +247,4 @@ func (t *base64Text) begin() error {
 		}
 		t.src.Discard(1)
 	}
-}
-
-// isBare tells that octets which begin like XML are a bare signature that does so
-// by chance: XML begins with sixteen characters that can be seen, in UTF-16 too.
-func isBare(head []byte) bool {
-	text := bytes.ReplaceAll(bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n"), []byte{0}, nil)
-	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte("\xff\xfe")), []byte("\xfe\xff"))
-	return len(text) < 16 || bytes.ContainsFunc(text[:16], func(r rune) bool { return !unicode.IsGraphic(r) && !unicode.IsSpace(r) })
-}
-
-// otherKind names what people give by mistake, "" for what may be a bare
-// signature. Those are random octets, too random to look like one of these.
-func otherKind(size int64) string {
-	switch {
-	case size == 0:
-		return "empty"
-	case size > maxRaw:
-		return "of another kind (" + octets(size) + ")"
-	}
-	return ""
 }

@@ -15,8 +15,10 @@ import (
 // released; new ones may be added. Times are RFC 3339 in UTC. What is not known
 // is left out.
 type verifyReport struct {
+	noun string // of the format, for people
+
 	File     string `json:"file"`
-	Format   string `json:"format"`             // cms, xml or raw
+	Format   string `json:"format"`             // sig.Description.Kind: cms, xml, ...
 	Original string `json:"original,omitempty"` // the document that was read beside FILE
 	// Verdict is passed, failed or indeterminate: the worst of the file, its
 	// signatures and countersignatures. The exit code says the same with 0, 1 and 3.
@@ -194,8 +196,7 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 // for a terminal.
 func (r *verifyReport) print(w io.Writer) error {
 	p := &printer{}
-	kind := map[string]string{"cms": "signed message", "xml": "XML document", "pdf": "PDF document", "office": "Office document", "raw": "bare signature"}[r.Format]
-	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), kind, len(r.Signatures), plural(len(r.Signatures), "signature"))
+	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), r.noun, len(r.Signatures), plural(len(r.Signatures), "signature"))
 	for _, n := range r.Notes {
 		p.line("note: %s", n)
 	}

@@ -91,19 +91,19 @@ type task struct {
 	do   func(context.Context) error
 }
 
-// formats are the signature formats by Signature.Type.
-func formats(config *config.Config) map[string]sig.Format {
+// formats are the signature formats of the service and of the commands sign and verify.
+// A new one is a line here. The zero Config gives those with the strictest rules.
+func formats(config *config.Config) sig.Formats {
 	cms := &cades.Format{
 		Allowance:              config.LongTerm.RevocationAllowance,
 		OldListsForAuthorities: config.LongTerm.OldListsForAuthorities,
 	}
-	return map[string]sig.Format{
-		"GOST3410": raw.New(),
-		"CAdES":    cms,
-		"CMS":      cms,
-		"XMLDSig":  &xmldsig.Format{MaxSize: int64(config.XML.Document), AllowDoctype: config.XML.AllowDoctype},
-		"PDF":      &pdf.Format{CMS: cms},
-		"MSOffice": ooxml.New(),
+	return sig.Formats{
+		cms,
+		&xmldsig.Format{MaxSize: int64(config.XML.Document), AllowDoctype: config.XML.AllowDoctype},
+		&pdf.Format{CMS: cms},
+		ooxml.New(),
+		raw.New(),
 	}
 }
 

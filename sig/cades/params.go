@@ -19,7 +19,7 @@ const (
 
 // The enumerations of the interface, with every value it knows.
 var (
-	levels = []sig.Choice{{Name: levelBES, Number: "0"}, {Name: levelXLT1, Number: "1"}, {Name: levelT, Number: "2"}}
+	levels = []sig.Choice{{Name: levelBES, Number: "0"}, {Name: levelXLT1, Number: "1", Stamped: true}, {Name: levelT, Number: "2", Stamped: true}}
 	kinds  = []sig.Choice{{Name: kindSign}, {Name: kindCosign}, {Name: kindCountersign}}
 )
 

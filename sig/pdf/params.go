@@ -23,7 +23,7 @@ const (
 // The enumerations of the interface, with every value it knows. The place of a
 // certification level is P of the DocMDP transform.
 var (
-	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0"}, {Name: formatCAdES, Number: "1"}, {Name: formatCMS, Number: "2"}}
+	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Stamped: true}, {Name: formatCAdES, Number: "1", Stamped: true}, {Name: formatCMS, Number: "2"}}
 	certificationLevels = []sig.Choice{
 		{Name: notCertified, Number: "0"},
 		{Name: "CERTIFIED_NO_CHANGES_ALLOWED", Number: "1"},

@@ -21,7 +21,7 @@ const (
 // The enumerations of the interface, with every value it knows.
 var (
 	kinds      = []sig.Choice{{Name: kindEnveloped, Number: "0"}, {Name: kindEnveloping, Number: "1"}, {Name: kindTemplate, Number: "2"}}
-	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2"}}
+	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Stamped: true}}
 )
 
 // params are the parameters as read.

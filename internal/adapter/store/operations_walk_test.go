@@ -186,7 +186,7 @@ func (w *walker) start(seed byte) {
 	m := w.world
 	m.life = w.process
 	signer := &signing.Service{
-		Formats: map[string]sig.Format{"GOST3410": raw.New()}, Keys: w.keys, Policy: walkRules{}, Spool: w.spool, Now: w.clock,
+		Formats: sig.Formats{raw.New()}, Keys: w.keys, Policy: walkRules{}, Spool: w.spool, Now: w.clock,
 		Rand: rand.NewChaCha8([32]byte{seed, byte(w.random.IntN(256)), byte(w.random.IntN(256)), byte(w.random.IntN(256))}), Blobs: mortalBlobs{m},
 	}
 	w.operations = signing.NewOperations(signing.Operations{

@@ -17,7 +17,7 @@ import (
 
 // scripted is a format whose steps fail for some documents.
 type scripted struct {
-	sig.Format
+	sig.Described
 	prepare, finish func(document string) error
 	at, most        atomic.Int32
 }
@@ -38,7 +38,7 @@ func (f *scripted) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, er
 			return nil, err
 		}
 	}
-	return f.Format.Prepare(ctx, job)
+	return f.Described.Prepare(ctx, job)
 }
 
 func (f *scripted) Finish(ctx context.Context, job *sig.Job, state, signature []byte) (sig.Result, error) {
@@ -47,7 +47,7 @@ func (f *scripted) Finish(ctx context.Context, job *sig.Job, state, signature []
 			return nil, err
 		}
 	}
-	return f.Format.Finish(ctx, job, state, signature)
+	return f.Described.Finish(ctx, job, state, signature)
 }
 
 func items(t *testing.T, s *Service, n int) []Item {
@@ -61,7 +61,7 @@ func items(t *testing.T, s *Service, n int) []Item {
 // TestSignMany: what is wrong with an item stays with it, in every step.
 func TestSignMany(t *testing.T) {
 	s, k := newService(t, suite.GOST2012x256)
-	f := &scripted{Format: cades.New(),
+	f := &scripted{Described: cades.New(),
 		prepare: func(d string) error {
 			if d == "document 3" {
 				return &sig.ErrDocument{What: "Document", Text: "three"}
@@ -75,7 +75,7 @@ func TestSignMany(t *testing.T) {
 			return nil
 		},
 	}
-	s.Formats["CAdES"] = f
+	s.Formats = sig.Formats{f}
 	list := items(t, s, 40)
 	list[7].Err = fault.New(fault.InvalidContent, "seven")
 	got, err := s.SignMany(context.Background(), audit.Principal{}, &BatchOrder{Type: "cades", Params: map[string]string{"IsDetached": "False"}, Items: list})
@@ -135,8 +135,8 @@ func TestSignManyStops(t *testing.T) {
 		}, nil},
 	} {
 		s, k := newService(t, suite.GOST2012x256)
-		f := &scripted{Format: cades.New()}
-		s.Formats["CAdES"] = f
+		f := &scripted{Described: cades.New()}
+		s.Formats = sig.Formats{f}
 		ctx, cancel := context.WithCancel(context.Background())
 		c.setup(s, k, f, cancel)
 		got, err := s.SignMany(ctx, audit.Principal{}, &BatchOrder{Type: "CAdES", Items: items(t, s, 10)})

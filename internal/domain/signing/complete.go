@@ -63,11 +63,11 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 	if err != nil {
 		return nil, err
 	}
-	if err := agrees(o, record, stored); err != nil {
+	if err := s.agrees(o, record, stored); err != nil {
 		return nil, err
 	}
-	format, ok := s.Formats[record.Type]
-	if !ok {
+	_, format := s.Formats.Named(record.Type)
+	if format == nil {
 		return nil, fmt.Errorf("signing: a prepared object of type %q, which this release does not serve", record.Type)
 	}
 	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
@@ -75,7 +75,7 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 		return nil, s.wrongValue(ctx, record)
 	}
 	job.Evidence = s.Evidence
-	if _, secret := apart(o.Params); len(secret) > 0 {
+	if _, secret := s.apart(o.Params); len(secret) > 0 {
 		job.Params = maps.Clone(job.Params)
 		maps.Copy(job.Params, secret)
 	}
@@ -209,15 +209,15 @@ func acceptable(cert *x509gost.Certificate, digest, value []byte) ([]byte, bool)
 
 // agrees compares what the second step repeats of the first one. It costs no
 // attempt: the value was not looked at yet.
-func agrees(o *CompleteOrder, record *PreparedRecord, stored *storedJob) error {
-	if o.Type != "" && !strings.EqualFold(o.Type, record.Type) {
-		return contradiction("SignatureType", "is %q, but the object was prepared for %s", abbreviate(o.Type), record.Type)
+func (s *Service) agrees(o *CompleteOrder, record *PreparedRecord, stored *storedJob) error {
+	if name := s.typeName(o.Type); name != "" && !strings.EqualFold(name, record.Type) {
+		return contradiction("SignatureType", "is %q, but the object was prepared for %s", abbreviate(name), record.Type)
 	}
 	if o.Hash != nil && !bytes.Equal(o.Hash, stored.Digest) {
 		return contradiction("SignedHashValue", "is not the HashValue that was given for this object")
 	}
 	given := sig.Params(stored.Params).Reader()
-	repeated, _ := apart(o.Params)
+	repeated, _ := s.apart(o.Params)
 	keys := make([]string, 0, len(repeated))
 	for key := range repeated {
 		keys = append(keys, key)

@@ -212,7 +212,7 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 		return nil, err
 	}
 	p := &plan{
-		Version: planVersion, Type: o.Type, Params: o.Params, Certificate: o.Certificate, Template: o.Template,
+		Version: planVersion, Type: s.Signer.typeName(o.Type), Params: o.Params, Certificate: o.Certificate, Template: o.Template,
 	}
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
@@ -338,3 +338,6 @@ func oneLine(s string) string {
 	}
 	return string(out)
 }
+
+// Parameter is that of the service.
+func (s *Operations) Parameter(name string) Parameter { return s.Signer.Parameter(name) }

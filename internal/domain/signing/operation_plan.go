@@ -113,14 +113,13 @@ func (s *Operations) manner(p *plan, name string) (manner, error) {
 	return manner{rule.Type, params, rule}, nil
 }
 
-// resultName is what the signed form of a file is called: a document that holds its
+// resultName returns the name of the signed form of a file: a document that holds its
 // signature keeps its name.
-func resultName(name, signatureType string) string {
+func (s *Service) resultName(name, signatureType string) string {
 	const most = 255 // characters, as the document store has it
-	ending := ".sig"
-	switch strings.ToLower(signatureType) {
-	case "xmldsig", "pdf", "msoffice":
-		ending = ""
+	ending := ""
+	if _, f := s.Formats.Named(signatureType); f != nil {
+		ending = f.Describe().Suffix
 	}
 	if name == "" {
 		name = "document"

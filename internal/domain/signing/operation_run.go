@@ -155,7 +155,7 @@ func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string
 		d.Fault = o.Err
 		return nil
 	}
-	name := resultName(d.OriginalName, signatureType)
+	name := r.Signer.resultName(d.OriginalName, signatureType)
 	if d.OriginalRef == "" {
 		d.Name, d.Content = name, o.Result
 		return nil

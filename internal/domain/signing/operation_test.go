@@ -9,6 +9,12 @@ import (
 	"testing/iotest"
 
 	"tamga/internal/domain/fault"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
+	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
 )
 
 func TestBundle(t *testing.T) {
@@ -85,12 +91,13 @@ func sprintMap(m map[string]string) string {
 }
 
 func TestNames(t *testing.T) {
+	s := &Service{Formats: sig.Formats{raw.New(), cades.New(), xmldsig.New(), pdf.New(), ooxml.New()}}
 	long := strings.Repeat("ж", 300)
 	for _, c := range []struct{ name, kind, want string }{
 		{"a.txt", "CAdES", "a.txt.sig"}, {"a.pdf", "pdf", "a.pdf"}, {"", "XMLDSig", "document"}, {"", "GOST3410", "document.sig"},
 		{long, "CMS", long[:2*251] + ".sig"}, {long, "MSOffice", long[:2*255]},
 	} {
-		if got := resultName(c.name, c.kind); got != c.want {
+		if got := s.resultName(c.name, c.kind); got != c.want {
 			t.Errorf("%.20q, %s: %q", c.name, c.kind, got)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 	if record.ID, err = newID(s.Rand); err != nil {
 		return "", err
 	}
-	if record.Job, err = storeJob(job, t, params, prepared); err != nil {
+	if record.Job, err = s.storeJob(job, t, params, prepared); err != nil {
 		return "", err
 	}
 	record.Octets += int64(len(record.Job))

@@ -143,8 +143,8 @@ type storedDigest struct {
 }
 
 // storeJob writes a job down; params are those the client gave.
-func storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
-	kept, _ := apart(params)
+func (s *Service) storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
+	kept, _ := s.apart(params)
 	j := storedJob{
 		Version: jobVersion, Params: kept, Address: t.address,
 		Certificate: job.Certificate.Raw, Digest: prepared.Digest.Sum, State: prepared.State, Time: job.Time,

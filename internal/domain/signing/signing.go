@@ -34,7 +34,7 @@ type Result = sig.Result
 // Order is what a client asks for. Content and Original stay the caller's: the
 // service reads them and closes neither.
 type Order struct {
-	Type        string            // name of a format: a key of Service.Formats, letter case ignored
+	Type        string            // name of a type in Service.Formats, in any letter case, or its number
 	Params      map[string]string // Signature.Parameters without OriginalDocument
 	Content     *Intake           // document, hash or message; nil or empty: content_required
 	Original    *Intake           // OriginalDocument; nil when absent
@@ -59,7 +59,7 @@ type Policy interface {
 // Service makes signatures. All fields are set before first use and not changed
 // afterwards; it is safe for concurrent use.
 type Service struct {
-	Formats map[string]sig.Format // by Signature.Type as the specification writes it
+	Formats sig.Formats // the types of signature that are served
 	Keys    Keys
 	Policy  Policy
 	Spool   Spool

@@ -76,7 +76,7 @@ func newService(t *testing.T, su *suite.Suite) (*Service, *fakeKeys) {
 	root := sigtest.Root(t, su)
 	k := &fakeKeys{t: t, signer: root.Signer(t, su, "signer")}
 	return &Service{
-		Formats: map[string]sig.Format{"GOST3410": raw.New(), "CAdES": cades.New()},
+		Formats: sig.Formats{raw.New(), cades.New()},
 		Keys:    k, Policy: fakePolicy{}, Spool: &heap{room: 1 << 30},
 		Now: func() time.Time { return k.signer.Certificate.NotBefore.Add(time.Hour) },
 	}, k
@@ -204,7 +204,7 @@ func TestCanary(t *testing.T) {
 
 // tight is a format whose signature fits into a certain room and no less.
 type tight struct {
-	sig.Format
+	sig.Described
 	need int
 }
 
@@ -212,14 +212,14 @@ func (f tight) Finish(ctx context.Context, job *sig.Job, state, signature []byte
 	if job.Room < f.need {
 		return nil, &sig.ErrRoom{Need: min(f.need, 1000)}
 	}
-	return f.Format.Finish(ctx, job, state, signature)
+	return f.Described.Finish(ctx, job, state, signature)
 }
 
 // One step never fails for want of room: it signs once more, and only once more.
 func TestRoomIsMadeOnce(t *testing.T) {
 	for _, c := range []struct{ need, asked int }{{0, 1}, {1000, 2}, {5000, 2}} {
 		s, k := newService(t, suite.ECDSAP256)
-		s.Formats["GOST3410"] = tight{raw.New(), c.need}
+		s.Formats = sig.Formats{tight{raw.New(), c.need}}
 		_, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "GOST3410", Content: content(t, s, "document")})
 		if k.asked != c.asked || (err == nil) != (c.need <= 1000) {
 			t.Errorf("a signature of %d octets: the key was asked %d times, want %d; %v", c.need, k.asked, c.asked, err)

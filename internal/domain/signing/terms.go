@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 
 	"tamga/internal/domain/fault"
@@ -40,7 +39,7 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 	if err := s.Policy.PermitType(name, overHash); err != nil {
 		return nil, err
 	}
-	if needsTimeStamp(r) {
+	if s.Formats.Stamped(r) {
 		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
 		if err != nil {
 			return nil, wrongAddress(err)
@@ -70,79 +69,53 @@ func wrongAddress(err error) error {
 	return err
 }
 
-// formatNamed finds the format for a Signature.Type, letter case ignored; nil: there
-// is none of that name.
-func formatNamed(formats map[string]sig.Format, signatureType string) (name string, f sig.Format) {
-	for name, f := range formats {
-		if strings.EqualFold(name, signatureType) {
-			return name, f
-		}
-	}
-	return "", nil
-}
-
 // format finds the format for an order.
-func (s *Service) format(signatureType string) (string, sig.Format, error) {
-	if name, f := formatNamed(s.Formats, signatureType); f != nil {
+func (s *Service) format(signatureType string) (string, sig.Described, error) {
+	if name, f := s.Formats.Named(signatureType); f != nil {
 		return name, f, nil
 	}
 	return "", nil, fault.Newf(fault.InvalidSignatureParams, "Signature.Type %q is not served here: use one of %s",
-		abbreviate(signatureType), strings.Join(slices.Sorted(maps.Keys(s.Formats)), ", "))
+		abbreviate(signatureType), strings.Join(s.Formats.Names(), ", "))
 }
 
-// types are the names behind the numbers of Signature.Type.
-var types = map[string]string{
-	"0": "XMLDSig",
-	"1": "GOST3410",
-	"2": "CAdES",
-	"3": "PDF",
-	"4": "MSOffice",
-	"5": "CMS",
-}
-
-// TypeName is the name of a type of signature that may be given by its number. A
-// name comes back as it is: Formats say which ones are served.
-func TypeName(text string) string {
-	if name, ok := types[text]; ok {
+// typeName returns the documented name of a type of signature, or the text itself when
+// the type is not served.
+func (s *Service) typeName(text string) string {
+	if name, f := s.Formats.Named(text); f != nil {
 		return name
 	}
 	return text
 }
 
-// secrets are parameters that are used and never kept: not between two steps, not in
-// the journal. A second step that needs one gets it from the client again.
-var secrets = []string{"PDFPassword"}
+// Parameter is the form of a parameter in a request.
+type Parameter struct {
+	// Object reports that the value may be a JSON object.
+	Object bool
+	// Long is how many bytes the value may have as decoded Base64, where it may be longer
+	// than ordinary texts; 0 otherwise.
+	Long int64
+}
 
-// apart divides parameters into those that may be kept and the secrets.
-func apart(params map[string]string) (kept, secret map[string]string) {
+// Parameter returns the form of a parameter by its name in any letter case. The zero
+// Parameter is a short text.
+func (s *Service) Parameter(name string) Parameter {
+	p := s.Formats.Param(name)
+	return Parameter{Object: p.Kind == sig.Object, Long: p.Long}
+}
+
+// apart divides parameters into those that may be kept and the secrets, which are used
+// and never kept: not between two steps, not in the audit log. A second step that needs
+// one gets it from the client again.
+func (s *Service) apart(params map[string]string) (kept, secret map[string]string) {
 	kept, secret = make(map[string]string, len(params)), map[string]string{}
 	for key, value := range params {
-		if slices.ContainsFunc(secrets, func(s string) bool { return strings.EqualFold(s, strings.TrimSpace(key)) }) {
+		if s.Formats.Param(key).Secret {
 			secret[key] = value
 		} else {
 			kept[key] = value
 		}
 	}
 	return kept, secret
-}
-
-// stamped are the values of parameters that ask for a time stamp, by name and by
-// number. Their formats know more of them; this much has to be known before one
-// of them opens a connection.
-var stamped = map[string][]string{
-	"CADESType": {"T", "2", "XLT1", "1"},
-	"XAdESType": {"T", "2"},
-	"PDFFormat": {"CAdEST", "0", "CAdES", "1"},
-}
-
-func needsTimeStamp(r *sig.ParamReader) bool {
-	for key, values := range stamped {
-		asked := r.String(key)
-		if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, asked) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // translate turns the sentinels of the signature formats into faults. It is the

@@ -11,12 +11,15 @@ import (
 	"tamga/pki/chain"
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/pdf"
+	"tamga/sig/xmldsig"
 )
 
 // TestStampAddress: the policy decides the address before a format sees it, and
 // only where a time stamp is needed.
 func TestStampAddress(t *testing.T) {
 	s, _ := newService(t, suite.GOST2012x256)
+	s.Formats = append(s.Formats, xmldsig.New(), pdf.New())
 	const other = "http://other.example/"
 	for _, c := range []struct {
 		params map[string]string

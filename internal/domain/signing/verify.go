@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 // Verification judges documents signed by anybody, with any program.
 type Verification struct {
-	Formats map[string]sig.Format // as of Service
+	Formats sig.Formats // as of Service
 	Now     func() time.Time
 	// Trust gives the anchors, the authorities that lead to them and the
 	// revocation lists at hand.
@@ -138,11 +137,11 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 }
 
 func (v *Verification) format(name string) (sig.Format, error) {
-	if _, f := formatNamed(v.Formats, name); f != nil {
+	if _, f := v.Formats.Named(name); f != nil {
 		return f, nil
 	}
 	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is not known: want one of %s",
-		abbreviate(name), strings.Join(slices.Sorted(maps.Keys(v.Formats)), ", "))
+		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
 func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict, error) {

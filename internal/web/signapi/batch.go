@@ -17,14 +17,14 @@ import (
 // error of its own.
 func (a *API) signMany(ctx context.Context, documents []document, s *signature) (any, error) {
 	order := &signing.BatchOrder{
-		Type:        typeName(s.Type),
+		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
 		Items:       make([]signing.Item, len(documents)),
 	}
 	var one *signing.Intake
 	var err error
-	if order.Params, one, err = readParameters("Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, one, err = readParameters(a.signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	if one != nil {

@@ -144,7 +144,7 @@ func TestBatchRefusals(t *testing.T) {
 // v2; a client must not read 200 when nothing can be signed. Faults of documents stay
 // with their documents.
 func TestBatchSharedFault(t *testing.T) {
-	d, v := newBank(t, func(s *signing.Service) { s.Formats["PDF"] = &pdf.Format{CMS: cades.New()} })
+	d, v := newBank(t, func(s *signing.Service) { s.Formats = append(s.Formats, &pdf.Format{CMS: cades.New()}) })
 	parameters := func(text string) string {
 		return `"Signature":{"Type":"CAdES","Parameters":{` + text + `},"CertificateId":0,"PinCode":"1234"}`
 	}

@@ -138,7 +138,7 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	}
 	d := &desk{db: db, clock: now, data: data}
 	d.service = &signing.Service{
-		Formats: map[string]sig.Format{"GOST3410": raw.New(), "CAdES": cades.New()},
+		Formats: sig.Formats{raw.New(), cades.New()},
 		Keys:    &vault{t: t}, Policy: rules{}, Spool: spool, Now: now.now,
 		Prepared: store.Prepared{DB: db}, Blobs: blob.NewPrepared(blob.Options{Place: place, Plain: true}), Rand: rand.Reader,
 		Container: func(b []byte) ([]*x509gost.Certificate, error) {

@@ -43,9 +43,10 @@ type signature struct {
 // original is the one parameter that is a document.
 const original = "OriginalDocument"
 
-// attributes is the one parameter that may be an object; as text it is the Base64
-// of that object.
-const attributes = "AuthenticatedAttributes"
+// parameterForms tells the form of the parameters of signatures.
+type parameterForms interface {
+	Parameter(name string) signing.Parameter
+}
 
 // sign answers one document as a JSON string and a batch as an object.
 func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
@@ -77,7 +78,7 @@ type opener interface{ Open() (rest.Sink, error) }
 
 func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, error) {
 	order := &signing.Order{
-		Type:        typeName(s.Type),
+		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
 	}
@@ -85,7 +86,7 @@ func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, e
 	if order.Content, err = intake(content); err != nil {
 		return nil, err
 	}
-	if order.Params, order.Original, err = readParameters("Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(a.signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	result, err := a.signer.Sign(ctx, rest.Caller(ctx), order)
@@ -94,8 +95,6 @@ func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, e
 	}
 	return rest.Stream{Content: result}, nil
 }
-
-func typeName(t rest.Text) string { return signing.TypeName(string(t)) }
 
 // intake opens a document of the request as what the surface gives room in.
 func intake(b opener) (*signing.Intake, error) {
@@ -114,7 +113,7 @@ func intake(b opener) (*signing.Intake, error) {
 // original document when there is one. where names them for messages. Clients
 // write keys in several letter cases and one with a space behind it, so a key may
 // not occur twice up to these differences: which of the two would count?
-func readParameters(where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
+func readParameters(forms parameterForms, where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
 	texts = make(map[string]string, len(parameters))
 	seen := make(map[string]bool, len(parameters))
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
@@ -138,12 +137,13 @@ func readParameters(where string, parameters map[string]rest.Blob) (texts map[st
 			}
 			continue
 		}
-		if text, ok := value.Object(); ok && strings.EqualFold(name, attributes) {
+		form := forms.Parameter(name)
+		if text, ok := value.Object(); ok && form.Object {
 			texts[name] = text
 			continue
 		}
-		if strings.EqualFold(name, appearance) {
-			if texts[name], err = long(value); err != nil {
+		if form.Long > 0 {
+			if texts[name], err = long(name, value, form.Long); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -155,14 +155,8 @@ func readParameters(where string, parameters map[string]rest.Blob) (texts map[st
 	return texts, document, nil
 }
 
-// appearance is the one parameter that may be long: it holds pictures, in Base64.
-const (
-	appearance     = "PdfSignatureAppearance"
-	longAppearance = 12 << 20 // octets
-)
-
-// long reads a parameter of Base64 that may be longer than other texts.
-func long(value rest.Blob) (string, error) {
+// long reads a parameter of Base64 that may be longer than other texts: up to most bytes.
+func long(name string, value rest.Blob, most int64) (string, error) {
 	text, err := value.Text()
 	if err == nil {
 		return text, nil
@@ -171,8 +165,8 @@ func long(value rest.Blob) (string, error) {
 	if err != nil {
 		return "", recoded(err, fault.InvalidSignatureParams)
 	}
-	if in.Size() > longAppearance {
-		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d octets, want at most %d: make its pictures smaller", appearance, in.Size(), longAppearance)
+	if in.Size() > most {
+		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d octets, want at most %d", name, in.Size(), most)
 	}
 	octets := make([]byte, in.Size())
 	if n, err := in.ReadAt(octets, 0); n < len(octets) {

@@ -16,11 +16,12 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/raw"
 )
 
 // raiser is a format that answers an enhancement with what it was asked, and asks
 // for a time stamp where the level needs one.
-type raiser struct{ sig.Format }
+type raiser struct{ sig.Described }
 
 func (raiser) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	text := func(d sig.Document) string {
@@ -64,7 +65,7 @@ func (n *network) Issuer(context.Context, *x509gost.Certificate) (*x509gost.Cert
 func TestEnhance(t *testing.T) {
 	net := &network{}
 	d := newDesk(t, func(s *signing.Service, a *API) *API {
-		s.Formats["CAdES"], s.Evidence = raiser{cades.New()}, net
+		s.Formats, s.Evidence = sig.Formats{raw.New(), raiser{cades.New()}}, net
 		return a
 	})
 	args := func(change object) object {
@@ -130,7 +131,7 @@ func TestEnhance(t *testing.T) {
 
 // TestEnhanceLarge: messages of any size pass through.
 func TestEnhanceLarge(t *testing.T) {
-	d := newDesk(t, func(s *signing.Service, a *API) *API { s.Formats["CAdES"] = raiser{cades.New()}; return a })
+	d := newDesk(t, func(s *signing.Service, a *API) *API { s.Formats = sig.Formats{raiser{cades.New()}}; return a })
 	message := bytes.Repeat([]byte("message "), 1<<17)
 	status, text := d.call(t, "POST", "/api/signatures/enhance", object{"Content": message, "SignatureType": "CAdES", "SignatureParams": object{"OriginalDocument": message}})
 	if got := bytesOf(t, status, text); string(got) != string(message)+"|"+string(message)+"|" {

@@ -21,6 +21,7 @@ var Docs string
 
 // Signer makes signatures; see [signing.Service].
 type Signer interface {
+	parameterForms
 	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)

@@ -27,6 +27,10 @@ import (
 	"tamga/pki/chain"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/pdf"
+	"tamga/sig/raw"
 )
 
 // seen is an order as a signer sees it.
@@ -162,7 +166,7 @@ type house struct {
 func open(t *testing.T, own certificates) *house {
 	t.Helper()
 	sp := &spool{}
-	h := &house{spool: sp, signer: &signer{Service: &signing.Service{Keys: noKeys{}, Spool: sp}}}
+	h := &house{spool: sp, signer: &signer{Service: &signing.Service{Formats: sig.Formats{raw.New(), cades.New(), pdf.New()}, Keys: noKeys{}, Spool: sp}}}
 	gate := &rest.Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
@@ -244,24 +248,24 @@ func TestSign(t *testing.T) {
 	}{
 		{"least", `{` + content + `,"Signature":{"Type":"GOST3410"}}`, simple},
 		{"numbers", `{` + content + `,"Signature":{"Type":1,"CertificateId":17,"PinCode":1234}}`,
-			with(func(s *seen) { s.Certificate, s.PIN = "17", "1234" })},
+			with(func(s *seen) { s.Type, s.Certificate, s.PIN = "1", "17", "1234" })},
 		{"texts", `{` + content + `,"Signature":{"Type":"cades","CertificateId":"17","PinCode":"","Parameters":{}}}`,
 			with(func(s *seen) { s.Type, s.Certificate = "cades", "17" })},
-		{"every number of a type", `{` + content + `,"Signature":{"Type":"5"}}`, with(func(s *seen) { s.Type = "CMS" })},
+		{"a number as text", `{` + content + `,"Signature":{"Type":"5"}}`, with(func(s *seen) { s.Type = "5" })},
 		{"lower case and order", `{"signature":{"pincode":"p","parameters":{"Hash":false,"IsDetached":"True","SignatureIndex":2,"TSPAddress":"","x":null},"certificateid":0,"type":"CAdES"},"content":"RE9D"}`,
 			seen{Type: "CAdES", Certificate: "0", PIN: "p", Content: "DOC", Login: "login1",
 				Params: map[string]string{"Hash": "false", "IsDetached": "True", "SignatureIndex": "2", "TSPAddress": ""}}},
-		{"a name and an empty list beside it", `{"Name":"a.txt","Documents":[],"Document":"",` + content + `,"Signature":{"Type":1},"UserContactInfo":{"a":[1]}}`, simple},
-		{"documents null", `{"Documents":null,` + content + `,"Signature":{"Type":1}}`, simple},
-		{"a space behind a key", `{` + content + `,"Signature":{"Type":1,"Parameters":{"PdfSignatureTemplateId ":"1"}}}`,
+		{"a name and an empty list beside it", `{"Name":"a.txt","Documents":[],"Document":"",` + content + `,"Signature":{"Type":"GOST3410"},"UserContactInfo":{"a":[1]}}`, simple},
+		{"documents null", `{"Documents":null,` + content + `,"Signature":{"Type":"GOST3410"}}`, simple},
+		{"a space behind a key", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"PdfSignatureTemplateId ":"1"}}}`,
 			with(func(s *seen) { s.Params = map[string]string{"PdfSignatureTemplateId": "1"} })},
-		{"an original", `{` + content + `,"Signature":{"Type":1,"Parameters":{"originaldocument":"T1JH"}}}`, with(func(s *seen) { s.Original = "ORG" })},
-		{"attributes as an object", `{` + content + `,"Signature":{"Type":1,"Parameters":{"authenticatedAttributes":{"1.2.3" : "QQ==", "1.2.3":"Qg==", "x":["\u00e9\n",{"y":null}, -1.5e3,true,false]}}}}`,
+		{"an original", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"originaldocument":"T1JH"}}}`, with(func(s *seen) { s.Original = "ORG" })},
+		{"attributes as an object", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"authenticatedAttributes":{"1.2.3" : "QQ==", "1.2.3":"Qg==", "x":["\u00e9\n",{"y":null}, -1.5e3,true,false]}}}}`,
 			with(func(s *seen) {
 				s.Params = map[string]string{"authenticatedAttributes": `{"1.2.3":"QQ==","1.2.3":"Qg==","x":["é\n",{"y":null},-1.5e3,true,false]}`}
 			})},
-		{"an empty original", `{` + content + `,"Signature":{"Type":1,"Parameters":{"OriginalDocument":""}}}`, simple},
-		{"a large original before a large content", `{"Signature":{"Parameters":{"OriginalDocument":"` + large64 + `"},"Type":1},"Content":"` + large64 + `"}`,
+		{"an empty original", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"OriginalDocument":""}}}`, simple},
+		{"a large original before a large content", `{"Signature":{"Parameters":{"OriginalDocument":"` + large64 + `"},"Type":"GOST3410"},"Content":"` + large64 + `"}`,
 			with(func(s *seen) { s.Original, s.Content = large, large })},
 	} {
 		for _, path := range []string{"/SignServer/api/documents", "/SignServer/rest/api/documents/"} {

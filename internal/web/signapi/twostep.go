@@ -36,7 +36,7 @@ func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, e
 	if body.Document.Empty() {
 		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
-	order := &signing.PrepareOrder{Type: typeName(body.SignatureType), From: rest.Remote(ctx)}
+	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: rest.Remote(ctx)}
 	var err error
 	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
 		return none, err
@@ -44,7 +44,7 @@ func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, e
 	if order.Document, err = intake(body.Document); err != nil {
 		return none, err
 	}
-	if order.Params, order.Original, err = readParameters("SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(a.signer, "SignatureParams", body.SignatureParams); err != nil {
 		return none, err
 	}
 	prepared, err := a.signer.Prepare(ctx, rest.Caller(ctx), order)
@@ -84,7 +84,7 @@ func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, err
 	case body.SignatureValue.Empty():
 		return rest.Stream{}, fault.New(fault.InvalidSignatureParams, "SignatureValue is missing or empty: send the signature over HashValue as Base64")
 	}
-	order := &signing.CompleteOrder{ID: id, Type: typeName(body.SignatureType)}
+	order := &signing.CompleteOrder{ID: id, Type: string(body.SignatureType)}
 	var err error
 	if order.Value, err = octets("SignatureValue", body.SignatureValue, fault.InvalidSignatureParams); err != nil {
 		return rest.Stream{}, err
@@ -94,7 +94,7 @@ func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, err
 			return rest.Stream{}, err
 		}
 	}
-	if order.Params, order.Original, err = readParameters("SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(a.signer, "SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
 	order.Keep = func(ctx context.Context, r signing.Result) (func(context.Context) error, error) {
@@ -183,12 +183,12 @@ func (a *API) enhanceSignature(ctx context.Context, r enhanceSignatureRequest) (
 }
 
 func (a *API) enhanceOne(ctx context.Context, message rest.Blob, signatureType rest.Text, where string, parameters map[string]rest.Blob) (rest.Stream, error) {
-	order := &signing.EnhanceOrder{Type: typeName(signatureType)}
+	order := &signing.EnhanceOrder{Type: string(signatureType)}
 	var err error
 	if order.Document, err = intake(message); err != nil {
 		return rest.Stream{}, err
 	}
-	if order.Params, order.Original, err = readParameters(where, parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(a.signer, where, parameters); err != nil {
 		return rest.Stream{}, err
 	}
 	result, err := a.signer.Enhance(ctx, rest.Caller(ctx), order)

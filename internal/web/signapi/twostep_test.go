@@ -363,7 +363,7 @@ func TestExpiry(t *testing.T) {
 
 // failing is a format whose Finish fails as long as it is told to.
 type failing struct {
-	sig.Format
+	sig.Described
 	mu  sync.Mutex
 	err error
 }
@@ -374,14 +374,14 @@ func (f *failing) Finish(ctx context.Context, job *sig.Job, state, signature []b
 	if f.err != nil {
 		return nil, f.err
 	}
-	return f.Format.Finish(ctx, job, state, signature)
+	return f.Described.Finish(ctx, job, state, signature)
 }
 
 // TestFailureSpendsNothing: a right value whose document cannot be made leaves the
 // object as it was.
 func TestFailureSpendsNothing(t *testing.T) {
-	f := &failing{Format: cades.New()}
-	d := newDesk(t, func(s *signing.Service, a *API) *API { s.Formats["CAdES"] = f; return a })
+	f := &failing{Described: cades.New()}
+	d := newDesk(t, func(s *signing.Service, a *API) *API { s.Formats = sig.Formats{f}; return a })
 	p := client(t, suite.GOST2012x256)
 	answer := d.presign(t, presignBody(p, detached))
 	body := object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)}

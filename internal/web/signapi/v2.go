@@ -13,6 +13,7 @@ import (
 
 // Operations carries out requests of v2; see [signing.Operations].
 type Operations interface {
+	parameterForms
 	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
 	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
 	Active(ctx context.Context, who audit.Principal) ([]*signing.Operation, error)
@@ -121,7 +122,7 @@ func operationObject(op *signing.Operation, certificate string) string {
 // order turns what is to be signed into the words of the domain.
 func (o *Operating) order(ctx context.Context, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
 	order := &signing.OperationOrder{
-		Type: typeName(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
+		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
 		Inputs: make([]signing.Input, len(data)),
 		Keep: func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
 			answer, err := o.answer(op)
@@ -133,7 +134,7 @@ func (o *Operating) order(ctx context.Context, data []binary, s *operationSignat
 		},
 	}
 	var err error
-	if order.Params, order.Original, err = readParameters("Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(o.Operations, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	for i := range data {

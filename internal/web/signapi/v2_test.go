@@ -21,6 +21,8 @@ import (
 // starter answers every document with its content in reverse, or with a fault.
 type starter struct{ seen *signing.OperationOrder }
 
+func (s *starter) Parameter(string) signing.Parameter { return signing.Parameter{} }
+
 func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error) {
 	s.seen = o
 	op := &signing.Operation{ID: "00000000-0000-4000-8000-000000000001", Owner: who, State: signing.StateCompleted, CompleteBefore: time.Unix(1_700_000_000, 0)}
@@ -97,14 +99,14 @@ func TestV2Leniency(t *testing.T) {
 	h, s := v2Door(t)
 	for _, body := range []string{
 		`{"BinaryData":[{"RefId":"r","ContentInfo":"i","RelatedRefId":"o"}],"Signature":{"Type":5,"Parameters":{"IsDetached":true},"CertificateId":7,"PinCode":"p","ProcessingTemplateId":3},"isAsync":true,"Callback":"u","ForceConfirmation":"False"}`,
-		`{"processingTemplateId":"3","callback":" u ","IsAsync":"True","signature":{"pinCode":"p","certificateId":"7","parameters":{"IsDetached":"true"},"type":"CMS"},"binaryData":[{"relatedRefId":"o","contentInfo":"i","refId":" r ","Content":""}],"forceConfirmation":false,"unknown":[{}]}`,
+		`{"processingTemplateId":"3","callback":" u ","IsAsync":"True","signature":{"pinCode":"p","certificateId":"7","parameters":{"IsDetached":"true"},"type":"5"},"binaryData":[{"relatedRefId":"o","contentInfo":"i","refId":" r ","Content":""}],"forceConfirmation":false,"unknown":[{}]}`,
 	} {
 		if status, text := v2Send(h, body); status != 200 {
 			t.Fatalf("%d %s", status, text)
 		}
 		o := s.seen
 		in := o.Inputs[0]
-		if o.Type != "CMS" || !strings.EqualFold(o.Params["IsDetached"], "true") || o.Certificate != "7" || o.PIN != "p" || o.Template != "3" || !o.Async || o.ForceConfirmation ||
+		if o.Type != "5" || !strings.EqualFold(o.Params["IsDetached"], "true") || o.Certificate != "7" || o.PIN != "p" || o.Template != "3" || !o.Async || o.ForceConfirmation ||
 			o.Callback != "u" || in.RefID != "r" || in.Name != "i" || in.RelatedRefID != "o" || in.Content != nil {
 			t.Errorf("%+v", o)
 		}

@@ -147,7 +147,7 @@ func yes(params map[string]string, name string) (bool, error) {
 }
 
 func (q *question) order(params map[string]string) (*signing.VerifyOrder, error) {
-	o := &signing.VerifyOrder{Type: signing.TypeName(string(q.Body.SignatureType)), HashAlgorithm: params["hashalgorithm"], Password: params["pdfpassword"]}
+	o := &signing.VerifyOrder{Type: string(q.Body.SignatureType), HashAlgorithm: params["hashalgorithm"], Password: params["pdfpassword"]}
 	var err error
 	if o.IsHash, err = yes(params, "hash"); err != nil {
 		return nil, err

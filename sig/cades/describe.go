@@ -1,0 +1,55 @@
+package cades
+
+import (
+	"bytes"
+
+	"tamga/pki/cms"
+	"tamga/pki/suite"
+	"tamga/sig"
+)
+
+// Describe implements sig.Describer.
+func (*Format) Describe() sig.Description { return description }
+
+var description = sig.Description{
+	Types: []sig.Type{
+		{Name: "CAdES", Number: "2", Usual: sig.Params{"Hash": "False", "CADESType": levelBES, "IsDetached": "True"}},
+		{Name: "CMS", Number: "5", Usual: sig.Params{"Hash": "False", "IsDetached": "True"}},
+	},
+	Kind: "cms", Noun: "signed message", Expected: "a CMS message (DER, BER, PEM or Base64)",
+	Suffix:     ".sig",
+	Params:     []sig.Param{{Name: "CADESType", Choices: levels}, {Name: authenticatedParam, Kind: sig.Object}},
+	Recognises: func(head []byte, _ int64) bool { return LooksLikeMessage(head) },
+	Inspect:    inspect,
+}
+
+// oidSignedData is the element 1.2.840.113549.1.7.2 (RFC 5652, section 5.1).
+var oidSignedData = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02}
+
+// LooksLikeMessage reports whether a SEQUENCE that begins with the type signed-data starts
+// here, with its length in any form of BER.
+func LooksLikeMessage(head []byte) bool {
+	if len(head) < 2 || head[0] != 0x30 {
+		return false
+	}
+	skip := 2
+	if head[1] > 0x80 {
+		skip += int(head[1] & 0x7f)
+	}
+	return skip <= len(head) && bytes.HasPrefix(head[skip:], oidSignedData)
+}
+
+// inspect reads whether a message holds its document and how its signatures hash it.
+func inspect(d sig.Document) (sig.Contents, error) {
+	m, err := cms.Parse(d, d.Size())
+	if err != nil {
+		return sig.Contents{}, err
+	}
+	c := sig.Contents{Detached: m.Detached, Hashes: []*suite.Hash{}}
+	for _, s := range m.Signers {
+		if h, err := s.Hash(); err == nil {
+			c.Hashes = append(c.Hashes, h)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,187 @@
+package sig
+
+import (
+	"slices"
+	"strings"
+
+	"tamga/pki/suite"
+)
+
+// Describer is a format that describes itself. Programs take what they need to know of a
+// format from its description. So a new format is its package and one line in the program's
+// list of [Formats].
+type Describer interface {
+	// Describe returns the same description at every call; the caller changes nothing in it.
+	Describe() Description
+}
+
+// Description is what programs need to know of a format.
+type Description struct {
+	// Types are the types of signature that the format makes, as requests name them.
+	Types []Type
+	// Kind is the short name of a file with a signature of the format, for programs: "pdf".
+	Kind string
+	// Noun is the same for people, "PDF document", and Expected in a list of what may be
+	// given, "PDF".
+	Noun, Expected string
+	// Suffix is what the name of a signed file has behind the name of its document; empty
+	// where the signed file takes the place of the document.
+	Suffix string
+	// Params are the parameters of requests that are more to a program than a short text.
+	// Others are passed on as they are.
+	Params []Param
+	// Recognises reports by the first kilobyte of a file, or by all of a shorter one, and by
+	// the size of the file in bytes whether it is of this format.
+	Recognises func(head []byte, size int64) bool
+	// Bare reports that a file holds the signature value and nothing to know it by. It is
+	// recognised after all others, and to check it takes the certificate of the signer.
+	Bare bool
+	// Inspect reads what a file says of itself before it is verified; nil where a signed
+	// file always holds its document.
+	Inspect func(Document) (Contents, error)
+}
+
+// Type is a type of signature.
+type Type struct {
+	// Name is Signature.Type in a request, in any letter case. Number may be used instead;
+	// it is empty if there is none.
+	Name, Number string
+	// Usual are parameters that a person need not name: a client program sends them with
+	// these values unless told otherwise.
+	Usual Params
+}
+
+// Param is a parameter of requests.
+type Param struct {
+	// Name is the documented name; requests write it in any letter case.
+	Name string
+	// Kind is the form of its value.
+	Kind ParamKind
+	// Choices are the values of an enumeration; empty for another value.
+	Choices []Choice
+	// Secret reports that the value is used and never kept, neither between two steps nor in
+	// logs.
+	Secret bool
+	// Long is how many bytes the value may have as decoded Base64, where it may be longer
+	// than ordinary parameters; 0 otherwise.
+	Long int64
+}
+
+// ParamKind is the form of a parameter's value.
+type ParamKind int
+
+// The forms of values.
+const (
+	Text   ParamKind = iota // text, a number or a truth value
+	Object                  // a JSON object, or the Base64 of one as text
+)
+
+// Contents is what a signed file says of itself.
+type Contents struct {
+	// Detached reports that the signed document is not in the file.
+	Detached bool
+	// Hashes are the algorithms that the signatures hash the document by; nil where the file
+	// does not say.
+	Hashes []*suite.Hash
+}
+
+// Described is a format that a program can list.
+type Described interface {
+	Format
+	Describer
+}
+
+// Formats are the formats of a program. Where two of them recognise a file, the earlier one
+// has it.
+type Formats []Described
+
+// Named returns the format for a type of signature and the documented name of that type.
+// text is a name in any letter case, or a number. The format is nil if there is none.
+func (fs Formats) Named(text string) (name string, f Described) {
+	name, f, _ = fs.find(text)
+	return name, f
+}
+
+func (fs Formats) find(text string) (string, Described, Type) {
+	for _, f := range fs {
+		for _, t := range f.Describe().Types {
+			if strings.EqualFold(text, t.Name) || text != "" && text == t.Number {
+				return t.Name, f, t
+			}
+		}
+	}
+	return "", nil, Type{}
+}
+
+// Usual returns the parameters that a person need not name for a type of signature.
+func (fs Formats) Usual(text string) Params {
+	_, _, t := fs.find(text)
+	return t.Usual
+}
+
+// Names returns the documented names of all types of signature, sorted.
+func (fs Formats) Names() []string {
+	var names []string
+	for _, f := range fs {
+		for _, t := range f.Describe().Types {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Param returns what is known of a parameter, by its name in any letter case and with space
+// around it; the zero Param if nothing is. A name means the same in all formats.
+func (fs Formats) Param(name string) Param {
+	name = strings.TrimSpace(name)
+	for _, f := range fs {
+		for _, p := range f.Describe().Params {
+			if strings.EqualFold(p.Name, name) {
+				return p
+			}
+		}
+	}
+	return Param{}
+}
+
+// Stamped reports whether the parameters ask for a time stamp. The choices of all formats
+// count: this is asked before one of them opens a connection.
+func (fs Formats) Stamped(r *ParamReader) bool {
+	for _, f := range fs {
+		for _, p := range f.Describe().Params {
+			for _, c := range p.Choices {
+				if c.Stamped && c.is(r.String(p.Name)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Recognise returns the format of a file by its first kilobyte, or all of it, and its size in
+// bytes; nil if there is none.
+func (fs Formats) Recognise(head []byte, size int64) Described {
+	for _, bare := range []bool{false, true} {
+		for _, f := range fs {
+			if d := f.Describe(); d.Bare == bare && d.Recognises(head, size) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// Expected names the files that the formats recognise, for an error: "XML, PDF or a bare
+// signature".
+func (fs Formats) Expected() string {
+	var all []string
+	for _, f := range fs {
+		all = append(all, f.Describe().Expected)
+	}
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " or " + all[last]
+	}
+	return strings.Join(all, "")
+}

@@ -1,0 +1,20 @@
+package pdf
+
+import "tamga/sig"
+
+// maxAppearance is how many bytes PdfSignatureAppearance may have: it holds pictures.
+const maxAppearance = 12 << 20
+
+// Describe implements sig.Describer.
+func (*Format) Describe() sig.Description { return description }
+
+var description = sig.Description{
+	Types: []sig.Type{{Name: "PDF", Number: "3"}},
+	Kind:  "pdf", Noun: "PDF document", Expected: "PDF",
+	Params: []sig.Param{
+		{Name: "PDFFormat", Choices: formats},
+		{Name: ParamPassword, Secret: true},
+		{Name: "PdfSignatureAppearance", Long: maxAppearance},
+	},
+	Recognises: func(head []byte, _ int64) bool { return LooksLikePDF(head) },
+}

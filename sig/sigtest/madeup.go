@@ -1,0 +1,79 @@
+package sigtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"tamga/sig"
+)
+
+// MadeUp is a format of tests: a line of text and the signature value behind it. Programs
+// know nothing of it but what it says in Describe.
+type MadeUp struct{}
+
+var _ sig.Described = MadeUp{}
+
+// madeUpMark begins a file.
+const madeUpMark = "made up\n"
+
+var madeUpLevels = []sig.Choice{{Name: "Plain", Number: "0"}, {Name: "Sealed", Number: "1", Stamped: true}}
+
+// Describe implements sig.Describer.
+func (MadeUp) Describe() sig.Description {
+	return sig.Description{
+		Types: []sig.Type{{Name: "MadeUp", Number: "77", Usual: sig.Params{"MadeUpLevel": "Plain"}}},
+		Kind:  "madeup", Noun: "made-up file", Expected: "a made-up file",
+		Suffix: ".made",
+		Params: []sig.Param{
+			{Name: "MadeUpLevel", Choices: madeUpLevels},
+			{Name: "MadeUpSecret", Secret: true},
+			{Name: "MadeUpPicture", Long: 1 << 20},
+			{Name: "MadeUpTable", Kind: sig.Object},
+		},
+		Recognises: func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(madeUpMark)) },
+		Inspect:    func(sig.Document) (sig.Contents, error) { return sig.Contents{Detached: true}, nil },
+	}
+}
+
+// Prepare implements sig.Format.
+func (MadeUp) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+	s, err := sig.SuiteOf(job.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r := job.Params.Reader()
+	r.Enum("MadeUpLevel", madeUpLevels, "Plain")
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	d, err := sig.DigestOf(ctx, job, s.Hash)
+	return &sig.Prepared{Digest: d}, err
+}
+
+// Finish implements sig.Format.
+func (MadeUp) Finish(_ context.Context, _ *sig.Job, _, signature []byte) (sig.Result, error) {
+	return sig.Parts(sig.Bytes(append([]byte(madeUpMark), signature...))), nil
+}
+
+// Verify implements sig.Verifier. The check must have a Certificate and the Original.
+func (MadeUp) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
+	file, err := io.ReadAll(io.NewSectionReader(c.Document, 0, c.Document.Size()))
+	if err != nil {
+		return nil, err
+	}
+	s, err := sig.SuiteOf(c.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	size := c.Original.Size()
+	ds, err := sig.DigestAll(ctx, io.NewSectionReader(c.Original, 0, size), size, s.Hash)
+	if err != nil {
+		return nil, err
+	}
+	out := sig.Signature{Signer: c.Certificate, BestTime: c.At}
+	if err := s.Verify(c.Certificate.PublicKey, ds[0], bytes.TrimPrefix(file, []byte(madeUpMark))); err != nil {
+		out.Findings = []sig.Finding{{Code: "mismatch", Text: err.Error(), Indication: sig.SigCryptoFailure}}
+	}
+	return &sig.Report{Signatures: []sig.Signature{out}}, nil
+}

@@ -1,0 +1,26 @@
+package xmldsig
+
+import (
+	"bytes"
+	"unicode"
+
+	"tamga/sig"
+)
+
+// Describe implements sig.Describer.
+func (*Format) Describe() sig.Description { return description }
+
+var description = sig.Description{
+	Types: []sig.Type{{Name: "XMLDSig", Number: "0"}},
+	Kind:  "xml", Noun: "XML document", Expected: "XML",
+	Params:     []sig.Param{{Name: "XAdESType", Choices: xadesTypes}},
+	Recognises: func(head []byte, _ int64) bool { return LooksLikeXML(head) && !isBare(head) },
+}
+
+// isBare reports whether bytes that begin like XML are a bare signature that does so by
+// chance: XML begins with sixteen characters that can be seen, in UTF-16 too.
+func isBare(head []byte) bool {
+	text := bytes.ReplaceAll(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte{0}, nil)
+	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte("\xff\xfe")), []byte("\xfe\xff"))
+	return len(text) < 16 || bytes.ContainsFunc(text[:16], func(r rune) bool { return !unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+}
