@@ -171,7 +171,7 @@ func (n *Notifier) compose(m notify.Message) (*gomail.Msg, error) {
 	if err := message.To(to); err != nil {
 		return nil, notify.Permanent(errors.New("mail: the recipient is no address"))
 	}
-	message.Subject(oneLine(m.Subject))
+	message.Subject(notify.OneLine(m.Subject))           // again: a subject with line breaks would be headers
 	message.SetMessageIDWithValue(m.ID + "@" + n.domain) // the same at every attempt
 	message.SetDateWithValue(m.Created)
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no replies by machines
@@ -180,16 +180,6 @@ func (n *Notifier) compose(m notify.Message) (*gomail.Msg, error) {
 		err = message.AttachReader("qr.gif", bytes.NewReader(m.Picture), gomail.WithFileContentType("image/gif"))
 	}
 	return message, err
-}
-
-// oneLine is a second lock: a subject with line ends would be headers.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 // judge says what a refusal of the server means.

@@ -11,11 +11,10 @@ import (
 	"io/fs"
 	"strings"
 	"text/template"
-	"unicode"
-	"unicode/utf8"
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 )
 
 // Printer makes print forms. The zero Printer prints in Russian with the built-in template. It
@@ -150,11 +149,11 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 			return auth.PrintedForm{}, err
 		}
 	}
-	if form.Password != printable(form.Password) {
+	if form.Password != notify.OneLine(form.Password) {
 		return auth.PrintedForm{}, errors.New("print: the password has characters that cannot be printed")
 	}
 	v := values{
-		Title: printable(p.title), DisplayName: printable(form.DisplayName), Login: printable(form.Login),
+		Title: notify.OneLine(p.title), DisplayName: notify.OneLine(form.DisplayName), Login: notify.OneLine(form.Login),
 		Password: form.Password, Date: form.At.UTC().Format("02.01.2006 15:04 UTC"),
 	}
 	out := &page{Language: p.language, form: form}
@@ -173,29 +172,4 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 		return auth.PrintedForm{}, err
 	}
 	return auth.PrintedForm{Name: f.name, ContentType: f.contentType, Content: content}, nil
-}
-
-// maxValue is the largest length of a value in characters.
-const maxValue = 300
-
-// printable replaces line breaks, invisible characters and bidi-control characters by spaces, trims
-// spaces at both ends, and truncates to maxValue characters with an ellipsis.
-func printable(s string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n++; n > maxValue {
-			b.WriteRune('…')
-			break
-		}
-		switch {
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
-			b.WriteByte(' ')
-		case unicode.Is(unicode.Noncharacter_Code_Point, r):
-			b.WriteByte(' ') // XML does not allow some of them
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return strings.TrimSpace(b.String())
 }

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/judge"
 )
 
@@ -46,7 +47,7 @@ func render(t *testing.T, p Printer, format auth.PrintFormat, f auth.PasswordFor
 
 // want returns the texts that a reader of the form must see in every format.
 func want(f auth.PasswordForm) []string {
-	return []string{printable(f.DisplayName), printable(f.Login), f.Password, "21.11.2026 12:34 UTC"}
+	return []string{notify.OneLine(f.DisplayName), notify.OneLine(f.Login), f.Password, "21.11.2026 12:34 UTC"}
 }
 
 func TestFiles(t *testing.T) {
@@ -249,7 +250,7 @@ func TestPDFOfAnything(t *testing.T) {
 			name = append(name, rune(random.IntN([]int{0x80, 0x530, 0x3000, 0x110000}[random.IntN(4)])))
 		}
 		f.DisplayName = string(name)
-		f.Login = shown(printable(f.DisplayName))
+		f.Login = shown(notify.OneLine(f.DisplayName))
 		if out, err := (Printer{}).Print(t.Context(), auth.PDF, f); err != nil || !bytes.HasSuffix(bytes.TrimSpace(out.Content), []byte("%%EOF")) {
 			t.Errorf("%q: %v", f.DisplayName, err)
 		}

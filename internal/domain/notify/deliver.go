@@ -203,7 +203,7 @@ func (s *Service) pause(n int) (time.Duration, error) {
 }
 
 // legible is the text of an error as it is kept: one short line.
-func legible(err error) string { return oneLine(err.Error()) }
+func legible(err error) string { return OneLine(err.Error()) }
 
 // List returns messages, newest first, without their texts.
 func (s *Service) List(ctx context.Context, q MessageQuery) ([]Record, error) {

@@ -575,3 +575,20 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// TestOneLine: text from outside stays one short line, and a second call changes nothing.
+func TestOneLine(t *testing.T) {
+	for _, c := range []struct{ value, want string }{
+		{"Пётр Ильич «Ёж»", "Пётр Ильич «Ёж»"},
+		{" a\r\nBcc: b\t", "a  Bcc: b"},
+		{"x\u202egnp.exe\u2028\u200b\x00y", "x gnp.exe   y"},
+		{"a\xffb\ufffec\U0001ffffd", "a b c d"},
+		{strings.Repeat("ж", 301), strings.Repeat("ж", 300) + "…"},
+		{"\n", ""},
+	} {
+		got := notify.OneLine(c.value)
+		if got != c.want || notify.OneLine(got) != got {
+			t.Errorf("%q: %q, want %q", c.value, got, c.want)
+		}
+	}
+}

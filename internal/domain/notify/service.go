@@ -203,7 +203,7 @@ func (s *Service) tellSystems(ctx context.Context, e Event, info EventInfo) erro
 	if err != nil {
 		return err
 	}
-	notice := &Notice{Type: e.Type, Category: info.Category, UserID: e.UserID, Actor: e.Actor, Detail: oneLine(e.Detail)}
+	notice := &Notice{Type: e.Type, Category: info.Category, UserID: e.UserID, Actor: e.Actor, Detail: OneLine(e.Detail)}
 	for _, to := range recipients {
 		err := s.put(ctx, Direct{Channel: Webhook, To: to, UserID: e.UserID, Actor: e.Actor}, string(e.Type), content{Notice: notice})
 		if err != nil && !fault.Is(err, fault.TooManyRequests) {

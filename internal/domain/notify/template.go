@@ -102,9 +102,9 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	if text == nil {
 		return content{}, fmt.Errorf("notify: there is no template %q in language %q", name, lang)
 	}
-	values := map[string]string{"Title": oneLine(t.title)}
+	values := map[string]string{"Title": OneLine(t.title)}
 	for key, value := range data {
-		values[key] = oneLine(value)
+		values[key] = OneLine(value)
 	}
 	part := func(part string) (string, error) {
 		var b strings.Builder
@@ -120,7 +120,7 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 		if c.Subject, err = part("subject"); err != nil {
 			return content{}, err
 		}
-		c.Subject = oneLine(c.Subject)
+		c.Subject = OneLine(c.Subject)
 		c.Text, err = part("email")
 	default:
 		c.Text, err = part("sms")
@@ -128,10 +128,11 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	return c, err
 }
 
-// oneLine keeps a value from being more than a value: no line ends, which would
-// begin a header or a sentence of its own, no characters that steer terminals or
-// turn the direction of reading, and no end to it.
-func oneLine(s string) string {
+// OneLine makes a value from outside fit for a line of a message, a form or a header. It
+// replaces line breaks, control, invisible and bidi-control characters and noncharacters
+// by spaces, trims the result and cuts it behind 300 characters, with an ellipsis. A
+// second call changes nothing.
+func OneLine(s string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {
@@ -142,6 +143,8 @@ func oneLine(s string) string {
 		switch {
 		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
 			b.WriteByte(' ')
+		case unicode.Is(unicode.Noncharacter_Code_Point, r):
+			b.WriteByte(' ') // XML has no place for some of them
 		default:
 			b.WriteRune(r)
 		}
