@@ -1,7 +1,6 @@
 package ooxml
 
 import (
-	"bytes"
 	"strings"
 
 	"tamga/sig/budget"
@@ -149,32 +148,3 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 
 // escape makes the value of an attribute between double quotes.
 func escape(s string) string { return escaper.Replace(s) }
-
-// attributeTo writes the value of an attribute in its canonical form (Canonical XML
-// 1.0, 2.3).
-func attributeTo(b *bytes.Buffer, s string) {
-	done := 0
-	for i := range len(s) {
-		var with string
-		switch s[i] {
-		case '&':
-			with = "&amp;"
-		case '<':
-			with = "&lt;"
-		case '"':
-			with = "&quot;"
-		case '\t':
-			with = "&#x9;"
-		case '\n':
-			with = "&#xA;"
-		case '\r':
-			with = "&#xD;"
-		default:
-			continue
-		}
-		b.WriteString(s[done:i])
-		b.WriteString(with)
-		done = i + 1
-	}
-	b.WriteString(s[done:])
-}

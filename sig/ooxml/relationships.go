@@ -100,7 +100,7 @@ func (r *relationships) transformed(keep func(*relationship) bool) []byte {
 			{`<Relationship Id="`, x.id}, {`" Target="`, x.target}, {`" TargetMode="`, x.mode}, {`" Type="`, x.kind},
 		} {
 			b.WriteString(a[0])
-			attributeTo(&b, a[1])
+			xmltree.WriteValue(&b, a[1])
 		}
 		b.WriteString(`"></Relationship>`)
 	}

@@ -302,7 +302,7 @@ func (c *canon) startTag(n Node, in bool) error {
 			c.out.string(t.prefixes[d.prefix])
 			c.out.string(`="`)
 		}
-		c.out.value(t.uris[d.uri])
+		WriteValue(&c.out, t.uris[d.uri])
 		c.out.string(`"`)
 		if err := c.spend(16 + len(t.prefixes[d.prefix]) + len(t.uris[d.uri])); err != nil {
 			return err
@@ -317,11 +317,11 @@ func (c *canon) startTag(n Node, in bool) error {
 		c.out.string(`="`)
 		switch {
 		case r.made:
-			c.out.value(r.value)
+			WriteValue(&c.out, r.value)
 		case t.attrs[r.a].extra != 0:
 			c.out.bytes(t.rawValue(uint32(r.a)))
 		default:
-			c.out.value(t.Value(r.a))
+			WriteValue(&c.out, t.Value(r.a))
 		}
 		c.out.string(`"`)
 	}

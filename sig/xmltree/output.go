@@ -36,6 +36,12 @@ func (o *output) bytes(p []byte) {
 	}
 }
 
+// WriteString never fails; the error is kept.
+func (o *output) WriteString(s string) (int, error) {
+	o.string(s)
+	return len(s), nil
+}
+
 func (o *output) string(s string) {
 	o.buf = append(o.buf, s...)
 	if len(o.buf) >= chunk {
@@ -109,8 +115,9 @@ func (o *output) text(t *Tree, n Node) {
 	})
 }
 
-// value writes an attribute's normalised value in its canonical form.
-func (o *output) value(s string) {
+// WriteValue writes the normalised value of an attribute in its canonical form, without the
+// quotes around it (Canonical XML 1.0, section 2.3).
+func WriteValue[W io.StringWriter](w W, s string) {
 	done := 0
 	for i := 0; i < len(s); i++ {
 		var with string
@@ -130,9 +137,9 @@ func (o *output) value(s string) {
 		default:
 			continue
 		}
-		o.string(s[done:i])
-		o.string(with)
+		w.WriteString(s[done:i])
+		w.WriteString(with)
 		done = i + 1
 	}
-	o.string(s[done:])
+	w.WriteString(s[done:])
 }
