@@ -203,9 +203,10 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 		return nil, err
 	}
 	now := s.Signer.Now()
+	shown, secrets := s.Signer.apart(o.Params)
 	op := &Operation{
 		Owner: who, Action: action, State: StateConfirmed, Async: o.Async,
-		Parameters: shownParameters(o.Params), Description: describe(o.Inputs), Callback: o.Callback,
+		Parameters: shownParameters(shown), Description: describe(o.Inputs), Callback: o.Callback,
 		CreatedAt: now, UpdatedAt: now, ConfirmedAt: now, CompleteBefore: now.Add(s.Settings.Life),
 	}
 	if op.ID, err = newID(s.Signer.Rand); err != nil {
@@ -228,7 +229,8 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 		}
 	}
 	if o.Async {
-		return op, s.enqueue(ctx, op, p, o)
+		p.Params = shown
+		return op, s.enqueue(ctx, op, p, o, secrets)
 	}
 	defer func() {
 		if err != nil {

@@ -20,6 +20,7 @@ type plan struct {
 	Version     int               `json:"v"`
 	Type        string            `json:"type"`
 	Params      map[string]string `json:"params"`
+	Secrets     []byte            `json:"secrets,omitempty"` // the secret parameters as JSON, sealed to secretsPlace
 	Certificate string            `json:"certificate"`
 	Template    string            `json:"template"`
 	Original    *extent           `json:"original"` // OriginalDocument

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,9 +19,50 @@ func pinPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation pin", Table: "operations", Row: id, Column: "pin"}
 }
 
+// secretsPlace is where the secret parameters of a waiting operation are sealed to.
+func secretsPlace(id string) vault.Place {
+	return vault.Place{Purpose: "operation parameters", Table: "operations", Row: id, Column: "plan"}
+}
+
+// sealSecrets seals the secret parameters of a plan.
+func (s *Operations) sealSecrets(id string, p *plan, secrets map[string]string) error {
+	if len(secrets) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(secrets)
+	if err != nil {
+		return err
+	}
+	defer clear(text)
+	p.Secrets, err = s.Vault.Seal(secretsPlace(id), text)
+	return err
+}
+
+// openSecrets puts the secret parameters of a plan back beside the others.
+func (s *Operations) openSecrets(id string, p *plan) error {
+	if len(p.Secrets) == 0 {
+		return nil
+	}
+	text, err := s.Vault.Open(secretsPlace(id), p.Secrets)
+	if err != nil {
+		return err
+	}
+	defer clear(text)
+	var secrets map[string]string
+	if err := json.Unmarshal(text, &secrets); err != nil {
+		return fmt.Errorf("signing: the secret parameters of an operation: %w", err)
+	}
+	if p.Params == nil {
+		p.Params = make(map[string]string, len(secrets))
+	}
+	maps.Copy(p.Params, secrets)
+	return nil
+}
+
 // enqueue accepts an operation that is to be carried out later. What came along is
-// kept first, so that a row never names what is not there.
-func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *OperationOrder) (err error) {
+// kept first, so that a row never names what is not there. PIN and secret parameters are
+// sealed.
+func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *OperationOrder, secrets map[string]string) (err error) {
 	if len(o.PIN) > vault.MaxPIN {
 		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
 	}
@@ -36,6 +78,9 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 	}
 	record, err := newRecord(op)
 	if err != nil {
+		return err
+	}
+	if err := s.sealSecrets(op.ID, p, secrets); err != nil {
 		return err
 	}
 	if record.Plan, err = json.Marshal(p); err != nil {
@@ -258,6 +303,9 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 	}
 	var err error
 	if r.plan, err = readPlan(record.Plan); err != nil {
+		return err
+	}
+	if err := s.openSecrets(record.ID, r.plan); err != nil {
 		return err
 	}
 	if len(record.PIN) > 0 {
