@@ -15,10 +15,12 @@ const codeMisdirected = "misdirected_request"
 // answers others with 421 before anything happens. It is for pages that have no sign-in
 // because only people at this machine reach them: the page of a stranger could reach
 // them too, through a name of the stranger that leads to 127.0.0.1 (DNS rebinding), but
-// then Host has that name. covers says which paths are meant.
+// then Host has that name. A request without Host is let through: browsers always send
+// one, and health checks of balancers may speak HTTP/1.0. covers says which paths are
+// meant.
 func Hosted(next http.Handler, public string, covers func(path string) bool, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !covers(r.URL.Path) || isOwnHost(r.Host, public) {
+		if r.Host == "" || !covers(r.URL.Path) || isOwnHost(r.Host, public) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -15,9 +15,10 @@ func TestHosted(t *testing.T) {
 	all := func(string) bool { return true }
 	h := Hosted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }), "Sign.example.org", all, slog.New(slog.NewTextHandler(&log, nil)))
 	for host, want := range map[string]int{
+		"":          200, // HTTP/1.0 of a balancer
 		"localhost": 200, "localhost:8080": 200, "LOCALHOST.": 200, "a.localhost:1": 200, "127.0.0.1:8080": 200, "127.9.9.9": 200, "[::1]:8080": 200, "[::1]": 200,
 		"[::ffff:127.0.0.1]:80": 200, "sign.example.org": 200, "SIGN.example.org.:443": 200,
-		"": 421, "evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "evil.example:127.0.0.1": 421, "notlocalhost": 421,
+		"evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "evil.example:127.0.0.1": 421, "notlocalhost": 421,
 		"192.0.2.1": 421, "0.0.0.0:8080": 421, "[::]:8080": 421, "[fe80::1]": 421, "sign.example.org.evil.example": 421, ":8080": 421, "127.0.0.1@evil.example": 421,
 	} {
 		r := httptest.NewRequest("POST", "/x", strings.NewReader("body"))
