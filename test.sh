@@ -3,7 +3,8 @@
 #
 #   ./test.sh          vet, staticcheck, all tests, every fuzz target shortly; the race detector
 #                      watches the domain, the adapters and the doors, where things run in parallel
-#   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs
+#   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs,
+#                      processes are frozen for longer
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
@@ -22,7 +23,7 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '2,9s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
 
@@ -118,6 +119,8 @@ if [ ${#packages[@]} -gt 0 ]; then
   go vet "${packages[@]}"
   exec go test "${packages[@]}"
 fi
+
+[ -z "$full" ] || export TAMGA_TEST_FULL_FAULTS=1
 
 echo "== gofmt, vet, staticcheck"
 unformatted=$(gofmt -l $(git ls-files '*.go'))
