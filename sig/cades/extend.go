@@ -28,20 +28,12 @@ func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 // the error says how to send it.
 func isText(err error) bool { return errors.Is(err, cms.ErrPEM) || errors.Is(err, cms.ErrBase64) }
 
-// looksSigned reports whether a document begins like a ContentInfo of SignedData
-// (RFC 5652, section 3). Such a document is a damaged message if it cannot be parsed.
-// Any other document is of another kind.
+// looksSigned reports whether a document begins like a signed message. Such a document is
+// a damaged message if it cannot be parsed. Any other document is of another kind.
 func looksSigned(d sig.Document) bool {
-	head := make([]byte, min(d.Size(), 32))
-	if n, _ := d.ReadAt(head, 0); n < len(head) || n < 2 || head[0] != 0x30 {
-		return false
-	}
-	oid := 2 // offset of contentType, behind tag and length
-	if head[1] > 0x80 {
-		oid += int(head[1] & 0x7f)
-	}
-	// id-signedData, 1.2.840.113549.1.7.2
-	return oid <= len(head) && bytes.HasPrefix(head[oid:], []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"))
+	head := make([]byte, min(d.Size(), 32)) // more than tags, lengths and the type take
+	n, _ := d.ReadAt(head, 0)
+	return LooksLikeMessage(head[:n])
 }
 
 // addition is what a signature added to a message is over.
