@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -411,14 +410,14 @@ func (j *judgement) part(with, loose, relaxed []string) {
 	f.Headline = ""
 	var says []string
 	if loose != nil {
-		f.Headline = "does not cover " + printable(short(loose))
+		f.Headline = "does not cover " + sig.Printable(short(loose), maxPrinted)
 		says = append(says, "parts that nothing signed leads to: "+list(loose))
 	}
 	if relaxed != nil {
 		says = append(says, "relationships that Office does not sign either: "+list(relaxed))
 	}
 	if missing {
-		f.Headline = "does not cover " + printable(j.check.Expect)
+		f.Headline = "does not cover " + sig.Printable(j.check.Expect, maxPrinted)
 		says = append(says, quote(j.check.Expect)+", which was expected")
 	}
 	f.Text = "not signed are " + strings.Join(says, "; ")
@@ -434,23 +433,8 @@ func short(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// printable makes a text of the document fit for a headline: bounded, without
-// characters that do not show.
-func printable(text string) string {
-	const most = 300
-	var b strings.Builder
-	left := most
-	for _, r := range text {
-		if left--; left < 0 {
-			return b.String() + "..."
-		}
-		if !unicode.IsPrint(r) {
-			r = '?'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// maxPrinted is how many runes of a text of the document a headline has.
+const maxPrinted = 300
 
 // maxFindings is how many findings one signature may have before no more are listed.
 const maxFindings = 200
