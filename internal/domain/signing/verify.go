@@ -67,7 +67,6 @@ type VerifyOrder struct {
 type Verdict struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
 	Index        int    // among its siblings, from 0
-	Valid        bool   // the verdict is passed
 	Verdict      string // passed, failed or indeterminate, countersignatures included
 	Message      string // why it did not pass, or what a reader should know; "" for nothing
 	Signer       *CertificateInfo
@@ -76,6 +75,9 @@ type Verdict struct {
 	ClaimedTime  time.Time // by the signer; zero: none
 	StampedTime  time.Time // proven by a time stamp; zero: none
 }
+
+// Passed reports whether the verdict is passed.
+func (v *Verdict) Passed() bool { return v.Verdict == sig.Passed.String() }
 
 // CertificateInfo is a certificate in the words of the interface.
 type CertificateInfo struct {
@@ -129,7 +131,7 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 		if verdicts, err = judge(ctx, format, check); err != nil {
 			return nil, err
 		}
-		if len(verdicts) > 0 && verdicts[0].Valid {
+		if len(verdicts) > 0 && verdicts[0].Passed() {
 			break
 		}
 	}
@@ -180,7 +182,7 @@ func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
 	for i, f := range findings {
 		texts[i] = f.Text
 	}
-	v.Valid, v.Verdict, v.Message = verdict == sig.Passed, verdict.String(), strings.Join(texts, "; ")
+	v.Verdict, v.Message = verdict.String(), strings.Join(texts, "; ")
 	if verdict == sig.Indeterminate {
 		v.Message = "not determined: " + v.Message
 	}

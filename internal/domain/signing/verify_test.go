@@ -83,13 +83,13 @@ func TestUnknownStatusIsNotTrue(t *testing.T) {
 	} {
 		v, s := judging(t, root, test.lists...)
 		got := v.about(t, s, message)
-		if len(got) != 1 || got[0].Verdict != test.verdict || got[0].Valid != (test.verdict == "passed") || !strings.HasPrefix(got[0].Message, test.begins) {
+		if len(got) != 1 || got[0].Verdict != test.verdict || got[0].Passed() != (test.verdict == "passed") || !strings.HasPrefix(got[0].Message, test.begins) {
 			t.Errorf("%s: %+v", name, got)
 		}
 
 		in := content(t, s, string(signer.Certificate.Raw))
 		judged, err := v.JudgeCertificate(t.Context(), in)
-		if err != nil || judged.Verdict != test.verdict || judged.Valid != (test.verdict == "passed") || !strings.HasPrefix(judged.Message, test.begins) {
+		if err != nil || judged.Verdict != test.verdict || judged.Passed() != (test.verdict == "passed") || !strings.HasPrefix(judged.Message, test.begins) {
 			t.Errorf("%s: the certificate alone: %v %+v", name, err, judged)
 		}
 	}
@@ -105,7 +105,7 @@ func TestBrokenCountersignatureCounts(t *testing.T) {
 			message := sigtest.Make(t, cades.New(), signer, &sig.Job{Document: sigtest.Document([]byte("text")), Params: sig.Params{"IsDetached": "False"}})
 			message = sigtest.Make(t, cades.New(), counter, &sig.Job{Document: sigtest.Document(message), Params: sig.Params{"CmsSignatureType": "Countersign"}})
 			v, s := judging(t, root, list(t, root))
-			if got := v.about(t, s, message); len(got) != 2 || !got[0].Valid || !got[1].Valid {
+			if got := v.about(t, s, message); len(got) != 2 || !got[0].Passed() || !got[1].Passed() {
 				t.Fatalf("unbroken: %+v", got)
 			}
 

@@ -257,7 +257,7 @@ func chosen(found []signing.Verdict, params map[string]string, every bool) ([]si
 }
 
 func answer(v signing.Verdict) verdict {
-	r := verdict{Result: v.Valid, Message: v.Message}
+	r := verdict{Result: v.Passed(), Message: v.Message}
 	if v.Signer != nil {
 		r.SignerCertificate = base64.StdEncoding.EncodeToString(v.Signer.DER)
 		r.SignerCertificateInfo = describe(v.Signer)
