@@ -150,10 +150,9 @@ func (fs Formats) Param(name string) Param {
 func (fs Formats) Stamped(r *ParamReader) bool {
 	for _, f := range fs {
 		for _, p := range f.Describe().Params {
-			for _, c := range p.Choices {
-				if c.Stamped && c.is(r.String(p.Name)) {
-					return true
-				}
+			value := r.String(p.Name)
+			if slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.Stamped && c.is(value) }) {
+				return true
 			}
 		}
 	}
