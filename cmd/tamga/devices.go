@@ -145,7 +145,7 @@ func (h *house) ownFile(file, what string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
 	}
 	if info.Size() > maxSecret {
-		return nil, fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, file, maxSecret)
+		return nil, fmt.Errorf("%s: %s has more than %d bytes: it must hold the secret and nothing else", what, file, maxSecret)
 	}
 	return os.ReadFile(file)
 }

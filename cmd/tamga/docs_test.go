@@ -32,7 +32,7 @@ import (
 //	<!-- not run: REASON --> nothing is done with it; the test lists these blocks
 //
 // "tamga serve" is started and waited for by the test, on a free port.
-// 127.0.0.1:8080 stands for that port everywhere.
+// 127.0.0.1:8080 is replaced by that port everywhere.
 
 // docPages are the pages with commands and what each needs before its first block.
 var docPages = map[string]struct {
@@ -233,7 +233,7 @@ type docSession struct {
 	t       *testing.T
 	dir     string
 	program string
-	replace []string // what a page says and what stands for it here, in pairs
+	replace []string // texts of a page and their replacements here, in pairs
 	bash    *exec.Cmd
 	parts   io.Writer     // names of files with commands
 	status  *bufio.Reader // one line for each

@@ -83,7 +83,7 @@ func (f *fleet) freeze(server int, condition string) {
 	p := f.servers[server].cmd.Process
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
 		p.Signal(syscall.SIGSTOP)
-		// What the server had sent is carried out first; a session that is idle then stays so.
+		// PostgreSQL first carries out what the process had sent. A session that is idle afterwards stays idle.
 		time.Sleep(20 * time.Millisecond)
 		if f.sessions(server, condition) > 0 {
 			return

@@ -235,7 +235,7 @@ type exampleWorld struct {
 	serial   int
 }
 
-// Names that the examples use. Each stands for one that exists, or that is free.
+// Names that the examples use. Each is replaced by one that exists or is free.
 const (
 	exampleUser      = "e3d5b0c2-7d0f-4a57-9b85-0f1f9c3f8a11"
 	exampleDocument  = "1b3c5d7e-2f40-4a61-8b72-9c83ad94be05"
@@ -461,7 +461,7 @@ func (w *exampleWorld) try(t *testing.T, document *apiDocument, o *apiOperation)
 	case !ok:
 		t.Error("the answer 200 is not described")
 	case len(described.Content) == 0 && len(answer) > 0:
-		t.Errorf("answers %.200s, described is none", answer)
+		t.Errorf("answers %.200s; the description has no answer", answer)
 	case described.Content["application/json"].Schema != nil:
 		var value any
 		if err := json.Unmarshal(answer, &value); err != nil {

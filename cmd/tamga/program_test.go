@@ -42,7 +42,7 @@ func TestStartedAs(t *testing.T) {
 	}
 }
 
-// What the banner of serve --dev says to paste works after go run.
+// The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")

@@ -21,7 +21,7 @@ func clientAt(address string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
 }
 
-// TestBehindHAProxy has HAProxy in front over TCP, in each way it can tell who calls.
+// TestBehindHAProxy runs HAProxy in front over TCP and passes the address of the client in each way that HAProxy knows.
 // The audit log has the client, and clients have rate limits of their own.
 func TestBehindHAProxy(t *testing.T) {
 	judge.HAProxyProgram(t)
@@ -90,7 +90,7 @@ listen tamga
 					}
 				}
 			}
-			// Who comes past the proxy is who they are, whatever they write.
+			// A client that does not come through the proxy keeps its own address, whatever headers it sends.
 			direct := strings.TrimPrefix(server.url, "http://")
 			for i, status := range []int{200, 200, 429} {
 				if got, body := ask("127.0.0.7", direct, "/SVS/rest/api/policy", "X-Forwarded-For", fmt.Sprint("203.0.113.", i), "Forwarded", fmt.Sprint("for=203.0.113.", i)); got != status {

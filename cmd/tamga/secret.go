@@ -41,7 +41,7 @@ func readSecretBytes(path, what string) ([]byte, error) {
 	b := bytes.TrimSuffix(bytes.TrimSuffix(room[:n], []byte("\n")), []byte("\r"))
 	switch {
 	case len(b) > maxSecret:
-		return nil, fmt.Errorf("%s: %s holds more than %d octets: it should hold the secret alone", what, path, maxSecret)
+		return nil, fmt.Errorf("%s: %s has more than %d bytes: it must hold the secret and nothing else", what, path, maxSecret)
 	case bytes.ContainsAny(b, "\n\r\x00"):
 		return nil, fmt.Errorf("%s: %s holds more than one line: it should hold the secret alone", what, path)
 	}

@@ -13,8 +13,8 @@ import (
 	"tamga/sig/budget"
 )
 
-// What judging for strangers may take of the machine, with the bounds of one document
-// (budget.Stranger): the heap grows to three times of what is held, so a judgement
+// Limits on the machine for verification without a token, with the bounds of one document
+// (budget.Stranger): the heap grows to three times of what is held, so one verification
 // takes less than 64 MiB and all together less than 256 MiB.
 const (
 	verificationShare   = 4 // of the processors one in so many

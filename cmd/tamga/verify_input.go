@@ -57,7 +57,7 @@ type signedInput struct {
 	close    func()
 }
 
-// headSize is how many octets of a file tell what it is.
+// headSize is the number of bytes at the beginning of a file that decide its kind.
 const headSize = 1024
 
 // openSigned opens FILE and finds out which of the formats it is. Text is decoded into a
