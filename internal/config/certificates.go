@@ -12,15 +12,15 @@ import (
 type Certificates struct {
 	// Whether the built-in authority certifies users' keys.
 	BuiltIn bool `yaml:"built_in"`
-	// What clients call the built-in authority (number 1 on the wire).
+	// Name of the built-in authority for clients (number 1 on the wire).
 	Name string `yaml:"name"`
-	// What the built-in authority does with requests: `automatic` answers at once, `operator`
+	// How the built-in authority handles requests: `automatic` answers at once, `operator`
 	// waits for `tamga request approve`.
 	Approval string `yaml:"approval"`
 	// Other authorities. Users fetch their requests and install the certificates.
 	Authorities []Authority `yaml:"authorities"`
-	// How old what clients are shown about the revocation of certificates of other authorities
-	// may be. These are asked in the background, at least a minute apart.
+	// Largest age of the revocation status that clients are shown for certificates of other
+	// authorities. These are asked in the background, at least a minute apart.
 	StatusAge time.Duration `yaml:"status_age"`
 	// Whether users get the name they are registered with and may not send another. Otherwise
 	// their requests decide, as clients of this interface expect. Set it where certificates of

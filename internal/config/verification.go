@@ -4,7 +4,7 @@ import "time"
 
 // Verification bounds the verification service, which answers everybody.
 type Verification struct {
-	// Whether signatures are judged for whoever asks.
+	// Whether anyone may have signatures verified, without a token.
 	Enabled bool `yaml:"enabled"`
 	// Calls per address (IPv6: per /64) and process: in a second in the long run.
 	CallsPerSecond float64 `yaml:"calls_per_second"`
@@ -13,15 +13,15 @@ type Verification struct {
 	// Largest body of a call.
 	Request Size `yaml:"request"`
 	// Whether revocation data and issuers that a document does not bring along are fetched from
-	// the addresses in its certificates, which strangers choose. Otherwise a document is judged
-	// by what it holds, by the built-in authority and by `evidence.root_files` and
+	// the addresses in its certificates, which strangers choose. Otherwise a document is
+	// verified by its own contents, the built-in authority, `evidence.root_files` and
 	// `evidence.authority_files`.
 	Fetch bool `yaml:"fetch"`
 	// How long a call waits for its turn; afterwards 503 with Retry-After. A quarter of the
-	// processors, at least one and at most four, judge at once. 64 calls wait, 8 of one address,
+	// processors, at least one and at most four, verify at once. 64 calls wait, 8 of one address,
 	// and addresses take turns.
 	Wait time.Duration `yaml:"wait"`
-	// How long the judgement of a call may take; afterwards 503 with Retry-After.
+	// How long the verification of a call may take; afterwards 503 with Retry-After.
 	Deadline time.Duration `yaml:"deadline"`
 }
 
