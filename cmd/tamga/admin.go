@@ -298,7 +298,7 @@ type userLogoutCommand struct {
 
 func (u *userLogoutCommand) Run(c *console) error {
 	return u.do(c, "EndTokens", "has no tokens any more", func(ctx context.Context, h *house, x user.User) error {
-		return h.identity.EndAll(ctx, x.ID)
+		return h.sessions.EndAll(ctx, x.ID)
 	})
 }
 

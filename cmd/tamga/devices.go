@@ -10,7 +10,6 @@ import (
 	"tamga/internal/adapter/push"
 	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/notify"
@@ -31,7 +30,7 @@ func (h *house) openDevices() error {
 	}
 	h.devices, err = device.New(c.Settings(h.config.BaseURL(), h.config.Messages.Title), device.Deps{
 		Store: store.Devices{DB: h.db}, Vault: h.ring, Users: h.users, Contacts: contacts, Codes: codes,
-		Messages: h.messages, Methods: &later{h}, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+		Messages: h.messages, Methods: h.sessions, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return fmt.Errorf("devices: %w", err)
@@ -54,11 +53,6 @@ func (a activeDevices) HasActive(ctx context.Context, userID string) (bool, erro
 		return false, nil
 	}
 	return a.h.devices.HasActive(ctx, userID)
-}
-
-// DevicesGone ends what a user signed in to with devices of which none is left.
-func (l *later) DevicesGone(ctx context.Context, userID string) error {
-	return l.do(func(s *auth.Service) error { return s.ContactGone(ctx, userID, device.Method) })
 }
 
 // recipients know where notifications go: contacts, and devices once their room is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/rest"
@@ -76,14 +76,14 @@ func (h *house) openPeople() error {
 	if err != nil {
 		return err
 	}
-	identity := &later{h}
+	h.sessions = session.New(store.Tokens{DB: h.db})
 	h.users = &user.Service{
-		Store: store.Users{DB: h.db}, Sessions: identity, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		Store: store.Users{DB: h.db}, Sessions: h.sessions, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: h.config.AllIssuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
 	}
 	h.completePolicies()
 	h.contacts, err = contact.New(h.config.Users.Contacts(), contact.Deps{
-		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: identity, Notices: h.messages, Vault: h.ring,
+		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: h.sessions, Notices: h.messages, Vault: h.ring,
 		Now: time.Now, Rand: rand.Reader,
 	})
 	h.users.Contacts = h.contacts
@@ -91,35 +91,6 @@ func (h *house) openPeople() error {
 		return err
 	}
 	return h.openDevices()
-}
-
-// later is the room auth for rooms that are opened before it.
-type later struct{ h *house }
-
-var errNoIdentity = errors.New("the room that proves identities is not open yet")
-
-func (l *later) EndAll(ctx context.Context, userID string) error {
-	return l.do(func(s *auth.Service) error { return s.EndAll(ctx, userID) })
-}
-
-func (l *later) Forgive(ctx context.Context, userID string) error {
-	return l.do(func(s *auth.Service) error { return s.Forgive(ctx, userID) })
-}
-
-func (l *later) ContactGone(ctx context.Context, userID, method string) error {
-	return l.do(func(s *auth.Service) error { return s.ContactGone(ctx, userID, method) })
-}
-
-func (l *later) MethodUsesContact(ctx context.Context, userID, method string) (uses bool, err error) {
-	err = l.do(func(s *auth.Service) error { uses, err = s.MethodUsesContact(ctx, userID, method); return err })
-	return uses, err
-}
-
-func (l *later) do(what func(s *auth.Service) error) error {
-	if l.h.identity == nil {
-		return errNoIdentity
-	}
-	return what(l.h.identity)
 }
 
 // notifiers opens what the configuration names: one a channel, in the order clients

@@ -56,7 +56,7 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 		return nil, err
 	}
 	if h.identity, err = auth.New(settings, auth.Deps{
-		Store: tokens, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Store: tokens, Sessions: h.sessions, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
 		Reach: h.users, Contacts: h.contacts, Devices: activeDevices{h}, Policies: h.policies, Messages: h.messages, Printer: h.printer,
 		Vault: h.ring, Paint: qr.GIF,
 	}); err != nil {

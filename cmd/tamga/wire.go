@@ -32,6 +32,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -72,6 +73,7 @@ type house struct {
 	captured   *capture.Box // nil unless messages are captured
 	printer    auth.Printer
 	delivered  *prometheus.CounterVec
+	sessions   *session.Service
 	identity   *auth.Service // once auth has opened it
 	policies   *policy.Service
 	authority  *authority.Service

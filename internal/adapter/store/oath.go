@@ -77,9 +77,3 @@ func (s Tokens) ForgiveOathToken(ctx context.Context, key string) (bool, error) 
 	n, err := s.exec(ctx, "UPDATE oath_tokens SET failures = 0, locked_until = 0 WHERE serial_key = $1", key)
 	return n == 1, err
 }
-
-// ForgiveOathTokenOf implements auth.Store.
-func (s Tokens) ForgiveOathTokenOf(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "UPDATE oath_tokens SET failures = 0, locked_until = 0 WHERE user_id = $1", userID)
-	return err
-}

@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -115,9 +116,8 @@ func newCrowd(b *testing.B, db *store.DB, number int) *crowd {
 		b.Fatal(err)
 	}
 	w := &crowd{number: number}
-	tokens := store.Tokens{DB: db}
 	w.users = &user.Service{
-		Store: store.Users{DB: db}, Sessions: sessions{tokens}, Events: silent{}, Naming: naming, LocalIssuer: "realsts",
+		Store: store.Users{DB: db}, Sessions: session.New(store.Tokens{DB: db}), Events: silent{}, Naming: naming, LocalIssuer: "realsts",
 		Now: time.Now, Rand: rand.Reader,
 	}
 	codes := contact.DefaultSettings()
@@ -130,11 +130,6 @@ func newCrowd(b *testing.B, db *store.DB, number int) *crowd {
 	w.users.Contacts = w.book
 	return w
 }
-
-type sessions struct{ store.Tokens }
-
-func (s sessions) EndAll(ctx context.Context, id string) error  { return s.RevokeTokens(ctx, id) }
-func (s sessions) Forgive(ctx context.Context, id string) error { return s.EndUserAttempt(ctx, id) }
 
 // crowdID is the identifier of user i; the first digits are scattered, as those of
 // random ones are.

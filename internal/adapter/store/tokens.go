@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Tokens satisfies auth.Store and auth.KeyStore.
+// Tokens satisfies session.Store, auth.Store and auth.KeyStore.
 type Tokens struct{ *DB }
 
 var (
@@ -156,12 +156,6 @@ func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any,
 	return n == 1, err
 }
 
-// EndUserAttempt implements auth.Store.
-func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "DELETE FROM user_failures WHERE user_id = $1", userID)
-	return err
-}
-
 // AddToken implements auth.Store.
 func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (added bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
@@ -234,23 +228,6 @@ func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time
 		b.Groups, err = s.operatorGroups(ctx, b.User.ID)
 	}
 	return b, err
-}
-
-// RevokeTokens implements auth.Store.
-func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
-	return s.inTurn(ctx, func(ctx context.Context) error {
-		for _, statement := range []string{
-			"UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE",
-			"UPDATE access_tokens SET revoked = TRUE WHERE actor_id = $1 AND actor_id <> '' AND revoked = FALSE",
-			"DELETE FROM authorization_codes WHERE user_id = $1",
-			"DELETE FROM grants WHERE user_id = $1",
-		} {
-			if _, err := s.exec(ctx, statement, userID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // codeMemory is how long a code is remembered after its end, so that a second use is

@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -236,9 +237,6 @@ type Store interface {
 	// barred and the proof holds; false otherwise. One statement decides.
 	AddToken(ctx context.Context, t TokenRecord, p Proof) (bool, error)
 	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // or ErrNotFound
-	// RevokeTokens ends tokens, codes and grants of a user, and tokens that the user
-	// obtained for others.
-	RevokeTokens(ctx context.Context, userID string) error
 
 	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
@@ -290,6 +288,7 @@ type Policies interface {
 type Service struct {
 	settings  Settings
 	store     Store
+	sessions  *session.Service
 	passwords *Passwords
 	tokens    *tokens
 	resources map[string]bool // lower case
@@ -309,6 +308,7 @@ type Service struct {
 // Deps are what a Service works with.
 type Deps struct {
 	Store     Store
+	Sessions  *session.Service
 	Passwords *Passwords
 	Keys      []TokenKey // the newest first
 	// LoadKeys reads Keys as they are now; nil: they never change.
@@ -340,7 +340,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		resources[strings.ToLower(a)] = true
 	}
 	return &Service{
-		settings: s, store: d.Store, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
+		settings: s, store: d.Store, sessions: d.Sessions, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, paint: d.Paint, providers: d.Providers, policies: d.Policies,
 	}, nil
@@ -379,7 +379,7 @@ func (s *Service) PreparePassword(ctx context.Context, password string) (set fun
 			if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
 				return err
 			}
-			return s.store.RevokeTokens(ctx, userID)
+			return s.sessions.EndAll(ctx, userID)
 		})
 	}, nil
 }
@@ -475,21 +475,6 @@ func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
 		return fault.New(fault.AccessDenied, "the operator who asked for it may not act for the user any more")
 	}
 	return nil
-}
-
-// EndAll revokes every token of a user. It joins the transaction of ctx.
-func (s *Service) EndAll(ctx context.Context, userID string) error {
-	return s.store.RevokeTokens(ctx, userID)
-}
-
-// Forgive forgets the wrong passwords counted against a user, which lifts the
-// automatic lock, and the wrong codes of the user's token. It joins the transaction of
-// ctx.
-func (s *Service) Forgive(ctx context.Context, userID string) error {
-	if err := s.store.EndUserAttempt(ctx, userID); err != nil {
-		return err
-	}
-	return s.store.ForgiveOathTokenOf(ctx, userID)
 }
 
 // Sweep deletes what has expired; the server calls it now and then. Nothing

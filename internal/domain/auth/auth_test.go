@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 )
@@ -42,22 +43,12 @@ type bench struct {
 	clock *clock
 	demo  user.User
 
+	sessions *session.Service
+
 	book     *contact.Book
 	messages *messages
 	ring     *vault.Ring
 	last     string // refresh token of a test
-}
-
-// late are the rooms to the left, which need the service that needs them.
-type late struct{ b *bench }
-
-func (l late) EndAll(ctx context.Context, id string) error  { return l.b.Service.EndAll(ctx, id) }
-func (l late) Forgive(ctx context.Context, id string) error { return l.b.Service.Forgive(ctx, id) }
-func (l late) ContactGone(ctx context.Context, id, method string) error {
-	return l.b.Service.ContactGone(ctx, id, method)
-}
-func (l late) MethodUsesContact(ctx context.Context, id, method string) (bool, error) {
-	return l.b.Service.MethodUsesContact(ctx, id, method)
 }
 
 // messages keeps what it was told and prints plainly; it may fail.
@@ -136,6 +127,7 @@ func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Se
 		t.Fatal(err)
 	}
 	d.Store, d.Passwords, d.Now, d.Rand = store.Tokens{DB: b.db}, passwords, b.clock.Now, rand.Reader
+	d.Sessions = b.sessions
 	d.Reach, d.Contacts, d.Messages, d.Printer = b.users, b.book, b.messages, b.messages
 	d.Vault, d.Paint = b.ring, qr.GIF
 	svc, err := auth.New(s, d)
@@ -163,12 +155,13 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.sessions = session.New(store.Tokens{DB: b.db})
 	b.users = &user.Service{
-		Store: store.Users{DB: b.db}, Sessions: late{b}, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
+		Store: store.Users{DB: b.db}, Sessions: b.sessions, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
 		Now: b.clock.Now, Rand: rand.Reader,
 	}
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: store.Contacts{DB: b.db}, Reach: b.users, Methods: late{b}, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
+		Store: store.Contacts{DB: b.db}, Reach: b.users, Methods: b.sessions, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -495,11 +488,11 @@ func TestTokensEnd(t *testing.T) {
 
 	token := b.token(t)
 	accepted("fresh", token)
-	if err := b.EndAll(t.Context(), "somebody else"); err != nil {
+	if err := b.sessions.EndAll(t.Context(), "somebody else"); err != nil {
 		t.Fatal(err)
 	}
 	accepted("after somebody else's were ended", token)
-	if err := b.EndAll(t.Context(), b.demo.ID); err != nil {
+	if err := b.sessions.EndAll(t.Context(), b.demo.ID); err != nil {
 		t.Fatal(err)
 	}
 	refused("ended", token)

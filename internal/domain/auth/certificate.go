@@ -72,7 +72,7 @@ func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbpri
 		if !removed {
 			return fault.New(fault.NotFound, "certificate: the user does not sign in with it")
 		}
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
@@ -123,6 +123,6 @@ func (s *Service) RevokeGrants(ctx context.Context, who audit.Principal, userID 
 		if err := s.reach.Reach(ctx, who, userID); err != nil {
 			return err
 		}
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }

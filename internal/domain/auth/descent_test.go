@@ -315,7 +315,7 @@ var endings = map[string]func(t *testing.T, f *family) (bool, error){
 		}
 		return true, f.users.Unlock(t.Context(), f.op.ID)
 	},
-	"the end of all": func(t *testing.T, f *family) (bool, error) { return true, f.EndAll(t.Context(), f.op.ID) },
+	"the end of all": func(t *testing.T, f *family) (bool, error) { return true, f.sessions.EndAll(t.Context(), f.op.ID) },
 	"a second step": func(t *testing.T, f *family) (bool, error) {
 		return true, f.GrantMethod(t.Context(), f.op.ID, "oath")
 	},

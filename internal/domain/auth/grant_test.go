@@ -132,7 +132,7 @@ func TestRefreshTokensEnd(t *testing.T) {
 			}
 			return users.SetLock(t.Context(), b.demo.ID, false, time.Time{})
 		},
-		"the end of all": func(t *testing.T, b *bench) error { return b.EndAll(t.Context(), b.demo.ID) },
+		"the end of all": func(t *testing.T, b *bench) error { return b.sessions.EndAll(t.Context(), b.demo.ID) },
 		"a second step": func(t *testing.T, b *bench) error {
 			if err := b.GrantMethod(t.Context(), b.demo.ID, "oath"); err != nil {
 				return err
@@ -278,13 +278,13 @@ func TestExchangeGrant(t *testing.T) {
 	})
 	t.Run("Ends", func(t *testing.T) {
 		for name, end := range map[string]func(u user.User) error{
-			"the operator's tokens": func(u user.User) error { return b.EndAll(t.Context(), u.ID) },
+			"the operator's tokens": func(u user.User) error { return b.sessions.EndAll(t.Context(), u.ID) },
 			"a lock that came due":  func(u user.User) error { return store.Users{DB: b.db}.SetLock(t.Context(), u.ID, false, b.clock.Now()) },
 			"other groups": func(u user.User) error {
 				return store.Users{DB: b.db}.SetOperatorGroups(t.Context(), u.ID, []string{"Other"})
 			},
 			"the operator":      func(u user.User) error { return store.Users{DB: b.db}.DeleteUser(t.Context(), u.ID) },
-			"the user's tokens": func(user.User) error { return b.EndAll(t.Context(), b.demo.ID) },
+			"the user's tokens": func(user.User) error { return b.sessions.EndAll(t.Context(), b.demo.ID) },
 		} {
 			u, actor := b.operatorOf(t, "op-"+strings.ReplaceAll(name, " ", "-"), "Default")
 			got, err := b.exchange(t.Context(), actor, b.subject("demo", time.Hour))

@@ -10,6 +10,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/session"
 )
 
 // The name spaces of method addresses.
@@ -23,7 +24,7 @@ const (
 	methodIDOnly      = "none"
 	methodCertificate = "certificate"
 	methodPassword    = "password"
-	methodDevice      = "mydss"
+	methodDevice      = session.MethodDevice
 )
 
 // Method is a way to sign in, or a step of one.
@@ -130,7 +131,7 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 			return err
 		}
 		// Tokens that are out were issued without the step.
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
@@ -146,7 +147,7 @@ func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID,
 		if err != nil || !had {
 			return err
 		}
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
@@ -190,7 +191,7 @@ func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 		if err := s.store.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
 			return err
 		}
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
@@ -207,7 +208,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 		if _, err := s.store.DeleteMethod(ctx, userID, m.Name); err != nil {
 			return err
 		}
-		return s.store.RevokeTokens(ctx, userID)
+		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
@@ -334,24 +335,4 @@ func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw R
 		}
 	}
 	return raw, err
-}
-
-// ContactGone is told that the contact a user's one-time passwords of a method went
-// to is no more, in the transaction that removes it; method is Kind.Method. The
-// method stays: who loses a phone must not lose the second step with it. Until a
-// contact is assigned again the step cannot be done, so no token is issued. Tokens
-// that are out end.
-func (s *Service) ContactGone(ctx context.Context, userID, method string) error {
-	used, err := s.MethodUsesContact(ctx, userID, method)
-	if err != nil || !used {
-		return err
-	}
-	return s.store.RevokeTokens(ctx, userID)
-}
-
-// MethodUsesContact reports whether the user has the method of a contact.
-func (s *Service) MethodUsesContact(ctx context.Context, userID, method string) (bool, error) {
-	had, err := s.had(ctx, userID)
-	_, has := had[method]
-	return has, err
 }

@@ -311,7 +311,7 @@ func TestContactGoneLeavesTheStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.ContactGone(t.Context(), id, "otpviasms"); err != nil {
+	if err := b.sessions.ContactGone(t.Context(), id, "otpviasms"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Authenticate(t.Context(), token.AccessToken); err != nil {
@@ -321,10 +321,10 @@ func TestContactGoneLeavesTheStep(t *testing.T) {
 	if _, err := b.Authenticate(t.Context(), token.AccessToken); err == nil {
 		t.Error("a token from before the second step goes on")
 	}
-	if uses, err := b.MethodUsesContact(t.Context(), id, "otpviasms"); !uses || err != nil {
+	if uses, err := b.sessions.MethodUsesContact(t.Context(), id, "otpviasms"); !uses || err != nil {
 		t.Errorf("uses %v, %v", uses, err)
 	}
-	if err := b.ContactGone(t.Context(), id, "otpviasms"); err != nil {
+	if err := b.sessions.ContactGone(t.Context(), id, "otpviasms"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.grant(t.Context(), "ivanov", out.Password); code(t, err) != auth.SecondStepNeeded {

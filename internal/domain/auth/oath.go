@@ -130,7 +130,6 @@ type OathStore interface {
 	AcceptOathStep(ctx context.Context, a OathAcceptance) (bool, error)
 	// ForgiveOathToken forgets wrong codes and lifts the lock.
 	ForgiveOathToken(ctx context.Context, key string) (bool, error)
-	ForgiveOathTokenOf(ctx context.Context, userID string) error
 }
 
 // OathLock is the rule that BeginOathAttempt applies.
@@ -335,16 +334,6 @@ func deleted(done bool, err error) error {
 		err = fault.New(fault.Unavailable, "the token is being used by somebody else: try again")
 	}
 	return err
-}
-
-// tokenChanged tells that the user has another token than before, or none, in the
-// transaction that changes it: what was signed in to with the one before ends.
-func (s *Service) tokenChanged(ctx context.Context, userID string) error {
-	had, err := s.had(ctx, userID)
-	if _, has := had[methodOATH]; err != nil || !has {
-		return err
-	}
-	return s.store.RevokeTokens(ctx, userID)
 }
 
 // Painter makes a picture of a text as a QR code, GIF.

@@ -56,7 +56,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 		if err := s.accept(ctx, p, userID, s.now()); err != nil || r.UserID == userID {
 			return err
 		}
-		return s.tokenChanged(ctx, userID)
+		return s.sessions.MethodChanged(ctx, userID, methodOATH)
 	})
 }
 
@@ -130,7 +130,7 @@ func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID s
 		if err := s.release(ctx, userID, ""); err != nil {
 			return err
 		}
-		return s.tokenChanged(ctx, userID)
+		return s.sessions.MethodChanged(ctx, userID, methodOATH)
 	})
 }
 
@@ -219,7 +219,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		if err != nil {
 			return err
 		}
-		return s.tokenChanged(ctx, userID)
+		return s.sessions.MethodChanged(ctx, userID, methodOATH)
 	})
 	if err != nil {
 		return AppData{}, err

@@ -177,7 +177,7 @@ func (s *Service) replacePassword(ctx context.Context, who audit.Principal, user
 	if err := s.store.SetPassword(ctx, userID, encoded, s.now()); err != nil {
 		return err
 	}
-	if err := s.store.RevokeTokens(ctx, userID); err != nil {
+	if err := s.sessions.EndAll(ctx, userID); err != nil {
 		return err
 	}
 	if err := s.store.EndUserAttempt(ctx, userID); err != nil {

@@ -84,7 +84,7 @@ type Reach interface {
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
-// Methods are the authentication methods of users. The room auth satisfies it.
+// Methods are the authentication methods of users. [session.Service] satisfies it.
 type Methods interface {
 	// MethodUsesContact reports whether the user has the method, whose codes go to
 	// a contact.

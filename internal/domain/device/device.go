@@ -18,11 +18,12 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
 // Method is the authentication method that devices are for.
-const Method = "mydss"
+const Method = session.MethodDevice
 
 // System is a mobile application that devices run.
 type System struct {
@@ -188,7 +189,7 @@ type Messages interface {
 }
 
 // Methods is told when a user has lost the last device that may speak for them, in
-// the transaction of ctx. The room auth satisfies it.
+// the transaction of ctx. [session.Service] satisfies it.
 type Methods interface {
 	DevicesGone(ctx context.Context, userID string) error
 }

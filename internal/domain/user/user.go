@@ -125,7 +125,7 @@ type Store interface {
 	NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID string, now time.Time) (bool, error)
 }
 
-// Sessions ends what a user has signed in to. The room auth satisfies it.
+// Sessions ends what a user has signed in to. [session.Service] satisfies it.
 type Sessions interface {
 	// EndAll ends every token of the user, in the transaction of ctx.
 	EndAll(ctx context.Context, userID string) error

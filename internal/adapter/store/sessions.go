@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+
+	"tamga/internal/domain/session"
+)
+
+var _ session.Store = Tokens{}
+
+// RevokeTokens implements session.Store.
+func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
+	return s.inTurn(ctx, func(ctx context.Context) error {
+		for _, statement := range []string{
+			"UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE",
+			"UPDATE access_tokens SET revoked = TRUE WHERE actor_id = $1 AND actor_id <> '' AND revoked = FALSE",
+			"DELETE FROM authorization_codes WHERE user_id = $1",
+			"DELETE FROM grants WHERE user_id = $1",
+		} {
+			if _, err := s.exec(ctx, statement, userID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// EndUserAttempt implements session.Store.
+func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
+	_, err := s.exec(ctx, "DELETE FROM user_failures WHERE user_id = $1", userID)
+	return err
+}
+
+// ForgiveOathTokenOf implements session.Store.
+func (s Tokens) ForgiveOathTokenOf(ctx context.Context, userID string) error {
+	_, err := s.exec(ctx, "UPDATE oath_tokens SET failures = 0, locked_until = 0 WHERE user_id = $1", userID)
+	return err
+}
+
+// HasMethod implements session.Store.
+func (s Tokens) HasMethod(ctx context.Context, userID, method string) (bool, error) {
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM user_methods WHERE user_id = $1 AND method = $2", userID, method)
+	return found, err
+}
