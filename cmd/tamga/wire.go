@@ -155,8 +155,10 @@ func openHouse(ctx context.Context, config *config.Config, limits store.Limits, 
 		h.close()
 		return nil, err
 	}
+	stored := store.Keys{DB: h.db}
 	h.keys, err = keys.New(keys.Options{
-		Store: store.Keys{DB: h.db}, Holder: holder, Authority: h.authority,
+		Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+		Holder: holder, Authority: h.authority,
 		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode), PINLength: config.PIN.MinLength, SimplePINs: config.PIN.AllowSimple,
 		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
 		Enrolment: enrolment, Evidence: revocations{h}, StandingAge: config.Certificates.StatusAge,

@@ -8,10 +8,16 @@ import (
 	"tamga/internal/domain/keys"
 )
 
-// Keys keeps users' keys and certificates: keys.Store.
+// Keys keeps users' keys and certificates. It satisfies the stores of keys.Options.
 type Keys struct{ *DB }
 
-var _ keys.Store = Keys{}
+var (
+	_ keys.Store          = Keys{}
+	_ keys.RequestStore   = Keys{}
+	_ keys.StatusStore    = Keys{}
+	_ keys.ParameterStore = Keys{}
+	_ keys.PINStore       = Keys{}
+)
 
 // AddKey adds a key.
 func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
@@ -83,20 +89,20 @@ func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.Certi
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
 }
 
-// NoteStanding implements keys.Store.
+// NoteStanding implements keys.StatusStore.
 func (s Keys) NoteStanding(ctx context.Context, id int64, st keys.Standing) error {
 	_, err := s.exec(ctx, `UPDATE certificates SET standing_revoked_at = $2, standing_reason = $3, standing_due_at = $4
 		WHERE id = $1 AND outside`, id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
 	return err
 }
 
-// NoteComment implements keys.Store.
+// NoteComment implements keys.StatusStore.
 func (s Keys) NoteComment(ctx context.Context, id int64, comment string) error {
 	_, err := s.exec(ctx, "UPDATE certificates SET revocation_comment = $2 WHERE id = $1", id, comment)
 	return err
 }
 
-// DueStandings implements keys.Store.
+// DueStandings implements keys.StatusStore.
 func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
 	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.standing_due_at <= $2
 		ORDER BY c.id LIMIT $3`, after, millis(now), limit)

@@ -165,7 +165,7 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 
 // addRequest stores a request and tells of it.
 func (s *Service) addRequest(ctx context.Context, r RequestRecord, a Act, event notify.EventType) (q *Request, err error) {
-	if r.ID, err = s.Store.AddRequest(ctx, r); err != nil {
+	if r.ID, err = s.RequestStore.AddRequest(ctx, r); err != nil {
 		return nil, err
 	}
 	if q, err = s.request(ctx, r); err != nil {
@@ -176,7 +176,7 @@ func (s *Service) addRequest(ctx context.Context, r RequestRecord, a Act, event 
 
 // mayAsk refuses a user whose last request waits, or who has too many certificates.
 func (s *Service) mayAsk(ctx context.Context, userID string) error {
-	requests, err := s.Store.Requests(ctx, userID)
+	requests, err := s.RequestStore.Requests(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o Sta
 	var q *Request
 	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
 		q = nil
-		requests, err := s.Store.Requests(ctx, c.UserID)
+		requests, err := s.RequestStore.Requests(ctx, c.UserID)
 		if err != nil {
 			return err
 		}

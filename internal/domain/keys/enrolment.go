@@ -15,7 +15,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Profiles know what the service calls its users; see user.Store.NameOf.
+// Profiles know what the service calls its users; see user.NameStore.NameOf.
 type Profiles interface {
 	// ProfileOf returns the parts of a user's distinguished name by object identifier,
 	// at least a common name.

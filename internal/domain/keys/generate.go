@@ -172,7 +172,7 @@ func (s *Service) Parameter(ctx context.Context, who audit.Principal, id, name s
 	if err != nil {
 		return "", err
 	}
-	value, _, err := s.Store.KeyParameter(ctx, c.KeyID, name)
+	value, _, err := s.ParameterStore.KeyParameter(ctx, c.KeyID, name)
 	return value, err
 }
 
@@ -190,7 +190,7 @@ func (s *Service) SetParameter(ctx context.Context, a Act, id, name, value strin
 	if len(value) > maxParameterValue {
 		return fault.Newf(fault.InvalidParameters, "Data: at most %d octets", maxParameterValue)
 	}
-	kept, err := s.Store.SetKeyParameter(ctx, c.KeyID, name, value, maxParameters)
+	kept, err := s.ParameterStore.SetKeyParameter(ctx, c.KeyID, name, value, maxParameters)
 	if err == nil && !kept {
 		err = fault.Newf(fault.InvalidObjectState, "a key has at most %d parameters", maxParameters)
 	}

@@ -42,7 +42,8 @@ const (
 // maxFriendlyName is the longest friendly name in characters.
 const maxFriendlyName = 255
 
-// Store keeps keys and certificates.
+// Store keeps keys and certificates. The transactions of Atomic include the calls that
+// fn makes to the other stores of Options.
 type Store interface {
 	// Atomic runs fn in one serial transaction; it may run fn again.
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
@@ -74,9 +75,10 @@ type Store interface {
 	// ReplaceSealed puts another seal in place of the one given. It reports false when
 	// the key has yet another.
 	ReplaceSealed(ctx context.Context, keyID string, old, sealed []byte, hasPIN bool) (bool, error)
-	// PINFailures counts the attempts that ReservePIN took.
-	PINFailures(ctx context.Context, keyID string) (int, error)
+}
 
+// RequestStore keeps requests for certificates and for their revocation.
+type RequestStore interface {
 	// AddRequest adds a request and gives it the next number.
 	AddRequest(ctx context.Context, r RequestRecord) (id int64, err error)
 	// Request reads one by number, whoever's it is.
@@ -89,7 +91,11 @@ type Store interface {
 	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)
 	// DeleteRequest removes one by number.
 	DeleteRequest(ctx context.Context, id int64) error
+}
 
+// StatusStore keeps what changes about certificates of outside authorities, and the
+// comments of users.
+type StatusStore interface {
 	// NoteStanding writes down what an outside authority said about a certificate; one
 	// that is not there any more is passed over.
 	NoteStanding(ctx context.Context, id int64, st Standing) error
@@ -98,13 +104,21 @@ type Store interface {
 	// DueStandings reads certificates of outside authorities that it is time to ask
 	// about, by number from after on.
 	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
+}
 
+// ParameterStore keeps the values that clients keep with keys.
+type ParameterStore interface {
 	// KeyParameter reads what a client keeps with a key under a name.
 	KeyParameter(ctx context.Context, keyID, name string) (value string, found bool, err error)
 	// SetKeyParameter keeps a value with a key. It reports false when the key has most
 	// others already.
 	SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error)
+}
 
+// PINStore counts attempts at the PINs of keys.
+type PINStore interface {
+	// PINFailures counts the attempts that ReservePIN took.
+	PINFailures(ctx context.Context, keyID string) (int, error)
 	// ReservePIN takes one of limit attempts of a key, durably before it returns,
 	// and reports false when none is left. It must not be called in a
 	// transaction, which could take the attempt back.
@@ -199,7 +213,13 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 // Options are what a Service is made of. All are needed up to Now; acts of users need
 // Policy as well.
 type Options struct {
-	Store     Store
+	// The stores keep their tables in one database.
+	Store          Store
+	RequestStore   RequestStore
+	StatusStore    StatusStore
+	ParameterStore ParameterStore
+	PINStore       PINStore
+
 	Holder    vault.Holder
 	Authority *authority.Service
 	// Rand is a secure source that is safe for concurrent use.
@@ -243,8 +263,9 @@ type Service struct {
 
 // New makes the service.
 func New(o Options) (*Service, error) {
-	if o.Store == nil || o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
-		return nil, errors.New("keys: store, holder, authority, randomness and clock are all needed")
+	if o.Store == nil || o.RequestStore == nil || o.StatusStore == nil || o.ParameterStore == nil || o.PINStore == nil ||
+		o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
+		return nil, errors.New("keys: stores, holder, authority, randomness and clock are all needed")
 	}
 	if o.PINAttempts == 0 {
 		o.PINAttempts = DefaultPINAttempts

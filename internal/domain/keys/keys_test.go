@@ -133,8 +133,10 @@ func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stored := store.Keys{DB: db}
 	p.Service, err = keys.New(keys.Options{
-		Store: store.Keys{DB: db}, Holder: p.holder, Authority: p.authority,
+		Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+		Holder: p.holder, Authority: p.authority,
 		Rand: newReader(seed + 150), Now: c.now,
 	})
 	if err != nil {

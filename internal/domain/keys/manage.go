@@ -187,7 +187,7 @@ func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin str
 	if reason = f.Message; !attempts {
 		return false, reason, nil
 	}
-	failures, err := s.Store.PINFailures(ctx, c.KeyID)
+	failures, err := s.PINStore.PINFailures(ctx, c.KeyID)
 	if err != nil {
 		return false, "", err
 	}

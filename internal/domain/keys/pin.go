@@ -65,7 +65,7 @@ func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func
 		return err
 	}
 	defer leave()
-	reserved, err := s.Store.ReservePIN(ctx, c.KeyID, s.PINAttempts)
+	reserved, err := s.PINStore.ReservePIN(ctx, c.KeyID, s.PINAttempts)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func
 	defer cancel()
 	if err != nil {
 		// Nothing was learnt about the PIN. What cannot be given back stays taken.
-		return errors.Join(err, s.Store.ReturnPIN(settle, c.KeyID))
+		return errors.Join(err, s.PINStore.ReturnPIN(settle, c.KeyID))
 	}
-	return s.Store.ResetPIN(settle, c.KeyID)
+	return s.PINStore.ResetPIN(settle, c.KeyID)
 }
 
 // tryPIN reads the key after the attempt was taken: the PIN may have changed

@@ -119,13 +119,13 @@ func (s *Service) requests(ctx context.Context, records []RequestRecord, err err
 
 // Requests lists the requests of a user by number, the last 1000.
 func (s *Service) Requests(ctx context.Context, who audit.Principal) ([]*Request, error) {
-	records, err := s.Store.Requests(ctx, who.UserID)
+	records, err := s.RequestStore.Requests(ctx, who.UserID)
 	return s.requests(ctx, records, err)
 }
 
 // Waiting lists the requests of all users that wait, for an operator: the first 1000.
 func (s *Service) Waiting(ctx context.Context) ([]*Request, error) {
-	records, err := s.Store.PendingRequests(ctx)
+	records, err := s.RequestStore.PendingRequests(ctx)
 	return s.requests(ctx, records, err)
 }
 
@@ -137,7 +137,7 @@ func (s *Service) Request(ctx context.Context, who audit.Principal, identifier s
 	if err != nil {
 		return nil, unknown
 	}
-	r, found, err := s.Store.Request(ctx, id)
+	r, found, err := s.RequestStore.Request(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 		if q, err = s.Request(ctx, a.Who, identifier); err != nil {
 			return err
 		}
-		if err := s.Store.DeleteRequest(ctx, q.ID); err != nil || q.KeyID == "" {
+		if err := s.RequestStore.DeleteRequest(ctx, q.ID); err != nil || q.KeyID == "" {
 			return fault.Rollback(err)
 		}
 		return fault.Rollback(s.Store.DeleteUnusedKey(ctx, q.KeyID))
@@ -169,7 +169,7 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 
 // waiting reads a request that an operator decides about, inside a transaction.
 func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
-	r, found, err := s.Store.Request(ctx, id)
+	r, found, err := s.RequestStore.Request(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
 // decide ends the waiting of a request, inside a transaction.
 func (s *Service) decide(ctx context.Context, q *Request, status RequestStatus, certificateID int64) error {
 	now := s.Now()
-	decided, err := s.Store.Decide(ctx, q.ID, status, certificateID, now)
+	decided, err := s.RequestStore.Decide(ctx, q.ID, status, certificateID, now)
 	if err == nil && !decided {
 		err = errors.New("keys: a request was decided twice inside a transaction")
 	}

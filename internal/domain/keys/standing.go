@@ -43,7 +43,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	silent := map[string]bool{} // names of issuers
 	var failed []error
 	for after := int64(0); ; {
-		due, err := s.Store.DueStandings(ctx, s.Now(), after, standingPortion)
+		due, err := s.StatusStore.DueStandings(ctx, s.Now(), after, standingPortion)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 				again = hopeless
 			}
 			st.DueAt = s.Now().Add(again)
-			if err := s.Store.NoteStanding(ctx, c.ID, st); err != nil {
+			if err := s.StatusStore.NoteStanding(ctx, c.ID, st); err != nil {
 				return errors.Join(append(failed, err)...)
 			}
 		}
@@ -92,7 +92,7 @@ func (s *Service) notice(ctx context.Context, c *Certificate, learnt *Standing) 
 		return nil
 	}
 	learnt.DueAt = s.Now().Add(s.StandingAge)
-	return s.Store.NoteStanding(ctx, c.ID, *learnt)
+	return s.StatusStore.NoteStanding(ctx, c.ID, *learnt)
 }
 
 // revokedBy finds in the evidence of a revocation when and why it was. Evidence that

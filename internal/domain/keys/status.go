@@ -104,5 +104,5 @@ func (s *Service) setStatus(ctx context.Context, c *Certificate, o StatusOrder) 
 	case err != nil:
 		return err
 	}
-	return s.Store.NoteComment(ctx, c.ID, o.Comment)
+	return s.StatusStore.NoteComment(ctx, c.ID, o.Comment)
 }

@@ -248,8 +248,10 @@ func testManyProcesses(t *testing.T, db *store.DB) {
 		must(t, err)
 		authorities[i], err = authority.New(authority.Config{}, store.Authority{DB: db}, holder, source(byte(100+i)), now)
 		must(t, err)
+		stored := store.Keys{DB: db}
 		services[i], err = keys.New(keys.Options{
-			Store: store.Keys{DB: db}, Holder: holder, Authority: authorities[i], Rand: source(byte(150 + i)), Now: now,
+			Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+			Holder: holder, Authority: authorities[i], Rand: source(byte(150 + i)), Now: now,
 		})
 		must(t, err)
 	}
