@@ -29,7 +29,7 @@ func (h *house) place(ctx context.Context) (blob.Options, error) {
 // documents is the document store.
 func (h *house) documents(place blob.Options) *stored.Service {
 	return &stored.Service{
-		Store: store.Documents{DB: h.db}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
+		Store: store.Documents{DB: h.db}, Uploads: store.Documents{DB: h.db}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
 		Now: time.Now, Rand: rand.Reader, Rules: h.config.Documents.Rules(),
 	}
 }

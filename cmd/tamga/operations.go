@@ -25,7 +25,7 @@ import (
 func (h *house) openOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &h.config.Operations
 	o := signing.Operations{
-		Signer: signer, Store: store.Operations{DB: h.db}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
+		Signer: signer, Store: store.Operations{DB: h.db}, CallbackStore: store.Operations{DB: h.db}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
 		Audit: h.audit, Templates: c.TemplatesByID(), Standing: standing{h.users, h.identity}, Settings: c.Settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}

@@ -14,7 +14,10 @@ import (
 // Documents satisfies document.Store.
 type Documents struct{ *DB }
 
-var _ document.Store = Documents{}
+var (
+	_ document.Store       = Documents{}
+	_ document.UploadStore = Documents{}
+)
 
 var (
 	// errNoQuota undoes what was counted for uploads that a quota has no room for.
@@ -67,7 +70,7 @@ func (s Documents) giveBack(ctx context.Context, userID string, objects, octets 
 	return err
 }
 
-// AddUploads implements document.Store. The uploads are of one user.
+// AddUploads implements document.UploadStore. The uploads are of one user.
 func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, now, until time.Time, q document.Quotas) (bool, error) {
 	if len(uploads) == 0 {
 		return true, nil
@@ -99,7 +102,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 	return err == nil, err
 }
 
-// ExtendUpload implements document.Store.
+// ExtendUpload implements document.UploadStore.
 func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
 	err := s.committer.Do(ctx, func(ctx context.Context) error {
 		if more > 0 {
@@ -236,7 +239,7 @@ func (s Documents) RemoveDocument(ctx context.Context, userID, id string, now ti
 	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING id, bytes", userID, millis(now), id)
 }
 
-// EndUpload implements document.Store.
+// EndUpload implements document.UploadStore.
 func (s Documents) EndUpload(ctx context.Context, id string) (bool, error) {
 	n, err := s.exec(ctx, "UPDATE documents SET state = 2 WHERE id = $1 AND state = 0", id)
 	return n == 1, err

@@ -10,7 +10,10 @@ import (
 // Operations satisfies signing.OperationStore.
 type Operations struct{ *DB }
 
-var _ signing.OperationStore = Operations{}
+var (
+	_ signing.OperationStore = Operations{}
+	_ signing.CallbackStore  = Operations{}
+)
 
 // Atomic implements signing.OperationStore: what belongs to the end of an operation
 // shares a flush to disk with other requests.

@@ -133,7 +133,7 @@ func walk(t *testing.T, url string, seed uint64) {
 	w.keys = walkKeys{t, sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "signer"), w.meanwhile}
 	options := blob.Options{Place: place, Ring: w.ring}
 	documents := &document.Service{
-		Store: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: w.clock, Rand: sigtest.Random(byte(seed)),
+		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: w.clock, Rand: sigtest.Random(byte(seed)),
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
@@ -190,7 +190,7 @@ func (w *walker) start(seed byte) {
 		Rand: rand.NewChaCha8([32]byte{seed, byte(w.random.IntN(256)), byte(w.random.IntN(256)), byte(w.random.IntN(256))}), Blobs: mortalBlobs{m},
 	}
 	w.operations = signing.NewOperations(signing.Operations{
-		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
+		Signer: signer, Store: mortalOperations{m}, CallbackStore: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
 		Callbacks: walkReceiver{w}, Settings: signing.OperationSettings{Async: true, Attempts: 100},
 		Render: func(o *signing.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
 	})

@@ -79,7 +79,7 @@ type Quota struct {
 // Quotas are the two that every upload has to fit into.
 type Quotas struct{ All, Own Quota }
 
-// Answers of Store.ExtendUpload.
+// Answers of UploadStore.ExtendUpload.
 type Extension int
 
 const (
@@ -93,11 +93,6 @@ const (
 // KeepDocuments until its time is over or RemoveDocument.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
-	// AddUploads begins uploads, leased until a time, when all of them fit into the
-	// quotas, and otherwise reports false and begins none.
-	AddUploads(ctx context.Context, uploads []Upload, now, until time.Time, q Quotas) (bool, error)
-	// ExtendUpload renews a lease and adds octets to what an upload counts for.
-	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Extension, error)
 	// KeepDocuments turns uploads into documents, which then count with their size.
 	// It reports false, and turns none, when one of them is no upload any more.
 	// Inside Atomic the caller then has to roll back.
@@ -117,13 +112,24 @@ type Store interface {
 	// RemoveDocument ends a document: its record stays, to be swept, until
 	// ForgetDocuments.
 	RemoveDocument(ctx context.Context, userID, id string, now time.Time) (Gone, bool, error)
-	// EndUpload ends an upload likewise.
-	EndUpload(ctx context.Context, id string) (bool, error)
 	// ClaimGone ends uploads whose lease is over at now and documents whose time was
 	// over at expired, and returns up to n records that are to be forgotten.
 	ClaimGone(ctx context.Context, now, expired time.Time, n int) ([]Gone, error)
 	// ForgetDocuments deletes records that have ended and takes them out of the quotas.
 	ForgetDocuments(ctx context.Context, ids []string) error
+}
+
+// UploadStore keeps uploads until Store.KeepDocuments turns them into documents. Its
+// methods are atomic in the same way.
+type UploadStore interface {
+	// AddUploads begins uploads, leased until a time, when all of them fit into the
+	// quotas, and otherwise reports false and begins none.
+	AddUploads(ctx context.Context, uploads []Upload, now, until time.Time, q Quotas) (bool, error)
+	// ExtendUpload renews a lease and adds octets to what an upload counts for.
+	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Extension, error)
+	// EndUpload ends an upload: its record stays, to be swept, until
+	// Store.ForgetDocuments.
+	EndUpload(ctx context.Context, id string) (bool, error)
 }
 
 // Gone is a record whose bytes are to be removed.
@@ -210,8 +216,9 @@ const (
 // Service is the document store. All fields are set before first use and not changed
 // afterwards; it is safe for concurrent use.
 type Service struct {
-	Store Store
-	Bytes Bytes
+	Store   Store
+	Uploads UploadStore // in the same database
+	Bytes   Bytes
 	// Digest says what documents of a user are hashed with on their way in.
 	Digest func(ctx context.Context, userID string) (Digest, error)
 	Now    func() time.Time

@@ -49,7 +49,7 @@ func open(t testing.TB) *shelf {
 		t.Fatal(err)
 	}
 	s.Service = &document.Service{
-		Store: store.Documents{DB: db},
+		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db},
 		Bytes: blob.NewDocuments(blob.Options{Place: place, Plain: true}),
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: "SHA-256", New: sha256.New}, nil

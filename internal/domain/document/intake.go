@@ -125,7 +125,7 @@ func (in *Intake) begin(more int64) error {
 	s := in.room.s
 	u := in.describe(in.size + more)
 	now := s.Now()
-	added, err := s.Store.AddUploads(in.room.ctx, []Upload{u}, now, now.Add(leaseTime), s.quotas())
+	added, err := s.Uploads.AddUploads(in.room.ctx, []Upload{u}, now, now.Add(leaseTime), s.quotas())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (in *Intake) extend(octets int64) error {
 		if need == 0 {
 			more = 0
 		}
-		answer, err := s.Store.ExtendUpload(in.room.ctx, in.upload, more, now.Add(leaseTime), s.quotas())
+		answer, err := s.Uploads.ExtendUpload(in.room.ctx, in.upload, more, now.Add(leaseTime), s.quotas())
 		switch {
 		case err != nil:
 			return err
@@ -221,7 +221,7 @@ func (in *Intake) Close() error {
 	}
 	// The client may be gone; what it left is not to wait for the sweep.
 	ctx := context.WithoutCancel(in.room.ctx)
-	ended, err := in.room.s.Store.EndUpload(ctx, in.id)
+	ended, err := in.room.s.Uploads.EndUpload(ctx, in.id)
 	if err != nil || !ended {
 		return err
 	}

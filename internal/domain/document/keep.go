@@ -140,7 +140,7 @@ func (s *Service) write(ctx context.Context, small []*Intake) error {
 		uploads[i] = in.describe(in.size)
 	}
 	now := s.Now()
-	added, err := s.Store.AddUploads(ctx, uploads, now, now.Add(leaseTime), s.quotas())
+	added, err := s.Uploads.AddUploads(ctx, uploads, now, now.Add(leaseTime), s.quotas())
 	if err != nil {
 		return err
 	}

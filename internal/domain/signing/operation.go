@@ -46,8 +46,10 @@ type Operations struct {
 	Audit     audit.Log
 	Templates map[string]Template // by identifier
 	Callbacks Callbacks           // nil: Callback is refused
-	Standing  Standing            // nil: whoever was accepted may still act
-	Settings  OperationSettings
+	// CallbackStore is of the same database as Store; set with Callbacks.
+	CallbackStore CallbackStore
+	Standing      Standing // nil: whoever was accepted may still act
+	Settings      OperationSettings
 	// Render makes the body of a callback; set with Callbacks.
 	Render func(o *Operation) (Result, error)
 	// Failed is told what goes wrong in the background, without secrets; nil: nobody.

@@ -28,12 +28,12 @@ func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
 		return false, err
 	}
 	now := s.Signer.Now()
-	c, found, err := s.Store.ClaimCallback(ctx, lease, now, now.Add(s.Settings.Lease))
+	c, found, err := s.CallbackStore.ClaimCallback(ctx, lease, now, now.Add(s.Settings.Lease))
 	if err != nil || !found {
 		return false, err
 	}
 	err = s.hold(ctx, func(ctx context.Context, until time.Time) (bool, error) {
-		return s.Store.ExtendCallback(ctx, c.OperationID, lease, until)
+		return s.CallbackStore.ExtendCallback(ctx, c.OperationID, lease, until)
 	}, func(ctx context.Context) error { return s.call(ctx, c) })
 	end := CallbackEnd{Taken: err == nil}
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
 		}
 	}
 	// What was sent must not be sent again because the process is asked to stop.
-	if e := s.Store.FinishCallback(context.WithoutCancel(ctx), c.OperationID, lease, end); e != nil {
+	if e := s.CallbackStore.FinishCallback(context.WithoutCancel(ctx), c.OperationID, lease, end); e != nil {
 		return true, e
 	}
 	return true, err

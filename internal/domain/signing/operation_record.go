@@ -81,7 +81,10 @@ type OperationStore interface {
 	// SweepOperations ends what has expired at now and is not under way, and deletes
 	// what is not kept any longer.
 	SweepOperations(ctx context.Context, now, keepUntil time.Time) error
+}
 
+// CallbackStore leases the callbacks of operations that OperationStore keeps.
+type CallbackStore interface {
 	// ClaimCallback leases the callback that has been due the longest, and counts an
 	// attempt.
 	ClaimCallback(ctx context.Context, lease string, now, until time.Time) (c *CallbackRecord, found bool, err error)
