@@ -55,7 +55,7 @@ type profiles struct{ *house }
 const oidCommonName = "2.5.4.3"
 
 func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]string, error) {
-	values, err := p.users.Store.NameOf(ctx, userID)
+	values, err := p.users.NameStore.NameOf(ctx, userID)
 	if err != nil {
 		return nil, err
 	}

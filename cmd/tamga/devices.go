@@ -28,8 +28,9 @@ func (h *house) openDevices() error {
 	if err != nil {
 		return fmt.Errorf("devices.codes: %w", err)
 	}
+	devices := store.Devices{DB: h.db}
 	h.devices, err = device.New(c.Settings(h.config.BaseURL(), h.config.Messages.Title), device.Deps{
-		Store: store.Devices{DB: h.db}, Vault: h.ring, Users: h.users, Contacts: contacts, Codes: codes,
+		Devices: devices, KInits: devices, Nonces: devices, Vault: h.ring, Users: h.users, Contacts: contacts, Codes: codes,
 		Messages: h.messages, Methods: h.sessions, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
 	})
 	if err != nil {

@@ -77,13 +77,16 @@ func (h *house) openPeople() error {
 		return err
 	}
 	h.sessions = session.New(store.Tokens{DB: h.db})
+	users := store.Users{DB: h.db}
 	h.users = &user.Service{
-		Store: store.Users{DB: h.db}, Sessions: h.sessions, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
+		Sessions: h.sessions, Events: h.messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: h.config.AllIssuers(), LockDelayUnit: h.config.Users.LockDelayUnit,
 	}
 	h.completePolicies()
+	contacts := store.Contacts{DB: h.db}
 	h.contacts, err = contact.New(h.config.Users.Contacts(), contact.Deps{
-		Store: store.Contacts{DB: h.db}, Reach: h.users, Methods: h.sessions, Notices: h.messages, Vault: h.ring,
+		Store: contacts, Codes: contacts, Reach: h.users, Methods: h.sessions, Notices: h.messages, Vault: h.ring,
 		Now: time.Now, Rand: rand.Reader,
 	})
 	h.users.Contacts = h.contacts

@@ -8,10 +8,14 @@ import (
 	"tamga/internal/domain/contact"
 )
 
-// Contacts satisfies contact.Store.
+// Contacts satisfies contact.Store, contact.CodeStore and contact.AddressStore.
 type Contacts struct{ *DB }
 
-var _ contact.Store = Contacts{}
+var (
+	_ contact.Store        = Contacts{}
+	_ contact.CodeStore    = Contacts{}
+	_ contact.AddressStore = Contacts{}
+)
 
 // Atomic implements contact.Store; see inTurn.
 func (s Contacts) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -74,7 +78,7 @@ func (s Contacts) ContactByRole(ctx context.Context, userID string, t contact.Ty
 		userID, string(t))
 }
 
-// NotificationContacts implements contact.Store.
+// NotificationContacts implements contact.AddressStore.
 func (s Contacts) NotificationContacts(ctx context.Context, userID string, t contact.Type) ([]contact.Contact, error) {
 	return all(ctx, s.DB, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE user_id = $1 AND type = $2 AND notification AND confirmed ORDER BY created_at, normal LIMIT $3",
 		userID, string(t), contact.MaxContacts)
@@ -159,7 +163,7 @@ func (s Contacts) HasContact(ctx context.Context, t contact.Type, normal string)
 	return found, err
 }
 
-// IssueCode implements contact.Store.
+// IssueCode implements contact.CodeStore.
 func (s Contacts) IssueCode(ctx context.Context, c contact.Code, notBefore time.Time) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO one_time_codes AS c
 		(user_id, purpose, type, normal, sealed_key, mac, attempts, issued_at, expires_at)
@@ -178,7 +182,7 @@ type tried struct {
 	attempts int
 }
 
-// TryCode implements contact.Store.
+// TryCode implements contact.CodeStore.
 func (s Contacts) TryCode(ctx context.Context, userID, purpose string, t contact.Type, normal string, now time.Time) (contact.Code, int, bool, error) {
 	v, found, err := returning(ctx, s.DB, func(r row) (v tried, err error) {
 		v.code = contact.Code{UserID: userID, Purpose: purpose, Type: t, Normal: normal}
@@ -191,7 +195,7 @@ func (s Contacts) TryCode(ctx context.Context, userID, purpose string, t contact
 	return v.code, v.attempts, found, err
 }
 
-// SpendCode implements contact.Store. The row stays until it expires, without its
+// SpendCode implements contact.CodeStore. The row stays until it expires, without its
 // MAC: the time of resending counts from a code that was used as well.
 func (s Contacts) SpendCode(ctx context.Context, userID, purpose string, t contact.Type, normal string, mac []byte, limit int, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE one_time_codes SET mac = $8, sealed_key = $8
@@ -200,7 +204,7 @@ func (s Contacts) SpendCode(ctx context.Context, userID, purpose string, t conta
 	return n == 1, err
 }
 
-// SweepCodes implements contact.Store. A code that expired a day ago stands in no
+// SweepCodes implements contact.CodeStore. A code that expired a day ago stands in no
 // way of another one, however long the time of resending.
 func (s Contacts) SweepCodes(ctx context.Context, now time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {

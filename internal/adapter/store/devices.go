@@ -8,10 +8,14 @@ import (
 	"tamga/internal/domain/device"
 )
 
-// Devices satisfies device.Store.
+// Devices satisfies device.Store, device.KInitStore and device.NonceStore.
 type Devices struct{ *DB }
 
-var _ device.Store = Devices{}
+var (
+	_ device.Store      = Devices{}
+	_ device.KInitStore = Devices{}
+	_ device.NonceStore = Devices{}
+)
 
 const deviceColumns = "kid, user_id, number, not_after, created_at, sealed"
 
@@ -88,7 +92,7 @@ func scanKInit(r row) (k device.KInitRecord, err error) {
 	return k, err
 }
 
-// AddKInit implements device.Store.
+// AddKInit implements device.KInitStore.
 func (s Devices) AddKInit(ctx context.Context, r device.KInitRecord, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "INSERT INTO device_kinits ("+kinitColumns+`) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id) DO UPDATE SET kid = excluded.kid, expires_at = excluded.expires_at, sealed = excluded.sealed
@@ -97,29 +101,29 @@ func (s Devices) AddKInit(ctx context.Context, r device.KInitRecord, now time.Ti
 	return n == 1, err
 }
 
-// KInit implements device.Store.
+// KInit implements device.KInitStore.
 func (s Devices) KInit(ctx context.Context, userID string, now time.Time) (device.KInitRecord, bool, error) {
 	return one(ctx, s.DB, scanKInit, "SELECT "+kinitColumns+" FROM device_kinits WHERE user_id = $1 AND expires_at > $2", userID, millis(now))
 }
 
-// KInitByKid implements device.Store.
+// KInitByKid implements device.KInitStore.
 func (s Devices) KInitByKid(ctx context.Context, kid string, now time.Time) (device.KInitRecord, bool, error) {
 	return one(ctx, s.DB, scanKInit, "SELECT "+kinitColumns+" FROM device_kinits WHERE kid = $1 AND expires_at > $2", kid, millis(now))
 }
 
-// ChangeKInit implements device.Store.
+// ChangeKInit implements device.KInitStore.
 func (s Devices) ChangeKInit(ctx context.Context, kid string, before, after []byte) (bool, error) {
 	n, err := s.exec(ctx, "UPDATE device_kinits SET sealed = $3 WHERE kid = $1 AND sealed = $2", kid, before, after)
 	return n == 1, err
 }
 
-// SpendKInit implements device.Store.
+// SpendKInit implements device.KInitStore.
 func (s Devices) SpendKInit(ctx context.Context, kid string, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "DELETE FROM device_kinits WHERE kid = $1 AND expires_at > $2", kid, millis(now))
 	return n == 1, err
 }
 
-// SetNonce implements device.Store.
+// SetNonce implements device.NonceStore.
 func (s Devices) SetNonce(ctx context.Context, r device.NonceRecord) error {
 	_, err := s.exec(ctx, `INSERT INTO device_nonces (kid, hash, expires_at, sealed) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (kid) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at, sealed = excluded.sealed`,
@@ -127,7 +131,7 @@ func (s Devices) SetNonce(ctx context.Context, r device.NonceRecord) error {
 	return err
 }
 
-// Nonce implements device.Store.
+// Nonce implements device.NonceStore.
 func (s Devices) Nonce(ctx context.Context, kid string, now time.Time) (device.NonceRecord, bool, error) {
 	return one(ctx, s.DB, func(r row) (n device.NonceRecord, err error) {
 		err = r.Scan(&n.Kid, &n.Hash, (*timeField)(&n.ExpiresAt), &n.Sealed)
@@ -135,13 +139,13 @@ func (s Devices) Nonce(ctx context.Context, kid string, now time.Time) (device.N
 	}, "SELECT kid, hash, expires_at, sealed FROM device_nonces WHERE kid = $1 AND expires_at > $2", kid, millis(now))
 }
 
-// SpendNonce implements device.Store.
+// SpendNonce implements device.NonceStore.
 func (s Devices) SpendNonce(ctx context.Context, kid string, hash []byte, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "DELETE FROM device_nonces WHERE kid = $1 AND hash = $2 AND expires_at > $3", kid, hash, millis(now))
 	return n == 1, err
 }
 
-// DeleteNonce implements device.Store.
+// DeleteNonce implements device.NonceStore.
 func (s Devices) DeleteNonce(ctx context.Context, kid string) error {
 	_, err := s.exec(ctx, "DELETE FROM device_nonces WHERE kid = $1", kid)
 	return err

@@ -116,13 +116,15 @@ func newCrowd(b *testing.B, db *store.DB, number int) *crowd {
 		b.Fatal(err)
 	}
 	w := &crowd{number: number}
+	users, contacts := store.Users{DB: db}, store.Contacts{DB: db}
 	w.users = &user.Service{
-		Store: store.Users{DB: db}, Sessions: session.New(store.Tokens{DB: db}), Events: silent{}, Naming: naming, LocalIssuer: "realsts",
+		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
+		Sessions: session.New(store.Tokens{DB: db}), Events: silent{}, Naming: naming, LocalIssuer: "realsts",
 		Now: time.Now, Rand: rand.Reader,
 	}
 	codes := contact.DefaultSettings()
 	w.book, err = contact.New(codes, contact.Deps{
-		Store: store.Contacts{DB: db}, Reach: w.users, Methods: silent{}, Notices: silent{}, Now: time.Now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: w.users, Methods: silent{}, Notices: silent{}, Now: time.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -9,10 +9,16 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Users satisfies user.Store.
+// Users satisfies the stores of user.Service.
 type Users struct{ *DB }
 
-var _ user.Store = Users{}
+var (
+	_ user.Store       = Users{}
+	_ user.GroupStore  = Users{}
+	_ user.LoginStore  = Users{}
+	_ user.NameStore   = Users{}
+	_ user.SearchStore = Users{}
+)
 
 // Atomic implements user.Store; see inTurn.
 func (s Users) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -113,7 +119,7 @@ func (s Users) SetGroup(ctx context.Context, id, group string) error {
 	return s.change(ctx, "UPDATE users SET group_name = $2 WHERE id = $1", id, group)
 }
 
-// SetLogin implements user.Store.
+// SetLogin implements user.LoginStore.
 func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
 		// Looked for first: a violated constraint would end a PostgreSQL transaction,
@@ -147,7 +153,7 @@ func (s Users) change(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// SetOperatorGroups implements user.Store.
+// SetOperatorGroups implements user.GroupStore.
 func (s Users) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "DELETE FROM operator_groups WHERE user_id = $1", id); err != nil {
@@ -165,7 +171,7 @@ func (s Users) SetOperatorGroups(ctx context.Context, id string, groups []string
 	})
 }
 
-// OperatorGroups implements user.Store.
+// OperatorGroups implements user.GroupStore.
 func (s Users) OperatorGroups(ctx context.Context, id string) ([]string, error) {
 	return s.operatorGroups(ctx, id)
 }
@@ -174,7 +180,7 @@ func (db *DB) operatorGroups(ctx context.Context, id string) ([]string, error) {
 	return all(ctx, db, scalar[string], "SELECT group_name FROM operator_groups WHERE user_id = $1 ORDER BY group_name", id)
 }
 
-// AddGroup implements user.Store.
+// AddGroup implements user.GroupStore.
 func (s Users) AddGroup(ctx context.Context, g user.Group) error {
 	n, err := s.exec(ctx, "INSERT INTO user_groups (name, title, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 		g.Name, g.Title, millis(g.CreatedAt))
@@ -184,7 +190,7 @@ func (s Users) AddGroup(ctx context.Context, g user.Group) error {
 	return err
 }
 
-// Groups implements user.Store.
+// Groups implements user.GroupStore.
 func (s Users) Groups(ctx context.Context) ([]user.Group, error) {
 	return all(ctx, s.DB, func(r row) (g user.Group, err error) {
 		err = r.Scan(&g.Name, &g.Title, (*timeField)(&g.CreatedAt))

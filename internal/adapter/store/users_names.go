@@ -11,12 +11,12 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// OwnerOfLogin implements user.Store.
+// OwnerOfLogin implements user.LoginStore.
 func (s Users) OwnerOfLogin(ctx context.Context, folded string) (string, error) {
 	return s.owner(ctx, "SELECT id FROM users WHERE login_folded = $1 AND login <> ''", folded)
 }
 
-// OwnerOfExternal implements user.Store.
+// OwnerOfExternal implements user.LoginStore.
 func (s Users) OwnerOfExternal(ctx context.Context, issuer, folded string) (string, error) {
 	return s.owner(ctx, "SELECT user_id FROM external_logins WHERE issuer_folded = $1 AND login_folded = $2", issuer, folded)
 }
@@ -29,7 +29,7 @@ func (s Users) owner(ctx context.Context, query string, args ...any) (string, er
 	return id, err
 }
 
-// ExternalLogins implements user.Store.
+// ExternalLogins implements user.LoginStore.
 func (s Users) ExternalLogins(ctx context.Context, id string) ([]user.ExternalLogin, error) {
 	return all(ctx, s.DB, func(r row) (l user.ExternalLogin, err error) {
 		err = r.Scan(&l.Login, &l.Issuer)
@@ -37,7 +37,7 @@ func (s Users) ExternalLogins(ctx context.Context, id string) ([]user.ExternalLo
 	}, "SELECT login, issuer FROM external_logins WHERE user_id = $1 ORDER BY issuer_folded", id)
 }
 
-// SetExternalLogin implements user.Store.
+// SetExternalLogin implements user.LoginStore.
 func (s Users) SetExternalLogin(ctx context.Context, id string, l user.ExternalLogin, issuer, folded string) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
 		owner, err := s.OwnerOfExternal(ctx, issuer, folded)
@@ -54,13 +54,13 @@ func (s Users) SetExternalLogin(ctx context.Context, id string, l user.ExternalL
 	})
 }
 
-// DeleteExternalLogin implements user.Store.
+// DeleteExternalLogin implements user.LoginStore.
 func (s Users) DeleteExternalLogin(ctx context.Context, id, issuer string) error {
 	_, err := s.exec(ctx, "DELETE FROM external_logins WHERE user_id = $1 AND issuer_folded = $2", id, issuer)
 	return err
 }
 
-// NameOf implements user.Store.
+// NameOf implements user.NameStore.
 func (s Users) NameOf(ctx context.Context, id string) (map[string]string, error) {
 	list, err := all(ctx, s.DB, func(r row) (c [2]string, err error) {
 		err = r.Scan(&c[0], &c[1])
@@ -73,7 +73,7 @@ func (s Users) NameOf(ctx context.Context, id string) (map[string]string, error)
 	return values, err
 }
 
-// SetName implements user.Store.
+// SetName implements user.NameStore.
 func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
 		var unique []byte
@@ -106,7 +106,7 @@ func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
 	})
 }
 
-// NameTaken implements user.Store.
+// NameTaken implements user.NameStore.
 func (s Users) NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID string, now time.Time) (bool, error) {
 	if operatorID == "" {
 		_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM distinguished_names WHERE name_key = $1 LIMIT 1", key[:])

@@ -108,7 +108,7 @@ func scanShown(r row) (c contact.Contact, err error) {
 	return c, err
 }
 
-// InfoByID implements user.Store.
+// InfoByID implements user.SearchStore.
 func (s Users) InfoByID(ctx context.Context, operatorID, id string, now time.Time) (user.Info, error) {
 	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reached, operatorID, millis(now), id)
 	if err != nil {

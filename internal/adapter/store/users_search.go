@@ -33,7 +33,7 @@ func hasContact(typ contact.Type, condition string) string {
 	return "EXISTS (SELECT 1 FROM contacts x WHERE x.user_id = u.id AND x.type = '" + string(typ) + "' AND " + condition + ")"
 }
 
-// SearchUsers implements user.Store.
+// SearchUsers implements user.SearchStore.
 func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
 	where, args := reached, []any{operatorID, millis(now)}
 	for _, c := range conditions {

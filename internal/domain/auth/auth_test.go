@@ -155,13 +155,15 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	users, contacts := store.Users{DB: b.db}, store.Contacts{DB: b.db}
 	b.sessions = session.New(store.Tokens{DB: b.db})
 	b.users = &user.Service{
-		Store: store.Users{DB: b.db}, Sessions: b.sessions, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
+		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
+		Sessions: b.sessions, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
 		Now: b.clock.Now, Rand: rand.Reader,
 	}
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: store.Contacts{DB: b.db}, Reach: b.users, Methods: b.sessions, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: b.users, Methods: b.sessions, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func DefaultSettings() Settings {
 // Deps are what a Book works with.
 type Deps struct {
 	Store   Store
+	Codes   CodeStore // in the same database
 	Reach   Reach
 	Methods Methods
 	Notices Notices
@@ -46,7 +47,7 @@ type Book struct {
 
 // New checks the settings.
 func New(s Settings, d Deps) (*Book, error) {
-	codes, err := NewCodes(s.Codes, d.Store, d.Vault, d.Now, d.Rand)
+	codes, err := NewCodes(s.Codes, d.Codes, d.Vault, d.Now, d.Rand)
 	if err != nil {
 		return nil, err
 	}

@@ -104,8 +104,9 @@ func open(t *testing.T, change func(*contact.Settings)) *shelf {
 	if change != nil {
 		change(&settings)
 	}
+	contacts := store.Contacts{DB: s.db}
 	s.Book, err = contact.New(settings, contact.Deps{
-		Store: store.Contacts{DB: s.db}, Reach: s, Methods: s, Notices: s, Vault: s.ring,
+		Store: contacts, Codes: contacts, Reach: s, Methods: s, Notices: s, Vault: s.ring,
 		Now: func() time.Time { return s.now }, Rand: rand.Reader,
 	})
 	if err != nil {

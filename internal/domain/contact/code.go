@@ -45,14 +45,14 @@ func (s CodeSettings) check() error {
 // it gets a code that works.
 type Codes struct {
 	settings CodeSettings
-	store    Store
+	store    CodeStore
 	vault    notify.Sealer
 	now      func() time.Time
 	rand     io.Reader
 }
 
 // NewCodes checks the settings.
-func NewCodes(s CodeSettings, store Store, seal notify.Sealer, now func() time.Time, rand io.Reader) (*Codes, error) {
+func NewCodes(s CodeSettings, store CodeStore, seal notify.Sealer, now func() time.Time, rand io.Reader) (*Codes, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}

@@ -136,12 +136,12 @@ func TestCodeOfAnother(t *testing.T) {
 // movedCodes is a store in which somebody put the codes of one contact in the place
 // of those of every other.
 type movedCodes struct {
-	contact.Store
+	contact.CodeStore
 	from string
 }
 
 func (m movedCodes) TryCode(ctx context.Context, userID, purpose string, kind contact.Type, normal string, now time.Time) (contact.Code, int, bool, error) {
-	c, attempts, found, err := m.Store.TryCode(ctx, userID, purpose, kind, m.from, now)
+	c, attempts, found, err := m.CodeStore.TryCode(ctx, userID, purpose, kind, m.from, now)
 	c.Normal = normal
 	return c, attempts, found, err
 }

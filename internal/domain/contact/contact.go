@@ -121,7 +121,7 @@ type Code struct {
 	ExpiresAt       time.Time
 }
 
-// Store keeps contacts and codes. Contacts are named by their normal form.
+// Store keeps contacts. Contacts are named by their normal form.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
@@ -132,7 +132,6 @@ type Store interface {
 	Contacts(ctx context.Context, userID string, t Type) ([]Contact, error) // the oldest first, at most MaxContacts
 	Contact(ctx context.Context, userID string, t Type, normal string) (c Contact, found bool, err error)
 	ContactByRole(ctx context.Context, userID string, t Type, r Role) (c Contact, found bool, err error) // the oldest that has it
-	NotificationContacts(ctx context.Context, userID string, t Type) ([]Contact, error)                  // confirmed ones
 	ConfirmContact(ctx context.Context, userID string, t Type, normal string) error
 	// SetRole gives or takes a role. RolePrimary and RoleSecondaryAuth move from
 	// the contact of the same user and type that has them. False: the contact would
@@ -145,6 +144,11 @@ type Store interface {
 	PrimaryOwner(ctx context.Context, t Type, normal string) (userID string, err error)
 	// HasContact reports whether anybody has the contact.
 	HasContact(ctx context.Context, t Type, normal string) (bool, error)
+}
+
+// CodeStore keeps one-time codes. A code belongs to a user, a purpose and a contact.
+type CodeStore interface {
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	// IssueCode stores a code in the place of a former one for the same user,
 	// purpose and contact; false when that one is younger than notBefore.

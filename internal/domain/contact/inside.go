@@ -68,12 +68,18 @@ func (b *Book) Codes() *Codes { return b.codes }
 
 // Sweep deletes what has expired; the server calls it now and then.
 func (b *Book) Sweep(ctx context.Context) error {
-	return b.deps.Store.SweepCodes(ctx, b.now())
+	return b.deps.Codes.SweepCodes(ctx, b.now())
 }
 
-// Addresses satisfies notify.Recipients. It stands apart from the Book, which
-// needs the service that needs it.
-type Addresses struct{ Store Store }
+// AddressStore reads the contacts that messages are sent to.
+type AddressStore interface {
+	Contacts(ctx context.Context, userID string, t Type) ([]Contact, error)             // the oldest first, at most MaxContacts
+	NotificationContacts(ctx context.Context, userID string, t Type) ([]Contact, error) // confirmed ones
+}
+
+// Addresses satisfies notify.Recipients. It is apart from the Book, which needs the
+// service that needs it.
+type Addresses struct{ Store AddressStore }
 
 // NotificationAddresses implements notify.Recipients.
 func (a Addresses) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {

@@ -109,7 +109,11 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	must(t, err)
 	naming, err := user.NewNaming(user.DefaultComponents(), false)
 	must(t, err)
-	b.users = &user.Service{Store: store.Users{DB: b.db}, Sessions: silent{}, Events: b.post, Naming: naming, Now: now, Rand: rand.Reader}
+	users := store.Users{DB: b.db}
+	b.users = &user.Service{
+		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
+		Sessions: silent{}, Events: b.post, Naming: naming, Now: now, Rand: rand.Reader,
+	}
 	contacts := store.Contacts{DB: b.db}
 	codes, err := contact.NewCodes(contact.CodeSettings{Digits: 8, Life: 10 * time.Minute, Attempts: 5, Resend: time.Minute}, contacts, ring, now, rand.Reader)
 	must(t, err)
@@ -120,7 +124,7 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 		c(&settings)
 	}
 	b.Service, err = device.New(settings, device.Deps{
-		Store: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
+		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
 		Methods: gone{b}, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },
 		Now: now, Rand: rand.Reader,
 	})

@@ -196,7 +196,10 @@ type Methods interface {
 
 // Deps are what a Service works with.
 type Deps struct {
-	Store    Store
+	// The stores keep their tables in one database.
+	Devices  Store
+	KInits   KInitStore
+	Nonces   NonceStore
 	Vault    notify.Sealer
 	Users    Users
 	Contacts Contacts
@@ -247,7 +250,7 @@ func (s *Service) HasActive(ctx context.Context, userID string) (bool, error) {
 
 // Sweep deletes what has expired; the server calls it now and then.
 func (s *Service) Sweep(ctx context.Context) error {
-	return s.deps.Store.SweepDevices(ctx, s.now())
+	return s.deps.Devices.SweepDevices(ctx, s.now())
 }
 
 // now is the time as stores keep it.

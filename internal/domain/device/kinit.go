@@ -66,7 +66,7 @@ func (s *Service) Init(ctx context.Context, who audit.Principal, userID string, 
 		return KInit{}, err
 	}
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
-		if _, found, err := s.deps.Store.KInit(ctx, userID, now); err != nil || found {
+		if _, found, err := s.deps.KInits.KInit(ctx, userID, now); err != nil || found {
 			if err == nil {
 				err = fault.New(fault.KInitExists, "the user has an initialization key for a new device: delete it first, or get it again")
 			}
@@ -93,7 +93,7 @@ func (s *Service) Init(ctx context.Context, who audit.Principal, userID string, 
 		if k.record.Sealed, err = s.seal(kinitPlace(kid), k.sealedKInit); err != nil {
 			return err
 		}
-		added, err := s.deps.Store.AddKInit(ctx, k.record, now)
+		added, err := s.deps.KInits.AddKInit(ctx, k.record, now)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (s *Service) ResendCode(ctx context.Context, who audit.Principal, userID st
 		if err != nil {
 			return err
 		}
-		changed, err := s.deps.Store.ChangeKInit(ctx, k.kid(), k.record.Sealed, sealed)
+		changed, err := s.deps.KInits.ChangeKInit(ctx, k.kid(), k.record.Sealed, sealed)
 		if err == nil && !changed {
 			err = fault.New(fault.Unavailable, "the initialization is being changed by somebody else: try again")
 		}
@@ -210,13 +210,13 @@ func (s *Service) ResendCode(ctx context.Context, who audit.Principal, userID st
 func (s *Service) DeleteKInit(ctx context.Context, who audit.Principal, userID string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
 		// Not opened: what was damaged must go as well.
-		r, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+		r, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 		if err != nil {
 			return err
 		}
 		spent := false
 		if found {
-			if spent, err = s.deps.Store.SpendKInit(ctx, r.Kid, s.now()); err != nil {
+			if spent, err = s.deps.KInits.SpendKInit(ctx, r.Kid, s.now()); err != nil {
 				return err
 			}
 		}
@@ -230,7 +230,7 @@ func (s *Service) DeleteKInit(ctx context.Context, who audit.Principal, userID s
 // pending is the initialization of a user that lives; code is the one of the fault
 // when there is none.
 func (s *Service) pending(ctx context.Context, userID, code string) (kinit, error) {
-	r, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+	r, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 	if err == nil && !found {
 		err = noKInit(code)
 	}
@@ -246,7 +246,7 @@ func noKInit(code string) error {
 
 // room refuses when the user has as many devices as a user may have.
 func (s *Service) room(ctx context.Context, userID string) error {
-	have, err := s.deps.Store.Devices(ctx, userID)
+	have, err := s.deps.Devices.Devices(ctx, userID)
 	if err == nil && len(have) >= s.settings.Devices {
 		err = fault.Newf(fault.MaxTokens, "the user has %d devices, which is the bound: delete one first", len(have))
 	}
@@ -258,7 +258,7 @@ func (s *Service) licensed(ctx context.Context) error {
 	if s.settings.InstallationLimit == 0 {
 		return nil
 	}
-	have, err := s.deps.Store.CountDevices(ctx, false)
+	have, err := s.deps.Devices.CountDevices(ctx, false)
 	if err == nil && have >= s.settings.InstallationLimit {
 		err = fault.New(fault.InvalidLicense, "the installation has as many devices as it may have: contact the administrator")
 	}
@@ -386,7 +386,7 @@ func (s *Service) paint(data any) (string, []byte, error) {
 // within runs fn in one transaction after the right to act was read there. What is
 // refused leaves nothing behind.
 func (s *Service) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.deps.Users.Reach(ctx, who, userID); err != nil {
 			return err
 		}

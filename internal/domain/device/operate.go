@@ -19,7 +19,7 @@ import (
 func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid string) (d Device, err error) {
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
 		none := fault.New(fault.KeyNotFound, "Kid: there is no device with it that waits to be assigned")
-		r, found, err := s.deps.Store.Device(ctx, kid)
+		r, found, err := s.deps.Devices.Device(ctx, kid)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid s
 		if err != nil {
 			return err
 		}
-		owned, err := s.deps.Store.OwnDevice(ctx, after)
+		owned, err := s.deps.Devices.OwnDevice(ctx, after)
 		if err == nil && !owned {
 			err = none
 		}
@@ -80,7 +80,7 @@ func (s *Service) Info(ctx context.Context, who audit.Principal, userID string) 
 		for i := range info.Devices {
 			info.Devices[i].UserName = login
 		}
-		r, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+		r, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 		if err != nil || !found {
 			return err
 		}
@@ -116,7 +116,7 @@ func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, k
 		if err := s.change(ctx, r, d); err != nil {
 			return err
 		}
-		if err := s.deps.Store.DeleteNonce(ctx, kid); err != nil {
+		if err := s.deps.Nonces.DeleteNonce(ctx, kid); err != nil {
 			return err
 		}
 		if block {
@@ -133,7 +133,7 @@ func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, k
 func (s *Service) Delete(ctx context.Context, who audit.Principal, userID, kid string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
 		// Not opened: what was damaged must go as well.
-		r, found, err := s.deps.Store.Device(ctx, kid)
+		r, found, err := s.deps.Devices.Device(ctx, kid)
 		if err == nil && (!found || r.UserID != userID) {
 			err = fault.New(fault.KeyNotFound, "Kid: the user has no such device")
 		}
@@ -147,16 +147,16 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID, kid s
 // DeleteAll deletes every device of a user and the initialization of a new one.
 func (s *Service) DeleteAll(ctx context.Context, who audit.Principal, userID string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
-		list, err := s.deps.Store.Devices(ctx, userID)
+		list, err := s.deps.Devices.Devices(ctx, userID)
 		if err != nil {
 			return err
 		}
-		k, found, err := s.deps.Store.KInit(ctx, userID, s.now())
+		k, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 		if err != nil {
 			return err
 		}
 		if found {
-			if _, err := s.deps.Store.SpendKInit(ctx, k.Kid, s.now()); err != nil {
+			if _, err := s.deps.KInits.SpendKInit(ctx, k.Kid, s.now()); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func (s *Service) DeleteAll(ctx context.Context, who audit.Principal, userID str
 
 func (s *Service) delete(ctx context.Context, who audit.Principal, userID string, list []Record) error {
 	for _, r := range list {
-		if _, err := s.deps.Store.DeleteDevice(ctx, r.Kid); err != nil {
+		if _, err := s.deps.Devices.DeleteDevice(ctx, r.Kid); err != nil {
 			return err
 		}
 	}
@@ -233,7 +233,7 @@ func (s *Service) BeginVerification(ctx context.Context, who audit.Principal, us
 			return err
 		}
 		hash := sha256.Sum256(nonce)
-		return s.deps.Store.SetNonce(ctx, NonceRecord{Kid: kid, Hash: hash[:], ExpiresAt: expires, Sealed: sealed})
+		return s.deps.Nonces.SetNonce(ctx, NonceRecord{Kid: kid, Hash: hash[:], ExpiresAt: expires, Sealed: sealed})
 	})
 	if err != nil {
 		return Verification{}, err

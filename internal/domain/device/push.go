@@ -117,7 +117,7 @@ func noPush() error {
 // what a phone looks like that was registered anew, the later one has it.
 func (s *Service) changePush(ctx context.Context, who audit.Principal, userID string, a PushAddress, fn func(p *Push) error) (c PushContact, err error) {
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
-		records, err := s.deps.Store.Devices(ctx, userID)
+		records, err := s.deps.Devices.Devices(ctx, userID)
 		if err != nil {
 			return err
 		}
@@ -202,8 +202,8 @@ func (s *Service) NotificationAddresses(ctx context.Context, userID string, chan
 // PushGone is told by a sender that an address is no more; the device keeps none
 // unless it has another one meanwhile.
 func (s *Service) PushGone(ctx context.Context, t PushTarget) error {
-	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		r, found, err := s.deps.Store.Device(ctx, t.Kid)
+	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+		r, found, err := s.deps.Devices.Device(ctx, t.Kid)
 		if err != nil || !found {
 			return err
 		}

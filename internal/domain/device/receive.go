@@ -78,8 +78,8 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 	}
 	d.SystemID = s.settings.Systems[0].ID
 	d.NotAfter = d.CreatedAt.Add(s.settings.AnonymousLife)
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		waiting, err := s.deps.Store.CountDevices(ctx, true)
+	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+		waiting, err := s.deps.Devices.CountDevices(ctx, true)
 		if err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Device, k message.KInitAnswer) (a Answer, err error) {
 	none := fault.New(fault.KeyNotFound, "the QR code is not good any more, or never was: ask the operator for another one")
 	d.Kid = k.Kid
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		r, found, err := s.deps.Store.KInitByKid(ctx, k.Kid, s.now())
+	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+		r, found, err := s.deps.KInits.KInitByKid(ctx, k.Kid, s.now())
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			if !known.live(s.now()) {
 				return notListened()
 			}
-			if _, counted, err := s.deps.Store.CountMessage(ctx, k.Kid, m.Number); err != nil || !counted {
+			if _, counted, err := s.deps.Devices.CountMessage(ctx, k.Kid, m.Number); err != nil || !counted {
 				return orReplayed(err)
 			}
 			a, err = s.answer(ctx, known)
@@ -145,7 +145,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 				return err // committed: the attempt counts
 			}
 		}
-		spent, err := s.deps.Store.SpendKInit(ctx, k.Kid, s.now())
+		spent, err := s.deps.KInits.SpendKInit(ctx, k.Kid, s.now())
 		if err == nil && !spent {
 			err = none
 		}
@@ -168,7 +168,7 @@ func (s *Service) add(ctx context.Context, m *message.Message, d Device) (Answer
 	}
 	r.Number = m.Number
 	audit.Changed(ctx, "a device is registered")
-	added, err := s.deps.Store.AddDevice(ctx, r)
+	added, err := s.deps.Devices.AddDevice(ctx, r)
 	if err == nil && !added {
 		err = errors.New("device: the identifier is taken")
 	}
@@ -185,7 +185,7 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 	var v message.VerificationAnswer
 	return s.receive(ctx, signed, message.Verify, &v, func(ctx context.Context, d *Device) error {
 		wrong := fault.New(fault.InvalidCode, "the QR code is not good any more, or belongs to another device: ask the operator for another one")
-		r, found, err := s.deps.Store.Nonce(ctx, d.Kid, s.now())
+		r, found, err := s.deps.Nonces.Nonce(ctx, d.Kid, s.now())
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 			return wrong
 		}
 		hash := sha256.Sum256(n.Nonce)
-		spent, err := s.deps.Store.SpendNonce(ctx, d.Kid, hash[:], s.now())
+		spent, err := s.deps.Nonces.SpendNonce(ctx, d.Kid, hash[:], s.now())
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, erro
 // Leave has the device forgotten. The faults are those of Poll.
 func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, error) {
 	return s.receive(ctx, signed, message.Leave, &struct{}{}, func(ctx context.Context, d *Device) error {
-		if _, err := s.deps.Store.DeleteDevice(ctx, d.Kid); err != nil || d.UserID == "" {
+		if _, err := s.deps.Devices.DeleteDevice(ctx, d.Kid); err != nil || d.UserID == "" {
 			return err
 		}
 		if err := s.lost(ctx, d.UserID); err != nil {
@@ -278,7 +278,7 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 	if err != nil {
 		return Answer{}, err
 	}
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
 		a = Answer{}
 		d, r, err := s.count(ctx, m, key)
 		if err != nil {
@@ -333,7 +333,7 @@ func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, 
 // count spends the number of a message and reads the device as it is then: whether
 // it is listened to is decided by this row.
 func (s *Service) count(ctx context.Context, m *message.Message, key []byte) (Device, Record, error) {
-	r, counted, err := s.deps.Store.CountMessage(ctx, m.Kid, m.Number)
+	r, counted, err := s.deps.Devices.CountMessage(ctx, m.Kid, m.Number)
 	if err != nil || !counted {
 		return Device{}, Record{}, orReplayed(err)
 	}
@@ -380,7 +380,7 @@ func (s *Service) parse(signed message.Signed, kind string) (*message.Message, e
 
 // device finds a device by its kid.
 func (s *Service) device(ctx context.Context, kid string) (d Device, found bool, err error) {
-	r, found, err := s.deps.Store.Device(ctx, kid)
+	r, found, err := s.deps.Devices.Device(ctx, kid)
 	if err == nil && found {
 		d, err = s.read(r)
 	}

@@ -128,7 +128,7 @@ func (s *Service) read(r Record) (Device, error) {
 // devices reads the devices of a user, the oldest first. One that does not open fails
 // the whole: who changed the database must not thereby take a device out of sight.
 func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) {
-	records, err := s.deps.Store.Devices(ctx, userID)
+	records, err := s.deps.Devices.Devices(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) 
 // owned finds a device of a user. The fault is key_not_found, for a device of somebody
 // else as for none.
 func (s *Service) owned(ctx context.Context, userID, kid string) (Device, Record, error) {
-	r, found, err := s.deps.Store.Device(ctx, kid)
+	r, found, err := s.deps.Devices.Device(ctx, kid)
 	if err == nil && (!found || r.UserID != userID) {
 		err = fault.New(fault.KeyNotFound, "Kid: the user has no such device")
 	}
@@ -161,7 +161,7 @@ func (s *Service) change(ctx context.Context, r Record, d Device) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.deps.Store.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
+	changed, err := s.deps.Devices.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
 	if err == nil && !changed {
 		err = fault.New(fault.Unavailable, "the device is being changed by somebody else: try again")
 	}

@@ -32,7 +32,8 @@ type NonceRecord struct {
 	Sealed    []byte
 }
 
-// Store keeps devices.
+// Store keeps devices. The transactions of Atomic include the calls that fn makes to
+// KInitStore and NonceStore.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
@@ -52,7 +53,12 @@ type Store interface {
 	// has had this one or a later one, or is not there. One statement decides.
 	CountMessage(ctx context.Context, kid string, number int64) (Record, bool, error)
 	DeleteDevice(ctx context.Context, kid string) (bool, error)
+	// SweepDevices deletes what has expired by now: K-inits, nonces, devices of nobody.
+	SweepDevices(ctx context.Context, now time.Time) error
+}
 
+// KInitStore keeps K-inits.
+type KInitStore interface {
 	// AddKInit adds the K-init of a user in the place of an expired one; false when
 	// the user has one that lives.
 	AddKInit(ctx context.Context, r KInitRecord, now time.Time) (bool, error)
@@ -61,14 +67,14 @@ type Store interface {
 	ChangeKInit(ctx context.Context, kid string, before, after []byte) (bool, error)
 	// SpendKInit deletes a K-init that lives; true is told once.
 	SpendKInit(ctx context.Context, kid string, now time.Time) (bool, error)
+}
 
+// NonceStore keeps pending verifications of devices.
+type NonceStore interface {
 	// SetNonce begins a verification in the place of a former one.
 	SetNonce(ctx context.Context, r NonceRecord) error
 	Nonce(ctx context.Context, kid string, now time.Time) (r NonceRecord, found bool, err error)
 	// SpendNonce ends the verification with this nonce if it lives; true is told once.
 	SpendNonce(ctx context.Context, kid string, hash []byte, now time.Time) (bool, error)
 	DeleteNonce(ctx context.Context, kid string) error
-
-	// SweepDevices deletes what has expired by now: K-inits, nonces, devices of nobody.
-	SweepDevices(ctx context.Context, now time.Time) error
 }

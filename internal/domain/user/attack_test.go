@@ -195,7 +195,7 @@ func TestNameBasedRightUsedLater(t *testing.T) {
 			}
 		}
 		w.Store = store.Users{DB: w.db}
-		if err := w.Store.SetOperatorGroups(t.Context(), w.a.UserID, []string{"A"}); err != nil {
+		if err := w.GroupStore.SetOperatorGroups(t.Context(), w.a.UserID, []string{"A"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Reach(t.Context(), w.a, id); err != nil {

@@ -33,7 +33,7 @@ func (s *Service) wholeName(components map[string]string) (Name, error) {
 }
 
 func (s *Service) setName(ctx context.Context, userID string, n Name) error {
-	err := s.Store.SetName(ctx, userID, n)
+	err := s.NameStore.SetName(ctx, userID, n)
 	if errors.Is(err, ErrDuplicate) {
 		return fault.New(fault.DuplicateName, "components: another user has this distinguished name").With(err)
 	}
@@ -45,7 +45,7 @@ func (s *Service) DN(ctx context.Context, who audit.Principal, userID string) (m
 	if err := s.Reach(ctx, who, userID); err != nil {
 		return nil, err
 	}
-	values, err := s.Store.NameOf(ctx, userID)
+	values, err := s.NameStore.NameOf(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) CheckDNUnique(ctx context.Context, who audit.Principal, compon
 	if name.Unique {
 		among = ""
 	}
-	taken, err := s.Store.NameTaken(ctx, name.Key, among, s.now())
+	taken, err := s.NameStore.NameTaken(ctx, name.Key, among, s.now())
 	if err != nil {
 		return Unique{}, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) SetGroup(ctx context.Context, who audit.Principal, userID, gro
 		if err := noGroup(s.Store.SetGroup(ctx, userID, group)); err != nil || len(changed) == 0 {
 			return err
 		}
-		values, err := s.Store.NameOf(ctx, userID)
+		values, err := s.NameStore.NameOf(ctx, userID)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type Info struct {
 // ByID finds a user within the reach of the operator. The fault is user_not_found.
 func (s *Service) ByID(ctx context.Context, who audit.Principal, userID string) (Info, error) {
 	// The right and the record are read by one query, so no transaction is needed.
-	info, err := s.Store.InfoByID(ctx, who.UserID, userID, s.now())
+	info, err := s.SearchStore.InfoByID(ctx, who.UserID, userID, s.now())
 	return info, notFound(err)
 }
 
@@ -50,9 +50,9 @@ func (s *Service) Find(ctx context.Context, who audit.Principal, kind Identifier
 func (s *Service) owner(ctx context.Context, kind IdentifierType, value, issuer string) (string, error) {
 	if kind == Login {
 		if s.local(issuer) {
-			return absent(s.Store.OwnerOfLogin(ctx, FoldLogin(value)))
+			return absent(s.LoginStore.OwnerOfLogin(ctx, FoldLogin(value)))
 		}
-		return absent(s.Store.OwnerOfExternal(ctx, FoldIssuer(issuer), FoldLogin(value)))
+		return absent(s.LoginStore.OwnerOfExternal(ctx, FoldIssuer(issuer), FoldLogin(value)))
 	}
 	contactKind, ok := kind.contact()
 	if !ok {

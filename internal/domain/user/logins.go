@@ -41,7 +41,7 @@ func (s *Service) SetLocalLogin(ctx context.Context, who audit.Principal, userID
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		err := s.freeLogin(ctx, userID, login)
 		if err == nil {
-			err = s.Store.SetLogin(ctx, userID, login, FoldLogin(login))
+			err = s.LoginStore.SetLogin(ctx, userID, login, FoldLogin(login))
 		}
 		if errors.Is(err, ErrDuplicate) {
 			return loginTaken(login).With(err)
@@ -66,11 +66,11 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		had, err := s.Store.ExternalLogins(ctx, userID)
+		had, err := s.LoginStore.ExternalLogins(ctx, userID)
 		if err != nil {
 			return err
 		}
-		err = s.Store.SetExternalLogin(ctx, userID, l, FoldIssuer(l.Issuer), FoldLogin(l.Login))
+		err = s.LoginStore.SetExternalLogin(ctx, userID, l, FoldIssuer(l.Issuer), FoldLogin(l.Login))
 		if errors.Is(err, ErrDuplicate) {
 			return loginTaken(l.Login).With(err)
 		}
@@ -94,7 +94,7 @@ func (s *Service) Logins(ctx context.Context, who audit.Principal, userID string
 	if info.Login != "" {
 		list = append(list, ExternalLogin{Login: info.Login, Issuer: s.LocalIssuer})
 	}
-	external, err := s.Store.ExternalLogins(ctx, userID)
+	external, err := s.LoginStore.ExternalLogins(ctx, userID)
 	return append(list, external...), err
 }
 
@@ -103,7 +103,7 @@ func (s *Service) Logins(ctx context.Context, who audit.Principal, userID string
 // user_not_found.
 func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, userID string) error {
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		if err := s.Store.SetLogin(ctx, userID, "", ""); err != nil {
+		if err := s.LoginStore.SetLogin(ctx, userID, "", ""); err != nil {
 			return err
 		}
 		return s.Sessions.EndAll(ctx, userID)
@@ -136,7 +136,7 @@ func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, 
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		if err := s.Store.DeleteExternalLogin(ctx, userID, FoldIssuer(issuer)); err != nil {
+		if err := s.LoginStore.DeleteExternalLogin(ctx, userID, FoldIssuer(issuer)); err != nil {
 			return err
 		}
 		return s.Sessions.EndAll(ctx, userID)
@@ -148,7 +148,7 @@ func (s *Service) issuerOf(ctx context.Context, who audit.Principal) (string, er
 	if who.Method != externalMethod {
 		return "", nil
 	}
-	logins, err := s.Store.ExternalLogins(ctx, who.UserID)
+	logins, err := s.LoginStore.ExternalLogins(ctx, who.UserID)
 	if err != nil {
 		return "", err
 	}

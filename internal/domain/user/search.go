@@ -197,7 +197,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Foun
 	for i := range conditions {
 		conditions[i].pickGroups(groups)
 	}
-	return s.Store.SearchUsers(ctx, who.UserID, q, conditions, s.now())
+	return s.SearchStore.SearchUsers(ctx, who.UserID, q, conditions, s.now())
 }
 
 // condition checks a filter.

@@ -75,8 +75,9 @@ type Query struct {
 // MaxPage is the most a list returns at once.
 const MaxPage = 1000
 
-// Store keeps users and groups. Where an operator is asked for, their rights are
-// read with the rest: who is barred or no operator has none.
+// Store keeps users and reads the rights of operators. A user who is barred or is not an
+// operator has no rights. The transactions of Atomic include the calls that fn makes to
+// the other stores of Service.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
@@ -88,16 +89,10 @@ type Store interface {
 	UserByLogin(ctx context.Context, folded string) (User, error)            // or ErrNotFound
 	ListUsers(ctx context.Context, q Query) ([]User, error)                  // in the order of their Keys
 	SetDisplayName(ctx context.Context, id, name string) error               // or ErrNotFound
-	SetLogin(ctx context.Context, id, login, folded string) error            // ErrDuplicate, ErrNotFound; "" and "" remove it
 	SetGroup(ctx context.Context, id, group string) error                    // ErrNotFound, ErrNoGroup
 	SetLock(ctx context.Context, id string, locked bool, at time.Time) error // or ErrNotFound
 	SetUnapproved(ctx context.Context, id string, unapproved bool) error     // or ErrNotFound
 	DeleteUser(ctx context.Context, id string) error                         // with all that refers to them; or ErrNotFound
-	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
-	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
-
-	AddGroup(ctx context.Context, g Group) error // or ErrDuplicate
-	Groups(ctx context.Context) ([]Group, error) // sorted by name
 
 	// ActingGroups are the groups of an operator, sorted; none for anybody else.
 	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
@@ -105,24 +100,44 @@ type Store interface {
 	// Service.Reach for users who are operators. One query does the same work
 	// whatever the answer.
 	Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error)
-	// InfoByID reads a user the operator reaches, or returns ErrNotFound.
-	InfoByID(ctx context.Context, operatorID, id string, now time.Time) (Info, error)
-	// SearchUsers finds a page of the users the operator reaches.
-	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
+}
 
+// GroupStore keeps groups and the operators who are responsible for them.
+type GroupStore interface {
+	AddGroup(ctx context.Context, g Group) error                             // or ErrDuplicate
+	Groups(ctx context.Context) ([]Group, error)                             // sorted by name
+	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
+	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
+}
+
+// LoginStore keeps the logins of users, here and at other identity providers.
+type LoginStore interface {
+	SetLogin(ctx context.Context, id, login, folded string) error               // ErrDuplicate, ErrNotFound; "" and "" remove it
 	OwnerOfLogin(ctx context.Context, folded string) (string, error)            // or ErrNotFound
 	OwnerOfExternal(ctx context.Context, issuer, folded string) (string, error) // or ErrNotFound; issuer is folded
 	ExternalLogins(ctx context.Context, id string) ([]ExternalLogin, error)     // by issuer
 	// SetExternalLogin returns ErrDuplicate when another user has it.
 	SetExternalLogin(ctx context.Context, id string, l ExternalLogin, issuer, folded string) error
 	DeleteExternalLogin(ctx context.Context, id, issuer string) error // nothing to delete is no error
+}
 
+// NameStore keeps the distinguished names of users.
+type NameStore interface {
 	NameOf(ctx context.Context, id string) (map[string]string, error) // by object identifier
-	// SetName returns ErrDuplicate when the name is to be unique and is not.
+	// SetName returns ErrDuplicate when the name must be unique and is not.
 	SetName(ctx context.Context, id string, n Name) error
-	// NameTaken reports whether somebody has the name: anybody when operatorID is
-	// "", otherwise only those the operator reaches.
+	// NameTaken reports whether a user has the name: any user when operatorID is "",
+	// otherwise only the users whom the operator reaches.
 	NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID string, now time.Time) (bool, error)
+}
+
+// SearchStore finds users for operators. The rights of the operator are read by the same
+// query; see Store.
+type SearchStore interface {
+	// InfoByID reads a user the operator reaches, or returns ErrNotFound.
+	InfoByID(ctx context.Context, operatorID, id string, now time.Time) (Info, error)
+	// SearchUsers finds a page of the users the operator reaches.
+	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
 }
 
 // Sessions ends what a user has signed in to. [session.Service] satisfies it.
@@ -153,7 +168,13 @@ type Events interface {
 
 // Service registers and changes users. The optional fields have useful zero values.
 type Service struct {
-	Store    Store
+	// The stores keep their tables in one database.
+	Store       Store
+	GroupStore  GroupStore
+	LoginStore  LoginStore
+	NameStore   NameStore
+	SearchStore SearchStore
+
 	Sessions Sessions
 	Contacts Contacts
 	Events   Events
@@ -207,7 +228,7 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
 		err := s.add(ctx, u)
 		if err == nil && u.Operator {
-			err = noGroup(s.Store.SetOperatorGroups(ctx, u.ID, groups))
+			err = noGroup(s.GroupStore.SetOperatorGroups(ctx, u.ID, groups))
 		}
 		if err != nil {
 			return err
@@ -240,7 +261,7 @@ func (s *Service) add(ctx context.Context, u User) error {
 	if !ok {
 		return nil
 	}
-	if err = s.Store.SetName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
+	if err = s.NameStore.SetName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
 		return nil // it is to be set to one that is free
 	}
 	return err
@@ -264,7 +285,7 @@ func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 		return err
 	}
 	for _, other := range lookAlikes(login) {
-		owner, err := s.Store.OwnerOfLogin(ctx, other)
+		owner, err := s.LoginStore.OwnerOfLogin(ctx, other)
 		if err == nil && owner != userID {
 			return ErrDuplicate
 		}
@@ -322,7 +343,7 @@ func (s *Service) Page(ctx context.Context, q Query) ([]User, error) {
 
 // OperatorGroups names the groups an operator is responsible for.
 func (s *Service) OperatorGroups(ctx context.Context, id string) ([]string, error) {
-	return s.Store.OperatorGroups(ctx, id)
+	return s.GroupStore.OperatorGroups(ctx, id)
 }
 
 // Rename changes the display name. Faults: invalid_parameters, user_not_found.
@@ -360,7 +381,7 @@ func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []str
 		if !u.Operator {
 			return fault.New(fault.WrongOperation, "the user is no operator: register an operator instead")
 		}
-		return noGroup(s.Store.SetOperatorGroups(ctx, id, groups))
+		return noGroup(s.GroupStore.SetOperatorGroups(ctx, id, groups))
 	})
 }
 
@@ -385,7 +406,7 @@ func (s *Service) AddGroup(ctx context.Context, name, title string) (Group, erro
 		return Group{}, err
 	}
 	g := Group{Name: name, Title: title, CreatedAt: s.now()}
-	err := s.Store.AddGroup(ctx, g)
+	err := s.GroupStore.AddGroup(ctx, g)
 	if errors.Is(err, ErrDuplicate) {
 		return Group{}, fault.Newf(fault.InvalidObjectState, "group: %q exists already", name).With(err)
 	}
@@ -397,7 +418,7 @@ func (s *Service) AddGroup(ctx context.Context, name, title string) (Group, erro
 
 // Groups lists the groups by name.
 func (s *Service) Groups(ctx context.Context) ([]Group, error) {
-	return s.Store.Groups(ctx)
+	return s.GroupStore.Groups(ctx)
 }
 
 // now is the time as stores keep it, so that a record compares equal to its

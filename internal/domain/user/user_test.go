@@ -80,12 +80,14 @@ func newBench(t testing.TB, db *store.DB, unique bool) *bench {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return b.clock }
+	users, contacts := store.Users{DB: db}, store.Contacts{DB: db}
 	b.Service = &user.Service{
-		Store: store.Users{DB: db}, Sessions: b.out, Events: b.notices, Naming: naming, LocalIssuer: "realsts",
+		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
+		Sessions: b.out, Events: b.notices, Naming: naming, LocalIssuer: "realsts",
 		Now: now, Rand: rand.Reader,
 	}
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: store.Contacts{DB: db}, Reach: b.Service, Methods: noMethods{}, Notices: b.notices, Vault: ring, Now: now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: b.Service, Methods: noMethods{}, Notices: b.notices, Vault: ring, Now: now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +240,7 @@ func TestRenameAndList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Store.SetLogin(t.Context(), nameless.ID, "", ""); err != nil {
+	if err := s.LoginStore.SetLogin(t.Context(), nameless.ID, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

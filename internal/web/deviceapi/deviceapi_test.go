@@ -83,7 +83,11 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	must(t, err)
 	naming, err := user.NewNaming(user.DefaultComponents(), false)
 	must(t, err)
-	users := &user.Service{Store: store.Users{DB: db}, Sessions: w, Events: w, Naming: naming, Now: time.Now, Rand: rand.Reader}
+	accounts := store.Users{DB: db}
+	users := &user.Service{
+		Store: accounts, GroupStore: accounts, LoginStore: accounts, NameStore: accounts, SearchStore: accounts,
+		Sessions: w, Events: w, Naming: naming, Now: time.Now, Rand: rand.Reader,
+	}
 	contacts := store.Contacts{DB: db}
 	codes, err := contact.NewCodes(contact.DefaultSettings().Codes, contacts, ring, time.Now, rand.Reader)
 	must(t, err)
@@ -97,7 +101,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		c(&settings)
 	}
 	devices, err := device.New(settings, device.Deps{
-		Store: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w,
+		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w,
 		Paint: func(text string) ([]byte, error) { return []byte("GIF89a" + text), w.paint },
 		Now:   time.Now, Rand: rand.Reader,
 	})

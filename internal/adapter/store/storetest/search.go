@@ -78,7 +78,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		said(t, true)(tokens.AddOathToken(t.Context(), x))
 	}
 
-	service := &user.Service{Store: users, Now: func() time.Time { return start.Add(time.Minute) }}
+	service := &user.Service{Store: users, SearchStore: users, Now: func() time.Time { return start.Add(time.Minute) }}
 	all := user.Search{End: 100}
 	filters := func(list ...user.Filter) user.Search { return user.Search{End: 100, Filters: list} }
 	f := func(c user.Column, o user.Operation, value string) user.Filter {
