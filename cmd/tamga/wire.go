@@ -157,7 +157,7 @@ func openHouse(ctx context.Context, config *config.Config, limits store.Limits, 
 	}
 	stored := store.Keys{DB: h.db}
 	h.keys, err = keys.New(keys.Options{
-		Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
 		Holder: holder, Authority: h.authority,
 		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode), PINLength: config.PIN.MinLength, SimplePINs: config.PIN.AllowSimple,
 		Exportable: config.Certificates.Exportable, Policy: h.policies, Confirmation: h.policies, Events: h.messages, Profiles: profiles{h},
@@ -284,7 +284,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		},
 	}
 	documents := h.documents(place)
-	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Policy: h.policies, Realm: config.LocalIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
+	signatures := signapi.New(signer, h.keys).Managing(signapi.Management{Keys: h.keys, Parameters: keys.Parameters{Keys: h.keys, Store: store.Keys{DB: h.db}}, Policy: h.policies, Realm: config.LocalIssuer, Templates: templatesOf(h.config), Now: time.Now, Life: h.config.Operations.Life})
 	operations, operating, err := h.openOperations(signer, documents)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto"
 	"strconv"
-	"unicode/utf8"
 
 	"tamga/gost/gost3410"
-	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -156,60 +154,4 @@ func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certifica
 		return nil, err
 	}
 	return s.certificate(made)
-}
-
-// Bounds of what clients keep with a key.
-const (
-	maxParameters     = 100
-	maxParameterName  = 128  // characters
-	maxParameterValue = 4096 // octets
-)
-
-// Parameter reads what a client keeps with the key of a certificate; "" for what was
-// never set. Faults: cert_not_found, param_is_null.
-func (s *Service) Parameter(ctx context.Context, who audit.Principal, id, name string) (string, error) {
-	c, err := s.parameterOf(ctx, who, id, name)
-	if err != nil {
-		return "", err
-	}
-	value, _, err := s.ParameterStore.KeyParameter(ctx, c.KeyID, name)
-	return value, err
-}
-
-// SetParameter keeps a value with the key of a certificate. Nothing of it means
-// anything to this service. Faults: cert_not_found, param_is_null, value_is_null,
-// invalid_parameters, invalid_object_state.
-func (s *Service) SetParameter(ctx context.Context, a Act, id, name, value string) error {
-	c, err := s.parameterOf(ctx, a.Who, id, name)
-	if err != nil {
-		return err
-	}
-	if value == "" {
-		return fault.New(fault.ValueIsNull, "Data is missing: send the value")
-	}
-	if len(value) > maxParameterValue {
-		return fault.Newf(fault.InvalidParameters, "Data: at most %d octets", maxParameterValue)
-	}
-	kept, err := s.ParameterStore.SetKeyParameter(ctx, c.KeyID, name, value, maxParameters)
-	if err == nil && !kept {
-		err = fault.Newf(fault.InvalidObjectState, "a key has at most %d parameters", maxParameters)
-	}
-	return err
-}
-
-func (s *Service) parameterOf(ctx context.Context, who audit.Principal, id, name string) (*Certificate, error) {
-	c, err := s.Find(ctx, who.UserID, id)
-	if f, ok := fault.As(err); ok {
-		return nil, fault.New(fault.CertNotFound, f.Message)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		return nil, fault.New(fault.ParamIsNull, "Param is missing: name the parameter")
-	}
-	if utf8.RuneCountInString(name) > maxParameterName {
-		return nil, fault.Newf(fault.InvalidParameters, "Param: at most %d characters", maxParameterName)
-	}
-	return c, nil
 }

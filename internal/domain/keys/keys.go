@@ -106,15 +106,6 @@ type StatusStore interface {
 	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
 }
 
-// ParameterStore keeps the values that clients keep with keys.
-type ParameterStore interface {
-	// KeyParameter reads what a client keeps with a key under a name.
-	KeyParameter(ctx context.Context, keyID, name string) (value string, found bool, err error)
-	// SetKeyParameter keeps a value with a key. It reports false when the key has most
-	// others already.
-	SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error)
-}
-
 // PINStore counts attempts at the PINs of keys.
 type PINStore interface {
 	// PINFailures counts the attempts that ReservePIN took.
@@ -214,11 +205,10 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 // Policy as well.
 type Options struct {
 	// The stores keep their tables in one database.
-	Store          Store
-	RequestStore   RequestStore
-	StatusStore    StatusStore
-	ParameterStore ParameterStore
-	PINStore       PINStore
+	Store        Store
+	RequestStore RequestStore
+	StatusStore  StatusStore
+	PINStore     PINStore
 
 	Holder    vault.Holder
 	Authority *authority.Service
@@ -263,7 +253,7 @@ type Service struct {
 
 // New makes the service.
 func New(o Options) (*Service, error) {
-	if o.Store == nil || o.RequestStore == nil || o.StatusStore == nil || o.ParameterStore == nil || o.PINStore == nil ||
+	if o.Store == nil || o.RequestStore == nil || o.StatusStore == nil || o.PINStore == nil ||
 		o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
 		return nil, errors.New("keys: stores, holder, authority, randomness and clock are all needed")
 	}

@@ -135,7 +135,7 @@ func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	}
 	stored := store.Keys{DB: db}
 	p.Service, err = keys.New(keys.Options{
-		Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
 		Holder: p.holder, Authority: p.authority,
 		Rand: newReader(seed + 150), Now: c.now,
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
@@ -864,7 +865,8 @@ func TestParameters(t *testing.T) {
 	ctx := t.Context()
 	who := audit.Principal{UserID: alice}
 	c := p.issue(t, keys.IssueOrder{})
-	set := func(a keys.Act, name, value string) error { return p.SetParameter(ctx, a, number(c), name, value) }
+	parameters := keys.Parameters{Keys: p.Service, Store: store.Keys{DB: p.db}}
+	set := func(a keys.Act, name, value string) error { return parameters.Set(ctx, a, number(c), name, value) }
 	for i := range 100 {
 		if err := set(as(alice), strconv.Itoa(i), "v"); err != nil {
 			t.Fatal(err)
@@ -887,10 +889,10 @@ func TestParameters(t *testing.T) {
 	if err := set(as(alice), "7", "другое"); err != nil {
 		t.Error(err)
 	}
-	if value, err := p.Parameter(ctx, who, number(c), "7"); err != nil || value != "другое" {
+	if value, err := parameters.Get(ctx, who, number(c), "7"); err != nil || value != "другое" {
 		t.Errorf("%q, %v", value, err)
 	}
-	if value, err := p.Parameter(ctx, who, number(c), "never"); err != nil || value != "" {
+	if value, err := parameters.Get(ctx, who, number(c), "never"); err != nil || value != "" {
 		t.Errorf("%q, %v", value, err)
 	}
 }

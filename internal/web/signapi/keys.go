@@ -76,7 +76,7 @@ func (m *Management) setParameter(ctx context.Context, r struct {
 	Body struct{ Param, Data rest.Text }
 }) (keyAnswer, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	err := m.Keys.SetParameter(ctx, keys.Act{Who: rest.Caller(ctx)}, r.ID, string(r.Body.Param), string(r.Body.Data))
+	err := m.Parameters.Set(ctx, keys.Act{Who: rest.Caller(ctx)}, r.ID, string(r.Body.Param), string(r.Body.Data))
 	if err != nil {
 		return keyAnswer{}, keyFailure(err)
 	}
@@ -88,7 +88,7 @@ func (m *Management) parameter(ctx context.Context, r struct {
 	Param string `query:"param"`
 }) (string, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	value, err := m.Keys.Parameter(ctx, rest.Caller(ctx), r.ID, r.Param)
+	value, err := m.Parameters.Get(ctx, rest.Caller(ctx), r.ID, r.Param)
 	if err != nil {
 		return "", keyFailure(err)
 	}

@@ -17,8 +17,9 @@ import (
 
 // Management is what users manage their keys and certificates with.
 type Management struct {
-	Keys   *keys.Service
-	Policy *policy.Service
+	Keys       *keys.Service
+	Parameters keys.Parameters
+	Policy     *policy.Service
 	// Realm is the name of the identity provider whose users these are.
 	Realm string
 	// Templates are the processing templates of the installation.

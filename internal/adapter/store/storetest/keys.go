@@ -250,7 +250,7 @@ func testManyProcesses(t *testing.T, db *store.DB) {
 		must(t, err)
 		stored := store.Keys{DB: db}
 		services[i], err = keys.New(keys.Options{
-			Store: stored, RequestStore: stored, StatusStore: stored, ParameterStore: stored, PINStore: stored,
+			Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
 			Holder: holder, Authority: authorities[i], Rand: source(byte(150 + i)), Now: now,
 		})
 		must(t, err)
