@@ -85,8 +85,8 @@ func keyOf(t *testing.T, kind string) crypto.Signer {
 	return key
 }
 
-// signatureOf is a document with an enveloped signature, with what is not known yet
-// left out.
+// signatureOf returns a document with an enveloped signature, without the values that are
+// not known yet.
 func signatureOf(method, digestMethod, digest, value, cert string) string {
 	return `<doc>text<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo><ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"></ds:CanonicalizationMethod>` +
 		method + `<ds:Reference URI=""><ds:Transforms><ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"></ds:Transform>` +
@@ -99,8 +99,8 @@ func methodOf(uri, inside string) string {
 	return `<ds:SignatureMethod Algorithm="` + uri + `">` + inside + `</ds:SignatureMethod>`
 }
 
-// TestXMLSecSigns: what xmlsec signs by algorithms that no suite has is verified, and
-// refused with a digest or a value changed.
+// TestXMLSecSigns: signatures that xmlsec makes by algorithms that no suite has are
+// verified, and are refused with a changed digest or value.
 func TestXMLSecSigns(t *testing.T) {
 	x := judge.XMLSec(t)
 	for _, c := range []struct{ key, method, digest string }{
@@ -134,11 +134,11 @@ func (s *stranger) judge(t *testing.T, signed []byte) {
 	}
 	for _, tag := range []string{"<ds:DigestValue>", "<ds:SignatureValue>"} {
 		if s.report(t, flip(t, signed, tag)).Passed() {
-			t.Errorf("%s changed and it passes", tag)
+			t.Errorf("accepted with %s changed", tag)
 		}
 	}
 	if s.report(t, bytes.Replace(signed, []byte("text"), []byte("test"), 1)).Passed() {
-		t.Error("the text changed and it passes")
+		t.Error("accepted with the text changed")
 	}
 }
 
@@ -205,7 +205,7 @@ func TestSchemesOfXML(t *testing.T) {
 	}
 }
 
-// TestUnsupportedXML: an algorithm that is missing is named as such.
+// TestUnsupportedXML: the finding names an unsupported algorithm.
 func TestUnsupportedXML(t *testing.T) {
 	s := newStranger(t, keyOf(t, "RSA"))
 	for name, method := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// invoice is a document of about so many octets.
+// invoice returns a document of about size bytes.
 func invoice(size int) []byte {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<inv:Invoice xmlns:inv="urn:test:invoice" xmlns:cbc="urn:test:basic">`)
@@ -79,8 +79,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// FuzzVerify: whatever comes in, an answer or an error comes out, and a document
-// that holds is one that was signed.
+// FuzzVerify: every input gives a report or an error, and a document whose signature is
+// valid was signed by this test.
 func FuzzVerify(f *testing.F) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(f, s)

@@ -7,15 +7,15 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// counterPath are the elements around a countersignature up to the signature it
-// stands in, from the inside (EN 319 132-1, 5.2.7.2).
+// counterPath is the chain of elements from a countersignature up to the signature that
+// contains it, innermost first (EN 319 132-1, 5.2.7.2).
 var counterPath = []struct{ space, local string }{
 	{nsXAdES, "CounterSignature"}, {nsXAdES, "UnsignedSignatureProperties"}, {nsXAdES, "UnsignedProperties"},
 	{nsXAdES, "QualifyingProperties"}, {nsDS, "Object"}, {nsDS, "Signature"},
 }
 
-// counterOf returns the Signature in whose unsigned properties a countersignature
-// stands, None for signatures of the document.
+// counterOf returns the Signature whose unsigned properties contain the countersignature
+// n. It returns None if n is not a countersignature.
 func counterOf(t *xmltree.Tree, n xmltree.Node) xmltree.Node {
 	for _, step := range counterPath {
 		if n = t.Parent(n); n < 0 || !t.Is(n, step.space, step.local) {
@@ -25,8 +25,8 @@ func counterOf(t *xmltree.Tree, n xmltree.Node) xmltree.Node {
 	return n
 }
 
-// countersigned returns for each of the signatures, which are in document order, the
-// place of the one it countersigns, -1 for none.
+// countersigned returns, for each of the signatures in document order, the index of the
+// signature that it countersigns, or -1.
 func countersigned(t *xmltree.Tree, nodes []xmltree.Node) []int {
 	over := make([]int, len(nodes))
 	for i, n := range nodes {
@@ -38,11 +38,11 @@ func countersigned(t *xmltree.Tree, nodes []xmltree.Node) []int {
 	return over
 }
 
-// maxCountersigned is how deep countersignatures over countersignatures may nest.
+// maxCountersigned is how deep countersignatures of countersignatures may nest.
 const maxCountersigned = 8
 
-// nested puts countersignatures under the signatures they stand in. The document
-// may have at most maxSignatures of them all, whatever their depth.
+// nested moves each countersignature under the signature that contains it. Together they
+// count against maxSignatures, at any depth.
 func nested(judged []*judgement, over []int) []sig.Signature {
 	depth := make([]int, len(judged))
 	for i := range judged {
@@ -50,10 +50,11 @@ func nested(judged []*judgement, over []int) []sig.Signature {
 			continue
 		}
 		if depth[i] = depth[over[i]] + 1; depth[i] == maxCountersigned+1 {
-			judged[i].add(codeMany, "countersignatures stand in each other more than 8 deep", true)
+			judged[i].add(codeMany, "countersignatures are nested more than 8 deep", true)
 		}
 	}
-	// What is inside stands behind, so each is complete before it goes into another.
+	// Inner signatures follow outer ones in document order. From the end, each is
+	// complete before it is copied into another.
 	var tops []sig.Signature
 	for i := len(judged) - 1; i >= 0; i-- {
 		list := &tops
@@ -73,21 +74,22 @@ func nested(judged []*judgement, over []int) []sig.Signature {
 	return tops
 }
 
-// countersigns judges whether a countersignature is over the value of the signature
-// it stands in: one reference must cover it as it stands.
+// countersigns checks that a countersignature covers the SignatureValue of the signature
+// that contains it. One reference must cover that element with no other transform than
+// canonical forms.
 func (j *judgement) countersigns() {
 	t := j.tree
 	for r, to := range j.intact {
 		if j.over != nil && to == j.over.value && r.isCanonical() {
-			j.out.Covers = "the value of the signature it stands in"
+			j.out.Covers = "the value of the signature that contains it"
 			return
 		}
 	}
-	j.flaw(flawAt(t, j.sig.node, codeCounter, "the countersignature is not over the SignatureValue of the signature it stands in"))
+	j.flaw(flawAt(t, j.sig.node, codeCounter, "the countersignature does not cover the SignatureValue of the signature that contains it"))
 }
 
-// isCanonical reports whether the reference covers what it stands for with all that
-// is in it.
+// isCanonical reports whether the reference has no transforms except canonical forms, so
+// that it covers its whole target.
 func (r *reference) isCanonical() bool {
 	for _, tr := range r.transforms {
 		if _, isForm := canonicalForms[tr.algorithm]; !isForm {

@@ -9,33 +9,34 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// extent is what a reference of a signature stands for.
+// extent is the set of elements that a reference covers.
 type extent struct {
 	tops []top
-	// more reports that there are more tops than were looked at.
+	// more reports that there are more tops than the list has.
 	more bool
 }
 
 // top is an element that a reference covers, none of whose ancestors it covers.
 type top struct {
 	node xmltree.Node
-	// full reports whether everything in the element is covered. Comments do not
-	// count, and neither do Signature elements: each of them is judged by itself.
+	// full reports whether everything in the element is covered. Comments and Signature
+	// elements do not count: every signature is checked on its own.
 	full bool
-	// what is put in front of the path if the element is not covered as it stands.
+	// what is put in front of the path, such as "a part of ", if the element is not
+	// covered in full.
 	what string
 }
 
-// Limits of what is said about a signature.
+// Limits of the description of a signature.
 const (
-	maxTops     = 64 // elements that XPath picks, judged one by one
+	maxTops     = 64 // elements that XPath selects, each checked
 	maxPaths    = 4  // paths in a headline
 	maxSteps    = 24 // of a path
 	maxStepName = 40 // characters of a name in a path
 )
 
-// extentOf returns the extent of a reference to an element. selected is the last
-// node set of its transforms, nil if there was none.
+// extentOf returns the extent of a reference to an element. selected is the last node set
+// that its transforms returned, nil if there was none.
 func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet) extent {
 	var what string
 	filtered := false
@@ -51,7 +52,7 @@ func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet)
 	case !filtered:
 		return extent{tops: []top{{to.node, what == "", what}}}
 	case what != "" || selected == nil || selected.Tree() != j.tree:
-		// What was picked are nodes of another tree, or the text of some.
+		// The selected nodes are of another tree, or only their text is covered.
 		return extent{tops: []top{{to.node, false, "a part of "}}}
 	}
 	e := picked(j.tree, to.node, selected)
@@ -61,12 +62,12 @@ func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet)
 	return e
 }
 
-// picked returns what of a subtree is in a set.
+// picked returns the extent of a node set within a subtree.
 func picked(t *xmltree.Tree, within xmltree.Node, set *xmltree.NodeSet) (e extent) {
 	if t.Budget().Spend(8*int64(t.After(within)-within)) != nil {
-		return extent{more: true} // the caller meets the error of the budget
+		return extent{more: true} // the caller sees the error of the budget
 	}
-	var open []int // tops around the node, by their place in e.tops
+	var open []int // indexes in e.tops of the tops that contain the node
 	missing := func() {
 		for i := len(open) - 1; i >= 0 && e.tops[open[i]].full; i-- {
 			e.tops[open[i]].full = false
@@ -91,7 +92,7 @@ func picked(t *xmltree.Tree, within xmltree.Node, set *xmltree.NodeSet) (e exten
 		if n == within || !set.Has(t.Parent(n)) {
 			if len(e.tops) == maxTops {
 				e.more = true
-				missing() // nobody looks at the rest of what is open
+				missing() // the rest of the open tops is not examined
 				break
 			}
 			one := top{node: n, full: true}
@@ -122,10 +123,10 @@ type coverage struct {
 	paths []string       // for a headline
 	own   []string       // paths of the signature's own parts
 	full  []xmltree.Node // elements that are covered with all that is in them
-	whole bool           // the document is
+	whole bool           // the whole document is covered
 }
 
-// add takes a reference into account.
+// cover adds the extent of a reference to c.
 func (j *judgement) cover(c *coverage, r *reference, to target, e extent) {
 	t, s := j.tree, j.sig
 	for _, p := range e.tops {
@@ -146,16 +147,15 @@ func (j *judgement) cover(c *coverage, r *reference, to target, e extent) {
 	c.words = append(c.words, j.describe(r, to))
 }
 
-// isData reports whether an element in the signature is a document that is signed,
-// not the signature's own key, properties or manifest.
+// isData reports whether an element inside the signature is signed data and not the
+// signature's own key, properties or manifest.
 func (j *judgement) isData(n xmltree.Node) bool {
 	o := j.objectAround(n)
 	return o != xmltree.None && !isOwn(j.tree.Name(n).Space) && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None ||
 		o == n && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None
 }
 
-// objectAround returns the Object of the signature that holds an element or is it,
-// None for other elements.
+// objectAround returns the Object of the signature that is n or contains n, or None.
 func (j *judgement) objectAround(n xmltree.Node) xmltree.Node {
 	for _, o := range j.sig.objects {
 		if j.tree.Contains(o, n) {
@@ -165,20 +165,20 @@ func (j *judgement) objectAround(n xmltree.Node) xmltree.Node {
 	return xmltree.None
 }
 
-// isOwn reports whether elements of a namespace are parts of signatures.
+// isOwn reports whether a namespace is one of the parts of signatures.
 func isOwn(space string) bool {
 	return space == nsDS || space == nsWSSE || strings.HasPrefix(space, "http://uri.etsi.org/01903/")
 }
 
-// part returns the finding that only a part of the document is covered. A caller
-// who expects an element is content with any element that holds it.
+// part returns the finding that the signature covers only a part of the document. If the
+// caller expects an element, a covered element that contains it is enough.
 func (j *judgement) part(c *coverage) sig.Finding {
 	paths := c.paths
 	if len(paths) == 0 {
 		paths = c.own
 	}
 	if len(paths) == 0 {
-		paths = []string{"nothing that could be found"}
+		paths = []string{"no element that was found"}
 	}
 	if len(paths) > maxPaths {
 		paths = append(paths[:maxPaths:maxPaths], fmt.Sprintf("%d more parts", len(paths)-maxPaths))
@@ -195,8 +195,8 @@ func (j *judgement) part(c *coverage) sig.Finding {
 	return check.CoversPart(paths...)
 }
 
-// expected returns the element that the caller expects to be covered, None if the
-// document has none or two of that path.
+// expected returns the element that the caller expects to be covered. It returns None if
+// the document has no such element, or several with that path.
 func (v *verifier) expected() xmltree.Node {
 	if !v.located {
 		v.located, v.expect = true, locate(v.tree, v.check.Expect)
@@ -204,7 +204,7 @@ func (v *verifier) expected() xmltree.Node {
 	return v.expect
 }
 
-// locate finds the one element with a path as [resolver.path] writes it.
+// locate returns the one element with a path as [resolver.path] writes it, or None.
 func locate(t *xmltree.Tree, path string) xmltree.Node {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok {
@@ -224,7 +224,7 @@ func locate(t *xmltree.Tree, path string) xmltree.Node {
 		found, count := xmltree.None, 0
 		for c := range t.Elements(n) {
 			if t.Budget().Spend(int64(8+len(name)/8)) != nil {
-				return xmltree.None // the caller meets the error of the budget
+				return xmltree.None // the caller sees the error of the budget
 			}
 			if t.Name(c).Local != name {
 				continue
@@ -242,7 +242,7 @@ func locate(t *xmltree.Tree, path string) xmltree.Node {
 	return n
 }
 
-// describe says in words what a reference stands for.
+// describe describes in words what a reference covers.
 func (j *judgement) describe(r *reference, to target) string {
 	t, s := j.tree, j.sig
 	var what string
@@ -279,7 +279,7 @@ func (j *judgement) describe(r *reference, to target) string {
 	return what
 }
 
-// content says what is in an Object of the signature itself.
+// content describes what an Object of the signature contains, "" for other elements.
 func content(t *xmltree.Tree, s *signature, n xmltree.Node) string {
 	if t.Parent(n) != s.node || !t.Is(n, nsDS, "Object") {
 		return ""
@@ -293,23 +293,23 @@ func content(t *xmltree.Tree, s *signature, n xmltree.Node) string {
 	return ", an object in this signature"
 }
 
-// isWhole reports whether an element that is covered in full is everything in the
-// document beside the signature itself.
+// isWhole reports whether an element that is covered in full is the whole document except
+// the signature itself.
 func (j *judgement) isWhole(n xmltree.Node) bool {
 	t := j.tree
 	switch {
 	case n == xmltree.Document, n == t.Root():
 		return true
 	case j.sig.node == t.Root() && t.Parent(n) == j.sig.node && t.Is(n, nsDS, "Object"):
-		// Enveloping: the other parts of the root belong to the signature, unless
-		// there is another Object that nobody signed.
+		// Enveloping: the other children of the root belong to the signature, unless
+		// there is another Object, which is not signed.
 		return len(j.sig.objects) == 1 || j.othersAreProperties(n)
 	}
 	return false
 }
 
-// othersAreProperties reports whether the other objects of the signature hold the
-// properties of XAdES alone.
+// othersAreProperties reports whether the other Objects of the signature contain only
+// XAdES properties.
 func (j *judgement) othersAreProperties(n xmltree.Node) bool {
 	for _, o := range j.sig.objects {
 		if o == n {
@@ -327,11 +327,11 @@ func (j *judgement) othersAreProperties(n xmltree.Node) bool {
 	return true
 }
 
-// path is the way from the root to an element by local names, such as
-// /Envelope/Body. A step whose name several brothers have, in whatever namespace,
-// has its position among them: /list/item[2]. So a path without positions names one
-// element even for readers who overlook namespaces, and an element beside it with
-// the same name shows. A path is cut at its beginning to maxSteps steps.
+// path returns the path from the root to an element by local names, such as
+// /Envelope/Body. If siblings have the same local name, in any namespace, the step has
+// the position among them: /list/item[2]. A path without positions therefore names one
+// element even for programs that ignore namespaces, and an added sibling with the same
+// name becomes visible. A path longer than maxSteps is cut at its beginning.
 func (v *resolver) path(n xmltree.Node) string {
 	t := v.tree
 	if n == xmltree.Document {
@@ -352,14 +352,14 @@ func (v *resolver) path(n xmltree.Node) string {
 	return b.String()
 }
 
-// place returns the position among the brothers with the same name, "" if there is
-// one only, "[?]" if the budget of the document is used up.
+// place returns the position among the siblings with the same local name. It returns ""
+// if there are no others, and "[?]" if the budget of the document is used up.
 func (v *resolver) place(n xmltree.Node) string {
 	t := v.tree
 	name, i, of := t.Name(n).Local, 0, 0
 	for c := range t.Elements(t.Parent(n)) {
 		if t.Budget().Spend(int64(8+len(name)/8)) != nil {
-			return "[?]" // the caller meets the error of the budget
+			return "[?]" // the caller sees the error of the budget
 		}
 		if c == n || t.Name(c).Local == name {
 			of++

@@ -17,8 +17,9 @@ var description = sig.Description{
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeXML(head) && !isBare(head) },
 }
 
-// isBare reports whether bytes that begin like XML are a bare signature that does so by
-// chance: XML begins with sixteen characters that can be seen, in UTF-16 too.
+// isBare reports whether bytes that look like the beginning of XML are a bare signature
+// that looks so by chance. XML begins with sixteen visible characters or white space, in
+// UTF-16 too.
 func isBare(head []byte) bool {
 	text := bytes.ReplaceAll(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte{0}, nil)
 	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte("\xff\xfe")), []byte("\xfe\xff"))

@@ -10,30 +10,31 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// elementHashes are the digests of references in VerifyElement.
+// elementHashes are the digest algorithms that VerifyElement accepts in a reference.
 var elementHashes = []*suite.Hash{suite.SHA256, suite.SHA384, suite.SHA512, suite.Streebog256, suite.Streebog512}
 
-// elementScheme reports whether a signature algorithm is one of VerifyElement. None is
-// made with a secret that both sides have: a verifier that took a public key for one
-// would believe everybody. SHA-1 and the algorithms of 2001 are not among them.
+// elementScheme reports whether VerifyElement accepts a signature algorithm. Algorithms
+// with a shared secret (HMAC) are refused: a verifier that used the public key as the
+// secret would accept signatures by anyone. SHA-1 and GOST R 34.10-2001 are refused too.
 func elementScheme(s *suite.Scheme) bool {
 	return s != nil && s.Hash.WeakSince.IsZero() && s != suite.GOST2001.Scheme()
 }
 
-// VerifyElement judges the Signature element n for protocols that sign their messages as
-// elements with an attribute ID (SAML 2.0 core, 5.4). It answers nil only when
+// VerifyElement checks the Signature element n for protocols that sign their messages as
+// elements with an attribute ID (SAML 2.0 core, 5.4). It returns nil only if all of this
+// is true:
 //
-//   - the signature speaks for the element it is a child of and for nothing else: one
-//     reference, by the ID of that parent, which no other element has;
-//   - the transforms are enveloped-signature and then exclusive canonical form, and
-//     SignedInfo is in exclusive canonical form, all without comments: of the parent
-//     everything but the signature and comments is covered;
-//   - the algorithms are of a short list without SHA-1 and without shared secrets;
-//   - the value was made by the key of one of certs. KeyInfo is not looked at, and
-//     neither is the life of the certificates: the caller trusts their keys.
+//   - The signature covers its parent element and nothing else: it has one reference,
+//     to the ID of the parent, and no other element has that ID.
+//   - The transforms are enveloped-signature and then the exclusive canonical form.
+//     SignedInfo has the exclusive canonical form too. All are without comments.
+//     So everything in the parent except the signature and comments is covered.
+//   - The algorithms are on a short list without SHA-1 and without shared secrets.
+//   - The value was made with the key of one of certs. KeyInfo is ignored, and so are
+//     the validity periods of the certificates: the caller trusts their keys.
 //
-// Whoever uses the parent afterwards has to go on from its node, and not look for it
-// again by anything.
+// After the check the caller must continue from the parent's node. It must not search the
+// document for the element again, because another one may be found.
 func VerifyElement(ctx context.Context, t *xmltree.Tree, n xmltree.Node, certs []*x509gost.Certificate) error {
 	all := signatures(t)
 	ordinal := slices.Index(all, n)
@@ -66,16 +67,16 @@ func VerifyElement(ctx context.Context, t *xmltree.Tree, n xmltree.Node, certs [
 	return nil
 }
 
-// ofParent is the one reference of a signature, which is to its parent and in the form
-// VerifyElement wants.
+// ofParent returns the only reference of the signature. It must refer to the parent and
+// have the form that VerifyElement requires.
 func (s *signature) ofParent() (*reference, error) {
 	t := s.tree
 	parent := t.Parent(s.node)
 	switch {
 	case len(s.objects) > 0:
-		// Nothing here has a use for one, but a forger has: it is where the element
-		// that was signed is put away.
-		return nil, flawAt(t, s.objects[0], codeMalformed, "an Object has no place in this signature")
+		// VerifyElement has no use for an Object. Attackers have: it is where they move
+		// the signed element.
+		return nil, flawAt(t, s.objects[0], codeMalformed, "an Object is not allowed in this signature")
 	case s.method.Form != xmltree.Exclusive || s.method.Comments:
 		return nil, flawAt(t, s.info, codeAlgorithm, "CanonicalizationMethod: exclusive canonical form without comments expected")
 	case len(s.refs) != 1:
@@ -116,7 +117,7 @@ func (s *signature) madeBy(certs []*x509gost.Certificate) error {
 	if err != nil {
 		return err
 	}
-	why, text := codeKeyMismatch, "none of the keys is of the algorithm of the signature"
+	why, text := codeKeyMismatch, "no trusted key matches the algorithm of the signature"
 	for _, c := range certs {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue

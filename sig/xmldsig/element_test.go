@@ -32,7 +32,8 @@ func judgeElement(t *testing.T, text string, certs ...*x509gost.Certificate) err
 	return nil
 }
 
-// A signature of an element is good for the element around it, by the keys given alone.
+// TestVerifyElement: the signature of an element is valid only for the element around it
+// and only by the given keys.
 func TestVerifyElement(t *testing.T) {
 	for _, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256, suite.GOST2012x256, suite.GOST2012x512} {
 		root := sigtest.Root(t, s)
@@ -45,13 +46,13 @@ func TestVerifyElement(t *testing.T) {
 			{"good", signed, "", []*x509gost.Certificate{other.Certificate, by.Certificate}},
 			{"moved whole", strings.Replace(signed, "<all xmlns=\"urn:x\">", "<all xmlns=\"urn:x\"><w/>", 1), "", []*x509gost.Certificate{by.Certificate}},
 			{"without the comment", strings.Replace(signed, "<!-- x -->", "", 1), "", []*x509gost.Certificate{by.Certificate}},
-			{"no keys", signed, "none of the keys", nil},
+			{"no keys", signed, "no trusted key", nil},
 			{"another key", signed, "another key", []*x509gost.Certificate{other.Certificate}},
 			{"changed", strings.Replace(signed, "anna", "boris", 1), "has changed", []*x509gost.Certificate{by.Certificate}},
 			{"an attribute", strings.Replace(signed, "<name", "<name x=\"y\"", 1), "has changed", []*x509gost.Certificate{by.Certificate}},
 			{"an ID twice", strings.Replace(signed, `ID="b"`, `xml:id="a"`, 1), "ambiguous", []*x509gost.Certificate{by.Certificate}},
 			{"of a brother", string(sigtest.Make(t, xmldsig.New(), by, job("XMLTemplate", elements(s, "b")))), "not to the element around", []*x509gost.Certificate{by.Certificate}},
-			{"an object", strings.Replace(signed, "</Signature>", "<Object/></Signature>", 1), "Object has no place", []*x509gost.Certificate{by.Certificate}},
+			{"an object", strings.Replace(signed, "</Signature>", "<Object/></Signature>", 1), "Object is not allowed", []*x509gost.Certificate{by.Certificate}},
 			{"unfilled", elements(s, "a"), "another key", []*x509gost.Certificate{by.Certificate}},
 		} {
 			t.Run(s.Name+"/"+c.name, func(t *testing.T) {

@@ -12,12 +12,13 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Enhance implements sig.Enhancer: signatures of the level BES get a time stamp over
-// their value and are of the level T. It reads the parameters XAdESType, TSPAddress
-// and SignatureIndex. A signature is verified before it is raised, but for the trust
-// in its certificate. Those at the level T stay as they are; a plain XMLDSig has no
-// properties that a time stamp could stand among and is refused, and so is one that
-// another signature of the document covers, which the time stamp would spoil.
+// Enhance implements sig.Enhancer: it adds a time stamp over the value to signatures of
+// the level BES, which then are of the level T. It reads the parameters XAdESType,
+// TSPAddress and SignatureIndex. A signature is verified first, except for the trust in
+// its certificate. Signatures of the level T stay as they are. A plain XMLDSig signature
+// is refused, because it has no properties to put a time stamp into. A signature is also
+// refused if another signature of the document covers it, because the time stamp would
+// break that one.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
 }
@@ -26,7 +27,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	r := job.Params.Reader()
 	address := ""
 	if level := r.Enum("XAdESType", xadesTypes, xadesNone); level != xadesT {
-		r.Fault("XAdESType", "is "+level+" or absent; T expected: a signature is never taken down")
+		r.Fault("XAdESType", "is "+level+" or absent; T expected, because Enhance never lowers a level")
 	} else {
 		address = readAddress(job, r)
 	}
@@ -75,7 +76,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	return st.result(job, nil)
 }
 
-// enhancement is one document whose signatures are raised.
+// enhancement is the work on one document whose signatures get a time stamp.
 type enhancement struct {
 	ctx     context.Context
 	job     *sig.Job
@@ -83,8 +84,8 @@ type enhancement struct {
 	options xmltree.Options
 }
 
-// judge verifies all signatures of a document, which is the job's or a later form of
-// it, but for the trust in their certificates.
+// judge verifies all signatures of a document, except for the trust in their
+// certificates. data is the document of the job or a later version of it.
 func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 	t := e.tree
 	if !bytes.Equal(data, t.Original()) {
@@ -131,8 +132,8 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 	return out, nil
 }
 
-// choose returns the signatures meant that are not at the level T yet: the one at the
-// index, or all. Countersignatures are not counted and stay as they are.
+// choose returns the requested signatures that are not at the level T yet: the one at the
+// index, or all if index is -1. Countersignatures are not counted and stay as they are.
 func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, err error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(j *judgement) bool { return j.nested })
 	switch {
@@ -148,7 +149,7 @@ func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, 
 			return nil, unfit(fmt.Sprintf("signature %d ", j.out.Index)+fmt.Sprintf(format, args...), nil)
 		}
 		if i := slices.IndexFunc(j.out.Findings, func(f sig.Finding) bool { return f.Indication != "" }); i >= 0 {
-			return refuse("does not hold and is not enhanced: %s", j.out.Findings[i].Text)
+			return refuse("is not valid and is not enhanced: %s", j.out.Findings[i].Text)
 		}
 		switch {
 		case len(j.out.TimeStamps) > 0:
@@ -161,8 +162,8 @@ func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, 
 	return chosen, nil
 }
 
-// check finds out beforehand, with something else in the place of the time stamps,
-// whether every signature holds with them that held without.
+// check tests in advance, with a placeholder instead of the time stamps, that each
+// signature that was valid before stays valid.
 func (e *enhancement) check(before, chosen []*judgement) error {
 	var edits []xmltree.Edit
 	for _, j := range chosen {
@@ -183,7 +184,7 @@ func (e *enhancement) check(before, chosen []*judgement) error {
 			for _, c := range chosen {
 				which = append(which, fmt.Sprint(c.out.Index))
 			}
-			return unfit(fmt.Sprintf("signature %d covers the place of the time stamp of signature %s and would be spoiled by it", i, strings.Join(which, ", ")), nil)
+			return unfit(fmt.Sprintf("signature %d covers the place of the time stamp of signature %s, which would make it invalid", i, strings.Join(which, ", ")), nil)
 		}
 	}
 	return nil

@@ -9,47 +9,47 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Codes of findings. Every flaw of a Signature element has one. The signing side
-// returns its text alone. A signature that covers a part has sig.CodePart, one that
-// rests on a weak hash function sig.CodeWeak.
+// Codes of findings. Every flaw of a Signature element has one; the signing side returns
+// only the text. A signature that covers a part of the document has sig.CodePart, one
+// with a weak hash function has sig.CodeWeak.
 const (
-	codeNoSignature = "no-signature"                // nobody signed the document
-	codeMany        = "too-many-signatures"         // more than are judged
-	codeMalformed   = "signature-malformed"         // an element is missing, doubled or in a wrong place
-	codeEmpty       = "signature-empty"             // a template that nobody filled
+	codeNoSignature = "no-signature"                // the document has no signature
+	codeMany        = "too-many-signatures"         // more than are checked
+	codeMalformed   = "signature-malformed"         // an element is missing, duplicate or in a wrong place
+	codeEmpty       = "signature-empty"             // a template that was not filled
 	codeAlgorithm   = "algorithm-unknown"           // an algorithm that is not known or not allowed here
-	codeRefusedHash = "digest-algorithm-refused"    // a digest that is not signed any more
-	codeTransform   = "transform-refused"           // a transform outside the list
+	codeRefusedHash = "digest-algorithm-refused"    // a digest algorithm that is not used for signing any more
+	codeTransform   = "transform-refused"           // a transform that is not on the list
 	codeParameters  = "transform-malformed"         // a transform with wrong parameters
-	codeRemote      = "reference-refused"           // a reference that leaves the document
-	codeMissing     = "reference-missing"           // an identifier that nothing has
-	codeNotUnique   = "reference-id-not-unique"     // an identifier that two elements have
-	codeMisplaced   = "reference-misplaced"         // an element where a forger puts what was signed
-	codeNothing     = "reference-empty"             // the transforms leave nothing to sign
+	codeRemote      = "reference-refused"           // a reference to something outside the document
+	codeMissing     = "reference-missing"           // no element has the identifier
+	codeNotUnique   = "reference-id-not-unique"     // several elements have the identifier
+	codeMisplaced   = "reference-misplaced"         // a reference to an element in a place typical of signature wrapping
+	codeNothing     = "reference-empty"             // the result of the transforms is empty
 	codeFailed      = "reference-failed"            // the transforms cannot be applied
-	codeWork        = "too-much-work"               // more transforms, references or prefixes than are looked at
-	codeDigest      = "digest-mismatch"             // what was signed has changed
-	codeValue       = "signature-mismatch"          // the value does not belong to SignedInfo and key
-	codeNoCert      = "certificate-missing"         // the signer's certificate is nowhere to be found
+	codeWork        = "too-much-work"               // more transforms, references or prefixes than the limit
+	codeDigest      = "digest-mismatch"             // the signed data has changed
+	codeValue       = "signature-mismatch"          // the value does not match SignedInfo and the key
+	codeNoCert      = "certificate-missing"         // the signer's certificate was not found
 	codeUnreadable  = "certificate-unreadable"      // a certificate or CRL cannot be read
-	codeKeyMismatch = "algorithm-mismatch"          // the signature algorithm is not of the certificate's key
-	codeOrder       = "transform-order"             // an order that some programs read otherwise
-	codeProperties  = "signed-properties"           // properties that are not what was signed
+	codeKeyMismatch = "algorithm-mismatch"          // the signature algorithm does not match the certificate's key
+	codeOrder       = "transform-order"             // an order that some programs read differently
+	codeProperties  = "signed-properties"           // properties that are not the signed ones
 	codeSigningCert = "signing-certificate"         // the signed properties name another certificate
-	codeNoSigning   = "signing-certificate-missing" // the signed properties name none
-	codeFormat      = "data-object-format"          // the format of a signed object is said wrongly or not at all
-	codeCounter     = "countersignature"            // a countersignature that is not over the value it stands with
-	codeTimeStamp   = "time-stamp"                  // a time stamp that does not hold or proves nothing
-	codeNotLookedAt = "original-not-compared"       // a document given beside, which this format has no use for
+	codeNoSigning   = "signing-certificate-missing" // the signed properties name no certificate
+	codeFormat      = "data-object-format"          // the format of a signed object is wrong or missing
+	codeCounter     = "countersignature"            // a countersignature that does not cover the value of the signature that contains it
+	codeTimeStamp   = "time-stamp"                  // a time stamp that is invalid or proves nothing
+	codeNotLookedAt = "original-not-compared"       // an original document was given, which this format does not use
 )
 
-// indications say what fatal findings mean. Those that are not listed break the
-// rules of the format: FORMAT_FAILURE.
+// indications is the meaning of fatal findings. A code that is not listed means
+// FORMAT_FAILURE: the signature breaks the rules of the format.
 var indications = sig.Indications{
 	codeMany:      sig.Generic,
 	codeAlgorithm: sig.CryptoConstraintsFailure,
-	// What a refused transform would leave, or where a reference leads, is not known:
-	// nothing shows that the data has changed, and nothing that it has not.
+	// It is unknown what a refused transform returns or what a refused reference
+	// contains. So nothing shows that the data has changed, and nothing that it has not.
 	codeTransform: sig.SignedDataNotFound,
 	codeRemote:    sig.SignedDataNotFound,
 	codeMissing:   sig.SignedDataNotFound,
@@ -61,21 +61,21 @@ var indications = sig.Indications{
 	codeDigest:    sig.HashFailure,
 	codeValue:     sig.SigCryptoFailure,
 	codeNoCert:    sig.NoSigningCertificateFound,
-	// The signature names a certificate whose key cannot have made the value.
+	// The key of the named certificate cannot have made the value.
 	codeKeyMismatch: sig.SigCryptoFailure,
 	codeSigningCert: sig.NoSigningCertificateFound,
 	codeTimeStamp:   sig.NoPOE,
 }
 
-// flaw is one thing wrong with a Signature element, and where. The place is counted
-// when somebody asks: that takes a pass over the document.
+// flaw is an error in a Signature element with its place. The place is counted only when
+// Error is called, because that takes a pass over the document.
 type flaw struct {
 	code, text string
 	tree       *xmltree.Tree
 	offset     int
 }
 
-// Error is "xml: line 3, column 7: text".
+// Error returns "xml: line 3, column 7: text".
 func (f *flaw) Error() string {
 	line, column := f.tree.Position(f.offset)
 	return fmt.Sprintf("xml: line %d, column %d: %s", line, column, f.text)
@@ -85,18 +85,18 @@ func flawAt(t *xmltree.Tree, n xmltree.Node, code, format string, args ...any) *
 	return &flaw{code: code, text: fmt.Sprintf(format, args...), tree: t, offset: t.Start(n)}
 }
 
-// unfit is the error of a document that cannot be signed.
+// unfit returns the error of a document that cannot be signed or checked.
 func unfit(text string, cause error) error {
 	return &sig.ErrDocument{What: "Document", Text: text, Err: cause}
 }
 
 func tooLarge(size, limit int64) error {
-	return unfit(fmt.Sprintf("has %d octets; XML of at most %d is signed and checked here", size, limit), nil)
+	return unfit(fmt.Sprintf("has %d bytes; at most %d are accepted for XML", size, limit), nil)
 }
 
 func readError(err error) error { return fmt.Errorf("document: reading it: %w", err) }
 
-// quote shows a text from outside, cut so that an error stays one line.
+// quote quotes a text from outside and truncates it, so that an error stays on one line.
 func quote(s string) string {
 	const most = 120
 	if len(s) > most {

@@ -51,9 +51,8 @@ func wide(order binary.AppendByteOrder, s string) []byte {
 	return out
 }
 
-// No octet outside the signature changes, in any encoding: the document is found
-// again by taking away what was put in, which is where the signature begins and
-// ends.
+// No byte outside the signature changes, in any encoding: without the added text, which
+// has a known beginning and end, the document is the same again.
 func TestFidelity(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -97,7 +96,7 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-// unfill takes out of a filled template what was filled in.
+// unfill removes from a filled template what was filled in.
 func unfill(t *testing.T, signed []byte, encode func(string) []byte) []byte {
 	t.Helper()
 	for _, hole := range []struct{ name, was string }{
@@ -113,7 +112,7 @@ func unfill(t *testing.T, signed []byte, encode func(string) []byte) []byte {
 	return bytes.ReplaceAll(signed, encode("done:"), encode("ds:"))
 }
 
-// An empty root has to be opened, and nothing else.
+// An empty root element is opened, and nothing else changes.
 func TestEmptyRoot(t *testing.T) {
 	s := suite.GOST2012x512
 	root := sigtest.Root(t, s)
@@ -125,13 +124,13 @@ func TestEmptyRoot(t *testing.T) {
 	}
 }
 
-// A template changes in the places that are to be filled and nowhere else.
+// A template changes only in the places that must be filled.
 func TestTemplateInPlace(t *testing.T) {
 	s := suite.GOST2001
 	root := sigtest.Root(t, s)
 	signer := root.Signer(t, s, "Signer")
-	// The identifier that the specification of the interface prints with a digit too
-	// many is signed as it stands.
+	// The specification of the interface misprints the identifier with one digit too
+	// many. It is signed as it is written.
 	const misprint = "http://www.w3.org/2001/04/xmldsig-more#gostr34116"
 	template := withTemplate(templateFor(s, misprint))
 	signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", template))

@@ -15,10 +15,9 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// wrapped generates what wrapping attacks are: the signed element is put somewhere
-// else, in front of, behind and inside each element of the document, bare or in
-// something, and the one in its old place is another, with each way of having its
-// identifier, another, or none.
+// wrapped generates wrapping attacks: the signed element is moved before, after and into
+// each element of the document, bare or in a wrapper, and another element takes its old
+// place, with the same identifier (in each form), another one, or none.
 func wrapped(t *testing.T, signed string) (forged []string) {
 	t.Helper()
 	tree, err := xmltree.Parse([]byte(signed), xmltree.Options{})
@@ -57,7 +56,7 @@ func wrapped(t *testing.T, signed string) (forged []string) {
 					} else {
 						out = strings.Replace(signed[:place], body, evil, 1) + moved + signed[place:]
 					}
-					// In front of and behind the root only in a new one.
+					// Before and after the root only inside a new root.
 					if place == tree.Span(tree.Root()).Start || place == tree.Span(tree.Root()).End {
 						out = `<w xmlns:S="http://schemas.xmlsoap.org/soap/envelope/">` + out + "</w>"
 					}
@@ -71,9 +70,10 @@ func wrapped(t *testing.T, signed string) (forged []string) {
 
 var coveredPath = regexp.MustCompile(` at (/\S+), line`)
 
-// TestGeneratedWrapping: of all generated forgeries, for each way of referring to the
-// body, those that hold name the element that was signed, at the place where it
-// stands now, or say that XPath picked something; and all say that this is a part.
+// TestGeneratedWrapping tries all generated forgeries for each way of referring to the
+// body. A report that a forgery is valid must name the signed element at its present
+// place, or say that XPath selected something. All reports must say that only a part is
+// covered.
 func TestGeneratedWrapping(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -117,7 +117,7 @@ func TestGeneratedWrapping(t *testing.T) {
 	}
 }
 
-// deceives says what is wrong with the report on a forgery that holds.
+// deceives returns what is wrong with the report on a forgery whose signature is valid.
 func deceives(t *testing.T, forged string, s sig.Signature) string {
 	t.Helper()
 	if !hasCode(s.Findings, "covers-part") || !slices.ContainsFunc(s.Headlines(), func(h string) bool { return strings.HasPrefix(h, "covers only ") }) {

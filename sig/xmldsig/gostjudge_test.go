@@ -32,15 +32,16 @@ func withOlderNames(s *suite.Suite, template string) string {
 	return strings.ReplaceAll(template, s.XML[0]+`"`, s.XML[len(s.XML)-1]+`"`)
 }
 
-// An exhibit is a signed document and whether it holds.
+// exhibit is a signed document and whether its signature is valid.
 type exhibit struct {
 	name string
 	xml  []byte
 	good bool
 }
 
-// gostExhibits are what a profile signs, of every kind, level and transform, and each
-// with something changed. older makes those of templates alone, with older names.
+// gostExhibits are the documents that a profile signs, of every kind, level and
+// transform, and each one with a change. older limits them to templates, with older
+// names.
 func gostExhibits(t *testing.T, signer *sigtest.Party, s *suite.Suite, older bool) (all []exhibit) {
 	t.Helper()
 	add := func(name string, j *sig.Job) {
@@ -80,7 +81,7 @@ func gostExhibits(t *testing.T, signer *sigtest.Party, s *suite.Suite, older boo
 	return all
 }
 
-// hear compares what a judge says with what is right, and with what we say.
+// hear compares the verdict of another program with the right one and with ours.
 func hear(t *testing.T, who string, e exhibit, root *sigtest.Party, err error) {
 	t.Helper()
 	switch {

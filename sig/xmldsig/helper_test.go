@@ -73,8 +73,7 @@ func verify(t testing.TB, signed []byte, root *sigtest.Party) *sig.Report {
 	return r
 }
 
-// mustHold fails the test when the document has no signature or one that does not
-// hold.
+// mustHold fails the test if the document has no signature or an invalid one.
 func mustHold(t testing.TB, signed []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
 	r := verify(t, signed, root)
@@ -98,8 +97,8 @@ func texts(r *sig.Report) string {
 	return b.String()
 }
 
-// between returns the octets from the first occurrence of from to the end of the
-// next occurrence of to.
+// between returns the bytes from the first occurrence of from to the end of the next
+// occurrence of to.
 func between(t testing.TB, b []byte, from, to string) []byte {
 	t.Helper()
 	i := bytes.Index(b, []byte(from))
@@ -108,7 +107,7 @@ func between(t testing.TB, b []byte, from, to string) []byte {
 	}
 	j := bytes.Index(b[i:], []byte(to))
 	if j < 0 {
-		t.Fatalf("%q is not behind %q in\n%s", to, from, b)
+		t.Fatalf("%q is not after %q in\n%s", to, from, b)
 	}
 	return b[i : i+j+len(to)]
 }

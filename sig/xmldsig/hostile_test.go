@@ -50,7 +50,7 @@ func repeat(n int, s string) []string {
 	return out
 }
 
-// hostile are documents that ask for much more than they are worth.
+// hostile are small documents that ask for very much work.
 func hostile(s *suite.Suite) map[string]string {
 	b := func(n int, of string) string { return strings.Repeat(of, n) }
 	smev := `<Transform Algorithm="` + smevURN + `"/>`
@@ -76,8 +76,8 @@ func hostile(s *suite.Suite) map[string]string {
 	}
 }
 
-// Each hostile document is refused by its cost, and what was counted until then is
-// hardly more than the bound: nothing large goes uncounted.
+// Each hostile document is refused for its cost, and the work counted until then is
+// hardly more than the bound: no large work is uncounted.
 func TestHostile(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -106,7 +106,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The tree of a stranger's document stays within its bound of memory, counted and real.
+// The tree of an unauthenticated caller's document stays within its memory bound, both
+// counted and real.
 func TestHostileMemory(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -144,8 +145,8 @@ func TestHostileMemory(t *testing.T) {
 	}
 }
 
-// Documents as people send them stay far below the bounds: a statement of 10,000 lines
-// and a template with the transforms of the field.
+// Documents as users send them stay far below the bounds: a statement of 10,000 lines,
+// and a template with common transforms.
 func TestLegitimate(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -169,7 +170,7 @@ func TestLegitimate(t *testing.T) {
 			_, b := budget.Of(ctx, 0)
 			t.Logf("%d KB: %d steps, %d KiB", len(text)>>10, b.Spent(), b.Held()>>10)
 			if l := budget.Stranger(); b.Spent() > 3*l.Steps/4 || b.Held() > 3*l.Memory/4 {
-				t.Errorf("%d KB: %d steps, %d KiB, more than three quarters of what a stranger may ask for", len(text)>>10, b.Spent(), b.Held()>>10)
+				t.Errorf("%d KB: %d steps, %d KiB, more than three quarters of the limit without authentication", len(text)>>10, b.Spent(), b.Held()>>10)
 			}
 		})
 	}

@@ -34,22 +34,22 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// -interop names a directory of signatures that others made; all files below it are
-// looked at. The Apache Santuario tree is such a directory (src/test/resources).
+// -interop names a directory of signatures made by other programs; all files below it are
+// checked. The Apache Santuario tree is such a directory (src/test/resources).
 var interop = flag.String("interop", "", "a directory of XML signatures by others to verify")
 
-// The signatures of the interoperability rounds are of RSA with SHA-1, DSA and HMAC,
-// and many sign what stands in a file beside them: the product refuses all that. What
-// there is of ours to judge are transforms, canonical forms and digests; the rest of
-// what it takes to verify them is in this file and nowhere else. References are read
-// one by one, so that one that is refused does not hide the others.
+// The signatures of the interoperability rounds use RSA with SHA-1, DSA and HMAC, and
+// many sign the content of a separate file. The product refuses all that. These tests
+// check the product's transforms, canonical forms and digests; the rest of what
+// verification takes is only in this file. References are read one by one, so that a
+// refused one does not hide the others.
 
-// outcomes counts what became of signatures and references.
+// outcomes counts the results of signatures and references.
 type outcomes struct {
 	files, subsets, unread int
-	signatures, whole      int // whole: read by the product as they are
+	signatures, whole      int // whole: read by the product unchanged
 	values                 int
-	references, beside     int // beside: of other files, which the product refuses
+	references, beside     int // beside: to other files, which the product refuses
 	digests                int
 	named                  int // with id() written as a path, which the product refuses
 	refused                map[string]int
@@ -70,8 +70,8 @@ func (o *outcomes) String() string {
 	return b.String()
 }
 
-// examine judges all signatures below a directory; expand writes out what an internal
-// subset of a document declares, nil where those are left alone.
+// examine checks all signatures below a directory. expand replaces the entities of an
+// internal subset first.
 func examine(t *testing.T, dir string, expand func([]byte) []byte) *outcomes {
 	t.Helper()
 	o := &outcomes{refused: map[string]int{}, unjudged: map[string]int{}}
@@ -111,7 +111,7 @@ func examine(t *testing.T, dir string, expand func([]byte) []byte) *outcomes {
 	return o
 }
 
-// exhibit is one signature being judged.
+// exhibit is one signature with its checks.
 type exhibit struct {
 	*outcomes
 	name, dir string
@@ -204,7 +204,7 @@ func (x *exhibit) reference(s *signature, n xmltree.Node) {
 	if errors.As(err, &f) {
 		reason = f.code + ": " + f.text
 	}
-	for _, known := range []string{"namespace::", "mod", "RelationshipTransform", "xptr", "decrypt#", "XSLT", "2002/04/xmldsig-filter2", "leaves the document", "points at nothing", "ambiguous", "id()", "has no URI"} {
+	for _, known := range []string{"namespace::", "mod", "RelationshipTransform", "xptr", "decrypt#", "XSLT", "2002/04/xmldsig-filter2", "leaves the document", "has no target", "ambiguous", "id()", "has no URI"} {
 		if strings.Contains(reason, known) {
 			reason = known
 		}
@@ -272,8 +272,8 @@ var valueHashes = []valueHash{
 	{"-sha384", crypto.SHA384, sha512.New384}, {"-sha512", crypto.SHA512, sha512.New},
 }
 
-// checkValue judges SignatureValue over the canonical SignedInfo; why says what keeps
-// it from being judged.
+// checkValue checks SignatureValue over the canonical SignedInfo. why is the reason if it
+// cannot be checked.
 func checkValue(s *signature, dir string) (why string, err error) {
 	t := s.tree
 	var info bytes.Buffer
@@ -398,8 +398,8 @@ var curves = map[string]elliptic.Curve{
 	"urn:oid:1.2.840.10045.3.1.7": elliptic.P256(), "urn:oid:1.3.132.0.34": elliptic.P384(), "urn:oid:1.3.132.0.35": elliptic.P521(),
 }
 
-// keysBeside are those of the certificates in the directories that these collections
-// keep them in.
+// keysBeside are the keys of the certificates in the directories where these collections
+// keep them.
 func keysBeside(dir string) (keys []crypto.PublicKey) {
 	for _, pattern := range []string{"certs/*.crt", "certs/*.der", "../keys/*.der", "../keys/*/*.der"} {
 		files, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -413,8 +413,8 @@ func keysBeside(dir string) (keys []crypto.PublicKey) {
 	return keys
 }
 
-// TestForeign is the same in small, always: samples of each kind, each of which also
-// fails with something changed.
+// TestForeign is a small TestInterop that always runs: samples of each kind, each of
+// which must fail with a change.
 func TestForeign(t *testing.T) {
 	const dir = "testdata/interop"
 	o := examine(t, dir, nil)
@@ -445,15 +445,15 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// spoiled is what was made to be wrong or is no signature: bad ones of the collections
-// themselves, keys in a Signature, those that were cut or edited to attack somebody,
-// and a document of the tree of Santuario whose line ends are no longer what was
-// signed.
+// spoiled matches signatures that are wrong on purpose or are no signatures: bad ones of
+// the collections themselves, keys in a Signature, signatures that were cut or edited for
+// an attack, and a document of the Santuario tree whose line ends have changed since it
+// was signed.
 var spoiled = regexp.MustCompile(`bad-|invalid|keysstore\.xml|signatureStripped|/dsig/signature[123]\.xml: value|^com/phaos/.*URI="document\.xml"`)
 
-// TestInterop verifies what xmlsec is tested with and what the flag names, as it is
-// and once more with internal subsets expanded. No digest and no value may be wrong
-// but those that were made so.
+// TestInterop verifies the test signatures of xmlsec and those in the directory of the
+// flag, as they are and once more with internal subsets expanded. No digest and no value
+// may be wrong except those that were made wrong on purpose.
 func TestInterop(t *testing.T) {
 	// Some of the keys have 512 bits.
 	t.Setenv("GODEBUG", "rsa1024min=0")

@@ -17,8 +17,8 @@ import (
 // ids are the elements of the tests that are identified by their attribute Id.
 var ids = []string{"счёт", "Object", "SignedProperties"}
 
-// xmlsec accepts what RSA and ECDSA sign, of every kind and level, and refuses it
-// with one octet changed in what is signed, in SignedInfo, and in the value.
+// xmlsec accepts signatures by RSA and ECDSA of every kind and level. It refuses them
+// with one byte changed in the signed data, in SignedInfo, or in the value.
 func TestXMLSecJudges(t *testing.T) {
 	x := judge.XMLSec(t)
 	for _, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256} {
@@ -57,7 +57,7 @@ func TestXMLSecJudges(t *testing.T) {
 	}
 }
 
-// broken are copies of a signed document with something changed.
+// broken returns copies of a signed document, each with one change.
 func broken(t testing.TB, signed []byte) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{
@@ -78,7 +78,7 @@ func broken(t testing.TB, signed []byte) map[string][]byte {
 	return out
 }
 
-// flip changes the third character behind a tag, Base64.
+// flip changes the third character after a tag, which is Base64.
 func flip(t testing.TB, signed []byte, tag string) []byte {
 	t.Helper()
 	out := bytes.Clone(signed)
@@ -95,9 +95,9 @@ func flip(t testing.TB, signed []byte, tag string) []byte {
 	return out
 }
 
-// gostJury judges without any code of ours: xmllint makes the canonical forms of
-// what is cut out of the document by hand, OpenSSL makes the digests and verifies
-// the value.
+// gostJury checks signatures without any code of ours: xmllint makes the canonical forms
+// of parts that are cut out of the document by text search, OpenSSL makes the digests and
+// verifies the value.
 type gostJury struct {
 	xml     *judge.XMLTools
 	openssl *judge.Tool
@@ -164,11 +164,11 @@ func digestValues(signed []byte) (out []string) {
 	return out
 }
 
-// GOST of every kind and profile is accepted by xmllint and OpenSSL together, and
-// refused by them with the value or SignedInfo changed.
+// xmllint and OpenSSL together accept GOST signatures of every kind and profile, and
+// refuse them with the value or SignedInfo changed.
 func TestGOSTJury(t *testing.T) {
 	j := &gostJury{judge.XMLSec(t), judge.OpenSSL(t)}
-	// xmllint keeps comments, which these signatures are not about.
+	// xmllint keeps comments; these documents have none that matter.
 	plain := strings.NewReplacer("<!-- счёт -->", "", "<!-- end -->", "").Replace(document)
 	for s := range digestFlags {
 		root := sigtest.Root(t, s)
@@ -212,7 +212,7 @@ func TestGOSTJury(t *testing.T) {
 	}
 }
 
-// Templates that xmlsec fills are verified here, with every transform that both
+// Templates that xmlsec fills are verified here, with every transform that both programs
 // have.
 func TestMadeByXMLSec(t *testing.T) {
 	x, o := judge.XMLSec(t), judge.OpenSSL(t)

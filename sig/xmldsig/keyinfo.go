@@ -12,9 +12,9 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// keyInfo renders the content of a KeyInfo: the signer's certificate, then those
-// of its issuers without the root, which a verifier must have already. prefix is
-// that of the XMLDSig namespace, with its colon.
+// keyInfo renders the content of a KeyInfo: the signer's certificate, then those of its
+// issuers except the root, which a verifier must have already. prefix is the prefix of
+// the XMLDSig namespace with its colon.
 func keyInfo(prefix string, certs []*x509gost.Certificate) string {
 	return "<" + prefix + "X509Data>" + x509Data(prefix, certs) + "</" + prefix + "X509Data>"
 }
@@ -29,7 +29,7 @@ func x509Data(prefix string, certs []*x509gost.Certificate) string {
 	return b.String()
 }
 
-// certificates are those that go into the signature.
+// certificates returns the certificates that go into the signature.
 func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
 	out := []*x509gost.Certificate{job.Certificate}
 	if !withChain {
@@ -44,9 +44,9 @@ func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
 	return out
 }
 
-// fillKeyInfo says what to put into the KeyInfo of a template, and into the
-// security token that it points at (WS-Security, X.509 token profile). A KeyInfo
-// that says something already stays as it is.
+// fillKeyInfo returns the changes that fill the KeyInfo of a template, or the security
+// token that it refers to (WS-Security, X.509 token profile). A KeyInfo with content
+// stays as it is.
 func fillKeyInfo(s *signature, certs []*x509gost.Certificate) []change {
 	t := s.tree
 	if s.keyInfo == xmltree.None {
@@ -69,7 +69,7 @@ func fillKeyInfo(s *signature, certs []*x509gost.Certificate) []change {
 	return nil
 }
 
-// securityToken is the BinarySecurityToken that KeyInfo points at, or None.
+// securityToken returns the BinarySecurityToken that KeyInfo refers to, or None.
 func securityToken(s *signature) xmltree.Node {
 	t := s.tree
 	str := t.Child(s.keyInfo, nsWSSE, "SecurityTokenReference")
@@ -92,7 +92,7 @@ func securityToken(s *signature) xmltree.Node {
 	return found[0]
 }
 
-// prefixOf is the prefix of an element with its colon, "" for none.
+// prefixOf returns the prefix of an element with its colon, "" if it has none.
 func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
 	if p := t.Name(n).Prefix; p != "" {
 		return p + ":"
@@ -100,15 +100,15 @@ func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
 	return ""
 }
 
-// carried is what a signature brings along about its signer.
+// carried is the data about the signer that a signature contains.
 type carried struct {
 	certs []*x509gost.Certificate
 	crls  []*x509gost.RevocationList
 }
 
-// readKeyInfo reads the certificates and CRLs of a KeyInfo, and the certificates in
-// CertificateValues of XAdES behind them. What cannot be read is no error: it matters
-// only if the signer's is among it.
+// readKeyInfo reads the certificates and CRLs of KeyInfo, then the certificates of the
+// XAdES property CertificateValues. An unreadable one is not an error of the signature:
+// it matters only if it is the signer's.
 func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
 	t := s.tree
 	var nodes []xmltree.Node
@@ -132,7 +132,7 @@ func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
 			continue
 		}
 		if looked++; looked > maxCertificates {
-			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "the signature has more than %d certificates and lists, the others were not looked at", maxCertificates))
+			unreadable = append(unreadable, flawAt(t, n, codeUnreadable, "the signature has more than %d certificates and lists; the others were ignored", maxCertificates))
 			break
 		}
 		if err := c.add(t, n, isCRL); err != nil {
@@ -142,8 +142,8 @@ func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
 	return c, unreadable
 }
 
-// maxListText is how many characters a CRL in KeyInfo may have: tens of thousands
-// of entries.
+// maxListText is the limit for a CRL in KeyInfo, in characters: enough for tens of
+// thousands of entries.
 const maxListText = 4 << 20
 
 func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
@@ -155,7 +155,7 @@ func (c *carried) add(t *xmltree.Tree, n xmltree.Node, isCRL bool) error {
 	if err != nil {
 		var f *flaw
 		if errors.As(err, &f) {
-			return errors.New(f.text) // the caller says where
+			return errors.New(f.text) // the caller adds the place
 		}
 		return err
 	}

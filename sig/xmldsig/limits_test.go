@@ -16,8 +16,8 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// A small document cannot ask for much work: references of the whole over and over,
-// XPath over and over, signatures without number. Each is refused for that reason.
+// A small document cannot cause much work: many references to the whole document, many
+// XPath transforms, many signatures. Each is refused for that reason.
 func TestWork(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -47,12 +47,12 @@ func TestWork(t *testing.T) {
 	if len(r.Signatures) != 64 || !hasCode(r.Findings, "too-many-signatures") || r.Passed() {
 		t.Errorf("%d signatures judged: %v", len(r.Signatures), r.Findings)
 	}
-	// Certificates without number: the first are looked at.
+	// Of very many certificates only the first ones are read.
 	crowded := strings.Replace(filled, "<X509Data>", "<X509Data>"+strings.Repeat("<X509Certificate>AAAA</X509Certificate>", 100), 1)
 	if codes := sigtest.Codes(verify(t, []byte(crowded), root)); len(codes) != 1 || codes[0] != "certificate-missing" {
 		t.Errorf("%v", codes)
 	}
-	// A deep document with a deep signature has a path that fits a line.
+	// The path of a deep signature in a deep document is truncated to one line.
 	deep := strings.Repeat("<a>", 200) + `<b Id="part">1</b>` + bare(s, "#part", transformsOf(exclusive)) + strings.Repeat("</a>", 200)
 	r = mustHold(t, sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", deep)), root)
 	if covers := r.Signatures[0].Covers; len(covers) > 200 || !strings.Contains(covers, "/.../") {
@@ -60,8 +60,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Names of the document's own alphabet, which have to be written again where an
-// empty tag is opened.
+// Names in the document's own alphabet, which must be written again where an empty tag is
+// opened.
 func TestForeignNames(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)

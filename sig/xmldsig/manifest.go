@@ -7,13 +7,13 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// listed is a reference of a Manifest and its digest.
+// listed is a reference of a Manifest with its digest.
 type listed struct {
 	ref    *reference
 	digest suite.Digest
 }
 
-// manifests are the Reference elements of the signature's Manifests.
+// manifests returns the Reference elements of the signature's Manifests.
 func manifests(s *signature) (all []xmltree.Node) {
 	t := s.tree
 	for _, o := range s.objects {
@@ -31,9 +31,9 @@ func manifests(s *signature) (all []xmltree.Node) {
 	return all
 }
 
-// fillManifests adds the empty digests of references in a Manifest to f.before. A
-// reference of SignedInfo covers the Manifest, so they come first. What has a digest
-// already is the author's own business.
+// fillManifests adds the empty digests of references in a Manifest to f.before. They come
+// first, because a reference of SignedInfo covers the Manifest. A digest that is present
+// already is not checked.
 func (m *maker) fillManifests(s *signature, f *filling) error {
 	t := s.tree
 	var empty []xmltree.Node
@@ -63,7 +63,7 @@ func (m *maker) fillManifests(s *signature, f *filling) error {
 	return nil
 }
 
-// manifestDigests digests the references of manifests with these numbers.
+// manifestDigests computes the digests of the manifest references with these numbers.
 func (m *maker) manifestDigests(s *signature, numbers []int) ([]listed, error) {
 	if len(numbers) == 0 {
 		return nil, nil

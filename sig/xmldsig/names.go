@@ -15,7 +15,7 @@ const (
 	typeProperties = "http://uri.etsi.org/01903#SignedProperties"
 )
 
-// encodingBase64 is the Encoding of an Object whose content is Base64.
+// encodingBase64 is the Encoding of an Object that contains Base64.
 const encodingBase64 = nsDS + "base64"
 
 // Identifiers of transforms.

@@ -7,7 +7,7 @@ import (
 	"tamga/sig"
 )
 
-// Kinds and levels of the interface by their documented names.
+// Signature kinds and levels, by their names in the interface.
 const (
 	kindEnveloped  = "XMLEnveloped"
 	kindEnveloping = "XMLEnveloping"
@@ -18,37 +18,37 @@ const (
 	xadesT    = "T"
 )
 
-// The enumerations of the interface, with every value it knows.
+// The enumerations of the interface with all their values.
 var (
 	kinds      = []sig.Choice{{Name: kindEnveloped, Number: "0"}, {Name: kindEnveloping, Number: "1"}, {Name: kindTemplate, Number: "2"}}
 	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Stamped: true}}
 )
 
-// params are the parameters as read.
+// params are the values of the parameters.
 type params struct {
 	kind    string // XMLDsigType
 	xades   string // XAdESType
 	address string // TSPAddress
 	chain   bool   // IncludeCertChain
-	index   int    // SignatureIndex: which Signature element is the template, -1 for the first empty one
+	index   int    // SignatureIndex: index of the Signature element that is the template, -1 for the first empty one
 }
 
-// readParams reads the parameters of a job; the caller asks r.Err().
+// readParams reads the parameters of a job. The caller then checks r.Err().
 func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	p := params{
 		kind:  r.Enum("XMLDsigType", kinds, ""),
 		xades: r.Enum("XAdESType", xadesTypes, xadesNone),
-		// Readers of KeyInfo expect the signer's certificate alone.
+		// Programs that read KeyInfo expect only the signer's certificate.
 		chain: r.Bool("IncludeCertChain", false),
 	}
 	if !r.Given("XMLDsigType") {
-		r.Fault("XMLDsigType", "is needed: XMLEnveloped, XMLEnveloping or XMLTemplate")
+		r.Fault("XMLDsigType", "is missing; XMLEnveloped, XMLEnveloping or XMLTemplate expected")
 	}
 	if p.xades == xadesT {
 		p.address = readAddress(job, r)
 	}
 	if r.Given("SignatureIndex") && p.kind != kindTemplate {
-		r.Fault("SignatureIndex", "has a meaning only with XMLDsigType=XMLTemplate")
+		r.Fault("SignatureIndex", "is allowed only with XMLDsigType=XMLTemplate")
 	} else {
 		p.index = readIndex(r)
 	}
@@ -64,26 +64,26 @@ func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	return p
 }
 
-// readAddress reads where the time stamp of the level T comes from.
+// readAddress reads the address of the time-stamp service for the level T.
 func readAddress(job *sig.Job, r *sig.ParamReader) string {
 	switch {
 	case !r.Has("TSPAddress"):
-		r.Fault("TSPAddress", "is needed for XAdESType=T: the address of a time-stamp service")
+		r.Fault("TSPAddress", "is missing; XAdESType=T needs the address of a time-stamp service")
 	case job.Evidence == nil:
-		r.Fault("XAdESType", "T needs time stamps, and nobody to ask for them is configured here; BES expected")
+		r.Fault("XAdESType", "T needs time stamps, but no time-stamp service is configured; BES expected")
 	}
 	return r.String("TSPAddress")
 }
 
-// readIndex reads the position of a Signature element among all of the document, -1
-// when none is given.
+// readIndex reads the index of a Signature element among all those of the document. It
+// returns -1 if the parameter is absent.
 func readIndex(r *sig.ParamReader) int {
 	if !r.Given("SignatureIndex") {
 		return -1
 	}
 	n, err := strconv.Atoi(r.String("SignatureIndex"))
 	if err != nil || n < 0 {
-		r.Fault("SignatureIndex", "is not a number from 0 on: the position among the Signature elements of the document")
+		r.Fault("SignatureIndex", "is not a number from 0 on; the index of a Signature element of the document expected")
 		return -1
 	}
 	return n

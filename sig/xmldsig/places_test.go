@@ -13,8 +13,8 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// TestPlaces: every kind of bad input is refused with a sentence and with the line
-// and column of what is at fault, marked by ¦ in the documents here.
+// TestPlaces: every kind of invalid input is refused with an explanation and with the
+// line and column of the error, marked by ¦ in these documents.
 func TestPlaces(t *testing.T) {
 	s := suite.GOST2012x256
 	signer := sigtest.Root(t, s).Signer(t, s, "Signer")
@@ -37,7 +37,7 @@ func TestPlaces(t *testing.T) {
 		{"not XML", "¦a plain text", "before the root element"},
 		{"not XML behind XML", "<a>\n</a>\r\n ¦text", "after the root element"},
 		{"another encoding than declared", "<?xml version='1.0' encoding='UTF-8'?>\n<имя>¦\xcf\xf0\xe8</имя>", "is not valid UTF-8"},
-		{"an encoding that is not known", "<?xml version='1.0' encoding='¦x-mac'?>\n<a/>", "x-mac is not supported"},
+		{"an encoding that is unknown", "<?xml version='1.0' encoding='¦x-mac'?>\n<a/>", "x-mac is not supported"},
 		{"UTF-16 that is not", "<?xml version='1.0' encoding='¦UTF-16'?>\n<a/>", "not written in it"},
 		{"an octet that the encoding has not", "<?xml version='1.0' encoding='windows-1251'?>\n<a>¦\x98</a>", "does not exist in the declared encoding"},
 		{"an entity bomb", "<?xml version='1.0'?>\n¦<!DOCTYPE a [<!ENTITY b 'bbb'><!ENTITY c '&b;&b;&b;'>]><a>&c;</a>", "document type declarations are refused"},
@@ -45,10 +45,10 @@ func TestPlaces(t *testing.T) {
 		{"a million attributes", "<a\n" + many.String() + "/>", "more than 1024 attributes"},
 		{"deep nesting", strings.Repeat("<a>\n", 256) + "¦<a>" + strings.Repeat("</a>", 257), "256"},
 		{"a template without SignedInfo", `<d>` + "\n  " + `¦<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"><SignatureValue/></Signature></d>`, "no SignedInfo"},
-		{"a reference to a missing id", template(`<Reference URI=""`, `¦<Reference URI="#nobody"`), "points at nothing"},
+		{"a reference to a missing id", template(`<Reference URI=""`, `¦<Reference URI="#nobody"`), "has no target"},
 		{"a reference to a doubled id", strings.Replace(template(`<Reference URI=""`, `¦<Reference URI="#d"`), "\n</d>", "\n<e ID='d'/></d>", 1), "ambiguous"},
 		{"another key's algorithm", template(`<SignatureMethod Algorithm="`+s.XML[0], `¦<SignatureMethod Algorithm="`+suite.GOST2012x512.XML[0]), "is GOST R 34.10-2012 512 bit, but"},
-		{"no algorithm at all", template(`<SignatureMethod Algorithm="`+s.XML[0], `¦<SignatureMethod Algorithm="urn:x`), "is not known"},
+		{"no algorithm at all", template(`<SignatureMethod Algorithm="`+s.XML[0], `¦<SignatureMethod Algorithm="urn:x`), "is unknown"},
 		{"another digest", template(`<DigestMethod Algorithm="`+s.Hash.XML[0], `¦<DigestMethod Algorithm="urn:x`), "algorithm not supported: DigestMethod"},
 		{"XSLT", template(strings.ReplaceAll(exclusive, "><", ">\n <"), `¦<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>`), "XSLT is refused"},
 		{"another transform", template(strings.ReplaceAll(exclusive, "><", ">\n <"), `¦<Transform Algorithm="urn:x"/>`), "is not allowed"},

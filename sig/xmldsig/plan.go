@@ -14,9 +14,8 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Slots are the places of a signed document whose content Prepare does not know.
-// In the text of an edit a slot stands between two NUL characters, which XML does
-// not have.
+// Slots are the places of a signed document whose content is unknown in Prepare. In the
+// text of an edit a slot is written between two NUL characters, which XML does not allow.
 const (
 	slotValue    = "value"    // the signature value as Base64
 	slotUnsigned = "unsigned" // UnsignedProperties, empty below the level T
@@ -26,7 +25,7 @@ const (
 
 func slot(name string) string { return "\x00" + name + "\x00" }
 
-// withoutSlots is a text with its slots empty.
+// withoutSlots returns a text with its slots left empty.
 func withoutSlots(text string) string {
 	parts := strings.Split(text, "\x00")
 	for i := range parts {
@@ -37,13 +36,13 @@ func withoutSlots(text string) string {
 	return strings.Join(parts, "")
 }
 
-// change is an edit within an element.
+// change is an edit inside an element.
 type change struct {
 	node xmltree.Node
 	edit xmltree.Edit
 }
 
-// contentOf makes content the whole content of an element.
+// contentOf returns the change that replaces the whole content of an element.
 func contentOf(t *xmltree.Tree, n xmltree.Node, content string) change {
 	return change{n, t.SetContent(n, content)}
 }
@@ -56,8 +55,8 @@ func editsOf(changes []change) []xmltree.Edit {
 	return edits
 }
 
-// piece is a stretch of a signed document: octets, a section of the document to
-// sign (From and To), or a slot.
+// piece is a part of a signed document: bytes, a section of the document to sign (From
+// and To), or a slot.
 type piece struct {
 	Bytes []byte `json:"b,omitempty"`
 	From  int64  `json:"f,omitempty"`
@@ -65,7 +64,7 @@ type piece struct {
 	Slot  string `json:"s,omitempty"`
 }
 
-// planOf lays out a document with edits in it. Edits do not overlap.
+// planOf returns the pieces of a document with edits. The edits must not overlap.
 func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
 	encode, err := encoder(t)
 	if err != nil {
@@ -75,9 +74,9 @@ func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
 	slices.SortStableFunc(edits, func(a, b xmltree.Edit) int { return a.Span.Start - b.Span.Start })
 	var out []piece
 	text, size := t.Text(), int64(len(t.Original()))
-	at := 0                                  // how far the text is done
-	from := size - width(t.Encoding(), text) // the same place in the document
-	var begin int64                          // of the section not yet written
+	at := 0                                  // position in the text
+	from := size - width(t.Encoding(), text) // the same position in the document
+	var begin int64                          // start of the section not yet written
 	for _, e := range edits {
 		if e.Span.Start < at {
 			return nil, fmt.Errorf("xmldsig: changes to the document overlap at offset %d of its text", e.Span.Start)
@@ -98,7 +97,7 @@ func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
 	return slices.DeleteFunc(out, func(p piece) bool { return p.Bytes == nil && p.Slot == "" && p.From == p.To }), nil
 }
 
-// width is how many octets a text has in an encoding of package xmltree.
+// width returns the length of a text in bytes, in an encoding of package xmltree.
 func width(encoding string, text []byte) int64 {
 	switch {
 	case encoding == "utf-8", encoding == "us-ascii":
@@ -106,19 +105,19 @@ func width(encoding string, text []byte) int64 {
 	case isWide(encoding):
 		units := utf8.RuneCount(text)
 		for _, b := range text {
-			if b >= 0xF0 { // four octets of UTF-8 are two units of UTF-16
+			if b >= 0xF0 { // four bytes of UTF-8 are two units of UTF-16
 				units++
 			}
 		}
 		return 2 * int64(units)
 	}
-	return int64(utf8.RuneCount(text)) // one octet a character
+	return int64(utf8.RuneCount(text)) // one byte a character
 }
 
 func isWide(encoding string) bool { return strings.HasPrefix(encoding, "utf-16") }
 
-// encoder returns a function that writes text as the tree's document is written.
-// It lets a tiny document of the same encoding do the work.
+// encoder returns a function that encodes text as the tree's document is encoded. It
+// parses a tiny document of the same encoding and lets that tree encode.
 func encoder(t *xmltree.Tree) (func(string) []byte, error) {
 	declaration := `<?xml version="1.0" encoding="` + t.Encoding() + `"?><a/>`
 	tiny := []byte(declaration)
@@ -132,15 +131,15 @@ func encoder(t *xmltree.Tree) (func(string) []byte, error) {
 	end := len(coder.Text())
 	return func(text string) []byte {
 		s, err := coder.Splice(xmltree.Edit{Span: xmltree.Span{Start: end, End: end}, Text: text})
-		if err != nil { // the span lies inside the text
+		if err != nil { // impossible: the span is inside the text
 			panic("xmldsig: " + err.Error())
 		}
 		return s.Bytes()[len(tiny):]
 	}, nil
 }
 
-// wide writes ASCII in an encoding of two octets a character, and as it is in all
-// others.
+// wide encodes ASCII text in an encoding of two bytes a character. For all others it
+// returns the text as it is.
 func wide(encoding, text string) []byte {
 	if !isWide(encoding) {
 		return []byte(text)
@@ -158,7 +157,7 @@ func wide(encoding, text string) []byte {
 
 var stateForm = sig.StateForm{What: "a signature in XML", First: 1, Version: 1}
 
-// state is all that Finish needs beside the job's document and certificate.
+// state is all that Finish needs in addition to the job's document and certificate.
 type state struct {
 	sig.StateHeader
 	Document []byte  `json:"document"` // SHA-256 of the document
@@ -167,13 +166,13 @@ type state struct {
 	Pieces   []piece `json:"pieces"`   // of the result
 	Level    string  `json:"level"`    // XAdESType
 	Address  string  `json:"address,omitempty"`
-	// Stamped is what stands around the value in what the time stamp of a template is
-	// over, the canonical SignatureValue.
+	// Stamped is the text before and after the value in the canonical SignatureValue,
+	// which the time stamp of a template covers.
 	Stamped []string `json:"stamped,omitempty"`
 }
 
-// readState reads a prepared state and checks that it was made for this job. The
-// digest of the document is left to the caller.
+// readState reads a prepared state and checks that it was made for this job. The caller
+// must check the digest of the document.
 func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	var st state
 	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
@@ -195,7 +194,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	return &st, nil
 }
 
-// sum is the SHA-256 of a document.
+// sum returns the SHA-256 of a document.
 func sum(d sig.Document) ([]byte, error) {
 	h := sha256.New()
 	buf := make([]byte, min(max(d.Size(), 1), 64<<10))
@@ -207,8 +206,8 @@ func sum(d sig.Document) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// result lays out the signed document; fill has the content of the slots but that
-// of slotDocument.
+// result returns the signed document. fill has the content of all slots except
+// slotDocument.
 func (st *state) result(job *sig.Job, fill map[string]string) (sig.Result, error) {
 	var parts []sig.Part
 	for _, p := range st.Pieces {

@@ -16,18 +16,18 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// maxTimeStamps is how many time stamps of one signature are judged.
+// maxTimeStamps is how many time stamps of one signature are checked.
 const maxTimeStamps = 8
 
-// properties reads the properties of XAdES and judges the signature by them. Only
-// those are believed that a reference of this signature covers as they stand.
+// properties reads the XAdES properties and checks the signature by them. It uses only
+// those that a reference of this signature covers unchanged.
 func (j *judgement) properties() {
 	t := j.tree
 	found := propertiesOf(j.sig)
 	if len(found) == 0 {
 		for _, r := range j.sig.refs {
 			if r.kind == typeProperties {
-				j.flaw(flawAt(t, r.node, codeProperties, "the reference URI=%s says that it is about signed properties, and this signature has none", quote(r.uri)))
+				j.flaw(flawAt(t, r.node, codeProperties, "the reference URI=%s has the type of signed properties, but this signature has none", quote(r.uri)))
 			}
 		}
 		return
@@ -38,7 +38,7 @@ func (j *judgement) properties() {
 	}
 	q := found[0]
 	if of, _ := t.Get(q, "Target"); j.sig.id == "" || of != "#"+j.sig.id {
-		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties are about %s, not about the signature they stand in", quote(of)))
+		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have the Target %s, not the signature that contains them", quote(of)))
 		return
 	}
 	signed := t.Child(q, nsXAdES, "SignedProperties")
@@ -47,7 +47,7 @@ func (j *judgement) properties() {
 		return
 	}
 	if !j.covered(signed) {
-		j.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties as they stand"))
+		j.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties unchanged"))
 		return
 	}
 	first := t.Child(signed, nsXAdES, "SignedSignatureProperties")
@@ -58,8 +58,7 @@ func (j *judgement) properties() {
 	j.timeStamps()
 }
 
-// unsignedProperty yields the unsigned properties of the signature itself with a
-// name.
+// unsignedProperty yields the unsigned properties of the signature with the given name.
 func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
 	t := s.tree
 	return func(yield func(xmltree.Node) bool) {
@@ -81,12 +80,11 @@ func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
 	}
 }
 
-// dataObjectFormats reports whether what the signed properties say of the formats of
-// signed objects is right (TS 101 903, 7.2.5, and EN 319 132-1, 5.2.4): each
-// DataObjectFormat is about a Reference of this signature and says something.
-// Without any the signature is XAdES-BES by TS 101 903, as Office and many services
-// make it, and no baseline signature by EN 319 132-1, which asks for one for each
-// object.
+// dataObjectFormats reports whether the signed properties describe the formats of signed
+// objects correctly (TS 101 903, 7.2.5, and EN 319 132-1, 5.2.4): each DataObjectFormat
+// must refer to a Reference of this signature and must not be empty. A signature without
+// any is XAdES-BES by TS 101 903, as Office and many services make it. It is not a
+// baseline signature by EN 319 132-1, which requires one for each object.
 func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 	t := j.tree
 	about := map[string]bool{}
@@ -111,10 +109,10 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 			}
 			switch {
 			case !known:
-				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat is about %s, which is no Reference of this signature; so the signature is not XAdES-BES", quote(of)), false)
+				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat refers to %s, which is no Reference of this signature; therefore the signature is not XAdES-BES", quote(of)), false)
 				right = false
 			case !says:
-				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat about %s says nothing: MimeType, Description or ObjectIdentifier expected; so the signature is not XAdES-BES", quote(of)), false)
+				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat for %s is empty; MimeType, Description or ObjectIdentifier expected; therefore the signature is not XAdES-BES", quote(of)), false)
 				right = false
 			default:
 				about[of] = t.Child(n, nsXAdES, "MimeType") != xmltree.None
@@ -130,7 +128,8 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 	return right
 }
 
-// covered reports whether a reference of the right type covers an element whole.
+// covered reports whether a reference of the type of signed properties covers the whole
+// element.
 func (j *judgement) covered(n xmltree.Node) bool {
 	for r, to := range j.intact {
 		if to == n && r.kind == typeProperties && r.isCanonical() {
@@ -140,14 +139,14 @@ func (j *judgement) covered(n xmltree.Node) bool {
 	return false
 }
 
-// signedSignatureProperties reads the time and the certificate, and tells whether
-// the certificate is protected by them.
+// signedSignatureProperties reads the signing time and checks the signing certificate. It
+// reports whether the properties name the signer's certificate.
 func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 	t := j.tree
 	if at := t.Child(n, nsXAdES, "SigningTime"); at != xmltree.None {
 		var ok bool
 		if j.out.SigningTime, ok = claimed(t.StringValue(at)); !ok {
-			j.tell(flawAt(t, at, codeProperties, "SigningTime is not a time of XML Schema"), false)
+			j.tell(flawAt(t, at, codeProperties, "SigningTime is not a valid XML Schema time"), false)
 		}
 	}
 	list := t.Child(n, nsXAdES, "SigningCertificateV2")
@@ -155,7 +154,7 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		list = t.Child(n, nsXAdES, "SigningCertificate")
 	}
 	if list == xmltree.None {
-		j.add(codeNoSigning, "the signed properties do not name the signer's certificate: another one with the same key could take its place", false)
+		j.add(codeNoSigning, "the signed properties do not name the signer's certificate; it could be replaced by another one with the same key", false)
 		return false
 	}
 	weak := false
@@ -171,7 +170,7 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		algorithm, _ := t.Get(method, "Algorithm")
 		h, known := suite.HashByXML(algorithm)
 		if j.budget().Spend(2*int64(len(j.out.Signer.Raw))) != nil {
-			return false // the caller meets the error of the budget
+			return false // the caller sees the error of the budget
 		}
 		want, err := base64Text(t, value, maxValue)
 		if !known || err != nil || !bytes.Equal(j.out.Signer.Digest(h), want) {
@@ -187,25 +186,25 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		j.add(codeSigningCert, "the signed properties name the signer's certificate by a digest that can be forged", false)
 		return false
 	}
-	j.flaw(flawAt(t, list, codeSigningCert, "the signed properties name another certificate than the one the value was made with"))
+	j.flaw(flawAt(t, list, codeSigningCert, "the signed properties name a different certificate than the one whose key made the value"))
 	return false
 }
 
-// timeStamps judges the time stamps over the signature value. The earliest that
-// holds is the time the signature is judged at.
+// timeStamps checks the time stamps over the signature value. The earliest valid one is
+// the time for which the signature is checked.
 func (j *judgement) timeStamps() {
 	for n := range unsignedProperty(j.sig, "SignatureTimeStamp") {
 		if len(j.out.TimeStamps) == maxTimeStamps {
-			j.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps, the others were not looked at", maxTimeStamps), false)
+			j.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps; the others were ignored", maxTimeStamps), false)
 			break
 		}
 		ts, err := j.timeStamp(n)
 		if err != nil {
-			text := "the time stamp does not hold: " + err.Error()
+			text := "the time stamp is invalid: " + err.Error()
 			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
 			j.add(codeTimeStamp, text, true)
 		} else if !ts.Passed() {
-			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" is not by a trusted service or rests on a weak hash function and proves no time", false)
+			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" proves no time: it is not by a trusted service, or its hash function is weak", false)
 		}
 		j.out.TimeStamps = append(j.out.TimeStamps, ts)
 	}
@@ -222,7 +221,7 @@ func (j *judgement) timeStamps() {
 func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	t := j.tree
 	ts.Kind = "signature"
-	method := xmltree.Method{Form: xmltree.C14N10} // where none is named
+	method := xmltree.Method{Form: xmltree.C14N10} // the default
 	if m := t.Child(n, nsDS, "CanonicalizationMethod"); m != xmltree.None {
 		algorithm, _ := t.Get(m, "Algorithm")
 		form, ok := canonicalForms[algorithm]
@@ -252,7 +251,7 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	ts.Time = token.Info.Time
 	h := token.Info.Digest.Hash
 	if h == nil {
-		return ts, flawAt(t, value, codeTimeStamp, "its digest algorithm is not known")
+		return ts, flawAt(t, value, codeTimeStamp, "its digest algorithm is unknown")
 	}
 	d, err := canonicalDigest(t.Subtree(j.sig.value), method, h)
 	if err == nil {
@@ -261,7 +260,7 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if err != nil {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
-	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	found := sig.Found{Certificates: slices.Concat(inside, j.carried.certs), CRLs: slices.Concat(lists, j.carried.crls)}
 	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, j.check.Intermediates, j.check.Roots)); err != nil {

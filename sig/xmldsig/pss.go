@@ -15,9 +15,9 @@ const (
 	algMGF1    = nsMore2007 + "MGF1"
 )
 
-// readPSS reads the content of a SignatureMethod of RSA-PSS: one RSAPSSParams. What is
-// left out has a default: SHA-256, MGF1 with SHA-256, a salt as long as the digest of the
-// message, trailer 1.
+// readPSS reads the content of a SignatureMethod of RSA-PSS, one RSAPSSParams element.
+// Defaults for absent elements: SHA-256, MGF1 with SHA-256, a salt as long as the message
+// digest, trailer 1.
 func readPSS(t *xmltree.Tree, method xmltree.Node, inside []xmltree.Node) (*suite.Scheme, error) {
 	h, mgf := suite.SHA256, suite.SHA256
 	salt, trailer := -1, 1

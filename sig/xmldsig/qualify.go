@@ -6,22 +6,25 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// qualified is what a template needs to become XAdES.
+// qualified is the changes that make a template XAdES.
 type qualified struct {
 	changes []change
-	// reference writes a Reference to put behind those of the template, with its
-	// digest; nil where the template has one.
+	// reference renders a Reference to add after those of the template, with its digest.
+	// It is nil if the template has that reference.
 	reference func(digest string) string
 }
 
-// qualify finds out what the template needs for the level asked for. A template that
-// brings QualifyingProperties says itself where they go: what of them is empty is
-// filled, whatever the level (QualifyingProperties, SignedProperties,
-// SignedSignatureProperties, SigningTime, SigningCertificateV2, SigningCertificate),
-// the rest stays. One without gets an Object at the end of its Signature. The
-// reference to the signed properties is added behind the others where there is none,
-// and so is an Id of the Signature. DataObjectFormat is left to the template: only
-// its author knows what the references are about.
+// qualify returns the changes that the template needs for the requested level.
+//
+// A template with QualifyingProperties decides itself where the properties go: those of
+// its elements that are empty are filled at any level (QualifyingProperties,
+// SignedProperties, SignedSignatureProperties, SigningTime, SigningCertificateV2,
+// SigningCertificate), the rest stays. A template without them gets an Object at the end
+// of its Signature.
+//
+// If the reference to the signed properties is missing, it is added after the others. A
+// missing Id of the Signature is added too. DataObjectFormat is never added: only the
+// author of the template knows the formats of the signed data.
 func (m *maker) qualify(s *signature) (*qualified, error) {
 	t := s.tree
 	all := propertiesOf(s)
@@ -47,7 +50,7 @@ func (m *maker) qualify(s *signature) (*qualified, error) {
 	if len(all) > 0 {
 		if signed := t.Child(all[0], nsXAdES, "SignedProperties"); signed != xmltree.None {
 			if ids.properties, _ = t.Get(signed, "Id"); !isPlainID(ids.properties) {
-				return nil, flawAt(t, signed, codeProperties, "SignedProperties has no plain Id that a reference could name")
+				return nil, flawAt(t, signed, codeProperties, "SignedProperties has no Id that a reference could name; an Id without markup, quotes, parentheses and white space expected")
 			}
 		}
 	}
@@ -66,10 +69,11 @@ func (m *maker) qualify(s *signature) (*qualified, error) {
 	return q, nil
 }
 
-// isPlainID tells whether an identifier can be written anywhere as it is.
+// isPlainID reports whether an identifier can be used in a URI and in markup without
+// escaping.
 func isPlainID(id string) bool { return id != "" && !strings.ContainsAny(id, "<>&\"'()\t\r\n") }
 
-// propertiesOf are the QualifyingProperties of a signature.
+// propertiesOf returns the QualifyingProperties of a signature.
 func propertiesOf(s *signature) (found []xmltree.Node) {
 	for _, o := range s.objects {
 		for n := range s.tree.Elements(o) {
@@ -81,7 +85,7 @@ func propertiesOf(s *signature) (found []xmltree.Node) {
 	return found
 }
 
-// fillProperties adds the changes that make or fill the properties.
+// fillProperties adds the changes that create or fill the properties.
 func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers, q *qualified) error {
 	t, h := s.tree, m.suite.Hash
 	add := func(n xmltree.Node, content string) { q.changes = append(q.changes, contentOf(t, n, content)) }
@@ -101,7 +105,7 @@ func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers
 	}
 	if len(all) == 0 {
 		if !isPlainID(target) {
-			return flawAt(t, s.node, codeProperties, "the Id of the Signature is no plain name")
+			return flawAt(t, s.node, codeProperties, "the Id of the Signature has markup, quotes, parentheses or white space; a plain name expected")
 		}
 		prefix := prefixOf(t, s.node)
 		w := spelling{ds: "ds:", xades: "xades:", declare: dsDeclaration}
@@ -160,11 +164,11 @@ func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers
 	return nil
 }
 
-// declared is an element of XAdES with a declaration of its prefix.
+// declared returns an XAdES element with a declaration of its prefix.
 func declared(text string) string { return strings.Replace(text, ">", xadesDeclaration+">", 1) }
 
-// stampEdit puts a time stamp behind the unsigned properties of a signature, making
-// the elements around it that are missing.
+// stampEdit returns the edit that adds a time stamp after the unsigned properties of a
+// signature. It creates the missing elements around it.
 func stampEdit(t *xmltree.Tree, qualifying xmltree.Node, stamp string) xmltree.Edit {
 	unsigned := t.Child(qualifying, nsXAdES, "UnsignedProperties")
 	if unsigned == xmltree.None {
@@ -178,6 +182,6 @@ func stampEdit(t *xmltree.Tree, qualifying xmltree.Node, stamp string) xmltree.E
 	if t.IsEmptyTag(unsigned) {
 		return t.SetContent(unsigned, text)
 	}
-	at := t.Content(unsigned).Start // in front of UnsignedDataObjectProperties
+	at := t.Content(unsigned).Start // before UnsignedDataObjectProperties
 	return xmltree.Edit{Span: xmltree.Span{Start: at, End: at}, Text: text}
 }

@@ -51,7 +51,7 @@ func xadesTemplates(s *suite.Suite) map[string]string {
 	}
 }
 
-// A template becomes XAdES of the level asked for, wherever its properties stand.
+// A template becomes XAdES of the requested level, wherever its properties are.
 func TestXAdESTemplates(t *testing.T) {
 	for _, s := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.RSASHA256} {
 		root := sigtest.Root(t, s)
@@ -123,7 +123,7 @@ func TestXAdESTemplatesJudged(t *testing.T) {
 	}
 }
 
-// What of a template cannot become XAdES is refused with its place.
+// A template that cannot become XAdES is refused with the place of the error.
 func TestRefusedXAdESTemplates(t *testing.T) {
 	s := suite.GOST2012x256
 	signer := sigtest.Root(t, s).Signer(t, s, "Signer")
@@ -133,8 +133,8 @@ func TestRefusedXAdESTemplates(t *testing.T) {
 		{"another target", "signed", `Target="#sig"`, `Target="#other"`, "must have the Target of their Signature"},
 		{"no target", "empty", ` Target="#sig"`, ``, "must have the Target of their Signature"},
 		{"twice", "empty", `<ds:Object>`, `<ds:Object><x:QualifyingProperties xmlns:x="http://uri.etsi.org/01903/v1.3.2#"/></ds:Object><ds:Object>`, "twice"},
-		{"no id", "signed", ` Id="props"`, ``, "has no plain Id"},
-		{"another id", "signed, referred to", ` Id="props"`, ` Id="properties"`, "points at nothing"},
+		{"no id", "signed", ` Id="props"`, ``, "no Id that a reference could name"},
+		{"another id", "signed, referred to", ` Id="props"`, ` Id="properties"`, "has no target"},
 		{"a reference to everything", "empty, referred to", `URI="#props"`, `URI=""`, `must have URI="#id"`},
 		{"no certificate", "each", `<SigningCertificateV2/>`, ``, "neither SigningCertificateV2 nor SigningCertificate"},
 		{"only unsigned ones", "signed, referred to", `<x:SignedProperties Id="props"></x:SignedProperties>`, ``, "no SignedProperties"},
@@ -160,7 +160,7 @@ func TestRefusedXAdESTemplates(t *testing.T) {
 		})
 	}
 	if services.Calls("stamp") != 0 {
-		t.Error("a time stamp was asked for in vain")
+		t.Error("a time stamp was requested for a template that is refused")
 	}
 }
 
@@ -180,7 +180,7 @@ func TestManifest(t *testing.T) {
 		text := manifest(entry("#part", transformsOf(exclusive)) + entry("", enveloped(exclusive)))
 		signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", text))
 		mustHold(t, signed, root)
-		// What has a digest already stays, whatever it is about.
+		// A reference that has a digest already stays unchanged, whatever its target is.
 		filled := strings.Replace(entry("http://example.org/", ""), "<DigestValue/>", "<DigestValue>AAAA</DigestValue>", 1)
 		mustHold(t, sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", manifest(filled))), root)
 		// The same two as references of a signature of their own have the same digests.
@@ -217,7 +217,7 @@ func foreignDigests(signed []byte) []string {
 	return digestValues(bytes.ReplaceAll(signed, []byte("<DigestValue>"), []byte("<ds:DigestValue>")))
 }
 
-// Enhancing makes T of BES and changes nothing else.
+// Enhance turns BES into T and changes nothing else.
 func TestEnhance(t *testing.T) {
 	for _, s := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.ECDSAP256} {
 		root := sigtest.Root(t, s)
@@ -243,7 +243,7 @@ func TestEnhance(t *testing.T) {
 				if got.Level != "T" || len(got.TimeStamps) != 1 || !got.TimeStamps[0].Passed() {
 					t.Errorf("level %s, %+v", got.Level, got.TimeStamps)
 				}
-				// What is there more is in one place.
+				// All added text is in one place.
 				prefix := 0
 				for prefix < len(bes) && bes[prefix] == raised[prefix] {
 					prefix++
@@ -273,7 +273,7 @@ func enhance(signed []byte, services *sigtest.Services, params ...string) ([]byt
 	return b.Bytes(), err
 }
 
-// What is not raised, and why.
+// Signatures that Enhance refuses, with the reason.
 func TestNotEnhanced(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -282,7 +282,8 @@ func TestNotEnhanced(t *testing.T) {
 	make := func(j *sig.Job) []byte { return sigtest.Make(t, xmldsig.New(), signer, j) }
 	plain := make(jobOf("XMLEnveloped", s))
 	bes := make(jobOf("XMLEnveloped", s, "XAdESType", "BES"))
-	// The second of two covers the first, and so would its time stamp spoil the second.
+	// The second of two covers the first, so a time stamp in the first would break the
+	// second.
 	twice := make(job("XMLEnveloped", string(make(job("XMLTemplate", withTemplate(strings.Replace(
 		bare(s, "#part", transformsOf(exclusive)), "<Signature ", `<Signature Id="s" `, 1)), "XAdESType", "BES"))), "XAdESType", "BES"))
 	mustHold(t, twice, root)
@@ -294,7 +295,7 @@ func TestNotEnhanced(t *testing.T) {
 		want   string
 	}{
 		{"plain", plain, level, "is not XAdES-BES"},
-		{"changed", bytes.Replace(bes, []byte("привет"), []byte("привот"), 1), level, "does not hold"},
+		{"changed", bytes.Replace(bes, []byte("привет"), []byte("привот"), 1), level, "is not valid"},
 		{"no signature", []byte(document), level, "has no signature"},
 		{"no XML", []byte("text"), level, "line 1, column 1"},
 		{"covered by another", twice, level, "signature 1 covers the place"},
@@ -302,7 +303,7 @@ func TestNotEnhanced(t *testing.T) {
 		{"an index", bes, append(level, "SignatureIndex", "1"), "has 1 signatures"},
 		{"no index", bes, append(level, "SignatureIndex", "x"), "not a number"},
 		{"no level", bes, nil, "XAdESType"},
-		{"another level", bes, []string{"XAdESType", "BES"}, "never taken down"},
+		{"another level", bes, []string{"XAdESType", "BES"}, "never lowers"},
 		{"no address", bes, level[:2], "TSPAddress"},
 	} {
 		before := services.Calls("stamp")
@@ -310,7 +311,7 @@ func TestNotEnhanced(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 		if services.Calls("stamp") != before {
-			t.Errorf("%s: a time stamp was asked for in vain", test.name)
+			t.Errorf("%s: a time stamp was requested for a signature that is refused", test.name)
 		}
 	}
 	raised, err := enhance(twice, services, append(level, "SignatureIndex", "1")...)

@@ -20,21 +20,21 @@ type digester struct {
 	sig     *signature
 	ref     *reference
 	options xmltree.Options
-	// selected is the last node set that digest has had in its hands.
+	// selected is the last node set that digest worked on.
 	selected *xmltree.NodeSet
 }
 
-// budget is that of the document.
+// budget returns the budget of the document.
 func (d *digester) budget() *budget.Budget { return d.sig.tree.Budget() }
 
-// target is what the URI of a reference stands for.
+// target is the node that the URI of a reference refers to.
 type target struct {
 	node     xmltree.Node // Document for the whole document
-	comments bool         // comments belong to it
+	comments bool         // whether comments belong to it
 }
 
-// uriID returns the identifier in a URI, "" for the whole document; comments tells
-// whether they belong to it (XMLDSig, 4.4.3.3).
+// uriID returns the identifier in a URI, "" for the whole document. comments reports
+// whether comments belong to the target (XMLDSig, 4.4.3.3).
 func uriID(uri string) (id string, comments, ok bool) {
 	switch {
 	case uri == "":
@@ -62,14 +62,14 @@ func uriID(uri string) (id string, comments, ok bool) {
 	return fragment, false, fragment != "" && !strings.ContainsAny(fragment, "()'\"")
 }
 
-// resolver finds what references stand for, all identifiers in one pass.
+// resolver finds the targets of references. It searches for all identifiers in one pass.
 type resolver struct {
 	tree   *xmltree.Tree
 	ids    map[string][]xmltree.Node
 	rivals map[string][]xmltree.Node // as of xmltree.Tree.Rivals
 }
 
-// newResolver looks for the identifiers of all references, and more.
+// newResolver searches for the identifiers of all references and for those in more.
 func newResolver(t *xmltree.Tree, sigs []*signature, more ...string) *resolver {
 	ids := more
 	for _, s := range sigs {
@@ -93,15 +93,15 @@ func (v *resolver) resolve(r *reference) (target, error) {
 	found, rivals := v.ids[id], v.rivals[id]
 	switch {
 	case len(found) == 0:
-		return target{}, flawAt(v.tree, r.node, codeMissing, "the reference URI=%s points at nothing: no element has that identifier in an attribute Id, ID, id, xml:id or wsu:Id", quote(r.uri))
+		return target{}, flawAt(v.tree, r.node, codeMissing, "the reference URI=%s has no target: no element has that identifier in an attribute Id, ID, id, xml:id or wsu:Id", quote(r.uri))
 	case len(rivals) > 1:
 		return target{}, flawAt(v.tree, r.node, codeNotUnique, "the reference URI=%s is ambiguous: %d elements have that identifier, the second is %s", quote(r.uri), len(rivals), v.path(rivals[1]))
 	}
 	return target{found[0], comments}, nil
 }
 
-// digest returns the digest of what the reference stands for after its transforms,
-// and how many octets it was made of. Its hash must be known.
+// digest returns the digest of the target after its transforms, and how many bytes were
+// digested. The hash of the reference must be known.
 func (d *digester) digest(to target) (suite.Digest, int64, error) {
 	if err := d.ctx.Err(); err != nil {
 		return suite.Digest{}, 0, err
@@ -124,7 +124,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return c.Hash.Write(p)
 }
 
-// explain makes a flaw of an error of the tree.
+// explain turns an error of the tree into a flaw.
 func (d *digester) explain(err error) error {
 	var f *flaw
 	switch {
@@ -136,14 +136,15 @@ func (d *digester) explain(err error) error {
 	return flawAt(d.sig.tree, d.ref.node, codeFailed, "the transforms of the reference cannot be applied: %s", err)
 }
 
-// write writes the octets to digest.
+// write writes the bytes to digest.
 func (d *digester) write(to target, w io.Writer) error {
-	// What is made for one reference is garbage afterwards.
+	// Memory for one reference is free again afterwards.
 	held := d.budget().Held()
 	defer func() { d.budget().Release(d.budget().Held() - held) }()
 	m := material{set: d.sig.tree.Subtree(to.node)}
 	for _, tr := range d.ref.transforms {
-		// Only a transform that writes comments can tell whether they are there.
+		// Only a transform that keeps comments has a different result if they are
+		// present.
 		if tr.comments && !to.comments {
 			m.set.RemoveComments()
 			break
@@ -164,7 +165,7 @@ func (d *digester) write(to target, w io.Writer) error {
 	return d.emit(m, w)
 }
 
-// emit writes octets.
+// emit writes the bytes of a material.
 func (d *digester) emit(m material, w io.Writer) error {
 	if m.finish == nil {
 		_, err := w.Write(m.octets)
@@ -177,7 +178,8 @@ func (d *digester) emit(m material, w io.Writer) error {
 	return b.Flush()
 }
 
-// holder collects octets and counts them as held. A buffer grows to up to twice its content.
+// holder collects bytes and counts them against the memory budget. A buffer grows to at
+// most twice its content.
 type holder struct {
 	bytes.Buffer
 	budget *budget.Budget
@@ -190,7 +192,7 @@ func (h *holder) Write(p []byte) (int, error) {
 	return h.Buffer.Write(p)
 }
 
-// collect returns the octets of a material that has them.
+// collect returns the bytes of a material that is not a node set.
 func (d *digester) collect(m material) ([]byte, error) {
 	if m.finish == nil {
 		return m.octets, nil
@@ -200,7 +202,8 @@ func (d *digester) collect(m material) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// nodes returns the node set; octets are read as a document (XMLDSig, 4.4.3.2).
+// nodes returns the node set of a material. Bytes are parsed as a document (XMLDSig,
+// 4.4.3.2).
 func (d *digester) nodes(m material) (*xmltree.NodeSet, error) {
 	if m.set != nil {
 		return m.set, nil

@@ -15,15 +15,16 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// element is the Signature that the program makes itself, with the prefix ds and
-// the exclusive canonical form throughout. No text in it needs escaping: it is made
-// of identifiers, Base64 and names of this package.
+// element is a Signature that this package renders itself, with the prefix ds and the
+// exclusive canonical form. No text in it needs escaping: it consists of identifiers,
+// Base64 and names of this package.
 type element struct {
 	suite *suite.Suite
 	id    string // Id of the Signature, "" for none
 	refs  []renderedReference
 	certs []*x509gost.Certificate
-	// object is an Object of the caller's, in front of that of the properties.
+	// object is an Object with the document. It comes before the Object of the
+	// properties.
 	object string
 	// properties are the SignedProperties, "" without XAdES.
 	properties string
@@ -37,7 +38,7 @@ type renderedReference struct {
 
 const dsDeclaration = ` xmlns:ds="` + nsDS + `"`
 
-// render writes the element, with slots for the value and the unsigned properties.
+// render renders the element, with slots for the value and the unsigned properties.
 func (e *element) render() string {
 	var b strings.Builder
 	b.WriteString("<ds:Signature" + dsDeclaration + attribute("Id", e.id) + ">")
@@ -72,8 +73,8 @@ func algorithm(name, uri string) string {
 	return "<ds:" + name + ` Algorithm="` + uri + `"></ds:` + name + ">"
 }
 
-// signedValue is the canonical form of the SignatureValue of such an element, what
-// a time stamp is over.
+// signedValue returns the canonical form of the SignatureValue of such an element. A time
+// stamp covers it.
 func signedValue(value string) string {
 	return "<ds:SignatureValue" + dsDeclaration + ">" + value + "</ds:SignatureValue>"
 }
@@ -81,8 +82,8 @@ func signedValue(value string) string {
 // identifiers are the Id values of one signature.
 type identifiers struct{ signature, reference, object, properties string }
 
-// newIdentifiers makes identifiers that the document does not have. They follow
-// from the job, so that the same job gives the same signature.
+// newIdentifiers returns identifiers that are not in the document. They are derived from
+// the job, so that the same job gives the same signature.
 func newIdentifiers(job *sig.Job, document []byte, t *xmltree.Tree) identifiers {
 	for i := 0; ; i++ {
 		h := sha256.Sum256(fmt.Appendf(nil, "%x %x %d %d", job.Certificate.Digest(suite.SHA256), document, job.Time.UnixNano(), i))
@@ -103,20 +104,20 @@ func hasAny(t *xmltree.Tree, ids ...string) bool {
 	return false
 }
 
-// spelling is how the elements of XAdES are written where they go: the prefixes of
-// both namespaces with their colons, "" for a default one.
+// spelling is how XAdES elements are written in their place: the prefixes of both
+// namespaces with their colons, "" for a default namespace.
 type spelling struct {
 	ds, xades string
-	// declare is a declaration of ds for each outermost element of that namespace,
-	// where nothing around it has one.
+	// declare is a declaration of ds for each outermost element of that namespace, "" if
+	// an element around it has one.
 	declare string
 }
 
-// ownSpelling is that of signatures the program makes itself.
+// ownSpelling is the spelling of signatures that this package renders itself.
 var ownSpelling = spelling{ds: "ds:", xades: "xades:"}
 
-// signedProperties renders the SignedProperties of XAdES (EN 319 132-1, 4.3.3):
-// when, by which certificate, and what kind of data.
+// signedProperties renders the SignedProperties of XAdES (EN 319 132-1, 4.3.3): the
+// signing time, the certificate, and the format of the data.
 func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeType string) string {
 	return `<xades:SignedProperties Id="` + ids.properties + `"><xades:SignedSignatureProperties>` +
 		ownSpelling.signedSignatureProperties(job, h) + "</xades:SignedSignatureProperties>" +
@@ -125,7 +126,7 @@ func signedProperties(ids identifiers, job *sig.Job, h *suite.Hash, mimeType str
 		"</xades:SignedProperties>"
 }
 
-// signedSignatureProperties is the content of that element.
+// signedSignatureProperties renders the content of the element SignedSignatureProperties.
 func (s spelling) signedSignatureProperties(job *sig.Job, h *suite.Hash) string {
 	return s.wrap("SigningTime", signingTime(job)) + s.wrap("SigningCertificateV2", s.signingCertificate(job.Certificate, h))
 }
@@ -136,7 +137,7 @@ func (s spelling) wrap(local, content string) string {
 
 func signingTime(job *sig.Job) string { return job.Time.UTC().Format(time.RFC3339) }
 
-// signingCertificate is the content of SigningCertificateV2.
+// signingCertificate renders the content of SigningCertificateV2.
 func (s spelling) signingCertificate(c *x509gost.Certificate, h *suite.Hash) string {
 	return s.wrap("Cert", s.certDigest(c, h))
 }
@@ -146,15 +147,15 @@ func (s spelling) certDigest(c *x509gost.Certificate, h *suite.Hash) string {
 		"<"+s.ds+"DigestValue"+s.declare+">"+base64.StdEncoding.EncodeToString(c.Digest(h))+"</"+s.ds+"DigestValue>")
 }
 
-// signingCertificateV1 is the content of SigningCertificate, the element of TS 101
-// 903, which names the issuer in text as well.
+// signingCertificateV1 renders the content of SigningCertificate, the element of TS 101
+// 903, which also has the issuer's name as text.
 func (s spelling) signingCertificateV1(c *x509gost.Certificate, h *suite.Hash) string {
 	return s.wrap("Cert", s.certDigest(c, h)+s.wrap("IssuerSerial",
 		"<"+s.ds+"X509IssuerName"+s.declare+">"+xmlText.Replace(c.Issuer.String())+"</"+s.ds+"X509IssuerName>"+
 			"<"+s.ds+"X509SerialNumber"+s.declare+">"+new(big.Int).SetBytes(c.SerialNumber).String()+"</"+s.ds+"X509SerialNumber>"))
 }
 
-// xmlText writes text as the content of an element.
+// xmlText escapes text for the content of an element.
 var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 
 // unsignedProperties renders the properties of the level T.
@@ -163,8 +164,8 @@ func unsignedProperties(stamp string) string {
 		"</xades:UnsignedSignatureProperties></xades:UnsignedProperties>"
 }
 
-// signatureTimeStamp renders a time stamp over a SignatureValue. declarations are put
-// into it where its prefixes may be unknown.
+// signatureTimeStamp renders a time stamp over a SignatureValue. declarations are added
+// if its prefixes may be undeclared at that place.
 func signatureTimeStamp(token []byte, declarations string) string {
 	return "<xades:SignatureTimeStamp" + declarations + ">" + algorithm("CanonicalizationMethod", algExcC14N) +
 		"<xades:EncapsulatedTimeStamp>" + base64.StdEncoding.EncodeToString(token) + "</xades:EncapsulatedTimeStamp>" +

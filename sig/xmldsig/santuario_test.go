@@ -9,8 +9,8 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// Apache Santuario, which shares nothing with xmlsec, accepts what RSA and ECDSA
-// sign, of every kind, level and transform that it has, and refuses it changed.
+// Apache Santuario, which shares no code with xmlsec, accepts signatures by RSA and ECDSA
+// of every kind, level and transform that it supports, and refuses them with a change.
 func TestSantuarioJudges(t *testing.T) {
 	j := judge.NewSantuario(t)
 	var all []exhibit

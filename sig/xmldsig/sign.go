@@ -23,16 +23,16 @@ type maker struct {
 	suite    *suite.Suite
 	params   params
 	options  xmltree.Options
-	document []byte // the octets to sign
+	document []byte // the bytes to sign
 	sum      []byte // their SHA-256
 }
 
-// made is what a kind of signature comes to.
+// made is the result of making one kind of signature.
 type made struct {
 	digest   suite.Digest // of the canonical SignedInfo
 	encoding string       // of the result
 	pieces   []piece
-	stamped  []string // as of state
+	stamped  []string // see state
 }
 
 // Prepare implements sig.Format. It reads the parameters XMLDsigType, XAdESType,
@@ -86,14 +86,14 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	return &sig.Prepared{Digest: out.digest, State: st}, nil
 }
 
-// options bound the tree by the size limit, and what is done with it by the budget.
+// options returns tree options bounded by the size limit and the budget.
 func (f *Format) options(b *budget.Budget) xmltree.Options {
-	// A document in a single-byte encoding may have twice its octets in UTF-8, which is
-	// more than Base64 makes of one.
+	// A document in a single-byte encoding may take twice its bytes in UTF-8. That is
+	// more than Base64 adds.
 	return xmltree.Options{Size: 2*f.maxSize() + signatureRoom, AllowDoctype: f.AllowDoctype, Budget: b}
 }
 
-// parse reads the document to sign.
+// parse parses the document to sign. what names the kind of signature in the error.
 func (m *maker) parse(what string) (*xmltree.Tree, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func (m *maker) parse(what string) (*xmltree.Tree, error) {
 	return t, nil
 }
 
-// enveloped puts a Signature behind the last child of the root element. Its
-// reference is the whole document without it, and that is the document as it is.
+// enveloped puts a Signature after the last child of the root element. Its reference
+// covers the whole document without the signature, which is the document before signing.
 func (m *maker) enveloped() (*made, error) {
 	t, err := m.parse("an enveloped signature")
 	if err != nil {
@@ -136,22 +136,22 @@ func (m *maker) enveloping() (*made, error) {
 	if !LooksLikeXML(m.document) {
 		return m.envelopingOctets()
 	}
-	t, err := m.parse("an enveloping signature, because it begins like one")
+	t, err := m.parse("an enveloping signature, because it begins like XML")
 	if err != nil {
 		return nil, err
 	}
 	for c := range t.Children(xmltree.Document) {
 		if t.Kind(c) == xmltree.KindDoctype {
-			return nil, unfit("cannot stand inside a signature", flawAt(t, c, codeMalformed, "a document type declaration is possible at the beginning of a document alone"))
+			return nil, unfit("cannot be put inside a signature", flawAt(t, c, codeMalformed, "a document type declaration is allowed only at the beginning of a document"))
 		}
 	}
 	e := m.element()
 	ids := newIdentifiers(m.job, m.sum, t)
 	open, closing := `<ds:Object Id="`+ids.object+`">`, "</ds:Object>"
 
-	// The declaration of the document becomes that of the result, the rest goes into
-	// the Object. The canonical form depends on where it stands, so the two are read
-	// once more together.
+	// The XML declaration of the document becomes that of the result. The rest goes into
+	// the Object. The canonical form depends on the elements around it, so both are
+	// parsed again together.
 	begin := t.Span(t.FirstChild(xmltree.Document)).Start
 	around := func(head, tail string) []xmltree.Edit {
 		end := len(t.Text())
@@ -169,7 +169,7 @@ func (m *maker) enveloping() (*made, error) {
 	}
 	wrapped, err := xmltree.Parse(whole.Bytes(), m.options)
 	if err != nil {
-		return nil, unfit("cannot stand inside a signature", err)
+		return nil, unfit("cannot be put inside a signature", err)
 	}
 	d, err := m.canonicalDigest(wrapped.Subtree(wrapped.FirstChild(wrapped.Root())))
 	if err != nil {
@@ -190,8 +190,8 @@ func (m *maker) enveloping() (*made, error) {
 func (m *maker) envelopingOctets() (*made, error) {
 	ids := newIdentifiers(m.job, m.sum, nil)
 	attributes := attribute("Encoding", encodingBase64) + attribute("Id", ids.object)
-	// The canonical form of the Object is written down at once: a start tag with its
-	// declaration and its attributes in order, Base64, an end tag.
+	// The Object is written in canonical form directly: a start tag with its declaration
+	// and its attributes in order, Base64, an end tag.
 	h := m.suite.Hash.New()
 	io.WriteString(h, "<ds:Object"+dsDeclaration+attributes+">")
 	b := base64.NewEncoder(base64.StdEncoding, h)
@@ -216,12 +216,12 @@ func (m *maker) envelopingOctets() (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The result has nothing of the document as it is: it replaces this one.
+	// The result has no section of the document: it replaces this one-element document.
 	pieces, err := planOf(t, []xmltree.Edit{{Span: t.Span(t.Root()), Text: declaration + head + slot(slotDocument) + tail}})
 	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
 }
 
-// alone reads a Signature that is the root of its document.
+// alone parses a Signature that is the root of its document.
 func (m *maker) alone(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
 	t, err := xmltree.Parse(fragment, m.options)
 	if err != nil {
@@ -230,16 +230,16 @@ func (m *maker) alone(fragment []byte) (*xmltree.Tree, xmltree.Node, error) {
 	return t, t.Root(), nil
 }
 
-// cut splits a text where part begins, so many octets into it.
+// cut splits a text inside the first occurrence of part, at bytes into it.
 func cut(text, part string, at int) (head, tail string) {
 	before, after, _ := bytes.Cut([]byte(text), []byte(part))
 	return string(before) + part[:at], part[at:] + string(after)
 }
 
-// LooksLikeXML tells by the first octets of a document whether it is XML or meant to
-// be: the first character that is no white space is a less-than sign, behind a byte
-// order mark and in UTF-16 as well. Such a document is not taken for something else
-// when it is not well-formed.
+// LooksLikeXML reports by the first bytes of a document whether it is XML or was meant to
+// be. It is if the first character after white space is "<", with or without a byte order
+// mark, in UTF-16 too. If such a document is not well-formed, it is an error and is not
+// taken for another kind of data.
 func LooksLikeXML(document []byte) bool {
 	for _, bom := range []string{"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"} {
 		document = bytes.TrimPrefix(document, []byte(bom))
@@ -256,12 +256,12 @@ func LooksLikeXML(document []byte) bool {
 	return false
 }
 
-// element is a Signature without anything to sign yet.
+// element returns a Signature that signs nothing yet.
 func (m *maker) element() *element {
 	return &element{suite: m.suite, certs: certificates(m.job, m.params.chain)}
 }
 
-// canonicalDigest is the digest of the exclusive canonical form of a set.
+// canonicalDigest returns the digest of the exclusive canonical form of a set.
 func (m *maker) canonicalDigest(set *xmltree.NodeSet) (suite.Digest, error) {
 	if err := m.ctx.Err(); err != nil {
 		return suite.Digest{}, err
@@ -277,9 +277,9 @@ func canonicalDigest(set *xmltree.NodeSet, method xmltree.Method, h *suite.Hash)
 	return suite.Digest{Hash: h, Sum: sum.Sum(nil)}, nil
 }
 
-// complete adds the reference and, for XAdES, the signed properties to a Signature
-// and returns its text, with slots, and the digest to sign. place reads a fragment
-// where the Signature will stand: what was digested comes from the octets that go
+// complete adds the reference and, for XAdES, the signed properties to a Signature. It
+// returns the text of the Signature, with slots, and the digest to sign. place parses a
+// fragment in the position of the Signature: so the digest is made from the bytes that go
 // into the document, not from a second rendering.
 func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *xmltree.Tree, place func([]byte) (*xmltree.Tree, xmltree.Node, error)) (string, suite.Digest, error) {
 	e.refs = []renderedReference{ref}
@@ -311,8 +311,8 @@ func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *
 	return text, d, err
 }
 
-// Finish implements sig.Format. The parameters are not read again: what they said
-// is in the state.
+// Finish implements sig.Format. It does not read the parameters again: they are in the
+// state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
@@ -334,7 +334,7 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	value := base64.StdEncoding.EncodeToString(octets)
 	fill := map[string]string{slotValue: value, slotUnsigned: ""}
 	if st.Level == xadesT {
-		// The value is verified before anybody is asked for a time stamp of it.
+		// Verify the value before requesting a time stamp for it.
 		if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
 			return nil, err
 		}
@@ -352,10 +352,10 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	return st.result(job, fill)
 }
 
-// timeStamp fetches a time stamp token.
+// timeStamp requests a time stamp token and checks that it is for this digest.
 func timeStamp(ctx context.Context, job *sig.Job, address string, d suite.Digest) ([]byte, error) {
 	if job.Evidence == nil {
-		return nil, &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for one is configured"}
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
 	}
 	raw, err := job.Evidence.TimeStamp(ctx, address, d)
 	if err != nil {
@@ -366,7 +366,7 @@ func timeStamp(ctx context.Context, job *sig.Job, address string, d suite.Digest
 		err = token.Answers(&tsp.Request{Digest: d})
 	}
 	if err != nil {
-		return nil, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used", Err: err}
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "the answer of the service is not a usable token", Err: err}
 	}
 	return raw, nil
 }

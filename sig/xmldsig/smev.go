@@ -13,23 +13,23 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// smevTransform is urn://smev-gov-ru/xmldsig/transform, from the public guidelines
-// for working with SMEV 3 (version 3.5, appendix on signing fragments of XML):
+// smevTransform is urn://smev-gov-ru/xmldsig/transform, from the public guidelines for
+// working with SMEV 3 (version 3.5, appendix on signing fragments of XML):
 //
-//  1. the XML declaration, processing instructions and comments go;
-//  2. text nodes of nothing but characters up to U+0020 go;
+//  1. the XML declaration, processing instructions and comments are removed;
+//  2. text nodes that have only characters up to U+0020 are removed;
 //  3. an empty-element tag becomes a start tag and an end tag;
-//  4. declarations of prefixes go, and
+//  4. declarations of prefixes are removed, and
 //  5. each namespace is declared where it is first needed,
 //  6. with a prefix ns1, ns2... by the order of appearance in the fragment;
 //  7. attributes are sorted by namespace name, then local name; those without a
 //     namespace come last;
-//  8. declarations stand before attributes: first the element's, then those of
+//  8. declarations come before attributes: first the element's, then those of
 //     attributes in their new order;
 //  9. characters are escaped as the writer of the reference implementation does,
-//     see smevText and smevAttribute.
+//     see smevText and smevAttributeEscapes.
 //
-// A node set is made octets by Canonical XML 1.0 without comments before.
+// A node set is first turned into bytes by Canonical XML 1.0 without comments.
 func smevTransform(d *digester, in material) (material, error) {
 	if in.set != nil {
 		set := in.set
@@ -49,14 +49,14 @@ func smevTransform(d *digester, in material) (material, error) {
 type smev struct {
 	tree     *xmltree.Tree
 	out      bytes.Buffer
-	prefixes map[string]string // by namespace name, of those in scope
+	prefixes map[string]string // by namespace name, only those in scope
 	count    int
 
 	budget *budget.Budget
-	paid   int // bytes of out that were charged
+	paid   int // bytes of out that the budget was charged for
 }
 
-// pay charges what was written since the last time.
+// pay charges the budget for the bytes written since the last call.
 func (s *smev) pay() error {
 	n := int64(s.out.Len() - s.paid)
 	s.paid = s.out.Len()
@@ -66,8 +66,8 @@ func (s *smev) pay() error {
 	return s.budget.Spend(20 + 2*n)
 }
 
-// prefix returns the prefix of a namespace, declaring it in the element being
-// written when it is not in scope.
+// prefix returns the prefix of a namespace. If the prefix is not in scope, the element
+// that is being written declares it.
 func (s *smev) prefix(space string, declared *[]string) string {
 	p, ok := s.prefixes[space]
 	if !ok {
@@ -79,12 +79,12 @@ func (s *smev) prefix(space string, declared *[]string) string {
 	return p
 }
 
-// element writes an element and what is in it. The reader bounds its depth.
+// element writes an element and its content. The parser bounds the depth.
 func (s *smev) element(n xmltree.Node) error {
 	name := s.tree.Name(n)
 	if name.Space == "" {
-		// The guidelines have no rule for it, and implementations differ.
-		return flawAt(s.tree, n, codeFailed, "the transform of SMEV 3 does not know elements without a namespace, such as %s (the position is that after the transforms before)", name)
+		// The guidelines have no rule for this case, and implementations differ.
+		return flawAt(s.tree, n, codeFailed, "the transform of SMEV 3 has no rule for elements without a namespace, such as %s (the position is in the result of the previous transforms)", name)
 	}
 	var declared []string
 	tag := s.prefix(name.Space, &declared) + ":" + name.Local
@@ -135,7 +135,7 @@ func (s *smev) element(n xmltree.Node) error {
 	return nil
 }
 
-// compareAttributes is rule 7.
+// compareAttributes is the order of rule 7.
 func compareAttributes(a, b xmltree.Name) int {
 	if (a.Space == "") != (b.Space == "") {
 		if a.Space == "" {
@@ -146,9 +146,9 @@ func compareAttributes(a, b xmltree.Name) int {
 	return cmp.Or(compareUTF16(a.Space, b.Space), compareUTF16(a.Local, b.Local))
 }
 
-// compareUTF16 orders as the reference implementation does, by units of UTF-16:
-// the order of code points except that those above U+FFFF, written with units from
-// D800 on, come before U+E000 to U+FFFF.
+// compareUTF16 orders strings as the reference implementation does, by units of UTF-16.
+// This is the order of code points with one exception: those above U+FFFF, written with
+// units from D800 on, come before U+E000 to U+FFFF.
 func compareUTF16(a, b string) int {
 	for a != "" && b != "" {
 		x, n := utf8.DecodeRuneInString(a)
@@ -164,8 +164,8 @@ func compareUTF16(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// attribute writes an attribute or declaration (rule 9, attributes): what a reader
-// would change is escaped, a greater-than sign is not.
+// attribute writes an attribute or declaration (rule 9, attributes). Characters that a
+// parser would change are escaped; a greater-than sign is not.
 func (s *smev) attribute(name, value string) {
 	s.out.WriteString(" " + name + `="`)
 	smevAttributeEscapes.WriteString(&s.out, value)
@@ -174,11 +174,11 @@ func (s *smev) attribute(name, value string) {
 
 var smevAttributeEscapes = strings.NewReplacer("<", "&lt;", "&", "&amp;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xa;", "\r", "&#xd;")
 
-// smevText writes a text node (rule 9, text). <, & and carriage returns are always
-// escaped. A greater-than sign is escaped behind a closing bracket and at the
-// beginning of a block. What a block is depends on the length of the text in units
-// of UTF-16: up to 11, the whole text is one; from 12 on it is cut into pieces of
-// 512, and a new block begins with each piece and behind each escaped character.
+// smevText writes a text node (rule 9, text). "<", "&" and carriage returns are always
+// escaped. A greater-than sign is escaped after a closing bracket and at the beginning of
+// a block. A text of up to 11 units of UTF-16 is one block. A longer text is cut into
+// pieces of 512 units, and a new block begins with each piece and after each escaped
+// character.
 func smevText(out *bytes.Buffer, text string) {
 	const (
 		small = 11

@@ -63,8 +63,8 @@ func TestSMEV(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("%s: %v\ngot  %s\nwant %s", test.name, err, got, test.want)
 		}
-		// What came out goes in again unchanged, except for escapes that depend on
-		// the place.
+		// The output goes in again and comes out the same, except for escapes that depend
+		// on the place.
 		if again, err := smevOf(t, got); err != nil || again != got {
 			t.Errorf("%s: once more: %v\n%s", test.name, err, again)
 		}

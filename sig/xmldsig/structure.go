@@ -9,41 +9,41 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// signature is a Signature element as read. Its nodes are of tree.
+// signature is a parsed Signature element. Its nodes belong to tree.
 type signature struct {
 	tree    *xmltree.Tree
 	node    xmltree.Node // Signature
-	ordinal int          // its place among all Signature elements, from 0
-	id      string       // its Id, "" when it has none
+	ordinal int          // its index among all Signature elements
+	id      string       // its Id, "" if it has none
 
-	info, value, keyInfo xmltree.Node // keyInfo is None when there is none
+	info, value, keyInfo xmltree.Node // keyInfo is None if there is none
 	objects              []xmltree.Node
 
 	method    xmltree.Method // CanonicalizationMethod
 	algorithm string         // SignatureMethod as written
-	scheme    *suite.Scheme  // nil when the algorithm is not supported
+	scheme    *suite.Scheme  // nil if the algorithm is not supported
 	refs      []*reference
 }
 
-// reference is a Reference element of a SignedInfo.
+// reference is a parsed Reference element of a SignedInfo.
 type reference struct {
 	node       xmltree.Node
 	uri        string
 	id, kind   string // Id and Type, "" when absent
 	transforms []transform
 	algorithm  string      // DigestMethod as written
-	hash       *suite.Hash // nil when the algorithm is not known
+	hash       *suite.Hash // nil if the algorithm is unknown
 	digest     xmltree.Node
 }
 
-// signatures lists all Signature elements in document order.
+// signatures returns all Signature elements in document order.
 func signatures(t *xmltree.Tree) []xmltree.Node {
 	return slices.Collect(t.Find(xmltree.Document, nsDS, "Signature"))
 }
 
-// readSignature reads a Signature element strictly: what stands where the schema
-// does not allow it would be read by one program and overlooked by another.
-// Algorithms that are not known leave suite or hash nil; the caller judges them.
+// readSignature parses a Signature element strictly. An element where the schema does not
+// allow it is an error, because one program would read it and another would ignore it. An
+// unknown algorithm leaves scheme or hash nil; the caller decides what that means.
 func readSignature(t *xmltree.Tree, n xmltree.Node, ordinal int) (*signature, error) {
 	s := &signature{tree: t, node: n, ordinal: ordinal, keyInfo: xmltree.None}
 	s.id, _ = t.Get(n, "Id")
@@ -63,7 +63,7 @@ func readSignature(t *xmltree.Tree, n xmltree.Node, ordinal int) (*signature, er
 		return nil, flawAt(t, n, codeMalformed, "Signature has no SignedInfo as its first child")
 	}
 	if s.value = take("SignatureValue"); s.value == xmltree.None {
-		return nil, flawAt(t, n, codeMalformed, "Signature has no SignatureValue behind its SignedInfo")
+		return nil, flawAt(t, n, codeMalformed, "Signature has no SignatureValue after its SignedInfo")
 	}
 	s.keyInfo = take("KeyInfo")
 	for c := take("Object"); c != xmltree.None; c = take("Object") {
@@ -75,7 +75,7 @@ func readSignature(t *xmltree.Tree, n xmltree.Node, ordinal int) (*signature, er
 	return s, s.readInfo()
 }
 
-// readInfo reads SignedInfo.
+// readInfo parses SignedInfo.
 func (s *signature) readInfo() error {
 	t := s.tree
 	children, err := elements(t, s.info)
@@ -94,7 +94,7 @@ func (s *signature) readInfo() error {
 		return err
 	}
 	if len(children) < 2 || !t.Is(children[1], nsDS, "SignatureMethod") {
-		return flawAt(t, s.info, codeMalformed, "SignedInfo has no SignatureMethod behind its CanonicalizationMethod")
+		return flawAt(t, s.info, codeMalformed, "SignedInfo has no SignatureMethod after its CanonicalizationMethod")
 	}
 	s.algorithm, _ = t.Get(children[1], "Algorithm")
 	s.scheme, _ = suite.SchemeByXML(s.algorithm)
@@ -108,10 +108,10 @@ func (s *signature) readInfo() error {
 		}
 		inside = nil
 	}
-	// HMACOutputLength belongs to an algorithm that is not here; a verifier that
-	// overlooked a parameter would check something else.
+	// HMACOutputLength belongs to an algorithm that is not supported. A verifier that
+	// ignored a parameter would check something else.
 	if len(inside) > 0 {
-		return flawAt(t, inside[0], codeAlgorithm, "SignatureMethod has the parameter %s, which is not known here", t.Name(inside[0]))
+		return flawAt(t, inside[0], codeAlgorithm, "SignatureMethod has the unknown parameter %s", t.Name(inside[0]))
 	}
 	children = children[2:]
 	if len(children) == 0 {
@@ -137,7 +137,7 @@ func readReference(t *xmltree.Tree, n xmltree.Node) (*reference, error) {
 	r := &reference{node: n}
 	var ok bool
 	if r.uri, ok = t.Get(n, "URI"); !ok {
-		return nil, flawAt(t, n, codeRemote, `Reference has no URI, which leaves open what it is about; URI="" or URI="#id" expected`)
+		return nil, flawAt(t, n, codeRemote, `Reference has no URI, so its target is unknown; URI="" or URI="#id" expected`)
 	}
 	r.id, _ = t.Get(n, "Id")
 	r.kind, _ = t.Get(n, "Type")
@@ -160,8 +160,8 @@ func readReference(t *xmltree.Tree, n xmltree.Node) (*reference, error) {
 	return r, nil
 }
 
-// elements returns the child elements of n, which must have nothing beside them
-// but white space and comments.
+// elements returns the child elements of n. Between them n may have only white space and
+// comments.
 func elements(t *xmltree.Tree, n xmltree.Node) ([]xmltree.Node, error) {
 	var out []xmltree.Node
 	for c := range t.Children(n) {
@@ -177,19 +177,19 @@ func elements(t *xmltree.Tree, n xmltree.Node) ([]xmltree.Node, error) {
 	return out, nil
 }
 
-// plainText is the text of an element that may have nothing else in it. A comment
-// in the middle of a value is not covered by most signatures and splits the text
-// for some programs.
+// plainText returns the text of an element that must not contain anything else. A comment
+// in the middle of a value is not covered by most signatures, and it splits the text for
+// some programs.
 func plainText(t *xmltree.Tree, n xmltree.Node) (string, error) {
 	for c := range t.Children(n) {
 		if t.Kind(c) != xmltree.KindText {
-			return "", flawAt(t, c, codeMalformed, "%s must have text alone in it, there is a %s", t.Name(n), t.Kind(c))
+			return "", flawAt(t, c, codeMalformed, "%s must contain only text, but has a %s", t.Name(n), t.Kind(c))
 		}
 	}
 	return t.StringValue(n), nil
 }
 
-// base64Text decodes the text of an element, at most so many characters of it.
+// base64Text decodes the text of an element of at most most characters.
 func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
 	text, err := plainText(t, n)
 	if err != nil {
@@ -205,12 +205,12 @@ func base64Text(t *xmltree.Tree, n xmltree.Node, most int) ([]byte, error) {
 	return value, nil
 }
 
-// decodeBase64 reads Base64 with white space anywhere.
+// decodeBase64 decodes Base64 with white space anywhere.
 func decodeBase64(text string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }
 
-// isBlank tells whether an element has nothing in it but white space and comments.
+// isBlank reports whether an element contains only white space and comments.
 func isBlank(t *xmltree.Tree, n xmltree.Node) bool {
 	inside, err := elements(t, n)
 	return err == nil && len(inside) == 0

@@ -12,10 +12,10 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// template fills a Signature that came with the document: the digest of every
-// reference, those of a Manifest in it too, the value, KeyInfo where it is empty, and
-// the properties of XAdES where they are asked for. Nothing else changes, the
-// identifiers of algorithms least of all: they are signed.
+// template fills a Signature that is already in the document: the digest of every
+// reference, including those of its Manifests, the value, KeyInfo if it is empty, and the
+// XAdES properties if they were requested. Nothing else changes, and certainly no
+// identifier of an algorithm, because these are signed.
 func (m *maker) template() (*made, error) {
 	t, err := m.parse("a signature by template")
 	if err != nil {
@@ -50,18 +50,18 @@ func (m *maker) template() (*made, error) {
 	return out, err
 }
 
-// filling is what goes into a template.
+// filling is the content that goes into a template.
 type filling struct {
-	before []change // in place before the references of SignedInfo are digested
-	// reference is as of qualified.
+	before []change // applied before the references of SignedInfo are digested
+	// reference is as in qualified.
 	reference func(digest string) string
-	// always tells that what is digested certainly depends on before.
+	// always reports that the digests certainly depend on before.
 	always bool
-	// manifests are the numbers of the references of manifests that are filled.
+	// manifests are the indexes of the manifest references that are filled.
 	manifests []int
 }
 
-// fill finds out what a template needs besides the digests of its references.
+// fill returns what a template needs in addition to the digests of its references.
 func (m *maker) fill(s *signature) (*filling, error) {
 	if err := m.checkAlgorithms(s, s.refs); err != nil {
 		return nil, unfit("the template cannot be signed", err)
@@ -75,8 +75,8 @@ func (m *maker) fill(s *signature) (*filling, error) {
 	return f, m.fillManifests(s, f)
 }
 
-// stamped is what a time stamp of the signature will be over, but for the value in
-// the middle: its exclusive canonical form.
+// stamped returns the text before and after the value in the exclusive canonical form of
+// SignatureValue, which a time stamp covers.
 func (m *maker) stamped(s *signature) ([]string, error) {
 	const value = "VALUE"
 	with, err := m.reread(s, []change{contentOf(s.tree, s.value, value)})
@@ -91,8 +91,8 @@ func (m *maker) stamped(s *signature) ([]string, error) {
 	return []string{b.String()[:end-len(value)], b.String()[end:]}, nil
 }
 
-// findTemplate returns the Signature to fill: the first whose value is empty, or
-// the one that SignatureIndex says.
+// findTemplate returns the Signature to fill: the one with the index SignatureIndex, or
+// the first one whose value is empty.
 func (m *maker) findTemplate(t *xmltree.Tree) (*signature, error) {
 	all := signatures(t)
 	isEmpty := func(n xmltree.Node) bool {
@@ -102,7 +102,7 @@ func (m *maker) findTemplate(t *xmltree.Tree) (*signature, error) {
 	i := m.params.index
 	switch {
 	case len(all) == 0:
-		return nil, unfit("has no template: there is no element Signature of the namespace "+nsDS, nil)
+		return nil, unfit("has no template: it has no element Signature of the namespace "+nsDS, nil)
 	case i >= len(all):
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{Key: "SignatureIndex", Text: fmt.Sprintf("is %d, but the document has %d Signature elements, the first with index 0", i, len(all))}}}
 	case i < 0:
@@ -124,14 +124,14 @@ func (m *maker) findTemplate(t *xmltree.Tree) (*signature, error) {
 	return s, nil
 }
 
-// checkAlgorithms refuses what the certificate's key cannot sign, and digests that
-// nobody should make any more.
+// checkAlgorithms refuses algorithms that the certificate's key cannot sign with, and
+// digest algorithms that are too weak for new signatures.
 func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 	t := s.tree
 	if s.scheme != m.suite.Scheme() {
 		method := t.Child(s.info, nsDS, "SignatureMethod")
 		if s.scheme == nil {
-			return flawAt(t, method, codeAlgorithm, "SignatureMethod %s is not known; the certificate's key signs %s", quote(s.algorithm), m.suite.XML[0])
+			return flawAt(t, method, codeAlgorithm, "SignatureMethod %s is unknown; the certificate's key signs %s", quote(s.algorithm), m.suite.XML[0])
 		}
 		return flawAt(t, method, codeKeyMismatch, "SignatureMethod %s is %s, but the certificate's key is of %s, which signs %s", s.algorithm, s.scheme.Name, m.suite.Title, m.suite.XML[0])
 	}
@@ -147,14 +147,14 @@ func (m *maker) checkAlgorithms(s *signature, refs []*reference) error {
 	return nil
 }
 
-// unknownHash returns the flaw of a reference whose digest algorithm is not known.
+// unknownHash returns the flaw of a reference with an unknown digest algorithm.
 func (r *reference) unknownHash(t *xmltree.Tree) *flaw {
 	return flawAt(t, t.Child(r.node, nsDS, "DigestMethod"), codeAlgorithm, "algorithm not supported: DigestMethod %s", quote(r.algorithm))
 }
 
-// templateDigests computes the digests of all references and the changes that put them
-// into SignedInfo. Where one of them covers what is filled in before, the document is
-// read once more with that in place.
+// templateDigests computes the digests of all references and returns the changes that put
+// them into SignedInfo. If a reference covers content that is filled in before, the
+// document is parsed again with that content.
 func (m *maker) templateDigests(s *signature, f *filling) (info []change, digests []suite.Digest, err error) {
 	find, with := newResolver(s.tree, []*signature{s}), s
 	again := f.always
@@ -188,14 +188,14 @@ func (m *maker) templateDigests(s *signature, f *filling) (info []change, digest
 	return info, digests, nil
 }
 
-// lastReference puts a Reference behind those of a SignedInfo.
+// lastReference returns the change that adds a Reference after those of a SignedInfo.
 func (m *maker) lastReference(s *signature, text string) change {
 	end := s.tree.Span(s.refs[len(s.refs)-1].node).End
 	return change{s.info, xmltree.Edit{Span: xmltree.Span{Start: end, End: end}, Text: text}}
 }
 
-// isEnveloped tells whether the Signature certainly is not among what is digested:
-// it is taken out first.
+// isEnveloped reports whether the first transform removes the Signature, so that the
+// Signature certainly is not digested.
 func (r *reference) isEnveloped() bool {
 	return len(r.transforms) > 0 && r.transforms[0].algorithm == algEnveloped
 }
@@ -210,7 +210,7 @@ func (m *maker) digests(s *signature, refs []*reference) ([]suite.Digest, error)
 			d := digester{ctx: m.ctx, sig: s, ref: r, options: m.options}
 			var size int64
 			if out[i], size, err = d.digest(to); err == nil && size == 0 {
-				err = flawAt(s.tree, r.node, codeNothing, "the transforms of the reference leave nothing to sign")
+				err = flawAt(s.tree, r.node, codeNothing, "the result of the reference's transforms is empty, so there is nothing to sign")
 			}
 		}
 		if m.ctx.Err() != nil {
@@ -223,8 +223,8 @@ func (m *maker) digests(s *signature, refs []*reference) ([]suite.Digest, error)
 	return out, nil
 }
 
-// reread reads the document again with changes in it and returns the same
-// Signature of the new tree.
+// reread parses the document again with changes and returns the same Signature in the new
+// tree.
 func (m *maker) reread(s *signature, changes []change) (*signature, error) {
 	edits := editsOf(changes)
 	for i := range edits {
@@ -248,9 +248,10 @@ func (m *maker) reread(s *signature, changes []change) (*signature, error) {
 	return again, nil
 }
 
-// checkSelf refuses references that cover what is filled in after their digest is
-// made, their own digest or the value: such a signature never verifies. Only those
-// that could are computed twice, the second time with everything filled in.
+// checkSelf refuses references that cover content that is filled in after their digest is
+// made, such as their own digest or the value. Such a signature never verifies. Digests
+// are computed again, with everything filled in, only if a reference could cover such
+// content.
 func (m *maker) checkSelf(s *signature, f *filling, changes []change, digests []suite.Digest) error {
 	find := newResolver(s.tree, []*signature{s})
 	suspicious := func(r *reference) bool {
@@ -268,7 +269,7 @@ func (m *maker) checkSelf(s *signature, f *filling, changes []change, digests []
 	if !f.always && !slices.ContainsFunc(s.refs, suspicious) {
 		return nil
 	}
-	// Any value does, and any time stamp: what depends on it changes with it.
+	// Any value and any time stamp will do: a digest that depends on them changes.
 	changes = append(slices.Clone(changes), contentOf(s.tree, s.value, strings.Repeat("Tamga+", 8)))
 	for i := range changes {
 		changes[i].edit.Text = strings.ReplaceAll(changes[i].edit.Text, slot(slotStamp), "Tamga+")
@@ -287,7 +288,7 @@ func (m *maker) checkSelf(s *signature, f *filling, changes []change, digests []
 	}
 	for _, l := range listed {
 		if want, _ := base64Text(full.tree, l.ref.digest, maxValue); !bytes.Equal(l.digest.Sum, want) {
-			return unfit("the template cannot be signed", flawAt(full.tree, l.ref.node, codeMalformed, "the reference URI=%s of a Manifest covers what depends on its own digest", quote(l.ref.uri)))
+			return unfit("the template cannot be signed", flawAt(full.tree, l.ref.node, codeMalformed, "the reference URI=%s of a Manifest covers content that depends on its own digest", quote(l.ref.uri)))
 		}
 	}
 	for i, r := range s.refs {
@@ -298,8 +299,8 @@ func (m *maker) checkSelf(s *signature, f *filling, changes []change, digests []
 	return nil
 }
 
-// infoDigest is the digest of the canonical SignedInfo with changes in it, where
-// it stands.
+// infoDigest returns the digest of the canonical form of SignedInfo with changes, in its
+// place in the document.
 func (m *maker) infoDigest(s *signature, edits []xmltree.Edit) (suite.Digest, error) {
 	t := s.tree
 	var fragment []byte

@@ -19,8 +19,8 @@ const (
 	exclusive = `<Transform Algorithm="` + excC14N + `"/>`
 )
 
-// What a template may ask for, each filled, verified, and refused with a letter
-// changed in what it covers.
+// Each supported reference and transform of a template is filled, verified, and refused
+// with a letter changed in the covered text.
 func TestTransforms(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -53,8 +53,7 @@ func TestTransforms(t *testing.T) {
 	}
 }
 
-// Base64 of an element is its octets: an element says the same however its text is
-// written.
+// Base64 of an element is its decoded bytes: markup inside the text does not change them.
 func TestBase64Transform(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -64,12 +63,12 @@ func TestBase64Transform(t *testing.T) {
 	mustHold(t, signed, root)
 	mustHold(t, bytes.Replace(signed, []byte("AAEC<x>AwQF</x>"), []byte("AA EC AwQF"), 1), root)
 	if verify(t, bytes.Replace(signed, []byte("AAEC"), []byte("AAED"), 1), root).Passed() {
-		t.Error("other octets are accepted")
+		t.Error("accepted with other bytes")
 	}
 }
 
-// The first empty template is filled, or the one that is asked for; nested ones and
-// those of a document signed before work out.
+// The first empty template is filled, or the one with the requested index. Nested
+// templates and those of a document that is signed already work too.
 func TestWhichTemplate(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -100,8 +99,8 @@ func TestWhichTemplate(t *testing.T) {
 	}
 }
 
-// A reference may cover KeyInfo, or the token that stands for it: the certificate
-// is in place before it is digested.
+// A reference may cover KeyInfo, or the security token in its place: the certificate is
+// filled in before it is digested.
 func TestCoveredKey(t *testing.T) {
 	s := suite.GOST2001
 	root := sigtest.Root(t, s)
@@ -115,7 +114,7 @@ func TestCoveredKey(t *testing.T) {
 	signed = sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", `<d `+wsse+`><wsse:BinarySecurityToken wsu:Id="token"></wsse:BinarySecurityToken>`+token+"</d>"))
 	mustHold(t, signed, root)
 
-	// A KeyInfo that says something stays, one that is not there is not made.
+	// A KeyInfo with content stays unchanged, and a missing one is not added.
 	for _, info := range []string{"<KeyInfo><KeyName>k</KeyName></KeyInfo>", ""} {
 		template := "<d>" + strings.Replace(strings.Replace(key, `<KeyInfo Id="key"><X509Data/></KeyInfo>`, info, 1), "#key", "", 1) + "</d>"
 		template = strings.Replace(template, exclusive, outOfIt+exclusive, 1)
@@ -133,7 +132,7 @@ func TestCoveredKey(t *testing.T) {
 	}
 }
 
-// What cannot be signed is refused with the reason and where it stands.
+// A template that cannot be signed is refused with the reason and its place.
 func TestRefusedTemplates(t *testing.T) {
 	s := suite.GOST2012x256
 	signer := sigtest.Root(t, s).Signer(t, s, "Signer")
@@ -150,13 +149,13 @@ func TestRefusedTemplates(t *testing.T) {
 		{"another namespace", strings.Replace(good, "2000/09/xmldsig#", "2000/09/xmldsig", 1), "has no template"},
 		{"no SignedInfo", `<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"><SignatureValue/></Signature>`, "line 2, column 3: Signature has no SignedInfo"},
 		{"no value", replace("<SignatureValue/>", ""), "no SignatureValue"},
-		{"two SignedInfo", replace("<SignatureValue/>", "<SignedInfo/><SignatureValue/>"), "no SignatureValue behind"},
+		{"two SignedInfo", replace("<SignatureValue/>", "<SignedInfo/><SignatureValue/>"), "no SignatureValue after"},
 		{"something else", replace("</KeyInfo>", "</KeyInfo><x xmlns=''/>"), "x is out of place"},
 		{"text", replace("<SignedInfo>", "text<SignedInfo>"), "text between"},
 		{"no canonical form", replace("http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "urn:x"), "CanonicalizationMethod \"urn:x\""},
 		{"no reference", replace(good[strings.Index(good, "<Reference"):strings.Index(good, "</SignedInfo>")], ""), "no Reference"},
 		{"another key", replace(s.XML[0], suite.GOST2012x512.XML[0]), "is GOST R 34.10-2012 512 bit, but the certificate's key is of GOST R 34.10-2012 256 bit"},
-		{"an unknown algorithm", replace(s.XML[0], "urn:rot13"), `SignatureMethod "urn:rot13" is not known`},
+		{"an unknown algorithm", replace(s.XML[0], "urn:rot13"), `SignatureMethod "urn:rot13" is unknown`},
 		{"SHA-1", replace(s.Hash.XML[0]+`"/><Dig`, "http://www.w3.org/2000/09/xmldsig#sha1\"/><Dig"), "is refused"},
 		{"an unknown digest", replace(s.Hash.XML[0]+`"/><Dig`, "urn:x\"/><Dig"), `algorithm not supported: DigestMethod "urn:x"`},
 		{"a filled digest", replace("<DigestValue/>", "<DigestValue>AAAA</DigestValue>"), "not empty"},
@@ -169,11 +168,11 @@ func TestRefusedTemplates(t *testing.T) {
 		{"a file", replace(`URI=""`, `URI="other.xml"`), "leaves the document"},
 		{"xpointer of something", replace(`URI=""`, `URI="#xpointer(//x)"`), "no plain identifier"},
 		{"no URI", replace(`URI=""`, ``), "no URI"},
-		{"a missing identifier", replace(`URI=""`, `URI="#nobody"`), "points at nothing"},
+		{"a missing identifier", replace(`URI=""`, `URI="#nobody"`), "has no target"},
 		{"a doubled identifier", `<x ID="two"/><y id="two"/>` + replace(`URI=""`, `URI="#two"`), "ambiguous: 2 elements"},
 		{"its own value", replace(outOfIt, ""), "covers the value or a time stamp of its own signature"},
 		{"its own SignedInfo", strings.NewReplacer(`URI=""`, `URI="#info"`, "<SignedInfo>", `<SignedInfo Id="info">`, outOfIt, "").Replace(good), "covers the value or a time stamp of its own signature"},
-		{"nothing", replace(exclusive, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath>self::nobody</XPath></Transform>`), "leave nothing to sign"},
+		{"nothing", replace(exclusive, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath>self::nobody</XPath></Transform>`), "nothing to sign"},
 		{"a form as Base64", replace(exclusive, exclusive+`<Transform Algorithm="http://www.w3.org/2000/09/xmldsig#base64"/>`), "not Base64"},
 		{"text as nodes", `<x Id="t">AAEC</x>` + strings.Replace(replace(`URI=""`, `URI="#t"`), outOfIt, `<Transform Algorithm="http://www.w3.org/2000/09/xmldsig#base64"/>`, 1), "a transform needs XML"},
 		{"too many references", replace("<Reference", strings.Repeat("<Reference/>", 200)+"<Reference"), "at most 128"},

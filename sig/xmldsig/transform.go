@@ -7,7 +7,7 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// canonicalForms are the canonical forms by their identifiers.
+// canonicalForms are the canonical forms, by their identifiers.
 var canonicalForms = map[string]xmltree.Method{
 	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315":              {Form: xmltree.C14N10},
 	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315#WithComments": {Form: xmltree.C14N10, Comments: true},
@@ -17,25 +17,25 @@ var canonicalForms = map[string]xmltree.Method{
 	"http://www.w3.org/2001/10/xml-exc-c14n#WithComments": {Form: xmltree.Exclusive, Comments: true},
 }
 
-// transform is one Transform of a Reference, read and ready to apply.
+// transform is one Transform of a Reference, ready to apply.
 type transform struct {
 	node      xmltree.Node
 	algorithm string
-	// comments tells that the result differs by the comments of the input.
+	// comments reports whether comments in the input change the result.
 	comments bool
 	apply    func(*digester, material) (material, error)
 }
 
-// material is what flows through the transforms: a node set or octets.
+// material is the data between two transforms: a node set or bytes.
 type material struct {
-	set    *xmltree.NodeSet // nil for octets
+	set    *xmltree.NodeSet // nil for bytes
 	octets []byte
-	// finish writes the octets instead, where the last transform can do so without
-	// collecting them; octets is nil then.
+	// finish writes the bytes instead of the field, if the last transform can do so without
+	// collecting them in memory.
 	finish func(io.Writer) error
 }
 
-// readTransforms reads a Transforms element.
+// readTransforms parses a Transforms element.
 func readTransforms(t *xmltree.Tree, n xmltree.Node) ([]transform, error) {
 	children, err := elements(t, n)
 	if err != nil {
@@ -61,7 +61,7 @@ func readTransforms(t *xmltree.Tree, n xmltree.Node) ([]transform, error) {
 	return out, nil
 }
 
-// readTransform is the list of what is allowed.
+// readTransform parses a Transform. It is the list of allowed transforms.
 func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 	algorithm, _ := t.Get(n, "Algorithm")
 	tr := transform{node: n, algorithm: algorithm}
@@ -84,7 +84,7 @@ func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 	case algFilter2:
 		tr.apply, err = readFilter2(t, n)
 	case algXSLT:
-		err = flawAt(t, n, codeTransform, "the transform XSLT is refused: a signature over the output of a program says nothing about the document")
+		err = flawAt(t, n, codeTransform, "the transform XSLT is refused: a signature over the output of a program proves nothing about the document")
 	case "":
 		err = flawAt(t, n, codeParameters, "Transform has no Algorithm")
 	default:
@@ -95,12 +95,12 @@ func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 
 func noParameters(t *xmltree.Tree, n xmltree.Node) error {
 	if !isBlank(t, n) {
-		return flawAt(t, n, codeParameters, "this transform has no parameters, but there is something in it")
+		return flawAt(t, n, codeParameters, "this transform has no parameters and must be empty")
 	}
 	return nil
 }
 
-// withPrefixes reads the InclusiveNamespaces of an exclusive form.
+// withPrefixes parses the InclusiveNamespaces of an exclusive canonical form.
 func withPrefixes(t *xmltree.Tree, n xmltree.Node, m xmltree.Method) (xmltree.Method, error) {
 	inside, err := elements(t, n)
 	if err != nil || len(inside) == 0 {
@@ -117,7 +117,7 @@ func withPrefixes(t *xmltree.Tree, n xmltree.Node, m xmltree.Method) (xmltree.Me
 	return m, nil
 }
 
-// canonicalize is the transform into octets.
+// canonicalize returns the transform of a node set into bytes in a canonical form.
 func canonicalize(m xmltree.Method) func(*digester, material) (material, error) {
 	return func(d *digester, in material) (material, error) {
 		set, err := d.nodes(in)
@@ -128,11 +128,10 @@ func canonicalize(m xmltree.Method) func(*digester, material) (material, error) 
 	}
 }
 
-// envelopedSignature removes the Signature that has this transform in it (XMLDSig,
-// 6.6.4). Behind a transform that made octets of the document that Signature is
-// found again as the one with the same place among all Signature elements, which
-// is what makes the order of SMEV templates work (canonical form first); when
-// there is none so far, nothing is removed.
+// envelopedSignature removes the Signature that contains this transform (XMLDSig, 6.6.4).
+// If an earlier transform turned the document into bytes, that Signature is found by its
+// index among all Signature elements; this makes the order of SMEV templates work
+// (canonical form first). If there is no element with that index, nothing is removed.
 func envelopedSignature(d *digester, in material) (material, error) {
 	if in.set != nil && in.set.Tree() == d.sig.tree {
 		in.set.Remove(d.sig.node)
@@ -148,7 +147,7 @@ func envelopedSignature(d *digester, in material) (material, error) {
 	return material{set: set}, nil
 }
 
-// base64Octets decodes (XMLDSig, 6.6.2): of a node set the text in it.
+// base64Octets decodes Base64 (XMLDSig, 6.6.2). Of a node set it decodes the text.
 func base64Octets(d *digester, in material) (material, error) {
 	text := holder{budget: d.budget()}
 	if in.set != nil {
@@ -164,7 +163,7 @@ func base64Octets(d *digester, in material) (material, error) {
 			return in, err
 		}
 	}
-	// The text as a string, without its white space (a header for each word) and decoded.
+	// The text as a string, split at white space (a header for each word), and decoded.
 	if err := d.budget().Hold(12 * int64(text.Len())); err != nil {
 		return in, err
 	}
@@ -173,19 +172,19 @@ func base64Octets(d *digester, in material) (material, error) {
 	}
 	octets, err := decodeBase64(text.String())
 	if err != nil {
-		return in, flawAt(d.sig.tree, d.ref.node, codeFailed, "what the Base64 transform is to decode is not Base64")
+		return in, flawAt(d.sig.tree, d.ref.node, codeFailed, "the input of the Base64 transform is not Base64")
 	}
 	return material{octets: octets}, nil
 }
 
-// readXPath reads the parameter of XPath filtering (XMLDSig, 6.6.3).
+// readXPath parses the parameter of XPath filtering (XMLDSig, 6.6.3).
 func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (material, error), error) {
 	inside, err := elements(t, n)
 	if err != nil {
 		return nil, err
 	}
 	if len(inside) != 1 || !t.Is(inside[0], nsDS, "XPath") {
-		return nil, flawAt(t, n, codeParameters, "the transform XPath needs one element XPath in it")
+		return nil, flawAt(t, n, codeParameters, "the transform XPath must contain one element XPath")
 	}
 	x, err := compile(t, inside[0])
 	if err != nil {
@@ -200,13 +199,12 @@ func readXPath(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (mate
 	}, nil
 }
 
-// compile reads an expression.
+// compile compiles the XPath expression in an element.
 func compile(t *xmltree.Tree, n xmltree.Node) (*xmltree.XPath, error) {
-	// Comments are nothing to an expression: taken out or put in, here or by others,
-	// they leave the same one.
+	// Comments do not belong to an expression. Adding or removing one does not change it.
 	for c := range t.Children(n) {
 		if kind := t.Kind(c); kind != xmltree.KindText && kind != xmltree.KindComment {
-			return nil, flawAt(t, c, codeMalformed, "%s must have an expression alone in it, there is a %s", t.Name(n), kind)
+			return nil, flawAt(t, c, codeMalformed, "%s must contain only an expression, but has a %s", t.Name(n), kind)
 		}
 	}
 	x, err := t.CompileXPath(t.StringValue(n), n)
@@ -235,7 +233,7 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 		return nil, err
 	}
 	if len(inside) == 0 || len(inside) > maxTransforms {
-		return nil, flawAt(t, n, codeParameters, "the transform XPath Filter 2.0 needs 1 to %d elements XPath in it", maxTransforms)
+		return nil, flawAt(t, n, codeParameters, "the transform XPath Filter 2.0 must contain 1 to %d elements XPath", maxTransforms)
 	}
 	var filters []filter
 	for _, c := range inside {
@@ -278,8 +276,8 @@ func readFilter2(t *xmltree.Tree, n xmltree.Node) (func(*digester, material) (ma
 	}, nil
 }
 
-// subtrees is the set of the items and everything below them. The items are in
-// document order, so one inside a subtree that is in already adds nothing.
+// subtrees returns the set of the items and everything below them. The items are in
+// document order, so an item inside a subtree that was added before adds nothing.
 func subtrees(t *xmltree.Tree, items []xmltree.Item) (*xmltree.NodeSet, error) {
 	out := t.Empty()
 	end := xmltree.Node(0)

@@ -25,8 +25,8 @@ func headlineOf(r *sig.Report) string {
 	return ""
 }
 
-// A signature over a part says which in the headline; strict mode and an expected
-// path fail what does not cover it.
+// For a signature over a part the headline names the part. Strict mode and an expected
+// path fail a signature that does not cover the expected element.
 func TestPart(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -101,9 +101,9 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// Messages of SAML whose signed part was moved (XSW 1 to 8): none passes, or the
-// headline names the place where the signed part stands now, which is not that of
-// the forged one, and strict mode fails it.
+// Messages of SAML whose signed part was moved (XSW 1 to 8): none passes, or the headline
+// names the present place of the signed part, which is not that of the forged one, and
+// strict mode fails it.
 func TestWrappingOfSAML(t *testing.T) {
 	s := suite.RSASHA256
 	root := sigtest.Root(t, s)
@@ -177,8 +177,8 @@ func TestWrappingOfSAML(t *testing.T) {
 	}
 }
 
-// A signed Object or Manifest that was put into another one beside a forged one is
-// not taken for an own one of the signature.
+// A signed Object or Manifest that was moved into another Object, beside a forged one, is
+// not accepted as the signature's own.
 func TestForeignObject(t *testing.T) {
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)
@@ -201,7 +201,7 @@ func TestForeignObject(t *testing.T) {
 	}
 }
 
-// Forms that clients really make pass, each with the part it covers.
+// Forms that real clients make pass, each with the part that it covers.
 func TestFormsOfClients(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -221,7 +221,7 @@ func TestFormsOfClients(t *testing.T) {
 	for name, test := range map[string]struct{ text, part string }{
 		"WS-Security": {header(strings.Replace(bare(s, "#body", transformsOf(exclusive)), "</SignedInfo>", strings.Replace(reference("#ts"), "</SignedInfo>", reference("#token"), 1), 1)),
 			"/Envelope/Body, /Envelope/Header/Security/Timestamp, /Envelope/Header/Security/BinarySecurityToken"},
-		// The Signature does not stand in the Body, and the transform does nothing.
+		// The Signature is not in the Body, so the transform does nothing.
 		"SMEV 2": {header(bare(s, "#body", enveloped(exclusive))), "/Envelope/Body"},
 		"SMEV 3": {`<m:R xmlns:m="urn:m"><m:Data Id="SIGNED_BY_CONSUMER"><m:x/></m:Data><m:Caller>` +
 			bare(s, "#SIGNED_BY_CONSUMER", transformsOf(exclusive+`<Transform Algorithm="`+smevURN+`"/>`)) + `</m:Caller></m:R>`, "/R/Data"},
@@ -237,8 +237,8 @@ func TestFormsOfClients(t *testing.T) {
 	}
 }
 
-// countersigned puts a countersignature into the unsigned properties of the first
-// signature with no value of its own yet, by its Id.
+// countersigned adds an unfinished countersignature to the unsigned properties of the
+// first signature, by its Id.
 func countersigned(t *testing.T, by *sigtest.Party, s *suite.Suite, signed, value, id string) string {
 	t.Helper()
 	template := strings.Replace(bare(s, "#"+value, transformsOf(exclusive)), "<Reference ", `<Reference Type="http://uri.etsi.org/01903#CountersignedSignature" `, 1)
@@ -254,7 +254,7 @@ func countersigned(t *testing.T, by *sigtest.Party, s *suite.Suite, signed, valu
 	return string(sigtest.Make(t, xmldsig.New(), by, job("XMLTemplate", signed[:i]+counter+signed[i:])))
 }
 
-// Countersignatures of XAdES count under the signature they stand in.
+// XAdES countersignatures are reported under the signature that contains them.
 func TestCountersignatures(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -267,7 +267,7 @@ func TestCountersignatures(t *testing.T) {
 		t.Fatalf("%d signatures: %s", len(r.Signatures), texts(r))
 	}
 	c := r.Signatures[0].Countersigners[0]
-	if !c.Signer.Equal(second.Certificate) || c.Index != 0 || c.Covers != "the value of the signature it stands in" || headlineOf(r) != "" {
+	if !c.Signer.Equal(second.Certificate) || c.Index != 0 || c.Covers != "the value of the signature that contains it" || headlineOf(r) != "" {
 		t.Errorf("%+v", c)
 	}
 	strict := checkOf(once, root)
@@ -280,7 +280,8 @@ func TestCountersignatures(t *testing.T) {
 	if len(r.Signatures) != 1 || len(r.Signatures[0].Countersigners) != 1 || len(r.Signatures[0].Countersigners[0].Countersigners) != 1 {
 		t.Fatalf("over a countersignature: %s\n%s", texts(r), twice)
 	}
-	// A broken countersignature counts, and what it is over must be the value around it.
+	// A broken countersignature counts, and a countersignature must cover the value of
+	// the signature around it.
 	i := strings.Index(once, `<SignatureValue Id="value-c">`) + len(`<SignatureValue Id="value-c">`)
 	broken := once[:i] + "AAAA" + once[i+4:]
 	if r := verify(t, []byte(broken), root); r.Verdict() != sig.Failed || len(r.Signatures) != 1 || r.Signatures[0].Own() != sig.Passed {
@@ -291,13 +292,13 @@ func TestCountersignatures(t *testing.T) {
 	if r := verify(t, []byte(other), root); r.Verdict() != sig.Failed || !hasCode(r.Signatures[0].Countersigners[0].Findings, "countersignature") {
 		t.Errorf("over something else: %v %+v", r.Verdict(), r.Signatures[0].Countersigners)
 	}
-	// Out of place it is a signature of the document.
+	// In another place it is a signature of the document.
 	counter := string(between(t, []byte(once), "<xades:CounterSignature>", "</xades:CounterSignature>"))
 	moved := strings.Replace(strings.Replace(once, counter, "", 1), "</doc>", "<w xmlns:xades='http://uri.etsi.org/01903/v1.3.2#'>"+counter+"</w></doc>", 1)
 	if r := verify(t, []byte(moved), root); len(r.Signatures) != 2 || r.Passed() {
 		t.Errorf("moved: %d signatures, %s", len(r.Signatures), texts(r))
 	}
-	// Enhance counts the signatures of the document alone.
+	// Enhance counts only the signatures of the document.
 	services := sigtest.NewServices(t, root)
 	raised, err := enhance([]byte(once), services, "XAdESType", "T", "TSPAddress", "http://tsp.test/")
 	if err != nil {
@@ -306,7 +307,7 @@ func TestCountersignatures(t *testing.T) {
 	if r := mustHold(t, raised, root); len(r.Signatures) != 1 || r.Signatures[0].Level != "T" || len(r.Signatures[0].Countersigners) != 1 {
 		t.Errorf("raised: %s", texts(r))
 	}
-	// Ten of them in each other are too many.
+	// Ten nested ones are too many.
 	deep := once
 	for i := range 9 {
 		deep = strings.Replace(deep, "</Signature></xades:CounterSignature>", fmt.Sprintf(`<Object><xades:QualifyingProperties xmlns:xades="http://uri.etsi.org/01903/v1.3.2#"><xades:UnsignedProperties><xades:UnsignedSignatureProperties><xades:CounterSignature><Signature Id="x%d"></Signature></xades:CounterSignature></xades:UnsignedSignatureProperties></xades:UnsignedProperties></xades:QualifyingProperties></Object></Signature></xades:CounterSignature>`, i), 1)
@@ -323,7 +324,7 @@ func TestCountersignatures(t *testing.T) {
 	}
 }
 
-// The signer's certificate is found where only CertificateValues has it.
+// The signer's certificate is found if only CertificateValues has it.
 func TestCertificateValues(t *testing.T) {
 	s := suite.GOST2012x512
 	root := sigtest.Root(t, s)
@@ -348,13 +349,14 @@ func TestCertificateValues(t *testing.T) {
 		if !r.Signatures[0].Signer.Equal(signer.Certificate) || r.Signatures[0].Level != "BES" {
 			t.Errorf("%s: %s", name, texts(r))
 		}
-		// Another certificate in its place does not do.
+		// Another certificate in its place is refused.
 		text = strings.Replace(strings.Replace(signed, key, info, 1), "</xades:QualifyingProperties>", values(root, authority, authority.Signer(t, s, "Other")), 1)
 		if verify(t, []byte(text), root).Passed() {
 			t.Errorf("%s: another certificate passes", name)
 		}
 	}
-	// Without any, a certificate at hand that does not fit is not the signer's.
+	// If the signature has no certificate, a given one that does not match is not the
+	// signer's.
 	c := checkOf(strings.Replace(signed, key, "<ds:KeyName>k</ds:KeyName>", 1), root)
 	c.Intermediates = append(c.Intermediates, authority.Certificate)
 	r, err := xmldsig.New().Verify(t.Context(), c)
@@ -363,8 +365,8 @@ func TestCertificateValues(t *testing.T) {
 	}
 }
 
-// DataObjectFormat must be about a reference of the signature and say something, or
-// the signature is not XAdES-BES. Without any it is BES of TS 101 903.
+// DataObjectFormat must refer to a reference of the signature and must not be empty, or
+// the signature is not XAdES-BES. A signature without any is BES of TS 101 903.
 func TestDataObjectFormat(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -391,8 +393,8 @@ func TestDataObjectFormat(t *testing.T) {
 		"about a part":    {with(format("#part", mime)), "XMLDSig", "no Reference of this signature"},
 		"no reference":    {with("<x:DataObjectFormat>" + mime + "</x:DataObjectFormat>"), "XMLDSig", "no Reference of this signature"},
 		"no hash sign":    {with(format("r1", mime)), "XMLDSig", "no Reference of this signature"},
-		"empty":           {with(format("#r1", "")), "XMLDSig", "says nothing"},
-		"an empty format": {with(format("#r1", "<x:MimeType> </x:MimeType>")), "XMLDSig", "says nothing"},
+		"empty":           {with(format("#r1", "")), "XMLDSig", "is empty"},
+		"an empty format": {with(format("#r1", "<x:MimeType> </x:MimeType>")), "XMLDSig", "is empty"},
 	} {
 		signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", test.text))
 		got := mustHold(t, signed, root).Signatures[0]
@@ -414,8 +416,8 @@ func TestDataObjectFormat(t *testing.T) {
 	}
 }
 
-// A digest by SHA-1 counts only if the signature is known to have existed while
-// SHA-1 was strong.
+// A digest by SHA-1 counts only if the signature is proved to have existed while SHA-1
+// was strong.
 func TestWeakDigest(t *testing.T) {
 	s := suite.RSASHA256
 	root := sigtest.Root(t, s)
@@ -436,13 +438,13 @@ func TestWeakDigest(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	// By that time it is not weak; the certificate of the test is not yet valid.
+	// For that time SHA-1 is not weak, but the certificate of the test is not yet valid.
 	c := checkOf(signed, root)
 	c.At = time.Date(2013, 6, 1, 0, 0, 0, 0, time.UTC)
 	if r, err := xmldsig.New().Verify(t.Context(), c); err != nil || slices.Contains(sigtest.Codes(r), sig.CodeWeak) {
 		t.Errorf("in 2013: %v %s", err, texts(r))
 	}
-	// What has changed has failed, weak or not.
+	// Changed data fails, with a weak hash too.
 	changed := strings.Replace(signed, ">1<", ">2<", 1)
 	if r := verify(t, []byte(changed), root); r.Verdict() != sig.Failed || !slices.Contains(sigtest.Codes(r), "digest-mismatch") {
 		t.Errorf("changed: %v", sigtest.Codes(r))
@@ -470,7 +472,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Reasons why a signature did not pass have the indication that fits.
+// The findings of each failed signature have the right indication.
 func TestIndications(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -511,8 +513,8 @@ func TestIndications(t *testing.T) {
 	}
 }
 
-// Whatever is done to the bytes and the elements of a signed document: if its
-// signature still passes, what was signed is the same.
+// For every change to the bytes and elements of a signed document: if its signature still
+// passes, the signed data is the same.
 func TestMutations(t *testing.T) {
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)
@@ -586,8 +588,8 @@ func TestMutations(t *testing.T) {
 				element := text[a.Start:a.End]
 				judge([]byte(text[:a.Start] + text[a.End:]))
 				for _, b := range spans {
-					judge([]byte(text[:b.Start] + element + text[b.Start:])) // a copy in front of each
-					if b.Start >= a.End {                                    // moved behind, and in place of it
+					judge([]byte(text[:b.Start] + element + text[b.Start:])) // a copy before each element
+					if b.Start >= a.End {                                    // moved after it, and in place of it
 						judge([]byte(text[:a.Start] + text[a.End:b.End] + element + text[b.End:]))
 						judge([]byte(text[:a.Start] + text[b.Start:b.End] + text[a.End:b.Start] + element + text[b.End:]))
 					}

@@ -19,9 +19,9 @@ import (
 // levelPlain is the level of a signature without XAdES.
 const levelPlain = "XMLDSig"
 
-// Verify implements sig.Verifier: it judges every Signature element of the
-// document. What each one speaks for is in Covers, element by element with the
-// path to it, so that an element moved elsewhere shows.
+// Verify implements sig.Verifier. It checks every Signature element of the document.
+// Covers of a result has every covered element with its path, so that a moved element is
+// visible.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
 }
@@ -41,7 +41,7 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	}
 	v := &verifier{ctx: ctx, check: c, tree: t, options: f.options(b), report: &sig.Report{}, places: maxPlaces}
 	if c.Original != nil || c.Hash != nil {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNotLookedAt, Text: "the document or hash value given beside is not looked at: a signature in XML carries what it signs"})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNotLookedAt, Text: "the given original document or hash value was ignored: a signature in XML contains or refers to what it signs"})
 	}
 	if err := v.all(); err != nil {
 		return nil, err
@@ -56,21 +56,22 @@ type verifier struct {
 	options xmltree.Options
 	report  *sig.Report
 	resolve *resolver
-	places  int // how many lines may still be counted
-	// expect is the element that the caller expects to be covered, once located is set.
+	places  int // how many more line numbers may be computed
+	// expect is the element that the caller expects to be covered. It is valid if located
+	// is set.
 	expect  xmltree.Node
 	located bool
 }
 
-// all judges every signature.
+// all checks every signature.
 func (v *verifier) all() error {
 	nodes := signatures(v.tree)
 	if len(nodes) == 0 {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: there is no element Signature of the namespace " + nsDS, Indication: indications.Of(codeNoSignature)})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeNoSignature, Text: "the document has no signature: it has no element Signature of the namespace " + nsDS, Indication: indications.Of(codeNoSignature)})
 		return nil
 	}
 	if len(nodes) > maxSignatures {
-		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures, %d are judged", len(nodes), maxSignatures), Indication: indications.Of(codeMany)})
+		v.report.Findings = append(v.report.Findings, sig.Finding{Code: codeMany, Text: fmt.Sprintf("the document has %d signatures; only the first %d were checked", len(nodes), maxSignatures), Indication: indications.Of(codeMany)})
 		nodes = nodes[:maxSignatures]
 	}
 	read := make([]*signature, len(nodes))
@@ -88,7 +89,7 @@ func (v *verifier) all() error {
 		if err := v.budget().Err(); err != nil {
 			return err
 		}
-		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Level: levelPlain, Covers: "nothing that could be judged", BestTime: v.check.At}}
+		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Level: levelPlain, Covers: "nothing that could be checked", BestTime: v.check.At}}
 		if over[i] >= 0 {
 			j.nested, j.over = true, read[over[i]]
 		}
@@ -105,17 +106,17 @@ func (v *verifier) all() error {
 
 func (v *verifier) budget() *budget.Budget { return v.tree.Budget() }
 
-// judgement is one signature being judged.
+// judgement is the check of one signature.
 type judgement struct {
 	*verifier
 	sig *signature
-	// nested reports whether this is a countersignature, over is the signature it
-	// stands in, nil if that one cannot be read.
+	// nested reports whether this is a countersignature. over is the signature that
+	// contains it, nil if that one cannot be read.
 	nested  bool
 	over    *signature
 	out     sig.Signature
 	carried carried
-	// intact are the references whose digest fits, by the element they stand for.
+	// intact are the references whose digest matches, with their targets.
 	intact map[*reference]xmltree.Node
 }
 
@@ -127,11 +128,11 @@ func (j *judgement) add(code, text string, fatal bool) {
 	j.out.Findings = append(j.out.Findings, f)
 }
 
-// flaw records an error, always fatal.
+// flaw adds an error as a fatal finding.
 func (j *judgement) flaw(err error) { j.tell(err, true) }
 
-// tell records an error, with its place for the first of a document: to count lines
-// takes a pass over it.
+// tell adds an error as a finding. The first findings of a document have the line: to
+// count lines takes a pass over the document.
 func (j *judgement) tell(err error, fatal bool) {
 	var f *flaw
 	if !errors.As(err, &f) {
@@ -154,12 +155,12 @@ func (j *judgement) judge() error {
 	return nil
 }
 
-// judgeItself is judge without the trust in the signer's certificate.
+// judgeItself checks everything except the trust in the signer's certificate.
 func (j *judgement) judgeItself() error {
 	s := j.sig
 	j.out.Scheme = s.scheme
 	if isBlank(s.tree, s.value) {
-		j.add(codeEmpty, "the signature is a template that nobody has filled", true)
+		j.add(codeEmpty, "the signature is a template that was not filled", true)
 	}
 	j.intact = map[*reference]xmltree.Node{}
 	if err := j.references(); err != nil {
@@ -173,7 +174,7 @@ func (j *judgement) judgeItself() error {
 	return nil
 }
 
-// references judges what is signed and says what it is.
+// references checks the signed data and describes it.
 func (j *judgement) references() error {
 	var covers coverage
 	for _, r := range j.sig.refs {
@@ -194,7 +195,7 @@ func (j *judgement) references() error {
 	return nil
 }
 
-// reference judges one reference. Its error is that of the budget.
+// reference checks one reference. It returns only errors of the budget.
 func (j *judgement) reference(r *reference, covers *coverage) error {
 	t := j.tree
 	to, err := j.resolve.resolve(r)
@@ -204,7 +205,7 @@ func (j *judgement) reference(r *reference, covers *coverage) error {
 		return nil
 	}
 	if j.unusualOrder(r) {
-		j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature stands behind a canonical form; the Signature with the same place among all was taken out, as the programs do that write this order", quote(r.uri)), false)
+		j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature comes after a canonical form; the Signature with the same index in the result was removed, as programs that write this order do", quote(r.uri)), false)
 	}
 	if r.hash == nil {
 		j.flaw(r.unknownHash(t))
@@ -223,7 +224,7 @@ func (j *judgement) reference(r *reference, covers *coverage) error {
 		return nil
 	}
 	if size == 0 {
-		j.flaw(flawAt(t, r.node, codeNothing, "the transforms of the reference leave nothing that is signed"))
+		j.flaw(flawAt(t, r.node, codeNothing, "the result of the reference's transforms is empty, so nothing is signed"))
 		return nil
 	}
 	want, err := base64Text(t, r.digest, maxValue)
@@ -232,7 +233,7 @@ func (j *judgement) reference(r *reference, covers *coverage) error {
 		j.flaw(err)
 		return nil
 	case !bytes.Equal(got.Sum, want):
-		j.flaw(flawAt(t, r.node, codeDigest, "what the reference URI=%s stands for has changed since it was signed: %s", quote(r.uri), covers.words[len(covers.words)-1]))
+		j.flaw(flawAt(t, r.node, codeDigest, "the target of the reference URI=%s has changed since it was signed: %s", quote(r.uri), covers.words[len(covers.words)-1]))
 		return nil
 	}
 	j.intact[r] = to.node
@@ -245,8 +246,8 @@ func (j *judgement) reference(r *reference, covers *coverage) error {
 	return nil
 }
 
-// judgeHashes judges the hash functions that the signature rests on, by the time at
-// which it is known to have existed.
+// judgeHashes checks the hash functions of the signature for the time at which it is
+// proved to have existed.
 func (j *judgement) judgeHashes() {
 	var used []*suite.Hash
 	if j.sig.scheme != nil {
@@ -264,8 +265,7 @@ func (j *judgement) judgeHashes() {
 	}
 }
 
-// unusualOrder tells whether enveloped-signature stands behind a transform into
-// octets.
+// unusualOrder reports whether enveloped-signature comes after a transform into bytes.
 func (j *judgement) unusualOrder(r *reference) bool {
 	octets := false
 	for _, tr := range r.transforms {
@@ -278,7 +278,7 @@ func (j *judgement) unusualOrder(r *reference) bool {
 	return false
 }
 
-// value judges the signature value over SignedInfo and finds the signer.
+// value checks the signature value over SignedInfo and finds the signer.
 func (j *judgement) value() {
 	s, t := j.sig, j.tree
 	var unreadable []*flaw
@@ -306,9 +306,10 @@ func (j *judgement) value() {
 	j.find(d, octets)
 }
 
-// find looks for the certificate whose key made the value: among those the signature
-// brings along and the one the caller names, or, if the signature has none, among all
-// that the caller has. Those that were named are blamed if none fits.
+// find searches for the certificate whose key made the value: among those in the
+// signature and the one that the caller names or, if the signature has none, among all
+// that the caller has. If none matches, the finding names one of the certificates that
+// were named.
 func (j *judgement) find(d suite.Digest, octets []byte) {
 	s := j.sig
 	named := slices.Clone(j.carried.certs)
@@ -319,14 +320,14 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 	if len(j.carried.certs) == 0 {
 		candidates = slices.Concat(named, j.check.Intermediates)
 	}
-	var of *x509gost.Certificate // the first of those named whose key is of the algorithm
+	var of *x509gost.Certificate // the first named certificate whose key matches the algorithm
 	var why error
 	for i, c := range candidates {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
 		if j.budget().Spend(sig.Price(c)) != nil {
-			return // the caller meets the error of the budget
+			return // the caller sees the error of the budget
 		}
 		err := verifyXML(s.scheme, c, d, octets)
 		if err == nil {
@@ -339,14 +340,14 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 	}
 	switch {
 	case len(named) == 0:
-		j.add(codeNoCert, "the signer's certificate is neither in KeyInfo nor in CertificateValues nor given", true)
+		j.add(codeNoCert, "the signer's certificate is missing: it is neither in KeyInfo nor in CertificateValues, and none was given", true)
 		return
 	case of != nil:
-		text := "it was made by another key or SignedInfo has changed"
+		text := "it was made by another key, or SignedInfo has changed"
 		if !errors.Is(why, suite.ErrSignature) {
 			text = why.Error()
 		}
-		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not belong to SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
+		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not match SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
 	case named[0].PublicKey == nil:
 		of = named[0]
 		j.flaw(flawAt(j.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
@@ -358,7 +359,7 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 	j.out.Signer = of
 }
 
-// verifyXML checks a value in the form of SignatureValue.
+// verifyXML verifies a value in the form of SignatureValue.
 func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, octets []byte) error {
 	value, err := s.FromXML(c.Key(), octets)
 	if err != nil {
@@ -367,7 +368,7 @@ func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, octets 
 	return c.VerifyBy(s, d, value)
 }
 
-// trust judges the signer's certificate.
+// trust checks the signer's certificate.
 func (j *judgement) trust() {
 	if j.out.Signer == nil {
 		return
@@ -376,7 +377,7 @@ func (j *judgement) trust() {
 	j.out.Chain, j.out.Findings = path, append(j.out.Findings, found...)
 }
 
-// claimed reads a time of XML Schema; one without a zone is taken for UTC.
+// claimed parses an XML Schema time. A time without a zone is taken as UTC.
 func claimed(text string) (time.Time, bool) {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05"} {

@@ -4,21 +4,21 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// misplaced returns the flaw of a reference to an element that stands where nobody
-// signs it: in signature wrapping the element that was signed is put away somewhere,
-// and another one takes its place. The digest fits. What was signed as a part of the
-// document may be anywhere else in it, since templates sign parts: then the report
+// misplaced returns the flaw of a reference to an element in a place that signers do not
+// sign. In signature wrapping, an attacker moves the signed element away and puts another
+// one into its place; the digest still matches. An element that was signed as a part of
+// the document may be anywhere else in it, because templates sign parts; the report then
 // says which part is covered.
 //
-// The places are
+// The refused places are:
 //
 //   - an Object or Manifest that does not belong to the signature;
 //   - an Object of the signature or its KeyInfo, if the document is not inside the
 //     signature and the Object itself is not signed;
-//   - outside the element that the signature stands in, if that element has the same
-//     name and the reference says that the signature stands in what it signs
-//     (enveloped-signature). The transform alone says little: messages of SMEV 2 have
-//     it on the Body, which the signature does not stand in.
+//   - outside the element that contains the signature, if that element has the same
+//     name and the reference says that the signed element contains the signature
+//     (enveloped-signature). The transform alone proves little: messages of SMEV 2
+//     have it on the Body, which does not contain the signature.
 func (j *judgement) misplaced(r *reference, n xmltree.Node) *flaw {
 	t, s := j.tree, j.sig
 	if n == xmltree.Document {
@@ -36,19 +36,19 @@ func (j *judgement) misplaced(r *reference, n xmltree.Node) *flaw {
 			continue
 		}
 		if !fits {
-			return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads into %s, which does not belong to the signature; this is what signature wrapping looks like", quote(r.uri), j.resolve.path(a))
+			return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads into %s, which does not belong to the signature; this looks like signature wrapping", quote(r.uri), j.resolve.path(a))
 		}
 	}
-	// A part of the signature in its own Object or KeyInfo is at home there, and so is
-	// a document in an enveloping signature.
+	// The signature's own parts may be in its Object or KeyInfo, and so may the document
+	// of an enveloping signature.
 	enveloping := s.node == t.Root() && j.objectAround(n) != xmltree.None
 	if t.Contains(s.node, n) && !enveloping && !isOwn(t.Name(n).Space) && !j.signsObject(n) {
-		return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads to %s, inside a signature that stands in the document; this is what signature wrapping looks like", quote(r.uri), j.resolve.path(n))
+		return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads to %s, inside a signature within the document; this looks like signature wrapping", quote(r.uri), j.resolve.path(n))
 	}
 	if r.hasEnveloped() && !t.Contains(n, s.node) {
 		for a := t.Parent(s.node); a > xmltree.Document; a = t.Parent(a) {
 			if t.Name(a).Local == t.Name(n).Local {
-				return flawAt(t, r.node, codeMisplaced, "the reference URI=%s is to the element around the signature by its transforms, but leads to %s while the signature stands in %s; this is what signature wrapping looks like", quote(r.uri), j.resolve.path(n), j.resolve.path(a))
+				return flawAt(t, r.node, codeMisplaced, "the reference URI=%s has the transform of an element that contains the signature, but leads to %s while the signature is in %s; this looks like signature wrapping", quote(r.uri), j.resolve.path(n), j.resolve.path(a))
 			}
 		}
 	}

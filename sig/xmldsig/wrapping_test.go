@@ -13,18 +13,18 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// A message whose body is signed by its identifier, as SOAP has it: what wrapping
-// attacks are made on.
+// envelope is a message whose body is signed by its identifier, as in SOAP. Wrapping
+// attacks are made on it.
 const envelope = `<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/" xmlns:wsu="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd">` +
 	`<S:Header>%s</S:Header><S:Body Id="body"><pay to="Ivan">100</pay></S:Body></S:Envelope>`
 
 const body = `<S:Body Id="body"><pay to="Ivan">100</pay></S:Body>`
 
-// Wrapping: the signed element is moved somewhere else and another one takes its
-// place. If the other has the identifier too, the verdict is indeterminate, and so it
-// is if the signed element stands inside the signature. Otherwise the signature still
-// holds, for what it always was for: the report shows where that stands now, and it
-// is not where the body of the message is.
+// Wrapping: the signed element is moved and another one takes its place. If the other one
+// has the identifier too, the verdict is indeterminate. The same is true if the signed
+// element is inside the signature. Otherwise the signature is still valid for the element
+// it always covered: the report shows the present place of that element, which is not the
+// place of the message's body.
 func TestWrapping(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -60,12 +60,12 @@ func TestWrapping(t *testing.T) {
 					}
 					return
 				}
-				// The element that is named must not be the one in the place of the body.
+				// The named element must not be the one in the place of the body.
 				if got := r.Signatures[0].Covers; got == home {
 					t.Errorf("valid %v, covers %s\n%s", r.Passed(), got, forged)
 				}
 				if !hasCode(r.Signatures[0].Findings, "covers-part") {
-					t.Error("that a part alone is signed is not told")
+					t.Error("the report does not say that only a part is signed")
 				}
 				if misplaced := place == "object of the signature"; misplaced != slices.Contains(codes, "reference-misplaced") || misplaced == r.Passed() {
 					t.Errorf("%v: %s", r.Verdict(), texts(r))
@@ -84,7 +84,7 @@ func hasCode(findings []sig.Finding, code string) bool {
 	return false
 }
 
-// What is added to or taken from signatures is refused, each for its own reason.
+// Additions to a signature and removals from it are refused, each for its own reason.
 func TestForgedSignatures(t *testing.T) {
 	s := suite.GOST2012x512
 	root := sigtest.Root(t, s)
@@ -134,7 +134,8 @@ func TestForgedSignatures(t *testing.T) {
 			r := verify(t, []byte(test.forged), root)
 			codes := sigtest.Codes(r)
 			if test.code == "" {
-				// Nothing that was signed has changed, but it is not everything any more.
+				// The signed data has not changed, but it is not the whole document any
+				// more.
 				if !r.Passed() || !hasCode(r.Signatures[0].Findings, "covers-part") {
 					t.Errorf("%s", texts(r))
 				}
@@ -145,8 +146,8 @@ func TestForgedSignatures(t *testing.T) {
 			}
 		})
 	}
-	// A signature over a document that was signed before covers that signature; the
-	// first one does not know the second and is spoiled by it.
+	// A signature over a document that is signed already covers the first signature. The
+	// first one does not cover the second, which breaks it.
 	twice := sigtest.Make(t, xmldsig.New(), other, job("XMLEnveloped", enveloped))
 	r := verify(t, twice, root)
 	if r.Signatures[0].Passed() || !r.Signatures[1].Passed() {

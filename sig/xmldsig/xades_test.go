@@ -15,7 +15,7 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// The levels of XAdES say when and by which certificate, and T proves the time.
+// The levels of XAdES state the time and the certificate, and T proves the time.
 func TestXAdES(t *testing.T) {
 	for _, s := range suite.All() {
 		root := sigtest.Root(t, s)
@@ -36,7 +36,8 @@ func TestXAdES(t *testing.T) {
 						}
 						return r.Signatures[0]
 					}
-					// Long after the certificates have ended a time stamp still proves.
+					// Long after the certificates have expired a time stamp still proves
+					// the time.
 					later := sigtest.Time.AddDate(30, 0, 0)
 					got, late := check(signed, sigtest.Time.Add(time.Hour)), check(signed, later)
 					if !got.Passed() || got.Level != level || !got.SigningTime.Equal(sigtest.Time) || !got.Signer.Equal(signer.Certificate) || hasCode(got.Findings, "covers-part") {
@@ -61,7 +62,7 @@ func TestXAdES(t *testing.T) {
 	}
 }
 
-// A service that does not answer, or answers something else, ends in an error.
+// A service that does not answer, or answers something else, causes an error.
 func TestNoTimeStamp(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -84,7 +85,7 @@ func TestNoTimeStamp(t *testing.T) {
 		t.Errorf("a spoiled answer: %v", err)
 	}
 	services.Spoil = nil
-	// Nobody is asked before the value is known to be right.
+	// No time stamp is requested before the value is verified.
 	j := jobOf("XMLEnveloped", s, "XAdESType", "T", "TSPAddress", "http://tsp.test/")
 	j.Evidence, j.Certificate, j.Time = services, signer.Certificate, sigtest.Time
 	prepared, err := xmldsig.New().Prepare(context.Background(), j)
@@ -130,8 +131,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// Documents that cannot be signed or checked: *ErrDocument, with the line where
-// there is one.
+// Documents that cannot be signed or checked give *ErrDocument, with the line if there is
+// one.
 func TestBadDocuments(t *testing.T) {
 	s := suite.GOST2012x256
 	signer := sigtest.Root(t, s).Signer(t, s, "Signer")
@@ -178,7 +179,8 @@ func TestBadDocuments(t *testing.T) {
 	if _, err := sigtest.Try(t, small, signer, jobOf("XMLEnveloped", s)); !errors.As(err, &bad) || !strings.Contains(err.Error(), "at most 100") {
 		t.Errorf("too large: %v", err)
 	}
-	// What was signed within the limit is verified within the limit, Base64 too.
+	// A document that was signed within the limit is verified within the limit, as Base64
+	// too.
 	root := sigtest.Root(t, s)
 	for _, kind := range []string{"XMLEnveloped", "XMLEnveloping"} {
 		for _, text := range []string{"<a>" + strings.Repeat("я", 46) + "</a>", strings.Repeat("я", 50)} {
@@ -190,17 +192,17 @@ func TestBadDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Passed() {
-				t.Errorf("%s of %d octets: %v", kind, len(signed), err)
+				t.Errorf("%s of %d bytes: %v", kind, len(signed), err)
 			}
 		}
 	}
-	large := &xmldsig.Format{MaxSize: 13 << 20} // of which a third is more than the room for the signature
+	large := &xmldsig.Format{MaxSize: 13 << 20} // a third of this is more than signatureRoom
 	signed, err := sigtest.Try(t, large, root.Signer(t, s, "Signer"), job("XMLEnveloping", strings.Repeat("a", 13<<20)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r, err := large.Verify(context.Background(), &sig.Check{Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}); err != nil || !r.Passed() {
-		t.Errorf("Base64 of %d octets: %v", len(signed), err)
+		t.Errorf("Base64 of %d bytes: %v", len(signed), err)
 	}
 	huge := "<a>" + strings.Repeat("a", 4<<20+200) + "</a>"
 	if _, err := small.Verify(context.Background(), &sig.Check{Document: sigtest.Document([]byte(huge))}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "at most") {
@@ -232,7 +234,7 @@ func TestState(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(prepared.State) > 8<<10 {
-			t.Errorf("%s: the state has %d octets", kind, len(prepared.State))
+			t.Errorf("%s: the state has %d bytes", kind, len(prepared.State))
 		}
 		value := signer.Sign(t, prepared.Digest)
 		finish := func(j sig.Job, state string, value []byte) error {
@@ -269,7 +271,7 @@ func TestState(t *testing.T) {
 			t.Errorf("no document: %v", err)
 		}
 		if err := finish(*j, good, value[1:]); err == nil {
-			t.Error("a value of 63 octets is accepted")
+			t.Error("a value of 63 bytes is accepted")
 		}
 		again, err := xmldsig.New().Prepare(context.Background(), j)
 		if err != nil || string(again.State) != good {

@@ -1,30 +1,37 @@
-// Package xmldsig owns signatures in XML (XML Signature Syntax and Processing
-// 1.1) and their form with signed properties, XAdES (ETSI EN 319 132-1, TS 101
-// 903): enveloped (the signature stands inside the document it signs), enveloping
-// (the document stands inside the signature) and by template (the document comes
-// with an empty Signature that says what to sign and how).
+// Package xmldsig makes and checks signatures in XML (XML Signature Syntax and Processing
+// 1.1) and their form with signed properties, XAdES (ETSI EN 319 132-1, TS 101 903).
+// There are three kinds:
 //
-// A document to sign enveloped or by template must be well-formed XML without a
-// document type that declares entities. Enveloping takes anything: what begins
-// like XML must be XML, everything else becomes Base64. Octets outside the
-// signature leave as they came, in the encoding they came in.
+//   - enveloped: the signature is inside the document that it signs;
+//   - enveloping: the document is inside the signature;
+//   - by template: the document comes with an empty Signature that says what to sign
+//     and how.
+//
+// Begin with New. VerifyElement checks one Signature element for protocols such as SAML.
+// The package does not parse XML itself (package xmltree does) and does not decide which
+// certificates are trusted (sig.Check does).
+//
+// A document to sign enveloped or by template must be well-formed XML without a document
+// type that declares entities. Enveloping accepts any document: if it begins like XML it
+// must be XML, and everything else is stored as Base64. Bytes outside the signature do
+// not change, and neither does the encoding.
 //
 // # XAdES
 //
-// XAdESType=BES adds signed properties (the time, the certificate), T a time stamp over
-// the value as well; Enhance makes T of BES. In a template the properties go where it
-// has QualifyingProperties, otherwise into an Object of their own with a Reference
-// behind the others, see qualify. The empty digests of a Manifest in a template are
-// filled; what is listed in a Manifest is not judged by Verify, as XMLDSig has it.
+// XAdESType=BES adds signed properties (the time, the certificate). T also adds a time
+// stamp over the value. Enhance turns BES into T. In a template the properties go into
+// its QualifyingProperties. If it has none, they go into an Object of their own with a
+// Reference after the others, see qualify. The empty digests of a Manifest in a template
+// are filled. Verify does not check what a Manifest lists, as XMLDSig defines it.
 //
-// # What is understood
+// # Supported references and transforms
 //
 // References within the document: URI="", "#id", "#xpointer(/)" and
-// "#xpointer(id('id'))". Identifiers are the attributes of the tree (Id, ID, id,
-// xml:id, wsu:Id); one that a reference resolves to must be unique among them all.
-// Transforms: enveloped-signature, the six canonical forms, Base64, XPath in the
-// grammar of package xmltree, XPath Filter 2.0, and the transform of SMEV 3.
-// Everything else is refused by its name, XSLT and remote references among it.
+// "#xpointer(id('id'))". Identifiers are the attributes Id, ID, id, xml:id and wsu:Id.
+// The identifier of a reference must be unique among them all. Transforms:
+// enveloped-signature, the six canonical forms, Base64, XPath in the grammar of package
+// xmltree, XPath Filter 2.0, and the transform of SMEV 3. All others are refused by name,
+// including XSLT and remote references.
 package xmldsig
 
 import (
@@ -36,13 +43,13 @@ import (
 
 // Format makes and checks signatures in XML. The zero value is ready.
 type Format struct {
-	// MaxSize is how many octets a document to sign may have; 0 means DefaultMaxSize.
-	// The tree of a document takes several times its octets in memory. A signed
-	// document may be as much larger as signing makes it: by a third where it became
-	// Base64, and by 4 MiB for the signature.
+	// MaxSize is the maximum size of a document to sign, in bytes; 0 means
+	// DefaultMaxSize. The tree of a document takes several times its size in memory. A
+	// signed document may be larger by what signing adds: a third for Base64, and 4 MiB
+	// for the signature.
 	MaxSize int64
-	// AllowDoctype admits documents with a document type declaration without
-	// internal subset. What it names outside is never read.
+	// AllowDoctype admits documents with a document type declaration without internal
+	// subset. External subsets are never read.
 	AllowDoctype bool
 }
 
@@ -59,26 +66,26 @@ func (f *Format) maxSize() int64 {
 	return DefaultMaxSize
 }
 
-// Limits on one signature. What a document may cost as a whole is in package budget.
+// Limits for one signature. Package budget limits the cost of a whole document.
 const (
-	maxSignatures   = 64   // judged in one document
+	maxSignatures   = 64   // checked in one document
 	maxReferences   = 128  // of one signature
 	maxTransforms   = 8    // of one reference
 	maxCertificates = 32   // of one signature
 	maxValue        = 8192 // characters of a signature value
-	maxPlaces       = 32   // of which a report tells the line, see judgement.tell
+	maxPlaces       = 32   // findings of a report with their line, see tell
 
-	// signatureRoom is more octets than a signature adds to a document, with the
+	// signatureRoom is more bytes than a signature adds to a document, with the
 	// certificates of its chain and a time stamp, in UTF-16 too.
 	signatureRoom = 4 << 20
 
 	maxPrefixes = 64 << 10 // characters of a PrefixList
 )
 
-// maxSigned is how many octets a signed document may have.
+// maxSigned returns the maximum size of a signed document, in bytes.
 func (f *Format) maxSigned() int64 { return f.maxSize() + f.maxSize()/3 + signatureRoom }
 
-// read returns the octets of a document of at most so many.
+// read returns the bytes of a document of at most limit bytes.
 func read(b *budget.Budget, d sig.Document, limit int64) ([]byte, error) {
 	size := d.Size()
 	if size > limit {
