@@ -16,46 +16,47 @@ import (
 	"tamga/sig"
 )
 
-// Authority marks what Services do about one certificate.
+// Authority is how Services prove the status of a certificate.
 type Authority int
 
-// By what Services say that a certificate is good.
+// The ways to prove that a certificate is good.
 const (
 	ByResponder Authority = iota // an OCSP answer of a responder certified by the issuer
 	ByIssuer                     // an OCSP answer the issuer signs itself
 	ByList                       // a revocation list
 )
 
-// Services are a time-stamp service, OCSP responders and lists without a network:
-// a sig.Evidence whose clock the test holds. The zero value of every field that is
-// exported is the service as it should be.
+// Services are a time-stamp service, OCSP responders and CRL issuers without a network: a
+// sig.Evidence whose clock the test controls. The zero value of every exported field
+// makes correct services.
 type Services struct {
-	// Now is the time of the services. Each stamp moves it on by Step.
+	// Now is the time of the services. Each time stamp advances it by Step.
 	Now  time.Time
 	Step time.Duration
-	// TSA stamps. Its certificate is put into the token, with its path unless Bare.
+	// TSA is the time-stamp service. Tokens contain its certificate, with the chain
+	// unless Bare is set.
 	TSA  *Party
 	Bare bool
-	// By says by what the status of a certificate is told; ByResponder when absent.
+	// By is how the status of a certificate is proved; ByResponder if absent.
 	By map[*x509gost.Certificate]Authority
-	// ListAge is how old revocation lists are; a new one is due after twice that, or
-	// after a day.
+	// ListAge is the age of revocation lists. The next list is due at twice that age, or
+	// after a day if that is later.
 	ListAge time.Duration
-	// AnswerAge is how old OCSP answers are.
+	// AnswerAge is the age of OCSP answers.
 	AnswerAge time.Duration
-	// Revoked are the certificates that are not good, with the time.
+	// Revoked are the revoked certificates with the time of revocation.
 	Revoked map[*x509gost.Certificate]time.Time
-	// ResponderChecked makes responders whose issuer wants them checked: they are
-	// without nocheck, and a list speaks of them.
+	// ResponderChecked makes responders whose status must be checked: their certificates
+	// are without nocheck, and a CRL covers them.
 	ResponderChecked bool
-	// Responders are the responders of authorities; those that lack are made.
+	// Responders are the responders of authorities. Missing ones are made.
 	Responders map[*Party]*Party
-	// Obedient is whether the services refuse what is older than asked for, as a
-	// source of evidence should.
+	// Obedient makes the services return an error instead of data older than requested,
+	// as a source of evidence should.
 	Obedient bool
-	// Spoil changes what goes out: kind is "stamp", "ocsp" or "crl".
+	// Spoil changes the bytes that the services return. kind is "stamp", "ocsp" or "crl".
 	Spoil func(kind string, der []byte) []byte
-	// Err, when set for "stamp", "revocation" or "issuer", is the answer.
+	// Err is the error to return for "stamp", "revocation" or "issuer".
 	Err map[string]error
 
 	t       testing.TB
@@ -66,9 +67,9 @@ type Services struct {
 	asked   []time.Time
 }
 
-// NewServices makes a time-stamp service with a key of the root's suite, certified
-// by an authority under the root, and responders for the authorities given and
-// that one.
+// NewServices makes a time-stamp service with a key of the root's suite, certified by an
+// authority under the root, and responders for that authority, the root and the given
+// authorities.
 func NewServices(t testing.TB, root *Party, authorities ...*Party) *Services {
 	t.Helper()
 	sub := root.Authority(t, "Time Authority")
@@ -105,14 +106,15 @@ func (p *Party) Responder(t testing.TB, name string, checked bool) *Party {
 	})
 }
 
-// Calls is how often a kind was asked for: "stamp", "revocation", "issuer".
+// Calls returns how often a kind was requested: "stamp", "revocation" or "issuer".
 func (s *Services) Calls(kind string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[kind]
 }
 
-// Asked are the times revocation data had to be not before, in the order asked.
+// Asked returns the notBefore times of the requests for revocation data, in the order of
+// the requests.
 func (s *Services) Asked() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +163,7 @@ func (s *Services) Revocation(_ context.Context, cert, issuer *x509gost.Certific
 	}
 	i := slices.IndexFunc(s.parties, func(p *Party) bool { return p.Certificate.Equal(issuer) })
 	if i < 0 {
-		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the issuer is not known to the test"}
+		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the issuer is unknown to the test"}
 	}
 	by, ok := lookUp(s.By, cert)
 	if !ok && slices.ContainsFunc(cert.ExtKeyUsage, x509gost.UsageOCSPSigning.Equal) {
@@ -173,7 +175,7 @@ func (s *Services) Revocation(_ context.Context, cert, issuer *x509gost.Certific
 	return s.answer(cert, s.parties[i], by == ByIssuer, notBefore)
 }
 
-// lookUp finds a certificate by its octets: a message holds copies.
+// lookUp finds a certificate by its bytes: a message contains copies.
 func lookUp[V any](m map[*x509gost.Certificate]V, cert *x509gost.Certificate) (v V, ok bool) {
 	for c, v := range m {
 		if c.Equal(cert) {
@@ -213,7 +215,7 @@ func (s *Services) list(issuer *Party, notBefore time.Time) (sig.Proof, error) {
 	made := s.Now.Add(-s.ListAge)
 	next := made.Add(max(2*s.ListAge, 24*time.Hour))
 	if s.Obedient && made.Before(notBefore) {
-		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the list is old; the next one is due at " + next.Format(time.RFC3339)}
+		return sig.Proof{}, &sig.ErrEvidence{What: "revocation", Text: "the list is too old; the next one is due at " + next.Format(time.RFC3339)}
 	}
 	template := &x509gost.CRLTemplate{ThisUpdate: made, NextUpdate: next, Number: []byte{7}}
 	for cert, at := range s.Revoked {
@@ -238,5 +240,5 @@ func (s *Services) Issuer(_ context.Context, cert *x509gost.Certificate) (*x509g
 			return p.Certificate, nil
 		}
 	}
-	return nil, &sig.ErrEvidence{What: "issuer", Text: "not known to the test"}
+	return nil, &sig.ErrEvidence{What: "issuer", Text: "unknown to the test"}
 }

@@ -8,13 +8,13 @@ import (
 	"tamga/sig"
 )
 
-// MadeUp is a format of tests: a line of text and the signature value behind it. Programs
-// know nothing of it but what it says in Describe.
+// MadeUp is a format for tests: a line of text followed by the signature value. Programs
+// learn about it only from Describe.
 type MadeUp struct{}
 
 var _ sig.Described = MadeUp{}
 
-// madeUpMark begins a file.
+// madeUpMark is the first line of a file.
 const madeUpMark = "made up\n"
 
 var madeUpLevels = []sig.Choice{{Name: "Plain", Number: "0"}, {Name: "Sealed", Number: "1", Stamped: true}}

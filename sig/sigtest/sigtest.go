@@ -1,6 +1,8 @@
-// Package sigtest is for tests only: an authority, signers with certificates of
-// every suite, and documents of any size, so that each format's tests speak only
-// of the format.
+// Package sigtest is for tests only. It makes authorities, signers with certificates of every
+// suite, evidence without a network, and documents of any size, so that the tests of a format
+// need only the format.
+//
+// Begin with Root, Party.Signer and Make. NewServices gives the evidence.
 package sigtest
 
 import (
@@ -20,11 +22,11 @@ import (
 	"tamga/sig"
 )
 
-// Time is when everything in a test happens; certificates are valid around it.
+// Time is the time of all tests. Certificates are valid around it.
 var Time = time.Date(2025, 3, 14, 9, 26, 53, 0, time.UTC)
 
-// Random is a source of numbers that is the same on every run. The standard
-// library makes RSA and ECDSA keys from its own, whatever it is given.
+// Random returns a source of numbers that is the same on every run. The standard library
+// makes RSA and ECDSA keys from its own source, whatever it is given.
 func Random(seed byte) io.Reader { return rand.NewChaCha8([32]byte{seed}) }
 
 // Party is a certificate with its key: an authority or a signer.
@@ -32,8 +34,8 @@ type Party struct {
 	Certificate *x509gost.Certificate
 	Suite       *suite.Suite
 	Key         crypto.Signer
-	// Chain holds the issuers, nearest first, with the root at the end; empty for
-	// a root.
+	// Chain has the issuers, nearest first, with the root at the end. It is empty for a
+	// root.
 	Chain []*x509gost.Certificate
 
 	issued byte
@@ -57,13 +59,13 @@ func (p *Party) Signer(t testing.TB, s *suite.Suite, name string) *Party {
 	return issue(t, p, s, name, nil)
 }
 
-// Issue makes a party of any kind: change turns the template of a signer into it.
+// Issue makes a party of any kind: change adapts the template of a signer.
 func (p *Party) Issue(t testing.TB, s *suite.Suite, name string, change func(*x509gost.Template)) *Party {
 	t.Helper()
 	return issue(t, p, s, name, change)
 }
 
-// PEM is the party's certificate as text.
+// PEM returns the party's certificate as PEM.
 func (p *Party) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
 }
@@ -78,13 +80,13 @@ func (p *Party) Sign(t testing.TB, d suite.Digest) []byte {
 	return value
 }
 
-// authority makes what is issued an authority.
+// authority changes a template to that of an authority.
 func authority(template *x509gost.Template) {
 	template.IsCA, template.MaxPathLen = true, -1
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 }
 
-// issue makes a signer, or what change makes of its template.
+// issue makes a signer, or another party if change adapts its template.
 func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, change func(*x509gost.Template)) *Party {
 	t.Helper()
 	seed := byte(1)
@@ -130,12 +132,11 @@ func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, change func
 	return out
 }
 
-// Document makes a document of bytes in memory.
+// Document returns a document of bytes in memory.
 func Document(b []byte) sig.Document { return bytes.NewReader(b) }
 
-// Make signs with a format from beginning to end and returns the result. What
-// Prepare and Finish do with a job of the caller's is checked on the way: the
-// announced size is the written one.
+// Make signs with a format from beginning to end and returns the result. It checks that
+// the result has the announced size.
 func Make(t testing.TB, f sig.Format, p *Party, job *sig.Job) []byte {
 	t.Helper()
 	out, err := Try(t, f, p, job)
@@ -162,7 +163,7 @@ func Try(t testing.TB, f sig.Format, p *Party, job *sig.Job) ([]byte, error) {
 		return nil, err
 	}
 	if n != result.Size() || n != int64(out.Len()) {
-		t.Fatalf("result: Size is %d, WriteTo said %d and wrote %d octets", result.Size(), n, out.Len())
+		t.Fatalf("result: Size is %d, WriteTo returned %d and wrote %d bytes", result.Size(), n, out.Len())
 	}
 	return out.Bytes(), nil
 }
@@ -184,8 +185,8 @@ func Codes(r *sig.Report) []string {
 	return codes
 }
 
-// Faults returns the keys an error says are wrong, nil when it is of another
-// kind.
+// Faults returns the parameters that an error says are wrong, nil if it is an error of
+// another kind.
 func Faults(err error) []string {
 	var e *sig.ErrParams
 	if !errors.As(err, &e) {
@@ -198,7 +199,7 @@ func Faults(err error) []string {
 	return keys
 }
 
-// Zeros is a document of any number of zero octets that takes no memory.
+// Zeros is a document of that many zero bytes. It takes no memory.
 type Zeros int64
 
 // Size implements sig.Document.
