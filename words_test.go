@@ -37,9 +37,7 @@ var plain = []string{
 var notYet = []string{
 	"docs/config.md",
 	"sig/cades",
-	"sig/ooxml",
 	"sig/pdf",
-	"sig/sigtest",
 }
 
 // words is the table. A pattern is a regular expression, matched against whole words in

@@ -14,32 +14,31 @@ import (
 	"tamga/sig/budget"
 )
 
-// archive is a ZIP file as its central directory has it (APPNOTE 6.3.3, which OPC
-// refers to). archive/zip does not serve: it neither says where an entry ends, nor
-// compares local headers with the directory, nor sees entries that overlap.
+// archive is a ZIP file as its central directory describes it (APPNOTE 6.3.3, which OPC
+// refers to). archive/zip is not enough: it does not report where an entry ends, does not
+// compare local headers with the directory, and does not detect overlapping entries.
 type archive struct {
 	budget *budget.Budget // of the document
 
 	doc  sig.Document
 	size int64
-	// entries are in the order of the central directory; those that are directories
-	// are among them.
+	// entries are in the order of the central directory, directory entries included.
 	entries []*entry
-	// directory is where the central directory begins, and where entries end.
+	// directory is the offset of the central directory. All entries end before it.
 	directory int64
 	comment   []byte
-	// raw is the central directory as it is.
+	// raw is the central directory as read.
 	raw []byte
-	// gaps are stretches in front of the directory that belong to no entry.
+	// gaps are the byte ranges before the directory that belong to no entry.
 	gaps []gap
 }
 
 // entry is one file in an archive.
 type entry struct {
 	name string
-	key  string // of the part it is, see key
+	key  string // key of the part, see func key
 	// header is the record of the central directory without name, extra fields and
-	// comment; extra are the fields without that of Zip64, tail the comment.
+	// comment. extra is the extra fields without that of Zip64, tail is the comment.
 	header      []byte
 	extra, tail []byte
 
@@ -47,11 +46,11 @@ type entry struct {
 	crc              uint32
 	compressed, size int64
 	offset           int64 // of the local header
-	data             int64 // of the first octet of content
-	end              int64 // behind content and data descriptor
+	data             int64 // of the first byte of content
+	end              int64 // after content and data descriptor
 }
 
-// What an entry takes in memory beside its record, in bytes, and to be read, in steps.
+// Cost of an entry: bytes of memory in addition to its record, and steps to read it.
 const (
 	entrySize    = 512
 	stepsOfEntry = 200
@@ -59,12 +58,12 @@ const (
 
 type gap struct {
 	offset, length int64
-	entry          bool // begins like an entry
+	entry          bool // whether it begins like an entry
 }
 
 func (e *entry) isDirectory() bool { return e.name[len(e.name)-1] == '/' }
 
-// Signatures, sizes and marks of ZIP.
+// Signatures, sizes and flags of ZIP.
 const (
 	sigLocal      = 0x04034b50
 	sigCentral    = 0x02014b50
@@ -94,12 +93,12 @@ const (
 
 var le = binary.LittleEndian
 
-// damaged is the error of an archive that cannot be read or could be read in two ways.
+// damaged returns the error of an archive that is broken or ambiguous.
 func damaged(format string, args ...any) error {
-	return unfit(nil, "the archive cannot be relied on: %s", fmt.Sprintf(format, args...))
+	return unfit(nil, "the archive is damaged or ambiguous: %s", fmt.Sprintf(format, args...))
 }
 
-// readAt fills p from the document. The caller has checked the range.
+// readAt fills p from the document. The caller must check the range.
 func (a *archive) readAt(p []byte, offset int64) error {
 	n, err := a.doc.ReadAt(p, offset)
 	if n == len(p) {
@@ -119,7 +118,7 @@ func openArchive(b *budget.Budget, doc sig.Document) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The directory, and an entry with its places in tables.
+	// The directory, and the entries with their slots in tables.
 	if err := errors.Join(b.Hold(size+entrySize*count), b.Spend(size+stepsOfEntry*count)); err != nil {
 		return nil, err
 	}
@@ -138,10 +137,10 @@ func openArchive(b *budget.Budget, doc sig.Document) (*archive, error) {
 	return a, a.layout()
 }
 
-// findDirectory reads the records at the end of the archive, and returns how many
-// entries and octets the central directory has.
+// findDirectory reads the records at the end of the archive. It returns the number of
+// entries of the central directory and its size in bytes.
 func (a *archive) findDirectory() (count, size int64, err error) {
-	// Most archives have no comment, and their end is found in the last few octets.
+	// Most archives have no comment, so their end is in the last few bytes.
 	const mark, few, most = "PK\x05\x06", 1 << 10, lenLocator64 + lenEnd + math.MaxUint16
 	var tail []byte
 	at := -1
@@ -159,8 +158,8 @@ func (a *archive) findDirectory() (count, size int64, err error) {
 	}
 	end := tail[at:]
 	endAt := a.size - int64(len(end))
-	// This is the last end that there is, so no program finds another one in the comment.
-	// A stray octet behind it is common and belongs to nothing.
+	// This is the last end record, so no program finds another one in the comment. A
+	// stray byte after it is common and belongs to nothing.
 	n := lenEnd + int(le.Uint16(end[20:]))
 	if n > len(end) {
 		return 0, 0, damaged("its comment is cut off")
@@ -195,34 +194,35 @@ func (a *archive) findDirectory() (count, size int64, err error) {
 		}
 		counts64 := [2]uint64{le.Uint64(end64[24:]), le.Uint64(end64[32:])}
 		length64, offset64 := le.Uint64(end64[40:]), le.Uint64(end64[48:])
-		// What the small record can say it has to say too, or to leave to the large one.
+		// A value that fits into the small record must be the same there, or be left to
+		// the large record.
 		for _, pair := range [][3]uint64{
 			{counts[0], counts64[0], math.MaxUint16}, {counts[1], counts64[1], math.MaxUint16},
 			{length, length64, math.MaxUint32}, {offset, offset64, math.MaxUint32},
 		} {
 			if pair[0] != pair[1] && pair[0] != pair[2] {
-				return 0, 0, damaged("its two ends contradict each other")
+				return 0, 0, damaged("its end records contradict each other")
 			}
 		}
 		counts, length, offset, directoryEnd = counts64, length64, offset64, end64At
 	} else if large {
-		// Exactly 65535 entries without Zip64 are possible, but beyond the limit.
-		return 0, 0, damaged("its end says that a Zip64 record follows, and there is none")
+		// Exactly 65535 entries without Zip64 are possible, but exceed the limit.
+		return 0, 0, damaged("its end record refers to a Zip64 record, which is missing")
 	}
 	if disks {
 		return 0, 0, damaged("it is one of several volumes")
 	}
 	if counts[0] != counts[1] {
-		return 0, 0, damaged("its end contradicts itself about the number of entries")
+		return 0, 0, damaged("its end record has two different numbers of entries")
 	}
 	if counts[0] > maxEntries {
-		return 0, 0, unfit(nil, "has %d entries; at most %d are read here", counts[0], maxEntries)
+		return 0, 0, unfit(nil, "has %d entries; at most %d are accepted", counts[0], maxEntries)
 	}
 	if length > maxDirectory {
-		return 0, 0, unfit(nil, "has a directory of %d octets; at most %d are read here", length, maxDirectory)
+		return 0, 0, unfit(nil, "has a directory of %d bytes; at most %d are accepted", length, maxDirectory)
 	}
 	if offset > math.MaxInt64/2 || int64(offset+length) != directoryEnd {
-		return 0, 0, damaged("its directory of %d octets at %d does not end where the archive's end begins, at %d", length, offset, directoryEnd)
+		return 0, 0, damaged("its directory of %d bytes at %d does not end where the archive's end begins, at %d", length, offset, directoryEnd)
 	}
 	a.directory = int64(offset)
 	return int64(counts[0]), int64(length), nil
@@ -234,7 +234,7 @@ func (a *archive) readDirectory(count int64) error {
 	var total int64
 	for range count {
 		if len(rest) < lenCentral || le.Uint32(rest) != sigCentral {
-			return damaged("its directory has fewer than the %d entries it announces", count)
+			return damaged("its directory has fewer entries than the %d announced", count)
 		}
 		nameLen, extraLen, commentLen := int(le.Uint16(rest[28:])), int(le.Uint16(rest[30:])), int(le.Uint16(rest[32:]))
 		length := lenCentral + nameLen + extraLen + commentLen
@@ -265,23 +265,23 @@ func (a *archive) readDirectory(count int64) error {
 			return err
 		}
 		if total += e.size; total > max(ratioFloor, maxRatio*a.size) {
-			return unfit(nil, "would decompress to more than %d octets, from %d: that is no document but a bomb", total-1, a.size)
+			return unfit(nil, "would decompress to more than %d bytes, from %d: this is a decompression bomb", total-1, a.size)
 		}
 		a.entries = append(a.entries, e)
 	}
 	if len(rest) != 0 {
-		return damaged("its directory has more than the %d entries it announces", count)
+		return damaged("its directory has more entries than the %d announced", count)
 	}
 	return nil
 }
 
-// readExtra takes the sizes and the offset out of the extra field of Zip64 and returns
-// the other fields.
+// readExtra takes the sizes and the offset from the extra field of Zip64 and returns the
+// other fields.
 func (e *entry) readExtra(fields []byte) (others []byte, err error) {
 	seen := false
 	for at := fields; len(at) > 0; {
 		if len(at) < 4 {
-			// Some programs align with a few zero octets.
+			// Some programs align with a few zero bytes.
 			return append(others, at...), e.needsZip64(seen)
 		}
 		id, n := le.Uint16(at), int(le.Uint16(at[2:]))
@@ -308,7 +308,7 @@ func (e *entry) readExtra(fields []byte) (others []byte, err error) {
 			}
 			u := le.Uint64(field)
 			if u > math.MaxInt64/4 {
-				return nil, damaged("the entry %s has an impossible size or place", quote(e.name))
+				return nil, damaged("the entry %s has an impossible size or offset", quote(e.name))
 			}
 			*v, field = int64(u), field[8:]
 		}
@@ -316,7 +316,7 @@ func (e *entry) readExtra(fields []byte) (others []byte, err error) {
 	return others, e.needsZip64(seen)
 }
 
-// needsZip64 says what is wrong with sizes that are only announced.
+// needsZip64 returns an error if sizes are left to a Zip64 field that was not seen.
 func (e *entry) needsZip64(seen bool) error {
 	if !seen && (e.size == math.MaxUint32 || e.compressed == math.MaxUint32 || e.offset == math.MaxUint32) {
 		return damaged("the entry %s leaves its sizes to a Zip64 field that it does not have", quote(e.name))
@@ -324,7 +324,7 @@ func (e *entry) needsZip64(seen bool) error {
 	return nil
 }
 
-// check judges what the directory says of one entry.
+// check checks the directory record of one entry.
 func (e *entry) check() error {
 	if err := checkEntryName(e.name); err != nil {
 		return err
@@ -333,37 +333,37 @@ func (e *entry) check() error {
 		return unfit(nil, "the entry %s is encrypted; an Office document without a password expected", quote(e.name))
 	}
 	if e.method != methodStore && e.method != methodDeflate {
-		return unfit(nil, "the entry %s is compressed by method %d; Office documents are compressed by Deflate", quote(e.name), e.method)
+		return unfit(nil, "the entry %s is compressed by method %d; Deflate (8) or none (0) expected", quote(e.name), e.method)
 	}
 	if e.method == methodStore && e.compressed != e.size {
-		return damaged("the entry %s is not compressed and has two different sizes", quote(e.name))
+		return damaged("the entry %s is not compressed but has two different sizes", quote(e.name))
 	}
 	if len(e.extra) > math.MaxUint16-lenZip64Most {
 		return damaged("the extra fields of the entry %s are longer than any program writes", quote(e.name))
 	}
 	if e.isDirectory() && e.size != 0 {
-		return damaged("the entry %s is a directory and has content", quote(e.name))
+		return damaged("the entry %s is a directory but has content", quote(e.name))
 	}
 	return nil
 }
 
-// readLocal reads the local header of an entry, which must say what the directory says,
-// and finds where the entry ends.
+// readLocal reads the local header of an entry, checks it against the directory, and
+// finds the end of the entry.
 func (a *archive) readLocal(e *entry) error {
 	if e.offset > a.directory-lenLocal {
-		return damaged("the entry %s begins outside", quote(e.name))
+		return damaged("the entry %s begins outside the archive", quote(e.name))
 	}
-	// In most archives the extra field is short, and one read brings all.
+	// In most archives the extra field is short, and one read is enough.
 	const guess = 64
 	b := make([]byte, min(lenLocal+int64(len(e.name))+guess, a.directory-e.offset))
 	if err := a.readAt(b, e.offset); err != nil {
 		return err
 	}
 	contradicts := func(what string) error {
-		return damaged("the entry %s has another %s in the directory than in front of its content", quote(e.name), what)
+		return damaged("the entry %s has a different %s in the directory than in its local header", quote(e.name), what)
 	}
 	if le.Uint32(b) != sigLocal {
-		return damaged("there is nothing where the entry %s should begin", quote(e.name))
+		return damaged("there is no local header where the entry %s should begin", quote(e.name))
 	}
 	nameLen, extraLen := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
 	if nameLen != len(e.name) || len(b) < lenLocal+nameLen || string(b[lenLocal:lenLocal+nameLen]) != e.name {
@@ -372,13 +372,13 @@ func (a *archive) readLocal(e *entry) error {
 	flags := le.Uint16(b[6:])
 	switch {
 	case le.Uint16(b[8:]) != e.method:
-		return contradicts("method of compression")
+		return contradicts("compression method")
 	case (flags^e.flags)&(flagEncrypted|flagDescriptor) != 0:
 		return contradicts("set of flags")
 	}
 	e.data = e.offset + lenLocal + int64(nameLen) + int64(extraLen)
 	if e.data > a.directory || e.compressed > a.directory-e.data {
-		return damaged("the content of the entry %s goes beyond the archive", quote(e.name))
+		return damaged("the content of the entry %s ends outside the archive", quote(e.name))
 	}
 	if need := lenLocal + nameLen + extraLen; need > len(b) {
 		b = make([]byte, need)
@@ -405,9 +405,9 @@ func (a *archive) readLocal(e *entry) error {
 	return nil
 }
 
-// readDescriptor finds the data descriptor behind the content of an entry. It has four
-// forms, with and without a signature, with sizes of four and of eight octets; programs
-// that set the flag and write none exist too.
+// readDescriptor finds the data descriptor after the content of an entry. It has four
+// forms: with or without a signature, with sizes of four or eight bytes. Some programs
+// set the flag and write no descriptor.
 func (a *archive) readDescriptor(e *entry) error {
 	b := make([]byte, min(24, a.directory-e.end))
 	if err := a.readAt(b, e.end); err != nil {
@@ -426,14 +426,14 @@ func (a *archive) readDescriptor(e *entry) error {
 	return nil
 }
 
-// layout checks that no two entries share octets and finds what belongs to none.
+// layout checks that entries do not overlap and finds the gaps between them.
 func (a *archive) layout() error {
 	sorted := slices.Clone(a.entries)
 	slices.SortFunc(sorted, func(x, y *entry) int { return cmp.Compare(x.offset, y.offset) })
 	at := int64(0)
 	for _, e := range append(sorted, &entry{name: "the directory", offset: a.directory, end: a.directory}) {
 		if e.offset < at {
-			return damaged("the entry %s shares octets with the one in front of it", quote(e.name))
+			return damaged("the entry %s overlaps the one before it", quote(e.name))
 		}
 		if e.offset > at {
 			a.gaps = append(a.gaps, gap{offset: at, length: e.offset - at})

@@ -15,8 +15,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// ordinary is a document of Word of 50 KB as people have them: text that compresses, and
-// a picture that does not.
+// ordinary returns a typical Word document of 50 KB: text that compresses, and a picture
+// that does not.
 func ordinary() []byte {
 	random := rand.NewChaCha8([32]byte{1})
 	picture := make([]byte, 42_000)

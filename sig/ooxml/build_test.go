@@ -11,22 +11,22 @@ import (
 
 var le = binary.LittleEndian
 
-// file is an entry of an archive to write, with what may be wrong with it.
+// file is an entry of an archive to write, with possible errors.
 type file struct {
 	name, content string
 	store         bool   // not compressed
 	descriptor    string // "", "small", "large", "bare" (without a signature) or "none" (announced and missing)
-	localName     string // another name in front of the content
-	extra         string // extra fields in front of the content and in the directory
+	localName     string // another name in the local header
+	extra         string // extra fields in the local header and in the directory
 	crc           uint32 // added to the checksum
 	size          uint32 // added to the size
 	flags, method uint16 // added
 	at            int    // 1 more than the index of the file whose content this one uses
-	prefix        string // octets in front of the entry
+	prefix        string // bytes before the entry
 	zip64         bool   // sizes in an extra field
 }
 
-// archiveOf writes an archive. comment stands at its end.
+// archiveOf writes an archive. comment is its archive comment.
 func archiveOf(files []file, comment string) []byte {
 	var out, directory []byte
 	offsets := make([]uint32, len(files))
@@ -138,8 +138,8 @@ const (
 	stylesType = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
 )
 
-// word is a document of Word with a bit of everything: properties, a picture, a link,
-// custom XML, a kind of part that came after Office's list.
+// word returns a Word document with one part of each kind: properties, a picture, a link,
+// custom XML, and a part of a kind that is newer than Office's list.
 func word() []file {
 	return []file{
 		{name: "[Content_Types].xml", content: contentTypes(

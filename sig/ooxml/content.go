@@ -13,8 +13,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// inflater reads one entry after another; it is kept because a fresh decompressor
-// costs more than most parts.
+// inflater reads one entry after another. It is pooled because a new decompressor costs
+// more than most parts.
 type inflater struct {
 	in    *bufio.Reader
 	flate io.ReadCloser // also a flate.Resetter
@@ -25,10 +25,10 @@ var inflaters = sync.Pool{New: func() any {
 	return &inflater{in: bufio.NewReaderSize(nil, 32<<10), flate: flate.NewReader(bytes.NewReader(nil))}
 }}
 
-// copyContent writes the content of an entry, decompressed, to w, never more than the
-// directory announces. Content of another length or checksum is an error.
+// copyContent decompresses the content of an entry into w, never more than the directory
+// announces. Content of another length or checksum is an error.
 func (a *archive) copyContent(ctx context.Context, e *entry, w io.Writer) error {
-	// What was received is read for nothing; what it becomes is not.
+	// Received bytes are read without charge; the decompressed bytes are charged.
 	if err := a.budget.Spend(max(0, e.size-e.compressed) + e.size/8); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *archive) copyContent(ctx context.Context, e *entry, w io.Writer) error 
 		}
 		n, err := r.Read(f.buf[:])
 		if left -= int64(n); left < 0 {
-			return damaged("the entry %s has more content than the %d octets it announces", quote(e.name), e.size)
+			return damaged("the entry %s has more content than the %d bytes announced", quote(e.name), e.size)
 		}
 		sum.Write(f.buf[:n])
 		if _, werr := w.Write(f.buf[:n]); werr != nil {
@@ -59,7 +59,7 @@ func (a *archive) copyContent(ctx context.Context, e *entry, w io.Writer) error 
 		}
 		if err == io.EOF {
 			if left > 0 {
-				return damaged("the entry %s has %d octets less than it announces", quote(e.name), left)
+				return damaged("the entry %s has %d bytes less than announced", quote(e.name), left)
 			}
 			break
 		}
@@ -71,13 +71,13 @@ func (a *archive) copyContent(ctx context.Context, e *entry, w io.Writer) error 
 		}
 	}
 	if sum.Sum32() != e.crc {
-		return damaged("the content of the entry %s does not fit its checksum", quote(e.name))
+		return damaged("the content of the entry %s does not match its checksum", quote(e.name))
 	}
 	return nil
 }
 
-// sourceError remembers that reading the document failed, which is not the document's
-// fault.
+// sourceError records that reading the document failed, which is not an error of the
+// document.
 type sourceError struct {
 	io.Reader
 	err error
@@ -91,10 +91,10 @@ func (s *sourceError) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content returns the content of an entry of at most so many octets.
+// content returns the content of an entry of at most most bytes.
 func (a *archive) content(ctx context.Context, e *entry, most int64) ([]byte, error) {
 	if e.size > most {
-		return nil, unfit(nil, "the entry %s has %d octets; at most %d are read here", quote(e.name), e.size, most)
+		return nil, unfit(nil, "the entry %s has %d bytes; at most %d are accepted", quote(e.name), e.size, most)
 	}
 	if err := a.budget.Hold(2 * e.size); err != nil {
 		return nil, err
@@ -104,17 +104,17 @@ func (a *archive) content(ctx context.Context, e *entry, most int64) ([]byte, er
 	return b.Bytes(), err
 }
 
-// digestJob is a part to digest by one or more algorithms.
+// digestJob is a part to digest with one or more algorithms.
 type digestJob struct {
 	entry  *entry
 	hashes []*suite.Hash
-	// The result: sums in the order of hashes, or why there are none.
+	// The result: sums in the order of hashes, or an error.
 	sums [][]byte
 	err  error
 }
 
-// digestAll computes the digests of parts, a few at a time. An error is one of reading
-// the document or of ctx; what is wrong with a part is in its job.
+// digestAll computes the digests of parts, several at a time. It returns only errors of
+// reading the document or of ctx. An error of a part is in its job.
 func (a *archive) digestAll(ctx context.Context, jobs []*digestJob, workers int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -16,14 +16,14 @@ const (
 	typeSignature     = "application/vnd.openxmlformats-package.digital-signature-xmlsignature+xml"
 )
 
-// contentTypes is [Content_Types].xml (ECMA-376 part 2, 10.1.2.2).
+// contentTypes is the parsed part [Content_Types].xml (ECMA-376 part 2, 10.1.2.2).
 type contentTypes struct {
 	tree     *xmltree.Tree
 	defaults map[string]string // by extension in lower case
 	override map[string]string // by key of the part
 }
 
-// parseXML reads a part as a tree.
+// parseXML parses a part.
 func parseXML(b *budget.Budget, name string, data []byte) (*xmltree.Tree, error) {
 	t, err := xmltree.Parse(data, xmltree.Options{Size: 2 * maxXML, Nodes: maxXMLNodes, Budget: b})
 	if err != nil {
@@ -66,7 +66,7 @@ func parseContentTypes(b *budget.Budget, name string, data []byte) (*contentType
 	return c, nil
 }
 
-// of is the content type of a part, "" where none is declared: then the entry is no
+// of returns the content type of a part, "" if none is declared. Then the entry is not a
 // part of the package.
 func (c *contentTypes) of(k string) string {
 	if kind, ok := c.override[k]; ok {
@@ -79,9 +79,9 @@ func (c *contentTypes) of(k string) string {
 	return ""
 }
 
-// with returns the part with content types added for signature parts: a default for
-// the extension of the origin, where that is free, and an override for each part that
-// still has another type.
+// with returns [Content_Types].xml with content types added for signature parts: a
+// default for the extension of the origin, if that is free, and an override for each part
+// that still has another type.
 func (c *contentTypes) with(parts []typedPart) ([]byte, error) {
 	t := c.tree
 	var defaults, overrides strings.Builder
@@ -104,12 +104,12 @@ func (c *contentTypes) with(parts []typedPart) ([]byte, error) {
 			added[extension] = p.kind
 			defaults.WriteString("<" + prefix + `Default Extension="` + extension + `" ContentType="` + p.kind + `"/>`)
 		case overridden:
-			return nil, unfit(nil, "%s declares %s as something else than a part of signatures", contentTypesName, quote("/"+p.name))
+			return nil, unfit(nil, "%s declares %s with another type than that of a signature part", contentTypesName, quote("/"+p.name))
 		default:
 			overrides.WriteString("<" + prefix + `Override PartName="` + escape(uriText("/"+p.name)) + `" ContentType="` + p.kind + `"/>`)
 		}
 	}
-	// Office puts defaults in front of overrides, the schema allows any order.
+	// Office writes defaults before overrides. The schema allows any order.
 	edits := []xmltree.Edit{}
 	first := t.FirstChild(t.Root())
 	switch {
@@ -130,8 +130,8 @@ func (c *contentTypes) with(parts []typedPart) ([]byte, error) {
 	return s.Bytes(), nil
 }
 
-// typedPart is a part that needs a content type; byExtension gives it to all parts
-// with the same extension, as Office does for the origin.
+// typedPart is a part that needs a content type. byExtension declares the type for all
+// parts with the same extension, as Office does for the origin.
 type typedPart struct {
 	name, kind  string
 	byExtension bool
@@ -146,5 +146,5 @@ func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xA;", "\r", "&#xD;")
 
-// escape makes the value of an attribute between double quotes.
+// escape escapes the value of an attribute between double quotes.
 func escape(s string) string { return escaper.Replace(s) }

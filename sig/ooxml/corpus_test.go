@@ -21,11 +21,11 @@ import (
 
 var (
 	corpus       = flag.String("corpus", "", "a directory of Office documents: all of them are signed twice")
-	corpusJudged = flag.Bool("judged", false, "let LibreOffice judge what -corpus signs")
+	corpusJudged = flag.Bool("judged", false, "let LibreOffice check the documents that -corpus signs")
 )
 
-// TestCorpus signs every document of a directory twice and verifies both signatures.
-// What is refused it prints with the reason.
+// TestCorpus signs every document of a directory twice and verifies both signatures. It
+// prints the refused documents with the reason.
 func TestCorpus(t *testing.T) {
 	if *corpus == "" {
 		t.Skip("no -corpus given")
@@ -110,7 +110,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d of %d accepted by LibreOffice", accepted, signed)
 }
 
-// verify judges a document by a root.
+// verify checks a document against a trusted root.
 func verify(t testing.TB, document []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
 	r, err := ooxml.New().Verify(context.Background(), &sig.Check{

@@ -15,8 +15,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// A package that decompresses to much more than was sent is refused to strangers by its cost,
-// in signing and in verification; one as people have them is not.
+// A package that decompresses to much more than its size is refused to unauthenticated
+// callers for its cost, in signing and in verification. A typical package is not.
 func TestCosts(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -29,7 +29,8 @@ func TestCosts(t *testing.T) {
 		"a bomb":           {80 << 20, budget.ErrSteps},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The picture pays for the sheet where the bound grows with the document.
+			// The picture pays for the sheet, because the bound grows with the size of
+			// the document.
 			picture := make([]byte, 3<<20)
 			rand.NewChaCha8([32]byte{}).Read(picture)
 			files := append(word(), file{name: "word/picture.png", content: string(picture), store: true})
@@ -42,7 +43,7 @@ func TestCosts(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("signing: %v, want %v", err, test.want)
 			}
-			signed := sign(t, signer, document) // by the bounds for callers with a token
+			signed := sign(t, signer, document) // within the bounds for authenticated callers
 			r, err := ooxml.New().Verify(budget.With(context.Background(), budget.Stranger()), &sig.Check{
 				Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
 			})

@@ -11,57 +11,57 @@ import (
 
 // Codes of findings.
 const (
-	codeNoSignature  = "no-signature"             // nobody signed the document
-	codeMany         = "too-many-signatures"      // more than are judged
-	codeMalformed    = "signature-malformed"      // an element is missing, doubled or in a wrong place
-	codeUnreachable  = "signature-unreachable"    // a signature part that the origin does not know
-	codeGone         = "signature-missing"        // a signature part that the origin names and that is not there
-	codeMissing      = "reference-missing"        // a part that was signed is not there
+	codeNoSignature  = "no-signature"             // the document has no signature
+	codeMany         = "too-many-signatures"      // more than are checked
+	codeMalformed    = "signature-malformed"      // an element is missing, duplicate or in a wrong place
+	codeUnreachable  = "signature-unreachable"    // a signature part that the origin does not refer to
+	codeGone         = "signature-missing"        // a signature part that the origin refers to, but that is missing
+	codeMissing      = "reference-missing"        // a signed part is missing
 	codeTwice        = "reference-twice"          // a part is signed twice
-	codeDigest       = "digest-mismatch"          // what was signed has changed
-	codeAlgorithm    = "algorithm-unknown"        // an algorithm that is not known
-	codeTransform    = "transform-refused"        // a transform that is not of a package
-	codeContentType  = "content-type-changed"     // a part is of another kind than when it was signed
-	codeRelationship = "relationship-not-covered" // a relationship that nobody signed and Office would have
-	codeUncovered    = "part-not-covered"         // a part that nobody signed and Office would have
-	codeUnknown      = "relationship-unknown"     // a relationship of a type that is not known, which nobody signed
-	codeFailed       = "reference-failed"         // a part cannot be read
-	codeWork         = "too-much-work"            // more than is looked at
+	codeDigest       = "digest-mismatch"          // a signed part has changed
+	codeAlgorithm    = "algorithm-unknown"        // an unknown algorithm
+	codeTransform    = "transform-refused"        // a transform that signatures of packages do not use
+	codeContentType  = "content-type-changed"     // a part has another content type than when it was signed
+	codeRelationship = "relationship-not-covered" // an unsigned relationship that Office would have signed
+	codeUncovered    = "part-not-covered"         // an unsigned part that Office would have signed
+	codeUnknown      = "relationship-unknown"     // an unsigned relationship of an unknown type
+	codeFailed       = "reference-failed"         // a part is unreadable
+	codeWork         = "too-much-work"            // more than the limit
 	codeNotOffice    = "office-details-missing"   // a signature that was not made for Office
-	codeHidden       = "hidden-entry"             // octets in the archive that belong to no entry
-	codeNotLookedAt  = "original-not-compared"    // a document given beside, for which there is no use
+	codeHidden       = "hidden-entry"             // bytes in the archive that belong to no entry
+	codeNotLookedAt  = "original-not-compared"    // an original document was given, which this format does not use
 )
 
-// indications say what fatal findings mean. Those that are not listed break the
-// rules of the format: FORMAT_FAILURE. That is also what an Office signature does
-// that leaves out what Office signs.
+// indications is the meaning of fatal findings. A code that is not listed means
+// FORMAT_FAILURE: the signature breaks the rules of the format. This includes a signature
+// for Office that leaves out what Office signs.
 var indications = sig.Indications{
 	codeMany: sig.Generic,
-	// The package says that there is one signature more than can be judged. Nothing
-	// shows that it did not hold, so the document has not failed.
+	// The package says that there is one more signature than can be checked. Nothing
+	// shows that it was invalid, so the document has not failed.
 	codeGone:    sig.SignedDataNotFound,
 	codeMissing: sig.SignedDataNotFound,
 	codeDigest:  sig.HashFailure,
-	// The content type is in the signed reference to a part.
+	// The signed reference to a part includes the content type.
 	codeContentType: sig.HashFailure,
 	codeAlgorithm:   sig.CryptoConstraintsFailure,
-	// What it leads to may show in some program, or nowhere.
+	// The target may be visible in some programs, or in none.
 	codeUnknown: sig.SignedDataNotFound,
 	codeFailed:  sig.SignedDataNotFound,
 	codeWork:    sig.Generic,
 }
 
-// unfit is the error of an Office document that cannot be signed or judged.
+// unfit returns the error of an Office document that cannot be signed or checked.
 func unfit(cause error, format string, args ...any) error {
 	return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// otherKind is the error of a document that is no Office document.
+// otherKind returns the error of a document that is not an Office document.
 func otherKind(format string, args ...any) error {
 	return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(format, args...), OtherKind: true}
 }
 
-// isDocument tells whether an error is about the document and not about reading it.
+// isDocument reports whether an error is about the document, not about reading it.
 func isDocument(err error) bool {
 	var e *sig.ErrDocument
 	return errors.As(err, &e)
@@ -69,7 +69,7 @@ func isDocument(err error) bool {
 
 func readError(err error) error { return fmt.Errorf("document: reading it: %w", err) }
 
-// quote shows a text from outside, cut so that an error stays one line.
+// quote quotes a text from outside and truncates it, so that an error stays on one line.
 func quote(s string) string {
 	const most = 120
 	if len(s) > most {

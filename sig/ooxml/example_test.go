@@ -14,7 +14,7 @@ import (
 	"tamga/sig/ooxml"
 )
 
-// A Word document gets a signature as Office makes it and is judged.
+// A Word document gets a signature as Office makes it, and the signature is checked.
 func Example() {
 	file, err := os.ReadFile("../testdata/signer.p12")
 	if err != nil {

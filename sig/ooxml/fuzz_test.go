@@ -21,8 +21,8 @@ var fuzzParties = sync.OnceValues(func() (*sigtest.Party, *sigtest.Party) {
 	return root, root.Signer(t, suite.ECDSAP256, "Signer")
 })
 
-// FuzzArchive signs whatever is taken for a document. What is signed verifies, and the
-// signature of a signed document stays valid when another is added.
+// FuzzArchive signs every input that is accepted as a document. The signature verifies,
+// and it stays valid when another one is added.
 func FuzzArchive(f *testing.F) {
 	_, signer := fuzzParties()
 	plain := archiveOf(word(), "comment")
@@ -51,7 +51,7 @@ func FuzzArchive(f *testing.F) {
 		if after == nil || len(after.Signatures) != min(len(before.Signatures)+1, 64) {
 			t.Fatalf("the signature is not found: %+v", after)
 		}
-		// What the archive had hidden is left out of the signed document.
+		// Hidden data of the archive is left out of the signed document.
 		if slices.Contains(sigtest.Codes(after), "hidden-entry") {
 			t.Errorf("a hidden entry stays: %+v", after.Findings)
 		}
@@ -66,7 +66,8 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzParts changes the XML inside a signed document: nothing but a finding may come of it.
+// FuzzParts changes the XML inside a signed document. Verification must return findings,
+// never an error.
 func FuzzParts(f *testing.F) {
 	_, signer := fuzzParties()
 	document := sign(f, signer, archiveOf(word(), ""))
@@ -94,8 +95,8 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// FuzzPackage changes the parts of a document before it is signed: it is refused, or the
-// signature holds.
+// FuzzPackage changes the parts of a document before it is signed. The document is
+// refused, or the signature is valid.
 func FuzzPackage(f *testing.F) {
 	files := slices.DeleteFunc(word(), func(x file) bool { return x.store })
 	for i, x := range files {

@@ -15,7 +15,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// compound is a compound file (MS-CFB) with a stream of that name.
+// compound returns a compound file (MS-CFB) with a stream of that name.
 func compound(stream string) []byte {
 	b := make([]byte, 3*512)
 	copy(b, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1")
@@ -28,7 +28,7 @@ func compound(stream string) []byte {
 	return b
 }
 
-// What cannot be signed is refused with the reason, by Prepare and by Verify.
+// Prepare and Verify refuse a document that cannot be signed, with the reason.
 func TestBadInput(t *testing.T) {
 	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
 	good := archiveOf(word(), "")
@@ -65,16 +65,16 @@ func TestBadInput(t *testing.T) {
 		"cut off at the comment":  {archiveOf(word(), "a comment")[:len(archiveOf(word(), "a comment"))-1], "comment is cut off", false},
 		"start cut off":           {append([]byte("PK\x03\x04"), good[10:]...), "does not end where the archive's end begins", false},
 		"two volumes":             {bytesAt(end, 4, 1), "one of several volumes", false},
-		"more entries":            {bytesAt(end, 8, byte(len(word())+1), 0, byte(len(word())+1)), "fewer than", false},
-		"fewer entries":           {bytesAt(end, 8, byte(len(word())-1), 0, byte(len(word())-1)), "more than", false},
-		"two numbers of entries":  {bytesAt(end, 8, 3), "contradicts itself", false},
+		"more entries":            {bytesAt(end, 8, byte(len(word())+1), 0, byte(len(word())+1)), "fewer entries", false},
+		"fewer entries":           {bytesAt(end, 8, byte(len(word())-1), 0, byte(len(word())-1)), "more entries", false},
+		"two numbers of entries":  {bytesAt(end, 8, 3), "two different numbers", false},
 		"a longer directory":      {bytesAt(end, 12, 0xFF), "does not end where", false},
-		"Zip64 is announced":      {bytesAt(end, 16, 0xFF, 0xFF, 0xFF, 0xFF), "Zip64 record follows", false},
+		"Zip64 is announced":      {bytesAt(end, 16, 0xFF, 0xFF, 0xFF, 0xFF), "Zip64 record, which is missing", false},
 		"Zip64 sizes missing":     {bytesAt("PK\x01\x02", 24, 0xFF, 0xFF, 0xFF, 0xFF), "does not have", false},
-		"the same name":           {named("word/document.xml"), "mean the same", false},
-		"another letter case":     {named("Word/Document.XML"), "mean the same", false},
-		"needless encoding":       {named("word/d%6Fcument.xml"), "mean the same", false},
-		"content types twice":     {named("[content_types].XML"), "mean the same", false},
+		"the same name":           {named("word/document.xml"), "equivalent names", false},
+		"another letter case":     {named("Word/Document.XML"), "equivalent names", false},
+		"needless encoding":       {named("word/d%6Fcument.xml"), "equivalent names", false},
+		"content types twice":     {named("[content_types].XML"), "equivalent names", false},
 		"dots":                    {named("word/../../x"), "segment of dots", false},
 		"encoded dots":            {named("word/%2E%2e/x"), "segment of dots", false},
 		"absolute":                {named("/word/x.xml"), "begins with a slash", false},
@@ -86,20 +86,20 @@ func TestBadInput(t *testing.T) {
 		"no UTF-8":                {named("word/\xFF.xml"), "not UTF-8", false},
 		"pieces":                  {named("word/x.xml/[0].piece"), "in pieces", false},
 		"last piece":              {named("word/x.xml/[1].last.piece"), "in pieces", false},
-		"two names of one entry":  {one("word/styles.xml", func(f *file) { f.localName = "word/stylez.xml" }), "another name", false},
-		"two methods":             {bytesAt("PK\x03\x04", 8, 0), "another method", false},
-		"two sizes":               {bytesAt("PK\x03\x04", 22, 1, 1), "another size or checksum", false},
+		"two names of one entry":  {one("word/styles.xml", func(f *file) { f.localName = "word/stylez.xml" }), "different name", false},
+		"two methods":             {bytesAt("PK\x03\x04", 8, 0), "different compression method", false},
+		"two sizes":               {bytesAt("PK\x03\x04", 22, 1, 1), "different size or checksum", false},
 		"more content":            {one("word/styles.xml", func(f *file) { f.size = 1<<32 - 1 }), "more content than", false},
-		"less content":            {one("word/styles.xml", func(f *file) { f.size = 1 }), "less than it announces", false},
+		"less content":            {one("word/styles.xml", func(f *file) { f.size = 1 }), "less than announced", false},
 		"another checksum":        {one("word/styles.xml", func(f *file) { f.crc = 1 }), "checksum", false},
 		"no Deflate":              {one("word/styles.xml", func(f *file) { f.store, f.method = true, 8 }), "cannot be decompressed", false},
 		"another method":          {one("word/styles.xml", func(f *file) { f.method = 6 }), "method 14", false},
 		"password":                {one("word/styles.xml", func(f *file) { f.flags = 1 }), "is encrypted", false},
-		"one content for two":     {archiveOf(append(word(), file{name: "word/twin.xml", content: contentOf(t, word(), "word/document.xml"), at: 3}), ""), "another name", false},
+		"one content for two":     {archiveOf(append(word(), file{name: "word/twin.xml", content: contentOf(t, word(), "word/document.xml"), at: 3}), ""), "different name", false},
 		"a directory":             {named("word/x/"), "has content", false},
 		"Zip64 twice":             {one("word/styles.xml", func(f *file) { f.extra, f.zip64 = "\x01\x00\x10\x00"+strings.Repeat("\x00", 16), true }), "its sizes twice", false},
 		"extra field cut off":     {one("word/styles.xml", func(f *file) { f.extra = "\x22\x00\xFF\x00abc" }), "cut off", false},
-		"bomb":                    {one("word/styles.xml", func(f *file) { f.size = 1 << 30 }), "a bomb", false},
+		"bomb":                    {one("word/styles.xml", func(f *file) { f.size = 1 << 30 }), "decompression bomb", false},
 		"no content types":        {content("[Content_Types].xml", "content-types\"", "content-typos\""), "does not list content types", true},
 		"content types broken":    {content("[Content_Types].xml", "</Types>", ""), "cannot be read", false},
 		"type of relationships":   {content("[Content_Types].xml", relsType, "x/y"), "declares the relationships of the package", false},
@@ -127,7 +127,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A document that cannot be read is no fault of the document's.
+// A failure to read is not an error of the document.
 func TestReadError(t *testing.T) {
 	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
 	good := archiveOf(word(), "")
@@ -144,7 +144,7 @@ func TestReadError(t *testing.T) {
 
 var errBroken = errors.New("the disk is broken")
 
-// broken is a document with one octet that cannot be read.
+// broken is a document with one unreadable byte.
 type broken struct {
 	*bytes.Reader
 	at int64
@@ -157,8 +157,8 @@ func (b *broken) ReadAt(p []byte, off int64) (int, error) {
 	return b.Reader.ReadAt(p, off)
 }
 
-// Many of everything is worked off in time that grows with the document alone. The
-// numbers are near the limits.
+// Very many entries, relationships or signatures take time that grows only with the size
+// of the document. The numbers are near the limits.
 func TestMany(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
@@ -174,7 +174,7 @@ func TestMany(t *testing.T) {
 	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r.Findings)
 	}
-	// As many signatures, each over everything.
+	// The same number of signatures, each over everything.
 	parts := filesOf(t, sign(t, signer, archiveOf(word(), "")))
 	relations := contentOf(t, parts, originRels)
 	types := contentOf(t, parts, "[Content_Types].xml")

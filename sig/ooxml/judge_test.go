@@ -12,14 +12,14 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// LibreOffice makes a document of each kind and calls it valid signed once and twice, by
-// RSA and by ECDSA, and broken with one octet changed.
+// LibreOffice makes a document of each kind. It calls the document valid when signed once
+// and twice, by RSA and by ECDSA, and broken with one byte changed.
 func TestLibreOffice(t *testing.T) {
 	rsa, ecdsa := sigtest.Root(t, suite.RSASHA256), sigtest.Root(t, suite.ECDSAP256)
 	stranger := sigtest.Root(t, suite.RSASHA256).Signer(t, suite.RSASHA256, "Stranger")
 	office := judge.LibreOffice(t, rsa.PEM(), ecdsa.PEM())
 	first, second := rsa.Authority(t, "Authority").Signer(t, suite.RSASHA256, "Иван Петров"), ecdsa.Signer(t, suite.ECDSAP256, "Second")
-	// The stranger's issuer has the name of a trusted root, and another key.
+	// The stranger's issuer has the name of a trusted root but another key.
 	const good, broken, untrusted = "valid, trusted", "broken, trusted", "broken, not trusted"
 	var names []string
 	var documents [][]byte
@@ -38,10 +38,10 @@ func TestLibreOffice(t *testing.T) {
 		add("stranger."+kind, sign(t, stranger, plain), untrusted)
 		add("changed."+kind, archiveOf(replaced(t, filesOf(t, twice), main, "Договор № 1", "Договор № 2"), ""), broken, broken)
 	}
-	// xmlsec, by which LibreOffice verifies, does not escape an ampersand in a relationship.
+	// xmlsec, which LibreOffice uses, does not escape an ampersand in a relationship.
 	add("built.docx", sign(t, first, archiveOf(replaced(t, word(), docRels, "&amp;", ";"), "")), good)
-	// Prefixes are nothing to the relationship transform: with them put back behind our
-	// back, LibreOffice computes the digest that we do.
+	// The relationship transform ignores prefixes: with prefixes added after signing,
+	// LibreOffice computes the same digest as we do.
 	tidy := replaced(t, word(), docRels, "&amp;", ";")
 	prefixes := strings.NewReplacer("<Relationship", "<ns0:Relationship", "</Relationship", "</ns0:Relationship", "xmlns=", "xmlns:ns0=")
 	signedTidy := filesOf(t, sign(t, first, archiveOf(tidy, "")))
@@ -73,8 +73,9 @@ var (
 	wholePart = regexp.MustCompile(`<Reference URI="/([^"?]*)\?ContentType=[^"]*"><DigestMethod [^>]*><DigestValue>([^<]*)<`)
 )
 
-// The GOST signatures differ from those LibreOffice judges by the suite. The Java
-// platform with Bouncy Castle judges the Signature, OpenSSL the digests of the parts.
+// The GOST signatures differ from those that LibreOffice checks only in the suite. The
+// Java platform with Bouncy Castle checks the Signature, OpenSSL the digests of the
+// parts.
 func TestGOSTJudges(t *testing.T) {
 	java, openssl := judge.NewSantuarioGOST(t), judge.OpenSSL(t)
 	var signatures [][]byte

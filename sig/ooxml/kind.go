@@ -8,7 +8,8 @@ import (
 	"tamga/sig"
 )
 
-// checkKind looks at the first octets of a document and names what is no package.
+// checkKind looks at the first bytes of a document and returns an error that names its
+// kind if it is not a package.
 func checkKind(doc sig.Document) error {
 	head := make([]byte, min(doc.Size(), 512))
 	if n, err := doc.ReadAt(head, 0); n < len(head) {
@@ -34,19 +35,19 @@ func checkKind(doc sig.Document) error {
 	return otherKind("an Office document (.docx, .xlsx, .pptx and their like) expected, but this is no archive")
 }
 
-// compoundFile names what is in a compound file (MS-CFB) by the entries of its
-// directory.
+// compoundFile returns an error that names the content of a compound file (MS-CFB) by the
+// entries of its directory.
 func compoundFile(doc sig.Document, head []byte) error {
 	const what = "a document of Office 2007 or later without a password (.docx, .xlsx, .pptx and their like) expected, but this is "
 	var directory []byte
 	if len(head) == 512 {
 		// The header has the shift of the sector size and the first sector of the
-		// directory; sectors are counted behind the header.
+		// directory. Sectors are counted after the header.
 		if shift := le.Uint16(head[30:]); shift == 9 || shift == 12 {
 			at := (int64(le.Uint32(head[48:])) + 1) << shift
 			if at < doc.Size() {
 				directory = make([]byte, min(8<<10, doc.Size()-at))
-				n, _ := doc.ReadAt(directory, at) // what cannot be read is not named
+				n, _ := doc.ReadAt(directory, at) // an unreadable directory is not named
 				directory = directory[:n]
 			}
 		}
@@ -62,7 +63,7 @@ func compoundFile(doc sig.Document, head []byte) error {
 		for _, u := range utf16.Encode([]rune(stream.name + "\x00")) {
 			name = le.AppendUint16(name, u)
 		}
-		// A directory entry begins with the name and has 128 octets.
+		// A directory entry begins with the name and has 128 bytes.
 		for i := 0; i+128 <= len(directory); i += 128 {
 			if bytes.HasPrefix(directory[i:], name) {
 				return unfit(nil, "%s%s", what, stream.text)

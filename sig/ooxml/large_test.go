@@ -17,8 +17,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// sparse is a document that is zero but for a few stretches, so that it may be of any
-// size.
+// sparse is a document of zeros except for a few ranges, so that it may have any size.
 type sparse struct {
 	size   int64
 	chunks []chunk
@@ -45,7 +44,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Write appends, so that a result can be read again; what is zero takes no memory.
+// Write appends, so that a result can be read again. Zeros take no memory.
 func (s *sparse) Write(p []byte) (int, error) {
 	for from := 0; from < len(p); {
 		to := min(from+4096, len(p))
@@ -60,8 +59,8 @@ func (s *sparse) Write(p []byte) (int, error) {
 
 var zeros [4096]byte
 
-// largeDocument is a document of Word with an entry of so many zero octets in front,
-// not compressed, that has the name. Its checksum is crc.
+// largeDocument returns a Word document that begins with an uncompressed entry of size
+// zero bytes with the given name. Its checksum is crc.
 func largeDocument(t testing.TB, files []file, name string, size int64, crc uint32) *sparse {
 	t.Helper()
 	head := le.AppendUint32(nil, 0x04034b50)
@@ -107,8 +106,8 @@ func largeDocument(t testing.TB, files []file, name string, size int64, crc uint
 	return &sparse{size: shift + int64(len(tail)), chunks: []chunk{{0, local}, {shift, tail}}}
 }
 
-// Documents beyond 4 GiB: a part that nobody signs is never read, and every entry
-// behind it moves beyond what the small form of a directory can say.
+// Documents larger than 4 GiB: an unsigned part is never read, and the offset of every
+// entry after it no longer fits into a small directory record.
 func TestZip64(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
@@ -130,14 +129,14 @@ func TestZip64(t *testing.T) {
 			}
 			report, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: out, Roots: append(signer.Chain, root.Certificate), At: sigtest.Time})
 			if err != nil || !report.Passed() || len(report.Signatures) != n {
-				t.Fatalf("%d octets: %v %+v", size, err, report)
+				t.Fatalf("%d bytes: %v %+v", size, err, report)
 			}
 			doc = out
 		}
 	}
 }
 
-// A large part takes no memory, neither to sign nor to verify.
+// A large part takes no memory when it is signed or verified.
 func TestMemory(t *testing.T) {
 	const size = 64 << 20
 	root := sigtest.Root(t, suite.ECDSAP256)
@@ -168,11 +167,11 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
-		t.Errorf("%d octets were allocated for a document of %d", n, doc.size)
+		t.Errorf("%d bytes were allocated for a document of %d", n, doc.size)
 	}
 }
 
-// Zip64 records that are not true.
+// Zip64 records with wrong values.
 func TestZip64Lies(t *testing.T) {
 	change := func(behind string, at int, b ...byte) sig.Document {
 		d := largeDocument(t, word(), "x.bin", 100, 1)
@@ -190,7 +189,7 @@ func TestZip64Lies(t *testing.T) {
 		"a huge directory":   change("PK\x06\x06", 44, 1),
 		"directory outside":  change("PK\x06\x06", 55, 1),
 		"directory negative": change("PK\x06\x06", 55, 0xFF),
-		"two ends":           change("PK\x05\x06", 8, 3, 0, 3, 0),
+		"end records":        change("PK\x05\x06", 8, 3, 0, 3, 0),
 		"huge size":          change("x.bin\x01\x00\x10", 9, 1, 1, 1, 1, 1, 1, 1, 0x7F),
 		"offset outside":     change("PK\x01\x02", 42, 0xFE, 0xFF, 0xFF, 0x7F),
 	} {
@@ -204,7 +203,7 @@ func TestZip64Lies(t *testing.T) {
 
 const (
 	gib      = 1 << 30
-	crcOfGiB = 0x5b64c2b0 // the CRC-32 of so many zero octets
+	crcOfGiB = 0x5b64c2b0 // the CRC-32 of 1 GiB of zero bytes
 )
 
 // A document of 1 GiB takes as much memory to sign and to verify as a small one.

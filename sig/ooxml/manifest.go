@@ -8,17 +8,17 @@ import (
 	"tamga/pki/suite"
 )
 
-// reference is one reference of a manifest to make.
+// reference is one reference of a manifest that is being made.
 type reference struct {
 	uri string
-	// ids are the relationships that are signed, in the order of their part; nil for a
-	// part that is signed whole.
+	// ids are the signed relationships, in the order of their part. It is nil for a part
+	// that is signed as a whole.
 	ids    []string
 	digest []byte
 }
 
-// references says what a new signature signs: parts in the order of their names, then
-// relationships parts in that order.
+// references returns what a new signature signs: parts ordered by name, then
+// relationships parts ordered by name.
 func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, error) {
 	var parts []*entry
 	var out []reference

@@ -12,16 +12,16 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// manifestReader reads the manifest of a signature that package xmldsig has judged. It
-// believes only what an element of SignedInfo refers to, by an identifier that one
-// element has.
+// manifestReader reads the manifest of a signature that package xmldsig has checked. It
+// uses only elements that SignedInfo refers to by an identifier that is unique.
 type manifestReader struct {
 	*judgement
 	tree *xmltree.Tree
-	used []*suite.Hash // by which parts are digested, each once
+	used []*suite.Hash // the algorithms to digest parts with, each once
 }
 
-// canonicalForms are those a part or a relationships part may be signed in.
+// canonicalForms are the canonical forms in which a part or a relationships part may be
+// signed.
 var canonicalForms = map[string]xmltree.Method{
 	algC14N:                                {Form: xmltree.C14N10},
 	algC14N + "#WithComments":              {Form: xmltree.C14N10, Comments: true},
@@ -35,7 +35,7 @@ func (m *manifestReader) read() {
 	t := m.tree
 	info := t.Child(t.Root(), nsDS, "SignedInfo")
 	if info == xmltree.None {
-		return // found wanting already
+		return // reported already
 	}
 	signed := map[string]bool{}
 	for r := range t.Elements(info) {
@@ -70,11 +70,11 @@ func (m *manifestReader) read() {
 		}
 	}
 	if manifest == xmltree.None {
-		m.add(codeMalformed, true, "the signature covers no manifest, so it speaks for no part of the document")
+		m.add(codeMalformed, true, "the signature covers no manifest, so it covers no part of the document")
 		return
 	}
 	if !office {
-		m.add(codeNotOffice, false, "the signature has no SignatureInfoV1: it was not made for Office, which will not take it for one of its own")
+		m.add(codeNotOffice, false, "the signature has no SignatureInfoV1: it was not made for Office, and Office will not recognise it")
 	}
 	seen := map[*entry]bool{}
 	for r := range t.Elements(manifest) {
@@ -104,11 +104,12 @@ func (m *manifestReader) read() {
 		}
 	}
 	if m.refs == nil {
-		m.add(codeMalformed, true, "the manifest is empty, so the signature speaks for no part of the document")
+		m.add(codeMalformed, true, "the manifest is empty, so the signature covers no part of the document")
 	}
 }
 
-// onlyCanonical tells whether a Reference covers an element as it stands.
+// onlyCanonical reports whether a Reference covers an element unchanged, with no
+// transforms except canonical forms.
 func onlyCanonical(t *xmltree.Tree, r xmltree.Node) bool {
 	transforms := t.Child(r, nsDS, "Transforms")
 	if transforms == xmltree.None {
@@ -135,7 +136,7 @@ func (m *manifestReader) time(object xmltree.Node) {
 	}
 }
 
-// want asks for a digest of a part.
+// want adds a digest of a part to the jobs.
 func (v *verifier) want(e *entry, h *suite.Hash) {
 	job := v.jobs[e]
 	if job == nil {
@@ -162,10 +163,10 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 		return flaw(codeMalformed, "the reference %s does not name a part and its content type", quote(uri))
 	}
 	if c.entry = m.byKey[key(name)]; c.entry == nil {
-		return flaw(codeMissing, "the part %s was signed and is not in the document any more", quote("/"+name))
+		return flaw(codeMissing, "the part %s was signed but is missing from the document", quote("/"+name))
 	}
 	if now := m.types.of(c.entry.key); now != kind {
-		return flaw(codeContentType, "the part %s was signed as %s and is declared as %s now", quote("/"+c.entry.name), quote(kind), quote(now))
+		return flaw(codeContentType, "the part %s was signed as %s but is now declared as %s", quote("/"+c.entry.name), quote(kind), quote(now))
 	}
 	method, value := t.Child(r, nsDS, "DigestMethod"), t.Child(r, nsDS, "DigestValue")
 	if method == xmltree.None || value == xmltree.None {
@@ -187,13 +188,13 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 		return c
 	}
 	if !m.transforms(c, transforms) {
-		return flaw(codeTransform, "the transforms of %s are not those of a package: one canonical form, or one relationship transform and one canonical form behind it", quote("/"+c.entry.name))
+		return flaw(codeTransform, "the transforms of %s are not allowed; one canonical form, or a relationship transform followed by one canonical form, expected", quote("/"+c.entry.name))
 	}
 	return c
 }
 
-// transforms reads the transforms of a reference. The relationship transform stands at
-// most once and in front of a canonical form (ECMA-376 part 2, 13.2.4.24).
+// transforms reads the transforms of a reference. The relationship transform may occur
+// once, before a canonical form (ECMA-376 part 2, 13.2.4.24).
 func (m *manifestReader) transforms(c *claim, n xmltree.Node) bool {
 	t := m.tree
 	list := slices.Collect(t.Elements(n))

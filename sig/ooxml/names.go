@@ -6,7 +6,7 @@ import (
 )
 
 // checkEntryName refuses names that lead out of the package or that programs read
-// differently. Everything else may be in an archive, be it a part or not.
+// differently. All others are allowed, whether the entry is a part or not.
 func checkEntryName(name string) error {
 	refuse := func(why string) error { return damaged("the entry name %s %s", quote(name), why) }
 	switch {
@@ -42,7 +42,7 @@ func checkEntryName(name string) error {
 	return nil
 }
 
-// isPiece tells whether a name is that of a piece of an interleaved part,
+// isPiece reports whether a name is that of a piece of an interleaved part,
 // "name/[0].piece" or "name/[3].last.piece" (ECMA-376 part 2, 10.1.3).
 func isPiece(name string) bool {
 	last := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
@@ -54,7 +54,7 @@ func isPiece(name string) bool {
 	return rest == "].piece" || rest == "].last.piece"
 }
 
-// percentDecoded replaces %XX by the octet. It is false where that would make a
+// percentDecoded replaces %XX by the byte. It returns false if that would make a
 // separator or a control character.
 func percentDecoded(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
@@ -93,9 +93,9 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// key is what names have in common that mean the same part: OPC compares names without
-// regard to the case of ASCII letters and to needless percent-encoding (ECMA-376 part
-// 2, 9.1.1). It has no slash in front. A name that cannot be one of a part has the key "".
+// key returns the same text for all names that mean the same part: OPC ignores the case
+// of ASCII letters and needless percent-encoding (ECMA-376 part 2, 9.1.1). The result has
+// no leading slash. It is "" for a name that no part can have.
 func key(name string) string {
 	plain, ok := percentDecoded(strings.TrimPrefix(name, "/"))
 	if !ok || plain == "" {
@@ -119,11 +119,11 @@ func asciiLower(s string) string {
 	return s
 }
 
-// resolve finds the name of the part that a relationship of source leads to; source is
-// "" for the package. ok is false where the target is no part name: another scheme,
-// nothing but a fragment, a way out of the package.
+// resolve returns the name of the part that a relationship of source leads to. source is
+// "" for the package. ok is false if the target is not a part name: another scheme, only
+// a fragment, or a path out of the package.
 func resolve(source, target string) (name string, ok bool) {
-	// Some producers write Windows paths; Office reads them.
+	// Some programs write Windows paths, and Office reads them.
 	target = strings.ReplaceAll(target, `\`, "/")
 	if i := strings.IndexAny(target, "?#"); i >= 0 {
 		target = target[:i]
@@ -144,7 +144,7 @@ func resolve(source, target string) (name string, ok bool) {
 		switch s {
 		case ".":
 		case "..":
-			// RFC 3986, 5.2.4: above the root is the root.
+			// RFC 3986, 5.2.4: the parent of the root is the root.
 			if len(segments) > 0 {
 				segments = segments[:len(segments)-1]
 			}
@@ -159,14 +159,14 @@ func resolve(source, target string) (name string, ok bool) {
 
 const relsSuffix = ".rels"
 
-// relationshipsOf is the name of the part with the relationships of source, which is
+// relationshipsOf returns the name of the part with the relationships of source, which is
 // "" for the package.
 func relationshipsOf(source string) string {
 	i := strings.LastIndexByte(source, '/') + 1
 	return source[:i] + "_rels/" + source[i:] + relsSuffix
 }
 
-// sourceOf is the inverse of relationshipsOf; ok is false for other names.
+// sourceOf is the inverse of relationshipsOf. ok is false for other names.
 func sourceOf(rels string) (source string, ok bool) {
 	i := strings.LastIndexByte(rels, '/')
 	if i < 0 || len(rels)-i-1 < len(relsSuffix) || !strings.EqualFold(rels[len(rels)-len(relsSuffix):], relsSuffix) {
@@ -183,9 +183,9 @@ func sourceOf(rels string) (source string, ok bool) {
 
 const queryContentType = "?ContentType="
 
-// referenceURI is how a manifest names a part: its name, a slash in front, and its
-// content type as declared (ECMA-376 part 2, 13.2.4.6). What no URI may have in it is
-// percent-encoded; what is so already stays.
+// referenceURI returns how a manifest names a part: its name with a leading slash, and
+// its declared content type (ECMA-376 part 2, 13.2.4.6). Characters that a URI must not
+// have are percent-encoded; existing percent-encoding stays.
 func referenceURI(name, contentType string) string {
 	return uriText("/"+name) + queryContentType + uriText(contentType)
 }
@@ -205,14 +205,14 @@ func uriText(s string) string {
 	return b.String()
 }
 
-// splitReference is the inverse of referenceURI; the name is not decoded.
+// splitReference is the inverse of referenceURI. The name is not decoded.
 func splitReference(uri string) (name, contentType string, ok bool) {
 	name, contentType, ok = strings.Cut(uri, queryContentType)
 	if !ok || !strings.HasPrefix(name, "/") || strings.ContainsAny(name, "?#") {
 		return "", "", false
 	}
 	if plain, ok := percentDecoded(contentType); ok {
-		// "+" stands for itself here: nobody encodes it as %2B.
+		// "+" means itself here: no program encodes it as %2B.
 		contentType = plain
 	} else if strings.Contains(contentType, "%2F") || strings.Contains(contentType, "%2f") {
 		contentType = strings.NewReplacer("%2F", "/", "%2f", "/").Replace(contentType)

@@ -1,34 +1,35 @@
-// Package ooxml owns Office documents as packages and the signatures in them: the
-// ZIP archive with its parts, content types and relationships (Open Packaging
-// Conventions, ECMA-376 part 2), and the signature that Word, Excel and PowerPoint
-// make and read (ECMA-376 part 2, clause 13, with MS-OFFCRYPTO 2.5.2).
+// Package ooxml makes and checks signatures in Office documents. It reads and writes the
+// document as a package: a ZIP archive with parts, content types and relationships (Open
+// Packaging Conventions, ECMA-376 part 2). Its signature is the one that Word, Excel and
+// PowerPoint make and read (ECMA-376 part 2, clause 13, with MS-OFFCRYPTO 2.5.2).
+//
+// Begin with New. The package does not check the Signature elements themselves: package
+// xmldsig does. It does not read documents of Word 97 to 2003, and it does not decrypt.
 //
 // # What is signed
 //
-// Every part that a relationship leads to, and every relationship, but document
-// properties, thumbnails, custom XML data and the signatures themselves: what Office
-// signs, and also the kinds of parts that came after the list it signs by (policy.go).
-// Nobody signs [Content_Types].xml; the content type of a part is in the reference to
-// the part.
+// Every part that a relationship leads to, and every relationship, with these exceptions:
+// document properties, thumbnails, custom XML data and the signatures themselves. This is
+// what Office signs, plus the kinds of parts that are newer than its list (policy.go).
+// [Content_Types].xml is never signed: the reference to a part includes its content type.
 //
-// # What a signed document is made of
+// # What a signed document consists of
 //
-// Entries of the archive that do not change are copied octet by octet, compressed as
-// they are. [Content_Types].xml and the relationships of the package are written anew
-// where they stood, with one element more; a further signature adds to the
-// relationships of the origin part instead, which no signature covers. The first
-// signature of a document also takes white space out of its relationships parts, which
-// means nothing and makes LibreOffice call signatures broken (see spaces). The rest is
-// added behind the last entry. Memory does not grow with the parts: they are
-// decompressed and hashed in passing.
+// Unchanged entries of the archive are copied byte by byte, still compressed.
+// [Content_Types].xml and the relationships of the package are rewritten in their place,
+// with one element more. A further signature adds to the relationships of the origin part
+// instead, which no signature covers. The first signature of a document also removes
+// white space from its relationships parts. It has no meaning, but it makes LibreOffice
+// call signatures broken (see spaces). All other additions come after the last entry.
+// Memory does not grow with the parts: they are decompressed and hashed as a stream.
 //
 // # What is refused
 //
-// Archives that two programs could read differently: names that occur twice, also by
-// another letter case or percent-encoding, entries that overlap, local headers that
-// contradict the central directory, sizes that are not true; packages in pieces
-// (interleaving); anything encrypted. Encrypted documents and those of Word 97 to 2003
-// are named as what they are.
+// Archives that two programs could read differently: duplicate names, including those
+// that differ only in letter case or percent-encoding, overlapping entries, local headers
+// that contradict the central directory, and wrong sizes. Packages in pieces
+// (interleaving). All encrypted entries. The error for an encrypted document or one of
+// Word 97 to 2003 names its kind.
 package ooxml
 
 import (
@@ -41,44 +42,43 @@ type Format struct{}
 // New returns the format.
 func New() *Format { return &Format{} }
 
-// Limits. They bound what a hostile document can ask for; documents of people stay
-// far below them.
+// Limits. They bound the cost of a hostile document. Real documents are far below them.
 const (
 	maxEntries    = 1 << 16  // of an archive
-	maxDirectory  = 16 << 20 // octets of its central directory
-	maxXML        = 8 << 20  // octets of one part that has to be read as a tree
-	maxXMLTotal   = 32 << 20 // of all parts of a package read so
+	maxDirectory  = 16 << 20 // bytes of its central directory
+	maxXML        = 8 << 20  // bytes of one part that must be parsed as XML
+	maxXMLTotal   = 32 << 20 // of all parsed parts of a package
 	maxXMLNodes   = 1 << 19  // nodes and attributes of one of them
 	maxRelations  = 100_000  // relationships of a package; a sheet may have 66 530 links
-	maxSignatures = 64       // judged in one document
-	maxSigned     = 8 << 20  // octets of all signature parts together
+	maxSignatures = 64       // checked in one document
+	maxSigned     = 8 << 20  // bytes of all signature parts together
 	maxReferences = 8        // of SignedInfo; Office makes three, or five with pictures
 
-	// maxTransformed bounds the octets of relationships and XML that all signatures of a
-	// document together have transformed.
+	// maxTransformed is the limit for relationships and XML that all signatures of a
+	// document together have transformed, in bytes.
 	maxTransformed = 32 << 20
 
-	// maxRatio bounds what all entries together may decompress to, as a multiple of
-	// the size of the archive; up to ratioFloor octets nobody counts. Deflate reaches
-	// a ratio of 1032, Office documents 20, sparse sheets 50.
+	// maxRatio limits the decompressed size of all entries together, as a multiple of the
+	// size of the archive. Up to ratioFloor bytes there is no limit. Deflate reaches a
+	// ratio of 1032, Office documents 20, sparse sheets 50.
 	maxRatio   = 100
 	ratioFloor = 128 << 20
 
-	// workers is how many parts are decompressed and hashed at once for a signature.
-	// Strangers have documents verified: that is done on one processor.
+	// workers is how many parts are decompressed and hashed at once to make a signature.
+	// Verification uses one processor, because unauthenticated callers can request it.
 	workers = 4
 )
 
-// The first octets of an archive and of a compound file, which holds documents of
-// Word 97 to 2003 and encrypted ones of later versions.
+// The first bytes of an archive, and of a compound file, which is the format of Word 97
+// to 2003 and of encrypted documents of later versions.
 const (
 	magicZIP = "PK\x03\x04"
 	magicCFB = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"
 )
 
-// LooksLikePackage tells by its first eight octets whether a document is an Office
-// document or meant to be one: an archive, or a compound file, which is refused with
-// the reason.
+// LooksLikePackage reports by the first eight bytes whether a document is an Office
+// document or was meant to be: an archive, or a compound file, which is refused with the
+// reason.
 func LooksLikePackage(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magicZIP)) || bytes.HasPrefix(head, []byte(magicCFB))
 }

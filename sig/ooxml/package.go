@@ -9,23 +9,23 @@ import (
 	"tamga/sig/budget"
 )
 
-// document is an Office document opened: an archive with the meaning of its entries.
+// document is an open Office document: an archive with the meaning of its entries.
 type document struct {
 	*archive
 	types *contentTypes
-	// typesName is the entry name of the content types as it is written.
+	// typesName is the entry name of [Content_Types].xml as it is written.
 	typesName string
 	// byKey are the entries by the key of their names.
 	byKey map[string]*entry
-	// rels are the relationships by the key of their source, "" for the package;
-	// sources has those keys in the order of the directory.
+	// rels are the relationships by the key of their source, "" for the package. sources
+	// are those keys in the order of the directory.
 	rels    map[string]*relationships
 	sources []string
-	// origin is the name of the origin part of signatures, "" where there is none;
+	// origin is the name of the origin part of signatures, "" if there is none.
 	// originKeys are its key and that of its relationships.
 	origin     string
 	originKeys [2]string
-	// read is how much XML was read, relations the number of relationships.
+	// read is the number of XML bytes read, relations the number of relationships.
 	read      int64
 	relations int
 }
@@ -58,7 +58,7 @@ func index(ctx context.Context, doc sig.Document) (*document, error) {
 			continue
 		}
 		if old := d.byKey[e.key]; old != nil {
-			return nil, damaged("the entries %s and %s have names that mean the same", quote(old.name), quote(e.name))
+			return nil, damaged("the entries %s and %s have equivalent names", quote(old.name), quote(e.name))
 		}
 		d.byKey[e.key] = e
 	}
@@ -75,15 +75,15 @@ func index(ctx context.Context, doc sig.Document) (*document, error) {
 	return d, err
 }
 
-// xml returns the content of a part that is to be read as a tree.
+// xml returns the content of a part that must be parsed as XML.
 func (d *document) xml(ctx context.Context, e *entry) ([]byte, error) {
 	if d.read += e.size; d.read > maxXMLTotal {
-		return nil, unfit(nil, "has more than %d octets of relationships and signatures", maxXMLTotal)
+		return nil, unfit(nil, "has more than %d bytes of relationships and signatures", maxXMLTotal)
 	}
 	return d.content(ctx, e, maxXML)
 }
 
-// readRelationships reads all relationships parts whose source is there.
+// readRelationships reads all relationships parts whose source exists.
 func (d *document) readRelationships(ctx context.Context) error {
 	for _, e := range d.entries {
 		source, ok := sourceOf(e.key)
@@ -100,7 +100,7 @@ func (d *document) readRelationships(ctx context.Context) error {
 		if source != "" {
 			of := d.byKey[source]
 			if of == nil {
-				continue // of a part that is not there, so they lead nowhere
+				continue // the source part is missing, so they lead nowhere
 			}
 			name = of.name
 		}
@@ -121,7 +121,7 @@ func (d *document) readRelationships(ctx context.Context) error {
 		return otherKind("an Office document (.docx, .xlsx, .pptx and their like) expected, but the package has no relationships (_rels/.rels)")
 	}
 	if !slices.ContainsFunc(root.list, func(r relationship) bool { return isMain(r.kind) && d.byKey[r.part] != nil }) {
-		return otherKind("a document of Word, Excel or PowerPoint expected, but the package has no main part: no relationship of the type officeDocument leads to a part that is there")
+		return otherKind("a document of Word, Excel or PowerPoint expected, but the package has no main part: no relationship of the type officeDocument leads to an existing part")
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func (d *document) findOrigin() error {
 	return nil
 }
 
-// signatureParts are the parts that the relationships of the origin lead to, in their
-// order, each once; those that are not there are left out.
+// signatureParts returns the parts that the relationships of the origin lead to, in their
+// order, each once. Missing parts are left out.
 func (d *document) signatureParts() (parts []*entry) {
 	rels := d.rels[d.originKeys[0]]
 	if d.origin == "" || rels == nil {
@@ -161,7 +161,7 @@ func (d *document) signatureParts() (parts []*entry) {
 	return parts
 }
 
-// isOfSignatures tells whether a part belongs to the signatures themselves.
+// isOfSignatures reports whether a part belongs to the signatures themselves.
 func (d *document) isOfSignatures(k string) bool {
 	if d.origin != "" && (k == d.originKeys[0] || k == d.originKeys[1]) {
 		return true
@@ -170,15 +170,15 @@ func (d *document) isOfSignatures(k string) bool {
 	return kind == typeSignature || kind == typeOrigin
 }
 
-// owed is what a signature owes to one relationship and to the part it leads to.
+// owed is what a signature must sign of one relationship and of the part it leads to.
 type owed struct {
 	duty duty
-	part *entry // nil where the duty has no part
+	part *entry // nil if no part must be signed
 }
 
-// owedTo judges a relationship. One that leads to a relationships part or to the
-// signatures themselves, whatever it calls itself, owes nothing: signing them would
-// make every further signature break this one.
+// owedTo returns the duty for a relationship. One that leads to a relationships part or
+// to the signatures themselves, whatever its type, must not be signed: every further
+// signature would break this one.
 func (d *document) owedTo(r *relationship) owed {
 	o := owed{duty: dutyOf(r.kind)}
 	if r.external() || r.part == "" || o.duty == neverSigned {
@@ -189,7 +189,7 @@ func (d *document) owedTo(r *relationship) owed {
 	}
 	e := d.byKey[r.part]
 	if e == nil || d.types.of(r.part) == "" {
-		return o // a link to nothing; the relationship is signed as it is
+		return o // no such part; only the relationship is signed
 	}
 	if _, isRels := sourceOf(r.part); isRels && strings.EqualFold(d.types.of(r.part), typeRelationships) {
 		return o

@@ -2,23 +2,24 @@ package ooxml
 
 import "strings"
 
-// duty is what a signature owes to a relationship and the part it leads to.
+// duty is what a signature must sign of a relationship and its part.
 type duty int
 
 const (
-	// unknownKind: no specification of Office is known to define it. It is signed here.
-	// A signature without it is indeterminate: it may have been added later.
+	// unknownKind: no known specification of Office defines it. We sign it. A signature
+	// without it is indeterminate, because it may have been added later.
 	unknownKind duty = iota
-	// signedByUs: Office defines it and is not known to sign it. It is signed here, and
-	// a signature without it is told of but holds.
+	// signedByUs: Office defines it, but is not known to sign it. We sign it. A signature
+	// without it is valid, with a finding.
 	signedByUs
-	// signedByOffice: Office signs it, and takes a document where it is not signed for
-	// one that was added to.
+	// signedByOffice: Office signs it. If it is not signed, Office says that something
+	// was added to the document.
 	signedByOffice
 	// relationshipOnly: Office signs the relationship but not the part, which other
-	// programs may fill in behind its back.
+	// programs may fill in without its knowledge.
 	relationshipOnly
-	// neverSigned: it changes without the document changing, or it is the signatures.
+	// neverSigned: it changes without a change of the document, or it belongs to the
+	// signatures.
 	neverSigned
 )
 
@@ -30,8 +31,8 @@ const (
 	relSignature = relationshipsBase + "digital-signature/signature"
 )
 
-// kindOf is what the relationship types of the transitional and the strict form, and of
-// Microsoft's extensions of any year, have in common.
+// kindOf returns the common end of a relationship type, which is the same in the
+// transitional and the strict form and in Microsoft's extensions of any year.
 func kindOf(relationshipType string) string {
 	const mark = "/relationships/"
 	if i := strings.LastIndex(relationshipType, mark); i >= 0 {
@@ -40,23 +41,23 @@ func kindOf(relationshipType string) string {
 	return relationshipType
 }
 
-// dutyOf says what is owed to a relationship type.
+// dutyOf returns the duty for a relationship type.
 func dutyOf(relationshipType string) duty {
 	kind := kindOf(relationshipType)
 	if d, ok := duties[kind]; ok {
 		return d
 	}
-	if strings.HasPrefix(kind, "ui/") { // of a ribbon: ui/extensibility and its like
+	if strings.HasPrefix(kind, "ui/") { // of a ribbon: ui/extensibility and the like
 		return signedByOffice
 	}
 	return unknownKind
 }
 
-// isMain tells whether a relationship of the package leads to the document itself.
+// isMain reports whether a relationship of the package leads to the document itself.
 func isMain(relationshipType string) bool { return kindOf(relationshipType) == "officeDocument" }
 
-// duties by the last steps of relationship types, as ECMA-376 parts 1 and 4, MS-DOCX,
-// MS-XLSX, MS-XLSB, MS-PPTX and MS-OI29500 name them.
+// duties has the duty for the last steps of a relationship type, as ECMA-376 parts 1 and
+// 4, MS-DOCX, MS-XLSX, MS-XLSB, MS-PPTX and MS-OI29500 name them.
 var duties = func() map[string]duty {
 	m := map[string]duty{
 		"customXml": relationshipOnly,
@@ -81,8 +82,8 @@ var duties = func() map[string]duty {
 	return m
 }()
 
-// later lists what ECMA-376, MS-DOCX, MS-XLSX and MS-PPTX define and the list that
-// Office signs by does not have, most of it because it is younger.
+// later lists the types that ECMA-376, MS-DOCX, MS-XLSX and MS-PPTX define and that are
+// missing in the list of types that Office signs, mostly because they are newer.
 const later = `
 	frame subDocument commentsExtended commentsIds commentsExtensible people
 	documentTasks documenttasks webextension webextensiontaskpanes chartEx model3d
@@ -97,8 +98,8 @@ const later = `
 	presProps viewProps htmlPubSaveAs revisionInfo changesInfo authors slideSyncServer
 `
 
-// office lists what Office signs, in all versions: presProps and viewProps, the window
-// and the printer of a presentation, were left out by Office 2007.
+// office lists the types that all versions of Office sign. Only Office 2007 left out
+// presProps and viewProps, the window and the printer of a presentation.
 const office = `
 	officeDocument package glossaryDocument attachedTemplate attachedToolbars
 	documentParts settings webSettings styles stylesWithEffects numbering fontTable font
@@ -126,7 +127,7 @@ const office = `
 	oleObject control activeXControlBinary vbaProject hyperlink classificationlabels
 `
 
-// signsAnyway tells whether a custom XML part is signed although its kind is not: ink,
+// signsAnyway reports whether a custom XML part is signed although its kind is not: ink,
 // which is drawn, and plain text/xml.
 func signsAnyway(contentType string) bool {
 	return contentType == "text/xml" || strings.HasSuffix(contentType, "inkml+xml")

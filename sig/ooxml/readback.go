@@ -11,8 +11,8 @@ import (
 )
 
 // readBack reads a result before it leaves, as another program does: the archive, its
-// content types, and the way from the package to the new signature. Parts that did not
-// change are compared by size and checksum and not decompressed.
+// content types, and the path from the package to the new signature. Unchanged parts are
+// compared by size and checksum and are not decompressed.
 func (a *archive) readBack(ctx context.Context, result sig.Document, changes []change, part string) error {
 	d, err := index(ctx, result)
 	if err == nil {
@@ -27,7 +27,7 @@ func (a *archive) readBack(ctx context.Context, result sig.Document, changes []c
 	return fmt.Errorf("ooxml: the result cannot be read again: %w", err)
 }
 
-// compare checks that the result has the changes and else what was there.
+// compare checks that the result has the changes and is otherwise unchanged.
 func (a *archive) compare(ctx context.Context, d *document, changes []change) error {
 	changed := make(map[string]bool, len(changes))
 	for _, c := range changes {
@@ -41,7 +41,7 @@ func (a *archive) compare(ctx context.Context, d *document, changes []change) er
 			return err
 		}
 		if !bytes.Equal(content, c.Content) {
-			return fmt.Errorf("the part %s is not what was written", quote(c.Name))
+			return fmt.Errorf("the part %s differs from what was written", quote(c.Name))
 		}
 	}
 	names := make(map[string]*entry, len(d.entries))
@@ -50,14 +50,14 @@ func (a *archive) compare(ctx context.Context, d *document, changes []change) er
 	}
 	for _, e := range a.entries {
 		if is := names[e.name]; !changed[e.name] && (is == nil || is.size != e.size || is.crc != e.crc || is.method != e.method) {
-			return fmt.Errorf("the part %s is not what it was", quote(e.name))
+			return fmt.Errorf("the part %s has changed", quote(e.name))
 		}
 	}
 	return nil
 }
 
-// leadsTo follows the relationships of the package to the origin of signatures, and
-// those to a signature part.
+// leadsTo follows the relationships of the package to the origin of signatures, and those
+// of the origin to a signature part.
 func (d *document) leadsTo(ctx context.Context, part string) error {
 	follow := func(source string, is func(*relationship) bool) error {
 		e := d.byKey[key(relationshipsOf(source))]

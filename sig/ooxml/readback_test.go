@@ -11,14 +11,14 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestReadBack spoils what was prepared: a document whose signature nobody finds does not
-// leave.
+// TestReadBack damages prepared states: a document whose signature no program would find
+// is never returned.
 func TestReadBack(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
 	plain := archiveOf(word(), "")
 	once := sign(t, signer, plain)
-	// As in the state of the package, with what is of interest here.
+	// The fields of the package's state that matter here.
 	type change struct {
 		Name    string `json:"name"`
 		Content []byte `json:"content"`

@@ -16,24 +16,24 @@ const nsRelationships = "http://schemas.openxmlformats.org/package/2006/relation
 // relationship is one relationship of a package or a part.
 type relationship struct {
 	id, kind, target string
-	mode             string // TargetMode, "Internal" where none is written
-	part             string // the key of the part it leads to, "" where it leads to none
+	mode             string // TargetMode, "Internal" if none is written
+	part             string // key of the part it leads to, "" if it leads to none
 }
 
 func (r *relationship) external() bool { return r.mode == "External" }
 
-// relationships are those of one source.
+// relationships are the relationships of one source.
 type relationships struct {
-	name   string // of the part they stand in
-	source string // name of the part they are of, "" for the package
+	name   string // of the part that contains them
+	source string // name of their source part, "" for the package
 	list   []relationship
-	sorted []*relationship // the same by Id, as the transform wants them
-	// untidy tells that the part is written in a way that programs digest differently:
-	// with white space or comments between the elements, or with prefixes.
+	sorted []*relationship // the same ordered by Id, as the transform needs them
+	// untidy reports that programs digest the part differently because of how it is
+	// written: with white space or comments between the elements, or with prefixes.
 	untidy bool
 }
 
-// parseRelationships reads a relationships part.
+// parseRelationships parses a relationships part.
 func parseRelationships(b *budget.Budget, name, source string, data []byte) (*relationships, error) {
 	t, err := parseXML(b, name, data)
 	if err != nil {
@@ -48,7 +48,7 @@ func parseRelationships(b *budget.Budget, name, source string, data []byte) (*re
 	seen := map[string]bool{}
 	for n := range t.Elements(t.Root()) {
 		if !t.Is(n, nsRelationships, "Relationship") {
-			continue // of markup compatibility; the transform leaves it out too
+			continue // markup compatibility, which the transform leaves out too
 		}
 		var x relationship
 		var hasID, hasKind, hasTarget bool
@@ -84,11 +84,11 @@ func parseRelationships(b *budget.Budget, name, source string, data []byte) (*re
 	return r, nil
 }
 
-// transformed is the octets of the relationships that keep says to be signed: the
-// relationship transform followed by a canonical form (ECMA-376 part 2, 13.2.4.24).
-// Sorted by Id as case-sensitive strings, without anything between, in or around them,
-// with the default for TargetMode, without prefixes and foreign attributes. What is left
-// has one form in all canonical forms of XML.
+// transformed returns the bytes of the relationships that keep selects, after the
+// relationship transform and a canonical form (ECMA-376 part 2, 13.2.4.24): sorted by Id
+// as case-sensitive strings, without content between, in or around them, with the default
+// for TargetMode, without prefixes and foreign attributes. The result is the same in all
+// canonical forms of XML.
 func (r *relationships) transformed(keep func(*relationship) bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<Relationships xmlns="` + nsRelationships + `">`)
@@ -108,10 +108,10 @@ func (r *relationships) transformed(keep func(*relationship) bool) []byte {
 	return b.Bytes()
 }
 
-// spaces are the edits that take out white space and comments between relationships
-// and in them. They mean nothing, and the relationship transform leaves them out; but
-// xmlsec, by which LibreOffice verifies, digests them, so that it calls every signature
-// over such a part broken. LibreOffice writes a line end there itself.
+// spaces returns the edits that remove white space and comments between relationships and
+// in them. They have no meaning, and the relationship transform leaves them out. But
+// xmlsec, which LibreOffice verifies with, digests them, so that LibreOffice calls every
+// signature over such a part broken. LibreOffice itself writes a line end there.
 func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
 	take := func(parent xmltree.Node) {
 		for n := range t.Children(parent) {
@@ -127,12 +127,12 @@ func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
 	return edits
 }
 
-// withoutPrefixes returns the Relationships element without prefixes and anything
-// between the elements, with more behind the last one. It reports false for parts that
-// have no prefixes or something that would be lost.
+// withoutPrefixes returns the Relationships element without prefixes and without anything
+// between the elements, with more after the last one. It returns false if the part has no
+// prefixes, or has something that would be lost.
 //
-// The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2b).
-// Some programs digest them nevertheless.
+// The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2b). Some
+// programs digest them nevertheless.
 func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 	root, prefixed := t.Root(), t.Name(t.Root()).Prefix != ""
 	for range t.Attributes(root) {
@@ -161,8 +161,9 @@ func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 	return b.String() + more + "</Relationships>", prefixed
 }
 
-// edited is the part as all programs digest it, where tidy is set, and with a
-// relationship more, where kind is given. data is its content.
+// edited returns the part with changes: with tidy in the form that all programs digest
+// equally, and with one more relationship if kind is not "". data is the content of the
+// part.
 func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]byte, error) {
 	t, err := parseXML(nil, r.name, data)
 	if err != nil {
@@ -190,7 +191,7 @@ func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]b
 	return s.Bytes(), nil
 }
 
-// freeID is the first of rId1, rId2... that is not taken, in any letter case.
+// freeID returns the first of rId1, rId2... that is not taken, in any letter case.
 func (r *relationships) freeID() string {
 	taken := map[string]bool{}
 	for _, x := range r.list {
@@ -203,7 +204,7 @@ func (r *relationships) freeID() string {
 	}
 }
 
-// newRelationships is a relationships part with one relationship.
+// newRelationships returns a relationships part with one relationship.
 func newRelationships(kind, target string) []byte {
 	return []byte(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n" +
 		`<Relationships xmlns="` + nsRelationships + `"><Relationship Id="rId1" Type="` + kind + `" Target="` + escape(target) + `"/></Relationships>`)

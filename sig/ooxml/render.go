@@ -27,24 +27,24 @@ const (
 	idOffice     = "idOfficeObject"
 	idProperties = "idSignedProperties"
 
-	// timeFormat is what SignatureTime calls the form that time.RFC3339 makes of a time
-	// in UTC (ECMA-376 part 2, 13.2.4.20).
+	// timeFormat is the name in SignatureTime of the form that time.RFC3339 makes of a
+	// time in UTC (ECMA-376 part 2, 13.2.4.20).
 	timeFormat = "YYYY-MM-DDThh:mm:ssTZD"
 )
 
 // signatureXML is a Signature as Office writes it: the XMLDSig namespace without a
-// prefix, Canonical XML 1.0 throughout, three references of SignedInfo to three objects
-// (MS-OFFCRYPTO 2.5.2).
+// prefix, Canonical XML 1.0 throughout, and three references of SignedInfo to three
+// objects (MS-OFFCRYPTO 2.5.2).
 type signatureXML struct {
 	suite *suite.Suite
 	at    time.Time
-	certs []*x509gost.Certificate // the signer's first
+	certs []*x509gost.Certificate // the signer's is the first
 	refs  []reference
-	// Digests of the three objects, "" until they are known.
+	// Digests of the three objects, "" until they are computed.
 	packageDigest, officeDigest, propertiesDigest string
 }
 
-// around returns the part in front of the signature value and behind it.
+// around returns the parts before and after the signature value.
 func (s *signatureXML) around() (head, tail string) {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n")
@@ -71,7 +71,7 @@ func (s *signatureXML) around() (head, tail string) {
 
 func algorithm(name, uri string) string { return "<" + name + ` Algorithm="` + uri + `"/>` }
 
-// reference renders a Reference; transforms is the content of its Transforms.
+// reference renders a Reference. transforms is the content of its Transforms.
 func (s *signatureXML) reference(kind, uri, transforms, digest string) string {
 	var b strings.Builder
 	b.WriteString("<Reference")
@@ -86,7 +86,7 @@ func (s *signatureXML) reference(kind, uri, transforms, digest string) string {
 	return b.String()
 }
 
-// packageObject is the manifest and the time.
+// packageObject writes the manifest and the time.
 func (s *signatureXML) packageObject(b *strings.Builder) {
 	b.WriteString(`<Object xmlns:mdssi="` + nsMDSSI + `" Id="` + idPackage + `"><Manifest>`)
 	for _, r := range s.refs {
@@ -109,9 +109,10 @@ func (s *signatureXML) packageObject(b *strings.Builder) {
 
 func (s *signatureXML) time() string { return s.at.UTC().Format(time.RFC3339) }
 
-// officeObject is what Office writes about itself (MS-OFFCRYPTO 2.5.2.5). The schema
-// wants every element but the last two. There is no Office and no screen here: versions
-// and screen are those of a common installation, which no reader compares with anything.
+// officeObject writes what Office says about itself (MS-OFFCRYPTO 2.5.2.5). The schema
+// requires every element but the last two. There is no Office and no screen here, so
+// versions and screen are those of a common installation. No reader compares them with
+// anything.
 func (s *signatureXML) officeObject(b *strings.Builder) {
 	b.WriteString(`<Object Id="` + idOffice + `"><SignatureProperties><SignatureProperty Id="idOfficeV1Details" Target="#` + idSignature + `">`)
 	b.WriteString(`<SignatureInfoV1 xmlns="` + nsOffice + `">`)
@@ -120,7 +121,7 @@ func (s *signatureXML) officeObject(b *strings.Builder) {
 		{"WindowsVersion", "10.0"}, {"OfficeVersion", "16.0"}, {"ApplicationVersion", "16.0"},
 		{"Monitors", "1"}, {"HorizontalResolution", "1920"}, {"VerticalResolution", "1080"}, {"ColorDepth", "32"},
 		{"SignatureProviderId", "{00000000-0000-0000-0000-000000000000}"}, {"SignatureProviderUrl", ""},
-		// 9 is a signature without a signature line, made with the default provider.
+		// 9 means a signature without a signature line, made with the default provider.
 		{"SignatureProviderDetails", "9"},
 		{"ManifestHashAlgorithm", s.suite.Hash.XML[0]},
 		{"SignatureType", "1"},
@@ -130,7 +131,7 @@ func (s *signatureXML) officeObject(b *strings.Builder) {
 	b.WriteString("</SignatureInfoV1></SignatureProperty></SignatureProperties></Object>")
 }
 
-// properties are those of XAdES, with what Office puts there: the time, the signer's
+// properties writes the XAdES properties as Office does: the time, the signer's
 // certificate by digest, issuer and serial number, and no policy (MS-OFFCRYPTO 2.5.2.6).
 func (s *signatureXML) properties(b *strings.Builder) {
 	c := s.certs[0]
@@ -141,7 +142,8 @@ func (s *signatureXML) properties(b *strings.Builder) {
 	b.WriteString("</xd:Cert></xd:SigningCertificate><xd:SignaturePolicyIdentifier><xd:SignaturePolicyImplied/></xd:SignaturePolicyIdentifier></xd:SignedSignatureProperties></xd:SignedProperties></xd:QualifyingProperties></Object>")
 }
 
-// decimal writes a serial number, two's complement, as the schema of XMLDSig wants it.
+// decimal returns a serial number, in two's complement, as the decimal text that the
+// schema of XMLDSig requires.
 func decimal(serial []byte) string {
 	n := new(big.Int).SetBytes(serial)
 	if len(serial) > 0 && serial[0]&0x80 != 0 {

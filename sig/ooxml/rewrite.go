@@ -12,16 +12,15 @@ import (
 	"tamga/sig"
 )
 
-// change is new content: of the entry of that name, or of an entry that is added
-// behind the last one.
+// change is new content of the entry with that name. If there is none, the entry is added
+// after the last one.
 type change struct {
 	Name    string `json:"name"`
 	Content []byte `json:"content"`
 }
 
-// rewrite lays out the archive with changes in it. Entries that do not change are
-// sections of the document, header, content and descriptor; stretches that belong to
-// no entry are left out.
+// rewrite lays out the archive with changes. Unchanged entries are sections of the
+// document (header, content and descriptor). Gaps are left out.
 func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 	fresh := make(map[*entry]*packed, len(changes))
 	var added []*packed
@@ -37,8 +36,8 @@ func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 		}
 	}
 	var parts []sig.Part
-	var at int64                   // how far the result is laid out
-	from, to := int64(0), int64(0) // a section not yet among the parts
+	var at int64                   // how much of the result is laid out
+	from, to := int64(0), int64(0) // a section not yet in parts
 	offsets := make(map[*entry]int64, len(a.entries))
 	flush := func() {
 		if to > from {
@@ -87,7 +86,7 @@ func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 	return sig.Parts(append(parts, sig.Bytes(directory), sig.Bytes(end))...), nil
 }
 
-// find returns the entry of exactly that name, nil when there is none.
+// find returns the entry with exactly that name, or nil.
 func (a *archive) find(name string) *entry {
 	for _, e := range a.entries {
 		if e.name == name {
@@ -97,12 +96,12 @@ func (a *archive) find(name string) *entry {
 	return nil
 }
 
-// central is the record of an unchanged entry that has moved to offset.
+// central returns the record of an unchanged entry that has moved to offset.
 func (e *entry) central(offset int64) []byte {
 	b := slices.Clone(e.header)
 	var zip64 []byte
-	// Fields of the large form stand in this order, and only those that the small form
-	// leaves to them (APPNOTE 4.5.3).
+	// The fields of Zip64 are in this order, and only those that the small record leaves
+	// to them are present (APPNOTE 4.5.3).
 	for _, f := range []struct {
 		at    int
 		value int64
@@ -135,7 +134,7 @@ type packed struct {
 
 var deflaters = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.DefaultCompression)
-	if err != nil { // the level is one there is
+	if err != nil { // impossible: the level exists
 		panic("ooxml: " + err.Error())
 	}
 	return w
@@ -160,11 +159,12 @@ func pack(c change) (*packed, error) {
 	return p, nil
 }
 
-// date is 1 January 1980, the first there is, as Office writes it for all entries.
+// date is 1 January 1980, the earliest possible date, which Office writes for all
+// entries.
 const date = 1<<5 | 1
 
-// fields are those that the local header and the directory share, from the version
-// needed to the length of the extra field.
+// fields returns the fields that the local header and the directory share, from the
+// version needed to the length of the extra field.
 func (p *packed) fields(extra int) []byte {
 	version, flags := uint16(20), uint16(0)
 	if extra > 0 {
@@ -204,7 +204,7 @@ func (p *packed) central() []byte {
 	return slices.Concat(b, []byte(p.name), extra)
 }
 
-// endOf are the records behind the directory.
+// endOf returns the records after the directory.
 func endOf(count int, offset, length int64, comment []byte) []byte {
 	var b []byte
 	if count >= math.MaxUint16 || offset >= math.MaxUint32 || length >= math.MaxUint32 {

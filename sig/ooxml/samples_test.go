@@ -17,9 +17,9 @@ import (
 
 var samples = flag.String("samples", "", "a directory of documents signed by Office, such as test-data/xmldsign of Apache POI")
 
-// TestSamples recomputes the digests of documents that Office and others signed. Those of
-// POI are of a time of SHA-1, which is refused, and of authorities that are gone; but
-// what was signed must be as it was, and all of it must be there.
+// TestSamples recomputes the digests of documents that Office and other programs signed.
+// Those of POI use SHA-1, which is refused, and their authorities no longer exist. But
+// the signed data must be unchanged and complete.
 func TestSamples(t *testing.T) {
 	if *samples == "" {
 		t.Skip("no -samples given")

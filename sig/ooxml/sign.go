@@ -17,9 +17,9 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Prepare implements sig.Format. The interface has no parameters for Office documents;
-// those that make sense are read: IncludeCertChain and HashAlgorithm. Every part that is
-// to be signed is read once.
+// Prepare implements sig.Format. The interface has no parameters only for Office
+// documents. Prepare reads the general ones IncludeCertChain and HashAlgorithm. It reads
+// every part to sign once.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (*sig.Prepared, error) { return f.prepare(ctx, job) })
 }
@@ -30,9 +30,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	r := job.Params.Reader()
-	// Office itself writes the signer's certificate alone and finds the others in the
-	// store of Windows. Other readers have none: without its issuers they call a signer
-	// untrusted whose root they trust.
+	// Office writes only the signer's certificate and finds the others in the store of
+	// Windows. Other readers have no store: without the issuers they call a signer
+	// untrusted even if they trust its root.
 	withChain := r.Bool("IncludeCertChain", true)
 	if r.Bool("Hash", false) {
 		r.Fault("Hash", "is True, but an Office document is signed as a whole, never by its hash value; False expected")
@@ -54,7 +54,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	if n := len(d.entries) + len(changes) + 1; n > maxEntries {
-		return nil, unfit(nil, "has %d entries; at most %d can be read with a signature", len(d.entries), maxEntries-len(changes)-1)
+		return nil, unfit(nil, "has %d entries; at most %d are accepted, so that the signed document can be read", len(d.entries), maxEntries-len(changes)-1)
 	}
 	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, withChain), refs: refs}
 	digest, err := x.complete()
@@ -72,8 +72,8 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	return &sig.Prepared{Digest: digest, State: st}, nil
 }
 
-// certificates are those that go into KeyInfo: the signer's and, unless they are not
-// wanted, its issuers without the root, which a verifier must have already.
+// certificates returns the certificates for KeyInfo: the signer's and, with withChain,
+// its issuers except the root, which a verifier must have already.
 func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
 	out := []*x509gost.Certificate{job.Certificate}
 	for _, c := range job.Chain {
@@ -84,11 +84,11 @@ func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
 	return out
 }
 
-// maxValue is more than a signature value takes, as Base64.
+// maxValue is more than the size of a signature value in Base64.
 const maxValue = 4096
 
-// complete computes the digests of the three objects and that of SignedInfo. They are
-// taken from the text that goes into the document.
+// complete computes the digests of the three objects and that of SignedInfo, from the
+// text that goes into the document.
 func (s *signatureXML) complete() (suite.Digest, error) {
 	digest := func(find func(*xmltree.Tree, xmltree.Node) bool, t *xmltree.Tree) (suite.Digest, error) {
 		for n := xmltree.Document; int(n) < t.Len(); n++ {
@@ -101,12 +101,12 @@ func (s *signatureXML) complete() (suite.Digest, error) {
 			}
 			return suite.Digest{Hash: s.suite.Hash, Sum: sum.Sum(nil)}, nil
 		}
-		return suite.Digest{}, fmt.Errorf("ooxml: the signature lacks an element of its own")
+		return suite.Digest{}, fmt.Errorf("ooxml: the rendered signature lacks one of its elements")
 	}
 	parse := func() (*xmltree.Tree, error) {
 		head, tail := s.around()
 		if len(head)+len(tail) > maxXML-maxValue {
-			return nil, unfit(nil, "has so many parts and relationships that the signature would have %d octets; at most %d are verified here", len(head)+len(tail), maxXML)
+			return nil, unfit(nil, "has so many parts and relationships that the signature would have %d bytes; at most %d are accepted", len(head)+len(tail), maxXML)
 		}
 		return parseXML(nil, "the signature", []byte(head+tail))
 	}
@@ -133,8 +133,8 @@ func (s *signatureXML) complete() (suite.Digest, error) {
 	return digest(func(t *xmltree.Tree, n xmltree.Node) bool { return t.Is(n, nsDS, "SignedInfo") }, t)
 }
 
-// changes says what becomes of the package beside the new signature part, and how that
-// one is called.
+// changes returns the changes of the package besides the new signature part, and the name
+// of that part.
 func (d *document) changes(ctx context.Context) (changes []change, part string, err error) {
 	origin := d.origin
 	if origin == "" {
@@ -158,11 +158,11 @@ func (d *document) changes(ctx context.Context) (changes []change, part string, 
 	if d.rels[key(origin)] == nil {
 		name := relationshipsOf(origin)
 		if d.byKey[key(name)] != nil {
-			return nil, "", unfit(nil, "has relationships of the origin of signatures that are not declared as such")
+			return nil, "", unfit(nil, "has a part in the place of the relationships of the origin of signatures, but with another content type")
 		}
 		changes = append(changes, change{name, newRelationships(relSignature, file)})
 	}
-	// Once there is a signature, what it covers stays as it is, octet by octet.
+	// Once there is a signature, the bytes that it covers must not change.
 	tidy := len(d.signatureParts()) == 0
 	for _, source := range d.sources {
 		rels := d.rels[source]
@@ -187,7 +187,8 @@ func (d *document) changes(ctx context.Context) (changes []change, part string, 
 	return changes, part, nil
 }
 
-// free is the first of the names stem+first+suffix, stem+"2"+suffix... that no entry has.
+// free returns the first of the names stem+first+suffix, stem+"2"+suffix... that no entry
+// has.
 func (d *document) free(stem, first, suffix string) string {
 	for i := 1; ; i++ {
 		number := first
@@ -203,27 +204,27 @@ func (d *document) free(stem, first, suffix string) string {
 
 var stateForm = sig.StateForm{What: "a signature in an Office document", First: 1, Version: 1}
 
-// state is all that Finish needs beside the job's document and certificate.
+// state is all that Finish needs in addition to the job's document and certificate.
 type state struct {
 	sig.StateHeader
 	Directory []byte `json:"directory"` // its fingerprint
 	Part      string `json:"part"`      // name of the new signature part
-	// Head and Tail are the signature part in front of the signature value and behind
-	// it, exactly what was digested.
+	// Head and Tail are the signature part before and after the signature value, exactly
+	// as it was digested.
 	Head    []byte   `json:"head"`
 	Tail    []byte   `json:"tail"`
 	Changes []change `json:"changes"`
 }
 
-// fingerprint tells documents apart without reading their parts: the SHA-256 of the
-// central directory, which has name, size and checksum of each.
+// fingerprint distinguishes documents without reading their parts: the SHA-256 of the
+// central directory, which has the name, size and checksum of each.
 func (a *archive) fingerprint() []byte {
 	sum := sha256.Sum256(a.raw)
 	return sum[:]
 }
 
-// Finish implements sig.Format. The parameters are not read again: what they said is in
-// the state.
+// Finish implements sig.Format. It does not read the parameters again: they are in the
+// state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
 }

@@ -32,7 +32,7 @@ func job(document []byte, params ...string) *sig.Job {
 	return &sig.Job{Document: bytes.NewReader(document), Params: p}
 }
 
-// part returns the content of an entry by the archive reader of the standard library.
+// part returns the content of an entry, read by the standard library.
 func part(t testing.TB, document []byte, name string) string {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(document), int64(len(document)))
@@ -51,7 +51,7 @@ func part(t testing.TB, document []byte, name string) string {
 	return string(data)
 }
 
-// raw returns header fields and compressed octets of all entries by name.
+// raw returns header fields and compressed bytes of all entries by name.
 func raw(t testing.TB, document []byte) (names []string, entries map[string]string) {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(document), int64(len(document)))
@@ -74,7 +74,7 @@ func raw(t testing.TB, document []byte) (names []string, entries map[string]stri
 	return names, entries
 }
 
-// Every suite signs once and twice, and both signatures hold.
+// Every suite signs once and twice, and both signatures are valid.
 func TestSuites(t *testing.T) {
 	plain := archiveOf(word(), "a comment")
 	for _, s := range suite.All() {
@@ -98,8 +98,8 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// What does not have to change is copied octet by octet, and what is added is where
-// Office puts it.
+// Entries that need no change are copied byte by byte, and added entries are where Office
+// puts them.
 func TestLayout(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
@@ -142,13 +142,13 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	if n := len(part(t, twice, "_xmlsignatures/origin.sigs")); n != 0 {
-		t.Errorf("the origin has %d octets", n)
+		t.Errorf("the origin has %d bytes", n)
 	}
 }
 
 var manifestURI = regexp.MustCompile(`<Reference URI="([^"?]*)\?ContentType=|SourceId="([^"]*)"`)
 
-// signedOf lists the references of a manifest, with the relationships behind their part.
+// signedOf lists the references of a manifest, with the relationships after their part.
 func signedOf(t testing.TB, document []byte, signature string) (out []string) {
 	t.Helper()
 	for _, m := range manifestURI.FindAllStringSubmatch(part(t, document, signature), -1) {
@@ -157,8 +157,8 @@ func signedOf(t testing.TB, document []byte, signature string) (out []string) {
 	return out
 }
 
-// What is signed and what is not: properties and custom XML are left out, the
-// relationship to the origin is never among those signed.
+// Which parts are signed: properties and custom XML are left out, and the relationship to
+// the origin is never signed.
 func TestManifest(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
@@ -184,7 +184,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Legal packages that are unlike Word's.
+// Valid packages that differ from those of Word.
 func TestPackages(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
@@ -242,7 +242,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// A document whose origin of signatures is where another program puts it.
+// A document in which another program put the origin of signatures elsewhere.
 func TestOtherOrigin(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	const folder = "package/services/digital-signature/"
@@ -285,8 +285,8 @@ func TestPrettyPrinted(t *testing.T) {
 			t.Fatalf("%s: nothing changed", name)
 		}
 		files := with(word(), "word/_rels/document.xml.rels", other)
-		// The order of the references to relationships is that of the part; it does not
-		// take part in the digest.
+		// The order of the references to relationships is that of the part. It does not
+		// change the digest.
 		if got := digest(files); got != want {
 			t.Errorf("%s: digest %s, want %s", name, got, want)
 		}
@@ -296,7 +296,7 @@ func TestPrettyPrinted(t *testing.T) {
 	}
 }
 
-// The same job gives the same state, and Finish refuses one that is not its own.
+// The same job gives the same state, and Finish refuses a state of another job.
 func TestState(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	signer, other := root.Signer(t, suite.GOST2012x256, "Signer"), root.Signer(t, suite.GOST2012x256, "Other")

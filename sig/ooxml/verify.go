@@ -14,10 +14,10 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Verify implements sig.Verifier: it judges the signatures that the origin part of the
-// package knows, in its order. The Signature elements, their signers and properties are
-// judged by package xmldsig; what is added here is the manifest: the parts and
-// relationships that were signed, whether they are as they were, and what was added.
+// Verify implements sig.Verifier. It checks the signatures that the origin part of the
+// package refers to, in that order. Package xmldsig checks the Signature elements, their
+// signers and properties. This method adds the check of the manifest: which parts and
+// relationships were signed, whether they have changed, and what was added.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
 }
@@ -36,7 +36,7 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 		v.owes[rels] = list
 	}
 	if c.Original != nil || c.Hash != nil {
-		v.add(codeNotLookedAt, "the document or hash value given beside is not looked at: a signed Office document carries what it signs", false)
+		v.add(codeNotLookedAt, "the given original document or hash value was ignored: a signed Office document contains what it signs", false)
 	}
 	v.leftByDesign()
 	v.outside()
@@ -46,17 +46,17 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 		return v.report, nil
 	}
 	if len(parts) > maxSignatures {
-		v.add(codeMany, fmt.Sprintf("the document has %d signatures, %d are judged", len(parts), maxSignatures), true)
+		v.add(codeMany, fmt.Sprintf("the document has %d signatures; only the first %d were checked", len(parts), maxSignatures), true)
 		parts = parts[:maxSignatures]
 	}
 	judged := make([]*judgement, len(parts))
 	for i, e := range parts {
-		judged[i] = &judgement{verifier: v, entry: e, out: sig.Signature{Index: i, Covers: "nothing that could be judged", BestTime: c.At}}
+		judged[i] = &judgement{verifier: v, entry: e, out: sig.Signature{Index: i, Covers: "nothing that could be checked", BestTime: c.At}}
 		if err := judged[i].read(); err != nil {
 			return nil, err
 		}
 	}
-	// Each part is decompressed once, whatever the number of signatures.
+	// Each part is decompressed once, for any number of signatures.
 	jobs := make([]*digestJob, 0, len(v.jobs))
 	for _, e := range d.entries {
 		if j := v.jobs[e]; j != nil {
@@ -82,9 +82,9 @@ type verifier struct {
 	report *sig.Report
 	jobs   map[*entry]*digestJob
 	owes   map[*relationships][]owed // in the order of the relationships
-	left   map[*entry]bool           // parts that Office does not sign by design
-	signed int                       // octets of signature parts so far
-	work   int64                     // octets of parts that may still be transformed
+	left   map[*entry]bool           // parts that Office leaves unsigned on purpose
+	signed int                       // bytes of signature parts so far
+	work   int64                     // bytes of parts that may still be transformed
 }
 
 func (v *verifier) add(code, text string, fatal bool) {
@@ -95,8 +95,8 @@ func (v *verifier) add(code, text string, fatal bool) {
 	v.report.Findings = append(v.report.Findings, f)
 }
 
-// leftByDesign finds the parts that Office leaves unsigned: properties, preview
-// pictures and custom XML, by the relationships that lead to them.
+// leftByDesign finds the parts that Office leaves unsigned: properties, preview pictures
+// and custom XML, by the relationships that lead to them.
 func (v *verifier) leftByDesign() {
 	v.left = map[*entry]bool{}
 	for _, rels := range v.rels {
@@ -111,25 +111,25 @@ func (v *verifier) leftByDesign() {
 	}
 }
 
-// outside tells of what is in the archive and no reader of its directory sees, of
-// signatures that the origin does not know, and of those that it names and that are
-// gone.
+// outside reports data in the archive that a reader of its directory does not see,
+// signature parts that the origin does not refer to, and those that it refers to but that
+// are missing.
 func (v *verifier) outside() {
 	var octets int64
 	for _, g := range v.gaps {
 		if g.entry {
-			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that its directory does not know; programs that read from the front see it", g.offset), true)
+			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that is not in its directory; programs that read the archive from its beginning see it", g.offset), true)
 		}
 		octets += g.length
 	}
 	if octets > 0 {
-		v.add(codeHidden, fmt.Sprintf("%d octets of the archive belong to no entry", octets), false)
+		v.add(codeHidden, fmt.Sprintf("%d bytes of the archive belong to no entry", octets), false)
 	}
 	if rels := v.rels[v.originKeys[0]]; v.origin != "" && rels != nil {
 		for i := range rels.list {
 			r := &rels.list[i]
 			if r.kind == relSignature && v.byKey[r.part] == nil && len(v.report.Findings) <= maxFindings {
-				v.add(codeGone, fmt.Sprintf("the origin part names the signature part %s by the relationship %s, and it is not in the document: a signature was taken out", quote(r.target), quote(r.id)), true)
+				v.add(codeGone, fmt.Sprintf("the origin part refers to the signature part %s by the relationship %s, but the part is missing: a signature was removed", quote(r.target), quote(r.id)), true)
 			}
 		}
 	}
@@ -139,12 +139,12 @@ func (v *verifier) outside() {
 	}
 	for _, e := range v.entries {
 		if len(v.report.Findings) <= maxFindings && !e.isDirectory() && !known[e] && v.types.of(e.key) == typeSignature {
-			v.add(codeUnreachable, fmt.Sprintf("the signature part %s is not among those of the origin part and was not judged", quote("/"+e.name)), false)
+			v.add(codeUnreachable, fmt.Sprintf("the origin part does not refer to the signature part %s, so it was not checked", quote("/"+e.name)), false)
 		}
 	}
 }
 
-// judgement is one signature being judged.
+// judgement is the check of one signature.
 type judgement struct {
 	*verifier
 	entry *entry
@@ -157,16 +157,18 @@ type claim struct {
 	entry  *entry
 	digest []byte
 	hash   *suite.Hash
-	// rels are the relationships of a relationship transform; ids and kinds say which.
+	// rels are the relationships of a relationship transform. ids and kinds select the
+	// signed ones.
 	rels       *relationships
 	ids, kinds map[string]bool
-	// form is the canonical form that an XML part was signed in, nil for its octets.
+	// form is the canonical form in which an XML part was signed, nil if its bytes were
+	// signed.
 	form *xmltree.Method
-	// flawed tells that the reference was found wanting before its digest was compared.
+	// flawed reports that the reference was invalid before its digest was compared.
 	flawed bool
 }
 
-// keeps tells whether a relationship transform signs a relationship.
+// keeps reports whether the relationship transform selects a relationship.
 func (c *claim) keeps(r *relationship) bool { return c.ids[r.id] || c.kinds[r.kind] }
 
 func (j *judgement) add(code string, fatal bool, format string, args ...any) {
@@ -177,8 +179,8 @@ func (j *judgement) add(code string, fatal bool, format string, args ...any) {
 	j.out.Findings = append(j.out.Findings, f)
 }
 
-// read judges the Signature and reads its manifest. An error is one of reading the
-// document; what is wrong with the part is among the findings.
+// read checks the Signature and reads its manifest. It returns only errors of reading the
+// document. Errors of the part are findings.
 func (j *judgement) read() error {
 	name := quote("/" + j.entry.name)
 	data, err := j.xml(j.ctx, j.entry)
@@ -193,7 +195,7 @@ func (j *judgement) read() error {
 		j.add(codeMalformed, true, "the signature part %s is declared as %s; %s expected", name, quote(kind), typeSignature)
 	}
 	if j.signed += len(data); j.signed > maxSigned {
-		j.add(codeWork, true, "the signature part %s was not judged: the signatures of the document have more than %d octets", name, maxSigned)
+		j.add(codeWork, true, "the signature part %s was not checked: the signatures of the document have more than %d bytes", name, maxSigned)
 		return nil
 	}
 	tree, err := parseXML(j.budget, j.entry.name, data)
@@ -207,7 +209,7 @@ func (j *judgement) read() error {
 	}
 	check := *j.check
 	check.Document, check.Original, check.Hash = bytes.NewReader(data), nil, nil
-	check.Strict, check.Expect = false, "" // these are about parts of the package
+	check.Strict, check.Expect = false, "" // these refer to parts of the package
 	report, err := (&xmldsig.Format{MaxSize: maxXML}).Verify(j.ctx, &check)
 	if err != nil {
 		var e *sig.ErrDocument
@@ -225,7 +227,7 @@ func (j *judgement) read() error {
 	index, covers := j.out.Index, j.out.Covers
 	j.out = report.Signatures[0]
 	j.out.Index, j.out.Covers = index, covers
-	// A signature part never speaks for itself as a whole.
+	// A signature part never covers itself as a whole.
 	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == sig.CodePart })
 	j.out.Findings = append(findings, own...)
 	m := &manifestReader{judgement: j, tree: tree}
@@ -233,7 +235,7 @@ func (j *judgement) read() error {
 	return nil
 }
 
-// count is the number of references of SignedInfo.
+// count returns the number of references in SignedInfo.
 func count(t *xmltree.Tree) (n int) {
 	if info := t.Child(t.Root(), nsDS, "SignedInfo"); info != xmltree.None {
 		for c := range t.Elements(info) {
@@ -245,7 +247,7 @@ func count(t *xmltree.Tree) (n int) {
 	return n
 }
 
-// compare judges the references by the digests and what they leave out.
+// compare checks the digests of the references and what they leave out.
 func (j *judgement) compare() error {
 	intact := map[*entry]*claim{}
 	for _, c := range j.refs {
@@ -280,18 +282,18 @@ func (j *judgement) compare() error {
 	return nil
 }
 
-// errTooMuch is met where signatures ask for more work than is done for a document.
+// errTooMuch means that the signatures need more work than the limit for a document.
 var errTooMuch = errors.New("too much work")
 
-// sum is the digest of what a reference stands for today. Parts that are signed octet by
-// octet were digested before, once; what is transformed is so for every signature.
+// sum returns the present digest of a reference's target. Parts that are signed byte by
+// byte were digested before, once. Transformed parts are digested for every signature.
 func (j *judgement) sum(c *claim) ([]byte, error) {
 	if c.rels != nil || c.form != nil {
 		if err := j.budget.Spend(2 * c.entry.size); err != nil {
 			return nil, err
 		}
 		if j.work -= c.entry.size; j.work < 0 {
-			return nil, unfit(errTooMuch, "the signatures ask for more than %d octets to be transformed", maxTransformed)
+			return nil, unfit(errTooMuch, "the signatures need more than %d bytes to be transformed", maxTransformed)
 		}
 	}
 	switch {
@@ -319,10 +321,11 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 	return job.sums[slices.Index(job.hashes, c.hash)], nil
 }
 
-// coverage says what the signature speaks for, and what it should and does not.
+// coverage describes what the signature covers and reports what it should cover but does
+// not.
 func (j *judgement) coverage(intact map[*entry]*claim) {
 	if j.budget.Spend(20*int64(len(j.entries)+len(j.refs)+j.relations)) != nil {
-		return // Verify says so
+		return // Verify returns this error
 	}
 	var with, changed, relations []string
 	for _, c := range j.refs {
@@ -336,7 +339,7 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			with = append(with, "/"+c.entry.name)
 		}
 	}
-	whole := map[*entry]bool{} // parts that are covered, changed or not
+	whole := map[*entry]bool{} // covered parts, changed or not
 	by := map[*relationships]*claim{}
 	for _, c := range j.refs {
 		if c.rels != nil {
@@ -371,18 +374,18 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			where := fmt.Sprintf("%s of %s", quote(r.id), quote("/"+rels.source))
 			switch {
 			case o.duty == unknownKind:
-				j.add(codeUnknown, true, "the relationship %s, to %s, is of the type %s, which is not known, and it or its part is not signed: it may have been added later", where, quote(r.target), quote(r.kind))
+				j.add(codeUnknown, true, "the relationship %s, to %s, is of the unknown type %s, and it or its part is not signed: it may have been added later", where, quote(r.target), quote(r.kind))
 			case o.duty != signedByOffice:
 				if len(relaxed) <= maxFindings {
 					relaxed = append(relaxed, where)
 				}
 			case !covered:
-				j.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never spoke for the whole document", where, quote(r.target))
+				j.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never covered the whole document", where, quote(r.target))
 			default:
 				j.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.name), where)
 			}
 			if len(j.out.Findings) > maxFindings {
-				j.add(codeWork, true, "there is more wrong with the signature; no more is listed")
+				j.add(codeWork, true, "there are more findings about the signature, which are not listed")
 				return
 			}
 		}
@@ -397,10 +400,10 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 	}
 }
 
-// part says that the signature covers a part of the document only: that there are
-// loose parts, which it does not cover and Office does not leave out by design, or
-// relaxed relationships, which Office does not sign either; and whether it covers the
-// part that the caller expects.
+// part adds the finding that the signature covers only a part of the document. The reason
+// is loose parts, which it does not cover and which Office does not leave unsigned on
+// purpose, or relaxed relationships, which Office does not sign either, or that it does
+// not cover the part that the caller expects.
 func (j *judgement) part(with, loose, relaxed []string) {
 	missing := j.check.Expect != "" && !slices.Contains(with, j.check.Expect)
 	if loose == nil && relaxed == nil && !missing {
@@ -411,7 +414,7 @@ func (j *judgement) part(with, loose, relaxed []string) {
 	var says []string
 	if loose != nil {
 		f.Headline = "does not cover " + sig.Printable(short(loose), maxPrinted)
-		says = append(says, "parts that nothing signed leads to: "+list(loose))
+		says = append(says, "parts that no signed relationship leads to: "+list(loose))
 	}
 	if relaxed != nil {
 		says = append(says, "relationships that Office does not sign either: "+list(relaxed))
@@ -433,13 +436,13 @@ func short(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// maxPrinted is how many runes of a text of the document a headline has.
+// maxPrinted is how many runes of a text from the document a headline may have.
 const maxPrinted = 300
 
-// maxFindings is how many findings one signature may have before no more are listed.
+// maxFindings is how many findings one signature may have before the list is cut.
 const maxFindings = 200
 
-// list joins names, of a long list the first.
+// list joins names. Of a long list it uses the first ones.
 func list(names []string) string {
 	const most = 40
 	if len(names) == 0 {

@@ -16,7 +16,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// filesOf takes a document apart, to put it together again with something changed.
+// filesOf takes a document apart, so that it can be written again with a change.
 func filesOf(t testing.TB, document []byte) (files []file) {
 	t.Helper()
 	names, _ := raw(t, document)
@@ -40,7 +40,7 @@ const (
 	originRels = "_xmlsignatures/_rels/origin.sigs.rels"
 )
 
-// Every way of changing a signed document is found, and named.
+// Every kind of change to a signed document is found and named.
 func TestChanges(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	signer := root.Signer(t, suite.GOST2012x256, "Signer")
@@ -133,7 +133,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// means are the indications of what TestChanges finds.
+// means are the expected indications of the findings of TestChanges.
 var means = map[string]sig.Indication{
 	"digest-mismatch": sig.HashFailure, "content-type-changed": sig.HashFailure, "signature-mismatch": sig.SigCryptoFailure,
 	"reference-missing": sig.SignedDataNotFound, "relationship-unknown": sig.SignedDataNotFound,
@@ -157,7 +157,7 @@ func reversed(list []string) []string {
 	return list
 }
 
-// between replaces what stands between two texts.
+// between replaces the text between two texts.
 func between(t testing.TB, s, open, closing, with string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(s, open)
@@ -168,7 +168,7 @@ func between(t testing.TB, s, open, closing, with string) string {
 	return before + open + with + closing + after
 }
 
-// cutFirst replaces n octets behind mark, the first one behind from.
+// cutFirst replaces n bytes after mark, the first one after from.
 func cutFirst(t testing.TB, s, from, mark string, n int, with string) string {
 	t.Helper()
 	i := strings.Index(s, from)
@@ -180,7 +180,7 @@ func cutFirst(t testing.TB, s, from, mark string, n int, with string) string {
 	return s[:at] + with + s[at+n:]
 }
 
-// What is no reason to distrust a signature is told, not fatal.
+// Findings that are no reason to distrust a signature are not fatal.
 func TestFindings(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
@@ -222,7 +222,7 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	// An entry that only programs see that read from the front.
+	// An entry that only programs see that read the archive from its beginning.
 	hidden := archiveOf(edit(files, sig1, func(f *file) { f.prefix = string(archiveOf([]file{{name: "word/document.xml", content: "<a/>"}}, "")) }), "")
 	if got := sigtest.Codes(verify(t, hidden, root)); !slices.Equal(got, []string{"hidden-entry"}) {
 		t.Errorf("a hidden entry: %v", got)
@@ -234,8 +234,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// What nothing signed leads to is named in the headline, and fails in strict mode.
-// What Office leaves unsigned by design is neither.
+// Parts that no signed relationship leads to are named in the headline and fail in strict
+// mode. Parts that Office leaves unsigned on purpose do neither.
 func TestUncovered(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
@@ -279,7 +279,7 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// Relationships with prefixes lose them with the first signature: programs differ in
+// Relationships lose their prefixes with the first signature, because programs differ in
 // whether they digest them. A document that is signed already keeps them.
 func TestPrefixes(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
@@ -307,7 +307,7 @@ func TestPrefixes(t *testing.T) {
 	if r := verify(t, again, root); !r.Passed() || len(r.Signatures) != 2 {
 		t.Errorf("%+v", r)
 	}
-	// What would be lost stays as it is.
+	// Nothing is removed that would be lost.
 	foreign := with(word(), docRels, strings.Replace(prefixes.Replace(contentOf(t, word(), docRels)), "</ns0:Relationships>", `<x xmlns="urn:x"/></ns0:Relationships>`, 1))
 	kept := sign(t, signer, archiveOf(foreign, ""))
 	if text := part(t, kept, docRels); !strings.Contains(text, "ns0:Relationship ") || !strings.Contains(text, "urn:x") {
