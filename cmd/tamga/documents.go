@@ -7,7 +7,6 @@ import (
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
@@ -48,12 +47,9 @@ func (h *house) documentDigest(ctx context.Context, userID string) (stored.Diges
 	return stored.Digest{Name: hash.Name, New: hash.New}, nil
 }
 
-// documentsGate is the gate of the document store: uploads go where they are kept.
-func documentsGate(gate *rest.Gate, documents *stored.Service) *rest.Gate {
+// documentsGate is the gate of the document store, with its number of documents.
+func documentsGate(gate *rest.Gate) *rest.Gate {
 	g := *gate
-	g.Document = func(ctx context.Context, who audit.Principal) (rest.Sink, error) {
-		return documents.NewIntake(ctx, who)
-	}
 	g.Limits.Documents = stored.Many
 	return &g
 }

@@ -222,11 +222,10 @@ func (h *house) ums() *umsapi.API {
 	return umsapi.New(h.users, h.contacts, h.identity, r)
 }
 
-// umsGate is the gate of user management: what of the common one is not about
-// documents, and certificates of operators besides.
+// umsGate is the gate of user management: the common one, with the rights of this surface
+// and the certificates of operators.
 func (h *house) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
-	gate.Document = nil
 	gate.Permit = ums.Permit
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
 		h.failed(ctx, operation, rest.Caller(ctx), userID, err)

@@ -56,8 +56,9 @@ func stranger() budget.Limits {
 	return l
 }
 
-// verification is the service behind svs_url.
-func (h *house) verification() (*svsapi.API, error) {
+// verification is the service behind svs_url. The documents to verify are taken as those
+// to sign are.
+func (h *house) verification(signer *signing.Service) (*svsapi.API, error) {
 	c := &h.config.Verification
 	anchors, err := h.anchors()
 	if err != nil {
@@ -82,5 +83,5 @@ func (h *house) verification() (*svsapi.API, error) {
 		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
 		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
 	})
-	return svsapi.New(v, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
+	return svsapi.New(v, signer.NewIntake, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
 }

@@ -316,7 +316,6 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	h.refusals = rest.NewGatherer(h.audit, time.Now)
 	gate := &rest.Gate{
 		Identify: identity.Authenticate,
-		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return signer.NewIntake(ctx, who) },
 		Audit:    h.audit,
 		Gather:   h.refusals,
 		Once:     once(answers),
@@ -329,7 +328,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	signingGate.Begin = h.db.Glancing
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
-		{api: true, gate: documentsGate(gate, documents), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.config)).Routes(), Docs: tokenapi.Docs}},
 		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.policies, h.config.Messages.Language)), Docs: umsapi.Docs}},
@@ -337,7 +336,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.authority).Routes(), Docs: pkiapi.Docs}},
 	}
 	if h.config.Verification.Enabled {
-		svs, err := h.verification()
+		svs, err := h.verification(signer)
 		if err != nil {
 			return nil, err
 		}

@@ -104,11 +104,9 @@ func (s *shelf) intake(t testing.TB, who audit.Principal, sizes ...int) []docume
 	for i, size := range sizes {
 		in := first
 		if i > 0 {
-			w, err := first.Sibling()
-			if err != nil {
+			if in, err = first.Sibling(); err != nil {
 				t.Fatal(err)
 			}
-			in = w.(*document.Intake)
 		}
 		for p := content(size); len(p) > 0; p = p[min(len(p), 60_000):] {
 			if _, err := in.Write(p[:min(len(p), 60_000)]); err != nil {

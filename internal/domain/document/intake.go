@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"strings"
 	"time"
 
@@ -78,8 +77,8 @@ func (r *room) intake() (*Intake, error) {
 	return &Intake{room: r, id: id.String(), hash: r.digest.New()}, nil
 }
 
-// Sibling opens room for another document of the same request, an *Intake.
-func (in *Intake) Sibling() (io.WriteCloser, error) { return in.room.intake() }
+// Sibling returns an intake for another document of the same request.
+func (in *Intake) Sibling() (*Intake, error) { return in.room.intake() }
 
 // Size is the number of octets so far.
 func (in *Intake) Size() int64 { return in.size }

@@ -107,10 +107,10 @@ func (r *room) intake() *Intake {
 	return &Intake{room: r}
 }
 
-// Sibling opens room for another document of the same request. Siblings share
-// their memory and their place in the spool, so one is written after the other;
-// all are *Intake.
-func (in *Intake) Sibling() (io.WriteCloser, error) { return in.room.intake(), nil }
+// Sibling returns an intake for another document of the same request. Siblings share
+// their memory and their file in the spool, so one is written after the other. The error
+// is always nil.
+func (in *Intake) Sibling() (*Intake, error) { return in.room.intake(), nil }
 
 // Write appends p to the document. The error is the spool's: there is no room.
 func (in *Intake) Write(p []byte) (int, error) {

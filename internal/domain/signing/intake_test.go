@@ -179,11 +179,11 @@ func TestSiblings(t *testing.T) {
 	const n, size = 100, 100_000 // ten megabytes, each below what one may keep
 	docs := []*Intake{first}
 	for len(docs) < n {
-		w, err := first.Sibling()
+		in, err := first.Sibling()
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs = append(docs, w.(*Intake))
+		docs = append(docs, in)
 	}
 	text := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 1)}, size/2) }
 	held := 0
@@ -234,11 +234,10 @@ func TestSiblings(t *testing.T) {
 		t.Errorf("%d files are open, %d octets of memory are free", h.open, first.room.memory)
 	}
 	// A request goes on after all of its documents were closed.
-	w, err := first.Sibling()
+	last, err := first.Sibling()
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := w.(*Intake)
 	if _, err := last.Write(make([]byte, memoryLimit+1)); err != nil || h.open != 1 {
 		t.Errorf("%d files, %v", h.open, err)
 	}
@@ -248,11 +247,10 @@ func TestSiblings(t *testing.T) {
 // TestSiblingsTakeTurns: two that are written at the same time would mix in the file.
 func TestSiblingsTakeTurns(t *testing.T) {
 	one := newIntake(&heap{room: 1 << 30}, nil)
-	w, err := one.Sibling()
+	other, err := one.Sibling()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := w.(*Intake)
 	for _, in := range []*Intake{one, other} {
 		if _, err := in.Write(make([]byte, memoryLimit+1)); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ var Docs string
 
 // Store is what the door leads to; see [document.Service].
 type Store interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
 	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
 	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
 	Infos(ctx context.Context, who audit.Principal, ids []string) ([]document.Found, error)
@@ -45,24 +46,22 @@ type API struct {
 	upload int64
 }
 
-// New returns the API. upload bounds the body of an upload, in octets. The surface it
-// is mounted on gives room for documents as *document.Intake, see
-// [document.Service.NewIntake].
+// New returns the API. upload bounds the body of an upload, in bytes.
 func New(s Store, upload int64) *API { return &API{s, upload} }
 
 // Routes are the operations of this door, below {docstore}/api.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /documents", "UploadDocument", rest.SignedIn, a.put).AtMost(a.upload),
-		rest.Handle("POST /documents/pack", "UploadDocuments", rest.SignedIn, a.pack).AtMost(a.upload),
-		rest.Handle("POST /documents/multipartpack", "UploadDocumentParts", rest.SignedIn, a.parts).AtMost(a.upload),
+		rest.HandleDocuments("POST /documents", "UploadDocument", rest.SignedIn, a.store.NewIntake, a.put).AtMost(a.upload),
+		rest.HandleDocuments("POST /documents/pack", "UploadDocuments", rest.SignedIn, a.store.NewIntake, a.pack).AtMost(a.upload),
+		rest.HandleDocuments("POST /documents/multipartpack", "UploadDocumentParts", rest.SignedIn, a.store.NewIntake, a.parts).AtMost(a.upload),
 		rest.Handle("GET /documents/{id}/info", "GetDocumentInfo", rest.SignedIn, a.info),
 		rest.Handle("POST /documents/info", "GetDocumentInfos", rest.SignedIn, a.infos),
 		rest.Handle("GET /documents/hash/{hash}/info", "GetDocumentInfoByHash", rest.SignedIn, a.byHash),
 		rest.Handle("GET /documents/user/docinfo/all", "GetOwnDocuments", rest.SignedIn, a.all),
 		rest.Handle("GET /documents/{id}/content", "GetDocumentContent", rest.SignedIn, a.content),
 		rest.Handle("POST /documents/content/download", "DownloadDocuments", rest.SignedIn, a.download),
-		rest.Handle("PATCH /documents/{id}", "ChangeDocument", rest.SignedIn, a.change),
+		rest.HandleDocuments("PATCH /documents/{id}", "ChangeDocument", rest.SignedIn, a.store.NewIntake, a.change),
 		rest.Handle("POST /documents/{id}/link", "LinkDocument", rest.SignedIn, a.link),
 		rest.Handle("DELETE /documents/{id}", "DeleteDocument", rest.SignedIn, a.remove),
 	}
@@ -134,25 +133,8 @@ func (it *item) description() (document.Description, error) {
 	return info.description()
 }
 
-// opener is a document of a request.
-type opener interface{ Open() (rest.Sink, error) }
-
-// intake opens a document of the request as what the surface gives room in.
-func intake(o opener) (*document.Intake, error) {
-	sink, err := o.Open()
-	if err != nil {
-		return nil, err
-	}
-	return own(sink)
-}
-
-func own(sink rest.Sink) (*document.Intake, error) {
-	in, ok := sink.(*document.Intake)
-	if !ok {
-		return nil, fmt.Errorf("docapi: the surface gives documents as %T, not as *document.Intake", sink)
-	}
-	return in, nil
-}
+// uploads are the documents of one request.
+type uploads = rest.Documents[*document.Intake]
 
 type oneID struct {
 	DocumentID string `json:"DocumentId"`
@@ -163,11 +145,11 @@ type manyIDs struct {
 }
 
 // put keeps one document, which is the body itself, and the header tells of it.
-func (a *API) put(ctx context.Context, r struct {
+func (a *API) put(ctx context.Context, docs *uploads, r struct {
 	Raw  rest.Raw `header:"CPDSS-POSTDOC"`
 	Body item
 }) (oneID, error) {
-	var content opener = r.Raw
+	var content rest.Source = r.Raw
 	if !r.Raw.Present() {
 		if r.Body.Content.Empty() {
 			return oneID{}, fault.New(fault.ContentRequired, "the document is missing: send it as the body, with the header CPDSS-POSTDOC, or as Content")
@@ -176,7 +158,7 @@ func (a *API) put(ctx context.Context, r struct {
 	} else if !r.Body.Content.Empty() {
 		return oneID{}, fault.New(fault.InvalidParameters, "with the header CPDSS-POSTDOC the body is the document: leave Content out of the header")
 	}
-	in, err := intake(content)
+	in, err := docs.Open(content)
 	if err != nil {
 		return oneID{}, err
 	}
@@ -216,14 +198,14 @@ func concerning(ctx context.Context, ids []string) {
 }
 
 // pack keeps documents inside JSON.
-func (a *API) pack(ctx context.Context, r struct{ Body struct{ Documents []item } }) (manyIDs, error) {
+func (a *API) pack(ctx context.Context, docs *uploads, r struct{ Body struct{ Documents []item } }) (manyIDs, error) {
 	documents := make([]document.New, len(r.Body.Documents))
 	for i := range r.Body.Documents {
 		it := &r.Body.Documents[i]
 		if it.Content.Empty() {
 			return manyIDs{}, fault.Newf(fault.ContentRequired, "Documents[%d].Content is missing or empty", i)
 		}
-		in, err := intake(it.Content)
+		in, err := docs.Open(it.Content)
 		if err != nil {
 			return manyIDs{}, err
 		}
@@ -243,7 +225,7 @@ const (
 
 // parts keeps documents that come as pairs of parts, <file>_info and <file>_content,
 // in any order.
-func (a *API) parts(ctx context.Context, r struct{ Body rest.Parts }) (manyIDs, error) {
+func (a *API) parts(ctx context.Context, docs *uploads, r struct{ Body rest.Parts }) (manyIDs, error) {
 	var documents []document.New
 	var files []string
 	var told []bool
@@ -276,11 +258,7 @@ func (a *API) parts(ctx context.Context, r struct{ Body rest.Parts }) (manyIDs, 
 			return manyIDs{}, fault.Newf(fault.InvalidParameters, "the part %.64q is there twice", part.Name)
 		}
 		if !isInfo {
-			sink, err := part.Document()
-			if err != nil {
-				return manyIDs{}, err
-			}
-			if documents[i].Content, err = own(sink); err != nil {
+			if documents[i].Content, err = docs.Open(part); err != nil {
 				return manyIDs{}, err
 			}
 			continue
@@ -400,7 +378,7 @@ func (a *API) content(ctx context.Context, r byID) (rest.File, error) {
 }
 
 // change changes what a client said of a document: keys that are there.
-func (a *API) change(ctx context.Context, r struct {
+func (a *API) change(ctx context.Context, _ *uploads, r struct {
 	ID   string `path:"id"`
 	Body struct {
 		FileName         *string

@@ -23,70 +23,6 @@ const ShortBlob = 64 << 10
 // the budget of a request by each: their number has a limit of its own.
 const documentCost = 4 * entrySize
 
-// Sink takes the octets of one document. It is written, finished, read by who
-// asked for it, and closed by the request once the answer is out, whatever
-// happened in between; Close may be called at any time.
-type Sink interface {
-	io.Writer
-	Finish() error
-	Close() error
-}
-
-// sibling is a Sink that opens room for further documents of the same request,
-// which may then share what one has of it, such as a file. What it returns is a
-// Sink; the type is one that rooms without a look at this package can name.
-type sibling interface {
-	Sibling() (io.WriteCloser, error)
-}
-
-// documents owns the sinks of one request.
-type documents struct {
-	open  func() (Sink, error) // nil on a surface that takes no documents
-	most  int                  // how many
-	sinks []Sink
-}
-
-func (d *documents) create() (Sink, error) {
-	if d == nil || d.open == nil {
-		return nil, errors.New("rest: this surface has no room for documents")
-	}
-	if len(d.sinks) >= d.most {
-		return nil, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", d.most)
-	}
-	s, err := d.next()
-	if err == nil {
-		d.sinks = append(d.sinks, s)
-	}
-	return s, err
-}
-
-// next opens a sink, the first one of the surface and others beside it.
-func (d *documents) next() (Sink, error) {
-	if len(d.sinks) > 0 {
-		if first, ok := d.sinks[0].(sibling); ok {
-			w, err := first.Sibling()
-			if err != nil {
-				return nil, err
-			}
-			if s, ok := w.(Sink); ok {
-				return s, nil
-			}
-			return nil, fmt.Errorf("rest: %T is no room for a document", w)
-		}
-	}
-	return d.open()
-}
-
-// close frees every sink; the error is for the log.
-func (d *documents) close() error {
-	var errs []error
-	for _, s := range d.sinks {
-		errs = append(errs, s.Close())
-	}
-	d.sinks = nil
-	return errors.Join(errs...)
-}
-
 // Document is a Blob that is a document whatever its length: it is decoded into a
 // [Sink] while it is read and never kept as text, so that a request may hold
 // thousands of them. It has no Text.
@@ -95,8 +31,7 @@ type Document struct{ blob Blob }
 // Empty reports whether the value is absent, null or "".
 func (d Document) Empty() bool { return d.blob.Empty() }
 
-// Open is that of [Blob.Open].
-func (d Document) Open() (Sink, error) { return d.blob.Open() }
+func (d Document) document() (int, error) { return d.blob.document() }
 
 // Blob is a string of JSON that may be a document: up to ShortBlob characters it
 // is kept as text, beyond that it is decoded from Base64 (standard alphabet,
@@ -108,11 +43,12 @@ type Blob struct{ value *blobValue }
 
 type blobValue struct {
 	name     string // for messages
-	docs     *documents
+	docs     documents
 	quoted   bool   // it was a string
 	text     []byte // a short one
 	object   []byte // JSON text of an object
-	sink     Sink   // a long one, or a short one that was opened
+	sink     sink   // a long one, or a short one that was opened
+	at       int    // index of sink in docs
 	finished bool
 	err      error // why it cannot be opened
 	plain    error // why it cannot be read as text
@@ -145,28 +81,28 @@ func (b Blob) Object() (string, bool) {
 	return string(b.value.object), true
 }
 
-// Open returns the decoded value, finished, as the Sink that the surface was
-// mounted with. The fault is invalid_content and names the key and the place.
-func (b Blob) Open() (Sink, error) {
+// document implements Source. The fault is invalid_content and names the key and the
+// character.
+func (b Blob) document() (int, error) {
 	v := b.value
 	if v == nil {
-		return nil, fault.New(fault.InvalidContent, "the document is missing: send it as Base64")
+		return 0, fault.New(fault.InvalidContent, "the document is missing: send it as Base64")
 	}
 	if v.err != nil {
-		return nil, v.err
+		return 0, v.err
 	}
 	if v.sink == nil {
 		if v.err = v.fromText(); v.err != nil {
-			return nil, v.err
+			return 0, v.err
 		}
 	}
 	if !v.finished {
 		v.finished = true
 		if v.err = v.sink.Finish(); v.err != nil {
-			return nil, v.err
+			return 0, v.err
 		}
 	}
-	return v.sink, nil
+	return v.at, nil
 }
 
 func (v *blobValue) fromText() error {
@@ -181,12 +117,11 @@ func (v *blobValue) fromText() error {
 	if d.failed() {
 		return d.fault(v.name)
 	}
-	s, err := v.docs.create()
-	if err != nil {
+	var err error
+	if v.sink, v.at, err = v.docs.create(); err != nil {
 		return err
 	}
-	v.sink = s
-	_, err = s.Write(whole[:n])
+	_, err = v.sink.Write(whole[:n])
 	return err
 }
 
@@ -293,17 +228,16 @@ func (r *reader) run(until *int64) []byte {
 
 // document goes on with a string whose beginning is in r.text: it is a document.
 func (r *reader) document(b *blobValue) error {
-	s, err := b.docs.create()
-	if err != nil {
+	var err error
+	if b.sink, b.at, err = b.docs.create(); err != nil {
 		return err
 	}
-	b.sink = s
 	r.held += documentCost
 	r.widen()
 	e := encoded{r: r, pending: r.text}
 	buf := decoded.Get().(*[]byte)
 	defer decoded.Put(buf)
-	_, err = io.CopyBuffer(s, &e, *buf) // an Intake reads by itself, into where the octets are to stay
+	_, err = io.CopyBuffer(b.sink, &e, *buf) // an Intake reads by itself, into where the octets are to stay
 	if e.err != nil {
 		return e.err
 	}

@@ -19,6 +19,7 @@ type memory struct {
 	written          bytes.Buffer // unlike an embedded one it takes no octets past Write
 	finished, closed int
 	fail             error
+	next             func() (*memory, error) // opens a sibling
 }
 
 func (m *memory) Write(p []byte) (int, error) {
@@ -30,17 +31,22 @@ func (m *memory) Write(p []byte) (int, error) {
 func (m *memory) Finish() error { m.finished++; return nil }
 func (m *memory) Close() error  { m.closed++; return nil }
 
+func (m *memory) Sibling() (*memory, error) { return m.next() }
+
 type sinks struct {
-	made []*memory
-	fail error
+	made  []*memory
+	first int // of made, those that are no siblings
+	fail  error
 }
 
-func (s *sinks) documents() *documents {
-	return &documents{most: fewDocuments, open: func() (Sink, error) {
-		m := &memory{fail: s.fail}
-		s.made = append(s.made, m)
-		return m, nil
-	}}
+func (s *sinks) documents() *Documents[*memory] {
+	return &Documents[*memory]{most: fewDocuments, open: func() (*memory, error) { s.first++; return s.open() }}
+}
+
+func (s *sinks) open() (*memory, error) {
+	m := &memory{fail: s.fail, next: s.open}
+	s.made = append(s.made, m)
+	return m, nil
 }
 
 type signRequest struct {
@@ -91,13 +97,12 @@ func TestBlobForms(t *testing.T) {
 				if _, err := readJSON(wrap(strings.NewReader(body)), &v, docs); err != nil {
 					t.Fatalf("%d %s %s: %v", size, name, how, err)
 				}
-				sink, err := v.Content.Open()
+				m, err := docs.Open(v.Content)
 				if err != nil {
 					t.Fatalf("%d %s %s: %v", size, name, how, err)
 				}
-				again, _ := v.Content.Open()
-				m := sink.(*memory)
-				if !bytes.Equal(m.written.Bytes(), want) || m.finished != 1 || again != sink || v.Content.Empty() {
+				again, _ := docs.Open(v.Content)
+				if !bytes.Equal(m.written.Bytes(), want) || m.finished != 1 || again != m || v.Content.Empty() {
 					t.Fatalf("%d %s %s: got %d octets, finished %d times", size, name, how, m.written.Len(), m.finished)
 				}
 				if docs.close(); m.closed != 1 || len(s.made) != 1 {
@@ -146,7 +151,7 @@ func TestBlobBrokenBase64(t *testing.T) {
 		if err != nil || v.Signature == nil || v.Signature.Type != "x" {
 			t.Errorf("%s: what follows was not read: %v", c.name, err)
 		}
-		_, err = v.Content.Open()
+		_, err = docs.Open(v.Content)
 		f, _ := fault.As(err)
 		if f == nil || f.Code != fault.InvalidContent || !strings.HasPrefix(f.Message, "Content ") {
 			t.Errorf("%s: got %v", c.name, err)
@@ -162,10 +167,10 @@ func TestBlobBrokenBase64(t *testing.T) {
 }
 
 func TestBlobAsText(t *testing.T) {
-	s := &sinks{}
+	docs := (&sinks{}).documents()
 	var v signRequest
 	const text = `{"Signature":{"Parameters":{"a":"True","b":true,"c":5,"d":null,"e":"","f":{"x":1},"g":"` + "%s" + `"}}}`
-	if _, err := readJSON(strings.NewReader(fmt.Sprintf(text, strings.Repeat("QUJD", 20_000))), &v, s.documents()); err != nil {
+	if _, err := readJSON(strings.NewReader(fmt.Sprintf(text, strings.Repeat("QUJD", 20_000))), &v, docs); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{"a": "True", "b": "true", "c": "5", "d": "", "e": "", "missing": ""} {
@@ -180,7 +185,7 @@ func TestBlobAsText(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"b", "c", "f"} { // "true" would be Base64
-		if _, err := v.Signature.Parameters[key].Open(); !fault.Is(err, fault.InvalidContent) {
+		if _, err := docs.Open(v.Signature.Parameters[key]); !fault.Is(err, fault.InvalidContent) {
 			t.Errorf("%s: got %v", key, err)
 		}
 	}
@@ -249,8 +254,9 @@ func FuzzBlob(f *testing.F) {
 
 type discard struct{ io.Writer }
 
-func (discard) Finish() error { return nil }
-func (discard) Close() error  { return nil }
+func (discard) Finish() error               { return nil }
+func (discard) Close() error                { return nil }
+func (d discard) Sibling() (discard, error) { return d, nil }
 
 func BenchmarkBlob(b *testing.B) {
 	plain := strings.Repeat("QUJDREVGR0hJSktM", 1<<20) // 16 MiB
@@ -265,11 +271,11 @@ func BenchmarkBlob(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var v signRequest
-				docs := &documents{most: fewDocuments, open: func() (Sink, error) { return discard{io.Discard}, nil }}
+				docs := &Documents[discard]{most: fewDocuments, open: func() (discard, error) { return discard{io.Discard}, nil }}
 				if _, err := readJSON(strings.NewReader(body), &v, docs); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := v.Content.Open(); err != nil {
+				if _, err := docs.Open(v.Content); err != nil {
 					b.Fatal(err)
 				}
 			}

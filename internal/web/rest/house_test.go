@@ -141,33 +141,33 @@ func open(t *testing.T, limits Limits) *house {
 			}
 			return fault.New(fault.AccessDenied, "no")
 		},
-		Document: func(context.Context, audit.Principal) (Sink, error) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			m := &memory{}
-			h.sinks = append(h.sinks, m)
-			return m, nil
-		},
 		Audit: h.journal, Log: log, Limits: limits,
 	}
-	handleEcho := func(ctx context.Context, r echo) (echoed, error) {
+	openSink := func(context.Context, audit.Principal) (*memory, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		m := &memory{}
+		h.sinks = append(h.sinks, m)
+		return m, nil
+	}
+	handleEcho := func(ctx context.Context, docs *Documents[*memory], r echo) (echoed, error) {
 		if r.Body.Panic {
 			panic("on purpose")
 		}
 		Concerning(ctx, r.Path)
 		e := echoed{Path: r.Path, Header: r.Header, Text: string(r.Body.Text), Query: r.Query, Login: Caller(ctx).Login, ID: RequestID(ctx) != ""}
 		if !r.Body.Doc.Empty() {
-			s, err := r.Body.Doc.Open()
+			s, err := docs.Open(r.Body.Doc)
 			if err != nil {
 				return e, err
 			}
-			e.Document = s.(*memory).written.Len()
+			e.Document = s.written.Len()
 		}
 		return e, nil
 	}
 	type body[T any] struct{ Body T }
 	routes := []Route{
-		Handle("POST /echo/{id}", "Echo", SignedIn, handleEcho).Large(),
+		HandleDocuments("POST /echo/{id}", "Echo", SignedIn, openSink, handleEcho).Large(),
 		Handle("GET /open", "Open", Anyone, func(ctx context.Context, _ struct{}) (string, error) { return "<" + Caller(ctx).Login + ">", nil }),
 		Handle("POST /void", "Void", Anyone, func(context.Context, struct{}) (None, error) { return None{}, nil }),
 		Handle("DELETE /void", "VoidDelete", Anyone, func(context.Context, struct{}) (None, error) { return None{}, nil }),

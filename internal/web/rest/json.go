@@ -43,7 +43,7 @@ type reader struct {
 	most  int    // of a string that goes into text
 	long  bool   // the string had more
 	utf   [utf8.UTFMax]byte
-	docs  *documents
+	docs  documents
 	wide  *[]byte // buf after widen
 	huge  bool    // it is one of hugeBuffers
 }
@@ -63,7 +63,7 @@ var (
 
 // readJSON binds the one JSON value of src to what v points to. An empty text
 // leaves v as it is and reports false: clients send no body where {} is meant.
-func readJSON(src io.Reader, v any, docs *documents) (present bool, err error) {
+func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 	code, target := codeOf(v)
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)

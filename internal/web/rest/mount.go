@@ -78,8 +78,6 @@ type Gate struct {
 	// Once gives requests with an Idempotency-Key their turn; nil: the header means
 	// nothing here.
 	Once Begin
-	// Document opens room for a document of the caller.
-	Document func(ctx context.Context, who audit.Principal) (Sink, error)
 	// Failed is told of operations that were begun and refused, and what they were
 	// about (see Concerning); nil: nobody is.
 	Failed func(ctx context.Context, operation, object string, err error)
@@ -172,10 +170,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	body := newBody(w, r, h.limit)
-	docs := &documents{most: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
-	if h.gate.Document != nil {
-		docs.open = func() (Sink, error) { return h.gate.Document(ctx, call.who) }
-	}
+	in := &input{http: r, body: body, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	defer func() {
 		call.bodyOctets = body.n
 		if p := call.repetition; p != nil && p.turn != nil {
@@ -183,13 +178,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				h.gate.Log.ErrorContext(ctx, "closing an answer", "request_id", call.id, "error", err)
 			}
 		}
-		if err := errors.Join(docs.close(), call.finish()); err != nil {
+		if err := errors.Join(in.close(), call.finish()); err != nil {
 			h.gate.Log.ErrorContext(ctx, "closing a document", "request_id", call.id, "error", err)
 		}
 	}()
 
 	call.promise = func(ctx context.Context) error { return h.record(ctx, call, audit.Done, audit.OK) }
-	in := &input{http: r, body: body, docs: docs}
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
 		in.bound = func() error { return p.bound(ctx, in.body) }

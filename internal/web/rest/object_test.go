@@ -96,12 +96,12 @@ func TestDocument(t *testing.T) {
 	if _, err := readJSON(strings.NewReader(`{"List":[`+strings.Repeat(item+",", n-1)+item+`]}`), &v, docs); err != nil {
 		t.Fatal(err)
 	}
-	if len(v.List) != n || len(s.made) != 2*n {
-		t.Fatalf("%d items, %d documents", len(v.List), len(s.made))
+	if len(v.List) != n || len(s.made) != 2*n || s.first != 1 {
+		t.Fatalf("%d items, %d documents, %d of them no siblings", len(v.List), len(s.made), s.first)
 	}
 	for _, i := range []int{0, n - 1} {
-		one, err := v.List[i].One.Open()
-		if err != nil || one.(*memory).written.String() != strings.Repeat("ABC", 500) || one.(*memory).finished != 1 {
+		one, err := docs.Open(v.List[i].One)
+		if err != nil || one.written.String() != strings.Repeat("ABC", 500) || one.finished != 1 {
 			t.Errorf("item %d: %v", i, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestDocument(t *testing.T) {
 		if _, err := readJSON(strings.NewReader(`{"Value":`+text+`}`), &v, docs); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.Value.Open(); v.Value.Empty() || !fault.Is(err, fault.InvalidContent) || !strings.Contains(err.Error(), says) {
+		if _, err := docs.Open(v.Value); v.Value.Empty() || !fault.Is(err, fault.InvalidContent) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)
 		}
 		docs.close()

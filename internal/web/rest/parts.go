@@ -19,6 +19,8 @@ type Parts struct {
 	left   int // parts that may still come
 }
 
+var partsType = reflect.TypeFor[Parts]()
+
 // Part is one part of Parts. It is valid until the next one is asked for.
 type Part struct {
 	Name     string // of the form's field
@@ -73,7 +75,7 @@ func bindParts(in *input, v reflect.Value) error {
 		return fault.New(fault.InvalidParameters, "the body has no parts: send multipart/form-data and name its boundary in the Content-Type")
 	}
 	head := &headReader{Reader: in.body}
-	v.Set(reflect.ValueOf(Parts{multipart.NewReader(head, boundary), head, in, 2 * in.docs.most}))
+	v.Set(reflect.ValueOf(Parts{multipart.NewReader(head, boundary), head, in, 2 * in.documents}))
 	return nil
 }
 
@@ -81,7 +83,7 @@ func bindParts(in *input, v reflect.Value) error {
 // part before is passed over.
 func (p *Parts) Next() (*Part, error) {
 	if p.left--; p.left < 0 {
-		return nil, fault.Newf(fault.InvalidParameters, "the request has more than %d parts", 2*p.in.docs.most)
+		return nil, fault.Newf(fault.InvalidParameters, "the request has more than %d parts", 2*p.in.documents)
 	}
 	p.head.in, p.head.left = true, maxPartHead
 	body, err := p.reader.NextPart()
@@ -105,18 +107,18 @@ func brokenParts(err error) error {
 	return fault.New(fault.InvalidParameters, "the parts of the body are not as multipart/form-data has them, or the last boundary is missing").With(err)
 }
 
-// Document takes the part into a [Sink] of the surface and finishes it.
-func (p *Part) Document() (Sink, error) {
-	sink, err := p.in.docs.create()
+// document implements Source: it reads the part to its end, so a part can be opened once.
+func (p *Part) document() (int, error) {
+	sink, at, err := p.in.docs.create()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	if _, err := io.CopyBuffer(sink, &partReader{p.body}, *buf); err != nil {
-		return nil, err
+		return 0, err
 	}
-	return sink, sink.Finish()
+	return at, sink.Finish()
 }
 
 // JSON reads the part as a JSON value into what v points to. It reports false for an

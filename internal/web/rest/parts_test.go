@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 )
 
@@ -19,7 +20,8 @@ func partsOf(body io.Reader, kind string) (names, contents []string, err error) 
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
-	route := Handle("POST /x", "X", Anyone, func(_ context.Context, r struct{ Body Parts }) (None, error) {
+	open := func(context.Context, audit.Principal) (*memorySink, error) { return &memorySink{}, nil }
+	route := HandleDocuments("POST /x", "X", Anyone, open, func(_ context.Context, docs *Documents[*memorySink], r struct{ Body Parts }) (None, error) {
 		for {
 			p, err := r.Body.Next()
 			if err == io.EOF {
@@ -29,22 +31,22 @@ func partsOf(body io.Reader, kind string) (names, contents []string, err error) 
 				return None{}, err
 			}
 			names = append(names, p.Name)
-			s, err := p.Document()
+			s, err := docs.Open(p)
 			if err != nil {
 				return None{}, err
 			}
-			contents = append(contents, s.(*memorySink).String())
+			contents = append(contents, s.String())
 		}
 	})
-	docs := &documents{most: 3, open: func() (Sink, error) { return &memorySink{}, nil }}
-	_, err = route.call(r.Context(), &input{http: r, body: newBody(httptest.NewRecorder(), r, 1<<20), docs: docs})
+	_, err = route.call(r.Context(), &input{http: r, body: newBody(httptest.NewRecorder(), r, 1<<20), documents: 3})
 	return names, contents, err
 }
 
 type memorySink struct{ bytes.Buffer }
 
-func (*memorySink) Finish() error { return nil }
-func (*memorySink) Close() error  { return nil }
+func (*memorySink) Finish() error                 { return nil }
+func (*memorySink) Close() error                  { return nil }
+func (*memorySink) Sibling() (*memorySink, error) { return &memorySink{}, nil }
 
 func partOf(name, content string) string {
 	return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + content + "\r\n"

@@ -17,17 +17,20 @@ import (
 //	Raw rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 //
 // A request without the header has its JSON value in the body as usual, and no Raw.
-type Raw struct{ sink Sink }
+type Raw struct {
+	present bool
+	at      int // index of its sink in the documents of the request
+}
 
 // Present reports whether the body was taken as it is.
-func (r Raw) Present() bool { return r.sink != nil }
+func (r Raw) Present() bool { return r.present }
 
-// Open returns the body, finished, as the Sink that the surface was mounted with.
-func (r Raw) Open() (Sink, error) {
-	if r.sink == nil {
-		return nil, fault.New(fault.InvalidContent, "the document is missing: send it as the body")
+// document implements Source.
+func (r Raw) document() (int, error) {
+	if !r.present {
+		return 0, fault.New(fault.InvalidContent, "the document is missing: send it as the body")
 	}
-	return r.sink, nil
+	return r.at, nil
 }
 
 var rawType = reflect.TypeFor[Raw]()
@@ -57,11 +60,11 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		if err := bindHeader(in, header, values[0], v.FieldByIndex(place.Index)); err != nil {
 			return err
 		}
-		sink, err := in.docs.create()
+		sink, at, err := in.docs.create()
 		if err != nil {
 			return err
 		}
-		v.FieldByIndex(f.Index).Set(reflect.ValueOf(Raw{sink}))
+		v.FieldByIndex(f.Index).Set(reflect.ValueOf(Raw{true, at}))
 		buf := buffers.Get().(*[]byte)
 		defer buffers.Put(buf)
 		if _, err := io.CopyBuffer(sink, in.body, *buf); err != nil {

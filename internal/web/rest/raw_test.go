@@ -15,11 +15,12 @@ import (
 func TestRaw(t *testing.T) {
 	j := &journal{grown: make(chan struct{}, 100)}
 	var sinks []*memory
-	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler), Document: func(context.Context, audit.Principal) (Sink, error) {
+	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}
+	open := func(context.Context, audit.Principal) (*memory, error) {
 		m := &memory{}
 		sinks = append(sinks, m)
 		return m, nil
-	}}
+	}
 	type request struct {
 		Raw  Raw `header:"X-Params"`
 		Body struct {
@@ -28,16 +29,16 @@ func TestRaw(t *testing.T) {
 		}
 	}
 	mux := http.NewServeMux()
-	Mount(mux, "", gate, []Route{Handle("POST /sign", "Sign", Anyone, func(_ context.Context, r request) (string, error) {
+	Mount(mux, "", gate, []Route{HandleDocuments("POST /sign", "Sign", Anyone, open, func(_ context.Context, docs *Documents[*memory], r request) (string, error) {
 		if !r.Raw.Present() {
 			text, err := r.Body.Content.Text()
 			return "body " + string(r.Body.Name) + " " + text, err
 		}
-		s, err := r.Raw.Open()
+		s, err := docs.Open(r.Raw)
 		if err != nil {
 			return "", err
 		}
-		return "raw " + string(r.Body.Name) + " " + s.(*memory).written.String(), nil
+		return "raw " + string(r.Body.Name) + " " + s.written.String(), nil
 	}).AtMost(1 << 20)})
 	params := `{"name":"??>>"}`
 	long := strings.Repeat("0123456789", 50_000)

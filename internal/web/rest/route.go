@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 )
 
@@ -129,10 +130,19 @@ func (r Route) Also(method string) Route {
 
 // input is what a request brings.
 type input struct {
-	http  *http.Request
-	body  io.Reader
-	docs  *documents
-	bound func() error // called when all was read and nothing done yet; nil: nothing is
+	http      *http.Request
+	body      io.Reader
+	documents int          // how many the request may hold
+	docs      documents    // nil: the route takes none
+	bound     func() error // called when all was read and nothing done yet; nil: nothing is
+}
+
+// close frees the documents of the request.
+func (in *input) close() error {
+	if in.docs == nil {
+		return nil
+	}
+	return in.docs.close()
 }
 
 // Handle makes a route of a function. The pattern is a method and a path of
@@ -143,29 +153,61 @@ type input struct {
 // type; [Blob], [Document], [Text] and [Unread] are understood anywhere inside), a
 // [Form], [Octets] or [Parts]; a [Raw] beside it is the body as it is. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
 // an interface where an operation answers in more than one way. Handle panics
-// when Req cannot be bound, since that is a fault of the program.
+// when Req cannot be bound, since that is a fault of the program. A Req that may hold
+// documents needs [HandleDocuments].
 func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
+	r, read := newRoute[Req, Resp](pattern, name, right)
+	if holdsDocuments(r.Request, map[reflect.Type]bool{}) {
+		panic(fmt.Sprintf("rest: route %s: its request may hold documents: use HandleDocuments", name))
+	}
+	r.call = func(ctx context.Context, in *input) (any, error) {
+		req, err := read(in)
+		if err != nil {
+			return nil, err
+		}
+		return f(ctx, req)
+	}
+	return r
+}
+
+// HandleDocuments is [Handle] for requests that may hold documents: a [Blob], [Document]
+// or [Raw], or [Parts]. open opens the sink of a request's first document, for the caller;
+// the sinks of the others are siblings of that one. f gets a document out of the request
+// with [Documents.Open], as the type that open returns.
+func HandleDocuments[S Sink[S], Req, Resp any](pattern, name string, right Right, open func(context.Context, audit.Principal) (S, error), f func(context.Context, *Documents[S], Req) (Resp, error)) Route {
+	r, read := newRoute[Req, Resp](pattern, name, right)
+	r.call = func(ctx context.Context, in *input) (any, error) {
+		docs := &Documents[S]{most: in.documents, open: func() (S, error) { return open(ctx, Caller(ctx)) }}
+		in.docs = docs
+		req, err := read(in)
+		if err != nil {
+			return nil, err
+		}
+		return f(ctx, docs, req)
+	}
+	return r
+}
+
+// newRoute returns a route without its function, and what reads its requests.
+func newRoute[Req, Resp any](pattern, name string, right Right) (Route, func(*input) (Req, error)) {
 	method, path, ok := strings.Cut(pattern, " ")
 	if !ok || method == "" || !strings.HasPrefix(path, "/") || len(path) > 1 && strings.HasSuffix(path, "/") {
 		panic(fmt.Sprintf("rest: route %s: pattern %q is not METHOD /path without a trailing slash", name, pattern))
 	}
 	bind := compileRequest(reflect.TypeFor[Req](), name, path)
-	return Route{
+	r := Route{
 		Name: name, Method: method, Path: path, Right: right,
 		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
 		headers: headersOf(reflect.TypeFor[Req]()),
-		call: func(ctx context.Context, in *input) (any, error) {
-			var req Req
-			if err := bind(in, reflect.ValueOf(&req).Elem()); err != nil {
-				return nil, err
-			}
-			if in.bound != nil {
-				if err := in.bound(); err != nil {
-					return nil, err
-				}
-			}
-			return f(ctx, req)
-		},
+	}
+	return r, func(in *input) (req Req, err error) {
+		if err := bind(in, reflect.ValueOf(&req).Elem()); err != nil {
+			return req, err
+		}
+		if in.bound != nil {
+			err = in.bound()
+		}
+		return req, err
 	}
 }
 
@@ -233,7 +275,7 @@ func compilePart(f reflect.StructField, route, path string) part {
 		if f.Type == reflect.TypeFor[Octets]() {
 			return bindOctets
 		}
-		if f.Type == reflect.TypeFor[Parts]() {
+		if f.Type == partsType {
 			return bindParts
 		}
 		binderOf(f.Type) // panics here rather than at the first request

@@ -437,6 +437,13 @@ func TestProgramFaultsStopTheStart(t *testing.T) {
 				return None{}, nil
 			})
 		},
+		"use HandleDocuments": func() {
+			type tree struct {
+				Children []*tree
+				Values   map[string]Blob
+			}
+			Handle("POST /a", "A", Anyone, func(context.Context, struct{ Body tree }) (None, error) { return None{}, nil })
+		},
 		"cannot hold a chan": func() {
 			Handle("GET /a", "A", Anyone, func(context.Context, struct{ Body chan int }) (None, error) { return None{}, nil })
 		},

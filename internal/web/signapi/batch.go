@@ -15,23 +15,23 @@ import (
 
 // signMany signs the documents of a batch. A document that cannot be read is an
 // error of its own.
-func (a *API) signMany(ctx context.Context, documents []document, s *signature) (any, error) {
+func (a *API) signMany(ctx context.Context, docs *documents, list []document, s *signature) (any, error) {
 	order := &signing.BatchOrder{
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
-		Items:       make([]signing.Item, len(documents)),
+		Items:       make([]signing.Item, len(list)),
 	}
 	var one *signing.Intake
 	var err error
-	if order.Params, one, err = readParameters(a.signer, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, one, err = readParameters(docs, a.signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	if one != nil {
 		return nil, fault.New(fault.InvalidSignatureParams, "Signature.Parameters.OriginalDocument has no place in a batch: send each original as OriginalContent of its document")
 	}
-	for i := range documents {
-		if order.Items[i], err = item(&documents[i]); err != nil {
+	for i := range list {
+		if order.Items[i], err = item(docs, &list[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +53,7 @@ func (a *API) signMany(ctx context.Context, documents []document, s *signature) 
 	return rest.JSON{Content: answer}, nil
 }
 
-func item(d *document) (signing.Item, error) {
+func item(docs *documents, d *document) (signing.Item, error) {
 	var it signing.Item
 	for _, part := range []struct {
 		from rest.Document
@@ -62,7 +62,7 @@ func item(d *document) (signing.Item, error) {
 		if part.from.Empty() {
 			continue
 		}
-		in, err := intake(part.from)
+		in, err := docs.Open(part.from)
 		if _, ok := fault.As(err); ok {
 			it.Err = err
 			return it, nil

@@ -165,9 +165,6 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
 		},
-		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) {
-			return d.service.NewIntake(ctx, who)
-		},
 		Audit: store.Audit{DB: db}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()

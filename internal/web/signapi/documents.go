@@ -49,7 +49,7 @@ type parameterForms interface {
 }
 
 // sign answers one document as a JSON string and a batch as an object.
-func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
+func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, error) {
 	body := &r.Body
 	many := len(body.Documents) > 0
 	raw := r.Raw.Present()
@@ -65,28 +65,25 @@ func (a *API) sign(ctx context.Context, r signRequest) (any, error) {
 	}
 	rest.Concerning(ctx, certificateObject(string(body.Signature.CertificateID)))
 	if many {
-		return a.signMany(ctx, body.Documents, body.Signature)
+		return a.signMany(ctx, docs, body.Documents, body.Signature)
 	}
 	if raw {
-		return a.signOne(ctx, r.Raw, body.Signature)
+		return a.signOne(ctx, docs, r.Raw, body.Signature)
 	}
-	return a.signOne(ctx, body.Content, body.Signature)
+	return a.signOne(ctx, docs, body.Content, body.Signature)
 }
 
-// opener is a document of a request: in its JSON or as its body.
-type opener interface{ Open() (rest.Sink, error) }
-
-func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, error) {
+func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source, s *signature) (any, error) {
 	order := &signing.Order{
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
 	}
 	var err error
-	if order.Content, err = intake(content); err != nil {
+	if order.Content, err = docs.Open(content); err != nil {
 		return nil, err
 	}
-	if order.Params, order.Original, err = readParameters(a.signer, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	result, err := a.signer.Sign(ctx, rest.Caller(ctx), order)
@@ -96,24 +93,11 @@ func (a *API) signOne(ctx context.Context, content opener, s *signature) (any, e
 	return rest.Stream{Content: result}, nil
 }
 
-// intake opens a document of the request as what the surface gives room in.
-func intake(b opener) (*signing.Intake, error) {
-	sink, err := b.Open()
-	if err != nil {
-		return nil, err
-	}
-	in, ok := sink.(*signing.Intake)
-	if !ok {
-		return nil, fmt.Errorf("signapi: the surface gives documents as %T, not as *signing.Intake", sink)
-	}
-	return in, nil
-}
-
 // readParameters takes the parameters of a signature apart: texts, and the
 // original document when there is one. where names them for messages. Clients
 // write keys in several letter cases and one with a space behind it, so a key may
 // not occur twice up to these differences: which of the two would count?
-func readParameters(forms parameterForms, where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
+func readParameters(docs *documents, forms parameterForms, where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
 	texts = make(map[string]string, len(parameters))
 	seen := make(map[string]bool, len(parameters))
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
@@ -132,7 +116,7 @@ func readParameters(forms parameterForms, where string, parameters map[string]re
 			if value.Empty() {
 				continue
 			}
-			if document, err = intake(value); err != nil {
+			if document, err = docs.Open(value); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -143,7 +127,7 @@ func readParameters(forms parameterForms, where string, parameters map[string]re
 			continue
 		}
 		if form.Long > 0 {
-			if texts[name], err = long(name, value, form.Long); err != nil {
+			if texts[name], err = long(docs, name, value, form.Long); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -156,12 +140,12 @@ func readParameters(forms parameterForms, where string, parameters map[string]re
 }
 
 // long reads a parameter of Base64 that may be longer than other texts: up to most bytes.
-func long(name string, value rest.Blob, most int64) (string, error) {
+func long(docs *documents, name string, value rest.Blob, most int64) (string, error) {
 	text, err := value.Text()
 	if err == nil {
 		return text, nil
 	}
-	in, err := intake(value)
+	in, err := docs.Open(value)
 	if err != nil {
 		return "", recoded(err, fault.InvalidSignatureParams)
 	}

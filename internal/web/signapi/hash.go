@@ -19,15 +19,15 @@ type hashRequest struct {
 }
 
 // hash answers the octets of the hash value in their plain order.
-func (a *API) hash(ctx context.Context, r hashRequest) ([]byte, error) {
-	var content opener = r.Raw
+func (a *API) hash(ctx context.Context, docs *documents, r hashRequest) ([]byte, error) {
+	var content rest.Source = r.Raw
 	if !r.Raw.Present() {
 		if r.Body.Content.Empty() {
 			return nil, fault.New(fault.ContentRequired, "the document is missing: send it as the body, with the header CPDSS-OPERATION-PARAMS, or as Content")
 		}
 		content = r.Body.Content
 	}
-	in, err := intake(content)
+	in, err := docs.Open(content)
 	if err != nil {
 		return nil, err
 	}

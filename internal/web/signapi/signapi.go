@@ -22,6 +22,7 @@ var Docs string
 // Signer makes signatures; see [signing.Service].
 type Signer interface {
 	parameterForms
+	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
 	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
@@ -59,8 +60,10 @@ type Anonymous struct {
 
 const anonymousLimit = 64 << 20
 
-// New returns the API. The surface it is mounted on gives room for documents as
-// *signing.Intake, see [signing.Service.NewIntake].
+// documents are the documents of one request.
+type documents = rest.Documents[*signing.Intake]
+
+// New returns the API.
 func New(s Signer, c Certificates) *API { return &API{signer: s, certificates: c} }
 
 // Anonymous returns the API with its routes opened as said there.
@@ -81,20 +84,21 @@ func (a *API) Routes() []rest.Route {
 			return r.AtMost(cmp.Or(a.anonymous.Limit, anonymousLimit))
 		}
 	}
+	take := a.signer.NewIntake
 	routes := []rest.Route{
-		rest.Handle("POST /documents", "SignDocument", rest.SignedIn, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once(),
-		rest.Handle("POST /documents/packagesignature", "SignPackage", rest.SignedIn, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once(),
-		rest.Handle("POST /documents/hash", "HashDocument", rest.SignedIn, a.hash).Large().AnswerOnly(),
+		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once(),
+		rest.HandleDocuments("POST /documents/packagesignature", "SignPackage", rest.SignedIn, take, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once(),
+		rest.HandleDocuments("POST /documents/hash", "HashDocument", rest.SignedIn, take, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
-		own(rest.Handle("POST /signatures/presign", "PreSignDocument", right, a.preSign)).Once(),
-		own(rest.Handle("POST /signatures/postsign", "PostSignDocument", right, a.postSign)).Once(),
-		own(rest.Handle("POST /signatures/enhance", "EnhanceSignature", right, a.enhance)).Once(),
-		own(rest.Handle("PATCH /signatures/postsign", "EnhanceSignature", right, a.enhance)).Once(),
-		own(rest.Handle("POST /documents/enhancesignature", "EnhanceSignature", right, a.enhanceSignature)).Once(),
+		own(rest.HandleDocuments("POST /signatures/presign", "PreSignDocument", right, take, a.preSign)).Once(),
+		own(rest.HandleDocuments("POST /signatures/postsign", "PostSignDocument", right, take, a.postSign)).Once(),
+		own(rest.HandleDocuments("POST /signatures/enhance", "EnhanceSignature", right, take, a.enhance)).Once(),
+		own(rest.HandleDocuments("PATCH /signatures/postsign", "EnhanceSignature", right, take, a.enhance)).Once(),
+		own(rest.HandleDocuments("POST /documents/enhancesignature", "EnhanceSignature", right, take, a.enhanceSignature)).Once(),
 	}
 	if a.operations != nil {
-		routes = append(routes, a.operations.routes()...)
+		routes = append(routes, a.operations.routes(take)...)
 	}
 	if a.management != nil {
 		routes = append(routes, a.managementRoutes()...)

@@ -171,8 +171,7 @@ func open(t *testing.T, own certificates) *house {
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
 		},
-		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return h.signer.NewIntake(ctx, who) },
-		Audit:    journal{}, Log: slog.New(slog.DiscardHandler),
+		Audit: journal{}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()
 	rest.MountAPI(mux, "/SignServer", gate, New(h.signer, own).Routes())
@@ -208,7 +207,7 @@ func (h *house) ask(t *testing.T, method, path, user string, body io.Reader) (in
 // TestRouteTable holds the table against what the interface asks for now.
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil).Routes() {
+	for _, r := range New(&signer{}, nil).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
 	want := []string{
@@ -228,7 +227,7 @@ func TestRouteTable(t *testing.T) {
 	}
 	// Opened to callers without a token are the routes without a key of ours, and
 	// no other.
-	for i, r := range New(nil, nil).Anonymous(Anonymous{Limit: 1 << 20}).Routes() {
+	for i, r := range New(&signer{}, nil).Anonymous(Anonymous{Limit: 1 << 20}).Routes() {
 		if open := i > 4; open != (r.Right == rest.Anyone) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, r.Right)
 		}

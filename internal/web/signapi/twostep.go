@@ -30,7 +30,7 @@ type preSignResponse struct {
 	CacheObjectIDCyrillic string `json:"\u0421acheObjectId" api:"-"`
 }
 
-func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, error) {
+func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (preSignResponse, error) {
 	body := &r.Body
 	var none preSignResponse
 	if body.Document.Empty() {
@@ -41,10 +41,10 @@ func (a *API) preSign(ctx context.Context, r preSignRequest) (preSignResponse, e
 	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
 		return none, err
 	}
-	if order.Document, err = intake(body.Document); err != nil {
+	if order.Document, err = docs.Open(body.Document); err != nil {
 		return none, err
 	}
-	if order.Params, order.Original, err = readParameters(a.signer, "SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.signer, "SignatureParams", body.SignatureParams); err != nil {
 		return none, err
 	}
 	prepared, err := a.signer.Prepare(ctx, rest.Caller(ctx), order)
@@ -68,7 +68,7 @@ type postSignRequest struct {
 	}
 }
 
-func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, error) {
+func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) (rest.Stream, error) {
 	body := &r.Body
 	id := string(body.CacheObjectID)
 	switch other := string(body.CacheObjectIDCyrillic); {
@@ -94,7 +94,7 @@ func (a *API) postSign(ctx context.Context, r postSignRequest) (rest.Stream, err
 			return rest.Stream{}, err
 		}
 	}
-	if order.Params, order.Original, err = readParameters(a.signer, "SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.signer, "SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
 	order.Keep = func(ctx context.Context, r signing.Result) (func(context.Context) error, error) {
@@ -153,11 +153,11 @@ type enhanceRequest struct {
 	}
 }
 
-func (a *API) enhance(ctx context.Context, r enhanceRequest) (rest.Stream, error) {
+func (a *API) enhance(ctx context.Context, docs *documents, r enhanceRequest) (rest.Stream, error) {
 	b := &r.Body
 	for _, message := range []rest.Blob{b.Signature, b.SignatureValue, b.SignedDocument, b.SignedMessage, b.Document, b.Content} {
 		if !message.Empty() {
-			return a.enhanceOne(ctx, message, b.SignatureType, "SignatureParams", b.SignatureParams)
+			return a.enhanceOne(ctx, docs, message, b.SignatureType, "SignatureParams", b.SignatureParams)
 		}
 	}
 	return rest.Stream{}, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
@@ -171,7 +171,7 @@ type enhanceSignatureRequest struct {
 	}
 }
 
-func (a *API) enhanceSignature(ctx context.Context, r enhanceSignatureRequest) (rest.Stream, error) {
+func (a *API) enhanceSignature(ctx context.Context, docs *documents, r enhanceSignatureRequest) (rest.Stream, error) {
 	switch {
 	case r.Body.Content.Empty():
 		return rest.Stream{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the signed message as Base64")
@@ -179,16 +179,16 @@ func (a *API) enhanceSignature(ctx context.Context, r enhanceSignatureRequest) (
 		return rest.Stream{}, fault.New(fault.InvalidSignatureParams, "Signature is missing: say at least its Type")
 	}
 	s := r.Body.Signature
-	return a.enhanceOne(ctx, r.Body.Content, s.Type, "Signature.Parameters", s.Parameters)
+	return a.enhanceOne(ctx, docs, r.Body.Content, s.Type, "Signature.Parameters", s.Parameters)
 }
 
-func (a *API) enhanceOne(ctx context.Context, message rest.Blob, signatureType rest.Text, where string, parameters map[string]rest.Blob) (rest.Stream, error) {
+func (a *API) enhanceOne(ctx context.Context, docs *documents, message rest.Blob, signatureType rest.Text, where string, parameters map[string]rest.Blob) (rest.Stream, error) {
 	order := &signing.EnhanceOrder{Type: string(signatureType)}
 	var err error
-	if order.Document, err = intake(message); err != nil {
+	if order.Document, err = docs.Open(message); err != nil {
 		return rest.Stream{}, err
 	}
-	if order.Params, order.Original, err = readParameters(a.signer, where, parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.signer, where, parameters); err != nil {
 		return rest.Stream{}, err
 	}
 	result, err := a.signer.Enhance(ctx, rest.Caller(ctx), order)

@@ -34,9 +34,10 @@ func (a *API) Operating(o Operating) *API {
 	return &operating
 }
 
-func (o *Operating) routes() []rest.Route {
+// routes are the operations of v2; take opens the intake of a document.
+func (o *Operating) routes(take func(context.Context, audit.Principal) (*signing.Intake, error)) []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /v2/signature", "SignatureOperation", rest.SignedIn, o.start).Answering(answerOf[*processed]{}).Large().Once(),
+		rest.HandleDocuments("POST /v2/signature", "SignatureOperation", rest.SignedIn, take, o.start).Answering(answerOf[*processed]{}).Large().Once(),
 		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result).Answering(answerOf[*processed]{}),
 	}
 }
@@ -70,7 +71,7 @@ type operationRequest struct {
 }
 
 // start signs the documents of a request, or accepts it.
-func (o *Operating) start(ctx context.Context, r operationRequest) (rest.JSON, error) {
+func (o *Operating) start(ctx context.Context, docs *documents, r operationRequest) (rest.JSON, error) {
 	b := &r.Body
 	s := b.Signature
 	switch {
@@ -82,7 +83,7 @@ func (o *Operating) start(ctx context.Context, r operationRequest) (rest.JSON, e
 	case s == nil:
 		s = &operationSignature{}
 	}
-	order, err := o.order(ctx, b.BinaryData, s)
+	order, err := o.order(docs, b.BinaryData, s)
 	if err != nil {
 		return rest.JSON{}, err
 	}
@@ -120,7 +121,7 @@ func operationObject(op *signing.Operation, certificate string) string {
 }
 
 // order turns what is to be signed into the words of the domain.
-func (o *Operating) order(ctx context.Context, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
+func (o *Operating) order(docs *documents, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
 	order := &signing.OperationOrder{
 		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
 		Inputs: make([]signing.Input, len(data)),
@@ -134,7 +135,7 @@ func (o *Operating) order(ctx context.Context, data []binary, s *operationSignat
 		},
 	}
 	var err error
-	if order.Params, order.Original, err = readParameters(o.Operations, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, o.Operations, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	for i := range data {
@@ -144,7 +145,7 @@ func (o *Operating) order(ctx context.Context, data []binary, s *operationSignat
 		if d.Content.Empty() {
 			continue
 		}
-		content, err := intake(d.Content)
+		content, err := docs.Open(d.Content)
 		if _, ok := fault.As(err); ok {
 			in.Err = err // of this document
 		} else if err != nil {

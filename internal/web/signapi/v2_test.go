@@ -72,9 +72,8 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login"}, nil
 		},
-		Document: func(ctx context.Context, who audit.Principal) (rest.Sink, error) { return service.NewIntake(ctx, who) },
-		Audit:    noJournal{}, Log: slog.New(slog.DiscardHandler),
-	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes())
+		Audit: noJournal{}, Log: slog.New(slog.DiscardHandler),
+	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(service.NewIntake))
 	return mux, s
 }
 

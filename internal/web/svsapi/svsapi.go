@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -44,15 +45,21 @@ type Rules struct {
 	Types []string
 }
 
+// Take opens the intake of a document; see [signing.Service.NewIntake].
+type Take func(ctx context.Context, who audit.Principal) (*signing.Intake, error)
+
+// documents are the documents of one request.
+type documents = rest.Documents[*signing.Intake]
+
 // API serves a verifier.
 type API struct {
 	verifier Verifier
+	take     Take
 	rules    Rules
 }
 
-// New returns the API. The surface it is mounted on gives room for documents as
-// *signing.Intake.
-func New(v Verifier, r Rules) *API { return &API{verifier: v, rules: r} }
+// New returns the API.
+func New(v Verifier, take Take, r Rules) *API { return &API{verifier: v, take: take, rules: r} }
 
 // Routes are the operations of this door, below {svs_url}/api.
 func (a *API) Routes() []rest.Route {
@@ -63,10 +70,10 @@ func (a *API) Routes() []rest.Route {
 		return r.AtMost(a.rules.Limit)
 	}
 	return []rest.Route{
-		open(rest.Handle("POST /signatures", "VerifySignature", rest.Anyone, a.signatures)),
-		open(rest.Handle("POST /signatures/signersInfo", "GetSignersInfo", rest.Anyone, a.signersInfo)),
-		open(rest.Handle("POST /signatures/signersinfo", "GetSignersInfo", rest.Anyone, a.signersInfo)),
-		open(rest.Handle("POST /certificates", "VerifyCertificate", rest.Anyone, a.certificates)),
+		open(rest.HandleDocuments("POST /signatures", "VerifySignature", rest.Anyone, a.take, a.signatures)),
+		open(rest.HandleDocuments("POST /signatures/signersInfo", "GetSignersInfo", rest.Anyone, a.take, a.signersInfo)),
+		open(rest.HandleDocuments("POST /signatures/signersinfo", "GetSignersInfo", rest.Anyone, a.take, a.signersInfo)),
+		open(rest.HandleDocuments("POST /certificates", "VerifyCertificate", rest.Anyone, a.take, a.certificates)),
 		open(rest.Handle("GET /policy", "GetVerificationPolicy", rest.Anyone, a.policy)),
 	}
 }
@@ -146,16 +153,16 @@ func yes(params map[string]string, name string) (bool, error) {
 	return false, fault.Newf(fault.InvalidParameters, "VerifyParams: %s: want true or false", name)
 }
 
-func (q *question) order(params map[string]string) (*signing.VerifyOrder, error) {
+func (q *question) order(docs *documents, params map[string]string) (*signing.VerifyOrder, error) {
 	o := &signing.VerifyOrder{Type: string(q.Body.SignatureType), HashAlgorithm: params["hashalgorithm"], Password: params["pdfpassword"]}
 	var err error
 	if o.IsHash, err = yes(params, "hash"); err != nil {
 		return nil, err
 	}
-	if o.Content, err = intake(q.Body.Content); err != nil {
+	if o.Content, err = intake(docs, q.Body.Content); err != nil {
 		return nil, err
 	}
-	if o.Original, err = intake(q.Body.Source); err != nil {
+	if o.Original, err = intake(docs, q.Body.Source); err != nil {
 		return nil, err
 	}
 	text, err := q.Body.Certificate.Text()
@@ -167,15 +174,11 @@ func (q *question) order(params map[string]string) (*signing.VerifyOrder, error)
 }
 
 // intake opens a document of the request; nil for an empty one.
-func intake(b rest.Blob) (*signing.Intake, error) {
+func intake(docs *documents, b rest.Blob) (*signing.Intake, error) {
 	if b.Empty() {
 		return nil, nil
 	}
-	sink, err := b.Open()
-	if err != nil {
-		return nil, err
-	}
-	return sink.(*signing.Intake), nil
+	return docs.Open(b)
 }
 
 // verdict is the answer for one signer. Clients join Message and decode
@@ -200,12 +203,12 @@ type signatureInfo struct {
 	Covers           string
 }
 
-func (a *API) signatures(ctx context.Context, q question) ([]verdict, error) {
+func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]verdict, error) {
 	params, err := q.params()
 	if err != nil {
 		return nil, err
 	}
-	order, err := q.order(params)
+	order, err := q.order(docs, params)
 	if err != nil {
 		return nil, err
 	}
@@ -294,12 +297,12 @@ type signer struct {
 
 type signers struct{ SignerInfoList []signer }
 
-func (a *API) signersInfo(ctx context.Context, q question) (signers, error) {
+func (a *API) signersInfo(ctx context.Context, docs *documents, q question) (signers, error) {
 	params, err := q.params()
 	if err != nil {
 		return signers{}, err
 	}
-	order, err := q.order(params)
+	order, err := q.order(docs, params)
 	if err != nil {
 		return signers{}, err
 	}
@@ -328,8 +331,8 @@ type certificateQuestion struct {
 	}
 }
 
-func (a *API) certificates(ctx context.Context, q certificateQuestion) (verdict, error) {
-	content, err := intake(q.Body.Content)
+func (a *API) certificates(ctx context.Context, docs *documents, q certificateQuestion) (verdict, error) {
+	content, err := intake(docs, q.Body.Content)
 	if err != nil {
 		return verdict{}, err
 	}

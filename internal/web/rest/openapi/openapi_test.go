@@ -3,12 +3,14 @@ package openapi
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/web/rest"
 )
 
@@ -37,7 +39,7 @@ func routes() []rest.Route {
 		}),
 		rest.Handle("GET /files/{name...}", "GetFile", rest.Anyone, func(context.Context, struct{}) (rest.File, error) { return rest.File{}, nil }),
 		rest.Handle("GET /union", "GetUnion", rest.SignedIn, func(context.Context, struct{}) (any, error) { return nil, nil }).Answering([]int{}, rest.Stream{}, rest.Page{}),
-		rest.Handle("POST /upload", "UploadThing", rest.SignedIn, upload).Once(),
+		rest.HandleDocuments("POST /upload", "UploadThing", rest.SignedIn, open, upload).Once(),
 		rest.Handle("POST /token", "Token", rest.Anyone, func(context.Context, struct{ Body rest.Form }) (map[string]rest.Text, error) { return nil, nil }),
 	}
 }
@@ -110,7 +112,16 @@ type lenient struct {
 	Maybe   *string
 }
 
-func upload(context.Context, struct {
+// sink is a document that goes nowhere.
+type sink struct{ io.Writer }
+
+func (sink) Finish() error            { return nil }
+func (sink) Close() error             { return nil }
+func (s sink) Sibling() (sink, error) { return s, nil }
+
+func open(context.Context, audit.Principal) (sink, error) { return sink{io.Discard}, nil }
+
+func upload(context.Context, *rest.Documents[sink], struct {
 	Raw  rest.Raw `header:"X-Order"`
 	Body lenient
 }) (rest.None, error) {
