@@ -25,6 +25,8 @@ var floors = []struct {
 	{"pki", 1},
 	{"sig", 2},
 	{"internal/domain", 3},
+	// Tags of settings: for the configuration and for adapters with settings of their own.
+	{"internal/setting", 3},
 	{"internal/adapter", 4},
 	{"internal/web", 4},
 	{"internal/config", 5},
@@ -177,6 +179,8 @@ func refuse(from place, imported string) string {
 		return "the kit knows fault and audit only"
 	case from.prefix == "internal/config" && (to.prefix == "internal/adapter" || to.prefix == "internal/web") && !slices.Contains(configured, to.prefix+"/"+to.room):
 		return "the configuration wires nothing: it needs few types of the walls"
+	case from.prefix == "internal/setting":
+		return "the reader of tags knows no setting"
 	case from.prefix == "internal/domain":
 		for _, allowed := range downstairs[from.room] {
 			if to.prefix == allowed || to.prefix+"/"+to.room == allowed {
