@@ -11,23 +11,23 @@ import (
 // Certificates says who certifies users' keys, and under which names.
 type Certificates struct {
 	// Whether the built-in authority certifies users' keys.
-	BuiltIn bool `yaml:"built_in"`
+	BuiltIn bool `yaml:"built_in" default:"true"`
 	// Name of the built-in authority for clients (number 1 on the wire).
-	Name string `yaml:"name"`
+	Name string `yaml:"name" default:"Tamga" rule:"required" want:"what clients call the built-in authority"`
 	// How the built-in authority handles requests: `automatic` answers at once, `operator`
 	// waits for `tamga request approve`.
-	Approval string `yaml:"approval"`
+	Approval string `yaml:"approval" default:"automatic" oneof:"automatic operator"`
 	// Other authorities. Users fetch their requests and install the certificates.
 	Authorities []Authority `yaml:"authorities"`
 	// Largest age of the revocation status that clients are shown for certificates of other
 	// authorities. These are asked in the background, at least a minute apart.
-	StatusAge time.Duration `yaml:"status_age"`
+	StatusAge time.Duration `yaml:"status_age" default:"15m" min:"1m"`
 	// Whether users get the name they are registered with and may not send another. Otherwise
 	// their requests decide, as clients of this interface expect. Set it where certificates of
 	// the built-in authority must prove a name.
 	FixedNames bool `yaml:"fixed_names"`
 	// Longest life of a certificate a user may ask for (the default is 20 years).
-	LongestLife time.Duration `yaml:"longest_life"`
+	LongestLife time.Duration `yaml:"longest_life" default:"175200h" min:"1m"`
 	// Whether `tamga key export` may take keys out.
 	Exportable bool `yaml:"exportable"`
 }
@@ -44,10 +44,6 @@ type Authority struct {
 	CertificatesFile string `yaml:"certificates_file"`
 }
 
-func defaultCertificates() Certificates {
-	return Certificates{BuiltIn: true, Name: "Tamga", Approval: "automatic", LongestLife: 20 * 365 * 24 * time.Hour, StatusAge: keys.DefaultStandingAge}
-}
-
 // check reports every fault.
 func (c Certificates) check() (faults []error) {
 	must := func(ok bool, text string) {
@@ -55,11 +51,7 @@ func (c Certificates) check() (faults []error) {
 			faults = append(faults, errors.New("certificates."+text))
 		}
 	}
-	must(c.Approval == "automatic" || c.Approval == "operator", "approval: want automatic or operator")
-	must(c.Name != "", "name: want what clients call the built-in authority")
 	must(c.BuiltIn || len(c.Authorities) > 0, "built_in: want it, or another authority in authorities")
-	must(c.StatusAge >= time.Minute, "status_age: want at least 1m")
-	must(c.LongestLife >= time.Minute, "longest_life: want at least 1m")
 	seen := map[int64]bool{}
 	for _, a := range c.Authorities {
 		must(a.ID > keys.BuiltIn && !seen[a.ID], fmt.Sprintf("authorities: number %d: want different ones from %d on", a.ID, keys.BuiltIn+1))

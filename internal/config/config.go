@@ -1,4 +1,5 @@
-// Package config is the configuration of the program: one struct, its defaults and its checks.
+// Package config is the configuration of the program: one struct, whose tags say defaults and
+// checks, and the checks that relate several settings.
 //
 // Begin with Load, which reads a file and the settings of the command line, and Validate, which
 // reports every fault. Dev is the configuration of serve --dev. The package opens nothing that
@@ -6,7 +7,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,30 +15,29 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"tamga/internal/domain/auth"
-	"tamga/internal/domain/keys"
+	"tamga/internal/setting"
 	"tamga/internal/web/rest"
-	"tamga/sig/xmldsig"
 )
 
-// Config is the whole configuration of a process, one YAML file. docs/config.md is printed from
-// the comments and defaults of its fields, so a comment is the manual of its setting. A comment
+// Config is the whole configuration of a process, one YAML file. A setting is one field: the tags
+// of package setting say its default and its check, and docs/config.md is printed from its comment
+// and its tags, so a comment is the manual of its setting. A comment
 // that ends with "Default: TEXT." says what an empty value means. Secrets are paths of files, never
 // values: a file of secrets belongs to the service's user alone (mode 0600).
 // Relative paths are relative to the directory of the configuration file.
 type Config struct {
 	// Address the server listens on, HOST:PORT. Port 0 takes a free port.
-	Listen string `yaml:"listen"`
+	Listen string `yaml:"listen" default:"127.0.0.1:8080"`
 	// Address people and certificates know the server by. Links in issued certificates start
 	// with it for ever. Required if `listen` is on every address (`0.0.0.0`, `[::]`, no host).
 	// Default: `http://LISTEN`, with `tls` `https://LISTEN`.
-	PublicURL string `yaml:"public_url"`
+	PublicURL string `yaml:"public_url" rule:"url"`
 	// TLS of Go's own suites.
 	TLS struct {
 		// Certificate chain (PEM) for TLS. Without chain and key: plain HTTP, for loopback or behind
@@ -72,7 +71,7 @@ type Config struct {
 	OperatorCertificates struct {
 		// Whether certificates of the built-in authority may identify operators. Each certificate
 		// must also be registered (`tamga operator certificate`).
-		BuiltIn bool `yaml:"built_in"`
+		BuiltIn bool `yaml:"built_in" default:"true"`
 		// Certificates (PEM) of further authorities. Self-issued ones are trusted, the others help
 		// to build paths.
 		AuthoritiesFile string `yaml:"authorities_file"`
@@ -83,10 +82,10 @@ type Config struct {
 	// Directory for documents under way. The program creates it with mode 0700. Its disk needs
 	// room for the largest requests at once. Files there are unlinked while open: nothing stays
 	// behind.
-	SpoolDir string `yaml:"spool_dir"`
+	SpoolDir string `yaml:"spool_dir" default:"spool" rule:"required" want:"a directory for documents under way"`
 	// Directory for stored documents and those prepared for signing in two steps. All processes
 	// over one database share it. The program creates it with mode 0700.
-	BlobDir string `yaml:"blob_dir"`
+	BlobDir string `yaml:"blob_dir" default:"blobs"`
 	// Bucket for documents in place of `blob_dir`.
 	Bucket Bucket `yaml:"bucket"`
 	// Stored documents.
@@ -97,14 +96,14 @@ type Config struct {
 	Repetitions Repetitions `yaml:"repetitions"`
 	// `sqlite:PATH` (created if absent) or `postgres://USER@HOST:PORT/NAME`
 	// ([below](#postgresql)).
-	Database string `yaml:"database"`
+	Database string `yaml:"database" default:"sqlite:tamga.db"`
 	// File with the PostgreSQL password. Not needed if the URL or the server works without one.
 	DatabasePasswordFile string `yaml:"database_password_file"`
 	// Connections of this process to the database: all of them on PostgreSQL, those that read on
 	// SQLite. At least 2. Keep the sum over all processes below `max_connections` of the server
 	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve
 	// processes fit into the 100 connections of PostgreSQL's own default.
-	DatabaseConnections int `yaml:"database_connections"`
+	DatabaseConnections int `yaml:"database_connections" default:"8" min:"2"`
 	// Master keys that seal private keys at rest.
 	MasterKeys struct {
 		// Name of the master key that seals. Default: none, required.
@@ -114,15 +113,15 @@ type Config struct {
 		Files map[string]string `yaml:"files"`
 	} `yaml:"master_keys"`
 	// First path element of the signing service; `/api` and `/rest/api` follow.
-	SignServer string `yaml:"sign_server"`
+	SignServer string `yaml:"sign_server" default:"/SignServer" rule:"path"`
 	// First path element of the identity provider.
-	IDP string `yaml:"idp"`
+	IDP string `yaml:"idp" default:"/STS" rule:"path"`
 	// Path of the verification service. Its calls are below `/api` and `/rest/api`.
-	SVS string `yaml:"svs"`
+	SVS string `yaml:"svs" default:"/SVS" rule:"path"`
 	// Path of the document store; `/api` and `/rest/api` follow.
-	DocumentStore string `yaml:"document_store"`
+	DocumentStore string `yaml:"document_store" default:"/DocumentStore" rule:"path"`
 	// Name the tokens are for.
-	Resource string `yaml:"resource"`
+	Resource string `yaml:"resource" default:"urn:cryptopro:dss:signserver:signserver" rule:"required" want:"the name tokens are for"`
 	// Other spellings clients use for `resource`. Letter case never matters.
 	ResourceAliases []string `yaml:"resource_aliases"`
 	// Applications that may ask for tokens.
@@ -133,52 +132,52 @@ type Config struct {
 	// Lives of tokens and of the keys that sign them.
 	Tokens struct {
 		// Life of an access token. Existing clients expect the default.
-		AccessLife time.Duration `yaml:"access_life"`
+		AccessLife time.Duration `yaml:"access_life" default:"5m" min:"1s"`
 		// Life of an authorization code, at most 10m.
-		CodeLife time.Duration `yaml:"code_life"`
+		CodeLife time.Duration `yaml:"code_life" default:"1m" min:"1s" max:"10m"`
 		// How long a user stays signed in with `offline_access`, however often the tokens are
 		// refreshed.
-		RefreshLife time.Duration `yaml:"refresh_life"`
+		RefreshLife time.Duration `yaml:"refresh_life" default:"720h"`
 		// How long a new signing key is published before it signs, and an old one is kept after
 		// that (`tamga key rotate-tokens`).
-		KeyOverlap time.Duration `yaml:"key_overlap"`
+		KeyOverlap time.Duration `yaml:"key_overlap" default:"1h" min:"0s"`
 	} `yaml:"tokens"`
 	// Attempts at passwords.
 	Passwords struct {
 		// Wrong passwords within `passwords.window` before the user is locked out.
-		Attempts int `yaml:"attempts"`
+		Attempts int `yaml:"attempts" default:"10" above:"0"`
 		// Time in which wrong passwords are counted.
-		Window time.Duration `yaml:"window"`
+		Window time.Duration `yaml:"window" default:"15m" above:"0s"`
 		// How long the user is locked out.
-		LockOut time.Duration `yaml:"lock_out"`
+		LockOut time.Duration `yaml:"lock_out" default:"15m" above:"0s"`
 		// Part of `argon2.parallel` that is kept for trusted callers: clients that proved their
 		// secret, and addresses that a user signed in from by password
 		// ([why](operations.md#many-password-attempts)). One derivation is always left for others.
-		Reserved float64 `yaml:"reserved"`
+		Reserved float64 `yaml:"reserved" default:"0.5" min:"0" max:"1"`
 		// Attempts of other callers that may wait for a derivation, all together. Above it 429 with
 		// Retry-After.
-		Waiting int `yaml:"waiting"`
+		Waiting int `yaml:"waiting" default:"64" above:"0"`
 		// Attempts of other callers from one address that may wait for a derivation. Above it 429
 		// with Retry-After.
-		WaitingAddress int `yaml:"waiting_address"`
+		WaitingAddress int `yaml:"waiting_address" default:"8" above:"0"`
 		// How long an attempt may wait. After that 429 with Retry-After.
-		Wait time.Duration `yaml:"wait"`
+		Wait time.Duration `yaml:"wait" default:"700ms" above:"0s"`
 		// Attempts of other callers from one address, or one /64 of IPv6: in a second in the long
 		// run. Trusted addresses have ten times as many, clients with a secret no limit.
-		AddressPerSecond float64 `yaml:"address_per_second"`
+		AddressPerSecond float64 `yaml:"address_per_second" default:"1" above:"0"`
 		// Attempts of other callers from one address at once. Trusted addresses have ten times as
 		// many, clients with a secret no limit.
-		AddressAtOnce int `yaml:"address_at_once"`
+		AddressAtOnce int `yaml:"address_at_once" default:"30" above:"0"`
 		// Attempts of other callers at one login as it was typed, whether it exists or not: in a
 		// minute in the long run. Trusted callers have ten times as many.
-		LoginPerMinute float64 `yaml:"login_per_minute"`
+		LoginPerMinute float64 `yaml:"login_per_minute" default:"6" above:"0"`
 		// Attempts of other callers at one login at once. Trusted callers have ten times as many.
-		LoginAtOnce int `yaml:"login_at_once"`
+		LoginAtOnce int `yaml:"login_at_once" default:"10" above:"0"`
 		// Addresses that are remembered after a correct password. They are kept in memory, so a
 		// restart forgets them.
-		KnownAddresses int `yaml:"known_addresses"`
+		KnownAddresses int `yaml:"known_addresses" default:"50000" above:"0"`
 		// How long an address is remembered after the last correct password.
-		KnownFor time.Duration `yaml:"known_for"`
+		KnownFor time.Duration `yaml:"known_for" default:"168h" above:"0s"`
 	} `yaml:"passwords"`
 	// Names and contacts of users.
 	Users Users `yaml:"users"`
@@ -195,12 +194,12 @@ type Config struct {
 	// PINs of keys.
 	PIN struct {
 		// Wrong PINs in a row before a key is blocked.
-		Attempts int `yaml:"attempts"`
+		Attempts int `yaml:"attempts" default:"10" above:"0"`
 		// Whether new keys have a PIN: `Required`, `Forbid` or `Allow`. Existing keys stay as they
 		// are.
-		Mode string `yaml:"mode"`
+		Mode string `yaml:"mode" default:"Allow" oneof:"Required Forbid Allow"`
 		// Fewest characters of a new PIN, 1 to 64. Existing PINs go on opening their keys.
-		MinLength int `yaml:"min_length"`
+		MinLength int `yaml:"min_length" default:"6" min:"1" max:"64"`
 		// Whether a new PIN may repeat one character or count up or down, such as `111111` and
 		// `123456`. Existing PINs go on opening their keys.
 		AllowSimple bool `yaml:"allow_simple"`
@@ -209,28 +208,28 @@ type Config struct {
 	Argon2 struct {
 		// Memory of one derivation from a password or PIN (Argon2id), 8MiB to 1GiB. The memory
 		// taken is the product of `argon2.memory` and `argon2.parallel`.
-		Memory Size `yaml:"memory"`
+		Memory setting.Size `yaml:"memory" default:"19MiB" min:"8MiB" max:"1GiB"`
 		// Passes of one derivation, 1 to 16.
-		Passes int `yaml:"passes"`
+		Passes int `yaml:"passes" default:"2" min:"1" max:"16"`
 		// Derivations that run at a time.
-		Parallel int `yaml:"parallel"`
+		Parallel int `yaml:"parallel" default:"4" min:"1"`
 	} `yaml:"argon2"`
 	// Bounds of requests.
 	Limits struct {
 		// Body of a signing request; above it 413.
-		SigningRequest Size `yaml:"signing_request"`
+		SigningRequest setting.Size `yaml:"signing_request" default:"2GiB" above:"0"`
 		// Any other body.
-		OtherRequest Size `yaml:"other_request"`
+		OtherRequest setting.Size `yaml:"other_request" default:"1MiB" above:"0"`
 		// Connections open at a time, at each listener. Further ones wait in the queue of the
 		// system until one of these ends.
-		Connections int `yaml:"connections"`
+		Connections int `yaml:"connections" default:"4096" above:"0"`
 	} `yaml:"limits"`
 	// What may be signed.
 	Policy struct {
 		// Values of `Signature.Type` that may be asked for; others are 403. Default: all.
 		AllowedSignatureTypes []string `yaml:"allowed_signature_types"`
 		// Whether a hash may be signed without its document (`Hash=True`); otherwise 403.
-		AllowHashSigning bool `yaml:"allow_hash_signing"`
+		AllowHashSigning bool `yaml:"allow_hash_signing" default:"true"`
 		// Whether time-stamp services that are not registered may be used.
 		AllowThirdPartyTSP bool `yaml:"allow_third_party_tsp"`
 	} `yaml:"policy"`
@@ -242,7 +241,7 @@ type Config struct {
 	XML struct {
 		// Largest XML document that is signed. Its tree takes several times that in memory, 64 MiB
 		// and five times the document at most.
-		Document Size `yaml:"document"`
+		Document setting.Size `yaml:"document" default:"64MiB" above:"0"`
 		// Whether documents with a document type declaration without internal subset are signed.
 		// What the declaration names outside is never read.
 		AllowDoctype bool `yaml:"allow_doctype"`
@@ -256,31 +255,31 @@ type Config struct {
 		// Calls without a token per address (IPv6: per /64) and process: in a second in the long
 		// run. Behind a proxy set `trusted_proxies`, otherwise all callers share the proxy's
 		// address.
-		CallsPerSecond float64 `yaml:"calls_per_second"`
+		CallsPerSecond float64 `yaml:"calls_per_second" default:"20" above:"0"`
 		// Calls without a token per address and process at once.
-		CallsAtOnce int `yaml:"calls_at_once"`
+		CallsAtOnce int `yaml:"calls_at_once" default:"200" above:"0"`
 		// Largest body of a call without a token.
-		Request Size `yaml:"request"`
+		Request setting.Size `yaml:"request" default:"64MiB" above:"0"`
 		// Time between presign and postsign.
-		Life time.Duration `yaml:"life"`
+		Life time.Duration `yaml:"life" default:"15m" min:"1s"`
 		// Documents of the installation that may be prepared and not completed; above it 429.
-		Objects int64 `yaml:"objects"`
+		Objects int64 `yaml:"objects" default:"100000" above:"0"`
 		// Bytes of the installation that may be prepared and not completed; above it 429.
-		Octets Size `yaml:"octets"`
+		Octets setting.Size `yaml:"octets" default:"16GiB" above:"0"`
 		// Documents of one caller that may be prepared and not completed; above it 429.
-		CallerObjects int64 `yaml:"caller_objects"`
+		CallerObjects int64 `yaml:"caller_objects" default:"10000" above:"0"`
 		// Bytes of one caller that may be prepared and not completed; above it 429.
-		CallerOctets Size `yaml:"caller_octets"`
+		CallerOctets setting.Size `yaml:"caller_octets" default:"4GiB" above:"0"`
 	} `yaml:"two_step"`
 	// Documents of one batch.
-	BatchItems int `yaml:"batch_items"`
+	BatchItems int `yaml:"batch_items" default:"10000" above:"0"`
 	// Time stamps, revocation data and issuers of others.
 	Evidence Evidence `yaml:"evidence"`
 	// Signatures X Long Type 1.
 	LongTerm struct {
 		// How much older than the signature time stamp revocation data of a signature X Long Type 1
 		// may be.
-		RevocationAllowance time.Duration `yaml:"revocation_allowance"`
+		RevocationAllowance time.Duration `yaml:"revocation_allowance" min:"0s"`
 		// Whether older CRLs may stand for certificates of authorities. Such lists are made every
 		// few months.
 		OldListsForAuthorities bool `yaml:"old_lists_for_authorities"`
@@ -288,16 +287,16 @@ type Config struct {
 	// The log of the process.
 	Log struct {
 		// `debug`, `info`, `warn` or `error`.
-		Level string `yaml:"level"`
+		Level string `yaml:"level" default:"info" oneof:"debug info warn error"`
 		// `json` or `text`.
-		Format string `yaml:"format"`
+		Format string `yaml:"format" default:"json" oneof:"text json"`
 	} `yaml:"log"`
 	// How long a server that gets `SIGTERM` takes requests while `/readyz` answers 503, so that
 	// a balancer sends them elsewhere ([what to set](operations.md#starting-and-stopping)).
 	// After Ctrl-C the server does not wait.
-	DrainTime time.Duration `yaml:"drain_time"`
+	DrainTime time.Duration `yaml:"drain_time" default:"5s" min:"0s"`
 	// How long a stopping server waits for requests under way after `drain_time`.
-	StopTime time.Duration `yaml:"stop_time"`
+	StopTime time.Duration `yaml:"stop_time" default:"30s" min:"0s"`
 
 	base     string // directory that relative paths start from
 	dev      bool   // serve --dev, with --dev-anywhere too
@@ -333,53 +332,11 @@ const (
 	DevMasterKey = "master.key" // file of the master key in the data directory
 )
 
-// Default returns the configuration of an empty file.
+// Default returns the configuration of an empty file: what the tags of the fields say.
 func Default() *Config {
-	c := &Config{
-		Listen:     "127.0.0.1:8080",
-		SpoolDir:   "spool",
-		BlobDir:    "blobs",
-		BatchItems: 10_000,
-		Evidence:   defaultEvidence(),
-
-		Verification: defaultVerification(),
-		Database:     "sqlite:tamga.db",
-		SignServer:   "/SignServer",
-		IDP:          "/STS",
-		SVS:          "/SVS",
-
-		DocumentStore: "/DocumentStore",
-		Resource:      "urn:cryptopro:dss:signserver:signserver",
-		DrainTime:     5 * time.Second,
-		StopTime:      30 * time.Second,
-
-		DatabaseConnections: 8,
-	}
-	c.Tokens.AccessLife, c.Tokens.CodeLife = 300*time.Second, time.Minute
-	c.Tokens.RefreshLife, c.Tokens.KeyOverlap = 30*24*time.Hour, time.Hour
-	c.Users, c.Messages, c.Devices = defaultUsers(), defaultMessages(), defaultDevices()
-	c.Oath = defaultOath()
-	c.Passwords.Attempts, c.Passwords.Window, c.Passwords.LockOut = 10, 15*time.Minute, 15*time.Minute
-	attempts := auth.DefaultAttempts()
-	c.Passwords.Reserved, c.Passwords.Waiting, c.Passwords.WaitingAddress, c.Passwords.Wait = attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait
-	c.Passwords.AddressPerSecond, c.Passwords.AddressAtOnce = 1, 30
-	c.Passwords.LoginPerMinute, c.Passwords.LoginAtOnce = 6, 10
-	c.Passwords.KnownAddresses, c.Passwords.KnownFor = 50_000, 7*24*time.Hour
-	c.UserPolicies = defaultPolicies()
-	c.PIN.Attempts, c.PIN.Mode, c.PIN.MinLength = 10, string(keys.PINAllow), keys.DefaultPINLength
-	c.Certificates = defaultCertificates()
-	c.Operations, c.Repetitions = defaultOperations(), defaultRepetitions()
-	c.Documents = defaultDocuments()
-	c.OperatorCertificates.BuiltIn = true
-	c.Argon2.Memory, c.Argon2.Passes, c.Argon2.Parallel = 19<<20, 2, 4
-	c.Limits.SigningRequest, c.Limits.OtherRequest, c.Limits.Connections = 2<<30, 1<<20, 4096
-	c.Policy.AllowHashSigning = true
-	c.XML.Document = xmldsig.DefaultMaxSize
-	c.TwoStep.CallsPerSecond, c.TwoStep.CallsAtOnce, c.TwoStep.Request = 20, 200, 64<<20
-	c.TwoStep.Life = 15 * time.Minute
-	c.TwoStep.Objects, c.TwoStep.Octets = 100_000, 16<<30
-	c.TwoStep.CallerObjects, c.TwoStep.CallerOctets = 10_000, 4<<30
-	c.Log.Level, c.Log.Format = "info", "json"
+	c := &Config{}
+	setting.Defaults(c)
+	c.Messages.Budgets = defaultBudgets()
 	return c
 }
 
@@ -410,21 +367,12 @@ func Load(file string, settings []string) (*Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
-		if err := c.decode(data); err != nil {
+		if err := setting.Decode(data, c, nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		c.base = filepath.Dir(file)
 	}
 	return c, c.Apply(settings)
-}
-
-func (c *Config) decode(data []byte) error {
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
 }
 
 // Apply sets each name=value. The name is a path of keys joined by dots.
@@ -440,7 +388,7 @@ func (c *Config) Apply(settings []string) error {
 			fmt.Fprintf(&text, "%s%q:\n", strings.Repeat(" ", i), k)
 		}
 		document := strings.TrimSuffix(text.String(), "\n") + " " + value + "\n"
-		if err := c.decode([]byte(document)); err != nil {
+		if err := setting.Decode([]byte(document), c, nil); err != nil {
 			return fmt.Errorf("--set %s: %w", s, err)
 		}
 	}
@@ -473,9 +421,6 @@ func (c *Config) BaseURL() string {
 // that were left out.
 func (c *Config) Validate(types []string) error {
 	host, _, hostErr := net.SplitHostPort(c.Listen)
-	isPath := func(p string) bool {
-		return len(p) > 1 && p[0] == '/' && !strings.ContainsAny(p[1:], "/{}?# ")
-	}
 	database, _ := url.Parse(c.Database)
 	postgres := database != nil && (database.Scheme == "postgres" || database.Scheme == "postgresql")
 	checks := []struct {
@@ -484,59 +429,26 @@ func (c *Config) Validate(types []string) error {
 	}{
 		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
 		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
-		{c.PublicURL == "" || isHTTP(c.PublicURL), "public_url: want http:// or https:// and a host"},
-		{hostErr != nil || !isHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
+		{hostErr != nil || !setting.IsHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
 		{c.GOSTTLS.Socket != "" || c.GOSTTLS.FrontEndUser == "", "gost_tls.front_end_user: want gost_tls.socket as well"},
 		{len(c.Path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 octets, as the system does"},
 		{c.OperatorCertificates.AuthoritiesFile == "" || len(c.OperatorCertificates.RevocationFiles) > 0, "operator_certificates.revocation_files: want the revocation lists of the authorities: without them their certificates are refused"},
-		{c.SpoolDir != "", "spool_dir: want a directory for documents under way"},
 		{c.BlobDir != "" && c.Path(c.BlobDir) != c.Path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
 		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},
 		{!postgres || !hasPassword(database), "database: a password does not belong into the URL; put it into a file and name that in database_password_file"},
 		{c.loopback || c.MasterKeys.Active != "", "master_keys.active: want the name of the key that seals; make one with: openssl rand -hex 32 > master.key"},
 		{c.MasterKeys.Active == "" || c.MasterKeys.Files[c.MasterKeys.Active] != "", "master_keys.files: want a file for the active key"},
-		{isPath(c.SignServer), "sign_server: want one path element, such as /SignServer"},
-		{isPath(c.IDP), "idp: want one path element, such as /STS"},
-		{isPath(c.SVS), "svs: want one path element, such as /SVS"},
-		{isPath(c.DocumentStore) && !isOneOf(c.DocumentStore, c.SignServer, c.IDP, c.SVS, c.Devices.Path), "document_store: want one path element, such as /DocumentStore, another than those of the other services"},
+		{!isOneOf(c.DocumentStore, c.SignServer, c.IDP, c.SVS, c.Devices.Path), "document_store: want a path other than those of the other services"},
 		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
-		{isPath(c.Devices.Path) && !isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want one path element, such as /DssApiGateway, another than those of the services"},
-		{c.Verification.CallsPerSecond > 0 && c.Verification.CallsAtOnce > 0 && c.Verification.Request > 0, "verification: calls_per_second, calls_at_once and request: want more than 0"},
-		{c.Verification.Wait > 0 && c.Verification.Deadline > 0, "verification: wait and deadline: want more than 0, such as 10s and 30s"},
-		{c.Resource != "", "resource: want the name tokens are for"},
-		{c.Tokens.AccessLife >= time.Second, "tokens.access_life: want at least 1s"},
-		{c.Tokens.CodeLife >= time.Second && c.Tokens.CodeLife <= 10*time.Minute, "tokens.code_life: want 1s to 10m"},
-		{c.Passwords.Attempts > 0 && c.Passwords.Window > 0 && c.Passwords.LockOut > 0, "passwords: attempts, window and lock_out: want more than 0"},
-		{c.Passwords.Reserved >= 0 && c.Passwords.Reserved <= 1, "passwords.reserved: want 0 to 1"},
-		{c.Passwords.Waiting > 0 && c.Passwords.WaitingAddress > 0 && c.Passwords.Wait > 0, "passwords: waiting, waiting_address and wait: want more than 0"},
-		{c.Passwords.AddressPerSecond > 0 && c.Passwords.AddressAtOnce > 0 && c.Passwords.LoginPerMinute > 0 && c.Passwords.LoginAtOnce > 0, "passwords: address_per_second, address_at_once, login_per_minute and login_at_once: want more than 0"},
-		{c.Passwords.KnownAddresses > 0 && c.Passwords.KnownFor > 0, "passwords: known_addresses and known_for: want more than 0"},
-		{c.PIN.Attempts > 0, "pin.attempts: want more than 0"},
-		{c.PIN.MinLength >= 1 && c.PIN.MinLength <= keys.MaxPINLength, "pin.min_length: want 1 to 64"},
+		{!isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want a path other than those of the services"},
 		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
-		{c.Tokens.KeyOverlap >= 0, "tokens.key_overlap: want 0s or more"},
-		{c.PIN.Mode == string(keys.PINRequired) || c.PIN.Mode == string(keys.PINForbid) || c.PIN.Mode == string(keys.PINAllow), "pin.mode: want Required, Forbid or Allow"},
-		{c.Argon2.Memory >= 8<<20 && c.Argon2.Memory <= 1<<30, "argon2.memory: want 8MiB to 1GiB"},
-		{c.Argon2.Passes >= 1 && c.Argon2.Passes <= 16, "argon2.passes: want 1 to 16"},
-		{c.Argon2.Parallel >= 1, "argon2.parallel: want at least 1"},
-		{c.Limits.SigningRequest > 0 && c.Limits.OtherRequest > 0, "limits: want sizes above 0"},
-		{c.Limits.Connections > 0, "limits.connections: want more than 0"},
-		{c.XML.Document > 0, "xml.document: want a size above 0"},
-		{c.TwoStep.CallsPerSecond > 0 && c.TwoStep.CallsAtOnce > 0, "two_step: calls_per_second and calls_at_once: want more than 0"},
-		{c.TwoStep.Request > 0 && c.TwoStep.Octets > 0 && c.TwoStep.CallerOctets > 0, "two_step: request, octets and caller_octets: want sizes above 0"},
-		{c.TwoStep.Life >= time.Second, "two_step.life: want at least 1s"},
-		{c.TwoStep.Objects > 0 && c.TwoStep.CallerObjects > 0, "two_step: objects and caller_objects: want more than 0"},
-		{c.BatchItems > 0, "batch_items: want more than 0"},
-		{c.LongTerm.RevocationAllowance >= 0, "long_term.revocation_allowance: want 0s or more"},
 		{isOneOf(c.Log.Level, "debug", "info", "warn", "error"), "log.level: want debug, info, warn or error"},
 		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
-		{c.DatabaseConnections >= 2, "database_connections: want at least 2"},
-		{c.DrainTime >= 0 && c.StopTime >= 0, "drain_time and stop_time: want 0s or more"},
 	}
-	var faults []error
+	faults := setting.Check("", c)
 	for _, check := range checks {
 		if !check.ok {
 			faults = append(faults, errors.New(check.text))
@@ -560,15 +472,10 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.Devices.check()...)
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
-	faults = append(faults, c.checkDocuments()...)
+	faults = append(faults, c.checkBucket()...)
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
-}
-
-func isHTTP(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // IsLoopback reports whether a host, a name or an address, is this machine alone.
@@ -606,45 +513,14 @@ func isOneOf(s string, names ...string) bool {
 	return false
 }
 
-// Size is a number of octets, written as 1048576, 1MiB or 2GiB.
-type Size int64
-
-var sizeUnits = []struct {
-	name string
-	size Size
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
-// UnmarshalText reads a size with or without a unit.
-func (s *Size) UnmarshalText(text []byte) error {
-	number, unit := string(text), Size(1)
-	for _, u := range sizeUnits {
-		if n, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(n), u.size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || Size(n) > (1<<62)/unit {
-		return fmt.Errorf("%q is not a size: want octets or a number with KiB, MiB or GiB", text)
-	}
-	*s = Size(n) * unit
-	return nil
-}
-
-// MarshalText writes a size with the largest unit that keeps it whole.
-func (s Size) MarshalText() ([]byte, error) {
-	for _, u := range sizeUnits {
-		if s > 0 && s%u.size == 0 {
-			return fmt.Appendf(nil, "%d%s", int64(s/u.size), u.name), nil
-		}
-	}
-	return strconv.AppendInt(nil, int64(s), 10), nil
-}
-
 // Print writes the configuration as YAML, defaults included. Settings that name secrets are
 // paths, so the text holds none.
 func (c *Config) Print(w io.Writer) error {
+	document, err := setting.Encode(c, nil)
+	if err != nil {
+		return err
+	}
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
-	return out.Encode(c)
+	return out.Encode(document)
 }

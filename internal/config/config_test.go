@@ -9,8 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
+	"tamga/internal/setting"
+	"tamga/sig/xmldsig"
 )
 
 func TestSettings(t *testing.T) {
@@ -31,6 +38,32 @@ func TestSettings(t *testing.T) {
 	for _, wrong := range []string{"listen", "nothing=1", "limits.signing_request=many", "limits.signing_request=-1", "limits=1", "limits.signing_request=9999999999999GiB"} {
 		if _, err := Load("", []string{wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("--set %s: got %v", wrong, err)
+		}
+	}
+}
+
+// The defaults in the tags are those that the rooms of the domain have for themselves.
+func TestDomainDefaults(t *testing.T) {
+	c := Default()
+	devices := c.Devices.Settings("", "")
+	devices.ServiceURL, devices.Systems = device.DefaultSettings().ServiceURL, device.DefaultSettings().Systems
+	oath := c.Oath.Settings("")
+	oath.Issuer = auth.DefaultOathSettings().Issuer
+	attempts := auth.DefaultAttempts()
+	for name, d := range map[string]string{
+		"devices":     cmp.Diff(device.DefaultSettings(), devices),
+		"oath":        cmp.Diff(auth.DefaultOathSettings(), oath),
+		"users.codes": cmp.Diff(contact.DefaultSettings().Codes, c.Users.Contacts().Codes),
+		"messages":    cmp.Diff(notify.DefaultSettings(), c.Messages.Settings()),
+		"passwords": cmp.Diff([]any{attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait},
+			[]any{c.Passwords.Reserved, c.Passwords.Waiting, c.Passwords.WaitingAddress, c.Passwords.Wait}),
+		"pin":          cmp.Diff([]any{string(keys.PINAllow), keys.DefaultPINLength}, []any{c.PIN.Mode, c.PIN.MinLength}),
+		"certificates": cmp.Diff(keys.DefaultStandingAge, c.Certificates.StatusAge),
+		"xml":          cmp.Diff(int64(xmldsig.DefaultMaxSize), int64(c.XML.Document)),
+		"users":        cmp.Diff(string(auth.SpellingInterface), c.Users.MethodURIs),
+	} {
+		if d != "" {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 }
@@ -83,8 +116,9 @@ func TestPublicURL(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	good := defaultEvidence()
-	if faults := good.check(); len(faults) > 0 {
+	check := func(e *Evidence) []error { return append(setting.Check("evidence", e), e.check()...) }
+	good := Default().Evidence
+	if faults := check(&good); len(faults) > 0 {
 		t.Errorf("the defaults: %v", faults)
 	}
 	for _, c := range []struct {
@@ -101,9 +135,9 @@ func TestEvidence(t *testing.T) {
 		{func(e *Evidence) { e.HedgeAfter = 0 }, "hedge_after"},
 		{func(e *Evidence) { e.CacheLists = 0 }, "cache_lists"},
 	} {
-		e := defaultEvidence()
+		e := Default().Evidence
 		c.change(&e)
-		if faults := e.check(); len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
+		if faults := check(&e); len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
 			t.Errorf("%v, want %q", faults, c.want)
 		}
 	}

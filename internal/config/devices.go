@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,53 +14,53 @@ import (
 type Devices struct {
 	// First path element that mobile devices send their messages below
 	// ([device-protocol.md](device-protocol.md)).
-	Path string `yaml:"path"`
+	Path string `yaml:"path" default:"/DssApiGateway" rule:"path"`
 	// Mobile applications. The first one counts where a request names none. Default: one,
 	// `5b0c7c1a-3f6e-4d53-8a39-6f2d9f0e7c41`.
 	Systems []System `yaml:"systems"`
 	// Most devices of one user.
-	PerUser int `yaml:"per_user"`
+	PerUser int `yaml:"per_user" default:"5"`
 	// Most devices of all users together; 0 is no bound.
 	InstallationLimit int `yaml:"installation_limit"`
 	// Whether a new device needs a code beside its QR code: whoever photographs the QR code has
 	// nothing.
-	ActivationCodes bool `yaml:"activation_codes"`
+	ActivationCodes bool `yaml:"activation_codes" default:"true"`
 	// Whether such codes, and QR codes by e-mail, go to confirmed contacts of the user alone.
-	ConfirmedContacts bool `yaml:"confirmed_contacts"`
+	ConfirmedContacts bool `yaml:"confirmed_contacts" default:"true"`
 	// Whether QR codes may be sent by e-mail.
-	SendQR bool `yaml:"send_qr"`
+	SendQR bool `yaml:"send_qr" default:"true"`
 	// Whether devices may keep their keys without a password (`weakness` in the QR code).
 	WithoutPassword bool `yaml:"without_password"`
 	// How long the QR code of a new device is good.
-	KInitLife time.Duration `yaml:"kinit_life"`
+	KInitLife time.Duration `yaml:"kinit_life" default:"24h"`
 	// How long the QR code of a verification is good.
-	VerificationLife time.Duration `yaml:"verification_life"`
+	VerificationLife time.Duration `yaml:"verification_life" default:"10m"`
 	// How long the key of a device is good.
-	DeviceLife time.Duration `yaml:"device_life"`
+	DeviceLife time.Duration `yaml:"device_life" default:"26280h"`
 	// Codes that are sent beside a QR code.
 	Codes struct {
 		// Length of an activation code.
-		Digits int `yaml:"digits"`
+		Digits int `yaml:"digits" default:"8"`
 		// Life of an activation code.
-		Life time.Duration `yaml:"life"`
+		Life time.Duration `yaml:"life" default:"30m"`
 		// Attempts at one activation code.
-		Attempts int `yaml:"attempts"`
+		Attempts int `yaml:"attempts" default:"5"`
 		// Pause before another activation code is sent.
-		Resend time.Duration `yaml:"resend"`
+		Resend time.Duration `yaml:"resend" default:"1m"`
 	} `yaml:"codes"`
 	// The most that the clock of a device may be wrong.
-	Skew time.Duration `yaml:"skew"`
+	Skew time.Duration `yaml:"skew" default:"5m"`
 	// How soon a device asks again.
-	PollAfter time.Duration `yaml:"poll_after"`
+	PollAfter time.Duration `yaml:"poll_after" default:"5s"`
 	// Devices that may register without a QR code and wait to be assigned, at a time; 0: none.
-	Anonymous int `yaml:"anonymous"`
+	Anonymous int `yaml:"anonymous" default:"1000"`
 	// How long a device that registered without a QR code may wait to be assigned.
-	AnonymousLife time.Duration `yaml:"anonymous_life"`
+	AnonymousLife time.Duration `yaml:"anonymous_life" default:"24h"`
 	// Messages of devices from one address: in a second in the long run. Many devices may be
 	// behind one address.
-	CallsPerSecond float64 `yaml:"calls_per_second"`
+	CallsPerSecond float64 `yaml:"calls_per_second" default:"50" above:"0"`
 	// Messages of devices from one address at once.
-	CallsAtOnce int `yaml:"calls_at_once"`
+	CallsAtOnce int `yaml:"calls_at_once" default:"500" above:"0"`
 }
 
 // System is a mobile application.
@@ -74,17 +73,6 @@ type System struct {
 
 // DefaultSystemID is the mobile application of installations that name none.
 const DefaultSystemID = "5b0c7c1a-3f6e-4d53-8a39-6f2d9f0e7c41"
-
-func defaultDevices() Devices {
-	d := device.DefaultSettings()
-	c := Devices{
-		Path: "/DssApiGateway", PerUser: d.Devices, ActivationCodes: d.ActivationCodes, ConfirmedContacts: d.ConfirmedContacts, SendQR: d.SendQR,
-		KInitLife: d.KInitLife, VerificationLife: d.VerificationLife, DeviceLife: d.DeviceLife, Skew: d.Skew, PollAfter: d.PollAfter,
-		Anonymous: d.Anonymous, AnonymousLife: d.AnonymousLife, CallsPerSecond: 50, CallsAtOnce: 500,
-	}
-	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = 8, 30*time.Minute, 5, 60*time.Second
-	return c
-}
 
 // Settings returns the rules of mobile devices. base is the address of the server, title the
 // name of the mobile application if the configuration lists none.
@@ -113,9 +101,6 @@ func (c Devices) check() (faults []error) {
 	if err := c.Settings("", "").Check(); err != nil {
 		faults = append(faults, fmt.Errorf("devices: %w", err))
 	}
-	if c.CallsPerSecond <= 0 || c.CallsAtOnce < 1 {
-		faults = append(faults, errors.New("devices: calls_per_second and calls_at_once: want more than 0"))
-	}
 	return faults
 }
 
@@ -128,7 +113,7 @@ type Push struct {
 		// that may send (mode 0600).
 		ServiceAccountFile string `yaml:"service_account_file"`
 		// Values of OsType the service is for.
-		OSTypes []int `yaml:"os_types"`
+		OSTypes []int `yaml:"os_types" default:"[2]"`
 		// Address of a relay. Default: Google's.
 		Endpoint string `yaml:"endpoint"`
 	} `yaml:"fcm"`
@@ -143,7 +128,7 @@ type Push struct {
 		// Bundle identifier of the application.
 		Topic string `yaml:"topic"`
 		// Values of OsType the service is for.
-		OSTypes []int `yaml:"os_types"`
+		OSTypes []int `yaml:"os_types" default:"[1]"`
 		// Address of the sandbox (`https://api.sandbox.push.apple.com`) or of a relay. Default:
 		// Apple's.
 		Endpoint string `yaml:"endpoint"`
@@ -158,11 +143,6 @@ type Push struct {
 	} `yaml:"webhook"`
 	// Authorities (PEM) that certificates of the push services lead to. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-}
-
-func defaultPush() (c Push) {
-	c.FCM.OSTypes, c.APNs.OSTypes = []int{2}, []int{1}
-	return c
 }
 
 // Configured reports whether a push service is set.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	stored "tamga/internal/domain/document"
+	"tamga/internal/setting"
 )
 
 // Documents says how stored documents are kept.
@@ -14,24 +15,24 @@ type Documents struct {
 	// are sealed under the master key. What was kept the other way stays readable.
 	Plain bool `yaml:"plain"`
 	// Life of a temporary document.
-	TemporaryLife time.Duration `yaml:"temporary_life"`
+	TemporaryLife time.Duration `yaml:"temporary_life" default:"24h" min:"1m"`
 	// Body of an upload, of one document or of many together; above it 413.
-	Upload Size `yaml:"upload"`
+	Upload setting.Size `yaml:"upload" default:"2GiB" above:"0"`
 	// Documents that may be stored in the installation; above it `invalid_object_state`.
-	Objects int64 `yaml:"objects"`
+	Objects int64 `yaml:"objects" default:"1000000" above:"0"`
 	// Bytes of documents that may be stored in the installation; above it `invalid_object_state`.
-	Octets Size `yaml:"octets"`
+	Octets setting.Size `yaml:"octets" default:"1024GiB" above:"0"`
 	// Documents that one user may store; above it `invalid_object_state`.
-	UserObjects int64 `yaml:"user_objects"`
+	UserObjects int64 `yaml:"user_objects" default:"10000" above:"0"`
 	// Bytes of documents that one user may store; above it `invalid_object_state`.
-	UserOctets Size `yaml:"user_octets"`
+	UserOctets setting.Size `yaml:"user_octets" default:"16GiB" above:"0"`
 }
 
 // Bucket is a bucket of a server that speaks the S3 protocol.
 type Bucket struct {
 	// Server that speaks the S3 protocol, such as `https://s3.example.org`: documents are in a
 	// bucket there instead of in `blob_dir` ([below](#documents-in-a-bucket)).
-	Endpoint string `yaml:"endpoint"`
+	Endpoint string `yaml:"endpoint" rule:"url"`
 	// Region of the bucket. Default: asked for.
 	Region string `yaml:"region"`
 	// Name of the bucket, which must exist. Default: none, required.
@@ -49,13 +50,6 @@ type Bucket struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-func defaultDocuments() Documents {
-	return Documents{
-		TemporaryLife: 24 * time.Hour, Upload: 2 << 30,
-		Objects: 1_000_000, Octets: 1 << 40, UserObjects: 10_000, UserOctets: 16 << 30,
-	}
-}
-
 // Rules returns the bounds of stored documents.
 func (d *Documents) Rules() stored.Rules {
 	return stored.Rules{
@@ -65,18 +59,14 @@ func (d *Documents) Rules() stored.Rules {
 	}
 }
 
-// checkDocuments reports the faults of documents and bucket.
-func (c *Config) checkDocuments() []error {
-	d, b := &c.Documents, &c.Bucket
+// checkBucket reports the faults of the bucket.
+func (c *Config) checkBucket() []error {
+	b := &c.Bucket
 	var faults []error
 	for _, check := range []struct {
 		ok   bool
 		text string
 	}{
-		{d.TemporaryLife >= time.Minute, "documents.temporary_life: want at least 1m"},
-		{d.Upload > 0 && d.Octets > 0 && d.UserOctets > 0, "documents: upload, octets and user_octets: want sizes above 0"},
-		{d.Objects > 0 && d.UserObjects > 0, "documents: objects and user_objects: want more than 0"},
-		{b.Endpoint == "" || isHTTP(b.Endpoint), "bucket.endpoint: want http:// or https:// and a host"},
 		{b.Endpoint == "" || b.Name != "" && b.AccessKeyFile != "" && b.SecretKeyFile != "", "bucket: want name, access_key_file and secret_key_file as well"},
 		{b.Endpoint != "" || *b == Bucket{}, "bucket.endpoint: want the address of the server"},
 		{b.Prefix == "" || strings.HasSuffix(b.Prefix, "/") && !strings.HasPrefix(b.Prefix, "/"), "bucket.prefix: want one that ends with a slash and begins with none, such as tamga/"},

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/policy"
+	"tamga/internal/setting"
 )
 
 // Evidence says where time stamps, revocation data and issuers of others
@@ -29,7 +30,7 @@ type Evidence struct {
 	// cannot look at the addresses they lead to: it refuses private, loopback and link-local
 	// addresses in any spelling (`127.1`, `0x7f000001`, `2130706433`) and names of the machine
 	// itself (`localhost`). **The proxy must refuse names that lead to the inside**.
-	Proxy string `yaml:"proxy"`
+	Proxy string `yaml:"proxy" rule:"url"`
 	// Whether a stamp is refused when nobody can say whether its authority was revoked. Otherwise
 	// only a revoked one is refused.
 	RequireTSPRevocation bool `yaml:"require_tsp_revocation"`
@@ -37,22 +38,22 @@ type Evidence struct {
 	// ahead.
 	RequireOCSPNonce bool `yaml:"require_ocsp_nonce"`
 	// How far the clocks of others may be from ours.
-	ClockTolerance time.Duration `yaml:"clock_tolerance"`
+	ClockTolerance time.Duration `yaml:"clock_tolerance" default:"5m" above:"0s"`
 	// Time for one request to a time-stamp service.
-	StampTimeout time.Duration `yaml:"stamp_timeout"`
+	StampTimeout time.Duration `yaml:"stamp_timeout" default:"5s" above:"0s"`
 	// Time for one request to an OCSP responder.
-	StatusTimeout time.Duration `yaml:"status_timeout"`
+	StatusTimeout time.Duration `yaml:"status_timeout" default:"5s" above:"0s"`
 	// Time for one download of a CRL.
-	ListTimeout time.Duration `yaml:"list_timeout"`
+	ListTimeout time.Duration `yaml:"list_timeout" default:"1m" above:"0s"`
 	// Time for a whole time stamp with all repetitions.
-	TotalTimeout time.Duration `yaml:"total_timeout"`
+	TotalTimeout time.Duration `yaml:"total_timeout" default:"20s" above:"0s"`
 	// After how long without an answer a second service of the same class is asked too; `-1s`:
 	// never.
-	HedgeAfter time.Duration `yaml:"hedge_after"`
+	HedgeAfter time.Duration `yaml:"hedge_after" default:"1500ms"`
 	// Memory for OCSP answers until their nextUpdate.
-	CacheAnswers Size `yaml:"cache_answers"`
+	CacheAnswers setting.Size `yaml:"cache_answers" default:"32MiB" above:"0"`
 	// Memory for CRLs until their nextUpdate.
-	CacheLists Size `yaml:"cache_lists"`
+	CacheLists setting.Size `yaml:"cache_lists" default:"256MiB" above:"0"`
 }
 
 // TSPService is one registered time-stamp service.
@@ -69,16 +70,6 @@ type TSPService struct {
 	Policy string `yaml:"policy"`
 	// Requests in a minute each process may send; 0 is no bound.
 	PerMinute int `yaml:"per_minute"`
-}
-
-// defaultEvidence returns the settings of an empty file.
-func defaultEvidence() Evidence {
-	return Evidence{
-		ClockTolerance: 5 * time.Minute,
-		StampTimeout:   5 * time.Second, StatusTimeout: 5 * time.Second, ListTimeout: time.Minute, TotalTimeout: 20 * time.Second,
-		HedgeAfter:   1500 * time.Millisecond,
-		CacheAnswers: 32 << 20, CacheLists: 256 << 20,
-	}
 }
 
 // Services returns the registered time-stamp services.
@@ -107,17 +98,8 @@ func (e *Evidence) check() (faults []error) {
 	if _, err := e.Exceptions(); err != nil {
 		faults = append(faults, fmt.Errorf("evidence.allow_networks: %w", err))
 	}
-	if e.Proxy != "" && !isHTTP(e.Proxy) {
-		faults = append(faults, errors.New("evidence.proxy: want http:// or https:// and a host"))
-	}
-	if min(e.ClockTolerance, e.StampTimeout, e.StatusTimeout, e.ListTimeout, e.TotalTimeout) <= 0 {
-		faults = append(faults, errors.New("evidence: clock_tolerance, stamp_timeout, status_timeout, list_timeout and total_timeout: want more than 0"))
-	}
 	if e.HedgeAfter == 0 {
 		faults = append(faults, errors.New("evidence.hedge_after: want more than 0, or -1s for never"))
-	}
-	if min(e.CacheAnswers, e.CacheLists) <= 0 {
-		faults = append(faults, errors.New("evidence: cache_answers and cache_lists: want sizes above 0"))
 	}
 	return faults
 }

@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"tamga/internal/setting"
 )
 
 var update = flag.Bool("update", false, "write docs/config.md from the configuration struct")
@@ -100,6 +103,7 @@ func (m *manual) rows(prefix string, s *ast.StructType, value, dev reflect.Value
 				m.t.Fatalf("%s: the source has the field %s", f.Name, name.Name)
 			}
 			key := prefix + f.Tag.Get("yaml")
+			m.tags(key, f.Tag)
 			v, d := value.Field(i), dev.Field(i)
 			i++
 			switch {
@@ -117,6 +121,18 @@ func (m *manual) rows(prefix string, s *ast.StructType, value, dev reflect.Value
 				m.row(key, field.Doc, v, d)
 			}
 		}
+	}
+}
+
+// tags looks for tags that nothing reads, and for defaults that nothing sets.
+func (m *manual) tags(key string, tag reflect.StructTag) {
+	for _, found := range regexp.MustCompile(`(\w+):"`).FindAllStringSubmatch(string(tag), -1) {
+		if !slices.Contains([]string{"yaml", "default", "min", "max", "above", "oneof", "rule", "want"}, found[1]) {
+			m.t.Errorf("%s: package setting has no tag %s", key, found[1])
+		}
+	}
+	if _, ok := tag.Lookup("default"); ok && strings.Contains(key, "[]") {
+		m.t.Errorf("%s: elements of a list have no defaults", key)
 	}
 }
 
@@ -160,7 +176,7 @@ func (m *manual) preset(v reflect.Value) string {
 		if strings.HasSuffix(text, "h0m") {
 			text = strings.TrimSuffix(text, "0m")
 		}
-	case Size:
+	case setting.Size:
 		b, err := x.MarshalText()
 		if err != nil {
 			m.t.Fatal(err)

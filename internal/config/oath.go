@@ -14,36 +14,27 @@ import (
 type Oath struct {
 	// Steps of TOTP either side of the expected one whose code is taken. Each step more makes
 	// guessing easier.
-	Window int64 `yaml:"window"`
+	Window int64 `yaml:"window" default:"1"`
 	// Steps of HOTP ahead whose code is taken. Each step more makes guessing easier.
-	LookAhead int64 `yaml:"look_ahead"`
+	LookAhead int64 `yaml:"look_ahead" default:"10"`
 	// The same as `oath.window` where two codes in a row are given.
-	SyncWindow int64 `yaml:"sync_window"`
+	SyncWindow int64 `yaml:"sync_window" default:"240"`
 	// The same as `oath.look_ahead` where two codes in a row are given.
-	SyncLookAhead int64 `yaml:"sync_look_ahead"`
+	SyncLookAhead int64 `yaml:"sync_look_ahead" default:"1000"`
 	// Wrong codes in a row after which a token is locked for a while.
-	Attempts int `yaml:"attempts"`
+	Attempts int `yaml:"attempts" default:"5"`
 	// How long the token is locked.
-	LockOut time.Duration `yaml:"lock_out"`
+	LockOut time.Duration `yaml:"lock_out" default:"15m"`
 	// Wrong codes in a row after which a token stays locked until an operator unlocks the user or
 	// an administrator the token.
-	MaxAttempts int `yaml:"max_attempts"`
+	MaxAttempts int `yaml:"max_attempts" default:"100"`
 	// Hash that apps are set up with. `SHA256` and `SHA512` are not for every app. Apps show
 	// `messages.title`.
-	AppAlgorithm string `yaml:"app_algorithm"`
+	AppAlgorithm string `yaml:"app_algorithm" default:"SHA1"`
 	// Digits of a code that apps are set up with. 7 or 8 are not for every app.
-	AppDigits int `yaml:"app_digits"`
+	AppDigits int `yaml:"app_digits" default:"6"`
 	// Period of codes that apps are set up with. Other periods are not for every app.
-	AppPeriod time.Duration `yaml:"app_period"`
-}
-
-func defaultOath() Oath {
-	d := auth.DefaultOathSettings()
-	return Oath{
-		Window: d.Window, LookAhead: d.LookAhead, SyncWindow: d.SyncWindow, SyncLookAhead: d.SyncLookAhead,
-		Attempts: d.Attempts, LockOut: d.LockOut, MaxAttempts: d.MaxAttempts,
-		AppAlgorithm: string(d.AppAlgorithm), AppDigits: d.AppDigits, AppPeriod: d.AppPeriod,
-	}
+	AppPeriod time.Duration `yaml:"app_period" default:"30s"`
 }
 
 // Settings returns the rules of one-time passwords. title is the issuer that apps show.

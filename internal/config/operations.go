@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/signing"
+	"tamga/internal/setting"
 )
 
 // Operations says how requests of v2 are carried out.
@@ -16,20 +16,20 @@ type Operations struct {
 	// Whether clients may ask for asynchronous operations (`IsAsync`).
 	Async bool `yaml:"async"`
 	// Time in which an operation must be done.
-	Life time.Duration `yaml:"life"`
+	Life time.Duration `yaml:"life" default:"20m" min:"1s"`
 	// How long an operation that is over is kept.
-	Keep time.Duration `yaml:"keep"`
+	Keep time.Duration `yaml:"keep" default:"24h" min:"1s"`
 	// After which time another process takes up the work of a process that died.
-	Lease time.Duration `yaml:"lease"`
+	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
 	// Operations a process carries out at a time, beside requests. 0: it only accepts them, and
 	// another process over the database carries them out.
-	Workers int `yaml:"workers"`
+	Workers int `yaml:"workers" default:"2" min:"0"`
 	// Attempts at an operation or a callback before it is given up.
-	Attempts int `yaml:"attempts"`
+	Attempts int `yaml:"attempts" default:"10" above:"0"`
 	// Operations one user may have waiting; above it 429.
-	UserOperations int64 `yaml:"user_operations"`
+	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
 	// What may be kept with all waiting operations of one user; above it 429.
-	UserOctets Size `yaml:"user_octets"`
+	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 	// Reports to addresses that clients name.
 	Callbacks Callbacks `yaml:"callbacks"`
 	// Processing templates, by the identifiers clients name them by.
@@ -72,22 +72,11 @@ type TemplateRule struct {
 type Repetitions struct {
 	// How long the answer to a request with an `Idempotency-Key` is kept (without a token 1 h at
 	// most).
-	Life time.Duration `yaml:"life"`
+	Life time.Duration `yaml:"life" default:"24h" min:"1s"`
 	// After which time the request of a process that died may be repeated.
-	Lease time.Duration `yaml:"lease"`
+	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
 	// What the kept answers of one caller may take that are over 32 KiB; above it 429.
-	UserOctets Size `yaml:"user_octets"`
-}
-
-func defaultOperations() Operations {
-	return Operations{
-		Life: 20 * time.Minute, Keep: 24 * time.Hour, Lease: time.Minute, Workers: 2, Attempts: 10,
-		UserOperations: 1000, UserOctets: 4 << 30,
-	}
-}
-
-func defaultRepetitions() Repetitions {
-	return Repetitions{Life: 24 * time.Hour, Lease: time.Minute, UserOctets: 4 << 30}
+	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 }
 
 // Settings returns the bounds of operations.
@@ -120,19 +109,10 @@ func (c *Callbacks) Exceptions() ([]guard.Exception, error) {
 	return guard.ParseExceptions(c.AllowNetworks)
 }
 
-// checkOperations reports the faults of operations and repetitions. types are the values of
+// checkOperations reports the faults of operations. types are the values of
 // Signature.Type that the program serves.
 func (c *Config) checkOperations(types []string) (faults []error) {
-	o, r := &c.Operations, &c.Repetitions
-	if min(o.Life, o.Keep, o.Lease, r.Life, r.Lease) < time.Second {
-		faults = append(faults, errors.New("operations.life, keep and lease, repetitions.life and lease: want at least 1s"))
-	}
-	if o.Workers < 0 {
-		faults = append(faults, errors.New("operations.workers: want 0 or more"))
-	}
-	if o.Attempts < 1 || o.UserOperations < 1 || o.UserOctets < 1 || r.UserOctets < 1 {
-		faults = append(faults, errors.New("operations.attempts, user_operations and user_octets, repetitions.user_octets: want more than 0"))
-	}
+	o := &c.Operations
 	if _, err := o.Callbacks.Exceptions(); err != nil {
 		faults = append(faults, fmt.Errorf("operations.callbacks.allow_networks: %w", err))
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
@@ -22,35 +21,35 @@ type Users struct {
 	// Whether a phone or e-mail belongs to one user alone even when nobody signs in with it.
 	UniqueContacts bool `yaml:"unique_contacts"`
 	// Unit of `LockoutDelay`.
-	LockDelayUnit time.Duration `yaml:"lock_delay_unit"`
+	LockDelayUnit time.Duration `yaml:"lock_delay_unit" default:"1s" min:"1s"`
 	// Other identity providers that users may have logins at.
 	Issuers []Issuer `yaml:"issuers"`
 	// Codes that confirm a phone or an e-mail.
 	Codes struct {
 		// Length of a code that confirms a phone or an e-mail.
-		Digits int `yaml:"digits"`
+		Digits int `yaml:"digits" default:"6"`
 		// Life of such a code.
-		Life time.Duration `yaml:"life"`
+		Life time.Duration `yaml:"life" default:"5m"`
 		// Attempts at one such code.
-		Attempts int `yaml:"attempts"`
+		Attempts int `yaml:"attempts" default:"5"`
 		// Pause before another such code is sent.
-		Resend time.Duration `yaml:"resend"`
+		Resend time.Duration `yaml:"resend" default:"1m"`
 	} `yaml:"codes"`
 	// Questions whether an identifier, contact or name is taken (`isunique`) that an operator may
 	// ask of each process, in a second in the long run. Each identifier of a request counts. The
 	// answers tell of users of all groups.
-	ChecksPerSecond float64 `yaml:"checks_per_second"`
+	ChecksPerSecond float64 `yaml:"checks_per_second" default:"100" above:"0"`
 	// Such questions of one operator at once.
-	ChecksAtOnce int `yaml:"checks_at_once"`
+	ChecksAtOnce int `yaml:"checks_at_once" default:"10000" above:"0"`
 	// Ways a new password may go (the interface's `PasswordDisplayFormatList`).
-	PasswordDisplay []string `yaml:"password_display"`
+	PasswordDisplay []string `yaml:"password_display" default:"[Screen, Frame, Phone, Email, Print]"`
 	// Whether users with "identification only" may sign in through a public client. **Risk:**
 	// whoever knows a name is that user. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
 	// How answers write the addresses of two authentication methods: `interface` ends them in
 	// `cert` and `external`, as the specification does; `product` in `certificate` and `saml`,
 	// for clients of the closed product. Requests may use either.
-	MethodURIs string `yaml:"method_uris"`
+	MethodURIs string `yaml:"method_uris" default:"interface" oneof:"interface product"`
 }
 
 // Name is one component of distinguished names.
@@ -85,13 +84,6 @@ type Issuer struct {
 	DisplayName string `yaml:"display_name"`
 	// Description for people.
 	Description string `yaml:"description"`
-}
-
-func defaultUsers() Users {
-	codes := contact.DefaultSettings().Codes
-	c := Users{LockDelayUnit: time.Second, ChecksPerSecond: 100, ChecksAtOnce: 10_000, PasswordDisplay: []string{"Screen", "Frame", "Phone", "Email", "Print"}, MethodURIs: string(auth.SpellingInterface)}
-	c.Codes.Digits, c.Codes.Life, c.Codes.Attempts, c.Codes.Resend = codes.Digits, codes.Life, codes.Attempts, codes.Resend
-	return c
 }
 
 // Contacts returns the rules of phones and e-mails.
@@ -138,15 +130,6 @@ func (c Users) check() (faults []error) {
 	if _, err := c.Naming(); err != nil {
 		faults = append(faults, fmt.Errorf("users.names: %w", err))
 	}
-	if c.LockDelayUnit < time.Second {
-		faults = append(faults, errors.New("users.lock_delay_unit: want at least 1s"))
-	}
-	if !isOneOf(c.MethodURIs, string(auth.SpellingInterface), string(auth.SpellingProduct)) {
-		faults = append(faults, errors.New("users.method_uris: want interface or product"))
-	}
-	if c.ChecksPerSecond <= 0 || c.ChecksAtOnce < 1 {
-		faults = append(faults, errors.New("users: checks_per_second and checks_at_once: want more than 0"))
-	}
 	seen := map[string]bool{LocalIssuer: true}
 	for i, p := range c.Issuers {
 		if p.Name == "" || seen[p.Name] {
@@ -163,9 +146,9 @@ const LocalIssuer = "realsts"
 // Messages says how messages reach people.
 type Messages struct {
 	// Language of messages, `ru` or `en`.
-	Language string `yaml:"language"`
+	Language string `yaml:"language" default:"ru"`
 	// What the service calls itself in messages.
-	Title string `yaml:"title"`
+	Title string `yaml:"title" default:"Tamga"`
 	// Directory with texts that take the place of the program's, by the same file names.
 	TemplatesDir string `yaml:"templates_dir"`
 	// Keep messages in the database and show them at `/captured-messages` instead of sending
@@ -173,19 +156,22 @@ type Messages struct {
 	// names and the host of `public_url` only.
 	Capture bool `yaml:"capture"`
 	// Attempts at a message before it is given up.
-	Attempts int `yaml:"attempts"`
+	Attempts int `yaml:"attempts" default:"10"`
 	// Longest pause between two attempts.
-	LongestPause time.Duration `yaml:"longest_pause"`
+	LongestPause time.Duration `yaml:"longest_pause" default:"15m"`
 	// How long messages that were sent or given up are listed.
-	Keep time.Duration `yaml:"keep"`
+	Keep time.Duration `yaml:"keep" default:"720h"`
 	// Most messages of an hour.
-	Budgets struct {
-		Email Budget `yaml:"email"`
-		SMS   Budget `yaml:"sms"`
-	} `yaml:"budgets"`
-	Mail Mail `yaml:"mail"`
-	SMS  SMS  `yaml:"sms"`
-	Push Push `yaml:"push"`
+	Budgets Budgets `yaml:"budgets"`
+	Mail    Mail    `yaml:"mail"`
+	SMS     SMS     `yaml:"sms"`
+	Push    Push    `yaml:"push"`
+}
+
+// Budgets bound the messages of an hour, by channel.
+type Budgets struct {
+	Email Budget `yaml:"email"`
+	SMS   Budget `yaml:"sms"`
 }
 
 // Budget bounds the messages of an hour.
@@ -213,7 +199,7 @@ type Mail struct {
 	// SMTP server, HOST:PORT. Without it no e-mail is sent.
 	Address string `yaml:"address"`
 	// `starttls`, `tls`, or `none` for a server on this machine.
-	Security string `yaml:"security"`
+	Security string `yaml:"security" default:"starttls" oneof:"starttls tls none"`
 	// Authorities (PEM) of the server's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 	// Name for the server, if it asks for one.
@@ -253,7 +239,7 @@ type SMPP struct {
 	// Whether to send everything in UCS-2.
 	Unicode bool `yaml:"unicode"`
 	// Parts of messages in a second; 0 is no bound.
-	PerSecond float64 `yaml:"per_second"`
+	PerSecond float64 `yaml:"per_second" min:"0"`
 }
 
 // Gateway is a gateway that takes a message by one HTTP request. Values of
@@ -284,13 +270,10 @@ type Gateway struct {
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-func defaultMessages() Messages {
-	d := notify.DefaultSettings()
-	c := Messages{Language: d.Language, Title: "Tamga", Attempts: d.Attempts, LongestPause: d.LongestPause, Keep: d.Keep}
-	c.Budgets.Email, c.Budgets.SMS = budgetOf(d.Budgets[notify.Email]), budgetOf(d.Budgets[notify.SMS])
-	c.Mail.Security = "starttls"
-	c.Push = defaultPush()
-	return c
+func defaultBudgets() (b Budgets) {
+	d := notify.DefaultSettings().Budgets
+	b.Email, b.SMS = budgetOf(d[notify.Email]), budgetOf(d[notify.SMS])
+	return b
 }
 
 // Settings returns the rules of delivery.
@@ -311,10 +294,8 @@ func (c Messages) check() (faults []error) {
 		text string
 	}{
 		{c.Mail.Address == "" || c.Mail.From != "", "messages.mail.from: want the address of the sender"},
-		{isOneOf(c.Mail.Security, "starttls", "tls", "none"), "messages.mail.security: want starttls, tls or none"},
 		{(c.Mail.User == "") == (c.Mail.PasswordFile == ""), "messages.mail: user and password_file go together"},
 		{c.SMS.SMPP.Address == "" || c.SMS.HTTP.URL == "", "messages.sms: want smpp or http, not both"},
-		{c.SMS.SMPP.PerSecond >= 0, "messages.sms.smpp.per_second: want 0 or more"},
 		{!c.Capture || c.Mail.Address == "" && c.SMS.SMPP.Address == "" && c.SMS.HTTP.URL == "" && !c.Push.Configured(), "messages.capture: want no mail, no sms and no push beside it: captured messages are not sent"},
 	} {
 		if !k.ok {

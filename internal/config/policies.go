@@ -17,7 +17,7 @@ type Policies struct {
 		// [no policy of their own](users.md#policies), nor their group.
 		Denied []string `yaml:"denied"`
 		// Whether operators may change this policy of a user.
-		ChangesAllowed bool `yaml:"changes_allowed"`
+		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"access"`
 	// Actions that need a confirmation.
 	Operation struct {
@@ -25,7 +25,7 @@ type Policies struct {
 		// own, nor their group.
 		Confirm []string `yaml:"confirm"`
 		// Whether operators may change this policy of a user.
-		ChangesAllowed bool `yaml:"changes_allowed"`
+		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"operation"`
 	// What users are told of and how.
 	Notification struct {
@@ -34,7 +34,7 @@ type Policies struct {
 		// `UserPasswordReset` and `UserDeleted` by `[Email, SMS]`.
 		Events map[string][]string `yaml:"events"`
 		// Whether operators may change this policy of a user.
-		ChangesAllowed bool `yaml:"changes_allowed"`
+		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"notification"`
 }
 
@@ -49,11 +49,6 @@ type Webhooks struct {
 	PlainHTTP bool `yaml:"plain_http"`
 	// Authorities (PEM) of the receivers' certificates. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-}
-
-func defaultPolicies() (c Policies) {
-	c.Access.ChangesAllowed, c.Operation.ChangesAllowed, c.Notification.ChangesAllowed = true, true, true
-	return c
 }
 
 // Settings returns the policies by their kind.

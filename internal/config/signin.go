@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"tamga/internal/setting"
 )
 
 // External is another identity provider that users may sign in at, by OpenID
@@ -68,7 +70,7 @@ func (s SAML) check() []error {
 		}
 	}
 	if s.MetadataFile == "" {
-		must(s.EntityID != "" && isHTTP(s.SSOURL) && s.CertificatesFile != "", "want metadata_file, or entity_id, sso_url and certificates_file")
+		must(s.EntityID != "" && setting.IsHTTP(s.SSOURL) && s.CertificatesFile != "", "want metadata_file, or entity_id, sso_url and certificates_file")
 	} else {
 		must(s.SSOURL == "" && s.CertificatesFile == "", "sso_url and certificates_file are in the metadata: leave them out beside metadata_file")
 	}
@@ -95,7 +97,7 @@ func (c *Config) checkExternal() (faults []error) {
 			}
 			continue
 		}
-		if !isHTTP(e.Issuer) {
+		if !setting.IsHTTP(e.Issuer) {
 			faults = append(faults, fmt.Errorf("external[%d].issuer: want the address of the provider", i))
 		}
 		if e.ClientID == "" {
@@ -126,7 +128,7 @@ func checkRedirect(address string) error {
 		return fmt.Errorf("%s: is no address of an application", scheme)
 	case strings.ContainsAny(address, "#\\ ;,'\"<>") || strings.ContainsFunc(address, func(r rune) bool { return r < 0x21 || r > 0x7e }):
 		return errors.New("want addresses without fragment, as they are sent: ASCII, percent-encoded")
-	case (scheme == "http" || scheme == "https") && !isHTTP(address):
+	case (scheme == "http" || scheme == "https") && !setting.IsHTTP(address):
 		return errors.New("want a host after http:// and https://")
 	}
 	return nil

@@ -1,17 +1,21 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"tamga/internal/setting"
+)
 
 // Verification bounds the verification service, which answers everybody.
 type Verification struct {
 	// Whether anyone may have signatures verified, without a token.
-	Enabled bool `yaml:"enabled"`
+	Enabled bool `yaml:"enabled" default:"true"`
 	// Calls per address (IPv6: per /64) and process: in a second in the long run.
-	CallsPerSecond float64 `yaml:"calls_per_second"`
+	CallsPerSecond float64 `yaml:"calls_per_second" default:"20" above:"0"`
 	// Calls per address and process at once.
-	CallsAtOnce int `yaml:"calls_at_once"`
+	CallsAtOnce int `yaml:"calls_at_once" default:"100" above:"0"`
 	// Largest body of a call.
-	Request Size `yaml:"request"`
+	Request setting.Size `yaml:"request" default:"64MiB" above:"0"`
 	// Whether revocation data and issuers that a document does not bring along are fetched from
 	// the addresses in its certificates, which strangers choose. Otherwise a document is
 	// verified by its own contents, the built-in authority, `evidence.root_files` and
@@ -20,11 +24,7 @@ type Verification struct {
 	// How long a call waits for its turn; afterwards 503 with Retry-After. A quarter of the
 	// processors, at least one and at most four, verify at once. 64 calls wait, 8 of one address,
 	// and addresses take turns.
-	Wait time.Duration `yaml:"wait"`
+	Wait time.Duration `yaml:"wait" default:"10s" above:"0s"`
 	// How long the verification of a call may take; afterwards 503 with Retry-After.
-	Deadline time.Duration `yaml:"deadline"`
-}
-
-func defaultVerification() Verification {
-	return Verification{Enabled: true, CallsPerSecond: 20, CallsAtOnce: 100, Request: 64 << 20, Wait: 10 * time.Second, Deadline: 30 * time.Second}
+	Deadline time.Duration `yaml:"deadline" default:"30s" above:"0s"`
 }
