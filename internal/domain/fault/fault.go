@@ -1,8 +1,10 @@
-// Package fault owns the one error type that reaches clients: a code of the
-// specifications, a sentence for the caller and a cause that stays in the log.
+// Package fault defines the error type that reaches clients. An Error has a code of the
+// specifications, a message for the client and a cause that only the log shows. Begin
+// with New, and With for the cause. Code that runs transactions asks Commits, and
+// Rollback changes its answer.
 //
-// Whatever is not a fault is answered as an internal error without its text,
-// so a room that wants the caller to know something says it with a fault.
+// Any other error reaches the client as an internal error without its text. The package
+// does not know HTTP: web/rest maps codes to statuses.
 package fault
 
 import (
@@ -11,8 +13,8 @@ import (
 	"time"
 )
 
-// Codes of the specifications and, at the end, those of our own. The map from
-// a code to an HTTP status belongs to web/rest; what is not listed there is 400.
+// Codes of the specifications and, where the comment says so, our own. web/rest maps
+// codes to HTTP statuses. A code that it does not list is 400.
 const (
 	ContentRequired        = "content_required"
 	InvalidContent         = "invalid_content"
@@ -31,7 +33,7 @@ const (
 	BadBounds              = "error_bad_bounds"              // of a search: the page
 	InvalidFilterValue     = "error_invalid_filter_value"    // of a search
 	UnsupportedOperation   = "error_operation_not_supported" // of a search: this comparison of this column
-	Failed                 = "An error has occurred"         // 500: no fault of the client, such as another service's outage
+	Failed                 = "An error has occurred"         // 500: not caused by the client, such as an outage of another service
 
 	Unauthorized    = "invalid_token"               // 401
 	AccessDenied    = "access_denied"               // 403
@@ -66,22 +68,22 @@ const (
 	AlgorithmNotSupported = "algid_is_not_supported"
 	ParameterNotSupported = "param_set_is_not_supported"
 	ProviderNotFound      = "provider_not_found"
-	CertNotFound          = "cert_not_found" // of the calls on keys, which answer it in their own form
+	CertNotFound          = "cert_not_found" // of the calls on keys, which have their own form of answer
 	ParamIsNull           = "param_is_null"
 	ValueIsNull           = "value_is_null"
 	DocumentInfoInvalid   = "document_info_invalid"
 	InvalidOperation      = "invalid_operation"      // of v2: there is none to carry out
-	KeyReused             = "idempotency_key_reused" // 422, our own: an Idempotency-Key that came with another request before
+	KeyReused             = "idempotency_key_reused" // 422, our own: an Idempotency-Key that was sent with another request before
 	WrongTime             = "wrong_time"             // our own: the clock of a device is too far from ours
 )
 
-// Error is a refusal with a reason the caller may know.
+// Error is a refusal whose reason the client may know.
 type Error struct {
 	Code    string // one of the constants above
 	Message string // for the client: what was wrong and what would be right
 	Err     error  // the cause, for the log only; may be nil
-	// After is how long to wait before it may go otherwise (Retry-After of RFC 9110,
-	// section 10.2.3); 0 where that is not known.
+	// After is how long to wait before a retry can succeed (Retry-After of RFC 9110,
+	// section 10.2.3). It is 0 when that is not known.
 	After time.Duration
 }
 
@@ -90,8 +92,8 @@ func New(code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// Newf is New with a formatted message. The message reaches the client: give
-// it no error texts of lower floors, those belong into With.
+// Newf is New with a formatted message. The message reaches the client, so it must not
+// contain texts of other errors. Pass those to With.
 func Newf(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -103,14 +105,14 @@ func (e *Error) With(err error) *Error {
 	return &c
 }
 
-// Until returns a copy of e that tells how long to wait.
+// Until returns a copy of e with After set.
 func (e *Error) Until(after time.Duration) *Error {
 	c := *e
 	c.After = after
 	return &c
 }
 
-// Error is the text for the log: code, message and cause.
+// Error returns the text for the log: code, message and cause.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Code + ": " + e.Message
@@ -118,7 +120,7 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Message + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // As finds the outermost fault in the chain of err.
@@ -134,10 +136,10 @@ func Is(err error, code string) bool {
 	return ok && e.Code == code
 }
 
-// Rollback marks err so that the transaction it ends is undone although err is
-// a fault. Without the mark a fault commits what was written before it: a
-// refusal that must persist (a counter, a lock) is the usual case, a refusal
-// after half of a change is the one that asks for this mark. Rollback(nil) is nil.
+// Rollback marks err so that the transaction that returns it is rolled back even if err
+// is a fault. Without the mark a fault commits the writes before it: usually they must
+// persist (a counter, a lock). Use Rollback for a refusal in the middle of a change.
+// Rollback(nil) is nil.
 func Rollback(err error) error {
 	if err == nil {
 		return nil
@@ -150,8 +152,8 @@ type rollback struct{ err error }
 func (r *rollback) Error() string { return r.err.Error() }
 func (r *rollback) Unwrap() error { return r.err }
 
-// Commits reports whether the transaction that ends with err keeps its changes:
-// there is no error, or it is a fault that was not marked by Rollback.
+// Commits reports whether the transaction that returns err commits: err is nil, or a
+// fault that Rollback did not mark.
 func Commits(err error) bool {
 	if err == nil {
 		return true
