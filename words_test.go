@@ -30,6 +30,7 @@ var plain = []string{
 	"internal/adapter/capture",
 	"internal/adapter/print",
 	"internal/adapter/qr",
+	"internal/domain/audit",
 	"internal/domain/fault",
 	"words_test.go",
 }

@@ -1,8 +1,10 @@
-// Package audit owns who acts (Principal) and what is written down about it
-// (Entry), and names the journal that keeps it (Log).
+// Package audit defines the caller of an operation (Principal), the audit entry about it
+// (Entry) and the audit log that stores entries (Log). Begin with Log.Record. Calls
+// without a token collect what is known about the caller in a Note. The package does not
+// store anything itself.
 //
-// An entry never holds a secret: no password, PIN, token, key or document, and
-// no text of an error that could quote one.
+// An entry never contains a secret: no password, PIN, token, key or document, and no
+// error text that could quote one.
 package audit
 
 import (
@@ -20,10 +22,10 @@ type Principal struct {
 	TokenID  string   // jti of the access token
 	ClientID string   // OAuth client that obtained the token
 	Method   string   // how the user signed in, such as "password"
-	Actor    string   // login of the operator who acts as this user; "" for the user in person
+	Actor    string   // login of the operator who acts as this user; "" when the user acts
 }
 
-// Phases of an operation in the journal.
+// Phases of an operation in the audit log.
 const (
 	Attempt = "attempt" // before the body is read
 	Done    = "done"    // with the outcome
@@ -35,11 +37,11 @@ const (
 	Canceled = "canceled" // the client hung up
 )
 
-// Entry is one line of the journal.
+// Entry is an audit entry.
 type Entry struct {
 	At        time.Time
 	RequestID string
-	// Correlation is the id that a known caller gave the request, checked; "" for none.
+	// Correlation is the checked id that a known caller gave the request; "" for none.
 	Correlation string
 	Operation   string // name of the route or of the command
 	Phase       string // Attempt or Done
@@ -51,13 +53,13 @@ type Entry struct {
 	Duration    time.Duration // zero for an attempt; kept in microseconds
 }
 
-// Log keeps the journal.
+// Log stores audit entries.
 type Log interface {
-	// Record returns nil when the entry is durable. Called inside a
-	// transaction it becomes part of that transaction instead.
+	// Record returns nil when the entry is durable. Inside a transaction the entry
+	// becomes part of that transaction instead.
 	Record(ctx context.Context, e Entry) error
-	// Begin is Record for a caller with something to do meanwhile: wait returns what
-	// Record would have. When the context of wait ends first, the entry may or may not
-	// have been kept.
+	// Begin is Record for a caller with other work to do meanwhile. wait returns what
+	// Record would have returned. When the context of wait ends first, the entry may or
+	// may not have been stored.
 	Begin(ctx context.Context, e Entry) (wait func(ctx context.Context) error)
 }

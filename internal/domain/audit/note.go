@@ -2,9 +2,9 @@ package audit
 
 import "context"
 
-// Note collects what the rooms learn about a call without a token. The door decides by
-// it whether the call is written to the audit log: strangers could fill the log if
-// every call were.
+// Note collects what the domain packages learn about a call without a token. The web
+// package uses it to decide whether the call gets an audit entry. If every such call did,
+// unauthenticated clients could fill the audit log.
 type Note struct {
 	// Attempt writes the entry of the attempt once the caller is known.
 	Attempt func(ctx context.Context, who Principal) error
@@ -26,9 +26,9 @@ func noteOf(ctx context.Context) *Note {
 	return n
 }
 
-// Known says who calls, once they proved it by other means than a token, and writes
-// the attempt. Call it before the call changes anything, or in the transaction of the
-// change. Its entries are written then, whatever comes of the call.
+// Known sets the caller, once proved by other means than a token, and writes the entry of
+// the attempt. Call it before the first change, or in the transaction of the change. From
+// then on the call gets its entries whether it succeeds or fails.
 func Known(ctx context.Context, who Principal) error {
 	n := noteOf(ctx)
 	if n == nil {
@@ -42,28 +42,29 @@ func Known(ctx context.Context, who Principal) error {
 }
 
 // Tried names the user whom a call claims to be. If the call fails to prove it, the
-// failure is counted and written with the login of the user. Only users that exist may
-// be named: people type passwords into the field for the login.
+// failure is counted and gets an audit entry with the login of the user. Only users that
+// exist may be named: people type passwords into the field for the login.
 func Tried(ctx context.Context, userID, login string) {
 	if n := noteOf(ctx); n != nil {
 		n.tried = Principal{UserID: userID, Login: login}
 	}
 }
 
-// Changed says that a call has an effect, so that it is written even if nobody knows
-// the caller and it is refused. what names the effect in a few words without secrets,
-// "" if operation and object say it all.
+// Changed records that a call has an effect. The call then gets an audit entry even if
+// the caller is unknown and the call is refused. what names the effect in a few words
+// without secrets; "" when operation and object say it all.
 func Changed(ctx context.Context, what string) {
 	if n := noteOf(ctx); n != nil {
 		n.changed, n.what = true, what
 	}
 }
 
-// Known returns who proved to be the caller, the zero value for nobody.
+// Known returns the proved caller, or the zero value.
 func (n *Note) Known() Principal { return n.known }
 
-// Tried returns the user whom the call claims to be, the zero value for nobody known.
+// Tried returns the user whom the call claims to be, or the zero value.
 func (n *Note) Tried() Principal { return n.tried }
 
-// Changed reports whether the call changed something, and what if that was named.
+// Changed reports whether the call changed something, and returns what, if that was
+// named.
 func (n *Note) Changed() (what string, changed bool) { return n.what, n.changed }
