@@ -6,15 +6,17 @@ import (
 	"errors"
 )
 
-// Exporter is a Holder whose keys can leave it. One that keeps keys in a device is none.
+// Exporter is a Holder that can return private keys. A Holder that keeps keys in a device
+// is not an Exporter.
 type Exporter interface {
-	// Export opens a key; the caller wipes it with Wipe. ErrPIN as in Holder.Sign.
+	// Export opens a key. The caller wipes it with Wipe. The errors are those of
+	// Holder.Sign.
 	Export(ctx context.Context, k Key, pin []byte) (crypto.Signer, error)
 }
 
 var _ Exporter = (*SoftHolder)(nil)
 
-// Export is Exporter.Export.
+// Export implements Exporter.
 func (h *SoftHolder) Export(ctx context.Context, k Key, pin []byte) (crypto.Signer, error) {
 	if k.Suite == nil {
 		return nil, errors.New("vault: a key has a suite")
@@ -27,5 +29,5 @@ func (h *SoftHolder) Export(ctx context.Context, k Key, pin []byte) (crypto.Sign
 	return parseKey(pkcs8, k.Suite)
 }
 
-// Wipe forgets a private key as far as that is possible.
+// Wipe overwrites a private key as far as possible; see wipe.
 func Wipe(key crypto.Signer) { wipe(key) }

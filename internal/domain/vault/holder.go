@@ -8,13 +8,13 @@ import (
 	"tamga/pki/suite"
 )
 
-// ErrPIN says that the PIN is not the one the key was sealed with.
+// ErrPIN reports that the PIN is not the one the key was sealed with.
 var ErrPIN = errors.New("vault: the PIN does not open the key")
 
-// MaxPIN is the greatest length of a PIN in octets of UTF-8.
+// MaxPIN is the greatest length of a PIN in bytes of UTF-8.
 const MaxPIN = 256
 
-// Key is a private key as its owner stores it. It holds nothing in the clear.
+// Key is a private key as its owner stores it. It contains nothing in the clear.
 type Key struct {
 	// ID names the key in the installation as "TABLE:ROW", the table without a
 	// colon. It is bound into the seal: a key copied to another row, or from the
@@ -25,26 +25,27 @@ type Key struct {
 	// Sealed is the Holder's own form: a sealed record, or a reference into a
 	// device.
 	Sealed []byte
-	// HasPIN tells that the key opens with a PIN only. The Holder checks it
-	// against what it finds inside the seal.
+	// HasPIN is true when the key opens only with a PIN. The Holder compares it with the
+	// sealed record.
 	HasPIN bool
 }
 
-// Holder makes and uses private keys that only it sees. It is safe for
-// concurrent use.
+// Holder makes and uses private keys. Only the Holder sees them in the clear. It is safe
+// for concurrent use.
 type Holder interface {
 	// Generate makes a key of suite s and returns it with its public half. An
 	// empty pin makes a key without one. The id is as in Key.
 	Generate(ctx context.Context, id string, s *suite.Suite, pin []byte) (Key, crypto.PublicKey, error)
 
-	// Import takes a key made elsewhere. The caller still owns and wipes its copy.
+	// Import stores a key that was made elsewhere. The caller still owns and wipes its
+	// copy.
 	Import(ctx context.Context, id string, s *suite.Suite, key crypto.Signer, pin []byte) (Key, crypto.PublicKey, error)
 
-	// Sign signs digests of the key's suite and returns as many values in the
-	// form of suite.Sign, in the same order: all or none. It does not verify
-	// them; that happens once, against the certificate, where a value is put
-	// into a document. A key without a PIN ignores pin. A wrong pin is ErrPIN; an
-	// error of ctx means that the caller learnt nothing about the pin.
+	// Sign signs digests of the key's suite and returns as many values in the form of
+	// suite.Sign, in the same order: all or none. It does not verify the values. They are
+	// verified once, against the certificate, when a value is put into a document. A key
+	// without a PIN ignores pin. A wrong pin is ErrPIN; an error of ctx means that the
+	// caller learnt nothing about the pin.
 	Sign(ctx context.Context, k Key, pin []byte, digests []suite.Digest) ([][]byte, error)
 
 	// Rewrap gives a key another PIN: sets one, changes it, or removes it with an

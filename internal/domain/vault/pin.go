@@ -11,8 +11,8 @@ import (
 	"tamga/gost/kuznyechik"
 )
 
-// Bounds of a cost, also of one read from a record: a record may come from a
-// release or a configuration with other costs, but not take the machine.
+// Limits of a cost, also of one read from a record. A record may come from a release or a
+// configuration with other costs, but it must not exhaust the machine.
 const (
 	minMemoryKiB = 64
 	maxMemoryKiB = 1 << 20 // 1 GiB, what the configuration allows
@@ -37,12 +37,12 @@ func (c pinCost) bounded() bool {
 		c.lanes >= 1 && c.lanes <= maxLanes
 }
 
-// sealPIN appends the seal of a PIN to dst: memory in KiB and passes (4 octets
-// each, big-endian), lanes (1), salt (16), nonce (16), and PKCS #8 under
-// Kuznyechik in MGM with the derived key, its tag behind it.
+// sealPIN appends the seal of a PIN to dst: memory in KiB and passes (4 bytes each,
+// big-endian), lanes (1), salt (16), nonce (16), and PKCS #8 under Kuznyechik in MGM with
+// the derived key, followed by its tag.
 func (h *SoftHolder) sealPIN(ctx context.Context, dst []byte, k Key, pkcs8, pin []byte) ([]byte, error) {
 	if len(pin) > MaxPIN {
-		return dst, fmt.Errorf("vault: a PIN has at most %d octets", MaxPIN)
+		return dst, fmt.Errorf("vault: a PIN has at most %d bytes", MaxPIN)
 	}
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, h.cost.memoryKiB)
@@ -70,8 +70,8 @@ func (h *SoftHolder) sealPIN(ctx context.Context, dst []byte, k Key, pkcs8, pin 
 	return aead.Seal(dst, nonce, pkcs8, pinAssociated(head, k)), nil
 }
 
-// openPIN is the inverse of sealPIN. The outer seal has vouched for the octets,
-// so a tag that does not match means another PIN.
+// openPIN is the inverse of sealPIN. The outer seal authenticates the bytes, so a tag
+// that does not match means a wrong PIN.
 func (h *SoftHolder) openPIN(ctx context.Context, sealed []byte, k Key, pin []byte) ([]byte, error) {
 	if len(sealed) <= pinOverhead {
 		return nil, ErrSealed
@@ -83,7 +83,7 @@ func (h *SoftHolder) openPIN(ctx context.Context, sealed []byte, k Key, pin []by
 		lanes:     head[8],
 	}
 	if !cost.bounded() {
-		return nil, fmt.Errorf("vault: the PIN of key %q asks for %d KiB, %d passes and %d lanes, more than this program allows (%d KiB, %d, %d)",
+		return nil, fmt.Errorf("vault: the PIN of key %q needs %d KiB, %d passes and %d lanes, more than this program allows (%d KiB, %d, %d)",
 			k.ID, cost.memoryKiB, cost.passes, cost.lanes, maxMemoryKiB, maxPasses, maxLanes)
 	}
 	if len(pin) == 0 || len(pin) > MaxPIN {
@@ -113,8 +113,8 @@ func pinAssociated(head []byte, k Key) []byte {
 	return lengthPrefixed("tamga PIN seal", string(head), k.ID, k.Suite.Name)
 }
 
-// derive runs Argon2id when there is memory for it. Once begun it is not
-// interrupted: it lasts tens of milliseconds.
+// derive runs Argon2id when there is memory for it. A running derivation is not
+// interrupted: it takes tens of milliseconds.
 func (h *SoftHolder) derive(ctx context.Context, c pinCost, salt, pin []byte) ([]byte, error) {
 	weight := min(int64(c.memoryKiB), h.capacity)
 	if err := h.memory.Acquire(ctx, weight); err != nil {

@@ -23,25 +23,25 @@ import (
 	"tamga/gost/mode"
 )
 
-// ErrSealed says that a sealed record does not open: it was changed, cut,
-// extended, or moved here from another place.
+// ErrSealed reports that a sealed record does not open: it was changed, cut, extended, or
+// moved from another place.
 var ErrSealed = errors.New("vault: the sealed record was damaged or does not belong to this place")
 
-// MasterKeySize is the length of a master key in octets.
+// MasterKeySize is the length of a master key in bytes.
 const MasterKeySize = kuznyechik.KeySize
 
 const (
-	maxKeyID     = 64       // octets of a master key's id
-	maxPlaintext = 64 << 10 // octets of a record: an RSA-8192 key takes 5 KiB
-	nonceSize    = 16       // octets of an MGM nonce (RFC 9058, section 3); the top bit is zero
-	tagSize      = 16       // octets of an MGM tag
+	maxKeyID     = 64       // bytes of a master key's id
+	maxPlaintext = 64 << 10 // bytes of a record: an RSA-8192 key takes 5 KiB
+	nonceSize    = 16       // bytes of an MGM nonce (RFC 9058, section 3); the top bit is zero
+	tagSize      = 16       // bytes of an MGM tag
 
 	sealVersion = 1
 )
 
-// Place says where a sealed record is stored and what for. It is bound into the
-// seal, so a record moved to another row or put to another use does not open.
-// Every field must be set; the zero Place is refused.
+// Place is where a sealed record is stored and its purpose. The seal authenticates it, so
+// a record that is moved to another row or used for another purpose does not open. Every
+// field must be set; the zero Place is refused.
 type Place struct {
 	Purpose string // such as "private key"
 	Table   string
@@ -53,24 +53,22 @@ func (p Place) complete() bool {
 	return p.Purpose != "" && p.Table != "" && p.Row != "" && p.Column != ""
 }
 
-// Ring holds the master keys: one is active and seals, all of them open, so the
-// active key can be replaced while records under the old one still exist. It is
-// safe for concurrent use.
+// Ring holds the master keys. The active key seals and all keys open, so the active key
+// can be replaced while records under the old one exist. It is safe for concurrent use.
 //
-// A sealed record is one octet of version, the length of the key id (one
-// octet), the key id, a nonce of 16 octets, and the ciphertext with its tag of
-// 16 octets: Kuznyechik in MGM (RFC 9058). Nonces are random, which is safe for
-// 2^32 records under one master key.
+// A sealed record is one byte of version, the length of the key id (one byte), the key
+// id, a nonce of 16 bytes, and the ciphertext with its tag of 16 bytes: Kuznyechik in MGM
+// (RFC 9058). Nonces are random, which is safe for 2^32 records under one master key.
 type Ring struct {
 	active string
 	keys   map[string]cipher.AEAD
 	rand   io.Reader
 }
 
-// NewRing makes a ring of master keys of MasterKeySize octets by their ids (1 to
-// 64 letters, digits, dots, dashes and underscores). The keys are copied into
-// ciphers; the caller may wipe them. rand must be a secure source that is safe
-// for concurrent use, such as crypto/rand.Reader.
+// NewRing makes a ring of master keys of MasterKeySize bytes by their ids (1 to 64
+// letters, digits, dots, dashes and underscores). The keys are copied into ciphers; the
+// caller may wipe them. rand must be a secure source that is safe for concurrent use,
+// such as crypto/rand.Reader.
 func NewRing(active string, keys map[string][]byte, rand io.Reader) (*Ring, error) {
 	if rand == nil {
 		return nil, errors.New("vault: a ring needs a source of randomness")
@@ -81,7 +79,7 @@ func NewRing(active string, keys map[string][]byte, rand io.Reader) (*Ring, erro
 			return nil, fmt.Errorf("vault: master key id %q: want 1 to %d letters, digits, dots, dashes and underscores", id, maxKeyID)
 		}
 		if n := len(keys[id]); n != MasterKeySize {
-			return nil, fmt.Errorf("vault: master key %q has %d octets, want %d", id, n, MasterKeySize)
+			return nil, fmt.Errorf("vault: master key %q has %d bytes, want %d", id, n, MasterKeySize)
 		}
 		aead, err := newAEAD(keys[id])
 		if err != nil {
@@ -115,14 +113,13 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return mode.NewMGM(block)
 }
 
-// Seal seals plaintext (1 to 65536 octets) under the active master key for one
-// place.
+// Seal seals plaintext (1 to 65536 bytes) under the active master key for one place.
 func (r *Ring) Seal(p Place, plaintext []byte) ([]byte, error) {
 	if !p.complete() {
 		return nil, errors.New("vault: a record is sealed for a place: purpose, table, row and column must all be set")
 	}
 	if len(plaintext) == 0 || len(plaintext) > maxPlaintext {
-		return nil, fmt.Errorf("vault: a record has 1 to %d octets, not %d", maxPlaintext, len(plaintext))
+		return nil, fmt.Errorf("vault: a record has 1 to %d bytes, not %d", maxPlaintext, len(plaintext))
 	}
 	head := sealHead(r.active)
 	sealed := make([]byte, len(head)+nonceSize, len(head)+nonceSize+len(plaintext)+tagSize)
@@ -174,24 +171,25 @@ func (r *Ring) Reseal(p Place, sealed []byte) ([]byte, error) {
 	return r.Seal(p, plaintext)
 }
 
-// KeyID tells which master key a record claims to be sealed under.
+// KeyID returns the id of the master key that a record claims to be sealed under. The
+// claim is not verified.
 func KeyID(sealed []byte) (string, error) {
 	id, _, err := splitSealed(sealed)
 	return id, err
 }
 
-// Format prints no key whatever the verb.
+// Format implements fmt.Formatter. It prints no key for any verb.
 func (r *Ring) Format(s fmt.State, _ rune) { io.WriteString(s, "vault.Ring") }
 
-// sealHead is what precedes the nonce.
+// sealHead returns the bytes before the nonce: version, length of the key id, key id.
 func sealHead(id string) []byte {
 	head := make([]byte, 0, 2+len(id))
 	head = append(head, sealVersion, byte(len(id)))
 	return append(head, id...)
 }
 
-// splitSealed reads the head and makes sure that nonce, one octet of
-// ciphertext and tag follow.
+// splitSealed reads the head and makes sure that nonce, one byte of ciphertext and tag
+// follow.
 func splitSealed(sealed []byte) (id string, head []byte, err error) {
 	if len(sealed) < 2 || len(sealed) > 2+maxKeyID+nonceSize+maxPlaintext+tagSize {
 		return "", nil, ErrSealed
@@ -206,13 +204,13 @@ func splitSealed(sealed []byte) (id string, head []byte, err error) {
 	return string(sealed[2:n]), sealed[:n], nil
 }
 
-// associated is the associated data of a seal.
+// associated returns the associated data of a seal.
 func associated(head []byte, p Place) []byte {
 	return lengthPrefixed("tamga seal", string(head), p.Purpose, p.Table, p.Row, p.Column)
 }
 
-// lengthPrefixed joins parts, each preceded by its length in 4 octets, so that
-// no two lists of parts give the same octets.
+// lengthPrefixed joins parts, each preceded by its length in 4 bytes, so that different
+// lists of parts never give the same bytes.
 func lengthPrefixed(parts ...string) []byte {
 	n := 0
 	for _, part := range parts {
@@ -226,7 +224,7 @@ func lengthPrefixed(parts ...string) []byte {
 	return out
 }
 
-// newNonce fills a nonce of MGM: random octets, top bit zero.
+// newNonce fills a nonce of MGM: random bytes, top bit zero.
 func newNonce(rand io.Reader, nonce []byte) error {
 	if _, err := io.ReadFull(rand, nonce); err != nil {
 		return fmt.Errorf("vault: drawing a nonce: %w", err)

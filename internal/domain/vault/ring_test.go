@@ -58,21 +58,21 @@ func TestRingSealsAndOpens(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Equal(a, b) {
-			t.Errorf("%d octets: two seals of one record are equal: the nonce is not fresh", n)
+			t.Errorf("%d bytes: two seals of one record are equal: the nonce is not fresh", n)
 		}
 		if n >= 16 && bytes.Contains(a, plain) {
-			t.Errorf("%d octets: the sealed record shows its content", n)
+			t.Errorf("%d bytes: the sealed record shows its content", n)
 		}
 		for _, sealed := range [][]byte{a, b} {
 			got, err := r.Open(testPlace, sealed)
 			if err != nil || !bytes.Equal(got, plain) {
-				t.Errorf("%d octets: opened %d octets, %v", n, len(got), err)
+				t.Errorf("%d bytes: opened %d bytes, %v", n, len(got), err)
 			}
 		}
 	}
 	for _, n := range []int{0, maxPlaintext + 1} {
 		if _, err := r.Seal(testPlace, make([]byte, n)); err == nil {
-			t.Errorf("a record of %d octets was sealed", n)
+			t.Errorf("a record of %d bytes was sealed", n)
 		}
 	}
 }
@@ -88,17 +88,17 @@ func TestRingRefusesChangedRecords(t *testing.T) {
 			changed := bytes.Clone(sealed)
 			changed[i] ^= 1 << bit
 			if _, err := r.Open(testPlace, changed); err == nil {
-				t.Fatalf("octet %d bit %d changed: the record opened", i, bit)
+				t.Fatalf("byte %d bit %d changed: the record opened", i, bit)
 			}
 		}
 	}
 	for n := range sealed {
 		if _, err := r.Open(testPlace, sealed[:n]); !errors.Is(err, ErrSealed) {
-			t.Fatalf("cut to %d octets: %v", n, err)
+			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
 	}
 	if _, err := r.Open(testPlace, append(bytes.Clone(sealed), 0)); !errors.Is(err, ErrSealed) {
-		t.Errorf("one octet more: %v", err)
+		t.Errorf("one byte more: %v", err)
 	}
 	// The claim to be under another key of the ring is refused too.
 	other := append([]byte{sealVersion, 4, '2', '0', '2', '6'}, sealed[6:]...)
@@ -197,8 +197,8 @@ func TestNewRingRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingPrintsKeys formats what holds secrets with every verb a careless
-// log line could use.
+// TestNothingPrintsKeys formats values that hold secrets with every verb a careless log
+// call could use.
 func TestNothingPrintsKeys(t *testing.T) {
 	r := newTestRing(t, "2025")
 	h := newTestHolder(t, r)

@@ -21,8 +21,8 @@ const purposeKey = "private key"
 // column is where tables keep vault.Key.Sealed.
 const column = "sealed"
 
-// What the outer seal of a private key holds: one octet that says which, then
-// PKCS #8 in DER, or what sealPIN makes of it.
+// Content of the outer seal of a private key: one of these bytes, then PKCS #8 in DER or
+// the output of sealPIN.
 const (
 	innerPlain = 0
 	innerPIN   = 1
@@ -35,15 +35,15 @@ type SoftOptions struct {
 	Parallel  int    // derivations at a time in this process; 0 means 4
 }
 
-// SoftHolder is the Holder that keeps private keys as records sealed by a Ring:
-// inside, when there is a PIN, a seal under a key derived from it (Argon2id,
-// RFC 9106), and around everything the seal of the master key. So a stolen
-// database is of no use without the master key, the master key can be replaced
-// without any PIN, and both together still leave the PIN to be found.
+// SoftHolder is the Holder that stores private keys as records sealed by a Ring. The
+// outer seal is that of the master key. A key with a PIN has an inner seal, under a key
+// derived from the PIN (Argon2id, RFC 9106). So a stolen database is useless without the
+// master key, the master key can be replaced without any PIN, and an attacker who has
+// both must still find the PIN.
 //
-// Memory for derivations is at most MemoryKiB times Parallel; who comes later
-// waits. A key sealed when the cost was higher than all of that takes turns
-// with everybody and uses its own memory.
+// Derivations use at most MemoryKiB times Parallel; further calls wait. A key that was
+// sealed at a cost above that limit waits for all of it and then uses the memory that it
+// needs.
 type SoftHolder struct {
 	ring     *Ring
 	rand     io.Reader
@@ -81,10 +81,10 @@ func NewSoftHolder(ring *Ring, rand io.Reader, o SoftOptions) (*SoftHolder, erro
 
 var _ Holder = (*SoftHolder)(nil)
 
-// Format prints no secret whatever the verb.
+// Format implements fmt.Formatter. It prints no secret for any verb.
 func (h *SoftHolder) Format(s fmt.State, _ rune) { io.WriteString(s, "vault.SoftHolder") }
 
-// Generate is Holder.Generate.
+// Generate implements Holder.
 func (h *SoftHolder) Generate(ctx context.Context, id string, s *suite.Suite, pin []byte) (Key, crypto.PublicKey, error) {
 	if s == nil {
 		return Key{}, nil, errors.New("vault: a key has a suite")
@@ -97,7 +97,7 @@ func (h *SoftHolder) Generate(ctx context.Context, id string, s *suite.Suite, pi
 	return h.Import(ctx, id, s, key, pin)
 }
 
-// Import is Holder.Import.
+// Import implements Holder.
 func (h *SoftHolder) Import(ctx context.Context, id string, s *suite.Suite, key crypto.Signer, pin []byte) (Key, crypto.PublicKey, error) {
 	if s == nil || key == nil {
 		return Key{}, nil, errors.New("vault: want a suite and a key of it")
@@ -114,15 +114,15 @@ func (h *SoftHolder) Import(ctx context.Context, id string, s *suite.Suite, key 
 	return k, key.Public(), err
 }
 
-// Sign is Holder.Sign.
+// Sign implements Holder.
 func (h *SoftHolder) Sign(ctx context.Context, k Key, pin []byte, digests []suite.Digest) ([][]byte, error) {
 	if k.Suite == nil {
 		return nil, errors.New("vault: a key has a suite")
 	}
-	// Before the PIN is tried, so that a wrong digest says nothing about it.
+	// Checked before the PIN, so that a wrong digest reveals nothing about the PIN.
 	for _, d := range digests {
 		if d.Hash != k.Suite.Hash || len(d.Sum) != k.Suite.Hash.Size {
-			return nil, fmt.Errorf("vault: a key of suite %s signs digests of %s, %d octets each", k.Suite.Name, k.Suite.Hash.Name, k.Suite.Hash.Size)
+			return nil, fmt.Errorf("vault: a key of suite %s signs digests of %s, %d bytes each", k.Suite.Name, k.Suite.Hash.Name, k.Suite.Hash.Size)
 		}
 	}
 	pkcs8, err := h.open(ctx, k, pin)
@@ -156,7 +156,7 @@ func (h *SoftHolder) Sign(ctx context.Context, k Key, pin []byte, digests []suit
 	return values, nil
 }
 
-// Rewrap is Holder.Rewrap.
+// Rewrap implements Holder.
 func (h *SoftHolder) Rewrap(ctx context.Context, k Key, oldPIN, newPIN []byte) (Key, error) {
 	pkcs8, err := h.open(ctx, k, oldPIN)
 	if err != nil {
@@ -186,7 +186,7 @@ func placeOf(id string) (Place, error) {
 	return Place{Purpose: purposeKey, Table: table, Row: row, Column: column}, nil
 }
 
-// seal puts both seals around a key.
+// seal puts the inner seal, if there is a PIN, and the outer seal around a key.
 func (h *SoftHolder) seal(ctx context.Context, k Key, pkcs8, pin []byte) (Key, error) {
 	place, err := placeOf(k.ID)
 	if err != nil {
@@ -208,7 +208,7 @@ func (h *SoftHolder) seal(ctx context.Context, k Key, pkcs8, pin []byte) (Key, e
 	return k, err
 }
 
-// open takes both seals off; the caller wipes the PKCS #8 it returns.
+// open removes both seals. The caller wipes the PKCS #8 that it returns.
 func (h *SoftHolder) open(ctx context.Context, k Key, pin []byte) ([]byte, error) {
 	place, err := placeOf(k.ID)
 	if err != nil {
@@ -218,8 +218,7 @@ func (h *SoftHolder) open(ctx context.Context, k Key, pin []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	// What stands beside the key in its row is not sealed; whoever changes it
-	// there gets no further than here.
+	// HasPIN is stored unsealed in the row of the key. A changed value fails here.
 	switch {
 	case inner[0] == innerPlain && !k.HasPIN:
 		return inner[1:], nil
@@ -227,7 +226,7 @@ func (h *SoftHolder) open(ctx context.Context, k Key, pin []byte) ([]byte, error
 		return h.openPIN(ctx, inner[1:], k, pin)
 	}
 	clear(inner)
-	return nil, fmt.Errorf("%w: the row says the key has a PIN: %t, the seal says otherwise", ErrSealed, k.HasPIN)
+	return nil, fmt.Errorf("%w: the row has HasPIN %t, the sealed record has the opposite", ErrSealed, k.HasPIN)
 }
 
 func parseKey(pkcs8 []byte, s *suite.Suite) (crypto.Signer, error) {

@@ -13,7 +13,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Cheap derivations: what is tested is what surrounds them.
+// Cheap derivations: these tests are about the code around them.
 var testCost = SoftOptions{MemoryKiB: 64, Passes: 1, Parallel: 2}
 
 func newTestHolder(t testing.TB, r *Ring) *SoftHolder {
@@ -84,7 +84,7 @@ func TestSoftHolderWantsThePIN(t *testing.T) {
 	if _, _, err := h.Generate(ctx, "keys:a", s, bytes.Repeat([]byte{'1'}, MaxPIN+1)); err == nil {
 		t.Error("made a key with a PIN that is too long")
 	}
-	// A key without a PIN takes no notice of one.
+	// A key without a PIN ignores a PIN.
 	k, _, err = h.Generate(ctx, "keys:a", s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestSoftHolderRefusesWhatWasMovedOrChanged(t *testing.T) {
 			"a PIN pretended":    func(k *Key) { k.HasPIN = !k.HasPIN },
 			"another suite":      func(k *Key) { k.Suite = suite.GOST2001 },
 			"no suite":           func(k *Key) { k.Suite = nil },
-			"an octet changed":   func(k *Key) { k.Sealed = bytes.Clone(k.Sealed); k.Sealed[len(k.Sealed)/2] ^= 1 },
+			"a byte changed":     func(k *Key) { k.Sealed = bytes.Clone(k.Sealed); k.Sealed[len(k.Sealed)/2] ^= 1 },
 			"cut":                func(k *Key) { k.Sealed = k.Sealed[:len(k.Sealed)-1] },
 			"nothing left of it": func(k *Key) { k.Sealed = nil },
 		} {
@@ -320,8 +320,8 @@ func TestDerivationsWaitForMemory(t *testing.T) {
 	all.Wait()
 }
 
-// FuzzSealedKey feeds a holder what only a writer with the master key could
-// have written. The PIN is empty so that no derivation runs.
+// FuzzSealedKey opens records that only a writer with the master key could have made. The
+// PIN is empty so that no derivation runs.
 func FuzzSealedKey(f *testing.F) {
 	r := newTestRing(f, "2025")
 	h := newTestHolder(f, r)

@@ -9,9 +9,9 @@ import (
 	"tamga/gost/gost3410"
 )
 
-// wipe forgets a private key. For GOST keys it is complete; the standard
-// library keeps copies of its own inside RSA and ECDSA keys that cannot be
-// reached, so for those it is best effort.
+// wipe overwrites a private key. For GOST keys it is complete. For RSA and ECDSA keys it
+// is best effort: the standard library keeps copies inside the key that cannot be
+// reached.
 func wipe(key crypto.Signer) {
 	switch k := key.(type) {
 	case *gost3410.PrivateKey:
@@ -25,7 +25,7 @@ func wipe(key crypto.Signer) {
 		wipeInt(k.Precomputed.Dq)
 		wipeInt(k.Precomputed.Qinv)
 	case *ecdsa.PrivateKey:
-		//lint:ignore SA1019 there is no other door to the scalar
+		// lint:ignore SA1019 there is no other access to the scalar
 		wipeInt(k.D)
 	}
 }
