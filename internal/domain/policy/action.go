@@ -8,8 +8,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Action is a set of operations a policy speaks about, one bit each, with the
-// bits of the interface's DSSActions.
+// Action is a set of operations that a policy is about, one bit each. The bits are those
+// of DSSActions in the specification.
 type Action uint32
 
 // The single actions.
@@ -27,7 +27,7 @@ const (
 	DeleteCertificate
 	PrivateKeyAccess
 
-	// All is every action there is.
+	// All is the set of all actions.
 	All = PrivateKeyAccess<<1 - 1
 )
 
@@ -38,8 +38,8 @@ var names = [...]string{
 	"PrivateKeyAccess",
 }
 
-// String is the name of a single action, names joined by commas for a set, and
-// the number when it holds bits without a name.
+// String returns the names of the actions, joined by commas, or the number when a bit has
+// no name.
 func (a Action) String() string {
 	if a == 0 || a&^All != 0 {
 		return strconv.FormatUint(uint64(a), 10)

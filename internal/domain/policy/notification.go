@@ -9,18 +9,19 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Bounds of a notification policy: it is kept with every user.
+// Limits of a notification policy, which is stored with each user.
 const (
 	maxEvents    = 256
 	maxEventName = 128 // characters
 )
 
-// channels are the names of notifiers on the wire. One that is not configured may be
-// in a policy: it counts from the day it is.
+// channels are the names of notifiers on the wire. A policy may name a notifier that is
+// not configured. It has effect once the notifier is configured.
 var channels = []string{"Email", "SMS", "Push"}
 
-// normalNotifiers spells names of notifiers as the interface does, once each. Names of
-// events are kept as they are, since there are more of them than anybody here knows.
+// normalNotifiers returns the names of notifiers as the specification spells them, once
+// each. Names of events are kept as they are: clients use more of them than this program
+// knows.
 func normalNotifiers(by map[string][]string) (map[string][]string, error) {
 	if len(by) > maxEvents {
 		return nil, fault.Newf(fault.InvalidParameters, "Policy: %d types of events, want at most %d", len(by), maxEvents)
@@ -28,7 +29,7 @@ func normalNotifiers(by map[string][]string) (map[string][]string, error) {
 	normal := make(map[string][]string, len(by))
 	for event, notifiers := range by {
 		if !isEventName(event) {
-			return nil, fault.Newf(fault.InvalidParameters, "Policy: %.40q is no type of event: want 1 to %d characters without spaces", event, maxEventName)
+			return nil, fault.Newf(fault.InvalidParameters, "Policy: %.40q is not a type of event: want 1 to %d characters without spaces", event, maxEventName)
 		}
 		list := []string{}
 		for _, n := range notifiers {

@@ -14,30 +14,30 @@ type Kind string
 const (
 	Access       Kind = "access"       // the actions the user may not perform
 	Operation    Kind = "operation"    // the actions that need a confirmation
-	Notification Kind = "notification" // what the user is told of, and how
+	Notification Kind = "notification" // which events the user is notified of, and how
 )
 
 // Kinds lists the kinds.
 func Kinds() []Kind { return []Kind{Access, Operation, Notification} }
 
-// Setting is a policy as one of three places sets it: a user, a group, the
-// installation. What is set for a user counts before what is set for the group, and
-// that before the installation's; they are not mixed.
+// Setting is a policy set for a user, for a group or for the installation. The setting of
+// the user is used if there is one, then that of the group, then that of the
+// installation. They are not merged.
 type Setting struct {
 	Actions   Action              // of Access and Operation
-	Notifiers map[string][]string // of Notification: by type of event; types nobody knows are kept
-	// Fixed keeps operators from changing the policies of users. A user's own setting
-	// has no say in it.
+	Notifiers map[string][]string // of Notification: by type of event; unknown types are kept
+	// Fixed keeps operators from changing the policies of users. In the setting of a user
+	// it has no effect.
 	Fixed bool
 }
 
-// Reach decides whether an operator may act on a user. The room user satisfies it.
+// Reach decides whether an operator may act on a user. Package user satisfies it.
 type Reach interface {
 	// Reach returns nil or the fault user_not_found; see package user.
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
-// Events are told that who changed a policy of a user, in the transaction of ctx.
+// Events is called when who changed a policy of a user, in the transaction of ctx.
 type Events interface {
 	PolicyChanged(ctx context.Context, who audit.Principal, userID string) error
 }
@@ -55,15 +55,14 @@ func (s *Service) Permit(ctx context.Context, userID string, a Action) error {
 	return nil
 }
 
-// NeedsConfirmation reports whether one of the actions waits for a confirmation when
-// the user performs it.
+// NeedsConfirmation reports whether one of the actions needs a confirmation by the user.
 func (s *Service) NeedsConfirmation(ctx context.Context, userID string, a Action) (bool, error) {
 	p, err := s.Effective(ctx, userID, Operation)
 	return p.Actions&whole(a) != 0, err
 }
 
-// whole adds what an action is made of. Who may not sign a document may not sign
-// several of them: a batch of one would be a way round.
+// whole adds the actions that an action contains. A user who may not sign one document
+// may not sign several: otherwise a batch of one would bypass the policy.
 func whole(a Action) Action {
 	if a&SignDocuments != 0 {
 		a |= SignDocument
@@ -71,7 +70,7 @@ func whole(a Action) Action {
 	return a
 }
 
-// Effective is what counts for a user.
+// Effective returns the setting that applies to a user.
 func (s *Service) Effective(ctx context.Context, userID string, k Kind) (Setting, error) {
 	own, group, err := s.Store.Settings(ctx, userID, k)
 	if err != nil {
@@ -87,7 +86,8 @@ func (s *Service) Effective(ctx context.Context, userID string, k Kind) (Setting
 	return p, nil
 }
 
-// Get reads what counts for a user, for an operator. The fault is user_not_found.
+// Get returns the setting that applies to a user, for an operator. The fault is
+// user_not_found.
 func (s *Service) Get(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, error) {
 	if err := s.Users.Reach(ctx, who, userID); err != nil {
 		return Setting{}, err
@@ -95,9 +95,8 @@ func (s *Service) Get(ctx context.Context, who audit.Principal, userID string, k
 	return s.Effective(ctx, userID, k)
 }
 
-// SetActions replaces the access or operation policy of a user; no action is an
-// answer, too. Faults: user_not_found, invalid_parameters, wrong_operation where the
-// policy is fixed.
+// SetActions replaces the access or operation policy of a user; an empty set is valid.
+// Faults: user_not_found, invalid_parameters, wrong_operation where the policy is fixed.
 func (s *Service) SetActions(ctx context.Context, who audit.Principal, userID string, k Kind, a Action) error {
 	if err := checkActions(a); err != nil {
 		return err
@@ -105,8 +104,8 @@ func (s *Service) SetActions(ctx context.Context, who audit.Principal, userID st
 	return s.set(ctx, who, userID, k, Setting{Actions: a})
 }
 
-// SetNotifiers replaces the notification policy of a user: events that are not in it
-// are not told of. Faults as of SetActions.
+// SetNotifiers replaces the notification policy of a user: the user is not notified of
+// other events. The faults are those of SetActions.
 func (s *Service) SetNotifiers(ctx context.Context, who audit.Principal, userID string, notifiers map[string][]string) error {
 	notifiers, err := normalNotifiers(notifiers)
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Service) set(ctx context.Context, who audit.Principal, userID string, k
 			return err
 		}
 		if have.Fixed {
-			return fault.Newf(fault.WrongOperation, "the %s policy may not be changed here: the administrator has fixed it", k)
+			return fault.Newf(fault.WrongOperation, "the %s policy is fixed: only an administrator may change it", k)
 		}
 		if err := s.Store.SetOwn(ctx, userID, k, &wanted); err != nil {
 			return fault.Rollback(err)
@@ -134,8 +133,8 @@ func (s *Service) set(ctx context.Context, who audit.Principal, userID string, k
 	})
 }
 
-// SetUser sets a policy of a user for an administrator, whom nothing keeps from it;
-// nil has the group's count again. Faults: user_not_found, invalid_parameters.
+// SetUser sets a policy of a user for an administrator, even if it is fixed. With nil the
+// setting of the group applies again. Faults: user_not_found, invalid_parameters.
 func (s *Service) SetUser(ctx context.Context, userID string, k Kind, wanted *Setting) error {
 	wanted, err := normal(wanted)
 	if err != nil {
@@ -149,8 +148,9 @@ func (s *Service) SetUser(ctx context.Context, userID string, k Kind, wanted *Se
 	})
 }
 
-// SetGroup sets a policy for the users of a group who have none of their own; nil has
-// the installation's count again. Faults: object_not_found, invalid_parameters.
+// SetGroup sets a policy for the users of a group who have no setting of their own. With
+// nil the setting of the installation applies again. Faults: object_not_found,
+// invalid_parameters.
 func (s *Service) SetGroup(ctx context.Context, group string, k Kind, wanted *Setting) error {
 	wanted, err := normal(wanted)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *Service) SetGroup(ctx context.Context, group string, k Kind, wanted *Se
 	return s.Store.SetGroup(ctx, group, k, wanted)
 }
 
-// Normal checks a setting and spells notifiers as the interface does. The fault is
-// invalid_parameters.
+// Normal checks a setting and returns it with the names of notifiers as the specification
+// spells them. The fault is invalid_parameters.
 func (s Setting) Normal() (Setting, error) {
 	var err error
 	if s.Notifiers, err = normalNotifiers(s.Notifiers); err == nil {
@@ -169,7 +169,7 @@ func (s Setting) Normal() (Setting, error) {
 	return s, err
 }
 
-// normal is Normal for a setting that may be none.
+// normal is Normal for a setting that may be nil.
 func normal(s *Setting) (*Setting, error) {
 	if s == nil {
 		return nil, nil
@@ -185,8 +185,8 @@ func checkActions(a Action) error {
 	return nil
 }
 
-// ParseActions reads a set as clients write one: names and numbers, each of one action
-// or of several. The fault is invalid_parameters.
+// ParseActions reads a set of actions as clients write it: names and numbers, each of one
+// action or of several. The fault is invalid_parameters.
 func ParseActions(list []string) (Action, error) {
 	var set Action
 	for _, text := range list {
@@ -199,7 +199,7 @@ func ParseActions(list []string) (Action, error) {
 	return set, nil
 }
 
-// NotifiersOf are the notifiers that tell a user of one type of event.
+// NotifiersOf returns the notifiers that a user gets one type of event by.
 func (s *Service) NotifiersOf(ctx context.Context, userID, event string) ([]string, error) {
 	p, err := s.Effective(ctx, userID, Notification)
 	return p.Notifiers[event], err

@@ -31,8 +31,8 @@ func (p *people) PolicyChanged(_ context.Context, who audit.Principal, userID st
 	return p.err
 }
 
-// TestEffective: what is set for the user counts, else what is for the group, else what
-// is for the installation; whether it is fixed is not the user's to say.
+// TestEffective: the setting of the user applies, then that of the group, then that of
+// the installation. The setting of the user does not decide whether it is fixed.
 func TestEffective(t *testing.T) {
 	installation := policy.Setting{Actions: policy.Issue, Notifiers: map[string][]string{"A": {"SMS"}}, Fixed: true}
 	group := &policy.Setting{Actions: policy.ChangePin, Notifiers: map[string][]string{"B": {"Email"}}}
@@ -76,11 +76,11 @@ func TestSetActions(t *testing.T) {
 		set("u", 1<<12, fault.InvalidParameters)
 		s.Defaults[k] = policy.Setting{Fixed: true}
 		set("u", policy.Issue, fault.WrongOperation)
-		set("stranger", policy.Issue, fault.UserNotFound) // nothing is told of whom one may not know
+		set("stranger", policy.Issue, fault.UserNotFound) // a user out of reach looks like a missing one
 		if got := strings.Join(p.changed, ","); got != "operator u,operator u" {
 			t.Errorf("told: %s", got)
 		}
-		// An administrator is not kept from it.
+		// An administrator may change a fixed policy.
 		if err := s.SetUser(t.Context(), "u", k, &policy.Setting{Actions: policy.SignDocument}); err != nil {
 			t.Error(err)
 		}
@@ -94,7 +94,7 @@ func TestSetActions(t *testing.T) {
 				}
 			}
 		}
-		// What cannot be told is not done.
+		// A change whose event fails is not made.
 		p.err = errors.New("the outbox is gone")
 		if err := s.SetUser(t.Context(), "u", k, nil); err == nil || fault.Commits(err) {
 			t.Errorf("without its event: %v", err)

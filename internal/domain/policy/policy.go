@@ -1,7 +1,8 @@
-// Package policy owns what is allowed: which actions a user may perform and which
-// need a confirmation, what a user wants to be told of, which types of signature the
-// installation makes, and which time-stamp services it may be sent to. Decisions
-// only; nothing is done here.
+// Package policy decides what is allowed: which actions a user may perform and which need
+// a confirmation, which notifications a user gets, which types of signature the
+// installation makes, and which time-stamp services it uses. Begin with Service.Permit
+// for an action of a user, and Service.PermitType and Service.TSPAddress for a signature.
+// The package decides only and carries nothing out.
 package policy
 
 import (
@@ -16,15 +17,15 @@ import (
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// Settings reads what was set for the user and for their group; nil where nothing
-	// was. Somebody who does not exist has nothing.
+	// Settings reads the settings of the user and of the user's group; nil for one that
+	// was not set. A user who does not exist has no settings.
 	Settings(ctx context.Context, userID string, k Kind) (own, group *Setting, err error)
-	// SetOwn replaces what was set for the user; nil takes it away. The fault of setting
-	// something is user_not_found.
+	// SetOwn replaces the setting of the user; nil removes it. The fault is
+	// user_not_found, unless the setting is nil.
 	SetOwn(ctx context.Context, userID string, k Kind, s *Setting) error
-	// GroupSetting reads what was set for a group, or nil.
+	// GroupSetting reads the setting of a group, or nil.
 	GroupSetting(ctx context.Context, group string, k Kind) (*Setting, error)
-	// SetGroup replaces what was set for a group; nil takes it away. The fault is
+	// SetGroup replaces the setting of a group; nil removes it. The fault is
 	// object_not_found.
 	SetGroup(ctx context.Context, group string, k Kind, s *Setting) error
 
@@ -46,31 +47,31 @@ type Rules struct {
 	TSPServices           []TSPService // registered by the configuration, before those of the Store
 }
 
-// Service decides. Its fields do not change once it is in use.
+// Service makes the decisions. Its fields must not change once it is in use.
 type Service struct {
 	Store    Store
 	Rules    Rules
-	Defaults map[Kind]Setting // of the installation; a kind that is missing forbids and tells nothing
+	Defaults map[Kind]Setting // of the installation; a missing kind has the zero Setting
 
-	// What operators need to change policies.
+	// Needed only where operators change policies.
 	Users     Reach
 	Events    Events
-	Notifiers []string // that users may choose from, in the order they are told of
+	Notifiers []string // that users may choose from, in the order of answers
 }
 
-// PermitType returns nil when the installation makes signatures of this type,
-// over a hash when hash is set. The fault is access_denied.
+// PermitType returns nil when the installation makes signatures of this type. With hash
+// set, signing a hash must be allowed too. The fault is access_denied.
 func (s *Service) PermitType(name string, hash bool) error {
 	allowed := false
 	for _, t := range s.Rules.AllowedSignatureTypes {
 		allowed = allowed || strings.EqualFold(t, name)
 	}
 	if !allowed {
-		return fault.Newf(fault.AccessDenied, "signatures of type %q are not allowed here; allowed: %s",
+		return fault.Newf(fault.AccessDenied, "signatures of type %q are not allowed; allowed: %s",
 			name, strings.Join(s.Rules.AllowedSignatureTypes, ", "))
 	}
 	if hash && !s.Rules.AllowHashSigning {
-		return fault.New(fault.AccessDenied, "signing a hash is not allowed here, send the document")
+		return fault.New(fault.AccessDenied, "signing a hash is not allowed: send the document")
 	}
 	return nil
 }

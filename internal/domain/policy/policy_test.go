@@ -12,7 +12,7 @@ import (
 )
 
 func TestActionNames(t *testing.T) {
-	// The bits belong to the interface: DSSActions in the order of its schema.
+	// The bits are those of the specification: DSSActions in the order of its schema.
 	for i, name := range []string{"Issue", "SignDocument", "SignDocuments", "DecryptDocument", "CreateRequest", "ChangePin",
 		"RenewCertificate", "RevokeCertificate", "HoldCertificate", "UnholdCertificate", "DeleteCertificate", "PrivateKeyAccess"} {
 		a := policy.Action(1) << i

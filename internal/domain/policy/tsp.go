@@ -18,18 +18,18 @@ type TSPService struct {
 	Name  string // short, unique, in lower case
 	Title string // for people
 	URL   string // http or https
-	// Class names services that stand in for one another: when the one that was
-	// asked for is down, another of its class may stamp. Empty: none does.
+	// Class groups services that may replace each other: when a service is down, another
+	// one of its class may stamp. Empty: no other service replaces it.
 	Class string
-	// Policy is the TSA policy to ask for and to insist on, an object identifier
-	// in dots. Empty: whatever policy the service has.
+	// Policy is the TSA policy that requests ask for and answers must have, an object
+	// identifier in dots. Empty: any policy.
 	Policy string
-	// PerMinute bounds the requests sent to the service by each process, with
-	// bursts of as many. 0: no bound.
+	// PerMinute limits the requests of each process to the service, with bursts of the
+	// same size. 0: no limit.
 	PerMinute int
 }
 
-// Bounds of the texts of a registration, in characters.
+// Limits of the texts of a registration, in characters.
 const (
 	maxServiceName  = 64
 	maxServiceTitle = 256
@@ -37,8 +37,8 @@ const (
 	maxPolicyArcs   = 32
 )
 
-// maxServices bounds the registered list: every signature with a time stamp
-// reads it.
+// maxServices limits the list of registered services, which every signature with a time
+// stamp reads.
 const maxServices = 256
 
 // Check returns nil when the registration is well formed. The fault is
@@ -54,7 +54,7 @@ func (t TSPService) Check() error {
 	case t.Policy != "" && !isOID(t.Policy):
 		return fault.New(fault.InvalidParameters, "policy of a time-stamp service: want an object identifier in dots, such as 1.2.643.2.2.38.4")
 	case t.PerMinute < 0:
-		return fault.New(fault.InvalidParameters, "quota of a time-stamp service: want requests per minute, 0 for no bound")
+		return fault.New(fault.InvalidParameters, "quota of a time-stamp service: want requests per minute, 0 for no limit")
 	}
 	if _, ok := NormalAddress(t.URL); !ok {
 		return fault.New(fault.InvalidParameters, "address of a time-stamp service: "+wantAddress)
@@ -72,7 +72,8 @@ func isLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// isOID tells the dotted form of an object identifier whose numbers fit 31 bits.
+// isOID reports whether the text is an object identifier in dots whose numbers fit 31
+// bits.
 func isOID(s string) bool {
 	arcs := strings.Split(s, ".")
 	if len(arcs) < 2 || len(arcs) > maxPolicyArcs {
@@ -86,10 +87,10 @@ func isOID(s string) bool {
 	return arcs[0] == "2" || len(arcs[0]) == 1 && arcs[0] < "2" && (len(arcs[1]) == 1 || len(arcs[1]) == 2 && arcs[1] < "40")
 }
 
-// TSPServices are the registered services: those of the configuration, then
-// those of the store. The store is read each time, so that a change made by
-// another process counts at once. A stored service that repeats a name or an
-// address of the configuration is passed over.
+// TSPServices are the registered services: those of the configuration, then those of the
+// store. The store is read on each call, so a change by another process has effect at
+// once. A stored service that repeats a name or an address of the configuration is
+// ignored.
 func (s *Service) TSPServices(ctx context.Context) ([]TSPService, error) {
 	stored, err := s.Store.TSPServices(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Service) TSPServices(ctx context.Context) ([]TSPService, error) {
 	return list, nil
 }
 
-// same tells that two registrations share their name or their address.
+// same reports whether two registrations have the same name or the same address.
 func (t TSPService) same(o TSPService) bool {
 	a, _ := NormalAddress(t.URL)
 	b, _ := NormalAddress(o.URL)
@@ -123,10 +124,10 @@ func (s *Service) AddTSPService(ctx context.Context, t TSPService) error {
 	case err != nil:
 		return err
 	case len(list) >= maxServices:
-		return fault.Newf(fault.InvalidObjectState, "%d time-stamp services are registered, which is the most there may be", len(list))
+		return fault.Newf(fault.InvalidObjectState, "%d time-stamp services are registered, which is the limit: remove one first", len(list))
 	}
 	added := false
-	normal, _ := NormalAddress(t.URL) // Check has seen it
+	normal, _ := NormalAddress(t.URL) // checked by Check
 	if !slices.ContainsFunc(list, t.same) {
 		if added, err = s.Store.AddTSPService(ctx, t, normal); err != nil {
 			return err
@@ -152,11 +153,11 @@ func (s *Service) RemoveTSPService(ctx context.Context, name string) error {
 	return err
 }
 
-// TSPAddress turns the TSPAddress parameter of a request into the address to
-// use: present and empty means the first registered service; absent is
-// invalid_signature_params, since only levels that need a time stamp ask; an
-// address that is not registered is access_denied unless third parties are
-// allowed. The answer is the address as it is registered.
+// TSPAddress turns the TSPAddress parameter of a request into the address to use: present
+// and empty means the first registered service; absent is invalid_signature_params, since
+// only levels that need a time stamp ask; an address that is not registered is
+// access_denied unless third parties are allowed. It returns the address as it is
+// registered.
 func (s *Service) TSPAddress(ctx context.Context, requested string, present bool) (string, error) {
 	if !present {
 		return "", fault.New(fault.InvalidSignatureParams,
@@ -190,10 +191,9 @@ func (s *Service) TSPAddress(ctx context.Context, requested string, present bool
 
 const wantAddress = "want an http or https address without user name and fragment, at most 2048 characters"
 
-// NormalAddress is the form in which addresses of services are compared: scheme
-// and host in lower case, without a default port and without a final slash. It
-// reports false for what is no http or https address, has a user name or a
-// fragment, or more than 2048 octets.
+// NormalAddress returns the form in which addresses of services are compared: scheme and
+// host in lower case, no default port, no final slash. It reports false for an address
+// that is not http or https, has a user name or a fragment, or is longer than 2048 bytes.
 func NormalAddress(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxAddress || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {

@@ -138,8 +138,8 @@ func TestTSPServices(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"config", "b", "a"}) {
 		t.Errorf("the list is %v", got)
 	}
-	// What another process registered counts at once; what the configuration
-	// says wins.
+	// A service that another process registered is used at once. The configuration takes
+	// precedence.
 	store.services = append(store.services, policy.TSPService{Name: "late", URL: "http://late.example"}, policy.TSPService{Name: "twin", URL: "http://config.example"})
 	if got := names(); !slices.Equal(got, []string{"config", "b", "a", "late"}) {
 		t.Errorf("after a change behind our back: %v", got)
