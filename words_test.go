@@ -32,6 +32,7 @@ var plain = []string{
 	"internal/adapter/qr",
 	"internal/domain/audit",
 	"internal/domain/fault",
+	"internal/domain/notify",
 	"internal/domain/policy",
 	"internal/domain/vault",
 	"words_test.go",

@@ -10,22 +10,22 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Budget bounds the messages of one channel within an hour that begins with the
-// first one; 0 is no bound. It keeps a stolen token, or a client that loops, from
-// flooding people and from running up the bill of an SMS gateway.
+// Budget is the rate limit of one channel: messages within an hour that begins with the
+// first one; 0 is no limit. It keeps a stolen token or a looping client from flooding
+// people and from running up the bill of an SMS gateway.
 type Budget struct {
 	Recipient int // to one address
 	Actor     int // caused by one operator or user
-	Prefix    int // to numbers that agree in their first six digits; for SMS alone
+	Prefix    int // to numbers with the same first six digits; SMS only
 	Total     int // of the installation
 }
 
 const (
 	budgetWindow = time.Hour
-	prefixDigits = 6 // country code and the range that an operator of telephones was given
+	prefixDigits = 6 // country code and the number range of a telephone operator
 )
 
-// spend counts a message under everything that has a budget.
+// spend counts a message under each key that has a budget.
 func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	b := s.settings.Budgets[d.Channel]
 	prefix := ""
@@ -50,18 +50,18 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 			return err
 		}
 		if !ok {
-			return fault.Newf(fault.TooManyRequests, "too many messages for this %s within an hour, the bound is %d: try again later", scope.name, scope.limit)
+			return fault.Newf(fault.TooManyRequests, "too many messages for this %s within an hour, the limit is %d: try again later", scope.name, scope.limit)
 		}
 	}
 	return nil
 }
 
-// shares is into how many counters a large budget is divided, so that orders given
-// at once do not all wait for one row.
+// shares is the number of counters that a large budget is divided into, so that
+// concurrent orders do not all wait for one row.
 const shares = 16
 
-// spendOne counts a message under one key. A divided budget is used up when every
-// share is.
+// spendOne counts a message under one key. A divided budget is used up when all of its
+// shares are.
 func (s *Service) spendOne(ctx context.Context, key string, now time.Time, limit int) (bool, error) {
 	if limit < shares*shares {
 		return s.deps.Store.SpendBudget(ctx, key, now, budgetWindow, limit)

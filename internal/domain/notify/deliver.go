@@ -15,8 +15,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Run delivers what the outbox holds until ctx ends; then it finishes what is
-// under way. Any number of processes may run over one database.
+// Run delivers messages of the outbox until ctx ends, then finishes the running attempts.
+// Any number of processes may run on one database.
 func (s *Service) Run(ctx context.Context) {
 	var channels sync.WaitGroup
 	for _, notifier := range s.notifiers {
@@ -25,14 +25,14 @@ func (s *Service) Run(ctx context.Context) {
 	channels.Wait()
 }
 
-// eager is the first look at the outbox after an order: the transaction that
-// holds the message has yet to commit.
+// eager is the pause before the first look at the outbox after an order: the transaction
+// with the message must commit first.
 const eager = 5 * time.Millisecond
 
 // run delivers the messages of one channel.
 func (s *Service) run(ctx context.Context, notifier Notifier) {
 	channel := notifier.Channel()
-	free := make(chan struct{}, s.settings.Workers) // holds a token for each attempt under way
+	free := make(chan struct{}, s.settings.Workers) // holds a token for each running attempt
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
 	pause := s.settings.Poll
@@ -67,7 +67,7 @@ func (s *Service) run(ctx context.Context, notifier Notifier) {
 	}
 }
 
-// slots waits for one free slot and takes every other free one too.
+// slots waits for one free slot and takes all other free slots too.
 func (s *Service) slots(ctx context.Context, free chan struct{}) int {
 	select {
 	case free <- struct{}{}:
@@ -83,10 +83,9 @@ func (s *Service) slots(ctx context.Context, free chan struct{}) int {
 	}
 }
 
-// Flush delivers everything that is due and returns when nothing is under way,
-// here or in another process: what was ordered before it was called has been
-// tried. It is for those who look at the result, such as the page of captured
-// messages and tests.
+// Flush delivers all due messages and returns when no attempt is running, here or in
+// another process. All messages ordered before the call have then been tried. It is for
+// callers that look at the result, such as the page of captured messages and tests.
 func (s *Service) Flush(ctx context.Context) error {
 	for channel, notifier := range s.notifiers {
 		for {
@@ -132,8 +131,8 @@ func (s *Service) claim(ctx context.Context, channel Channel, limit int) ([]Reco
 	return list, lease.String(), err
 }
 
-// attempt tries one message and records how it ended. The record is made even
-// when the process is asked to stop: what was sent must not be sent again.
+// attempt tries one message and records the result, even when the process is asked to
+// stop: a sent message must not be sent again.
 func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, lease string) {
 	ctx = context.WithoutCancel(ctx)
 	end, outcome := s.try(ctx, notifier, r)
@@ -180,15 +179,15 @@ func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
 	defer clear(plain)
 	var c content
 	if err := json.Unmarshal(plain, &c); err != nil {
-		return Permanent(errors.New("the text is in no form that this program knows"))
+		return Permanent(errors.New("the text has an unknown form"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.settings.SendTime)
 	defer cancel()
 	return notifier.Send(ctx, Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt})
 }
 
-// pause is how long to wait after attempt n: twice as long each time, less up to
-// a half at random, so that messages that failed together are not tried together.
+// pause returns the back-off after attempt n: twice as long each time, less up to a half
+// at random, so that messages that failed together are not retried together.
 func (s *Service) pause(n int) (time.Duration, error) {
 	whole := s.settings.LongestPause
 	if shift := n - 1; shift < 30 && s.settings.FirstPause<<shift < whole {
@@ -202,7 +201,7 @@ func (s *Service) pause(n int) (time.Duration, error) {
 	return whole - time.Duration(binary.BigEndian.Uint64(b[:])%(half+1)), nil
 }
 
-// legible is the text of an error as it is kept: one short line.
+// legible returns the text of an error as it is stored: one short line.
 func legible(err error) string { return OneLine(err.Error()) }
 
 // List returns messages, newest first, without their texts.
@@ -213,9 +212,8 @@ func (s *Service) List(ctx context.Context, q MessageQuery) ([]Record, error) {
 	return s.deps.Store.Messages(ctx, q)
 }
 
-// Resend has a message tried again that was given up. Faults: object_not_found,
-// wrong_operation for one that is not given up or whose text is of no use any
-// more.
+// Resend makes a message that was given up due again. Faults: object_not_found,
+// wrong_operation for a message that is not given up or whose text was deleted.
 func (s *Service) Resend(ctx context.Context, id string) error {
 	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
 		r, err := s.deps.Store.Message(ctx, id)
@@ -228,11 +226,11 @@ func (s *Service) Resend(ctx context.Context, id string) error {
 		now := s.now()
 		switch {
 		case r.State == Sent:
-			return fault.New(fault.WrongOperation, "the message was delivered and its text is gone: repeat what ordered it")
+			return fault.New(fault.WrongOperation, "the message was delivered and its text is deleted: repeat the operation that ordered it")
 		case r.State == Pending:
 			return fault.New(fault.WrongOperation, "the message waits for its next attempt already")
 		case len(r.Sealed) == 0 || !now.Before(r.ExpiresAt):
-			return fault.New(fault.WrongOperation, "the message is of no use any more and its text is gone: repeat what ordered it")
+			return fault.New(fault.WrongOperation, "the message has expired and its text is deleted: repeat the operation that ordered it")
 		}
 		revived, err := s.deps.Store.ReviveMessage(ctx, id, now)
 		if err == nil && !revived {
@@ -242,7 +240,7 @@ func (s *Service) Resend(ctx context.Context, id string) error {
 	})
 }
 
-// Sweep deletes what is of no use any more; the server calls it now and then.
+// Sweep deletes expired messages and budgets. The server calls it from time to time.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now()
 	if err := s.deps.Store.SweepMessages(ctx, now, now.Add(-s.settings.Keep)); err != nil {

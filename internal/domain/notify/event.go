@@ -20,8 +20,8 @@ const (
 	RevokeRequestsRequested EventType = "RevokeRequestsRequested"
 )
 
-// Events of our own: the interface family names none for what befalls keys and
-// certificates beyond their requests.
+// Events of our own: the specifications have none for keys and certificates, except for
+// requests.
 const (
 	CertificateIssued      EventType = "CertificateIssued"
 	CertificateRejected    EventType = "CertificateRequestRejected"
@@ -33,10 +33,10 @@ const (
 	CertificateKeyImported EventType = "CertificateKeyImported"
 )
 
-// Usage says whom an event is for.
+// Usage is the audience of an event.
 type Usage string
 
-// The usages of the interface family that this release has events of.
+// The usages of the specifications that this release has events of.
 const (
 	ForUser     Usage = "User"
 	ForOperator Usage = "Operator"
@@ -51,21 +51,22 @@ type EventInfo struct {
 	Description map[string]string // by language, "ru" and "en"
 }
 
-// ToldUsers reports whether users choose to hear of the event. Of their deletion they
-// do, although the interface family has it for operators: nobody learns it elsewhere.
+// ToldUsers reports whether users may choose to be notified of the event. They may for
+// their deletion, although the specifications have it for operators: users learn of it in
+// no other way.
 func (e EventInfo) ToldUsers() bool { return e.Usage == ForUser || e.last() }
 
-// last reports whether a user cannot be told later. Then one whom nothing is sent to
-// as a rule is told at the contacts they have confirmed.
+// last reports whether the user cannot be notified later. Such an event goes to the
+// confirmed contacts of a user who has no notification contacts.
 func (e EventInfo) last() bool { return e.Type == UserDeleted }
 
-// EventCategory is a heading that events stand under.
+// EventCategory is a heading that groups events.
 type EventCategory struct {
 	Category    string
 	Description map[string]string // by language, "ru" and "en"
 }
 
-// Categories lists the categories in their order.
+// Categories returns the categories in their order.
 func Categories() []EventCategory {
 	return []EventCategory{
 		{"UserAccount", map[string]string{"ru": "Учётная запись", "en": "User account"}},
@@ -75,7 +76,7 @@ func Categories() []EventCategory {
 	}
 }
 
-// Events lists the catalogue in its order.
+// Events returns the catalogue in its order.
 func Events() []EventInfo {
 	info := func(t EventType, number int, category string, usage Usage, ru, en string) EventInfo {
 		return EventInfo{t, number, category, usage, map[string]string{"ru": ru, "en": en}}

@@ -1,12 +1,13 @@
-// Package notify owns what the service tells people: the catalogue of events,
-// the texts, the outbox in which a message waits, and the loop that hands it to
-// a Notifier.
+// Package notify sends messages to people and systems: the catalogue of events, the
+// texts, the outbox of waiting messages, and the loop that passes them to a Notifier.
+// Begin with Service.Emit for an event and Service.Order for a message to one address.
+// Service.Run delivers. The package does not speak to mail or SMS servers: Notifiers do.
 //
-// A message is put into the outbox by the transaction that has a reason for it,
-// so it is sent if and only if that transaction commits. It is delivered at
-// least once: a process that dies between a delivery and its record leaves the
-// message to the next one. The text is sealed while it waits and gone once it is
-// delivered; no text, code or password appears in an error.
+// The transaction that causes a message puts it into the outbox, so it is sent if and
+// only if that transaction commits. Delivery is at least once: when a process dies
+// between a delivery and its record, another process delivers the message again. The text
+// is sealed while it waits and deleted after delivery. Errors contain no text, code or
+// password.
 package notify
 
 import (
@@ -21,7 +22,7 @@ import (
 // the wire.
 type Channel string
 
-// The channels that users choose from, and the one that systems listen on.
+// The channels that users choose from, and the channel of listening systems.
 const (
 	Email   Channel = "Email"
 	SMS     Channel = "SMS"
@@ -29,20 +30,20 @@ const (
 	Webhook Channel = "Webhook"
 )
 
-// Message is what a Notifier delivers. Subject and Text hold no control
-// characters but line feeds in Text.
+// Message is what a Notifier delivers. Subject and Text contain no control characters
+// except line feeds in Text.
 type Message struct {
-	ID      string // GUID; the same at every attempt, so that a receiver can tell a repetition
+	ID      string // GUID; the same at every attempt, so that a receiver recognizes a repetition
 	Channel Channel
 	To      string    // address, phone number as digits with the country code and without a plus, or identifier of a Subscription
 	Subject string    // one line; empty for SMS
 	Text    string    // plain text, lines end in a line feed
-	Picture []byte    // GIF that belongs to the text; nil in most messages, and but for e-mail
+	Picture []byte    // GIF that belongs to the text; nil in most messages, and in all that are not e-mail
 	Notice  *Notice   // of the channel Webhook, which has neither subject nor text; nil in other messages
 	Created time.Time // when it was ordered
 }
 
-// Notice is an event as systems that listen are told of it.
+// Notice is an event in the form that listening systems get.
 type Notice struct {
 	Type     EventType
 	Category string
@@ -54,15 +55,15 @@ type Notice struct {
 // Notifier delivers messages of one channel. It is safe for concurrent use.
 type Notifier interface {
 	Channel() Channel
-	// Send returns nil when the message is in the hands of the next system. An
-	// error that [Permanent] made says that no repetition will help; any other
-	// error is tried again later. The text of the error is kept and shown to
-	// administrators, so it holds nothing of the message's text.
+	// Send returns nil when the next system has accepted the message. An error from
+	// [Permanent] means that a retry cannot help. Any other error is retried later. The
+	// text of the error is stored and shown to administrators, so it must not quote the
+	// message.
 	Send(ctx context.Context, m Message) error
 }
 
-// Permanent marks err as a refusal that will not change: an address that does not
-// exist, a text that is not taken. Permanent(nil) is nil.
+// Permanent marks err as a refusal that will not change: an address that does not exist,
+// a text that is not accepted. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -87,22 +88,22 @@ type Direct struct {
 	To       string            // in the normal form of its contact
 	Template string            // one of the Template constants
 	Lang     string            // "ru" or "en"; empty: the language of the installation
-	Data     map[string]string // what the template names; control characters become spaces
+	Data     map[string]string // values that the template names; control characters become spaces
 	Picture  []byte            // GIF that goes with an e-mail, up to 32 KiB; nil: none
-	UserID   string            // whom it concerns
+	UserID   string            // the user it is about
 	Actor    string            // user id of who caused it, for the budgets; empty: the service itself
-	Expires  time.Time         // when it is of no use any more; zero: Settings.Life from now
+	Expires  time.Time         // when it becomes useless; zero: Settings.Life from now
 }
 
 // Event is something that happened to a user.
 type Event struct {
 	Type   EventType
-	UserID string // empty where there is no user (yet): then systems that listen are told alone
+	UserID string // empty where there is no user (yet): then only listening systems are told
 	Actor  string // user id of who caused it; empty: the service itself
 	Detail string // one short sentence without secrets; may be empty
 }
 
-// Preferences say which events a user wants to hear of, and how.
+// Preferences are the events that a user wants to be notified of, and the channels.
 type Preferences interface {
 	// Channels returns the channels for one type of event.
 	Channels(ctx context.Context, userID string, event EventType) ([]Channel, error)
@@ -113,7 +114,7 @@ type Policies interface {
 	NotifiersOf(ctx context.Context, userID, event string) ([]string, error)
 }
 
-// ByPolicy are Preferences by the notification policies of users.
+// ByPolicy implements Preferences by the notification policies of users.
 type ByPolicy struct{ Policies }
 
 // Channels implements Preferences.
@@ -126,8 +127,8 @@ func (p ByPolicy) Channels(ctx context.Context, userID string, event EventType) 
 	return channels, err
 }
 
-// StandardDefaults tell a user by every channel when the password was changed by
-// somebody and when the account is deleted, and nothing else.
+// StandardDefaults returns the policy that notifies users by e-mail and SMS when their
+// password is changed or reset and when their account is deleted, and of nothing else.
 func StandardDefaults() map[string][]string {
 	return map[string][]string{
 		string(UserPasswordChanged): {string(Email), string(SMS)},
@@ -136,14 +137,13 @@ func StandardDefaults() map[string][]string {
 	}
 }
 
-// Listeners are systems that want to hear of events. [Subscriptions] satisfies it.
+// Listeners are systems that subscribe to events. [Subscriptions] satisfies it.
 type Listeners interface {
-	// Listening names the recipients of the channel Webhook for a type of event.
+	// Listening returns the recipients of the channel Webhook for a type of event.
 	Listening(ctx context.Context, event EventType) ([]string, error)
 }
 
-// Recipients know where the notifications of a user go. The room contact
-// satisfies it.
+// Recipients finds the addresses of a user. Package contact satisfies it.
 type Recipients interface {
 	// NotificationAddresses returns the user's confirmed contacts of a channel
 	// that have the notification role.
@@ -153,7 +153,7 @@ type Recipients interface {
 	ConfirmedAddresses(ctx context.Context, userID string, channel Channel) ([]string, error)
 }
 
-// Sealer seals what waits in the outbox. *vault.Ring satisfies it.
+// Sealer seals the texts in the outbox. *vault.Ring satisfies it.
 type Sealer interface {
 	Seal(p vault.Place, plaintext []byte) ([]byte, error)
 	Open(p vault.Place, sealed []byte) ([]byte, error)

@@ -62,7 +62,7 @@ func (p *post) texts() (texts []string) {
 	return texts
 }
 
-// office is a service with its surroundings; now stands until a test moves it.
+// office is a service with its surroundings; now is fixed until a test moves it.
 type office struct {
 	*notify.Service
 	db       *store.DB
@@ -196,7 +196,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A message exists if and only if the transaction that has a reason for it commits.
+// A message exists if and only if its transaction commits.
 func TestOrderIsPartOfItsTransaction(t *testing.T) {
 	o := open(t, nil)
 	failed := errors.New("no")
@@ -215,8 +215,8 @@ func TestOrderIsPartOfItsTransaction(t *testing.T) {
 	}
 }
 
-// Neither a code nor a password lies readable in the files of the database, before
-// the delivery or after it.
+// Neither a code nor a password is readable in the files of the database, before the
+// delivery or after it.
 func TestSecretsAtRest(t *testing.T) {
 	dir := t.TempDir()
 	o := open(t, nil)
@@ -346,7 +346,7 @@ func TestPermanent(t *testing.T) {
 	}
 }
 
-// A code that is of no use any more is not sent, and cannot be sent again.
+// An expired code is not sent, and cannot be sent again.
 func TestExpired(t *testing.T) {
 	o := open(t, nil)
 	d := direct("79261234567", "123456")
@@ -365,8 +365,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// What a recipient is told arrives in the order it was said, whatever fails on the
-// way; others do not wait for them.
+// Messages of one recipient arrive in their order, whatever fails. Other recipients do
+// not wait.
 func TestOrderOfARecipient(t *testing.T) {
 	o := open(t, nil)
 	failures := 2
@@ -411,8 +411,7 @@ func TestDeadProcess(t *testing.T) {
 	}
 }
 
-// The loop delivers what is ordered while it runs, from several processes at once,
-// each message once, and stops when it is told to.
+// The loops of several processes deliver each message once and stop when asked.
 func TestRun(t *testing.T) {
 	o := open(t, nil)
 	const messages = 60
@@ -473,8 +472,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// Who is being deleted is told where they are usually told, or else wherever they have
-// shown to be; of other events they hear in the first way alone.
+// A user who is being deleted is notified at the notification contacts, or else at all
+// confirmed contacts. Other events use notification contacts only.
 func TestLastWord(t *testing.T) {
 	o := open(t, nil)
 	for _, e := range []notify.Event{

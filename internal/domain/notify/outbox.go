@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// State says where a message is on its way.
+// State is the state of a message in the outbox.
 type State string
 
-// The states of a message. A message that is under way is Pending with a lease.
+// The states of a message. A message whose attempt is running is Pending with a lease.
 const (
 	Pending State = "pending" // waits for its first or next attempt
 	Sent    State = "sent"    // handed over; its text is gone
-	Dead    State = "dead"    // given up; its text is kept for a repetition while it is of use
+	Dead    State = "dead"    // given up; its text is kept for Resend until it expires
 )
 
 // Record is a message in the outbox.
@@ -24,17 +24,17 @@ type Record struct {
 	Subject   string // what it is about: the name of the template or of the event
 	UserID    string
 	Actor     string
-	Sealed    []byte // sealed subject and text; empty once they are of no use
+	Sealed    []byte // sealed subject and text; empty after delivery or expiry
 	State     State
 	Attempts  int       // begun
 	Error     string    // of the last attempt; empty after a success
 	CreatedAt time.Time // when it was ordered
 	DueAt     time.Time // when it is or was to be tried next
-	ExpiresAt time.Time // when it is of no use any more
+	ExpiresAt time.Time // when it becomes useless
 	DoneAt    time.Time // when it became Sent or Dead; zero while Pending
 }
 
-// ErrNotFound is what a Store answers for a message that is not there.
+// ErrNotFound is the error of a Store for a missing message.
 var ErrNotFound = errors.New("notify: no such message")
 
 // MessageQuery selects messages, newest first.
@@ -53,7 +53,7 @@ type Ending struct {
 	DueAt time.Time // of Pending
 	Error string
 	At    time.Time
-	Wipe  bool // the text is of no use any more
+	Wipe  bool // delete the text
 }
 
 // Store keeps the outbox and the budgets.
@@ -61,27 +61,28 @@ type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	AddMessage(ctx context.Context, r Record) error
-	// ClaimMessages leases up to limit messages that are due, the oldest first: of
-	// each recipient only the oldest that is not done, and none that is leased
-	// past now. It counts an attempt.
+	// ClaimMessages leases up to limit messages that are due, the oldest first: only the
+	// oldest unfinished message of each recipient, and none whose lease ends after now.
+	// It counts an attempt.
 	ClaimMessages(ctx context.Context, channel Channel, lease string, now, until time.Time, limit int) ([]Record, error)
-	// FinishMessage ends the attempt that holds the lease; false means that the
-	// lease was lost, and then nothing was changed.
+	// FinishMessage ends the attempt that holds the lease. It reports false when the
+	// lease was lost, and then changes nothing.
 	FinishMessage(ctx context.Context, id, lease string, e Ending) (bool, error)
-	// Undelivered reports whether a message of the channel is due or under way.
+	// Undelivered reports whether a message of the channel is due or leased.
 	Undelivered(ctx context.Context, channel Channel, now time.Time) (bool, error)
 
 	Message(ctx context.Context, id string) (Record, error) // or ErrNotFound
 	Messages(ctx context.Context, q MessageQuery) ([]Record, error)
-	// ReviveMessage makes a Dead message with a text Pending and due, with no
-	// attempts counted; false when it is not one.
+	// ReviveMessage makes a Dead message with a text Pending and due, with no attempts
+	// counted. It reports false for other messages.
 	ReviveMessage(ctx context.Context, id string, now time.Time) (bool, error)
-	// SweepMessages gives up what is Pending, not under way and expired at now, wipes
-	// the texts of what expired, and deletes what was done before the other time.
+	// SweepMessages gives up Pending messages that expired at now and are not leased,
+	// deletes the texts of expired messages, and deletes messages done before doneBefore.
 	SweepMessages(ctx context.Context, now, doneBefore time.Time) error
 
-	// SpendBudget counts one message under a key unless limit was reached in the
-	// window that began with the first one counted. One statement decides.
+	// SpendBudget counts one message under a key and reports true, unless limit was
+	// reached in the window that began with the first counted message. It is one atomic
+	// statement.
 	SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error)
 	SweepBudgets(ctx context.Context, windowFromBefore time.Time) error
 }

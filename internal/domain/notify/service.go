@@ -16,15 +16,15 @@ import (
 
 // Settings of the service.
 type Settings struct {
-	Language     string        // of messages that name none: "ru" or "en"
-	Life         time.Duration // of a message that names no end; it is tried until then at most
+	Language     string        // of messages without one: "ru" or "en"
+	Life         time.Duration // of a message without Expires; it is retried until then at most
 	Attempts     int           // of a message before it is given up
 	FirstPause   time.Duration // before the second attempt; each further pause is twice as long, less up to a half at random
 	LongestPause time.Duration
 	SendTime     time.Duration // one attempt
 	Lease        time.Duration // of a message under way; longer than SendTime
 	Workers      int           // attempts of one channel at a time in one process
-	Poll         time.Duration // how often the outbox is looked at when nothing woke the loop
+	Poll         time.Duration // how often the outbox is read when nothing woke the loop
 	Keep         time.Duration // how long done messages are listed
 	Budgets      map[Channel]Budget
 }
@@ -49,7 +49,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// check reports every fault at once.
+// check reports all problems at once.
 func (s Settings) check() error {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -76,21 +76,20 @@ type Deps struct {
 	Store       Store
 	Vault       Sealer
 	Templates   *Templates
-	Notifiers   []Notifier // one a channel, in the order they are told to clients; Webhook is not told
+	Notifiers   []Notifier // one for each channel, in the order that clients see; clients do not see Webhook
 	Preferences Preferences
 	Recipients  Recipients
-	Listeners   Listeners // nil: nobody listens
+	Listeners   Listeners // nil: no listeners
 	Now         func() time.Time
 	Rand        io.Reader // of identifiers and pauses; safe for concurrent use
 
-	// Delivered is told of every attempt: its channel and "sent", "retried",
-	// "dead" or "expired". Failed is told what kept the loop from its work. Both
-	// may be nil.
+	// Delivered is called for each attempt with its channel and "sent", "retried", "dead"
+	// or "expired". Failed is called with errors of the loop. Both may be nil.
 	Delivered func(channel Channel, outcome string)
 	Failed    func(err error)
 }
 
-// Service takes orders and delivers them.
+// Service accepts and delivers messages.
 type Service struct {
 	settings  Settings
 	deps      Deps
@@ -133,18 +132,18 @@ func (s *Service) Available() []Channel {
 	return channels
 }
 
-// Order puts one message for an address into the outbox, in the transaction of
-// ctx if there is one. Faults: wrong_operation when the channel has no notifier,
-// too_many_requests when a budget is used up. Faults of Order leave no message
-// behind, but count as commits (see package fault): a caller that wrote
-// something before rolls back.
+// Order puts one message for an address into the outbox, in the transaction of ctx if
+// there is one. Faults: wrong_operation when the channel has no notifier,
+// too_many_requests when a budget is used up. A fault of Order stores no message, but it
+// commits the transaction (see fault.Commits): a caller with earlier writes must use
+// fault.Rollback.
 func (s *Service) Order(ctx context.Context, d Direct) error {
 	return s.order(ctx, d, d.Template)
 }
 
-// Emit tells systems that listen of an event, and its user by the user's
-// preferences, in the transaction of ctx if there is one. A recipient whose budget
-// is used up is left out: a notice is never a reason to refuse what it is about.
+// Emit sends an event to listening systems, and to its user by the user's preferences, in
+// the transaction of ctx if there is one. A recipient whose budget is used up is skipped:
+// a notice is never a reason to refuse the operation.
 func (s *Service) Emit(ctx context.Context, e Event) error {
 	info, ok := EventByType(e.Type)
 	if !ok {
@@ -164,8 +163,8 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	return err
 }
 
-// tellUser orders a message for every address of a user's in the channels and counts
-// the addresses.
+// tellUser orders a message for each address of the user in the channels and returns the
+// number of addresses.
 func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channels []Channel, addressesOf func(ctx context.Context, userID string, channel Channel) ([]string, error)) (n int, err error) {
 	for _, channel := range channels {
 		if s.notifiers[channel] == nil {
@@ -194,7 +193,7 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 	return n, nil
 }
 
-// tellSystems orders a message for every system that listens to an event.
+// tellSystems orders a message for each system that listens to the event.
 func (s *Service) tellSystems(ctx context.Context, e Event, info EventInfo) error {
 	if s.deps.Listeners == nil || s.notifiers[Webhook] == nil {
 		return nil
@@ -226,7 +225,7 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 		return err
 	}
 	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
-		return fmt.Errorf("notify: a picture of %d octets: want at most %d", len(d.Picture), maxPicture)
+		return fmt.Errorf("notify: a picture of %d bytes: want at most %d", len(d.Picture), maxPicture)
 	}
 	return s.put(ctx, d, about, text)
 }
@@ -264,18 +263,18 @@ func (s *Service) put(ctx context.Context, d Direct, about string, text content)
 	}
 	select {
 	case s.wake[d.Channel] <- struct{}{}:
-	default: // the loop is to look anyway
+	default: // the loop is woken already
 	}
 	return nil
 }
 
-// maxPicture bounds pictures, in octets: they are sealed with the text.
+// maxPicture limits pictures, in bytes: they are sealed with the text.
 const maxPicture = 32 << 10
 
-// place is where the text of a message is kept.
+// place returns where the text of a message is stored.
 func place(id string) vault.Place {
 	return vault.Place{Purpose: "message", Table: "outbox", Row: id, Column: "sealed"}
 }
 
-// now is the time as stores keep it.
+// now returns the time with the precision of stores.
 func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }

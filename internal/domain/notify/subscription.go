@@ -22,14 +22,14 @@ type Subscription struct {
 	ID        string // GUID
 	URL       string
 	Events    []EventType // empty: all
-	Sealed    []byte      // the address once more and the secret
+	Sealed    []byte      // the address again and the secret
 	CreatedAt time.Time
 }
 
-// SecretSize is the length of a secret, in octets.
+// SecretSize is the length of a secret in bytes.
 const SecretSize = 32
 
-// maxSubscriptions bounds how many messages an event becomes.
+// maxSubscriptions limits the messages of one event.
 const maxSubscriptions = 100
 
 // SubscriptionStore keeps subscriptions.
@@ -42,17 +42,17 @@ type SubscriptionStore interface {
 	RemoveSubscription(ctx context.Context, id string) (bool, error)
 }
 
-// Subscriptions registers systems that listen.
+// Subscriptions registers systems that listen to events.
 type Subscriptions struct {
 	Store SubscriptionStore
 	Vault Sealer
-	Check func(address string) error // refuses an address with a fault
+	Check func(address string) error // returns a fault for a forbidden address
 	Now   func() time.Time
 	Rand  io.Reader
 }
 
-// listener is what is sealed. The address is in it so that nobody who can write to the
-// database alone has events sent elsewhere.
+// listener is the sealed content. It contains the address, so that write access to the
+// database is not enough to redirect events.
 type listener struct {
 	URL    string `json:"url"`
 	Secret []byte `json:"secret"`
@@ -62,9 +62,9 @@ func subscriptionPlace(id string) vault.Place {
 	return vault.Place{Purpose: "webhook", Table: "webhooks", Row: id, Column: "sealed"}
 }
 
-// Add registers an address for events of these types, without any for all. The secret
-// is told here and never again. Faults: invalid_parameters, invalid_object_state when
-// there are too many.
+// Add registers an address for events of these types; no types means all. The secret is
+// returned only here. Faults: invalid_parameters, invalid_object_state when there are too
+// many.
 func (s *Subscriptions) Add(ctx context.Context, address string, events []string) (Subscription, []byte, error) {
 	if err := s.Check(address); err != nil {
 		return Subscription{}, nil, err
@@ -84,7 +84,7 @@ func (s *Subscriptions) Add(ctx context.Context, address string, events []string
 		return Subscription{}, nil, err
 	}
 	if len(have) >= maxSubscriptions {
-		return Subscription{}, nil, fault.Newf(fault.InvalidObjectState, "%d systems listen, which is the most there may be", len(have))
+		return Subscription{}, nil, fault.Newf(fault.InvalidObjectState, "%d systems listen, which is the limit: remove one first", len(have))
 	}
 	id, err := uuid.NewRandomFromReader(s.Rand)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 	return s.Store.Subscriptions(ctx)
 }
 
-// Remove ends a subscription: what waits for it is given up. The fault is
+// Remove ends a subscription: its waiting messages are given up. The fault is
 // object_not_found.
 func (s *Subscriptions) Remove(ctx context.Context, id string) error {
 	removed, err := s.Store.RemoveSubscription(ctx, id)
@@ -132,8 +132,8 @@ func (s *Subscriptions) Listening(ctx context.Context, event EventType) (ids []s
 	return ids, err
 }
 
-// Open gives the address and the secret of a subscription to whoever sends to it.
-// Errors that no repetition helps are Permanent.
+// Open returns the address and the secret of a subscription, for the Notifier that sends
+// to it. Errors that a retry cannot help are Permanent.
 func (s *Subscriptions) Open(ctx context.Context, id string) (address string, secret []byte, err error) {
 	sub, err := s.Store.Subscription(ctx, id)
 	if errors.Is(err, ErrNotFound) {

@@ -79,8 +79,8 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// changed is a register whose rows were changed by somebody who can write to the
-// database alone.
+// changed is a register whose rows were changed by an attacker with write access to the
+// database only.
 type changed struct {
 	notify.SubscriptionStore
 	change func(*notify.Subscription)
@@ -92,7 +92,7 @@ func (c changed) Subscription(ctx context.Context, id string) (notify.Subscripti
 	return s, err
 }
 
-// TestSwappedWebhooks: an address or a secret of another row is good for nothing.
+// TestSwappedWebhooks: an address or a secret from another row does not open.
 func TestSwappedWebhooks(t *testing.T) {
 	_, s, _ := register(t)
 	a, _, err := s.Add(t.Context(), "https://a.example/", nil)
@@ -112,7 +112,8 @@ func TestSwappedWebhooks(t *testing.T) {
 	}
 }
 
-// TestSystemsAreTold: by the transaction of the change, whatever the user wants to hear.
+// TestSystemsAreTold: in the transaction of the change, whatever the user's preferences
+// are.
 func TestSystemsAreTold(t *testing.T) {
 	o, s, p := register(t)
 	a, _, err := s.Add(t.Context(), "https://a.example/", nil)

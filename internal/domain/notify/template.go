@@ -23,25 +23,25 @@ const (
 
 var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR}
 
-// languages that every text exists in.
+// languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
 
-// maxValue is how many characters of a value reach a text.
+// maxValue is the most characters of a value in a text.
 const maxValue = 300
 
 //go:embed templates/*.txt
 var builtin embed.FS
 
-// Templates are the texts of messages. Values never become part of a template:
-// they are put in as they are, without control characters.
+// Templates are the texts of messages. Values are never parsed as templates. They are
+// inserted without control characters.
 type Templates struct {
 	title string
 	texts map[string]*template.Template // by "NAME.LANG"
 }
 
-// NewTemplates parses the texts: those of the program, and over them the files of
-// the same names in own, which may be nil. title is what the installation calls
-// itself in them. Every text is tried, so a file with a fault is told here.
+// NewTemplates parses the texts. Files in own, which may be nil, replace the texts of the
+// program with the same names. title is the name of the installation in the texts. Every
+// text is executed once, so an invalid file is reported here.
 func NewTemplates(title string, own fs.FS) (*Templates, error) {
 	t := &Templates{title: title, texts: map[string]*template.Template{}}
 	files, err := fs.Sub(builtin, "templates")
@@ -78,7 +78,7 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 	return t, nil
 }
 
-// sample holds the values a template may name, for the trial at the start.
+// sample holds all values that templates may name, for the check in NewTemplates.
 var sample = map[string]map[string]string{
 	TemplateContactCode: {"Code": "000000", "Minutes": "5"},
 	TemplatePassword:    {"Login": "login", "Password": "password"},
@@ -87,7 +87,7 @@ var sample = map[string]map[string]string{
 	TemplateDeviceQR:    {"Expires": "time"},
 }
 
-// content is what is sealed: the readable part of a message.
+// content is the sealed part of a message.
 type content struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
@@ -96,7 +96,7 @@ type content struct {
 	Notice *Notice `json:"notice,omitempty"`
 }
 
-// render makes the text of a message.
+// render returns the text of a message.
 func (t *Templates) render(name, lang string, channel Channel, data map[string]string) (content, error) {
 	text := t.texts[name+"."+lang]
 	if text == nil {
@@ -128,9 +128,9 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	return c, err
 }
 
-// OneLine makes a value from outside fit for a line of a message, a form or a header. It
+// OneLine makes a value from outside safe for a line of a message, a form or a header. It
 // replaces line breaks, control, invisible and bidi-control characters and noncharacters
-// by spaces, trims the result and cuts it behind 300 characters, with an ellipsis. A
+// by spaces, trims the result and truncates it to 300 characters, with an ellipsis. A
 // second call changes nothing.
 func OneLine(s string) string {
 	var b strings.Builder
@@ -144,7 +144,7 @@ func OneLine(s string) string {
 		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
 			b.WriteByte(' ')
 		case unicode.Is(unicode.Noncharacter_Code_Point, r):
-			b.WriteByte(' ') // XML has no place for some of them
+			b.WriteByte(' ') // XML cannot contain some of them
 		default:
 			b.WriteRune(r)
 		}
