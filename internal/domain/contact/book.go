@@ -12,13 +12,14 @@ import (
 
 // Settings of the book.
 type Settings struct {
-	// Unique makes a contact one user's alone whatever its roles. Otherwise only
-	// primary contacts are, since they are identifiers.
+	// Unique allows a contact for one user only, whatever its roles. Otherwise only
+	// primary contacts are unique, since they are identifiers.
 	Unique bool
 	Codes  CodeSettings
 }
 
-// DefaultSettings are the values of the interface family and our own choice.
+// DefaultSettings returns the values of the specifications and, where they have none, our
+// own.
 func DefaultSettings() Settings {
 	return Settings{Codes: CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second}}
 }
@@ -35,10 +36,9 @@ type Deps struct {
 	Rand    io.Reader // of codes; safe for concurrent use
 }
 
-// Book keeps the contacts of all users. Operations that name who act for an
-// operator and fail with user_not_found for users out of reach; a value that is
-// none fails with invalid_phone or invalid_email, and so does a contact that the
-// user does not have.
+// Book keeps the contacts of all users. Methods with the argument who act for an operator
+// and fail with user_not_found for users out of reach. An invalid value, and a contact
+// that the user does not have, fail with invalid_phone or invalid_email.
 type Book struct {
 	settings Settings
 	deps     Deps
@@ -63,9 +63,9 @@ func (b *Book) List(ctx context.Context, who audit.Principal, userID string, kin
 	return list, err
 }
 
-// Add gives a user a contact without roles. Faults: duplicate_phone or
-// duplicate_email when the user has it already or, where contacts are unique,
-// anybody has it; wrong_operation above MaxContacts.
+// Add gives a user a contact without roles. Faults: duplicate_phone or duplicate_email
+// when the user has it already or, where contacts are unique, any user has it;
+// wrong_operation above MaxContacts.
 func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (c Contact, err error) {
 	err = b.within(ctx, who, userID, func(ctx context.Context) error {
 		if c, err = b.add(ctx, userID, kind, value, false); err != nil {
@@ -83,7 +83,7 @@ func (b *Book) add(ctx context.Context, userID string, kind Kind, value string, 
 		return Contact{}, err
 	}
 	if len(have) >= MaxContacts {
-		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, more are not kept", MaxContacts)
+		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, which is the limit: delete one first", MaxContacts)
 	}
 	return b.put(ctx, userID, kind, value, primary)
 }
@@ -97,14 +97,14 @@ func (b *Book) put(ctx context.Context, userID string, kind Kind, value string, 
 	c := Contact{UserID: userID, Type: kind.Type, Value: shown, Primary: primary, CreatedAt: b.now()}
 	added, err := b.deps.Store.AddContact(ctx, c, normal, b.settings.Unique)
 	if err == nil && !added {
-		err = fault.New(kind.Taken, "the contact is taken: by this user, or by another where it has to be unique")
+		err = fault.New(kind.Taken, "the contact is taken by this user, or by another user where contacts must be unique")
 	}
 	return c, err
 }
 
 // IsUnique predicts whether a value may become the identifier of a user: whether
 // Register, SetPrimary and SetMain will take it. The fault is invalid_phone or
-// invalid_email. It tells nothing of who has it.
+// invalid_email. It does not reveal who has it.
 func (b *Book) IsUnique(ctx context.Context, value string) (Unique, error) {
 	kind := KindOf(value)
 	normal, err := kind.Normal(value)
@@ -122,7 +122,7 @@ func (b *Book) IsUnique(ctx context.Context, value string) (Unique, error) {
 	return Unique{Data: value, IsUnique: !taken, Required: true}, err
 }
 
-// Confirm says on the operator's word that the user has the contact.
+// Confirm marks the contact as confirmed, on the word of the operator.
 func (b *Book) Confirm(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (Contact, error) {
 	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
 		return b.deps.Store.ConfirmContact(ctx, userID, kind.Type, normal)
@@ -132,9 +132,9 @@ func (b *Book) Confirm(ctx context.Context, who audit.Principal, userID string, 
 // purposeContact is the purpose of codes that confirm a contact.
 const purposeContact = "contact"
 
-// RequireConfirmation sends a code to the contact. A former code is of no use from
-// then on. Faults: too_many_requests before the resend time is over or when a
-// budget is used up; wrong_operation when the channel is not configured.
+// RequireConfirmation sends a code to the contact. A previous code becomes invalid.
+// Faults: too_many_requests before the resend time is over or when a budget is used up;
+// wrong_operation when the channel is not configured.
 func (b *Book) RequireConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
 	return b.within(ctx, who, userID, func(ctx context.Context) error {
 		c, normal, err := b.find(ctx, userID, kind, value)
@@ -154,9 +154,9 @@ func (b *Book) RequireConfirmation(ctx context.Context, who audit.Principal, use
 }
 
 // SubmitConfirmation confirms the contact if the code is right. Faults:
-// invalid_confirmation_code for a code that is wrong, spent, too late or was never
-// sent, which are not told apart; max_attempts_exceeded once the attempts are used
-// up, whatever is submitted, until another code is sent.
+// invalid_confirmation_code for a code that is wrong, spent, expired or was never sent
+// (the answer does not say which); max_attempts_exceeded once the attempts are used up,
+// for any code, until another code is sent.
 func (b *Book) SubmitConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value, code string) (Contact, error) {
 	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
 		if err := b.codes.Spend(ctx, userID, purposeContact, kind, normal, code); err != nil {
@@ -166,22 +166,22 @@ func (b *Book) SubmitConfirmation(ctx context.Context, who audit.Principal, user
 	})
 }
 
-// SetPrimary makes a confirmed contact one that the user signs in with, in the
-// place of a former one of its kind, or takes that role away. Faults:
+// SetPrimary makes a confirmed contact the one that the user signs in with, in place of
+// the previous one of its kind, or removes that role. Faults:
 // contact_confirmation_required; duplicate_phone or duplicate_email when it is an
 // identifier of another user.
 func (b *Book) SetPrimary(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, primary bool) (Contact, error) {
 	return b.setRole(ctx, who, userID, kind, value, RolePrimary, primary)
 }
 
-// SetNotification has notifications sent to a confirmed contact, or no longer. Any
-// number of contacts may have the role. The fault is contact_confirmation_required.
+// SetNotification starts or stops notifications to a confirmed contact. Any number of
+// contacts may have the role. The fault is contact_confirmation_required.
 func (b *Book) SetNotification(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, notification bool) (Contact, error) {
 	return b.setRole(ctx, who, userID, kind, value, RoleNotification, notification)
 }
 
-// SetSecondaryAuth has one-time codes and passwords sent to a confirmed contact, in
-// the place of a former one of its kind. The fault is contact_confirmation_required.
+// SetSecondaryAuth has one-time codes and passwords sent to a confirmed contact, in place
+// of the previous one of its kind. The fault is contact_confirmation_required.
 func (b *Book) SetSecondaryAuth(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
 	_, err := b.setRole(ctx, who, userID, kind, value, RoleSecondaryAuth, true)
 	return err
@@ -200,8 +200,8 @@ func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, 
 	})
 }
 
-// Delete takes a contact from a user, with its roles. When it was the one that
-// codes of an authentication method go to, the method is told ([Methods]).
+// Delete deletes a contact of a user, with its roles. If codes of an authentication
+// method went to it, [Methods] is called.
 func (b *Book) Delete(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
 	return b.within(ctx, who, userID, func(ctx context.Context) error {
 		c, normal, err := b.find(ctx, userID, kind, value)
@@ -212,8 +212,8 @@ func (b *Book) Delete(ctx context.Context, who audit.Principal, userID string, k
 	})
 }
 
-// delete removes a contact, inside a transaction. The notice goes out first, so
-// that a contact that is taken from its owner behind their back still hears of it.
+// delete removes a contact, inside a transaction. The notice is ordered first, so that it
+// still reaches a contact that an attacker deletes.
 func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Contact, normal string) error {
 	if err := b.changed(ctx, who, c.UserID); err != nil {
 		return err
@@ -227,9 +227,9 @@ func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Con
 	return fault.Rollback(b.deps.Methods.ContactGone(ctx, c.UserID, kind.Method))
 }
 
-// Main is the contact of the legacy view, which knows one of each kind: the
-// primary one, otherwise the one for one-time codes, otherwise the oldest. found is
-// false when the user has none.
+// Main returns the contact of the legacy view, which has one of each kind: the primary
+// one, otherwise the one for one-time codes, otherwise the oldest. found is false when
+// the user has none.
 func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kind Kind) (c Contact, found bool, err error) {
 	err = b.within(ctx, who, userID, func(ctx context.Context) error {
 		c, found, err = b.MainOf(ctx, userID, kind)
@@ -238,10 +238,10 @@ func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kin
 	return c, found, err
 }
 
-// SetMain makes a value the primary contact of its kind, adding it if the user
-// does not have it. As at registration the operator's word is enough for the role;
-// the contact counts as confirmed only if it was. A former primary contact stays
-// without the role. Faults: duplicate_phone, duplicate_email.
+// SetMain makes a value the primary contact of its kind, adding it if the user does not
+// have it. As at registration, the word of the operator is enough for the role. It does
+// not confirm the contact. The previous primary contact stays without the role. Faults:
+// duplicate_phone, duplicate_email.
 func (b *Book) SetMain(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
 	return b.within(ctx, who, userID, func(ctx context.Context) error {
 		if err := b.makeMain(ctx, userID, kind, value); err != nil {
@@ -285,9 +285,9 @@ func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value str
 	return err
 }
 
-// DeleteMain deletes the contact of the legacy view; a user who has none stays as
-// they are. The fault is wrong_operation while the authentication method that uses
-// contacts of the kind is on.
+// DeleteMain deletes the contact of the legacy view. Without one it does nothing. The
+// fault is wrong_operation while the authentication method that uses contacts of the kind
+// is on.
 func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID string, kind Kind) error {
 	return b.within(ctx, who, userID, func(ctx context.Context) error {
 		used, err := b.deps.Methods.MethodUsesContact(ctx, userID, kind.Method)
@@ -309,7 +309,7 @@ func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID strin
 	})
 }
 
-// within runs fn in one transaction after the right to act was read there.
+// within runs fn in one transaction that first checks the right to act on the user.
 func (b *Book) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
 	return b.deps.Store.Atomic(ctx, func(ctx context.Context) error {
 		if err := b.deps.Reach.Reach(ctx, who, userID); err != nil {
@@ -319,7 +319,7 @@ func (b *Book) within(ctx context.Context, who audit.Principal, userID string, f
 	})
 }
 
-// change changes one contact and returns it as it is then.
+// change changes one contact and returns the result.
 func (b *Book) change(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, fn func(ctx context.Context, normal string, c Contact) error) (c Contact, err error) {
 	err = b.within(ctx, who, userID, func(ctx context.Context) error {
 		before, normal, err := b.find(ctx, userID, kind, value)
@@ -354,10 +354,10 @@ func takenByOther(kind Kind) error {
 	return fault.New(kind.Taken, "the contact is an identifier of another user")
 }
 
-// changed tells the user that the account is not what it was.
+// changed notifies the user of a change of the account.
 func (b *Book) changed(ctx context.Context, who audit.Principal, userID string) error {
 	return b.deps.Notices.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
 }
 
-// now is the time as stores keep it.
+// now returns the time with the precision of stores.
 func (b *Book) now() time.Time { return b.deps.Now().UTC().Truncate(time.Millisecond) }

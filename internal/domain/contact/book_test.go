@@ -41,9 +41,9 @@ type shelf struct {
 	now     time.Time
 	orders  []notify.Direct
 	events  []notify.Event
-	refuse  error           // what Order answers
+	refuse  error           // the result of Order
 	methods map[string]bool // "USER METHOD"
-	gone    []string        // what ContactGone was told
+	gone    []string        // the arguments of ContactGone
 	reached int             // calls of Reach
 	mu      sync.Mutex
 }
@@ -209,7 +209,7 @@ func TestUniqueContacts(t *testing.T) {
 	}
 }
 
-// What isunique says is what registration does.
+// IsUnique predicts the result of a registration.
 func TestIsUniquePredicts(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
@@ -219,7 +219,7 @@ func TestIsUniquePredicts(t *testing.T) {
 		value  string
 		unique bool
 	}{
-		{phone, true}, // somebody has it, nobody signs in with it
+		{phone, true}, // a user has it, no user signs in with it
 		{mail, true},  // likewise
 		{"STRANGER@example.RU", false},
 		{"other@example.ru", true},
@@ -228,7 +228,7 @@ func TestIsUniquePredicts(t *testing.T) {
 		if err != nil || u.IsUnique != c.unique || u.Data != c.value || !u.Required {
 			t.Errorf("%s: %+v, %v", c.value, u, err)
 		}
-		wants(t, s.DeleteAll(t.Context(), anna), "") // as somebody who is being registered
+		wants(t, s.DeleteAll(t.Context(), anna), "") // as a user who is being registered
 		err = s.Register(t.Context(), anna, contact.KindOf(c.value), c.value)
 		if (err == nil) != c.unique {
 			t.Errorf("%s: registration says %v", c.value, err)
@@ -284,7 +284,7 @@ func TestRolesNeedConfirmation(t *testing.T) {
 func TestTakeRoles(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
-	// What has no role loses it in peace, confirmed or not.
+	// Removing a role that a contact does not have is no error, confirmed or not.
 	_, err := s.SetPrimary(t.Context(), operator, ivan, contact.Phone, phone, false)
 	wants(t, err, "")
 	s.confirm(t, ivan, contact.Phone, phone)
@@ -451,9 +451,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// Every operation for an operator asks first whether the user may be reached; a
-// user of somebody else and one who does not exist get one answer, and nothing
-// happens to them.
+// Every operation for an operator asks first whether the user may be reached; a user of
+// another operator and a missing user get the same answer, and nothing changes.
 func TestReach(t *testing.T) {
 	for name, call := range map[string]func(s *shelf, t *testing.T, userID string) error{
 		"List": func(s *shelf, t *testing.T, u string) error {

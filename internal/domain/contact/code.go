@@ -17,11 +17,11 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// CodeSettings say what one-time codes are like.
+// CodeSettings are the settings of one-time codes.
 type CodeSettings struct {
 	Digits   int           // decimal digits, 6 to 12
 	Life     time.Duration // of a code
-	Attempts int           // that may be made at one code, wrong or right
+	Attempts int           // allowed for one code, wrong or right
 	Resend   time.Duration // before another code may be sent for the same purpose and contact
 }
 
@@ -39,10 +39,9 @@ func (s CodeSettings) check() error {
 	return errors.Join(faults...)
 }
 
-// Codes makes one-time codes and spends them. A code is good for one user, one
-// purpose and one contact. The store holds an HMAC of it under a key of its own,
-// which is sealed: neither a reader of the database nor somebody who moves rows in
-// it gets a code that works.
+// Codes makes one-time codes and spends them. A code is valid for one user, one purpose
+// and one contact. The store keeps an HMAC of the code under a sealed key of its own, so
+// that neither reading the database nor moving its rows gives a code that works.
 type Codes struct {
 	settings CodeSettings
 	store    CodeStore
@@ -59,8 +58,8 @@ func NewCodes(s CodeSettings, store CodeStore, seal notify.Sealer, now func() ti
 	return &Codes{settings: s, store: store, vault: seal, now: now, rand: rand}, nil
 }
 
-// Issue makes a code in the place of a former one. The fault is too_many_requests
-// before the resend time is over. It joins the transaction of ctx.
+// Issue makes a code in place of the previous one. The fault is too_many_requests before
+// the resend time is over. It joins the transaction of ctx.
 func (c *Codes) Issue(ctx context.Context, userID, purpose string, kind Kind, normal string) (code string, expires time.Time, err error) {
 	if code, err = c.draw(); err != nil {
 		return "", time.Time{}, err
@@ -86,15 +85,15 @@ func (c *Codes) Issue(ctx context.Context, userID, purpose string, kind Kind, no
 	return code, record.ExpiresAt, err
 }
 
-// Spend accepts a code once. Faults: invalid_confirmation_code,
-// max_attempts_exceeded; both commit, since the attempt is to count.
+// Spend accepts a code once. Faults: invalid_confirmation_code, max_attempts_exceeded;
+// both commit, since the attempt must be counted.
 func (c *Codes) Spend(ctx context.Context, userID, purpose string, kind Kind, normal, code string) error {
 	wrong := fault.New(fault.InvalidCode, "the code is wrong or its time is over: check it, or have another one sent")
-	// A reader's spaces are no attempt at guessing.
+	// Spaces around a code are not a wrong attempt.
 	code = strings.TrimSpace(code)
 	return c.store.Atomic(ctx, func(ctx context.Context) error {
 		now := c.now()
-		// Counted first, so that attempts made at once share one budget.
+		// Counted first, so that concurrent attempts share one budget.
 		record, attempts, found, err := c.store.TryCode(ctx, userID, purpose, kind.Type, normal, now)
 		if err != nil {
 			return err
@@ -122,7 +121,7 @@ func (c *Codes) Spend(ctx context.Context, userID, purpose string, kind Kind, no
 	})
 }
 
-// draw draws a code in which every digit is as likely as any other.
+// draw returns a code of uniformly distributed digits.
 func (c *Codes) draw() (string, error) {
 	code := make([]byte, 0, c.settings.Digits)
 	var b [16]byte
@@ -131,7 +130,7 @@ func (c *Codes) draw() (string, error) {
 			return "", fmt.Errorf("contact: drawing a code: %w", err)
 		}
 		for _, x := range b {
-			if x >= 250 { // 250 is the largest multiple of 10 in an octet
+			if x >= 250 { // 250 is the largest multiple of 10 in a byte
 				continue
 			}
 			if code = append(code, '0'+x%10); len(code) == c.settings.Digits {
@@ -141,7 +140,7 @@ func (c *Codes) draw() (string, error) {
 	}
 }
 
-// minutes is the life of a code for people.
+// minutes returns the life of a code in minutes, rounded up, for texts.
 func (c *Codes) minutes() string {
 	return strconv.Itoa(int((c.settings.Life + time.Minute - 1) / time.Minute))
 }
@@ -153,8 +152,8 @@ func codePlace(c Code) vault.Place {
 	}
 }
 
-// codeMAC binds a code to what it is for. Each part is preceded by its length, so
-// that no two sets of parts are the same octets.
+// codeMAC authenticates a code with its purpose, user and contact. Each part is preceded
+// by its length, so that different parts never give the same bytes.
 func codeMAC(key []byte, userID, purpose string, t Type, normal, code string) []byte {
 	mac := hmac.New(sha256.New, key)
 	for _, part := range []string{"tamga one-time code", purpose, userID, string(t), normal, code} {

@@ -133,8 +133,8 @@ func TestCodeOfAnother(t *testing.T) {
 	}
 }
 
-// movedCodes is a store in which somebody put the codes of one contact in the place
-// of those of every other.
+// movedCodes is a store in which an attacker copied the codes of one contact over those
+// of all others.
 type movedCodes struct {
 	contact.CodeStore
 	from string
@@ -146,8 +146,8 @@ func (m movedCodes) TryCode(ctx context.Context, userID, purpose string, kind co
 	return c, attempts, found, err
 }
 
-// Who may write to the database cannot make a code good for another contact: its
-// key is sealed for its place.
+// Write access to the database is not enough to make a code valid for another contact:
+// its key is sealed for its place.
 func TestMovedCode(t *testing.T) {
 	s := open(t, nil)
 	other := "79261111111"
@@ -164,7 +164,7 @@ func TestMovedCode(t *testing.T) {
 	wants(t, codes.Spend(t.Context(), ivan, "contact", contact.Phone, phone, s.orders[0].Data["Code"]), "")
 }
 
-// Codes that lie in the database are of no use to its readers.
+// Codes in the database are useless to its readers.
 func TestCodesAtRest(t *testing.T) {
 	s := open(t, nil)
 	for n := range 30 {
@@ -185,8 +185,8 @@ func TestCodesAtRest(t *testing.T) {
 	}
 }
 
-// One right code submitted by a crowd is accepted once; a crowd of guesses has no
-// more attempts than one guesser.
+// Of many concurrent submissions of the right code one is accepted. Concurrent guesses
+// share the limit of attempts.
 func TestCodeRace(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
@@ -227,8 +227,8 @@ func TestCodeRace(t *testing.T) {
 	}
 }
 
-// Nothing is left of a code that could not be sent, so that it can be asked for at
-// once again.
+// A code that could not be sent leaves nothing behind, so that another can be requested
+// at once.
 func TestCodeNotSent(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
@@ -252,7 +252,7 @@ func TestCodeDistribution(t *testing.T) {
 			count[c-'0']++
 		}
 	}
-	// Chi-squared with nine degrees of freedom: 40 is passed once in 100,000 runs.
+	// Chi-squared with nine degrees of freedom: one run in 100,000 exceeds 40.
 	expected, sum := float64(codes*12)/10, 0.0
 	for _, n := range count {
 		sum += (float64(n) - expected) * (float64(n) - expected) / expected

@@ -1,8 +1,10 @@
-// Package contact owns the phones and e-mail addresses of users: their normal
-// forms, the roles they have, and the codes that prove that somebody has them.
+// Package contact keeps the phones and e-mail addresses of users: their normal forms,
+// their roles, and the one-time codes that confirm them. Begin with New and Book.Add.
+// Codes makes one-time codes for other purposes. The package does not send messages: it
+// orders them from notify.
 //
-// Phones and e-mail addresses differ in the values of their [Kind] and in nothing
-// else: one book, one table, one set of rules.
+// Phones and e-mail addresses differ only in the values of their [Kind]: they have one
+// book, one table and one set of rules.
 package contact
 
 import (
@@ -14,7 +16,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Type names a kind of contact as the interface does.
+// Type is the name of a kind of contact in the specification.
 type Type string
 
 // The types.
@@ -23,15 +25,15 @@ const (
 	EmailAddress Type = "EmailAddress"
 )
 
-// Kind is everything in which the types differ.
+// Kind has everything that depends on the type.
 type Kind struct {
 	Type    Type
 	Channel notify.Channel // how one-time codes reach it
 	Method  string         // authentication method whose codes go to it
-	Invalid string         // fault code of a value that is none
-	Taken   string         // fault code of a value that somebody has
+	Invalid string         // fault code of an invalid value
+	Taken   string         // fault code of a value that is taken
 
-	// normal gives the value as it is shown and its normal form; see Normal.
+	// normal returns the value as it is shown and its normal form; see Normal.
 	normal func(value string) (shown, normal string, err error)
 }
 
@@ -41,14 +43,15 @@ var (
 	Email = Kind{EmailAddress, notify.Email, "otpviaemail", fault.InvalidEmail, fault.DuplicateEmail, normalEmail}
 )
 
-// Normal returns the form by which values are compared. Applied to its own result
-// it changes nothing. The fault has the code Invalid.
+// Normal returns the form by which values are compared. The normal form of a normal form
+// is itself. The fault has the code Invalid.
 func (k Kind) Normal(value string) (string, error) {
 	_, normal, err := k.normal(value)
 	return normal, err
 }
 
-// KindOf tells a value's kind: an e-mail address has an @, a phone number has none.
+// KindOf returns the kind of a value: an e-mail address contains an @, a phone number
+// does not.
 func KindOf(value string) Kind {
 	for _, c := range value {
 		if c == '@' {
@@ -63,22 +66,21 @@ type Contact struct {
 	UserID        string
 	Type          Type
 	Value         string // as shown: digits with the country code, or an address
-	Confirmed     bool   // somebody proved or an operator said that the user has it
+	Confirmed     bool   // proved by a code or set by an operator
 	Primary       bool   // the user signs in with it; unique in the installation
 	Notification  bool   // receives notifications
 	SecondaryAuth bool   // receives one-time codes and passwords
 	CreatedAt     time.Time
 }
 
-// Unique is the answer to whether a value may become an identifier.
+// Unique reports whether a value may become an identifier.
 type Unique struct {
 	Data     string // as given
 	IsUnique bool
-	Required bool // identifiers are always to be unique
+	Required bool // true: identifiers are always unique
 }
 
-// Reach decides whether an operator may act on a user. The room user satisfies
-// it.
+// Reach decides whether an operator may act on a user. Package user satisfies it.
 type Reach interface {
 	// Reach returns nil or the fault user_not_found; see package user.
 	Reach(ctx context.Context, who audit.Principal, userID string) error
@@ -89,12 +91,12 @@ type Methods interface {
 	// MethodUsesContact reports whether the user has the method, whose codes go to
 	// a contact.
 	MethodUsesContact(ctx context.Context, userID, method string) (bool, error)
-	// ContactGone tells that the contact that codes of the method went to is no
-	// more, in the transaction of ctx.
+	// ContactGone is called when the contact that got the codes of the method was
+	// deleted, in the transaction of ctx.
 	ContactGone(ctx context.Context, userID, method string) error
 }
 
-// Notices are told of changes. *notify.Service satisfies it.
+// Notices sends codes and notices of changes. *notify.Service satisfies it.
 type Notices interface {
 	Order(ctx context.Context, d notify.Direct) error
 	Emit(ctx context.Context, e notify.Event) error
@@ -125,24 +127,24 @@ type Code struct {
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// AddContact adds a contact; false when the user has it already or, with
-	// unique, anybody has it, or when it is to be primary and somebody's primary
-	// is the same. Other roles are given with SetRole.
+	// AddContact adds a contact. It reports false when the user has it already, when
+	// unique is set and any user has it, or when it would be primary and is the primary
+	// contact of another user. SetRole gives the other roles.
 	AddContact(ctx context.Context, c Contact, normal string, unique bool) (bool, error)
 	Contacts(ctx context.Context, userID string, t Type) ([]Contact, error) // the oldest first, at most MaxContacts
 	Contact(ctx context.Context, userID string, t Type, normal string) (c Contact, found bool, err error)
 	ContactByRole(ctx context.Context, userID string, t Type, r Role) (c Contact, found bool, err error) // the oldest that has it
 	ConfirmContact(ctx context.Context, userID string, t Type, normal string) error
-	// SetRole gives or takes a role. RolePrimary and RoleSecondaryAuth move from
-	// the contact of the same user and type that has them. False: the contact would
-	// be primary and somebody else's primary is the same.
+	// SetRole gives or removes a role. RolePrimary and RoleSecondaryAuth move from the
+	// contact of the same user and type that has them. It reports false when the contact
+	// would be primary and is the primary contact of another user.
 	SetRole(ctx context.Context, userID string, t Type, normal string, r Role, has bool) (bool, error)
 	DeleteContact(ctx context.Context, userID string, t Type, normal string) error
 	DeleteContacts(ctx context.Context, userID string) error
 
-	// PrimaryOwner is the user whose primary contact it is; "" for nobody.
+	// PrimaryOwner returns the user whose primary contact it is, or "".
 	PrimaryOwner(ctx context.Context, t Type, normal string) (userID string, err error)
-	// HasContact reports whether anybody has the contact.
+	// HasContact reports whether any user has the contact.
 	HasContact(ctx context.Context, t Type, normal string) (bool, error)
 }
 
@@ -150,17 +152,17 @@ type Store interface {
 type CodeStore interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// IssueCode stores a code in the place of a former one for the same user,
-	// purpose and contact; false when that one is younger than notBefore.
+	// IssueCode stores a code in place of the previous one for the same user, purpose and
+	// contact. It reports false when the previous code is younger than notBefore.
 	IssueCode(ctx context.Context, c Code, notBefore time.Time) (bool, error)
-	// TryCode counts an attempt and returns the code with the attempts counted so
-	// far, this one included; found is false when there is none that lives.
+	// TryCode counts an attempt and returns the code with the attempts counted so far,
+	// this one included. found is false when there is no valid code.
 	TryCode(ctx context.Context, userID, purpose string, t Type, normal string, now time.Time) (c Code, attempts int, found bool, err error)
-	// SpendCode removes a code if its MAC is this one and no more than limit
-	// attempts were counted. One statement decides; true is told once.
+	// SpendCode spends a code if its MAC is mac and no more than limit attempts were
+	// counted. It is one atomic statement and reports true once.
 	SpendCode(ctx context.Context, userID, purpose string, t Type, normal string, mac []byte, limit int, now time.Time) (bool, error)
 	SweepCodes(ctx context.Context, now time.Time) error
 }
 
-// MaxContacts is how many contacts of one type a user may have.
+// MaxContacts is the most contacts of one type that a user may have.
 const MaxContacts = 100

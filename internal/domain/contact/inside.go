@@ -7,34 +7,33 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// The operations of this file are for rooms that act inside a transaction of
-// their own and have looked into the rights of the caller.
+// The methods of this file are for packages that have their own transaction and have
+// checked the rights of the caller.
 
 // Register makes a value an identifier of a user who is being registered and has no
-// contact of the kind yet: the primary one, not confirmed. The operator's word is
-// enough for that; the roles that send something need a confirmed contact. Faults:
+// contact of the kind yet: the primary one, not confirmed. The word of the operator is
+// enough for that role. Roles that send messages need a confirmed contact. Faults:
 // invalid_phone, invalid_email, duplicate_phone, duplicate_email.
 func (b *Book) Register(ctx context.Context, userID string, kind Kind, value string) error {
 	_, err := b.put(ctx, userID, kind, value, true)
 	return err
 }
 
-// PrimaryOf is the user who signs in with a contact, "" for nobody. normal is what
+// PrimaryOf returns the user who signs in with a contact, or "". normal is what
 // kind.Normal returned.
 func (b *Book) PrimaryOf(ctx context.Context, kind Kind, normal string) (userID string, err error) {
 	return b.deps.Store.PrimaryOwner(ctx, kind.Type, normal)
 }
 
-// ForOneTime is the contact that one-time codes and passwords of a kind go to;
-// found is false when none is assigned or it is not confirmed.
+// ForOneTime returns the contact that one-time codes and passwords of a kind go to. found
+// is false when there is none or it is not confirmed.
 func (b *Book) ForOneTime(ctx context.Context, userID string, kind Kind) (c Contact, found bool, err error) {
 	c, found, err = b.deps.Store.ContactByRole(ctx, userID, kind.Type, RoleSecondaryAuth)
 	return c, found && c.Confirmed, err
 }
 
-// Confirmed reports whether a value is a confirmed contact of the user, so that
-// something may be sent there. The fault, for a value that is none, is
-// invalid_phone or invalid_email.
+// Confirmed reports whether a value is a confirmed contact of the user, so that something
+// may be sent there. The fault for an invalid value is invalid_phone or invalid_email.
 func (b *Book) Confirmed(ctx context.Context, userID string, kind Kind, value string) (bool, error) {
 	normal, err := kind.Normal(value)
 	if err != nil {
@@ -44,7 +43,7 @@ func (b *Book) Confirmed(ctx context.Context, userID string, kind Kind, value st
 	return found && c.Confirmed, err
 }
 
-// MainOf is the contact of the legacy view; see [Book.Main].
+// MainOf returns the contact of the legacy view; see [Book.Main].
 func (b *Book) MainOf(ctx context.Context, userID string, kind Kind) (c Contact, found bool, err error) {
 	for _, r := range []Role{RolePrimary, RoleSecondaryAuth} {
 		if c, found, err = b.deps.Store.ContactByRole(ctx, userID, kind.Type, r); found || err != nil {
@@ -63,10 +62,10 @@ func (b *Book) DeleteAll(ctx context.Context, userID string) error {
 	return b.deps.Store.DeleteContacts(ctx, userID)
 }
 
-// Codes makes and spends one-time codes for other purposes, by the same rules.
+// Codes returns the one-time codes of the book, for other purposes.
 func (b *Book) Codes() *Codes { return b.codes }
 
-// Sweep deletes what has expired; the server calls it now and then.
+// Sweep deletes expired codes. The server calls it from time to time.
 func (b *Book) Sweep(ctx context.Context) error {
 	return b.deps.Codes.SweepCodes(ctx, b.now())
 }
@@ -94,8 +93,8 @@ func (a Addresses) ConfirmedAddresses(ctx context.Context, userID string, channe
 	})
 }
 
-// valuesOf are the contacts of a channel that list finds; nil for a channel that has
-// no contacts.
+// valuesOf returns the contacts of a channel that list finds, or nil for a channel
+// without contacts.
 func valuesOf(ctx context.Context, userID string, channel notify.Channel, list func(ctx context.Context, userID string, t Type) ([]Contact, error)) ([]string, error) {
 	for _, kind := range []Kind{Phone, Email} {
 		if kind.Channel != channel {

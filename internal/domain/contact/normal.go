@@ -13,23 +13,23 @@ import (
 
 // Limits of values.
 const (
-	maxGiven  = 512 // octets of a value as given
+	maxGiven  = 512 // bytes of a value as given
 	minPhone  = 7   // digits with the country code
 	maxPhone  = 15  // digits (ITU-T E.164, 6.2.1)
-	maxLocal  = 64  // octets before the @ (RFC 5321, 4.5.3.1.1)
-	maxEmail  = 254 // octets of an address (RFC 5321, 4.5.3.1.3, erratum 1690)
-	maxDomain = 253 // octets after the @ in its ASCII form
+	maxLocal  = 64  // bytes before the @ (RFC 5321, 4.5.3.1.1)
+	maxEmail  = 254 // bytes of an address (RFC 5321, 4.5.3.1.3, erratum 1690)
+	maxDomain = 253 // bytes after the @ in its ASCII form
 )
 
 // normalPhone reads a phone number and returns its digits with the country code
 // and without a plus, twice.
 //
-// Spaces, hyphens, dots and brackets are dropped; "+" or "00" before the digits
-// says that the country code follows. Eleven digits that begin with 8 and one of
-// 3, 4, 7, 8, 9 are a number of Russia or Kazakhstan as dialled inside the country:
-// the 8 becomes 7, also where a plus was forgotten. A foreign number that reads so
-// (Vietnam's +84 with nine digits) is refused even with its plus, since its normal
-// form, which has none, would name another telephone.
+// Spaces, hyphens, dots and brackets are dropped; "+" or "00" before the digits means
+// that the country code follows. Eleven digits that begin with 8 and one of 3, 4, 7, 8, 9
+// are a number of Russia or Kazakhstan as dialled inside the country: the 8 becomes 7,
+// also where a plus is missing. A foreign number of that form (Vietnam's +84 with nine
+// digits) is refused even with its plus: its normal form has no plus and would be another
+// telephone.
 func normalPhone(value string) (shown, normal string, err error) {
 	refused := func(text string) (string, string, error) {
 		return "", "", fault.New(fault.InvalidPhone, "phone: "+text)
@@ -71,14 +71,14 @@ func normalPhone(value string) (shown, normal string, err error) {
 	return number, number, nil
 }
 
-// domains judges and converts the part after the @: IDNA 2008 with the mapping of
-// letter case and width that people expect, and names as they may be registered.
+// domains checks and converts the part after the @: IDNA 2008 with the usual mapping of
+// letter case and width, and only names that may be registered.
 var domains = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
-// normalEmail reads an address. Shown is the part before the @ as given and the
-// domain in lower-case letters of its script; the normal form has the domain in
-// ASCII and the whole in lower case: hosts may tell letter cases apart before the
-// @ (RFC 5321, 2.4), people do not.
+// normalEmail reads an address. shown has the part before the @ as given and the domain
+// in lower-case letters of its script. The normal form has the domain in ASCII and is all
+// in lower case: hosts may distinguish letter case before the @ (RFC 5321, 2.4), people
+// do not.
 func normalEmail(value string) (shown, normal string, err error) {
 	refused := func(text string) (string, string, error) {
 		return "", "", fault.New(fault.InvalidEmail, "e-mail: "+text)
@@ -110,13 +110,13 @@ func normalEmail(value string) (shown, normal string, err error) {
 	}
 	shown, normal = local+"@"+unicodeDomain, folded+"@"+ascii
 	if len(local)+1+len(ascii) > maxEmail || len(normal) > maxEmail || len(shown) > maxEmail {
-		return refused("too long, want at most 254 octets")
+		return refused("too long, want at most 254 bytes")
 	}
 	return shown, normal, nil
 }
 
-// ASCIIAddress is an address of its shown form with the domain as mail transport
-// names it (RFC 5891). The room that sends mail uses it.
+// ASCIIAddress converts the shown form of an address to the form of mail transport, with
+// the domain in ASCII (RFC 5891). The mail adapter uses it.
 func ASCIIAddress(shown string) (string, error) {
 	at := strings.LastIndexByte(shown, '@')
 	ascii, err := domains.ToASCII(shown[at+1:])
@@ -126,10 +126,10 @@ func ASCIIAddress(shown string) (string, error) {
 	return shown[:at+1] + ascii, nil
 }
 
-// isDotAtom reports whether s is a dot-atom (RFC 5322, 3.2.3), with letters and
-// digits of every script (RFC 6531, 3.3). Quoted strings are taken from nobody:
-// what needs one is a slip of the finger or an attack. Nor is the slash, since
-// addresses stand in paths, and some front ends decode paths too early.
+// isDotAtom reports whether s is a dot-atom (RFC 5322, 3.2.3), with letters and digits of
+// every script (RFC 6531, 3.3). Quoted strings are refused: an address that needs one is
+// a typing error or an attack. The slash is refused too, since addresses appear in paths
+// and some front ends decode paths too early.
 func isDotAtom(s string) bool {
 	if s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
 		return false
@@ -147,8 +147,9 @@ func allDigits(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
-// fold brings letters that differ in case only to one of them. It is run to its
-// end, since the composed form of a lower-case letter may hold another to fold.
+// fold maps letters that differ only in case to one of them. It repeats until nothing
+// changes, since the composed form of a lower-case letter may contain another one to
+// fold.
 func fold(s string) string {
 	for range 4 {
 		next := norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))

@@ -50,7 +50,7 @@ func TestNormalEmail(t *testing.T) {
 		{"ivan+tag@example.co.uk", "ivan+tag@example.co.uk", "ivan+tag@example.co.uk"},
 		{"Иван@Почта.РФ", "Иван@почта.рф", "иван@xn--80a1acny.xn--p1ai"},
 		{"a@xn--80a1acny.xn--p1ai", "a@почта.рф", "a@xn--80a1acny.xn--p1ai"},
-		{"a@почта。рф", "a@почта.рф", "a@xn--80a1acny.xn--p1ai"}, // another full stop
+		{"a@почта。рф", "a@почта.рф", "a@xn--80a1acny.xn--p1ai"}, // an ideographic full stop
 		{"o'neil@example.ru", "o'neil@example.ru", "o'neil@example.ru"},
 		{"a@ｂ.ru", "a@b.ru", "a@b.ru"}, // full width
 		{"a@b", "", ""},
