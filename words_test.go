@@ -32,6 +32,7 @@ var plain = []string{
 	"internal/adapter/qr",
 	"internal/domain/audit",
 	"internal/domain/contact",
+	"internal/domain/document",
 	"internal/domain/fault",
 	"internal/domain/notify",
 	"internal/domain/policy",

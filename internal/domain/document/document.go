@@ -1,16 +1,17 @@
-// Package document owns stored documents: whose they are, how long they live, what
-// is known of them, and that their bytes and their records agree whatever happens.
+// Package document stores documents: their owners, lifetimes and descriptions, and the
+// agreement of their bytes with their records. Begin with Service.NewIntake and
+// Service.Keep to store a document and Service.Open to read one. The package does not
+// interpret the content.
 //
-// Bytes lie in [Bytes], records in [Store], and no transaction spans the two. So a
-// record comes first: before the first octet of an upload is written anywhere, a
-// record of the upload exists, which nobody can find as a document and which is its
-// uploader's for a time (a lease). One conditional change turns it into a document
-// when all its octets are durable. Whatever has a record and is no document when its
-// lease is over goes in the [Service.Sweep], bytes first, record last, so that there
-// are never bytes that no record names; and an upload whose lease was lost cannot
-// become a document any more, so that there is never a document whose bytes went.
+// Content is stored in [Bytes], records are stored in [Store], and no transaction spans
+// the two. So the record comes first. Before the first byte of an upload is written, the
+// store has a record of the upload, with a lease. Such a record cannot be found as a
+// document. One conditional change turns it into a document when all its bytes are
+// durable. [Service.Sweep] removes uploads whose lease is over: first the bytes, then the
+// record, so that there are never bytes without a record. An upload whose lease was lost
+// cannot become a document, so there is never a document without bytes.
 //
-// A document of somebody else and one that is not there are the same answer.
+// A document of another user gets the same answer as a missing one.
 package document
 
 import (
@@ -21,28 +22,28 @@ import (
 	"time"
 )
 
-// Info is what is known of a document.
+// Info describes a document.
 type Info struct {
 	ID       string // GUID, lower case
-	UserID   string // whose it is
+	UserID   string // owner
 	Name     string // of its file; at most 255 characters, no control characters
 	Type     string // FileType as the client gave it
-	Parent   string // document it was made of or belongs to; "" is none
-	Linked   string // document it was linked to; "" is none
-	Extra    string // AdditionalInfo as the client gave it; "" is none
-	Size     int64  // octets
+	Parent   string // document that it was made from or belongs to; "" for none
+	Linked   string // document that it was linked to; "" for none
+	Extra    string // AdditionalInfo as the client gave it; "" for none
+	Size     int64  // bytes
 	Hash     []byte
-	HashName string // algorithm of Hash as the interface names it
+	HashName string // algorithm of Hash by its name in the specification
 
 	Uploaded time.Time
-	Accessed time.Time // last time its content was read, to about a minute
+	Accessed time.Time // last read of the content, accurate to about a minute
 	Expires  time.Time // zero: permanent
 }
 
-// Temporary reports whether the document goes by itself.
+// Temporary reports whether the document expires.
 func (i *Info) Temporary() bool { return !i.Expires.IsZero() }
 
-// Description is what an uploader says of a document.
+// Description is what a client says about a document.
 type Description struct {
 	Name      string
 	Type      string
@@ -51,7 +52,7 @@ type Description struct {
 	Temporary bool
 }
 
-// Change is what to change of a document; nil leaves a thing as it is.
+// Change is a change of a document; nil fields stay as they are.
 type Change struct {
 	Name, Type, Parent, Extra *string
 	Temporary                 *bool
@@ -63,57 +64,57 @@ type Record struct {
 	Bytes string // its name in Bytes
 }
 
-// Upload is a record that is no document yet.
+// Upload is a record that is not yet a document.
 type Upload struct {
 	ID, UserID string
 	Bytes      string // name in Bytes
-	Octets     int64  // counted in the quotas
+	Octets     int64  // bytes counted in the quotas
 }
 
-// Quota bounds documents and uploads.
+// Quota limits documents and uploads together.
 type Quota struct {
 	Objects int64
 	Octets  int64
 }
 
-// Quotas are the two that every upload has to fit into.
+// Quotas are the two quotas that each upload must fit into.
 type Quotas struct{ All, Own Quota }
 
-// Answers of UploadStore.ExtendUpload.
+// Extension is the result of UploadStore.ExtendUpload.
 type Extension int
 
 const (
 	Extended Extension = iota
 	Full               // a quota has no room
-	Lost               // there is no such upload any more
+	Lost               // the upload does not exist any more
 )
 
-// Store keeps records. Each method is one atomic step, whatever other processes do
-// at the same time; inside Atomic it is part of that. A document can be found from
-// KeepDocuments until its time is over or RemoveDocument.
+// Store keeps records. Each method is atomic; inside Atomic it is part of that
+// transaction. A document can be found from KeepDocuments until it expires or
+// RemoveDocument.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
-	// KeepDocuments turns uploads into documents, which then count with their size.
-	// It reports false, and turns none, when one of them is no upload any more.
-	// Inside Atomic the caller then has to roll back.
+	// KeepDocuments turns uploads into documents, which then count with their size. It
+	// reports false and turns none when one of them is not an upload any more. Inside
+	// Atomic the caller must then roll back.
 	KeepDocuments(ctx context.Context, records []Record) (bool, error)
-	// FindDocuments returns those of the documents that are the user's and whose time
-	// is not over at now, in no particular order.
+	// FindDocuments returns the documents that belong to the user and have not expired at
+	// now, in no particular order.
 	FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]Record, error)
 	// FindByHash returns the youngest document of the user with this hash.
 	FindByHash(ctx context.Context, userID string, hash []byte, now time.Time) (Record, bool, error)
 	// ListDocuments returns up to n documents of the user in the order of their
-	// identifiers, from behind one of these.
+	// identifiers, after the identifier behind.
 	ListDocuments(ctx context.Context, userID, behind string, n int, now time.Time) ([]Record, error)
 	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document.
 	ChangeDocument(ctx context.Context, i Info, now time.Time) (bool, error)
-	// TouchDocument notes that the content was read.
+	// TouchDocument records that the content was read.
 	TouchDocument(ctx context.Context, id string, at time.Time) error
-	// RemoveDocument ends a document: its record stays, to be swept, until
-	// ForgetDocuments.
+	// RemoveDocument ends a document. Its record stays until ForgetDocuments, so that
+	// Sweep finds it.
 	RemoveDocument(ctx context.Context, userID, id string, now time.Time) (Gone, bool, error)
-	// ClaimGone ends uploads whose lease is over at now and documents whose time was
-	// over at expired, and returns up to n records that are to be forgotten.
+	// ClaimGone ends uploads whose lease is over at now and documents that had expired at
+	// expired, and returns up to n ended records.
 	ClaimGone(ctx context.Context, now, expired time.Time, n int) ([]Gone, error)
 	// ForgetDocuments deletes records that have ended and takes them out of the quotas.
 	ForgetDocuments(ctx context.Context, ids []string) error
@@ -122,41 +123,41 @@ type Store interface {
 // UploadStore keeps uploads until Store.KeepDocuments turns them into documents. Its
 // methods are atomic in the same way.
 type UploadStore interface {
-	// AddUploads begins uploads, leased until a time, when all of them fit into the
-	// quotas, and otherwise reports false and begins none.
+	// AddUploads begins uploads, leased until a time, if all of them fit into the quotas.
+	// Otherwise it reports false and begins none.
 	AddUploads(ctx context.Context, uploads []Upload, now, until time.Time, q Quotas) (bool, error)
-	// ExtendUpload renews a lease and adds octets to what an upload counts for.
+	// ExtendUpload renews a lease and adds more bytes to the size that the quotas count.
 	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Extension, error)
-	// EndUpload ends an upload: its record stays, to be swept, until
-	// Store.ForgetDocuments.
+	// EndUpload ends an upload. Its record stays until Store.ForgetDocuments, so that
+	// Sweep finds it.
 	EndUpload(ctx context.Context, id string) (bool, error)
 }
 
-// Gone is a record whose bytes are to be removed.
+// Gone is an ended record whose bytes must be removed.
 type Gone struct{ ID, Bytes string }
 
-// Bytes keeps the octets of documents under names of ours.
+// Bytes stores the content of documents under names that Name makes.
 type Bytes interface {
-	// Name is the name that a new object of this identifier gets.
+	// Name returns the name of a new object for this identifier.
 	Name(id string) string
-	// Create begins an object. Nobody can open it before Commit.
+	// Create begins an object. Open does not find it before Commit.
 	Create(ctx context.Context, name string) (Writer, error)
 	// Open opens an object for reading.
 	Open(ctx context.Context, name string) (Object, error)
-	// Remove deletes an object, or what a Create that never came to its end left
-	// behind; that there is nothing is no error.
+	// Remove deletes an object or the remains of an unfinished Create. A missing object
+	// is no error.
 	Remove(ctx context.Context, name string) error
 }
 
-// ErrNoRoom is what errors of Bytes wrap when there is no room for more.
-var ErrNoRoom = errors.New("document: there is no room for the document")
+// ErrNoRoom is wrapped by errors of Bytes when the storage is full.
+var ErrNoRoom = errors.New("document: the storage is full")
 
-// Writer takes the octets of an object in.
+// Writer writes the content of an object.
 type Writer interface {
 	io.Writer
-	// Commit ends writing. When it returns nil, the object survives a power cut.
+	// Commit ends writing. When it returns nil, the object survives a power failure.
 	Commit() error
-	// Abort gives up, and removes what was written as far as that succeeds. After
+	// Abort ends writing without an object and tries to remove what was written. After
 	// Commit it does nothing.
 	Abort()
 }
@@ -165,12 +166,12 @@ type Writer interface {
 type Object interface {
 	io.ReaderAt
 	io.Closer
-	Size() int64 // octets
+	Size() int64 // bytes
 }
 
-// Digest is a way to hash documents.
+// Digest is an algorithm that documents are hashed with.
 type Digest struct {
-	Name string // as the interface names the algorithm
+	Name string // of the algorithm in the specification
 	New  func() hash.Hash
 }
 
@@ -197,19 +198,18 @@ func (r Rules) withDefaults() Rules {
 	return r
 }
 
-// Many bounds the documents of one call.
+// Many is the most documents of one call.
 const Many = 1000
 
 const (
-	// leaseTime is how long an upload may go without a renewal. A client that sends
-	// nothing for a minute is cut off, so only a process that died lets one pass.
+	// leaseTime is how long the lease of an upload lasts without renewal. A client that
+	// sends nothing for a minute is cut off, so only a dead process loses a lease.
 	leaseTime = 15 * time.Minute
-	// renewAfter is when a lease is renewed.
+	// renewAfter is the age at which a lease is renewed.
 	renewAfter = time.Minute
-	// grace is how much longer than its time a document's bytes are kept for those
-	// who are reading them.
+	// grace is how long the bytes of an expired document are kept for running reads.
 	grace = time.Hour
-	// accessStep is how much older than now a noted access is before it is noted anew.
+	// accessStep is the age at which the stored time of the last read is updated.
 	accessStep = time.Minute
 )
 
@@ -219,7 +219,7 @@ type Service struct {
 	Store   Store
 	Uploads UploadStore // in the same database
 	Bytes   Bytes
-	// Digest says what documents of a user are hashed with on their way in.
+	// Digest returns the algorithm that new documents of a user are hashed with.
 	Digest func(ctx context.Context, userID string) (Digest, error)
 	Now    func() time.Time
 	Rand   io.Reader

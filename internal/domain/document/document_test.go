@@ -84,7 +84,7 @@ func (s *shelf) files(t testing.TB) []string {
 	return names
 }
 
-// octets are those of all documents: content is the first of them.
+// octets is the content of all documents, each a prefix of it; see content.
 var octets = func() []byte {
 	b := make([]byte, 20<<20)
 	mathrand.NewChaCha8([32]byte{20, 26}).Read(b)
@@ -93,7 +93,7 @@ var octets = func() []byte {
 
 func content(size int) []byte { return octets[:size:size] }
 
-// intake takes documents of one request in.
+// intake makes finished intakes of one request.
 func (s *shelf) intake(t testing.TB, who audit.Principal, sizes ...int) []document.New {
 	t.Helper()
 	first, err := s.NewIntake(t.Context(), who)
@@ -189,8 +189,8 @@ func TestKeepsWhatCameIn(t *testing.T) {
 	}
 }
 
-// TestOthersSeeNothing: a document of somebody else and one that is not there are the
-// same answer to every call.
+// TestOthersSeeNothing: every call answers the same for a document of another user and
+// for a missing one.
 func TestOthersSeeNothing(t *testing.T) {
 	s := open(t)
 	mine := s.put(t, anna, 10, document.Description{Name: "a"})
@@ -219,7 +219,7 @@ func TestOthersSeeNothing(t *testing.T) {
 	}
 	_, err = s.OpenFound(t.Context(), found[0])
 	wantFault(t, err, fault.NotFound)
-	// An intake of one is no document of another.
+	// An intake of one user cannot become a document of another.
 	if _, err := s.Keep(t.Context(), boris, s.intake(t, anna, 10)); err == nil {
 		t.Error("boris keeps what anna sent")
 	}
@@ -241,7 +241,7 @@ func TestLives(t *testing.T) {
 	}
 	defer reading.Close()
 	if err := s.Patch(t.Context(), anna, temporary.ID, document.Change{Temporary: &yes}); err != nil {
-		t.Fatal(err) // it is already, so its time stays
+		t.Fatal(err) // it is temporary already, so its time stays
 	}
 	s.wait(time.Second)
 	_, err = s.Open(t.Context(), anna, temporary.ID)
@@ -253,7 +253,7 @@ func TestLives(t *testing.T) {
 		t.Error("the bytes went while they may still be read")
 	}
 	if n, err := reading.WriteTo(io.Discard); n != 200_000 || err != nil {
-		t.Errorf("who was reading got %d octets, %v", n, err)
+		t.Errorf("who was reading got %d bytes, %v", n, err)
 	}
 	s.wait(time.Hour)
 	if err := s.Sweep(t.Context()); err != nil {
@@ -335,11 +335,11 @@ func TestRefuses(t *testing.T) {
 	_, err = s.Infos(t.Context(), anna, make([]string, document.Many+1))
 	wantFault(t, err, fault.InvalidParameters)
 	if _, err := s.NewIntake(t.Context(), audit.Principal{}); err == nil {
-		t.Error("nobody uploads")
+		t.Error("an upload without a user was accepted")
 	}
 }
 
-// usage is what the quotas say is in use, found out by what still fits.
+// usage returns the size that the quotas count, measured by what still fits.
 func fits(t testing.TB, s *shelf, size int) bool {
 	t.Helper()
 	in, err := s.NewIntake(t.Context(), anna)
@@ -365,9 +365,9 @@ func TestQuotas(t *testing.T) {
 	s := open(t)
 	s.Rules = document.Rules{Own: document.Quota{Objects: 3, Octets: 1 << 20}}
 	if fits(t, s, 1<<20+1) {
-		t.Error("more octets than the quota has")
+		t.Error("more bytes than the quota has")
 	}
-	if !fits(t, s, 1<<20) { // to the last octet, although room is asked for in large steps
+	if !fits(t, s, 1<<20) { // to the last byte, although room is reserved in large steps
 		t.Error("exactly the quota does not fit")
 	}
 	if fits(t, s, 1) {
@@ -396,7 +396,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// failing is Bytes that fails when it is told to.
+// failing is Bytes that fails on demand.
 type failing struct {
 	document.Bytes
 	write, commit, remove error
@@ -433,7 +433,7 @@ func (w *failingWriter) Commit() error {
 	return w.Writer.Commit()
 }
 
-// TestFullStore: no room is an answer that says so, and nothing stays behind.
+// TestFullStore: a full storage is a fault of its own and leaves nothing behind.
 func TestFullStore(t *testing.T) {
 	s := open(t)
 	bytes := s.Bytes
@@ -471,9 +471,8 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// TestStopsHalfWay: whatever an upload stops at, nothing of it can be found, and
-// nothing of it is left: at once when the process goes on, after the sweep when it
-// died.
+// TestStopsHalfWay: an upload that stops at any point cannot be found and leaves nothing:
+// at once when the process goes on, after the sweep when it died.
 func TestStopsHalfWay(t *testing.T) {
 	s := open(t)
 	whole := s.Rules
@@ -529,8 +528,8 @@ func TestStopsHalfWay(t *testing.T) {
 	}
 }
 
-// TestSlowUpload: an upload that goes on is not swept, however long it takes; one that
-// lost its lease does not become a document.
+// TestSlowUpload: a running upload is never swept. One that lost its lease does not
+// become a document.
 func TestSlowUpload(t *testing.T) {
 	s := open(t)
 	in, err := s.NewIntake(t.Context(), anna)
@@ -563,7 +562,7 @@ func TestSlowUpload(t *testing.T) {
 	}
 }
 
-// TestDeletionSurvivesFailures: what was deleted is gone for everybody even when its
+// TestDeletionSurvivesFailures: a deleted document is gone for all users even when its
 // bytes cannot be removed yet.
 func TestDeletionSurvivesFailures(t *testing.T) {
 	s := open(t)
@@ -589,8 +588,8 @@ func TestDeletionSurvivesFailures(t *testing.T) {
 	}
 }
 
-// TestSave: a result of an operation can be found when the operation's transaction is,
-// and is swept when it is not.
+// TestSave: a result can be found once the transaction of the operation commits, and is
+// swept otherwise.
 func TestSave(t *testing.T) {
 	s := open(t)
 	parent := s.put(t, anna, 10, document.Description{Name: "p"})
@@ -639,8 +638,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestDamagedBytes: a file that is not what was written is an error of ours, not a
-// document.
+// TestDamagedBytes: a damaged file is an internal error.
 func TestDamagedBytes(t *testing.T) {
 	s := open(t)
 	i := s.put(t, anna, 1000, document.Description{})
@@ -659,8 +657,8 @@ func TestDamagedBytes(t *testing.T) {
 	}
 }
 
-// TestWalk does many things at random, in the order of several users, with failures
-// and sweeps between, and compares with a map what there is.
+// TestWalk runs random calls of several users, with failures and sweeps between, and
+// compares the documents with a map.
 func TestWalk(t *testing.T) {
 	s := open(t)
 	f := &failing{Bytes: s.Bytes}
@@ -724,7 +722,7 @@ func TestWalk(t *testing.T) {
 			}
 		case 3:
 			s.wait(time.Duration(pick(20)) * time.Minute)
-			s.Sweep(t.Context()) // may fail, and goes on another time
+			s.Sweep(t.Context()) // may fail; a later sweep goes on
 		}
 	}
 	f.write, f.commit, f.remove = nil, nil, nil

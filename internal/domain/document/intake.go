@@ -14,34 +14,34 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// What the documents of one request keep in memory before they turn to Bytes: small
-// ones are most, and they share one step of the store when they are kept.
+// Limits of the documents of one request that are kept in memory before Bytes is used.
+// Most documents are small, and all small ones of a request are stored by one call.
 const (
-	memoryLimit = 128 << 10 // octets of one document
-	roomLimit   = 4 << 20   // octets of all documents of a request together
+	memoryLimit = 128 << 10 // bytes of one document
+	roomLimit   = 4 << 20   // bytes of all documents of a request together
 )
 
-// step is how many octets a large upload asks the quotas for at a time.
+// step is how many bytes a large upload reserves in the quotas at a time.
 const step = 16 << 20
 
 var (
-	errIntakeState = errors.New("document: an intake is written, then finished, then kept")
-	// errLost: the process was away for longer than the lease.
-	errLost = fault.New(fault.Unavailable, "the upload took too long to come to its end: send the document again")
+	errIntakeState = errors.New("document: wrong order of calls: write an intake, finish it, then keep it")
+	// errLost means that the process stopped for longer than the lease.
+	errLost = fault.New(fault.Unavailable, "the upload took too long: send the document again")
 )
 
-// room is what the documents of one request share.
+// room is the state that the documents of one request share.
 type room struct {
 	s      *Service
-	ctx    context.Context // of the request: writers of octets are handed none
+	ctx    context.Context // of the request: io.Writer has no parameter for it
 	userID string
 	digest Digest
-	memory int64 // octets that may still be kept in memory
+	memory int64 // bytes that may still be kept in memory
 }
 
-// Intake takes one document in: octets are written to it in order and hashed, and go
-// to Bytes when they are many. It becomes a document by [Service.Keep]; closed before
-// that it leaves nothing behind. It is used by one goroutine at a time.
+// Intake receives one document. It hashes the bytes written to it and moves them to Bytes
+// when they are too many for memory. [Service.Keep] makes it a document. Closed before
+// that, it leaves nothing behind. It must be used by one goroutine at a time.
 type Intake struct {
 	room    *room
 	id      string
@@ -50,17 +50,17 @@ type Intake struct {
 	size    int64
 	memory  []byte
 	to      Writer // nil while the document is in memory
-	upload  Upload // what the store knows of it; without an ID nothing
+	upload  Upload // its record in the store; none without an ID
 	renewed time.Time
 
 	finished, settled bool // settled: kept or given up
 	err               error
 }
 
-// NewIntake opens room for a document of who.
+// NewIntake begins a document of who.
 func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, error) {
 	if who.UserID == "" {
-		return nil, errors.New("document: an upload of nobody")
+		return nil, errors.New("document: an upload needs a user")
 	}
 	d, err := s.Digest(ctx, who.UserID)
 	if err != nil {
@@ -80,11 +80,11 @@ func (r *room) intake() (*Intake, error) {
 // Sibling returns an intake for another document of the same request.
 func (in *Intake) Sibling() (*Intake, error) { return in.room.intake() }
 
-// Size is the number of octets so far.
+// Size returns the number of bytes so far.
 func (in *Intake) Size() int64 { return in.size }
 
 // Write implements io.Writer. Faults: invalid_object_state when a quota is used up,
-// temporarily_unavailable when Bytes is.
+// temporarily_unavailable when Bytes is full.
 func (in *Intake) Write(p []byte) (int, error) {
 	if in.err == nil && (in.finished || in.settled) {
 		in.err = errIntakeState
@@ -119,7 +119,7 @@ func (in *Intake) write(p []byte) error {
 	return noRoom(err)
 }
 
-// begin turns from memory to Bytes.
+// begin moves the document from memory to Bytes.
 func (in *Intake) begin(more int64) error {
 	s := in.room.s
 	u := in.describe(in.size + more)
@@ -146,9 +146,8 @@ func (in *Intake) describe(octets int64) Upload {
 	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.room.s.Bytes.Name(in.id), Octets: octets}
 }
 
-// extend sees to it that the quotas have octets for the upload and the lease is
-// young. Room is asked for in large steps; where a quota is nearly used up, for no
-// more than is needed.
+// extend reserves that many bytes in the quotas for the upload and keeps the lease fresh.
+// It reserves in large steps, or just what is needed when a quota is nearly used up.
 func (in *Intake) extend(octets int64) error {
 	s := in.room.s
 	now := s.Now()
@@ -180,7 +179,7 @@ func quotaFault() error {
 	return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up: delete some, or send smaller ones")
 }
 
-// noRoom gives a full store its fault.
+// noRoom turns ErrNoRoom into a fault.
 func noRoom(err error) error {
 	if errors.Is(err, ErrNoRoom) {
 		return fault.New(fault.Unavailable, "the document store is full: try again later").With(err)
@@ -188,7 +187,7 @@ func noRoom(err error) error {
 	return err
 }
 
-// Finish ends writing. What was not small is durable then.
+// Finish ends writing. A document that was moved to Bytes is durable then.
 func (in *Intake) Finish() error {
 	if in.err == nil && (in.finished || in.settled) {
 		in.err = errIntakeState
@@ -204,7 +203,7 @@ func (in *Intake) Finish() error {
 	return in.err
 }
 
-// Close gives up what was not kept. It may be called more than once.
+// Close gives up a document that was not kept. It may be called more than once.
 func (in *Intake) Close() error {
 	if in.settled {
 		return nil
@@ -218,7 +217,7 @@ func (in *Intake) Close() error {
 	if in.upload.ID == "" {
 		return nil
 	}
-	// The client may be gone; what it left is not to wait for the sweep.
+	// The client may have disconnected; the remains must not wait for the sweep.
 	ctx := context.WithoutCancel(in.room.ctx)
 	ended, err := in.room.s.Uploads.EndUpload(ctx, in.id)
 	if err != nil || !ended {
@@ -227,7 +226,7 @@ func (in *Intake) Close() error {
 	return in.room.s.erase(ctx, Gone{ID: in.id, Bytes: in.upload.Bytes})
 }
 
-// record is the document that the intake becomes.
+// record returns the document that the intake becomes.
 func (in *Intake) record(d Description, now time.Time) Record {
 	s := in.room.s
 	r := Record{

@@ -15,24 +15,24 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// New is a document to keep: its octets, finished, and what is said of it.
+// New is a document to keep: its finished content and its description.
 type New struct {
 	Content     *Intake
 	Description Description
 }
 
-// Lengths of what is said of a document.
+// Limits of a description.
 const (
 	maxName  = 255     // characters
 	maxType  = 255     // characters
-	maxExtra = 4 << 10 // octets
+	maxExtra = 4 << 10 // bytes
 )
 
-// atOnce is how many small documents of a request are written side by side.
+// atOnce is how many small documents of a request are written concurrently.
 const atOnce = 8
 
-// Keep turns finished intakes of one request into documents, all of them or none,
-// and returns what is known of each. Faults: content_required, document_info_invalid,
+// Keep turns finished intakes of one request into documents, all of them or none, and
+// returns their descriptions. Faults: content_required, document_info_invalid,
 // invalid_object_state when a quota is used up, temporarily_unavailable.
 func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New) ([]Info, error) {
 	var parents []string
@@ -59,7 +59,7 @@ func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New
 	return infos, nil
 }
 
-// record makes documents of uploads whose bytes are durable.
+// record turns uploads whose bytes are durable into documents.
 func (s *Service) record(ctx context.Context, records []Record) error {
 	kept, err := s.Store.KeepDocuments(ctx, records)
 	if err == nil && !kept {
@@ -68,11 +68,10 @@ func (s *Service) record(ctx context.Context, records []Record) error {
 	return err
 }
 
-// Save writes down a document made by the service itself, durably, and returns its
-// identifier and a function that makes it one that can be found, to be called inside
-// the transaction that records what it was made for, within leaseTime. What the
-// function is not called for is swept. The parent is one that was opened; it may have
-// been deleted since.
+// Save stores a document that the service made, durably, and returns its identifier and a
+// function that publishes it. Call the function within leaseTime, in the transaction that
+// records the purpose of the document. A document that is not published is swept. The
+// parent is a document that was opened; it may have been deleted since.
 func (s *Service) Save(ctx context.Context, who audit.Principal, d Description, src io.WriterTo) (id string, record func(ctx context.Context) error, err error) {
 	in, err := s.NewIntake(ctx, who)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 	return records, nil
 }
 
-// write brings documents that are in memory into Bytes.
+// write moves documents from memory to Bytes.
 func (s *Service) write(ctx context.Context, small []*Intake) error {
 	if len(small) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (s *Service) write(ctx context.Context, small []*Intake) error {
 		return quotaFault()
 	}
 	for i, in := range small {
-		in.upload = uploads[i] // from here on Close knows what to remove
+		in.upload = uploads[i] // from here on Close removes it
 	}
 	errs := make([]error, min(atOnce, len(small)))
 	var all sync.WaitGroup
@@ -173,7 +172,7 @@ func (in *Intake) flush(ctx context.Context) (err error) {
 	return in.to.Commit()
 }
 
-// check judges what a client says of a document.
+// check checks the description that a client gave.
 func check(d *Description) error {
 	if err := checkText("the file name", d.Name, maxName); err != nil {
 		return err
@@ -182,27 +181,27 @@ func check(d *Description) error {
 		return err
 	}
 	if len(d.Extra) > maxExtra {
-		return fault.Newf(fault.DocumentInfoInvalid, "AdditionalInfo has %d octets: want at most %d", len(d.Extra), maxExtra)
+		return fault.Newf(fault.DocumentInfoInvalid, "AdditionalInfo has %d bytes: want at most %d", len(d.Extra), maxExtra)
 	}
 	return nil
 }
 
-// checkText refuses what can do harm where a text is shown, sorted or made a header
-// of: control characters, line and paragraph separators, and the characters that turn
-// the direction of writing, by which "exe.txt" is shown for another name.
+// checkText refuses characters that do harm where a text is shown, sorted or put into a
+// header: control characters, line and paragraph separators, and the characters that
+// change the direction of writing and so disguise a name such as "exe.txt".
 func checkText(what, text string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return fault.Newf(fault.DocumentInfoInvalid, "%s has %d characters: want at most %d", what, n, most)
 	}
 	for _, c := range text {
 		if unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' || c == utf8.RuneError {
-			return fault.Newf(fault.DocumentInfoInvalid, "%s holds the character U+%04X: want letters, digits, signs and spaces", what, c)
+			return fault.Newf(fault.DocumentInfoInvalid, "%s contains the character U+%04X: want letters, digits, signs and spaces", what, c)
 		}
 	}
 	return nil
 }
 
-// own makes sure that other documents a client names are its own.
+// own checks that the other documents a client names belong to its user.
 func (s *Service) own(ctx context.Context, who audit.Principal, ids []string, key string) error {
 	if len(ids) == 0 {
 		return nil
@@ -229,8 +228,8 @@ func (s *Service) own(ctx context.Context, who audit.Principal, ids []string, ke
 	return nil
 }
 
-// identifier brings a GUID into the form it is stored in. Anything else, paths
-// included, is no identifier.
+// identifier returns a GUID in the form it is stored in. Any other text, such as a path,
+// is not an identifier.
 func identifier(text string) (string, bool) {
 	if len(text) != 36 {
 		return "", false
@@ -249,7 +248,7 @@ func IsIdentifier(text string) bool {
 	return ok && strings.EqualFold(id, text)
 }
 
-// notFound is the answer for what is not there and for what is another's.
+// notFound is the fault for a missing document and for one of another user.
 func notFound() error {
 	return fault.New(fault.NotFound, "there is no such document")
 }

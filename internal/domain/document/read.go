@@ -20,7 +20,7 @@ type Stored struct {
 	object Object
 }
 
-// Size is the length in octets.
+// Size returns the length in bytes.
 func (d *Stored) Size() int64 { return d.Info.Size }
 
 // ReadAt implements io.ReaderAt.
@@ -50,7 +50,7 @@ func (s *Service) Open(ctx context.Context, who audit.Principal, id string) (*St
 func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 	o, err := s.Bytes.Open(ctx, r.Bytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		// Deleted in this moment, or lost: only another look tells.
+		// Deleted just now, or lost: only another look at the record can tell.
 		if _, again := s.find(ctx, audit.Principal{UserID: r.UserID}, r.ID); again != nil {
 			return nil, again
 		}
@@ -60,7 +60,7 @@ func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 	}
 	if o.Size() != r.Size {
 		o.Close()
-		return nil, fmt.Errorf("document: the bytes of document %s are %d, not the %d that were written", r.ID, o.Size(), r.Size)
+		return nil, fmt.Errorf("document: document %s has %d bytes, want the %d that were written", r.ID, o.Size(), r.Size)
 	}
 	if now := s.Now(); now.Sub(r.Accessed) >= accessStep {
 		if err := s.Store.TouchDocument(ctx, r.ID, now); err != nil {
@@ -86,7 +86,7 @@ func (s *Service) find(ctx context.Context, who audit.Principal, id string) (*Re
 	return &found[0], nil
 }
 
-// Info says what is known of a document of who. The fault is object_not_found.
+// Info describes a document of who. The fault is object_not_found.
 func (s *Service) Info(ctx context.Context, who audit.Principal, id string) (Info, error) {
 	r, err := s.find(ctx, who, id)
 	if err != nil {
@@ -95,14 +95,14 @@ func (s *Service) Info(ctx context.Context, who audit.Principal, id string) (Inf
 	return r.Info, nil
 }
 
-// Found is an answer of Infos for one identifier.
+// Found is the result of Infos for one identifier.
 type Found struct {
-	ID     string  // as it was asked for
+	ID     string  // as given to Infos
 	Record *Record // nil: there is no such document
 }
 
-// Infos looks up to Many documents up at once, in the order they are asked for. An
-// identifier that is none is the fault invalid_parameters.
+// Infos finds up to Many documents at once and returns them in the order of ids. A
+// malformed identifier is the fault invalid_parameters.
 func (s *Service) Infos(ctx context.Context, who audit.Principal, ids []string) ([]Found, error) {
 	if len(ids) == 0 {
 		return nil, fault.New(fault.InvalidParameters, "DocumentIds is missing or empty")
@@ -161,7 +161,7 @@ func (s *Service) ByHash(ctx context.Context, who audit.Principal, hash []byte) 
 	return r.Info, nil
 }
 
-// List calls each for every document of who.
+// List calls each for all documents of who.
 func (s *Service) List(ctx context.Context, who audit.Principal, each func(Info) error) error {
 	const portion = 500
 	for behind := ""; ; {
@@ -181,8 +181,8 @@ func (s *Service) List(ctx context.Context, who audit.Principal, each func(Info)
 	}
 }
 
-// Patch changes what is said of a document of who, and how long it lives: made
-// temporary it lives from now on as long as a new one. Faults: object_not_found,
+// Patch changes the description and the lifetime of a document of who. A document that is
+// made temporary expires as late as one stored now. Faults: object_not_found,
 // document_info_invalid.
 func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c Change) error {
 	return s.change(ctx, who, id, func(ctx context.Context, i *Info) error {
@@ -216,7 +216,7 @@ func (s *Service) Patch(ctx context.Context, who audit.Principal, id string, c C
 	})
 }
 
-// Link notes that a document of who belongs to another one of theirs. Faults:
+// Link records that a document of who belongs to another document of who. Faults:
 // object_not_found, document_info_invalid.
 func (s *Service) Link(ctx context.Context, who audit.Principal, id, to string) error {
 	return s.change(ctx, who, id, func(ctx context.Context, i *Info) error {
@@ -262,7 +262,7 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, id string) er
 	if !removed {
 		return notFound()
 	}
-	// It is deleted for everybody; its bytes go now or with the next sweep.
+	// It is deleted for all users. Its bytes are removed now or by the next sweep.
 	_ = s.erase(context.WithoutCancel(ctx), gone)
 	return nil
 }

@@ -9,9 +9,8 @@ import (
 // portion is how many records a sweep takes at a time.
 const portion = 200
 
-// Sweep removes the bytes and then the records of what has ended: deleted documents,
-// temporary ones whose time is over, and uploads that never came to their end.
-// Several processes may sweep at once.
+// Sweep removes the bytes and then the records of deleted documents, expired documents
+// and abandoned uploads. Several processes may sweep at once.
 func (s *Service) Sweep(ctx context.Context) error {
 	for {
 		now := s.Now()
@@ -28,12 +27,12 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 }
 
-// patience is how many failures end a portion: a place that does not answer takes its
-// time for each.
+// patience is how many failures end a portion, since a storage that does not answer
+// delays each of them.
 const patience = 3
 
-// erase removes bytes and forgets their records. What cannot be removed stays on record
-// and does not keep the others.
+// erase removes bytes and their records. A record whose bytes cannot be removed stays and
+// does not hold up the others.
 func (s *Service) erase(ctx context.Context, gone ...Gone) error {
 	var ids []string
 	var errs []error
