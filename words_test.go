@@ -31,6 +31,7 @@ var plain = []string{
 	"internal/adapter/print",
 	"internal/adapter/qr",
 	"internal/domain/audit",
+	"internal/domain/authority",
 	"internal/domain/contact",
 	"internal/domain/document",
 	"internal/domain/fault",

@@ -1,14 +1,16 @@
-// Package authority owns the built-in certificate authority: two hierarchies of
-// a root and an issuing authority, the certificates they issue, revocation and
-// revocation lists, OCSP answers and time stamps.
+// Package authority is the built-in certificate authority: two hierarchies of a root and
+// an issuing authority, the certificates they issue, revocation and revocation lists,
+// OCSP answers and time stamps. Begin with New and Service.Bootstrap, then Service.Issue.
+// Peers checks the certificates of TLS clients. The package does not decide who gets a
+// certificate: its callers do.
 //
 // The GOST hierarchy certifies keys of the three GOST suites. Keys of ECDSA and
 // RSA get certificates of a second hierarchy on P-256, so that a program without
 // GOST can build and check their whole path.
 //
-// All state is in the database: any number of processes over one database are
-// one authority. What a process keeps in memory never changes once written
-// (certificates), or is asked for by its number each time (revocation lists).
+// All state is in the database: any number of processes on one database are one
+// authority. A process caches only certificates, which never change, and revocation
+// lists, whose number it reads each time.
 package authority
 
 import (
@@ -27,7 +29,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Errors a caller may want to tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNotIssued      = errors.New("authority: no certificate with this serial number was issued here")
 	ErrAlreadyRevoked = errors.New("authority: the certificate is revoked already")
@@ -39,36 +41,36 @@ const Table = "authorities"
 
 // Store keeps the authorities, what they issued and their current CRLs.
 type Store interface {
-	// Atomic runs fn in one serial transaction; it may run fn again.
+	// Atomic runs fn in one serializable transaction. It may run fn more than once.
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	// Authority reads one authority by name.
 	Authority(ctx context.Context, name string) (Record, bool, error)
-	// AddAuthority adds one, unless its name is taken.
+	// AddAuthority adds one. It reports false when the name is taken.
 	AddAuthority(ctx context.Context, r Record) (added bool, err error)
-	// Standings reads what changes about every authority.
+	// Standings reads the changing state of all authorities.
 	Standings(ctx context.Context) ([]Standing, error)
-	// ReplaceCRL puts the list with number seen+1 in place of number seen. It
-	// reports false when the current number is another.
+	// ReplaceCRL replaces the list with number seen by one with number seen+1. It reports
+	// false when the current number is not seen.
 	ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error)
 
-	// AddIssued notes an issued certificate. It reports false when the serial
-	// number is taken.
+	// AddIssued records an issued certificate. It reports false when the serial number is
+	// taken.
 	AddIssued(ctx context.Context, i Issued) (added bool, err error)
-	// Issued reads what is known about a serial number.
+	// Issued reads the record of a serial number.
 	Issued(ctx context.Context, serial []byte) (Issued, bool, error)
-	// MarkRevoked notes a revocation, also in place of a hold. It reports false
-	// when there was nothing to change.
+	// MarkRevoked records a revocation, which may replace a hold. It reports false when
+	// there was nothing to change.
 	MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error)
-	// LiftHold makes a certificate on hold a good one again. It reports false when it
-	// was not on hold.
+	// LiftHold makes a certificate on hold valid again. It reports false when it was not
+	// on hold.
 	LiftHold(ctx context.Context, serial []byte) (bool, error)
 	// Revoked reads all revocations of one authority, ordered by serial number.
 	Revoked(ctx context.Context, authority string) ([]Issued, error)
 
-	// Delegate reads the delegate of a name with the highest generation.
+	// Delegate reads the delegate of this name with the highest generation.
 	Delegate(ctx context.Context, name string) (DelegateRecord, bool, error)
-	// AddDelegate adds one, unless its name has this generation already.
+	// AddDelegate adds one. It reports false when the name has this generation already.
 	AddDelegate(ctx context.Context, r DelegateRecord) (added bool, err error)
 }
 
@@ -82,14 +84,14 @@ type Record struct {
 	CreatedAt   time.Time
 }
 
-// Standing is the name of an authority and what changes about it.
+// Standing is the changing state of an authority.
 type Standing struct {
 	Name      string // as in the addresses of its certificate and list
 	CRLNumber int64  // of the current list, 1 and up
 	CRLAt     time.Time
 }
 
-// Issued is an issued certificate and what became of it.
+// Issued is an issued certificate and its revocation.
 type Issued struct {
 	Serial    []byte // content of the DER INTEGER; unique over all authorities
 	Authority string
@@ -99,7 +101,7 @@ type Issued struct {
 	Reason    int       // CRLReason (RFC 5280, section 5.3.1); 0 unless revoked
 }
 
-// Config says how the authority presents itself.
+// Config configures the authority.
 type Config struct {
 	// BaseURL is the address of the service, without a trailing slash; revocation
 	// lists, certificates and OCSP answers are offered under it at CRLPath,
@@ -112,27 +114,27 @@ type Config struct {
 	// CRLLife is the time from one revocation list to its nextUpdate; a list is
 	// renewed at half of it. Default 7 days.
 	CRLLife time.Duration
-	// Policies go into the certificatePolicies of users' certificates. The
-	// Russian profile names classes of protection here (1.2.643.100.113.1 and
-	// so on); claiming one takes certified means, so the default is none.
+	// Policies go into the certificatePolicies of users' certificates. The Russian
+	// profile has classes of protection here (1.2.643.100.113.1 and so on). Only
+	// certified products may claim one, so the default is none.
 	Policies []x509gost.OID
-	// OCSPLife is the time from an OCSP answer to its nextUpdate: how long others
-	// may go on without asking again. Default 10 minutes.
+	// OCSPLife is the time from an OCSP answer to its nextUpdate: how long relying
+	// parties may reuse the answer. Default 10 minutes.
 	OCSPLife time.Duration
-	// TSAPolicy is the policy of time stamps. The default, 2.25.1846093372,
-	// promises nothing beyond what is in the token.
+	// TSAPolicy is the policy of time stamps. The default, 2.25.1846093372, promises
+	// nothing beyond the content of the token.
 	TSAPolicy x509gost.OID
-	// ClockJump is how far the clock may jump before no time stamps are given any
-	// more. Default 1 second, which is the accuracy a token promises.
+	// ClockJump is the largest jump of the clock after which time stamps are still made.
+	// Default 1 second, the accuracy that a token promises.
 	ClockJump time.Duration
-	// Elapsed is a clock that only runs forward, from any moment on, to hold the
-	// clock of the day against. Default: the monotonic reading that the times of
-	// the service's clock carry, as those of time.Now do.
+	// Elapsed is a monotonic clock with any origin, which the wall clock is compared
+	// with. Default: the monotonic reading in the times of the service's clock, as in
+	// those of time.Now.
 	Elapsed func() time.Duration
 }
 
-// Lives. NotBefore and thisUpdate lie skew in the past, for readers whose
-// clock is late.
+// Lifetimes. NotBefore and thisUpdate are skew in the past, for readers whose clock is
+// slow.
 const (
 	rootYears      = 20
 	issuingYears   = 15
@@ -143,13 +145,13 @@ const (
 	skew           = 5 * time.Minute
 )
 
-// CRLPath is where the list of an authority is offered under BaseURL.
+// CRLPath is the path of the revocation list of an authority under BaseURL.
 func CRLPath(name string) string { return "/pki/" + name + ".crl" }
 
-// CertificatePath is where the certificate of an authority is offered under BaseURL.
+// CertificatePath is the path of the certificate of an authority under BaseURL.
 func CertificatePath(name string) string { return "/pki/" + name + ".crt" }
 
-// hierarchies are the authorities there are.
+// hierarchies are all hierarchies of authorities.
 var hierarchies = []hierarchy{
 	{
 		root: "gost-root", issuing: "gost", title: "GOST", suite: suite.GOST2012x256,
@@ -168,7 +170,7 @@ type hierarchy struct {
 	title         string
 	suite         *suite.Suite
 	certifies     []*suite.Suite
-	stamps        []*suite.Hash // digests its time-stamping service takes
+	stamps        []*suite.Hash // digests that its time-stamping service accepts
 }
 
 // Service is the built-in authority. It is safe for concurrent use.
@@ -184,7 +186,7 @@ type Service struct {
 	authorities map[string]*authority // by name; an entry never changes
 	delegates   map[string]*authority // by name: the last one seen
 	crls        map[string]parsedCRL  // by name: the last one seen
-	tried       map[string]time.Time  // by name: when a list could not be renewed
+	tried       map[string]time.Time  // by name: last failed renewal of the list
 }
 
 // authority is a stored authority ready for use.
@@ -194,9 +196,9 @@ type authority struct {
 	key         vault.Key
 }
 
-// parsedCRL is a revocation list in memory with the standing it was read at.
-// Another process may have made another list of this number in a transaction
-// that was kept where ours was not, so the time counts too.
+// parsedCRL is a cached revocation list with the state it was read at. When our
+// transaction rolls back and another process commits, two different lists have the same
+// number. So the cache compares the time too.
 type parsedCRL struct {
 	number int64
 	at     time.Time
@@ -281,7 +283,7 @@ func (s *Service) certificates(ctx context.Context, name func(hierarchy) string)
 	return list, nil
 }
 
-// authority finds an authority in memory or in the store.
+// authority returns an authority from memory or from the store.
 func (s *Service) authority(ctx context.Context, name string) (*authority, error) {
 	s.mu.Lock()
 	a := s.authorities[name]
@@ -294,7 +296,7 @@ func (s *Service) authority(ctx context.Context, name string) (*authority, error
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("authority: there is no authority %q yet: the service creates it when it starts", name)
+		return nil, fmt.Errorf("authority: authority %q does not exist yet: start the service, which creates it", name)
 	}
 	if a, err = load(record); err != nil {
 		return nil, err
@@ -323,7 +325,7 @@ func load(r Record) (*authority, error) {
 
 func keyID(name string) string { return Table + ":" + name }
 
-// sign makes the signing function of an authority's key.
+// sign returns the signing function of an authority's key.
 func (s *Service) sign(ctx context.Context, k vault.Key) x509gost.SignFunc {
 	return func(d suite.Digest) ([]byte, error) {
 		values, err := s.holder.Sign(ctx, k, nil, []suite.Digest{d})

@@ -296,8 +296,8 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-// TestConfigShowsInCertificates issues without addresses, with policies and with
-// lives of the configuration's and of the request's own.
+// TestConfigShowsInCertificates issues without addresses, with policies, and with
+// lifetimes of the configuration and of the request.
 func TestConfigShowsInCertificates(t *testing.T) {
 	db, c := storetest.SQLite(t), newClock()
 	policy := x509gost.OID{1, 2, 643, 100, 113, 1}
@@ -521,7 +521,7 @@ func TestRevocationListIsRenewed(t *testing.T) {
 	}
 	all.Wait()
 	check("03")
-	for range 130 { // past the number that needs a second octet
+	for range 130 { // past the number that needs a second byte
 		c.advance(4 * 24 * time.Hour)
 		if _, err := s.CRL(ctx, "gost"); err != nil {
 			t.Fatal(err)
@@ -567,8 +567,8 @@ func TestBootstrapTogether(t *testing.T) {
 	}
 }
 
-// TestIssueJoinsATransaction issues in a transaction that fails: the
-// serial number is gone with it.
+// TestIssueJoinsATransaction issues in a transaction that fails, which removes the serial
+// number.
 func TestIssueJoinsATransaction(t *testing.T) {
 	s, db, _ := bootstrapped(t)
 	boom := errors.New("boom")

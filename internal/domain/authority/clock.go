@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// clockWatch compares the clock of the day with one that only runs forward. A
-// time stamp is a promise about the first; when somebody sets it, by hand or by a
-// repair after a long outage of its source, one of the times before and after was
-// wrong, and nobody here knows which.
+// clockWatch compares the wall clock with a monotonic clock. A time stamp is a promise
+// about the wall clock. When that is set, by hand or after a long outage of its source,
+// the time before or the time after was wrong, and this program cannot know which.
 //
-// It is steered smoothly without being noticed: the comparison begins anew every
-// renewed, so only jumps add up to the bound.
+// Slow corrections are not reported: the comparison begins anew every renewed, so only
+// jumps exceed the limit.
 type clockWatch struct {
 	now     func() time.Time
 	elapsed func() time.Duration
 	bound   time.Duration
 
 	mu      sync.Mutex
-	wall    time.Time // the two clocks when they were compared to begin with
+	wall    time.Time // the two clocks at the beginning of the comparison
 	running time.Duration
 }
 
-// renewed is how long a comparison counts.
+// renewed is how long one comparison lasts.
 const renewed = 10 * time.Minute
 
-// newClockWatch begins to watch. A nil elapsed takes the monotonic reading that
-// the times of now carry.
+// newClockWatch begins a comparison. A nil elapsed means the monotonic reading in the
+// times of now.
 func newClockWatch(now func() time.Time, elapsed func() time.Duration, bound time.Duration) *clockWatch {
 	if elapsed == nil {
 		started := now()
@@ -39,13 +38,13 @@ func newClockWatch(now func() time.Time, elapsed func() time.Duration, bound tim
 	return w
 }
 
-// check says by how much the clock jumped, when that is more than the bound. It
-// goes on saying so until the clock is back.
+// check returns an error when the clock jumped by more than the limit, until the clock is
+// back.
 func (w *clockWatch) check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The process may stand still between two readings, so the second clock is
-	// read on both sides of the first.
+	// The process may be paused between two readings, so the monotonic clock is read
+	// before and after the wall clock.
 	before := w.elapsed()
 	wall := w.now().Round(0)
 	after := w.elapsed()
@@ -53,9 +52,9 @@ func (w *clockWatch) check() error {
 	least, most := passed-(after-w.running), passed-(before-w.running)
 	switch {
 	case least > w.bound:
-		return fmt.Errorf("authority: the clock went forward by %s: it has to be set back, or confirmed by a restart of the service", least.Round(time.Millisecond))
+		return fmt.Errorf("authority: the clock went forward by %s: set it back, or restart the service to confirm it", least.Round(time.Millisecond))
 	case most < -w.bound:
-		return fmt.Errorf("authority: the clock went back by %s: it has to be set right, or confirmed by a restart of the service", (-most).Round(time.Millisecond))
+		return fmt.Errorf("authority: the clock went back by %s: set it right, or restart the service to confirm it", (-most).Round(time.Millisecond))
 	case before-w.running >= renewed && after-before < w.bound/10:
 		w.wall, w.running = wall, before
 	}

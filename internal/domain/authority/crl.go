@@ -12,8 +12,8 @@ import (
 // holdReason is certificateHold, the one revocation that another may replace.
 const holdReason = 6
 
-// ValidReason reports whether a CRLReason (RFC 5280, section 5.3.1) is one to
-// revoke with: 0 to 6, 9 and 10. 7 is unused, 8 lifts a hold.
+// ValidReason reports whether a revocation may have this CRLReason (RFC 5280, section
+// 5.3.1): 0 to 6, 9 and 10. 7 is unused, 8 lifts a hold.
 func ValidReason(reason int) bool {
 	return reason >= 0 && reason <= holdReason || reason == 9 || reason == 10
 }
@@ -68,9 +68,8 @@ func (s *Service) Unhold(ctx context.Context, serial []byte) error {
 	})
 }
 
-// CRL returns the current revocation list (DER) of the authority of this name,
-// renewing it when half of its life is over. An unknown name is the fault
-// object_not_found.
+// CRL returns the current revocation list (DER) of the authority of this name, after
+// renewing it if half of its life is over. An unknown name is the fault object_not_found.
 func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
 	if !known(name) {
 		return nil, unknownAuthority()
@@ -88,13 +87,12 @@ func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
 			return list.Raw, nil
 		}
 	}
-	return nil, fmt.Errorf("authority: there is no authority %q yet: the service creates it when it starts", name)
+	return nil, fmt.Errorf("authority: authority %q does not exist yet: start the service, which creates it", name)
 }
 
-// CRLs returns the current revocation lists of all authorities. Their numbers
-// are read from the database each time, so a revocation made by any process is
-// in the answer; the parsed lists are kept by number. The caller must not
-// change them.
+// CRLs returns the current revocation lists of all authorities. Their numbers are read
+// from the database on each call, so the answer includes the revocations of all
+// processes. Parsed lists are cached by number. The caller must not change them.
 func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) {
 	standings, err := s.store.Standings(ctx)
 	if err != nil {
@@ -111,13 +109,12 @@ func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) 
 	return lists, nil
 }
 
-// patience is how long a list that could not be renewed is left alone by those
-// who only want to read it.
+// patience is the back-off of readers after a failed renewal of a list.
 const patience = time.Minute
 
-// current gives the list of a standing that was just read. One past half of its
-// life is renewed on the way; where that fails, it serves as long as it is valid:
-// what cannot write must not keep others from judging.
+// current returns the list of a state that was just read. It renews a list past half of
+// its life. If that fails, the old list is used while it is valid: a failed write must
+// not stop the checks of certificates.
 func (s *Service) current(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
 	now := s.now()
 	age := now.Sub(st.CRLAt)
@@ -141,7 +138,7 @@ func (s *Service) current(ctx context.Context, st Standing) (*x509gost.Revocatio
 	return old, nil
 }
 
-// stored gives the list of a standing as it is.
+// stored returns the list of a state without renewing it.
 func (s *Service) stored(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
 	s.mu.Lock()
 	kept := s.crls[st.Name]
@@ -159,7 +156,7 @@ func (s *Service) stored(ctx context.Context, st Standing) (*x509gost.Revocation
 	return s.keep(r)
 }
 
-// keep parses a stored list and remembers it.
+// keep parses a stored list and caches it.
 func (s *Service) keep(r Record) (*x509gost.RevocationList, error) {
 	list, err := x509gost.ParseRevocationList(r.CRL)
 	if err != nil {
@@ -171,7 +168,7 @@ func (s *Service) keep(r Record) (*x509gost.RevocationList, error) {
 	return list, nil
 }
 
-// renewOld renews a list unless somebody just did.
+// renewOld renews a list unless another process has done so.
 func (s *Service) renewOld(ctx context.Context, name string) (*x509gost.RevocationList, error) {
 	var current Record
 	err := s.store.Atomic(ctx, func(ctx context.Context) error {
@@ -226,8 +223,8 @@ func (s *Service) renew(ctx context.Context, name string) (Record, error) {
 	return r, err
 }
 
-// makeCRL signs a list. Entries of certificates that have expired since stay:
-// signatures are judged long after they were made.
+// makeCRL signs a list. Entries of expired certificates stay, since signatures are
+// verified long after they were made.
 func (s *Service) makeCRL(ctx context.Context, a *authority, number int64, now time.Time, revoked []Issued) ([]byte, error) {
 	thisUpdate := laterOf(now.Add(-skew).UTC().Truncate(time.Second), a.certificate.NotBefore)
 	t := &x509gost.CRLTemplate{

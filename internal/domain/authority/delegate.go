@@ -19,9 +19,9 @@ import (
 // vault.Key.ID.
 const DelegateTable = "authority_delegates"
 
-// DelegateRecord is what an authority certified to act for it: a time-stamping
-// service or an OCSP responder. It has its own key, so that the authority's is
-// used for issuing only.
+// DelegateRecord is a service that an authority certified to act for it: a time-stamping
+// service or an OCSP responder. It has its own key, so that the key of the authority is
+// used only for issuing.
 type DelegateRecord struct {
 	Name        string
 	Generation  int64  // 1 and up; the highest of a name is the one in service
@@ -32,15 +32,15 @@ type DelegateRecord struct {
 	CreatedAt   time.Time
 }
 
-// Lives of delegates' certificates. They are replaced when half is over. The
-// certificate of a responder is never checked for revocation, so it is short
+// Lifetimes of delegates' certificates, which are replaced after half of it. The
+// certificate of a responder is never checked for revocation, so its lifetime is short
 // (RFC 6960, 4.2.2.2.1).
 const (
 	stamperYears  = 10
 	responderLife = 90 * 24 * time.Hour
 )
 
-// delegate is one of the delegates there are.
+// delegate describes one of the delegates.
 type delegate struct {
 	name, title string
 	issuer      string // name of its authority
@@ -53,9 +53,8 @@ func (h hierarchy) stamper() delegate {
 	return delegate{h.issuing + "-tsa", h.title + " Time-Stamping Service", h.issuing, h.suite, (*Service).prepareStamper}
 }
 
-// responder answers for one of the two authorities of a hierarchy: whoever
-// answers has to be certified by the very authority that issued the certificate
-// in question (RFC 6960, 4.2.2.2).
+// responder answers for one of the two authorities of a hierarchy: a responder must be
+// certified by the authority that issued the certificate in question (RFC 6960, 4.2.2.2).
 func (h hierarchy) responder(issuer string) delegate {
 	title := h.title + " OCSP Responder"
 	if issuer == h.root {
@@ -68,7 +67,7 @@ func (h hierarchy) delegates() []delegate {
 	return []delegate{h.responder(h.root), h.responder(h.issuing), h.stamper()}
 }
 
-// prepareStamper: the use has to be critical and the only one (RFC 3161, 2.3).
+// prepareStamper makes the extended key usage critical and the only one (RFC 3161, 2.3).
 func (s *Service) prepareStamper(d delegate, t *x509gost.Template) {
 	t.NotAfter = t.NotBefore.AddDate(stamperYears, 0, 0)
 	t.KeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment
@@ -85,9 +84,9 @@ func (s *Service) prepareResponder(_ delegate, t *x509gost.Template) {
 	t.ExtraExtensions = []x509gost.Extension{{OID: x509gost.OIDOCSPNoCheck, Value: []byte{byte(cbasn1.NULL), 0}}}
 }
 
-// serving gives a delegate that may act now: valid and not revoked. What is in
-// memory is used until it ends, Maintain replaces it before; whether it was
-// revoked is asked each time.
+// serving returns a delegate that may act now: valid and not revoked. A cached delegate
+// is used until it expires; Maintain replaces it before. Its revocation is checked on
+// each call.
 func (s *Service) serving(ctx context.Context, d delegate) (*authority, error) {
 	s.mu.Lock()
 	a := s.delegates[d.name]
@@ -103,7 +102,7 @@ func (s *Service) serving(ctx context.Context, d delegate) (*authority, error) {
 	}
 	a, err := s.ensureDelegate(ctx, d)
 	if a != nil {
-		return a, nil // that it could not be replaced in time is for Maintain to tell
+		return a, nil // Maintain reports that it could not be replaced in time
 	}
 	return nil, err
 }
@@ -112,15 +111,15 @@ func valid(c *x509gost.Certificate, at time.Time) bool {
 	return !at.Before(c.NotBefore) && at.Before(c.NotAfter)
 }
 
-// ensureDelegate reads the current delegate of a name and replaces it when it is
-// absent, revoked or past half of its life. Where that fails, one that is still
-// valid is returned beside the error.
+// ensureDelegate reads the current delegate of a name and replaces it when it is absent,
+// revoked or past half of its life. If that fails, a delegate that is still valid is
+// returned with the error.
 func (s *Service) ensureDelegate(ctx context.Context, d delegate) (*authority, error) {
 	issuer, err := s.authority(ctx, d.issuer)
 	if err != nil {
 		return nil, err
 	}
-	var current, old *authority // old can go on if it is not replaced
+	var current, old *authority // old is used on if it is not replaced
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
 		current, old = nil, nil
 		r, found, err := s.store.Delegate(ctx, d.name)
@@ -158,8 +157,8 @@ func (s *Service) ensureDelegate(ctx context.Context, d delegate) (*authority, e
 	return current, err
 }
 
-// due says whether a delegate's certificate is to be replaced: half of its life
-// is over and the issuer can give a longer one.
+// due reports whether a delegate's certificate must be replaced: half of its life is over
+// and the issuer can give a longer one.
 func (s *Service) due(c, issuer *x509gost.Certificate) bool {
 	half := c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 2)
 	return !s.now().Before(half) && c.NotAfter.Before(issuer.NotAfter)
@@ -208,7 +207,7 @@ func (s *Service) createDelegate(ctx context.Context, d delegate, issuer *author
 	if !added { // another process was faster
 		r, found, err := s.store.Delegate(ctx, d.name)
 		if err == nil && !found {
-			err = fmt.Errorf("authority: %s is neither absent nor present", d.name)
+			err = fmt.Errorf("authority: %s exists and cannot be read: the database is inconsistent", d.name)
 		}
 		if err != nil {
 			return nil, err
@@ -234,12 +233,10 @@ func loadDelegate(r DelegateRecord) (*authority, error) {
 	return a, nil
 }
 
-// Maintain does what is due from time to time: it renews revocation lists and
-// certificates of delegates that are past half of their life and looks at the
-// clock. Call it about once a minute, in any number of processes. Its error names
-// everything that went wrong; what was there before goes on in service as long as
-// it is valid, so the error is for the log and for whoever has to repair it in
-// time.
+// Maintain renews revocation lists and certificates of delegates that are past half of
+// their life, and checks the clock. Call it about once a minute, in any number of
+// processes. Its error names all failures. The old lists and certificates stay in use
+// while they are valid, so the error is for the log and the administrator.
 func (s *Service) Maintain(ctx context.Context) error {
 	var errs []error
 	standings, err := s.store.Standings(ctx)
@@ -264,7 +261,7 @@ func (s *Service) Maintain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// maintainDelegate replaces a delegate that is due.
+// maintainDelegate replaces a delegate that is due; see due.
 func (s *Service) maintainDelegate(ctx context.Context, d delegate) error {
 	issuer, err := s.authority(ctx, d.issuer)
 	if err != nil {

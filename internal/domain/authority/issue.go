@@ -14,15 +14,15 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Extended key usages of a user's certificate: what clients of this interface
-// family look for, and what "openssl cms -verify" wants (smimesign).
+// Extended key usages of a user's certificate: those that clients of this interface
+// family check, and the one that "openssl cms -verify" needs (smimesign).
 var userUsage = []x509gost.OID{
 	{1, 3, 6, 1, 5, 5, 7, 3, 2}, // clientAuth
 	{1, 3, 6, 1, 5, 5, 7, 3, 4}, // emailProtection
 }
 
-// serialSize is the length of a serial number in octets: one that keeps it
-// positive and 16 random ones. RFC 5280, section 4.1.2.2, allows 20.
+// serialSize is the length of a serial number in bytes: one that keeps it positive and 16
+// random ones. RFC 5280, section 4.1.2.2, allows 20.
 const serialSize = 17
 
 // Request asks for a certificate.
@@ -30,24 +30,22 @@ type Request struct {
 	Suite     *suite.Suite // of the key
 	PublicKey crypto.PublicKey
 	Subject   x509gost.Name
-	// Life of the certificate; 0 means Config.Life. It ends with the issuer's at
-	// the latest.
+	// Life of the certificate; 0 means Config.Life. The certificate never outlives that
+	// of the issuer.
 	Life time.Duration
-	// Usage are the extended key usages of a user's certificate; none: those of every
-	// user. The caller has made sure that they are not those of a server or of an
-	// authority's own services.
+	// Usage are the extended key usages of a user's certificate; empty means the default.
+	// The caller must refuse those of a server or of an authority's own services.
 	Usage []x509gost.OID
-	// Extensions go into the certificate as they are.
+	// Extensions are copied into the certificate.
 	Extensions []x509gost.Extension
-	// ServerNames are the host names and IP addresses of a server. With them it is a
-	// TLS server's certificate, not a user's.
+	// ServerNames are the host names and IP addresses of a server. With them the
+	// certificate is that of a TLS server, not of a user.
 	ServerNames []string
 }
 
-// Bootstrap creates the authorities and delegates that do not exist yet, also in
-// an installation of a release that knew fewer of them. It may run at any time
-// and in many processes at once: the first to commit a name decides, the others go
-// on with what it made.
+// Bootstrap creates missing authorities and delegates, also after an upgrade from a
+// release with fewer of them. It may run at any time and in many processes at once: the
+// first process that commits a name decides, and the others use its result.
 func (s *Service) Bootstrap(ctx context.Context) error {
 	if err := s.bootstrapAuthorities(ctx); err != nil {
 		return err
@@ -85,7 +83,7 @@ func (s *Service) bootstrapAuthorities(ctx context.Context) error {
 	return nil
 }
 
-// ensure reads an authority or creates it, a root when issuer is nil.
+// ensure reads an authority or creates it. It is a root when issuer is nil.
 func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite.Suite, issuer *authority) (*authority, error) {
 	if r, found, err := s.store.Authority(ctx, name); err != nil || found {
 		if err != nil {
@@ -152,7 +150,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 	if !added { // another process was faster
 		r, found, err := s.store.Authority(ctx, name)
 		if err == nil && !found {
-			err = fmt.Errorf("authority: %s is neither absent nor present", name)
+			err = fmt.Errorf("authority: %s exists and cannot be read: the database is inconsistent", name)
 		}
 		if err != nil {
 			return nil, err
@@ -165,10 +163,10 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 	return made, err
 }
 
-// Issue makes a certificate for a public key and notes its serial number. The
-// caller has made sure that the key's owner is who Subject says and, where the
-// key came from outside, that the owner has it. Inside a transaction it becomes
-// part of that.
+// Issue makes a certificate for a public key and records its serial number. The caller
+// must have verified that Subject is the owner of the key and, for a key made elsewhere,
+// that the owner has the private key. Inside a transaction it becomes part of that
+// transaction.
 func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, error) {
 	if r.Suite == nil || r.Life < 0 || len(r.Subject.Raw) == 0 || len(r.Subject.Attributes) == 0 {
 		return nil, errors.New("authority: a request has a suite, a subject with attributes and no negative life")
@@ -197,8 +195,8 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 		Subject: r.Subject, SerialNumber: serial,
 		NotBefore: laterOf(s.notBefore(), issuer.certificate.NotBefore),
 		NotAfter:  earlier(now.Add(life).Truncate(time.Second), issuer.certificate.NotAfter),
-		// Signing only. A key that also decrypts would have to be kept for as long
-		// as anything encrypted to it, which is a different promise.
+		// Signing only. A key that also decrypts must be kept for as long as anything
+		// encrypted for it, which this service does not promise.
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment,
 		ExtKeyUsage: userUsage,
 		Policies:    s.config.Policies,
@@ -234,17 +232,17 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 	return cert, nil
 }
 
-// note writes a serial number down before the certificate leaves.
+// note records a serial number before the certificate is returned.
 func (s *Service) note(ctx context.Context, i Issued) error {
 	added, err := s.store.AddIssued(ctx, i)
 	if err == nil && !added {
-		err = errors.New("authority: a serial number of 16 random octets was drawn twice: the source of randomness is broken")
+		err = errors.New("authority: a serial number of 16 random bytes was drawn twice: the source of randomness is broken")
 	}
 	return err
 }
 
-// nameAddresses writes where the issuer's revocation list, its certificate and its
-// OCSP answers are found into what it issues.
+// nameAddresses adds the addresses of the issuer's revocation list, certificate and OCSP
+// answers to a certificate.
 func (s *Service) nameAddresses(t *x509gost.Template, issuer string) {
 	base := s.config.BaseURL
 	if base == "" {
@@ -255,8 +253,8 @@ func (s *Service) nameAddresses(t *x509gost.Template, issuer string) {
 	t.OCSPServers = []string{base + OCSPPath()}
 }
 
-// newSerial draws a serial number. Its first octet, 0x40 to 0x7f, makes it
-// positive and the shortest encoding of itself.
+// newSerial returns a random serial number. Its first byte, 0x40 to 0x7f, makes the
+// number positive and its encoding minimal.
 func (s *Service) newSerial() ([]byte, error) {
 	serial := make([]byte, serialSize)
 	if _, err := io.ReadFull(s.rand, serial); err != nil {

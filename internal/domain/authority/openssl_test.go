@@ -61,8 +61,8 @@ func TestOpenSSLVerifies(t *testing.T) {
 	}
 }
 
-// TestOpenSSLStampsAndAnswers has OpenSSL ask for a time stamp and for the status
-// of the stamper's certificate, and judge both answers up to the root.
+// TestOpenSSLStampsAndAnswers has OpenSSL ask for a time stamp and for the status of the
+// stamper's certificate, and verify both answers up to the root.
 func TestOpenSSLStampsAndAnswers(t *testing.T) {
 	tool := judge.OpenSSL(t)
 	s, _, c := bootstrapped(t)
@@ -90,8 +90,8 @@ func TestOpenSSLStampsAndAnswers(t *testing.T) {
 			must[string](t)(tool.Run("ocsp", "-issuer", "ca.pem", "-cert", "tsa.pem", "-reqout", "req.der"))
 			answer := must[[]byte](t)(s.OCSP(ctx, tool.Read("req.der")))
 			tool.Write("resp.der", answer)
-			// OpenSSL holds the answer's period against the clock of the machine and
-			// warns; the verdict does not depend on it.
+			// OpenSSL compares the period of the answer with the clock of the machine and
+			// warns. Its verdict does not depend on that.
 			out, err := tool.Run("ocsp", "-no_nonce", "-issuer", "ca.pem", "-cert", "tsa.pem", "-CAfile", "root.pem", "-verify_other", "ca.pem",
 				"-reqin", "req.der", "-respin", "resp.der", "-attime", at)
 			if err != nil || !strings.Contains(out, "good\n\tThis Update") {

@@ -15,26 +15,26 @@ import (
 // usageClientAuth is id-kp-clientAuth (RFC 5280, 4.2.1.12).
 var usageClientAuth = x509gost.OID{1, 3, 6, 1, 5, 5, 7, 3, 2}
 
-// maxPeerChain is how many certificates of a handshake are looked at.
+// maxPeerChain is the most certificates of a handshake.
 const maxPeerChain = 10
 
-// Peers judges the certificates that clients prove in a TLS handshake. Whoever
-// terminated the handshake vouches for the proof and for nothing else: path,
-// validity, usage and revocation are judged here, at each call, by our own code.
+// Peers checks the certificates of clients in TLS handshakes. The TLS server has proved
+// that the client has the private key, and nothing else: Peers checks path, validity,
+// usage and revocation on each call.
 type Peers struct {
-	// Own makes certificates of the built-in authority count; nil: they do not.
+	// Own accepts certificates of the built-in authority; nil: they are refused.
 	Own *Service
-	// Roots are trusted to certify clients, Intermediates help to get to them.
+	// Roots are trusted to certify clients. Intermediates help to build paths to Roots.
 	Roots, Intermediates []*x509gost.Certificate
-	// Lists reads the current revocation lists of these authorities. A certificate
-	// that no list covers is refused.
+	// Lists reads the current revocation lists of these authorities. A certificate that
+	// is covered by no list is refused.
 	Lists func(ctx context.Context) ([]*x509gost.RevocationList, error)
 	Now   func() time.Time
 }
 
-// Judge says whether the first of the certificates (DER) may identify its owner
-// now; the others may lie on its path. The error says why not, for the log: a
-// stranger does not learn it.
+// Judge returns nil when the first of the certificates (DER) may identify its owner now.
+// The others may be part of its path. The error is for the log: the client must not see
+// it.
 func (p *Peers) Judge(ctx context.Context, certificates [][]byte) error {
 	if len(certificates) == 0 || len(certificates) > maxPeerChain {
 		return fmt.Errorf("authority: a client's certificates: want 1 to %d, got %d", maxPeerChain, len(certificates))

@@ -17,7 +17,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// stranger is a certificate authority that is not ours, with one client.
+// stranger is another certificate authority, with one client.
 type stranger struct {
 	t    *testing.T
 	key  crypto.Signer
@@ -64,8 +64,8 @@ func (s *stranger) list(revoked ...x509gost.RevokedEntry) []*x509gost.Revocation
 	return []*x509gost.RevocationList{must[*x509gost.RevocationList](s.t)(x509gost.ParseRevocationList(der))}
 }
 
-// TestPeers: a certificate from a handshake counts when its path, time, use and
-// revocation do, whatever the front end thought of it.
+// TestPeers: a certificate from a handshake is accepted when its path, validity, usage
+// and revocation are good, whatever the front end decided.
 func TestPeers(t *testing.T) {
 	own, _, clock := bootstrapped(t)
 	foreign := newStranger(t, clock.now())
@@ -94,7 +94,7 @@ func TestPeers(t *testing.T) {
 		peers *authority.Peers
 		chain [][]byte
 		want  error  // nil with no says: accepted
-		says  string // of an error that is no chain error
+		says  string // text of an error that is not a chain.Error
 	}{
 		{"ours", both(nil), [][]byte{ours.Raw}, nil, ""},
 		{"ECDSA of ours", both(nil), [][]byte{issue(t, own, suite.ECDSAP256).Raw}, nil, ""},

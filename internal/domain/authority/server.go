@@ -16,15 +16,15 @@ import (
 // usageServerAuth is id-kp-serverAuth (RFC 5280, 4.2.1.12).
 var usageServerAuth = x509gost.OID{1, 3, 6, 1, 5, 5, 7, 3, 1}
 
-// serverKeyUsage is what the TLS suites with GOST and RSA ask of a server's key: it
-// signs the handshake in some and agrees on or decrypts the secret in others.
+// serverKeyUsage is the key usage that TLS suites with GOST and RSA need: some sign the
+// handshake, others agree on the secret or decrypt it.
 const serverKeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageKeyAgreement
 
-// maxServerNames bounds the names of one certificate.
+// maxServerNames limits the names of one certificate.
 const maxServerNames = 100
 
-// alternativeNames writes a subjectAltName (RFC 5280, 4.2.1.6) of host names and
-// IP addresses.
+// alternativeNames returns a subjectAltName (RFC 5280, 4.2.1.6) of host names and IP
+// addresses.
 func alternativeNames(names []string) (x509gost.Extension, error) {
 	if len(names) > maxServerNames {
 		return x509gost.Extension{}, fmt.Errorf("authority: names of a server: want at most %d", maxServerNames)
@@ -38,7 +38,7 @@ func alternativeNames(names []string) (x509gost.Extension, error) {
 				continue
 			}
 			if !isHostName(name) {
-				wrong = append(wrong, fmt.Errorf("authority: %q is no host name and no IP address", name))
+				wrong = append(wrong, fmt.Errorf("authority: %q is neither a host name nor an IP address", name))
 			}
 			b.AddASN1(asn1.Tag(2).ContextSpecific(), func(b *cryptobyte.Builder) { b.AddBytes([]byte(name)) })
 		}
@@ -47,8 +47,8 @@ func alternativeNames(names []string) (x509gost.Extension, error) {
 	return x509gost.Extension{OID: x509gost.OIDSubjectAltName, Value: value}, errors.Join(append(wrong, err)...)
 }
 
-// isHostName reports whether a name is one of the domain name system, in the form
-// of ASCII: a wildcard may stand for its first label.
+// isHostName reports whether a name is an ASCII host name of the DNS. Its first label may
+// be a wildcard.
 func isHostName(name string) bool {
 	if len(name) == 0 || len(name) > 253 {
 		return false

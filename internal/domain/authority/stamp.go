@@ -12,25 +12,24 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// TSPPath is where time stamps are given under BaseURL.
+// TSPPath is the path of the time-stamp service under BaseURL.
 func TSPPath() string { return "/pki/tsp" }
 
-// defaultTSAPolicy stands under the arc that needs no registration (ITU-T X.667)
-// and promises nothing beyond what is in the token. Whoever has a written policy
-// names it in Config.
+// defaultTSAPolicy is in the arc that needs no registration (ITU-T X.667) and promises
+// nothing beyond the content of the token. An installation with a written policy sets it
+// in Config.
 var defaultTSAPolicy = x509gost.OID{2, 25, 1846093372}
 
-// accuracy is how far the time of a token may be off: it is cut to the second, so
+// accuracy is the largest error of the time in a token: it is truncated to the second, so
 // that revocation data made within the same second never looks older.
 const accuracy = time.Second
 
-// TimeStamp answers a TimeStampReq with a TimeStampResp (RFC 3161). A request that
-// cannot be granted is answered with a rejection; the error is for what went wrong
-// on this side.
+// TimeStamp answers a TimeStampReq with a TimeStampResp (RFC 3161). A request that cannot
+// be granted gets a rejection. The error is for internal failures.
 //
-// Digests by a GOST algorithm are stamped by the GOST hierarchy, those of the
-// SHA-2 family by the other. Serial numbers are of 134 random bits, so no two
-// tokens of an installation ever have the same.
+// Digests by a GOST algorithm are stamped by the GOST hierarchy, those of the SHA-2
+// family by the other. Serial numbers have 134 random bits, so they are unique in an
+// installation.
 func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error) {
 	refuse := func(fail tsp.FailInfo, text string) ([]byte, error) {
 		return tsp.CreateRejection(tsp.Rejection, fail, text), nil
@@ -79,8 +78,8 @@ func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error)
 	return tsp.CreateResponse(token), nil
 }
 
-// Digests that are stamped, by hierarchy. SHA-1 is not among them: a stamp on a
-// digest that can be forged proves nothing.
+// Digests that are stamped, by hierarchy. SHA-1 is not among them: a stamp over a digest
+// that can be forged proves nothing.
 var (
 	stampsGOST = []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512}
 	stampsSHA2 = []*suite.Hash{suite.SHA256, suite.SHA384, suite.SHA512}

@@ -34,7 +34,7 @@ func stamped(t testing.TB, s *authority.Service, r *tsp.Request) *tsp.Token {
 	return token
 }
 
-// judged builds the path of a certificate with OCSP answers for all of it.
+// judged builds the path of a certificate, with OCSP answers for each certificate.
 func judged(t testing.TB, s *authority.Service, c *x509gost.Certificate, at time.Time, usage x509gost.OID) (*chain.Verdict, error) {
 	t.Helper()
 	ctx := t.Context()
@@ -107,7 +107,7 @@ func TestTimeStampRefusals(t *testing.T) {
 	}
 	der := must[[]byte](t)(good.Marshal())
 	unknown := bytes.Replace(der, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 1}, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 3, 4, 2, 99}, 1)
-	// An extension [0] { 1.2.3 } at the end; the outer length grows by its 11 octets.
+	// An extension [0] { 1.2.3 } at the end; the outer length grows by its 11 bytes.
 	extended := append(bytes.Clone(der), 0xa0, 9, 0x30, 7, 6, 2, 0x2a, 3, 4, 1, 0)
 	extended[1] += 11
 	for name, x := range map[string]struct {
@@ -130,7 +130,7 @@ func TestTimeStampRefusals(t *testing.T) {
 	}
 }
 
-// TestClockWatch moves the clock of the day and the one that only runs forward.
+// TestClockWatch moves the wall clock and the monotonic clock.
 func TestClockWatch(t *testing.T) {
 	var elapsed atomic.Int64
 	c := newClock()
@@ -146,15 +146,15 @@ func TestClockWatch(t *testing.T) {
 		{0, 0, false},
 		{time.Hour, time.Hour, false},
 		{2 * time.Second, 0, false},                // within the bound
-		{time.Hour + time.Second, time.Hour, true}, // and beyond it, all in all
+		{time.Hour + time.Second, time.Hour, true}, // the sum is beyond the limit
 		{-time.Second, 0, false},                   // back again
 		{time.Hour, time.Hour, false},              // compared anew since
 		{2 * time.Second, 0, false},                // so this is the first jump
 		{-2 * time.Second, 0, false},               //
 		{-3 * time.Second, 0, true},                // to the other side
-		{time.Hour, time.Hour, true},               // time heals nothing
+		{time.Hour, time.Hour, true},               // a jump is not forgotten
 		{3 * time.Second, 0, false},                // the clock is back
-		{24 * time.Hour, 0, true},                  // somebody set it
+		{24 * time.Hour, 0, true},                  // the clock was set
 		{0, 24*time.Hour - 2*time.Second, false},   // as after a pause of both
 		{time.Minute, time.Minute, false},
 	} {
@@ -171,16 +171,16 @@ func TestClockWatch(t *testing.T) {
 	}
 }
 
-// TestOwnMonotonicReading takes times that carry no monotonic reading: the two
-// clocks are one then, and a fresh process starts without complaint.
+// TestOwnMonotonicReading uses times without a monotonic reading: then both clocks are
+// the same, and a new process starts without an error.
 func TestOwnMonotonicReading(t *testing.T) {
 	s, _, c := bootstrapped(t)
 	c.advance(30 * 24 * time.Hour)
 	stamped(t, s, &tsp.Request{Digest: suite.SHA256.Digest(nil)})
 }
 
-// TestStampersCertificate: revoked, it is replaced at once; old, it is replaced
-// before it ends.
+// TestStampersCertificate: a revoked certificate is replaced at once, an old one before
+// it expires.
 func TestStampersCertificate(t *testing.T) {
 	s, db, c := bootstrapped(t)
 	other := newService(t, db, c, 2)

@@ -8,20 +8,18 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// OCSPPath is where the status of certificates is told under BaseURL.
+// OCSPPath is the path of the OCSP service under BaseURL.
 func OCSPPath() string { return "/pki/ocsp" }
 
-// maxAsked is how many certificates one request may ask about: each is looked up
-// in the database.
+// maxAsked limits the certificates of one request: each is looked up in the database.
 const maxAsked = 32
 
-// OCSP answers an OCSPRequest with an OCSPResponse (RFC 6960). A request that
-// cannot be answered gets a status that says so; the error is for what went wrong
-// on this side.
+// OCSP answers an OCSPRequest with an OCSPResponse (RFC 6960). A request that cannot be
+// answered gets an error status of OCSP. The error is for internal failures.
 //
-// What is answered stands in the database at that moment, so every process says
-// the same, and a revocation counts from the next answer on. Serial numbers that
-// were not issued here are unknown.
+// Answers are read from the database, so all processes give the same answer and a
+// revocation is in the next one. Serial numbers that this authority did not issue are
+// unknown.
 func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 	r, err := ocsp.ParseRequest(request)
 	if err != nil || len(r.CertIDs) > maxAsked {
@@ -49,7 +47,7 @@ func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 		t.Singles = append(t.Singles, one)
 	}
 	for _, e := range r.Extensions {
-		if e.OID.Equal(ocsp.OIDNonce) { // as it came, whatever form it has
+		if e.OID.Equal(ocsp.OIDNonce) { // copied without a check of its form
 			t.Extensions = []x509gost.Extension{e}
 		}
 	}
@@ -60,8 +58,8 @@ func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 	return ocsp.CreateResponse(basic), nil
 }
 
-// asked finds the authority that an identifier names as the issuer, and who
-// answers for it; a nil authority when it is none of ours.
+// asked returns the authority that an identifier names as the issuer, and its responder.
+// The authority is nil when it is not ours.
 func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, delegate, error) {
 	for _, h := range hierarchies {
 		for _, name := range []string{h.issuing, h.root} {
@@ -77,8 +75,8 @@ func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, deleg
 	return nil, delegate{}, nil
 }
 
-// status looks one certificate up. One of another issuer in the same request is
-// unknown: the responder cannot speak for that issuer.
+// status returns the status of one certificate. A certificate of another issuer in the
+// same request is unknown: the responder cannot answer for that issuer.
 func (s *Service) status(ctx context.Context, id *ocsp.CertID, issuer *authority) (ocsp.Single, error) {
 	one := ocsp.Single{CertID: *id, Status: ocsp.Unknown}
 	if !id.IssuedBy(issuer.certificate) {

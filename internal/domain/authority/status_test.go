@@ -87,8 +87,8 @@ func TestOCSP(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Serial numbers that were not issued, or by the other authority, and the
-	// certificate of a root, which nobody issued.
+	// Serial numbers that were not issued, or by the other authority, and the certificate
+	// of a root, which has no issuer.
 	a, b := issue(t, s, suite.GOST2012x256), issue(t, s, suite.ECDSAP256)
 	for _, x := range []struct{ c, issuer *x509gost.Certificate }{{b, issuing[0]}, {roots[0], roots[0]}, {a, roots[0]}} {
 		if one, ok := answered(t, s, x.c, x.issuer).Basic.Find(x.c, x.issuer); !ok || one.Status != ocsp.Unknown {
@@ -116,7 +116,7 @@ func TestOCSPWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestUpgrade begins with what a release left that knew no delegates.
+// TestUpgrade begins with the database of a release without delegates.
 func TestUpgrade(t *testing.T) {
 	url := "sqlite:" + t.TempDir() + "/tamga.db"
 	c := newClock()
@@ -175,13 +175,13 @@ func TestUpgrade(t *testing.T) {
 	if v, err := judged(t, s, x, c.now(), nil); err != nil || len(v.Findings) != 0 {
 		t.Errorf("a certificate of before: %v", err)
 	}
-	// The old release goes on beside the new one.
+	// The old release runs beside the new one.
 	if _, err := old.CRLs(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// withoutDelegates is the store as a release knew it that had none.
+// withoutDelegates is the store of a release without delegates.
 type withoutDelegates struct{ authority.Store }
 
 var errOld = errors.New("there is no such table")
@@ -229,12 +229,12 @@ func TestRespondersAreReplaced(t *testing.T) {
 			t.Errorf("process %d made one of its own", i)
 		}
 	}
-	// A process that slept through it all takes the current one.
+	// A process that was paused during the replacements uses the current one.
 	c.advance(45 * 24 * time.Hour)
 	if got := responder(s); got.Equal(first) {
 		t.Error("an ended certificate answers")
 	}
-	// One that cannot be replaced goes on as long as it is valid.
+	// One that cannot be replaced is used as long as it is valid.
 	h := &faulty{Holder: newHolder(t, 3)}
 	sick := newServiceOver(t, config, storeOf(db), h, c, 3)
 	current := responder(sick)
