@@ -6,7 +6,6 @@ package docapi
 import (
 	"context"
 	_ "embed" // for Docs
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -106,13 +105,11 @@ func extra(b rest.Blob) (string, error) {
 	return text, nil
 }
 
-// boolean reads what clients send as true, "true", "True" or 1.
+// boolean reads a boolean as [rest.Truth] does; an empty text is false.
 func boolean(key, text string) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "true", "1":
-		return true, nil
-	case "false", "0", "":
-		return false, nil
+	value, ok := rest.Truth(text)
+	if ok || strings.TrimSpace(text) == "" {
+		return value, nil
 	}
 	return false, fault.Newf(fault.DocumentInfoInvalid, "%s must be true or false", key)
 }
@@ -349,8 +346,7 @@ func hashOf(text string) []byte {
 	if value, err := hex.DecodeString(text); err == nil {
 		return value
 	}
-	text = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(text, "="))
-	value, err := base64.RawURLEncoding.DecodeString(text)
+	value, err := rest.DecodeBase64URL(text)
 	if err != nil {
 		return nil
 	}

@@ -377,14 +377,11 @@ func bindBool(r *reader, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	switch strings.ToLower(string(bytes.TrimSpace(r.text))) {
-	case "true", "1":
-		v.SetBool(true)
-	case "false", "0":
-		v.SetBool(false)
-	default:
+	value, ok := Truth(string(r.text))
+	if !ok {
 		return r.wrong(kind)
 	}
+	v.SetBool(value)
 	return nil
 }
 

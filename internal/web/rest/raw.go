@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"reflect"
@@ -80,8 +79,7 @@ const aboutBody = "the request body"
 // bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
 // taken, with padding and without.
 func bindHeader(in *input, name, text string, v reflect.Value) error {
-	text = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
-	value, err := base64.RawURLEncoding.DecodeString(text)
+	value, err := DecodeBase64URL(strings.TrimSpace(text))
 	if err != nil {
 		return fault.Newf(fault.InvalidParameters, "the header %s is not Base64URL", name).With(err)
 	}

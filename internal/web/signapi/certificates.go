@@ -3,7 +3,6 @@ package signapi
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"tamga/internal/domain/keys"
 	"tamga/internal/web/rest"
@@ -154,15 +153,15 @@ func describe(c *keys.Certificate) certificate {
 		CertificateAuthorityID: builtInAuthority,
 		CspID:                  providers[0].group,
 		HashAlgorithms:         []string{},
-		PrivateKeyNotBefore:    date(c.X509.PrivateKeyNotBefore),
-		PrivateKeyNotAfter:     date(c.X509.PrivateKeyNotAfter),
+		PrivateKeyNotBefore:    rest.TimeOrNull(c.X509.PrivateKeyNotBefore),
+		PrivateKeyNotAfter:     rest.TimeOrNull(c.X509.PrivateKeyNotAfter),
 		FriendlyName:           c.FriendlyName,
 		CertificateType:        "ServerSide",
 	}
 	if s := c.X509.Suite; s != nil { // nil: a key of a kind we cannot sign with
 		p := providerOf(s.Name)
 		d.HashAlgorithms = append(d.HashAlgorithms, s.Hash.Name)
-		d.CspID, d.ProviderType, d.ProviderName = p.group, p.kind, textOrNull(p.name)
+		d.CspID, d.ProviderType, d.ProviderName = p.group, p.kind, rest.OrNull(p.name)
 	}
 	if c.Outside {
 		d.CertificateAuthorityID = outsideAuthority
@@ -173,19 +172,10 @@ func describe(c *keys.Certificate) certificate {
 			reason = strconv.Itoa(c.Reason)
 		}
 		d.Status.RevocationInfo = &revocationInfo{
-			RevocationComments: textOrNull(c.Comment),
-			RevocationDate:     date(c.RevokedAt),
+			RevocationComments: rest.OrNull(c.Comment),
+			RevocationDate:     rest.TimeOrNull(c.RevokedAt),
 			RevocationReason:   "CRL_REASON_" + reason,
 		}
 	}
 	return d
-}
-
-// date is a time as ISO text; the zero time is null.
-func date(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format(time.RFC3339)
-	return &s
 }

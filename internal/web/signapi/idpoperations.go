@@ -89,9 +89,9 @@ func describeOperation(op *signing.Operation) operationInfo {
 		ID: op.ID, Type: op.Action.String(), Parameters: op.Parameters, Description: op.Description, State: op.State,
 		CreatedAt: unix(op.CreatedAt), CompleteBefore: unix(op.CompleteBefore), ConfirmBefore: unix(op.CompleteBefore),
 		ConfirmedAt: unix(op.ConfirmedAt), CompletedAt: unix(op.CompletedAt), UpdatedAt: unix(op.UpdatedAt),
-		UserID: op.Owner.UserID, AuthenticationType: textOrNull(op.Owner.Method),
+		UserID: op.Owner.UserID, AuthenticationType: rest.OrNull(op.Owner.Method),
 		Actions: make([]operationAction, len(op.Documents)), IsAsync: op.Async,
-		Callback: textOrNull(op.Callback), CallbackReceived: op.Called,
+		Callback: rest.OrNull(op.Callback), CallbackReceived: op.Called,
 		Status: operationProcessing, ExpirationDate: op.CompleteBefore.Unix(),
 	}
 	approval := actionApproved
@@ -111,8 +111,8 @@ func describeOperation(op *signing.Operation) operationInfo {
 	for n := range op.Documents {
 		d := &op.Documents[n]
 		a := operationAction{
-			ID: d.ID, DocumentID: textOrNull(d.OriginalRef), OriginalDocumentID: textOrNull(d.Related),
-			Status: approval, State: actionPending, ResultValue: textOrNull(d.RefID),
+			ID: d.ID, DocumentID: rest.OrNull(d.OriginalRef), OriginalDocumentID: rest.OrNull(d.Related),
+			Status: approval, State: actionPending, ResultValue: rest.OrNull(d.RefID),
 		}
 		failed := d.Fault
 		switch {

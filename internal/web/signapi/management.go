@@ -94,13 +94,11 @@ func act(ctx context.Context, force rest.Text) (keys.Act, error) {
 
 // truth reads a boolean in any of the forms clients send; "" is absent.
 func truth(name string, text rest.Text, absent bool) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(string(text))) {
-	case "":
+	if strings.TrimSpace(string(text)) == "" {
 		return absent, nil
-	case "true", "1":
-		return true, nil
-	case "false", "0":
-		return false, nil
+	}
+	if value, ok := rest.Truth(string(text)); ok {
+		return value, nil
 	}
 	return false, fault.Newf(fault.InvalidParameters, "%s: want true or false", name)
 }
@@ -216,7 +214,7 @@ func (m *Management) checkPIN(ctx context.Context, r struct {
 		return pinCheck{}, err
 	}
 	valid, reason, err := m.Keys.CheckPIN(ctx, rest.Caller(ctx), r.ID, string(r.Body.Pin), attempts)
-	return pinCheck{valid, textOrNull(reason)}, err
+	return pinCheck{valid, rest.OrNull(reason)}, err
 }
 
 // The forms of the description of a certificate.

@@ -84,14 +84,6 @@ type processedDocument struct {
 	Content             *string // only ever null in this type
 }
 
-// textOrNull is null for an empty text.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // pieces is JSON text with contents in between, which are encoded as Base64 while
 // it is written: all results together are never in memory.
 type pieces struct {

@@ -37,7 +37,7 @@ func describeRequest(q *keys.Request) requestAnswer {
 		RequestType: q.Type.String(), CertificateType: "ServerSide",
 	}
 	if q.Parsed != nil && q.Parsed.Suite != nil {
-		d.CspID = textOrNull(providerOf(q.Parsed.Suite.Name).group)
+		d.CspID = rest.OrNull(providerOf(q.Parsed.Suite.Name).group)
 	}
 	return d
 }

@@ -204,8 +204,8 @@ func (o *Operating) render(op *signing.Operation) (*pieces, error) {
 		p := &op.Documents[i]
 		d := &documents[i]
 		*d = processedDocument{
-			RefID: textOrNull(p.RefID), ContentInfo: textOrNull(p.Name),
-			OriginalRefID: textOrNull(p.OriginalRef), OriginalContentInfo: textOrNull(p.OriginalName),
+			RefID: rest.OrNull(p.RefID), ContentInfo: rest.OrNull(p.Name),
+			OriginalRefID: rest.OrNull(p.OriginalRef), OriginalContentInfo: rest.OrNull(p.OriginalName),
 			Status: waiting,
 		}
 		switch failed := p.Fault; {

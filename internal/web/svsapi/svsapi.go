@@ -142,13 +142,11 @@ func (q *question) params() (map[string]string, error) {
 	return params, nil
 }
 
-// yes reads a truth value: true and 1 in any form the clients use.
+// yes reads a boolean as [rest.Truth] does; an empty text is false.
 func yes(params map[string]string, name string) (bool, error) {
-	switch strings.ToLower(params[name]) {
-	case "", "false", "0":
-		return false, nil
-	case "true", "1":
-		return true, nil
+	value, ok := rest.Truth(params[name])
+	if ok || params[name] == "" {
+		return value, nil
 	}
 	return false, fault.Newf(fault.InvalidParameters, "VerifyParams: %s: want true or false", name)
 }
@@ -237,7 +235,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	answers := make([]verdict, len(found))
 	for i, v := range found {
 		answers[i] = answer(v)
-		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: moment(v.ClaimedTime), TimeStampTime: moment(v.StampedTime), Covers: v.Covers}
+		answers[i].SignatureInfo = &signatureInfo{Verdict: v.Verdict, CAdESType: v.Level, LocalSigningTime: rest.TimeOrNull(v.ClaimedTime), TimeStampTime: rest.TimeOrNull(v.StampedTime), Covers: v.Covers}
 	}
 	return answers, nil
 }
@@ -274,18 +272,9 @@ func describe(c *signing.CertificateInfo) *certificateInfo {
 	}
 	return &certificateInfo{
 		SubjectName: c.Subject, IssuerName: c.Issuer,
-		NotBefore: *moment(c.NotBefore), NotAfter: *moment(c.NotAfter),
+		NotBefore: *rest.TimeOrNull(c.NotBefore), NotAfter: *rest.TimeOrNull(c.NotAfter),
 		SerialNumber: c.Serial, Thumbprint: c.Thumbprint, KeyIdentifier: c.KeyID,
 	}
-}
-
-// moment is a time as text; nil for none.
-func moment(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format(time.RFC3339)
-	return &s
 }
 
 type signer struct {

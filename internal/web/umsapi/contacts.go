@@ -28,7 +28,7 @@ func phoneInfo(c contact.Contact) any {
 	return struct {
 		PhoneNumber *string
 		Confirmed   bool
-	}{orNull(c.Value), c.Confirmed}
+	}{rest.OrNull(c.Value), c.Confirmed}
 }
 
 // emailInfo is UserEmailInfo.
@@ -36,7 +36,7 @@ func emailInfo(c contact.Contact) any {
 	return struct {
 		Email     *string
 		Confirmed bool
-	}{orNull(c.Value), c.Confirmed}
+	}{rest.OrNull(c.Value), c.Confirmed}
 }
 
 func (a *API) contactRoutes() []rest.Route {

@@ -56,8 +56,8 @@ type keyInfo struct {
 // describeKey tells of a device. Devices of ours have no profile.
 func describeKey(d device.Device) keyInfo {
 	return keyInfo{
-		UID: d.UserID, Kid: d.Kid, DeviceName: orNull(d.Name), NotBefore: d.NotBefore.Unix(), NotAfter: d.NotAfter.Unix(),
-		State: d.State(), UserName: orNull(d.UserName), NonceRequired: !d.Verified,
+		UID: d.UserID, Kid: d.Kid, DeviceName: rest.OrNull(d.Name), NotBefore: d.NotBefore.Unix(), NotAfter: d.NotAfter.Unix(),
+		State: d.State(), UserName: rest.OrNull(d.UserName), NonceRequired: !d.Verified,
 	}
 }
 
@@ -87,7 +87,7 @@ func describeKInit(k device.KInit) createdKey {
 	})
 	info.NonceRequired = true // of the device that comes of it
 	return createdKey{
-		KeyInfo: createdKeyInfo{ActivationRequired: k.Activation, ServiceURL: k.ServiceURL, Alias: orNull(k.UserName), keyInfo: info},
+		KeyInfo: createdKeyInfo{ActivationRequired: k.Activation, ServiceURL: k.ServiceURL, Alias: rest.OrNull(k.UserName), keyInfo: info},
 		QRCode:  k.QR, QRCodeData: k.QRText,
 	}
 }

@@ -55,7 +55,7 @@ func describePush(c device.PushContact) (pushContact, error) {
 	address := pushAddressInfo{c.Push.Address, c.Push.OSType, c.Push.SystemID}
 	text, err := json.Marshal(address)
 	return pushContact{
-		PushAddress: address, SystemID: c.Push.SystemID, SystemName: c.SystemName, Kid: c.Kid, DeviceName: orNull(c.Name),
+		PushAddress: address, SystemID: c.Push.SystemID, SystemName: c.SystemName, Kid: c.Kid, DeviceName: rest.OrNull(c.Name),
 		State: c.State(), DataSource: c.Source, Type: "PushAddress", Contact: string(text),
 		Confirmed: c.Verified, Notification: c.Push.Notification,
 	}, err

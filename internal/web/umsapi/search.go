@@ -157,7 +157,7 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 		p.Rdns = append(p.Rdns, rdn{
 			ID: c.ID, OID: c.OID, DisplayName: c.DisplayName, StringIdentifier: c.Name, Order: c.Order,
 			MinLength: c.MinLength, MaxLength: c.MaxLength, Required: c.Required,
-			ValueSet: append([]string{}, c.Values...), DefaultValue: orNull(c.Default),
+			ValueSet: append([]string{}, c.Values...), DefaultValue: rest.OrNull(c.Default),
 		})
 	}
 	for _, i := range d.Issuers {

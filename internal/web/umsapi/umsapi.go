@@ -153,14 +153,6 @@ func flagOf(name string, body any, query flag) (bool, error) {
 	return query.value, nil
 }
 
-// orNull is a text for a key that is null where there is none.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // isoTime is a time as this interface writes it.
 func isoTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")

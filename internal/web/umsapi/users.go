@@ -132,14 +132,14 @@ type userInfo struct {
 func describe(i user.Info) userInfo {
 	d := userInfo{
 		UserID: i.ID, Login: i.Login,
-		PhoneNumber: orNull(i.PhoneNumber), PhoneConfirmed: i.PhoneConfirmed,
-		Email: orNull(i.Email), EmailConfirmed: i.EmailConfirmed,
-		DisplayName: orNull(i.DisplayName), DistinguishName: i.Name,
+		PhoneNumber: rest.OrNull(i.PhoneNumber), PhoneConfirmed: i.PhoneConfirmed,
+		Email: rest.OrNull(i.Email), EmailConfirmed: i.EmailConfirmed,
+		DisplayName: rest.OrNull(i.DisplayName), DistinguishName: i.Name,
 		AccountLocked: i.Locked, Group: i.Group,
 		CreationDate: isoTime(i.CreatedAt), LastLoginDate: never,
 	}
 	if !i.LockedAt.IsZero() {
-		d.LockoutDate = orNull(isoTime(i.LockedAt))
+		d.LockoutDate = rest.OrNull(isoTime(i.LockedAt))
 	}
 	if !i.LastLoginAt.IsZero() {
 		d.LastLoginDate = isoTime(i.LastLoginAt)
