@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"syscall"
 
@@ -48,7 +47,7 @@ func transportError(err error) error {
 	if errors.As(err, &refused) {
 		return refused
 	}
-	err = bare(err)
+	err = guard.WithoutURL(err)
 	text := "it cannot be reached"
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -65,16 +64,6 @@ func transportError(err error) error {
 		text = "it closed the connection"
 	}
 	return &outage{&detailed{text, err}}
-}
-
-// bare takes off the request line that net/http puts in front: the caller says
-// the address itself.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // unavailable is what the caller learns when nobody had the evidence: the text

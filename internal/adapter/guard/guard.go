@@ -422,3 +422,13 @@ func (g *Guard) Dial(ctx context.Context, network, hostPort string) (net.Conn, e
 	}
 	return nil, errors.New("the name has no address")
 }
+
+// WithoutURL returns the cause of an error of net/http without the method and the address
+// in front of it. An address may hold a secret.
+func WithoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}

@@ -20,7 +20,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -135,7 +134,7 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("webhook: %w", withoutAddress(err))
+		return fmt.Errorf("webhook: %w", guard.WithoutURL(err))
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
@@ -161,6 +160,8 @@ func exactly(w io.Writer, body signing.Result) error {
 	return nil
 }
 
+// counted counts what it writes. The answers of the server have the same type: an
+// adapter and the surfaces of the server share no package.
 type counted struct {
 	w io.Writer
 	n int64
@@ -170,15 +171,6 @@ func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// withoutAddress takes the address out of an error: it may hold a secret.
-func withoutAddress(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 // moving is a connection whose peer has to take something now and then. There is no
