@@ -11,7 +11,7 @@ func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "имя": "имя", "a\n\u202eb": "a??b", "abcdef": "abcde...", "a\xffb": "a\ufffdb",
 	} {
-		if got := sig.Printable(text, 5); got != want {
+		if got := sig.Printable(text, 5, '?'); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

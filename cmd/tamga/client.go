@@ -17,9 +17,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"tamga/internal/config"
+	"tamga/sig"
 )
 
 // connectionFlags say which server to ask and as whom. Without --server all of
@@ -347,17 +347,6 @@ func (r *refusal) Error() string {
 	return b.String()
 }
 
-// printable shows text from outside on a terminal: without control characters,
-// which could rewrite the screen, and those that turn the direction of writing.
-func printable(s string) string {
-	const most = 4096
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
+// printable returns text from outside for a terminal: without control characters, which
+// could rewrite the screen, and without those that turn the direction of writing.
+func printable(s string) string { return sig.Printable(s, 4096, '\uFFFD') }

@@ -146,5 +146,7 @@ func prefixOf(t *xmltree.Tree, n xmltree.Node) string {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xA;", "\r", "&#xD;")
 
-// escape escapes the value of an attribute between double quotes.
+// escape returns a text for an attribute between double quotes or for an element. Package
+// xmldsig has replacements of its own: quotes and tabs in an element stay as they are there,
+// and the bytes of a signature must not change with the package that writes them.
 func escape(s string) string { return escaper.Replace(s) }

@@ -413,14 +413,14 @@ func (j *judgement) part(with, loose, relaxed []string) {
 	f.Headline = ""
 	var says []string
 	if loose != nil {
-		f.Headline = "does not cover " + sig.Printable(short(loose), maxPrinted)
+		f.Headline = "does not cover " + sig.Printable(short(loose), maxPrinted, '?')
 		says = append(says, "parts that no signed relationship leads to: "+list(loose))
 	}
 	if relaxed != nil {
 		says = append(says, "relationships that Office does not sign either: "+list(relaxed))
 	}
 	if missing {
-		f.Headline = "does not cover " + sig.Printable(j.check.Expect, maxPrinted)
+		f.Headline = "does not cover " + sig.Printable(j.check.Expect, maxPrinted, '?')
 		says = append(says, quote(j.check.Expect)+", which was expected")
 	}
 	f.Text = "not signed are " + strings.Join(says, "; ")

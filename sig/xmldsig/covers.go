@@ -247,10 +247,10 @@ func (j *judgement) describe(r *reference, to target) string {
 	t, s := j.tree, j.sig
 	var what string
 	if to.node == xmltree.Document {
-		what = "the whole document, root element " + sig.Printable(t.Name(t.Root()).String(), maxStepName)
+		what = "the whole document, root element " + sig.Printable(t.Name(t.Root()).String(), maxStepName, '?')
 	} else {
 		id, _, _ := uriID(r.uri)
-		what = fmt.Sprintf("element %s with id %s at %s", sig.Printable(t.Name(to.node).String(), maxStepName), quote(id), j.resolve.path(to.node))
+		what = fmt.Sprintf("element %s with id %s at %s", sig.Printable(t.Name(to.node).String(), maxStepName, '?'), quote(id), j.resolve.path(to.node))
 		if j.places > 0 {
 			j.places--
 			line, _ := t.Position(t.Start(to.node))
@@ -288,7 +288,7 @@ func content(t *xmltree.Tree, s *signature, n xmltree.Node) string {
 		return ", an object in this signature with a document as Base64"
 	}
 	for c := range t.Elements(n) {
-		return ", an object in this signature with the element " + sig.Printable(t.Name(c).String(), maxStepName)
+		return ", an object in this signature with the element " + sig.Printable(t.Name(c).String(), maxStepName, '?')
 	}
 	return ", an object in this signature"
 }
@@ -343,7 +343,7 @@ func (v *resolver) path(n xmltree.Node) string {
 			steps = append(steps, "...")
 			break
 		}
-		steps = append(steps, sig.Printable(t.Name(n).Local, maxStepName)+v.place(n))
+		steps = append(steps, sig.Printable(t.Name(n).Local, maxStepName, '?')+v.place(n))
 	}
 	var b strings.Builder
 	for i := len(steps) - 1; i >= 0; i-- {

@@ -155,7 +155,8 @@ func (s spelling) signingCertificateV1(c *x509gost.Certificate, h *suite.Hash) s
 			"<"+s.ds+"X509SerialNumber"+s.declare+">"+new(big.Int).SetBytes(c.SerialNumber).String()+"</"+s.ds+"X509SerialNumber>"))
 }
 
-// xmlText escapes text for the content of an element.
+// xmlText writes text as the content of an element. Package ooxml has replacements of its
+// own, which also replace quotes and tabs: the two write different bytes.
 var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 
 // unsignedProperties renders the properties of the level T.

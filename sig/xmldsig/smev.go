@@ -172,6 +172,8 @@ func (s *smev) attribute(name, value string) {
 	s.out.WriteByte('"')
 }
 
+// References have lower-case digits here and upper-case ones in canonical XML, so the two
+// share no table.
 var smevAttributeEscapes = strings.NewReplacer("<", "&lt;", "&", "&amp;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xa;", "\r", "&#xd;")
 
 // smevText writes a text node (rule 9, text). "<", "&" and carriage returns are always

@@ -327,7 +327,10 @@ func describe(inputs []Input) string {
 	return fmt.Sprintf("%s and %d more", name, len(inputs)-1)
 }
 
-// oneLine keeps of a name what fits into a line of text.
+// oneLine returns a name as one line of text: the first 200 runes, with a space in place of
+// control characters and changes of the direction of writing. Clients and receivers of
+// callbacks get the result, so its bytes stay as they are: sig.Printable replaces more runes
+// and adds "..." to a text that it cuts.
 func oneLine(s string) string {
 	const most = 200
 	out := make([]rune, 0, len(s))
