@@ -17,50 +17,50 @@ import (
 
 const jsonType = "application/json; charset=utf-8"
 
-// None is the answer of an operation that has nothing to say: 200 and no body.
+// None is the answer of an operation without a result: 200 and no body.
 type None struct{}
 
 // Content is bytes whose number is known before they are written.
 type Content interface {
-	Size() int64 // octets
+	Size() int64 // bytes
 	io.WriterTo
 }
 
 // Redirect answers 302 with an address to go on at.
 type Redirect struct {
 	Location string
-	// See makes it 303: whatever the browser sent here, it asks there by GET.
+	// See makes it 303: the browser follows with GET.
 	See    bool
 	Cookie *http.Cookie // nil: none
 }
 
-// Stream answers Content as one JSON string with its Base64, encoded while it is
+// Stream answers Content as one JSON string with its Base64, which is encoded while it is
 // written.
 type Stream struct{ Content }
 
-// JSON answers Content that writes JSON text of its own.
+// JSON answers Content that writes JSON text itself.
 type JSON struct{ Content }
 
 // File answers Content as it is.
 type File struct {
 	Content
 	Name string // proposed to the client; may be empty
-	Type string // media type; empty is application/octet-stream
+	Type string // media type; empty: application/octet-stream
 }
 
 // Page answers HTML.
 type Page struct {
 	Content
-	Policy string       // Content-Security-Policy in the place of the one that forbids everything
+	Policy string       // Content-Security-Policy; it replaces the one of Secured
 	Status int          // 0 is 200
 	Cookie *http.Cookie // nil: none
 }
 
-// answer is a success that can fail at nothing but the connection.
+// answer is a prepared success. Only the connection can still fail.
 type answer struct {
 	kind     string // Content-Type; "" is no body
 	name     string
-	location string // "" is no redirect
+	location string // "": no redirect
 	policy   string // Content-Security-Policy; "" is that of Secured
 	status   int    // 0 is 200, or 302 with a location
 	cookie   *http.Cookie
@@ -68,7 +68,7 @@ type answer struct {
 	to       func(w io.Writer) error
 }
 
-// prepare turns the value of a handler into an answer.
+// prepare turns the result of a handler into an answer.
 func prepare(value any) (answer, error) {
 	switch v := value.(type) {
 	case None:
@@ -120,7 +120,7 @@ func prepare(value any) (answer, error) {
 	}}, nil
 }
 
-// encodeJSON encodes an answer that is a value.
+// encodeJSON encodes an answer that is a plain value.
 func encodeJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -131,7 +131,7 @@ func encodeJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// send writes the answer; the error is that the client did not get all of it.
+// send writes the answer. An error means that the client did not get all of it.
 func (a answer) send(w http.ResponseWriter) error {
 	if a.kind != "" {
 		w.Header().Set("Content-Type", a.kind)
@@ -159,9 +159,9 @@ func (a answer) send(w http.ResponseWriter) error {
 		return err
 	}
 	if out.n != a.size {
-		return fmt.Errorf("rest: the answer has %d octets instead of the %d announced", out.n, a.size)
+		return fmt.Errorf("rest: the answer has %d bytes, but %d were announced", out.n, a.size)
 	}
-	// What is still in a buffer of the server is as good as written only now.
+	// Flush reports errors of what is still in a buffer of the server.
 	if err := conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("rest: the answer was not taken: %w", err)
 	}
@@ -196,8 +196,8 @@ func (s Stream) encode(w io.Writer) error {
 	return b.Flush()
 }
 
-// answerBuffers are what answers are written through: one per request would be
-// most of what a request allocates.
+// answerBuffers are the buffers of answers. One per request would be most of its
+// allocations.
 var answerBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
 // encodedLen is base64.StdEncoding.EncodedLen for lengths beyond 32 bits.

@@ -14,24 +14,24 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Text is a scalar of JSON as text: a string, a number as it was written, or
-// "true" and "false". Clients send identifiers and enumerations in several of
-// these forms. null and absence are "".
+// Text is a JSON scalar as text: a string, a number as it was written, or "true" and
+// "false". Clients send identifiers and enumerations in several of these forms. null and a
+// missing value are "".
 type Text string
 
-// Unread is a value that is checked for syntax and not kept.
+// Unread is a value whose syntax is checked. The value itself is dropped.
 type Unread struct {
-	Present bool // the key was there and its value not null
+	Present bool // the key is there and its value is not null
 	Empty   bool // the value was "", [] or {}
 }
 
-// binder reads one value into v, which is settable and holds anything. The reader
-// stands before the first octet of the value, which is not null.
+// binder reads one value into v, which is settable and may hold any earlier value. The
+// reader is before the first byte of the value, which is not null.
 type binder func(r *reader, v reflect.Value) error
 
 const (
-	maxNumber = 64 // octets of a number; what needs more is not one of ours
-	entrySize = 48 // octets a map entry or a list element costs beside its value, about
+	maxNumber = 64 // bytes of a number; the interface has no longer ones
+	entrySize = 48 // approximate bytes of a map entry or list element beside its value
 )
 
 var (
@@ -52,9 +52,9 @@ func codeOf(v any) (binder, reflect.Value) {
 	return nullable(binderOf(target.Type())), target
 }
 
-// binderOf returns the binder for t and compiles it at first use. It panics on a
-// type that JSON cannot be bound to: routes are compiled when the program starts,
-// so that is a fault of the program.
+// binderOf returns the binder for t and compiles it at first use. It panics on a type that
+// JSON cannot be bound to. Routes are compiled when the program starts, so that is an error
+// in the program.
 func binderOf(t reflect.Type) binder {
 	if b, ok := binders.Load(t); ok {
 		return b.(binder)
@@ -67,7 +67,7 @@ func binderOf(t reflect.Type) binder {
 	return b
 }
 
-// compiler holds the binders under way, so that a type may contain itself.
+// compiler holds the binders under construction, so that a type may contain itself.
 type compiler map[reflect.Type]*binder
 
 func (c compiler) binder(t reflect.Type) binder {
@@ -192,7 +192,8 @@ func (c compiler) structure(t reflect.Type) binder {
 			f := &fields[i]
 			r.path = append(r.path, step{f.name, -1})
 			if seen[i] {
-				// The last one wins; a document cannot be taken back.
+				// The last one wins. A document was streamed already, so it must not occur
+				// twice.
 				if f.blob {
 					return r.twice()
 				}
@@ -212,7 +213,7 @@ func (r *reader) twice() error {
 	return fault.Newf(fault.InvalidParameters, "%s is given twice", r.where())
 }
 
-// expect refuses a value of another kind than the one that begins with c.
+// expect refuses a value that does not begin with c.
 func (r *reader) expect(c byte, kind string) error {
 	switch got, err := r.token(); {
 	case err != nil:
@@ -223,7 +224,7 @@ func (r *reader) expect(c byte, kind string) error {
 	return r.mismatch(kind)
 }
 
-// mismatch says what a value must be, or that it is no JSON at all.
+// mismatch returns the fault of a value that must be of another kind, or that is not JSON.
 func (r *reader) mismatch(kind string) error {
 	must := r.wrong(kind)
 	switch c, err := r.token(); {
@@ -249,7 +250,7 @@ func (c compiler) mapping(t reflect.Type) binder {
 		m := reflect.MakeMap(t)
 		err := r.object(func(name []byte, long bool) error {
 			if long {
-				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", r.where(), maxName)
+				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", r.where(), maxName)
 			}
 			if err := r.keep(cost + len(name)); err != nil {
 				return err
@@ -311,7 +312,7 @@ func (c compiler) pointer(t reflect.Type) binder {
 	}
 }
 
-// quoted reads a string, kept within the budget, into r.text.
+// quoted reads a string into r.text and charges its bytes to the budget.
 func (r *reader) quoted() error {
 	if err := r.expect('"', "a string"); err != nil {
 		return err
@@ -353,7 +354,7 @@ func bindTextual(r *reader, v reflect.Value) error {
 		return err
 	}
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(bytes.Clone(r.text)); err != nil {
-		// A fault of the type's own says more than we can.
+		// The fault of the type itself says more than we can.
 		if f, ok := fault.As(err); ok {
 			return f
 		}
@@ -362,7 +363,7 @@ func bindTextual(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// bindBool reads a truth value as clients write one: true, "True", 1, "1".
+// bindBool reads a boolean as clients write one: true, "True", 1, "1".
 func bindBool(r *reader, v reflect.Value) error {
 	const kind = "true or false"
 	c, err := r.token()
@@ -385,7 +386,7 @@ func bindBool(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// whole reads a whole number, which may stand in a string, into r.text.
+// whole reads an integer, or a string with one, into r.text.
 func (r *reader) whole() error {
 	c, err := r.token()
 	if err != nil {
@@ -456,7 +457,7 @@ func bindFloat(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// scalar reads a number, true or false as it is written into r.text.
+// scalar reads a number, true or false, as written, into r.text.
 func (r *reader) scalar(kind string) error {
 	c, err := r.token()
 	switch {
@@ -540,7 +541,7 @@ func (r *reader) value() (any, error) {
 		m := map[string]any{}
 		err := r.object(func(name []byte, long bool) error {
 			if long {
-				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", r.where(), maxName)
+				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", r.where(), maxName)
 			}
 			if err := r.keep(entrySize + len(name)); err != nil {
 				return err

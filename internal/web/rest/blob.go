@@ -15,17 +15,17 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// ShortBlob is how many characters a Blob keeps as text. A longer one is decoded
-// while it is read.
+// ShortBlob is the number of characters up to which a Blob is kept as text. A longer one is
+// decoded while it is read.
 const ShortBlob = 64 << 10
 
-// documentCost is what one document may cost beside its octets, given back to
-// the budget of a request by each: their number has a limit of its own.
+// documentCost is about the number of bytes that one document costs besides its content.
+// Each document gives them back to the budget of the request, because the number of
+// documents has a limit of its own.
 const documentCost = 4 * entrySize
 
-// Document is a Blob that is a document whatever its length: it is decoded into a
-// [Sink] while it is read and never kept as text, so that a request may hold
-// thousands of them. It has no Text.
+// Document is a Blob that is a document at any length: it is decoded into a [Sink] while it
+// is read and never kept as text, so a request may hold thousands of them. It has no Text.
 type Document struct{ blob Blob }
 
 // Empty reports whether the value is absent, null or "".
@@ -33,25 +33,24 @@ func (d Document) Empty() bool { return d.blob.Empty() }
 
 func (d Document) document() (int, error) { return d.blob.document() }
 
-// Blob is a string of JSON that may be a document: up to ShortBlob characters it
-// is kept as text, beyond that it is decoded from Base64 (standard alphabet,
-// padded; white space is passed over) into a [Sink] while it is read, so that its
-// size costs no memory. A number, true or false is taken as its text. The zero
-// value is an absent or null one. A Blob is valid until the answer of its request
-// is out and is used by one goroutine at a time.
+// Blob is a JSON string that may be a document. Up to ShortBlob characters it is kept as
+// text. A longer one is decoded from Base64 (standard alphabet, padded, white space
+// ignored) into a [Sink] while it is read, so its size costs no memory. A number, true or
+// false is taken as its text. The zero value is a missing value or null. A Blob is valid
+// until the answer of its request was sent, and one goroutine may use it at a time.
 type Blob struct{ value *blobValue }
 
 type blobValue struct {
 	name     string // for messages
 	docs     documents
-	quoted   bool   // it was a string
+	quoted   bool   // the value was a string
 	text     []byte // a short one
 	object   []byte // JSON text of an object
 	sink     sink   // a long one, or a short one that was opened
 	at       int    // index of sink in docs
 	finished bool
-	err      error // why it cannot be opened
-	plain    error // why it cannot be read as text
+	err      error // why the value cannot be opened
+	plain    error // why the value cannot be read as text
 }
 
 // Absent reports whether the value is absent or null.
@@ -63,8 +62,8 @@ func (b Blob) Empty() bool {
 	return v == nil || v.quoted && v.sink == nil && v.err == nil && len(v.text) == 0
 }
 
-// Text returns a short value as the client wrote it; the fault is
-// invalid_parameters. An absent one is "".
+// Text returns a short value as the client wrote it. The fault is invalid_parameters. A
+// missing value is "".
 func (b Blob) Text() (string, error) {
 	if b.value == nil {
 		return "", nil
@@ -72,8 +71,8 @@ func (b Blob) Text() (string, error) {
 	return string(b.value.text), b.value.plain
 }
 
-// Object returns the JSON text of a value that was an object, of at most ShortBlob
-// octets, without what white space was in it. It reports false for all others.
+// Object returns the JSON text of a value that was an object of at most ShortBlob bytes,
+// without white space between its parts. It reports false for all other values.
 func (b Blob) Object() (string, bool) {
 	if b.value == nil || b.value.object == nil {
 		return "", false
@@ -109,7 +108,7 @@ func (v *blobValue) fromText() error {
 	if !v.quoted {
 		return fault.Newf(fault.InvalidContent, "%s must be a string with Base64", v.name)
 	}
-	// Broken Base64 is found before room for the document is asked for.
+	// Invalid Base64 is refused before a sink is opened.
 	whole := make([]byte, len(v.text)/4*3+3)
 	var d decoder
 	n, _ := d.decode(whole, v.text)
@@ -143,8 +142,8 @@ func bindDocument(r *reader, v reflect.Value) error {
 	return r.bindBlob(b, 0)
 }
 
-// bindBlob reads a value into b; a string of more than short characters becomes a
-// document at once.
+// bindBlob reads a value into b. A string of more than short characters becomes a document
+// at once.
 func (r *reader) bindBlob(b *blobValue, short int) error {
 	c, err := r.token()
 	switch {
@@ -155,7 +154,8 @@ func (r *reader) bindBlob(b *blobValue, short int) error {
 		r.r++
 		return r.blob(b, short)
 	case c == '{' || c == '[':
-		// Whoever asks for it says what is wrong; it has the better code.
+		// The handler that opens or reads the value reports the fault: it has the better
+		// code.
 		b.err = fault.Newf(fault.InvalidContent, "%s must be a string with Base64", b.name)
 		b.plain = r.wrong("a string, a number, true or false")
 		if c == '[' || short == 0 {
@@ -171,7 +171,7 @@ func (r *reader) bindBlob(b *blobValue, short int) error {
 	return nil
 }
 
-// blob reads a string, whose opening quote has been read, into b.
+// blob reads a string into b. Its opening quote has been read.
 func (r *reader) blob(b *blobValue, short int) error {
 	r.text = r.text[:0]
 	until := int64(0)
@@ -196,7 +196,7 @@ func (r *reader) blob(b *blobValue, short int) error {
 			continue
 		}
 		run := r.run(&until)
-		// One character more than is short tells that it is long.
+		// One character more than short shows that the string is long.
 		run = run[:min(len(run), short+1-len(r.text))]
 		if n := control(run); n >= 0 {
 			r.r += n
@@ -207,10 +207,9 @@ func (r *reader) blob(b *blobValue, short int) error {
 	}
 }
 
-// run is the longest run of characters in the buffer that stand for themselves in a
-// string. There is no quote before the octet until of the text, which is kept from call
-// to call: the quote is looked for once a buffer, however many line breaks are escaped
-// in between.
+// run returns the longest run of characters in the buffer that need no unescaping. There is
+// no quote before offset until of the text. until is kept from call to call: the quote is
+// searched once per buffer, however many line breaks are escaped in between.
 func (r *reader) run(until *int64) []byte {
 	if at := r.off + int64(r.r); *until <= at {
 		if n := bytes.IndexByte(r.buf[r.r:r.w], '"'); n >= 0 {
@@ -226,7 +225,7 @@ func (r *reader) run(until *int64) []byte {
 	return run
 }
 
-// document goes on with a string whose beginning is in r.text: it is a document.
+// document continues a string whose beginning is in r.text as a document.
 func (r *reader) document(b *blobValue) error {
 	var err error
 	if b.sink, b.at, err = b.docs.create(); err != nil {
@@ -237,7 +236,7 @@ func (r *reader) document(b *blobValue) error {
 	e := encoded{r: r, pending: r.text}
 	buf := decoded.Get().(*[]byte)
 	defer decoded.Put(buf)
-	_, err = io.CopyBuffer(b.sink, &e, *buf) // an Intake reads by itself, into where the octets are to stay
+	_, err = io.CopyBuffer(b.sink, &e, *buf) // a sink with ReadFrom reads into its own buffers
 	if e.err != nil {
 		return e.err
 	}
@@ -248,12 +247,12 @@ func (r *reader) document(b *blobValue) error {
 	e.decoder.finish()
 	if e.decoder.failed() {
 		b.err = e.decoder.fault(b.name)
-		return b.sink.Close() // its room is not needed any more
+		return b.sink.Close() // frees its space early
 	}
 	return nil
 }
 
-// control finds an octet below space; -1 is none.
+// control returns the index of the first byte below space, or -1.
 func control(p []byte) int {
 	for i, c := range p {
 		if c < ' ' {
@@ -263,20 +262,19 @@ func control(p []byte) int {
 	return -1
 }
 
-// encoded is the rest of a long string of JSON as the octets that it stands for in
-// Base64. They are decoded from where the connection put them to where they are to
-// stay, without a copy in between. Wrong characters are remembered by the decoder, and
-// the string is read to its end all the same.
+// encoded reads the bytes that the rest of a long JSON string encodes in Base64. They are
+// decoded from the buffer of the connection to their destination without a copy in between.
+// The decoder notes wrong characters, and the string is still read to its end.
 type encoded struct {
 	r       *reader
 	decoder decoder
-	pending []byte                // characters that are not in the reader any more
-	escaped [2 * utf8.UTFMax]byte // room for those of an escape
-	until   int64                 // there is no quote before this octet of the text
+	pending []byte                // characters taken from the reader
+	escaped [2 * utf8.UTFMax]byte // characters of an escape
+	until   int64                 // there is no quote before this offset of the text
 	ended   bool                  // the closing quote has been read
-	spare   [3]byte               // octets of a group that found no room
-	left    []byte                // those of them that are still to be read
-	err     error                 // of the reader or of JSON, not of whoever takes the octets
+	spare   [3]byte               // bytes of a group that did not fit
+	left    []byte                // bytes of spare that were not read yet
+	err     error                 // of the reader or of JSON, not of the sink
 }
 
 var decoded = sync.Pool{New: func() any { b := make([]byte, bufferSize/4*3); return &b }}
@@ -288,7 +286,7 @@ func (e *encoded) Read(p []byte) (int, error) {
 		e.left = e.left[n:]
 		return n, nil
 	}
-	if len(p) < len(e.spare) { // a group of four characters needs room for three octets
+	if len(p) < len(e.spare) { // a group of four characters needs room for three bytes
 		n, err := e.read(e.spare[:])
 		e.left = e.spare[:n]
 		n = copy(p, e.left)
@@ -298,8 +296,8 @@ func (e *encoded) Read(p []byte) (int, error) {
 	return e.read(p)
 }
 
-// read is Read with room for a group at least. It takes all that the buffer of the
-// reader holds, and waits for more only when it has nothing.
+// read is Read with room for at least one group. It takes everything in the buffer of the
+// reader, and waits for more only if it has nothing.
 func (e *encoded) read(p []byte) (n int, err error) {
 	for err == nil && len(p)-n >= len(e.spare) {
 		m := 0
@@ -332,8 +330,8 @@ func (e *encoded) more(p []byte) (int, error) {
 		return 0, err
 	}
 	at := r.off + int64(r.r)
-	// Most buffers of a document hold nothing but whole groups. To decode one takes
-	// less time than to look through it first.
+	// Most buffers of a document hold only whole groups. Decoding one at once takes less
+	// time than searching it first.
 	if whole := min((r.w-r.r)&^3, len(p)/3*4); whole > 0 && e.until <= at && e.decoder.between() {
 		if n, err := fast.StdEncoding.Decode(p, r.buf[r.r:r.r+whole]); err == nil && n == whole/4*3 && r.buf[r.r+whole-1] != '=' {
 			e.decoder.pos += int64(whole)
@@ -347,7 +345,7 @@ func (e *encoded) more(p []byte) (int, error) {
 		e.ended = true
 		return 0, nil
 	case c == '\\':
-		if r.r+1 < r.w { // of a line break there are two in every line of some clients
+		if r.r+1 < r.w { // fast path: some clients escape two characters per line
 			if c, ok := unescape(r.buf[r.r+1]); ok {
 				r.r += 2
 				return e.decoder.one(p, c), nil
@@ -357,14 +355,15 @@ func (e *encoded) more(p []byte) (int, error) {
 		e.pending = e.escaped[:0]
 		return 0, r.escape(func(p []byte) error { e.pending = append(e.pending, p...); return nil })
 	case c > ' ' && e.decoder.quads > 0 && e.until <= at:
-		// A group that the buffer before has begun, and then as above.
+		// The end of a group that began in the previous buffer. The next groups are decoded
+		// as above.
 		r.r++
 		return e.decoder.one(p, c), nil
 	}
 	run := r.run(&e.until)
 	n, used := e.decoder.decode(p, run)
 	run = run[:used]
-	// The decoder itself refuses every control character but these two.
+	// The decoder refuses every control character except these two.
 	if e.decoder.failed() || bytes.IndexByte(run, '\n') >= 0 || bytes.IndexByte(run, '\r') >= 0 {
 		if n := control(run); n >= 0 {
 			r.r += n
@@ -375,29 +374,29 @@ func (e *encoded) more(p []byte) (int, error) {
 	return n, nil
 }
 
-// decoder turns Base64 that comes in pieces into octets. encoding/base64 has no
-// decoder that is given pieces; its Decode, and one in vector instructions, do the
-// work on whole groups. The zero value is ready.
+// decoder decodes Base64 that arrives in pieces. encoding/base64 has no decoder for pieces:
+// its Decode, and one in vector instructions, decode the whole groups. The zero value is
+// ready.
 type decoder struct {
-	quad   [4]byte // a group that is not complete
+	quad   [4]byte // an incomplete group
 	quads  int
 	pos    int64 // characters seen
-	bad    int64 // the first wrong one, counted from 1; 0 is none
-	padded bool  // nothing may follow but white space
+	bad    int64 // position of the first wrong one, counted from 1; 0: none
+	padded bool  // only white space may follow
 }
 
 func (d *decoder) failed() bool { return d.bad != 0 }
 
-// between tells that the next character begins a group.
+// between reports whether the next character begins a group.
 func (d *decoder) between() bool { return d.quads == 0 && !d.padded && d.bad == 0 }
 
 func (d *decoder) fault(name string) error {
 	return fault.Newf(fault.InvalidContent, "%s is not Base64: look at character %d", name, d.bad)
 }
 
-// decode takes characters of src and puts octets into p, which has room for three at
-// least; it returns how many of both. A wrong character is remembered, see failed, and
-// what follows it is taken without a result.
+// decode decodes characters of src into p, which has room for at least three bytes. It
+// returns the number of bytes written and of characters used. A wrong character is noted,
+// see failed, and the characters after it are used without a result.
 func (d *decoder) decode(p, src []byte) (n, used int) {
 	for used < len(src) && d.bad == 0 {
 		if len(p)-n < 3 {
@@ -412,7 +411,8 @@ func (d *decoder) decode(p, src []byte) (n, used int) {
 				n, used = n+m, used+whole
 				continue
 			}
-			// White space across groups or a fault: one character at a time finds out.
+			// White space inside a group or an error: decode one character at a time to
+			// find out.
 			slowly = whole
 		}
 		for end := used + slowly; used < end && d.bad == 0 && len(p)-n >= 3; used++ {
@@ -425,7 +425,7 @@ func (d *decoder) decode(p, src []byte) (n, used int) {
 	return n, used
 }
 
-// one takes a character and returns how many octets it brought.
+// one decodes a character and returns how many bytes that completed.
 func (d *decoder) one(p []byte, c byte) int {
 	if d.failed() {
 		return 0
@@ -455,7 +455,7 @@ func (d *decoder) one(p []byte, c byte) int {
 	return n
 }
 
-// finish ends the text; an incomplete group is a fault.
+// finish ends the text. An incomplete group is an error.
 func (d *decoder) finish() {
 	if d.bad == 0 && d.quads != 0 {
 		d.bad = d.pos + 1

@@ -16,7 +16,7 @@ import (
 
 // memory is a sink that remembers what happened to it.
 type memory struct {
-	written          bytes.Buffer // unlike an embedded one it takes no octets past Write
+	written          bytes.Buffer // not embedded, so that bytes pass through Write only
 	finished, closed int
 	fail             error
 	next             func() (*memory, error) // opens a sibling
@@ -103,7 +103,7 @@ func TestBlobForms(t *testing.T) {
 				}
 				again, _ := docs.Open(v.Content)
 				if !bytes.Equal(m.written.Bytes(), want) || m.finished != 1 || again != m || v.Content.Empty() {
-					t.Fatalf("%d %s %s: got %d octets, finished %d times", size, name, how, m.written.Len(), m.finished)
+					t.Fatalf("%d %s %s: got %d bytes, finished %d times", size, name, how, m.written.Len(), m.finished)
 				}
 				if docs.close(); m.closed != 1 || len(s.made) != 1 {
 					t.Fatalf("%d %s %s: closed %d times, %d sinks", size, name, how, m.closed, len(s.made))
@@ -113,7 +113,7 @@ func TestBlobForms(t *testing.T) {
 	}
 }
 
-// oddReader gives pieces of changing, small lengths.
+// oddReader returns pieces of changing, small lengths.
 type oddReader struct {
 	r io.Reader
 	n int
@@ -283,8 +283,8 @@ func BenchmarkBlob(b *testing.B) {
 	}
 }
 
-// FuzzDecoder holds the decoder of documents, which comes in pieces and in vector
-// instructions, against encoding/base64.
+// FuzzDecoder compares the decoder of documents, which works in pieces and in vector
+// instructions, with encoding/base64.
 func FuzzDecoder(f *testing.F) {
 	long := strings.Repeat("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo0", 40)
 	for _, s := range []string{"", "QQ==", "QUI=", "QUJD", long, long + "QQ==", long[:99] + "\r\n" + long[99:], long[:77] + "-" + long[78:], long + "=", "Q", "QQ==QQ==", "\x80QUJ"} {
@@ -304,7 +304,7 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// decodeAll gives the decoder a text in pieces, with as much room as a piece is long.
+// decodeAll decodes a text in pieces, with as much room as a piece is long.
 func decodeAll(t *testing.T, d *decoder, text string, piece int) (all []byte) {
 	t.Helper()
 	room := make([]byte, max(3, piece))
@@ -320,8 +320,8 @@ func decodeAll(t *testing.T, d *decoder, text string, piece int) (all []byte) {
 	return all
 }
 
-// TestBlobReadsInLargePieces: the reads grow with the document, large buffers are few
-// and come back, and whoever finds none goes on with smaller ones.
+// TestBlobReadsInLargePieces: the reads grow with the document. Large buffers are few and
+// come back. A document that finds none free goes on with smaller ones.
 func TestBlobReadsInLargePieces(t *testing.T) {
 	want := random(2 * hugeFrom)
 	body := `{"Content":"` + base64.StdEncoding.EncodeToString(want) + `","Signature":{"Type":"t"}}`
@@ -340,10 +340,10 @@ func TestBlobReadsInLargePieces(t *testing.T) {
 			return n, nil
 		}), &v, docs)
 		if err != nil || v.Signature.Type != "t" || !bytes.Equal(s.made[0].written.Bytes(), want) {
-			t.Errorf("with %d large buffers taken: %v, or other octets", taken, err)
+			t.Errorf("with %d large buffers taken: %v, or wrong bytes", taken, err)
 		}
 		if size := map[int32]int{0: hugeSize, hugeMost: wideSize}[taken]; largest != size {
-			t.Errorf("with %d large buffers taken: %d octets are read at a time; want %d", taken, largest, size)
+			t.Errorf("with %d large buffers taken: %d bytes are read at a time; want %d", taken, largest, size)
 		}
 		if n := hugeInUse.Add(-taken); n != 0 {
 			t.Errorf("with %d large buffers taken: %d did not come back", taken, n)

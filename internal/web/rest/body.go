@@ -10,38 +10,36 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// stalled is how long a peer may take nothing of an answer before the connection is
-// given up. There is no limit on the whole: a large document over a thin line takes its
-// time.
+// stalled is how long a client may take nothing of an answer before the connection is
+// closed. The whole answer has no limit: a large document takes its time on a slow line.
 const stalled = 60 * time.Second
 
-// The pace of a body. A client may keep us waiting for patienceOfBody in all, and earns
-// it again with what it sends: slowestBody bytes a second are enough for ever. So a
-// document of gigabytes may come over any line that people use, and a client that sends
-// a byte now and then is dropped.
+// The pace of a body. A client may keep us waiting for patienceOfBody in total. Each byte
+// gives time back, so a steady slowestBody bytes per second is always enough. Thus
+// gigabytes may come over any usual line, and a client that sends a byte now and then is
+// dropped.
 const (
 	patienceOfBody = 20 * time.Second
 	slowestBody    = 256 // bytes a second
 )
 
-// errLost marks a body that broke off: the client hung up or stalled, or its
-// transfer coding is broken.
+// errLost marks a body that broke off: the client closed the connection or stalled, or the
+// transfer coding is invalid.
 type errLost struct{ err error }
 
 func (e *errLost) Error() string { return "rest: the request body broke off: " + e.err.Error() }
 func (e *errLost) Unwrap() error { return e.err }
 
 func tooLarge(limit int64) error {
-	return fault.Newf(fault.TooLarge, "the request is larger than %d octets", limit)
+	return fault.Newf(fault.TooLarge, "the request is larger than %d bytes", limit)
 }
 
-// body reads a request body, counts it against its limit while it comes and keeps the
-// connection's deadline at the end of its patience. Only the time in Read counts: what
-// we do with the body is not the client's fault.
+// body reads a request body, counts its bytes against the limit, and keeps the read
+// deadline of the connection at the end of the patience. Only time spent in Read counts.
 type body struct {
 	src      io.Reader
 	limit    int64
-	n        int64 // octets read
+	n        int64 // bytes read
 	err      error // sticky
 	conn     *http.ResponseController
 	deadline time.Time
@@ -56,14 +54,15 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	// One more than allowed tells a body that is too large from one that just fits.
+	// Reading one byte more than allowed tells a body that is too large from one that just
+	// fits.
 	if room := b.limit - b.n + 1; int64(len(p)) > room {
 		p = p[:room]
 	}
 	begin := time.Now()
 	if end := begin.Add(b.patience); end.Before(b.deadline) || end.Sub(b.deadline) > patienceOfBody/8 {
 		b.deadline = end
-		b.conn.SetReadDeadline(end) // a connection without deadlines does without
+		b.conn.SetReadDeadline(end) // the error is ignored: some connections have no deadlines
 	}
 	n, err := b.src.Read(p)
 	b.patience -= time.Since(begin)
@@ -77,12 +76,12 @@ func (b *body) Read(p []byte) (int, error) {
 			err = &errLost{err}
 		}
 		b.err = err
-		b.conn.SetReadDeadline(time.Time{}) // the wait for our answer is ours
+		b.conn.SetReadDeadline(time.Time{}) // no deadline while the client waits for the answer
 	}
 	return n, err
 }
 
-// steady writes an answer and keeps the connection's deadline ahead of it.
+// steady writes an answer and moves the write deadline of the connection ahead of it.
 type steady struct {
 	w        io.Writer
 	conn     *http.ResponseController

@@ -6,21 +6,20 @@ import (
 )
 
 const (
-	// bulkSize is read at a time from a connection that brings much.
+	// bulkSize is the number of bytes read at a time from a busy connection.
 	bulkSize = 1 << 20
-	// directSize is from which room on a read goes past that: it is large enough itself.
+	// directSize is the buffer size from which a read bypasses the large buffer.
 	directSize = wideSize
-	// bulkAfter reads in a row that filled all the room they had make a connection one
-	// that brings much.
+	// bulkAfter is how many reads in a row must fill their buffers until a connection
+	// counts as busy.
 	bulkAfter = 16
 )
 
 var bulks = sync.Pool{New: func() any { b := make([]byte, bulkSize); return &b }}
 
-// Bulk returns a listener whose connections are read in large pieces while they bring
-// much. The server of net/http asks for 4 KiB to find out where the next chunk of a
-// body in chunks ends, so that a document of a gigabyte takes a hundred thousand
-// system calls without this.
+// Bulk returns a listener whose connections are read in large pieces while they bring much
+// data. The server of net/http reads 4 KiB to find the next chunk of a chunked body, so
+// without Bulk a gigabyte takes a hundred thousand system calls.
 func Bulk(l net.Listener) net.Listener { return bulkListener{l} }
 
 type bulkListener struct{ net.Listener }
@@ -36,9 +35,9 @@ func (l bulkListener) Accept() (net.Conn, error) {
 // bulkConn is read by one goroutine at a time, as net/http does.
 type bulkConn struct {
 	passing
-	filled int     // reads in a row that left no room
-	ahead  *[]byte // nil while little comes
-	rest   []byte  // of ahead, unread
+	filled int     // reads in a row that filled their buffers
+	ahead  *[]byte // large buffer; nil: the connection is not busy
+	rest   []byte  // unread part of ahead
 }
 
 // Read implements net.Conn.
@@ -58,14 +57,14 @@ func (c *bulkConn) Read(p []byte) (int, error) {
 		c.ahead = bulks.Get().(*[]byte)
 	}
 	n, err := c.Conn.Read(*c.ahead)
-	// What comes in less than the room of one ordinary read is not much any more.
+	// A read that does not fill an ordinary buffer ends the busy time.
 	c.count(n, len(p))
 	k := copy(p, (*c.ahead)[:n])
 	c.rest = (*c.ahead)[k:n]
 	return k, err
 }
 
-// count notes that a read brought n octets where there was room for so many.
+// count notes that a read brought n bytes into a buffer of size room.
 func (c *bulkConn) count(n, room int) {
 	if n < room {
 		c.filled = 0
@@ -74,7 +73,7 @@ func (c *bulkConn) count(n, room int) {
 	c.filled++
 }
 
-// leave gives the room for large pieces back: nothing is in it.
+// leave gives the large buffer back. It must be empty.
 func (c *bulkConn) leave() {
 	if c.ahead != nil {
 		bulks.Put(c.ahead)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// script is a connection that brings octets in pieces of given lengths and counts how
-// often it is asked.
+// script is a connection that brings bytes in pieces of given lengths and counts the reads.
 type script struct {
 	net.Conn
 	data  []byte
@@ -28,8 +27,8 @@ func (s *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBulkKeepsEveryOctet reads in rooms of all lengths what comes in pieces of all
-// lengths, much and little by turns.
+// TestBulkKeepsEveryOctet reads with buffers of all lengths what comes in pieces of all
+// lengths, much and little data in turn.
 func TestBulkKeepsEveryOctet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want := random(12 << 20)
@@ -58,13 +57,13 @@ func TestBulkKeepsEveryOctet(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			t.Fatal("other octets than came")
+			t.Fatal("wrong bytes")
 		}
 	}
 }
 
-// TestBulkAsksSeldom: while much comes, small reads cost few system calls; a small
-// request holds no room, and neither does a large one when it is over.
+// TestBulkAsksSeldom: on a busy connection, small reads cost few system calls. A small
+// request holds no large buffer, nor does a large one after its end.
 func TestBulkAsksSeldom(t *testing.T) {
 	s := &script{data: random(32 << 20), size: func() int { return 2 << 20 }}
 	c := &bulkConn{passing: passing{s}}

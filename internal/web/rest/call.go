@@ -10,38 +10,38 @@ import (
 	"tamga/internal/domain/audit"
 )
 
-// call is what the steps of one request know of it. Middleware makes it, the
-// route fills it in, the log line and the metrics read it.
+// call is the state of one request that its steps share. Middleware makes it, the route
+// fills it in, and the log line and the metrics read it.
 type call struct {
 	id         string
-	given      string // id the client gave the request, checked; "" for none
+	given      string // id from the client, checked; "" for none
 	route      string // name of the route; "" until one was found
 	remote     string
-	peer       [][]byte // certificates the client proved in a handshake, DER, its own first
+	peer       [][]byte // certificates (DER) whose key the client proved in the handshake, its own first
 	who        audit.Principal
-	claimed    audit.Principal // who the caller says to be, until who is known
-	note       *audit.Note     // of a call for Anyone
-	written    bool            // its outcome is in the audit log
+	claimed    audit.Principal // claimed without proof, until who is known
+	note       *audit.Note     // on a route for Anyone
+	written    bool            // the outcome is in the audit log
 	object     string
 	outcome    string
 	refusal    string // outcome of an answer that carries a refusal; "" for none
 	started    time.Time
 	bodyOctets int64
 	detail     string
-	quiet      bool // not worth a line in the log
+	quiet      bool // logged at debug level
 	after      []io.Closer
-	repetition *repetition // nil: it carries no Idempotency-Key
-	// attempt waits for the journal's line of the attempt, which is written beside the
-	// call; nil: it was written before.
+	repetition *repetition // nil: the request has no Idempotency-Key
+	// attempt waits until the audit entry of the attempt is durable, if it is written while
+	// the call runs. nil: it was written before.
 	attempt func(context.Context) error
 
-	promise  func(ctx context.Context) error // writes that the call was done into the journal
-	promised bool                            // it did, inside a transaction of the operation
+	promise  func(ctx context.Context) error // writes the audit entry of the outcome
+	promised bool                            // promise ran inside a transaction of the operation
 }
 
 type callKey struct{}
 
-// callOf finds the call of a request, or begins one.
+// callOf returns the call of a request, or a new one.
 func callOf(ctx context.Context) (context.Context, *call) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return ctx, c
@@ -50,7 +50,7 @@ func callOf(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// RequestID is the id of the request in ctx, as the log and the journal have it.
+// RequestID returns the id of the request in ctx, as it is in the log and the audit log.
 func RequestID(ctx context.Context) string {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c.id
@@ -58,7 +58,8 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// Caller is who sends the request in ctx; the zero value on a route for Anyone.
+// Caller returns the caller of the request in ctx. It is the zero value on a route for
+// Anyone.
 func Caller(ctx context.Context) audit.Principal {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c.who
@@ -75,14 +76,14 @@ func Remote(ctx context.Context) string {
 	return ""
 }
 
-// Afterwards closes c once the answer of the request in ctx is out or has failed.
+// Afterwards closes c once the answer of the request in ctx was sent or has failed.
 func Afterwards(ctx context.Context, c io.Closer) {
 	if call, ok := ctx.Value(callKey{}).(*call); ok {
 		call.after = append(call.after, c)
 	}
 }
 
-// finish closes what Afterwards was given.
+// finish closes everything that Afterwards was given.
 func (c *call) finish() error {
 	var errs []error
 	for _, closer := range c.after {
@@ -92,40 +93,40 @@ func (c *call) finish() error {
 	return errors.Join(errs...)
 }
 
-// Identified names the caller of a request that brings no token but its own
-// proof, for the audit log and the log. Calls of others are not in the audit log
-// unless they change something (see [audit.Note]).
+// Identified sets the caller of a request that carries no token but its own proof, for the
+// audit log and the log. Without it, a call on a route for Anyone has no audit entry unless
+// it changes something (see [audit.Note]).
 func Identified(ctx context.Context, who audit.Principal) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.who = who
 	}
 }
 
-// Claimed names whom the caller of a request says to be without proof, such as a public
-// client. It is in the entries of the request but does not make it worth one.
+// Claimed sets the caller that a request claims without proof, such as a public client. The
+// name is in the audit entries of the request. It is no reason to write one.
 func Claimed(ctx context.Context, who audit.Principal) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.claimed = who
 	}
 }
 
-// Refused names the outcome of a request whose answer is a refusal in the form of a
-// success, such as an address that a browser is sent to.
+// Refused sets the outcome of a request whose answer looks like a success but is a refusal,
+// such as a redirect with an error in it.
 func Refused(ctx context.Context, code string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.refusal = code
 	}
 }
 
-// Detail says in a few words what a request asks for beyond its name, for the outcome
-// in the journal: no secrets, and nothing that could be one.
+// Detail adds a few words about the request to the audit entry of the outcome, beyond the
+// name of the operation. It must hold no secrets.
 func Detail(ctx context.Context, text string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.detail = text
 	}
 }
 
-// Concerning names what a request acts on, for the outcome in the journal.
+// Concerning sets the object of the request in the audit entry of the outcome.
 func Concerning(ctx context.Context, object string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.object = object

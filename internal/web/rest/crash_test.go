@@ -95,9 +95,9 @@ func (m *mortal) revive() {
 	}
 }
 
-// Wherever a process dies: nothing was made without an attempt in the journal before,
-// nothing that counts was made twice, and what is answered has a line that says so and
-// leads to the attempt it was made in.
+// Wherever a process dies: nothing was made without an earlier attempt in the audit log,
+// nothing that counts was made twice, and each answer has an audit entry that leads to the
+// attempt it was made in.
 func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		for writes := range 8 {
@@ -114,7 +114,7 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 						Audit: m, Log: slog.New(slog.DiscardHandler), Once: m.begin,
 					}, []Route{Handle("POST /do", "Do", SignedIn, func(ctx context.Context, _ struct{ Body Octets }) (any, error) {
 						if n := len(m.journal); n == 0 || m.journal[n-1].Phase != audit.Attempt {
-							t.Error("something is made without an attempt in the journal")
+							t.Error("something is made without an attempt in the audit log")
 						}
 						made++
 						Concerning(ctx, fmt.Sprintf("thing %d", made))
@@ -160,13 +160,13 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 					want = "answer to request " + m.journal[0].RequestID + ", " + want
 				}
 				if line.Phase != audit.Done || line.Outcome != audit.OK || line.Object != want {
-					t.Errorf("the journal ends in %+v, want an outcome of %q", line, want)
+					t.Errorf("the audit log ends in %+v, want an outcome of %q", line, want)
 				}
 				if earlier > 0 && (m.journal[0].Phase != audit.Attempt || strings.Contains(m.journal[0].Object, "thing")) {
-					t.Errorf("the journal begins with %+v", m.journal[0])
+					t.Errorf("the audit log begins with %+v", m.journal[0])
 				}
 				if inside && counts && (earlier < 2 || m.journal[1].Phase != audit.Done || m.journal[1].Object != "thing 1") {
-					t.Errorf("what counts is not in the journal: %+v", m.journal[:earlier])
+					t.Errorf("what counts is not in the audit log: %+v", m.journal[:earlier])
 				}
 			})
 		}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Crowded returns a listener that has at most a number of connections open. Further
-// ones wait in the queue of the system until one of these ends.
+// Crowded returns a listener that has at most a number of connections open. Further ones
+// wait in the queue of the system until one of these ends.
 func Crowded(l net.Listener, most int) net.Listener {
 	return &crowdedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
 }
@@ -18,7 +18,7 @@ type crowdedListener struct {
 	closed chan struct{}
 }
 
-// Accept waits for a place, then for a connection.
+// Accept waits for a free place, then for a connection.
 func (l *crowdedListener) Accept() (net.Conn, error) {
 	select {
 	case l.places <- struct{}{}:
@@ -33,7 +33,7 @@ func (l *crowdedListener) Accept() (net.Conn, error) {
 	return &crowdedConn{passing: passing{c}, leave: sync.OnceFunc(func() { <-l.places })}, nil
 }
 
-// Close ends the waiting as well.
+// Close also ends the wait of Accept.
 func (l *crowdedListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
@@ -44,7 +44,7 @@ type crowdedConn struct {
 	leave func()
 }
 
-// Close gives the place back.
+// Close frees the place.
 func (c *crowdedConn) Close() error {
 	err := c.Conn.Close()
 	c.leave()

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// maxLeft is how much of a body an operation may leave for us to read and drop, so that
-// the connection serves another request. It is what net/http takes.
+// maxLeft is how many bytes of a body an operation may leave for us to read and drop, so
+// that the connection can serve another request. net/http uses the same number.
 const maxLeft = 256 << 10
 
-// emptied reads what an operation that succeeds leaves of a body before the answer, for
-// a while. The server of net/http would do it without a limit on the time. Refused
-// requests are the business of [Heard].
+// emptied reads what a successful operation leaves of a body, before the answer and within
+// a time limit. The server of net/http would read it without a time limit. [Heard] does the
+// same for refused requests.
 func emptied(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == http.NoBody || r.ProtoMajor != 1 {
@@ -21,7 +21,7 @@ func emptied(next http.Handler) http.Handler {
 		}
 		body := &watched{ReadCloser: r.Body}
 		out := &emptying{ResponseWriter: w, body: body, asks: r.Header.Get("Expect") != ""}
-		ours := *r // the server's own request keeps the body it knows
+		ours := *r // the request of the server keeps its own body
 		ours.Body = body
 		next.ServeHTTP(out, &ours)
 		if !out.answered {
@@ -46,12 +46,12 @@ func (b *watched) Read(p []byte) (int, error) {
 type emptying struct {
 	http.ResponseWriter
 	body     *watched
-	asks     bool // the client waits to be told to send its body
+	asks     bool // the client waits for 100 Continue
 	answered bool
 }
 
-// WriteHeader reads what is left of the body. A client that does not send it in time
-// gets the answer, and then the connection is closed.
+// WriteHeader reads what is left of the body. A client that does not send it in time gets
+// the answer, and then the connection is closed.
 func (w *emptying) WriteHeader(code int) {
 	if code >= http.StatusOK && !w.answered {
 		w.answered = true
@@ -69,7 +69,7 @@ func (w *emptying) drop() {
 		io.CopyN(io.Discard, w.body, maxLeft+1)
 	}
 	if w.body.ended {
-		conn.SetReadDeadline(time.Time{}) // the answer may take its time
+		conn.SetReadDeadline(time.Time{}) // no deadline while the answer is made
 		return
 	}
 	w.Header().Set("Connection", "close")

@@ -13,7 +13,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// statuses lists the codes that are not 400.
+// statuses lists the codes whose status is not 400.
 var statuses = map[string]int{
 	fault.Unauthorized:        http.StatusUnauthorized,
 	fault.UserNotFound:        http.StatusNotFound,
@@ -28,11 +28,11 @@ var statuses = map[string]int{
 	fault.Failed:              http.StatusInternalServerError,
 }
 
-// pauseUnavailable is the Retry-After of a 503 whose fault names none.
+// pauseUnavailable is the Retry-After of a 503 whose fault sets none.
 const pauseUnavailable = 5 * time.Second
 
-// available returns the fault that a client is told for an outage of the database or of
-// the document storage, and any other error as it is. A Refusal has decided already.
+// available returns the fault that a client gets for an outage of the database or of the
+// document storage. It returns any other error as it is. A Refusal stays as it is, too.
 func available(err error) error {
 	var own Refusal
 	if o, is := fault.AsOutage(err); is && !errors.As(err, &own) {
@@ -41,33 +41,33 @@ func available(err error) error {
 	return err
 }
 
-// clientGone is the status in log and metrics of a request nobody waits for.
+// clientGone is the status in the log and the metrics if the client has left.
 const clientGone = 499
 
-// Refusal is an error that brings its own answer, for an interface whose error
-// bodies are not those of [Failure].
+// Refusal is an error with an answer of its own, for an interface whose error bodies differ
+// from [Failure].
 type Refusal interface {
 	error
-	// Answer gives the status, additional headers and the value of the body, which is a
-	// Page where people read it.
+	// Answer returns the status, additional headers and the value of the body. The value is
+	// a Page if people read it.
 	Answer() (status int, header http.Header, body any)
-	// Outcome is the code for the journal and the log.
+	// Outcome is the code for the audit log and the log.
 	Outcome() string
 }
 
-// Failure is the body of an answer that is not a success. Its three names serve
-// three kinds of clients.
+// Failure is the body of an answer that is not a success. Its three names serve three kinds
+// of clients.
 type Failure struct {
 	Message     string `json:"Message"` // the code, or the sentence of an internal error
 	Error       string `json:"error"`   // the code
 	Description string `json:"error_description"`
 }
 
-// sentences are the Messages that existing clients expect where the code will
-// not do.
+// sentences are the Messages that existing clients expect instead of the code.
 var sentences = map[string]string{fault.UserNotFound: "User not found"}
 
-// internal is the answer to what is not a fault; the sentence is the specification's.
+// internal is the answer to an error that is no fault. The sentence is the one of the
+// specification.
 var internal = Failure{Message: "An error has occurred", Error: outcomeInternal, Description: "An error has occurred"}
 
 // refuse answers err and notes the outcome.
@@ -80,7 +80,7 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 	var own Refusal
 	switch {
 	case errors.As(err, &lost):
-		// Whoever closed only its own direction still learns why.
+		// A client that closed only its sending direction still gets the reason.
 		w.Header().Set("Connection", "close")
 		fail(w, fault.New(fault.InvalidParameters, "the request body broke off before its end"))
 		return
@@ -95,7 +95,7 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 		if page, isPage := body.(Page); isPage {
 			page.Status = status
 			if a, err := prepare(page); err == nil {
-				a.send(w) // what a refused browser does not take is its own loss
+				a.send(w) // the error is ignored: the request was refused
 			}
 			return
 		}
@@ -114,7 +114,7 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 	fail(w, err)
 }
 
-// fail answers err in the shape of Failure.
+// fail answers err in the form of Failure.
 func fail(w http.ResponseWriter, err error) {
 	f, ok := fault.As(err)
 	if !ok {
@@ -138,12 +138,12 @@ func fail(w http.ResponseWriter, err error) {
 	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
 }
 
-// RetryAfter is a value of the header of this name: whole seconds, rounded up.
+// RetryAfter returns the value of the header of this name: whole seconds, rounded up.
 func RetryAfter(after time.Duration) string {
 	return strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)
 }
 
-// writeJSON answers a small value. Errors of the connection are the client's loss.
+// writeJSON answers a small value. Errors of the connection are ignored.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Form holds the parameters of a form body or of a query. As the type of a Body
-// it is the form of a POST and the query of a GET.
+// Form holds the parameters of a form body or of a query. As the type of a Body it is the
+// form of a POST and the query of a GET.
 //
-// It is read leniently and without a look at Content-Type: clients send raw
-// colons and slashes, text/plain, or no type at all.
+// It is read leniently and Content-Type is ignored: clients send raw colons and slashes,
+// text/plain, or no type at all.
 type Form map[string][]string
 
-// Get returns the first value of a parameter, "" when it is absent.
+// Get returns the first value of a parameter, "" if it is missing.
 func (f Form) Get(name string) string {
 	if v := f[name]; len(v) > 0 {
 		return v[0]
@@ -21,7 +21,7 @@ func (f Form) Get(name string) string {
 	return ""
 }
 
-// Fold is Get without regard to letter case where the exact name is absent.
+// Fold is Get that ignores letter case if the exact name is missing.
 func (f Form) Fold(name string) string {
 	if v, ok := f[name]; ok {
 		return v[0]
@@ -34,8 +34,8 @@ func (f Form) Fold(name string) string {
 	return ""
 }
 
-// parseForm reads name=value pairs. A percent sign that begins no escape stands
-// for itself; a plus sign is a space.
+// parseForm reads name=value pairs. A percent sign that begins no escape is a percent sign.
+// A plus sign is a space.
 func parseForm(s string) Form {
 	f := Form{}
 	for pair := range strings.SplitSeq(strings.TrimSpace(s), "&") {
@@ -49,7 +49,7 @@ func parseForm(s string) Form {
 	return f
 }
 
-// DecodeForm undoes the encoding of one name or value of a form, leniently.
+// DecodeForm decodes one name or value of a form, leniently.
 func DecodeForm(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return s

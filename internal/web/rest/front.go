@@ -1,9 +1,11 @@
-// Package rest owns the way of a request through the server: typed routes, the
-// steps every operation shares, the streaming reader of JSON bodies, answers,
-// error bodies, and what surrounds all routes: request ids, the log line,
-// metrics, health and the limits of a connection.
+// Package rest carries requests through the server: typed routes, the steps that every
+// operation shares, the streaming reader of JSON bodies, answers and error bodies. It also
+// has what surrounds all routes: request ids, the log line, metrics, health and the limits
+// of a connection.
 //
-// It knows no operation. Leniency towards clients lives here, once.
+// Begin with [Handle] or [HandleDocuments] for routes, [Mount] to serve them behind a
+// [Gate], and [Front] around everything. The package knows no operation and no type of the
+// domain besides faults and audit entries. What it tolerates in clients is here only.
 package rest
 
 import (
@@ -20,16 +22,16 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Front is what every request meets first, outermost first: the patience that lets
-// refusals be heard, its id, its log line and metrics, the net for panics, security
-// headers, the certificate of its client, and error bodies for what no route serves.
+// Front returns the handler that every request meets first. Outermost first: the wait that
+// lets clients read refusals, the request id, the log line and metrics, the recovery from
+// panics, security headers, the certificate of the client, and error bodies for paths
+// without a route.
 func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler {
 	return Heard(Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics)))
 }
 
-// Identifiable gives each request an id and answers it as X-Request-Id. An id that the
-// client sent is kept beside it if it is sane. It also finds out the address of the
-// client, once.
+// Identifiable gives each request an id and sends it back as X-Request-Id. A valid id from
+// the client is kept beside it. Identifiable also finds the address of the client, once.
 func Identifiable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{id: rand.Text(), started: time.Now(), remote: clientAddress(r)}
@@ -41,7 +43,7 @@ func Identifiable(next http.Handler) http.Handler {
 	})
 }
 
-// sane reports whether a client's id can go into the log as it is, and for a known
+// sane reports whether an id from a client may go into the log as it is, and for a known
 // caller into the audit log.
 func sane(id string) bool {
 	if len(id) == 0 || len(id) > 64 {
@@ -56,8 +58,8 @@ func sane(id string) bool {
 	return true
 }
 
-// Observed writes one line for each request and counts it. The line has no
-// query, no body and no header of the client's, since those hold secrets.
+// Observed writes one log line for each request and counts the request. The line has no
+// query, body or header of the client, because they hold secrets.
 func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := callOf(r.Context())
@@ -86,7 +88,8 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 	})
 }
 
-// method is the method for the log: clients may send any word.
+// method returns the method for the log. Clients may send any word, so it is cut to 16
+// bytes.
 func method(r *http.Request) string {
 	if len(r.Method) > 16 {
 		return r.Method[:16] + "..."
@@ -94,7 +97,7 @@ func method(r *http.Request) string {
 	return r.Method
 }
 
-// recorder remembers what was answered.
+// recorder notes the status and the length of the answer.
 type recorder struct {
 	http.ResponseWriter
 	code int
@@ -127,8 +130,7 @@ func (w *recorder) status() int {
 	return w.code
 }
 
-// Recovered turns a panic outside of the operations, which catch their own, into
-// an internal error.
+// Recovered turns a panic into an internal error. Operations recover from their own panics.
 func Recovered(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -137,11 +139,11 @@ func Recovered(next http.Handler, log *slog.Logger) http.Handler {
 			case nil:
 				return
 			case http.ErrAbortHandler:
-				panic(p) // the connection is to be cut
+				panic(p) // the connection must be cut
 			}
 			log.ErrorContext(r.Context(), "panic", "request_id", RequestID(r.Context()), "panic", p, "stack", string(debug.Stack()))
 			if out, ok := w.(*recorder); ok && out.code != 0 {
-				panic(http.ErrAbortHandler) // half an answer is out already
+				panic(http.ErrAbortHandler) // part of an answer was sent already
 			}
 			fail(w, errPanic)
 		}()
@@ -149,8 +151,8 @@ func Recovered(next http.Handler, log *slog.Logger) http.Handler {
 	})
 }
 
-// Secured sets the headers that keep browsers and caches from doing anything
-// with an answer. Pages of a console replace the policy with their own.
+// Secured sets the headers that keep browsers and caches from using an answer. Pages of a
+// console replace the content policy with their own.
 func Secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), secured)
@@ -158,7 +160,7 @@ func Secured(next http.Handler) http.Handler {
 	})
 }
 
-// secured are the headers of Secured. Nobody changes a value in place.
+// secured are the headers of Secured. Its values must not be changed in place.
 var secured = http.Header{
 	"Cache-Control":           {"no-store"},
 	"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
@@ -167,7 +169,7 @@ var secured = http.Header{
 	"X-Content-Type-Options":  {"nosniff"},
 }
 
-// Routed serves mux and answers what it does not serve in our own shape: 404, and
+// Routed serves mux. It answers requests without a route with our error bodies: 404, and
 // 405 with the methods that are allowed.
 func Routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,8 +202,9 @@ func Routed(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// hasDots reports whether a decoded path has a segment . or .. in it. Clients of ours
-// send none; who does tries to make a proxy in front and us read two addresses.
+// hasDots reports whether a decoded path has a segment . or .. in it. Clients send no such
+// paths. An attacker sends them to make a proxy in front of us and this server read two
+// different addresses.
 func hasDots(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {
@@ -211,7 +214,7 @@ func hasDots(path string) bool {
 	return false
 }
 
-// probe learns what the mux would say.
+// probe records the answer of the mux.
 type probe struct {
 	header http.Header
 	code   int
@@ -221,10 +224,10 @@ func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(code int)        { p.code = code }
 
-// NewServer returns a server for h with the limits of a connection: headers come
-// soon and are small, idle connections are dropped. Bodies and answers have no
-// limit on the whole, since documents are large, but must keep moving; the
-// routes see to that, and emptied to bodies that no route reads.
+// NewServer returns a server for h with the limits of a connection: headers must come soon
+// and be small, and idle connections are dropped. Bodies and answers have no limit on their
+// whole time, since documents are large, but they must keep moving. The routes enforce
+// that. For bodies that no route reads, emptied does.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           emptied(h),
@@ -235,8 +238,8 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Health puts /healthz, /readyz and /metrics on mux: the process answers; the process can
-// do its work (see [Readiness]); what was counted.
+// Health puts /healthz, /readyz and /metrics on mux. /healthz: the process answers.
+// /readyz: the process can do its work (see [Readiness]). /metrics: the counters.
 func Health(mux *http.ServeMux, ready *Readiness, metrics http.Handler) {
 	quiet := func(name string, f http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -13,42 +13,42 @@ import (
 
 // Bounds of a [Gatherer].
 const (
-	gatherWindow    = 10 * time.Minute // after which the rest of a count is written
+	gatherWindow    = 10 * time.Minute // then the rest of a count is written
 	gatherEvery     = time.Second      // how often Run writes
-	gatherMost      = 1000             // entries that are counted at a time
-	gatherAddresses = 16               // of them for one login
+	gatherMost      = 1000             // counts at a time
+	gatherAddresses = 16               // addresses counted for one login
 )
 
-// severalAddresses is the remote address of an entry that counts many.
+// severalAddresses is the remote address of an entry that counts several addresses.
 const severalAddresses = "several addresses"
 
-// Gatherer writes refusals that strangers can cause at will to the audit log: one
-// entry for many that agree in operation, outcome, client, user and address (IPv6: the
-// /64). Each count is written when it reaches 1, 10, 100 and so on, and the rest of it
-// ten minutes after its first refusal, so that an attack leaves a bounded number of
-// entries and the log shows within a second that one began. Users with many addresses,
-// and what is beyond the bounds on memory, are counted together.
+// Gatherer writes refusals that strangers can cause at will to the audit log. It writes one
+// entry for many refusals with the same operation, outcome, client, user and address (IPv6:
+// the /64). Each count is written when it reaches 1, 10, 100 and so on, and the rest of it
+// ten minutes after its first refusal. So an attack leaves a bounded number of entries, and
+// the audit log shows within a second that it began. Refusals of a user from many addresses
+// are counted together, and so are those beyond the memory limit.
 //
-// Nothing is written while a caller waits: the time of an answer does not tell whether
-// a login exists.
+// Nothing is written while a caller waits, so the time of an answer does not reveal if a
+// login exists.
 type Gatherer struct {
 	log audit.Log
 	now func() time.Time
 
-	writing sync.Mutex // one writes at a time
+	writing sync.Mutex // serializes write
 
 	mu    sync.Mutex
 	known map[gatherKey]*gathered
-	users map[string]int // counts of each user
+	users map[string]int // number of counts by user
 }
 
 type gatherKey struct{ operation, outcome, client, user, remote string }
 
 type gathered struct {
-	entry   audit.Entry // the newest
+	entry   audit.Entry // of the newest refusal
 	since   time.Time
 	count   int
-	written int // of count
+	written int // part of count that was written
 }
 
 // NewGatherer returns a gatherer that writes to log. [Gatherer.Run] must run.
@@ -81,7 +81,7 @@ func (g *Gatherer) add(e audit.Entry) {
 	c.entry = e
 }
 
-// due is a count that has to be written.
+// due is a count that must be written.
 type due struct {
 	key   gatherKey
 	entry audit.Entry
@@ -89,7 +89,7 @@ type due struct {
 	over  bool
 }
 
-// due lists what has to be written; all: whatever was not written yet.
+// due returns the counts that must be written. all: every count with unwritten refusals.
 func (g *Gatherer) due(all bool) (list []due) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,10 +130,10 @@ func (g *Gatherer) forget(key gatherKey) {
 	}
 }
 
-// Flush writes all counts, as at the end of the process.
+// Flush writes all counts. It is for the end of the process.
 func (g *Gatherer) Flush(ctx context.Context) error { return g.write(ctx, true) }
 
-// Run writes what is due until ctx ends. Errors go to report; what could not be
+// Run writes due counts until ctx ends. Errors go to report. A count that could not be
 // written is tried again.
 func (g *Gatherer) Run(ctx context.Context, report func(error)) {
 	tick := time.NewTicker(gatherEvery)

@@ -18,7 +18,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// door is a route for anyone on a mux, with an audit log that counts refusals.
+// door is a route for Anyone on a mux, with an audit log that counts refusals.
 func door(t *testing.T, j *journal, f func(ctx context.Context) error) (knock func(remote string), g *Gatherer, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func newJournal() *journal {
 
 var refusedEntry = fault.New(fault.AccessDenied, "no")
 
-// A call of nobody leaves nothing in the audit log, one that has an effect does.
+// A call of an unknown caller has no audit entry. A call that changes something has one.
 func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	for _, c := range []struct {
 		name string

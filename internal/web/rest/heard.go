@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// lingering is how long a client may go on sending after its request was refused.
+// lingering is how long a client may continue to send after its request was refused.
 const lingering = 5 * time.Second
 
-// Heard makes sure that a refusal is heard by clients that send the whole of a request
-// before they read: what still comes is read and dropped for a while after the answer
-// (RFC 9112, section 9.6). A connection that is closed while octets wait in it is
-// reset, and the reset takes the answer with it.
+// Heard makes sure that a refusal reaches clients that send the whole request before they
+// read. For a while after the answer, it reads and drops what still comes (RFC 9112,
+// section 9.6). If a connection is closed while unread bytes wait in it, the system resets
+// it, and the client loses the answer.
 func Heard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == http.NoBody || r.ProtoMajor != 1 {
@@ -24,18 +24,18 @@ func Heard(next http.Handler) http.Handler {
 		if !out.refused || http.NewResponseController(w).Flush() != nil {
 			return
 		}
-		io.Copy(io.Discard, r.Body) // however it ends, the answer is out
+		io.Copy(io.Discard, r.Body) // any error is ignored: the answer was sent
 	})
 }
 
-// refusing notes that a request is refused.
+// refusing notes that a request was refused.
 type refusing struct {
 	http.ResponseWriter
 	refused bool
 }
 
-// WriteHeader bounds the wait for the rest of a refused request. The server of
-// net/http itself waits for some of it before it lets the answer go.
+// WriteHeader bounds the wait for the rest of a refused request. The server of net/http
+// itself waits for some of it before it sends the answer.
 func (w *refusing) WriteHeader(code int) {
 	if code >= http.StatusBadRequest {
 		w.refused = true

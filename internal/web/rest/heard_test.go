@@ -46,8 +46,8 @@ func TestRefusalsAreHeard(t *testing.T) {
 	}
 }
 
-// TestRefusedAreNotAwaited: who was refused and sends nothing more is not waited for
-// without end.
+// TestRefusedAreNotAwaited: the server does not wait forever for a refused client that
+// sends nothing more.
 func TestRefusedAreNotAwaited(t *testing.T) {
 	out := &deadlined{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequest("POST", "/", &silent{t, out})

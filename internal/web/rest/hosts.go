@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// codeMisdirected names a request for another host (RFC 9110, 15.5.20).
+// codeMisdirected is the code for a request to another host (RFC 9110, section 15.5.20).
 const codeMisdirected = "misdirected_request"
 
-// Hosted lets requests through that name this machine or the host public in Host, and
-// answers others with 421 before anything happens. It is for pages that have no sign-in
-// because only people at this machine reach them: the page of a stranger could reach
-// them too, through a name of the stranger that leads to 127.0.0.1 (DNS rebinding), but
-// then Host has that name. A request without Host is let through: browsers always send
-// one, and health checks of balancers may speak HTTP/1.0. covers says which paths are
-// meant.
+// Hosted passes requests whose Host names this machine or the host public, and answers
+// others with 421 before anything happens. It protects pages without a sign-in that only
+// people at this machine reach. A page of a stranger could reach them through a host name
+// that leads to 127.0.0.1 (DNS rebinding), but then Host has that name. A request without
+// Host passes: browsers always send one, and health checks of balancers may speak HTTP/1.0.
+// covers reports whether a path is protected.
 func Hosted(next http.Handler, public string, covers func(path string) bool, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host == "" || !covers(r.URL.Path) || isOwnHost(r.Host, public) {
@@ -26,7 +25,7 @@ func Hosted(next http.Handler, public string, covers func(path string) bool, log
 		}
 		log.WarnContext(r.Context(), "a request for another host was refused", "host", printableHost(r.Host), "remote", clientAddress(r))
 		Heard(Secured(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close") // what comes is dropped, see Heard
+			w.Header().Set("Connection", "close") // the rest of the body is dropped, see Heard
 			writeJSON(w, http.StatusMisdirectedRequest, Failure{
 				Message: codeMisdirected, Error: codeMisdirected,
 				Description: "Host names another machine: use localhost, 127.0.0.1 or the host of public_url in the address",
@@ -35,8 +34,8 @@ func Hosted(next http.Handler, public string, covers func(path string) bool, log
 	})
 }
 
-// isOwnHost reports whether the value of Host, with or without a port, means this
-// machine by a loopback name or address, or is the public one.
+// isOwnHost reports whether the value of Host, with or without a port, is a loopback name
+// or address, or the public host.
 func isOwnHost(host, public string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

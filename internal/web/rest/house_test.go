@@ -60,7 +60,7 @@ func (j *journal) wait(n int) {
 	}
 }
 
-// house is a server with a handful of routes.
+// house is a test server with a handful of routes.
 type house struct {
 	*httptest.Server
 	journal *journal

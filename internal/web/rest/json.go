@@ -14,41 +14,41 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// What a reader allows. A document in a request is not held, so none of these
-// bounds it; the limit of the body does.
+// Limits of a reader. They do not bound documents, which are not kept in memory. The limit
+// of the body does.
 const (
-	bufferSize = 64 << 10       // octets read from the connection at a time
+	bufferSize = 64 << 10       // bytes read from the connection at a time
 	wideSize   = 4 * bufferSize // the same while a document comes in
-	hugeSize   = 4 << 20        // and once hugeFrom octets of the text have come
+	hugeSize   = 4 << 20        // and after hugeFrom bytes of the text
 	hugeFrom   = 2 * hugeSize
-	hugeMost   = 16      // buffers of that size in the process; whoever finds none goes on as before
+	hugeMost   = 16      // number of hugeSize buffers in the process; without a free one the reads stay at wideSize
 	maxDepth   = 64      // nesting of arrays and objects
-	maxHeld    = 1 << 20 // octets of values kept in memory, structure included
-	maxName    = 256     // octets of an object key; a longer one is no field of ours
+	maxHeld    = 1 << 20 // bytes of values kept in memory, structure included
+	maxName    = 256     // bytes of an object key; the interface has no longer ones
 )
 
-// reader reads one JSON text (RFC 8259) from a stream and binds it to Go values
-// as it goes, so that a body larger than memory costs one buffer. It is as
-// strict as the RFC about syntax; a byte order mark at the start is passed over,
-// and invalid UTF-8 and lone surrogates become U+FFFD as in encoding/json.
+// reader reads one JSON text (RFC 8259) from a stream and binds it to Go values on the way,
+// so a body larger than memory costs one buffer. It is as strict about syntax as the RFC,
+// but a byte order mark at the start is ignored. Invalid UTF-8 and lone surrogates become
+// U+FFFD, as in encoding/json.
 type reader struct {
 	src   io.Reader
 	buf   []byte
 	r, w  int   // unread part of buf
-	off   int64 // octets of the text before buf[0]
+	off   int64 // bytes of the text before buf[0]
 	depth int
-	held  int    // octets that may still be kept
-	path  []step // where in the text we are, for messages
+	held  int    // bytes that may still be kept
+	path  []step // position in the value, for messages
 	text  []byte // the string or number read last
-	most  int    // of a string that goes into text
-	long  bool   // the string had more
+	most  int    // bytes of a string that go into text
+	long  bool   // the string was longer
 	utf   [utf8.UTFMax]byte
 	docs  documents
 	wide  *[]byte // buf after widen
-	huge  bool    // it is one of hugeBuffers
+	huge  bool    // wide is one of hugeBuffers
 }
 
-// step is an index or, when that is negative, a key on the way to a value.
+// step is one step of the path to a value: an index, or a key if the index is negative.
 type step struct {
 	key   string
 	index int
@@ -61,8 +61,8 @@ var (
 	hugeInUse   atomic.Int32
 )
 
-// readJSON binds the one JSON value of src to what v points to. An empty text
-// leaves v as it is and reports false: clients send no body where {} is meant.
+// readJSON binds the one JSON value of src to the value that v points to. An empty text
+// leaves v as it is and reports false: clients send no body instead of {}.
 func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 	code, target := codeOf(v)
 	buf := buffers.Get().(*[]byte)
@@ -93,14 +93,14 @@ func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 	return true, nil
 }
 
-// fill reads more; the error is io.EOF at the end and otherwise the stream's own.
+// fill reads more. The error is io.EOF at the end, otherwise the error of the stream.
 func (r *reader) fill() error {
 	r.off += int64(r.w)
 	r.r, r.w = 0, 0
 	for range 100 {
 		n, err := r.src.Read(r.buf)
 		if n > 0 {
-			r.w = n // an error that came along is met again by the next read
+			r.w = n // the next read returns the error again
 			return nil
 		}
 		if err != nil {
@@ -110,10 +110,10 @@ func (r *reader) fill() error {
 	return io.ErrNoProgress
 }
 
-// widen makes the reads larger while a document comes in, by its length until now. Each
-// read wakes the sender, and what that one sends then wakes threads of this process which
-// wait for the network: with few large reads a gigabyte takes a fifth less of the
-// processor than with many small ones.
+// widen enlarges the buffer while a document comes in, by its length so far. Each read
+// wakes the sender, and its next packets wake threads of this process that wait for the
+// network. With few large reads a gigabyte takes a fifth less processor time than with many
+// small ones.
 func (r *reader) widen() {
 	switch {
 	case r.wide == nil:
@@ -129,14 +129,14 @@ func (r *reader) widen() {
 	}
 }
 
-// use moves what is unread to a larger buffer.
+// use moves unread bytes to a larger buffer.
 func (r *reader) use(larger *[]byte) {
 	r.off += int64(r.r)
 	r.r, r.w = 0, copy(*larger, r.buf[r.r:r.w])
 	r.wide, r.buf = larger, *larger
 }
 
-// narrow gives the buffer of widen back; the reader is not used any more.
+// narrow gives the buffer of widen back. The reader must not be used afterwards.
 func (r *reader) narrow() {
 	switch {
 	case r.huge:
@@ -165,7 +165,7 @@ func (r *reader) next() (byte, error) {
 	return c, err
 }
 
-// token passes over white space and returns the octet after it, unread.
+// token skips white space and returns the next byte without reading it.
 func (r *reader) token() (byte, error) {
 	for {
 		c, err := r.peek()
@@ -209,19 +209,19 @@ func (r *reader) literal(s string) error {
 	return nil
 }
 
-// broken is the fault of a text that is not JSON. It never quotes the text.
+// broken returns the fault of a text that is not JSON. It never quotes the text.
 func (r *reader) broken(what string) error {
-	return fault.Newf(fault.InvalidParameters, "the request body is not valid JSON: it %s (octet %d)", what, r.off+int64(r.r))
+	return fault.Newf(fault.InvalidParameters, "the request body is not valid JSON: it %s (byte %d)", what, r.off+int64(r.r))
 }
 
 func (r *reader) unexpected() error { return r.broken("has an unexpected character") }
 
-// wrong is the fault of a value that is JSON but not what the interface has there.
+// wrong returns the fault of a JSON value of another type than the interface has there.
 func (r *reader) wrong(must string) error {
 	return fault.Newf(fault.InvalidParameters, "%s must be %s", r.where(), must)
 }
 
-// where names the value being read, such as Signature.Parameters.Hash.
+// where returns the name of the value being read, such as Signature.Parameters.Hash.
 func (r *reader) where() string {
 	if len(r.path) == 0 {
 		return "the request body"
@@ -240,7 +240,7 @@ func (r *reader) where() string {
 	return b.String()
 }
 
-// clip keeps a client's key in a message short and printable.
+// clip returns a key of a client for a message, short and printable.
 func clip(s string) string {
 	const most = 64
 	s = strings.Map(func(c rune) rune {
@@ -261,17 +261,17 @@ func clip(s string) string {
 	return s
 }
 
-// keep takes n octets from what may be held in memory.
+// keep charges n bytes to the budget of values in memory.
 func (r *reader) keep(n int) error {
 	if r.held -= n; r.held < 0 {
-		return fault.Newf(fault.TooLarge, "the request holds more than %d octets beside its documents", maxHeld)
+		return fault.Newf(fault.TooLarge, "the request holds more than %d bytes besides its documents", maxHeld)
 	}
 	return nil
 }
 
-// object calls member for every key of an object, with the reader before its
-// value. The name is valid until the reader goes on; it is cut at maxName, and
-// long tells so.
+// object calls member for every key of an object, with the reader before its value. The
+// name is valid until the reader moves on. It is cut at maxName, and long reports that it
+// was.
 func (r *reader) object(member func(name []byte, long bool) error) error {
 	if err := r.enter('{'); err != nil {
 		return err
@@ -370,7 +370,7 @@ func (r *reader) enter(open byte) error {
 	return nil
 }
 
-// skip reads one value of any kind and keeps nothing of it.
+// skip reads and drops one value of any kind.
 func (r *reader) skip() error {
 	c, err := r.token()
 	if err != nil {
@@ -395,7 +395,7 @@ func (r *reader) skip() error {
 	return r.number(0)
 }
 
-// plain marks the octets of a string that stand for themselves.
+// plain marks the bytes of a string that need no unescaping.
 var plain = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= ' ' && c != '"' && c != '\\'
@@ -403,8 +403,8 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// str reads a string, whose opening quote has been read, into r.text. What goes
-// beyond most octets is checked but not kept; long tells so.
+// str reads a string into r.text. Its opening quote has been read. Bytes beyond most are
+// checked and dropped, and long reports that there were some.
 func (r *reader) str(most int) (long bool, err error) {
 	r.text, r.most, r.long = r.text[:0], most, false
 	for {
@@ -441,7 +441,7 @@ func (r *reader) str(most int) (long bool, err error) {
 	}
 }
 
-// add takes a piece of a string; it never fails.
+// add appends a piece of a string. It never fails.
 func (r *reader) add(p []byte) error {
 	if room := r.most - len(r.text); len(p) > room {
 		p, r.long = p[:room], true
@@ -450,8 +450,8 @@ func (r *reader) add(p []byte) error {
 	return nil
 }
 
-// escape reads what follows a backslash and puts the character it means as
-// UTF-8. A high surrogate makes it read the next escape as well.
+// escape reads the rest of an escape, after its backslash, and puts its character as UTF-8.
+// After a high surrogate it also reads the next escape.
 func (r *reader) escape(put func([]byte) error) error {
 	c, err := r.next()
 	if err != nil {
@@ -471,8 +471,8 @@ func (r *reader) escape(put func([]byte) error) error {
 		return err
 	}
 	for utf16.IsSurrogate(one) {
-		// Only a high half followed by a low one is a character; a lone half is
-		// replaced, and what follows it stands for itself.
+		// Only a high surrogate followed by a low one is a character. A lone one is
+		// replaced, and the escape after it counts on its own.
 		c, err := r.peek()
 		if err != nil {
 			return err
@@ -489,7 +489,7 @@ func (r *reader) escape(put func([]byte) error) error {
 			if err := put(utf8.AppendRune(r.utf[:0], utf8.RuneError)); err != nil {
 				return err
 			}
-			return r.escape(put) // reads this one and no further
+			return r.escape(put) // reads this escape only
 		}
 		r.r++
 		two, err := r.hex4()
@@ -549,8 +549,8 @@ func (r *reader) hex4() (rune, error) {
 	return v, nil
 }
 
-// number reads a number into r.text, most octets at the longest; 0 keeps nothing
-// and allows any length.
+// number reads a number of at most most bytes into r.text. With 0 it keeps nothing and
+// allows any length.
 func (r *reader) number(most int) error {
 	r.text = r.text[:0]
 	digits := func() error {
@@ -576,7 +576,7 @@ func (r *reader) number(most int) error {
 	optional := func(set string) (bool, error) {
 		c, err := r.peek()
 		if errors.Is(err, io.EOF) {
-			return false, nil // a number may end the text; the caller knows better
+			return false, nil // a number may end the text
 		}
 		if err != nil || strings.IndexByte(set, c) < 0 {
 			return false, err
@@ -612,7 +612,7 @@ func (r *reader) number(most int) error {
 	return nil
 }
 
-// numeral takes one character of a number.
+// numeral consumes one character of a number.
 func (r *reader) numeral(most int) error {
 	if most > 0 {
 		if len(r.text) == most {

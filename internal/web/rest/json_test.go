@@ -45,7 +45,7 @@ func TestReaderBindsEveryKind(t *testing.T) {
 	}
 	for name, src := range map[string]io.Reader{
 		"whole":        strings.NewReader(text),
-		"octet-wise":   iotest.OneByteReader(strings.NewReader(text)),
+		"byte by byte": iotest.OneByteReader(strings.NewReader(text)),
 		"data and end": iotest.DataErrReader(strings.NewReader(text)),
 	} {
 		var got inner
@@ -233,7 +233,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		present, gotErr := readJSON(iotest.HalfReader(strings.NewReader(string(text))), &got, nil)
-		// The same text as a value that is skipped must be judged alike.
+		// The same text as a value that is skipped must get the same verdict.
 		var skipped struct{ Other int }
 		if wrapped := `{"x":` + string(text) + `}`; json.Valid([]byte(wrapped)) {
 			if _, err := readJSON(strings.NewReader(wrapped), &skipped, nil); err != nil && !limited(err) {

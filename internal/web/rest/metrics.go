@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics counts requests. Labels are names of routes, never addresses, so that
-// no client can make them grow.
+// Metrics counts requests. Labels are names of routes, never addresses, so clients cannot
+// create new ones.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -18,7 +18,7 @@ type Metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// NewMetrics registers the metrics with reg; it panics when they are there already.
+// NewMetrics registers the metrics with reg. It panics if they are registered already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +46,7 @@ func (m *Metrics) done(route string, status int, took time.Duration, in, out int
 	m.octets.WithLabelValues(route, "out").Add(float64(out))
 }
 
-// MetricsPage serves what is registered with reg to Prometheus.
+// MetricsPage serves the metrics registered with reg to Prometheus.
 func MetricsPage(reg prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 }

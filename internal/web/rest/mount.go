@@ -16,25 +16,27 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Outcomes of our own beside those of package audit and the codes of faults.
+// Outcomes besides those of package audit and the codes of faults.
 const (
-	outcomeInternal     = "internal_error" // not a fault: a fault of ours
-	outcomeNotDelivered = "not_delivered"  // done, and the client did not take the answer
+	outcomeInternal     = "internal_error" // an error that is no fault: a bug, or the machine
+	outcomeNotDelivered = "not_delivered"  // carried out, but the client did not take the answer
 )
 
 const (
-	// recording is how long the audit log may take for an outcome, the client gone or not.
+	// recording bounds the time that writing an outcome to the audit log may take, also
+	// after the client has left.
 	recording = 15 * time.Second
-	// recordingOutage is the same where the operation has failed because the database or
-	// the document storage is away: the caller has waited for that already.
+	// recordingOutage is the same after an operation failed because the database or the
+	// document storage is down. The caller has already waited for that.
 	recordingOutage = 2 * time.Second
 )
 
-// Limits of request bodies, in octets where not said otherwise.
+// Limits of request bodies, in bytes unless stated otherwise.
 type Limits struct {
 	Ordinary int64 // 0 is DefaultOrdinary
 	Large    int64 // of routes that carry documents; 0 is DefaultLarge
-	// Documents is how many documents one request may bring; 0 is DefaultDocuments.
+	// Documents is the number of documents that one request may hold. 0 is
+	// DefaultDocuments.
 	Documents int
 }
 
@@ -60,41 +62,40 @@ func (l Limits) of(r Route) int64 {
 	return DefaultOrdinary
 }
 
-// Gate is what the surfaces of the server differ in. Audit and Log are needed
-// always, the rest when a route calls for it.
+// Gate holds the checks and services in which surfaces of the server differ. Audit and Log
+// are always required. The other fields are required if a route needs them.
 type Gate struct {
-	// Begin makes the context of a request before anything is asked about it; nil: it
-	// stays as it is.
+	// Begin returns the context of a request before its caller is identified. nil: the
+	// context stays as it is.
 	Begin func(ctx context.Context) context.Context
-	// Identify turns a bearer token into its owner. The fault is invalid_token.
+	// Identify returns the owner of a bearer token. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
-	// IdentifyPeer turns the certificates of a client (see PeerCertificates) into
-	// their owner, for requests without a token. nil: a certificate is no
-	// identity here. The fault is invalid_token.
+	// IdentifyPeer returns the owner of client certificates (see PeerCertificates), for
+	// requests without a token. nil: certificates identify no caller here. The fault is
+	// invalid_token.
 	IdentifyPeer func(ctx context.Context, certificates [][]byte) (audit.Principal, error)
-	// Permit judges rights other than Anyone and SignedIn. value gives the parts
-	// of the path, such as the user an operator wants to act on.
+	// Permit checks rights other than Anyone and SignedIn. value returns parts of the path,
+	// such as the user that an operator acts on.
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
-	// Once gives requests with an Idempotency-Key their turn; nil: the header means
-	// nothing here.
+	// Once gives requests with an Idempotency-Key their turn. nil: the header is ignored.
 	Once Begin
-	// Failed is told of operations that were begun and refused, and what they were
-	// about (see Concerning); nil: nobody is.
+	// Failed is called for operations that were begun and refused, with their object (see
+	// Concerning). nil: not called.
 	Failed func(ctx context.Context, operation, object string, err error)
 	Audit  audit.Log
-	// Gather counts refusals that strangers can cause at will; nil: each is written.
+	// Gather counts refusals that strangers can cause at will. nil: each refusal has its
+	// own audit entry.
 	Gather *Gatherer
 	Limits Limits
 	Log    *slog.Logger
 }
 
-// Mount puts routes on mux under prefix, each with and without a trailing slash
-// unless it is exact.
-// It panics when a route says not who may call it, or says it in a way that the
-// gate cannot judge: such a program does not start.
+// Mount puts routes on mux under prefix, each with and without a trailing slash unless it
+// is exact. It panics when a route declares no right, or one that the gate cannot check.
+// Such a program does not start.
 func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 	if gate.Audit == nil || gate.Log == nil {
-		panic(fmt.Sprintf("rest: the gate of %s has no journal or no log", prefix))
+		panic(fmt.Sprintf("rest: the gate of %s has no audit log or no log", prefix))
 	}
 	names := map[string]bool{}
 	for _, r := range routes {
@@ -106,9 +107,9 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 		case r.Right != Anyone && gate.Identify == nil:
 			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
 		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
-			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot judge", r.Name, r.Right))
+			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot check", r.Name, r.Right))
 		case r.unjournaled && r.Right != Anyone:
-			panic(fmt.Sprintf("rest: route %s has a caller, whose doings belong into the journal", r.Name))
+			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
 		case names[r.Name+r.Method+r.Path]:
 			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
 		}
@@ -116,7 +117,7 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 		h := &handler{Route: r, gate: gate, limit: gate.Limits.of(r)}
 		path := r.Method + " " + prefix + strings.TrimSuffix(r.Path, "/")
 		mux.Handle(path, h)
-		if !r.exact && !strings.HasSuffix(path, "...}") { // such a path takes the slash itself
+		if !r.exact && !strings.HasSuffix(path, "...}") { // such a path matches the slash itself
 			mux.Handle(path+"/{$}", h)
 		}
 	}
@@ -135,9 +136,9 @@ type handler struct {
 	limit int64
 }
 
-// ServeHTTP takes a request through the steps that all operations share: limit
-// the body, identify the caller, check the right, audit the attempt, bind, call,
-// audit the outcome, answer.
+// ServeHTTP runs the steps that all operations share: limit the body, identify the caller,
+// check the right, write the audit entry of the attempt, bind, call, write the audit entry
+// of the outcome, answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
 	if h.gate.Begin != nil {
@@ -156,11 +157,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(ctx)
 	call.route = h.Name
-	call.remote = cmp.Or(call.remote, clientAddress(r)) // Identifiable has set it, unless a test mounts without
+	call.remote = cmp.Or(call.remote, clientAddress(r)) // Identifiable sets it; tests may mount without
 	call.started = time.Now()
 
 	if r.ContentLength > h.limit {
-		w.Header().Set("Connection", "close") // what comes is dropped, see Heard
+		w.Header().Set("Connection", "close") // the rest of the body is dropped, see Heard
 		h.refuse(ctx, w, call, tooLarge(h.limit))
 		return
 	}
@@ -216,12 +217,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
-		panic(http.ErrAbortHandler) // so that half an answer cannot be taken for a whole one
+		panic(http.ErrAbortHandler) // so that the client cannot mistake half an answer for a whole one
 	}
 }
 
-// recordOutcome makes the lines of a call durable. What was promised has to be that
-// before it is answered, so a success that could not be recorded is none.
+// recordOutcome makes the audit entries of a call durable before the answer. A success
+// whose entry could not be written becomes an error.
 func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (string, error) {
 	outcome := outcomeOf(ctx, err)
 	if err == nil {
@@ -232,7 +233,7 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	}
 	if err == nil && call.promised && call.attempt == nil {
 		call.written = true
-		return outcome, nil // the line is there, together with what was changed
+		return outcome, nil // the entry was written in the transaction of the change
 	}
 	if h.Right == Anyone && !h.worth(call, outcome) {
 		return outcome, err
@@ -246,7 +247,7 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	defer cancel()
 	done := h.gate.Audit.Begin(ctx, h.entry(call, audit.Done, outcome))
 	var lost error
-	if call.attempt != nil { // both lines wait for the same flush, mostly
+	if call.attempt != nil { // both entries usually wait for the same flush
 		lost = call.attempt(ctx)
 	}
 	e := done(ctx)
@@ -265,9 +266,9 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	return outcome, err
 }
 
-// worth reports whether the outcome of a call for Anyone is written to the audit log:
-// the caller is known, or the call changed something. Refusals of users who exist are
-// counted instead, and so are those of a client that speaks for users nobody knows.
+// worth reports whether the outcome of a call for Anyone is written to the audit log: the
+// caller is known, or the call changed something. Refusals of existing users, and of
+// clients that ask for unknown users, are counted instead.
 func (h *handler) worth(call *call, outcome string) bool {
 	if known := call.note.Known(); call.who.UserID == "" && known.UserID != "" {
 		call.who = known
@@ -293,7 +294,7 @@ func (h *handler) worth(call *call, outcome string) bool {
 	return false
 }
 
-// admit does all that comes before the body is read.
+// admit runs the steps that come before the body is read.
 func (h *handler) admit(r *http.Request, call *call) error {
 	ctx := r.Context()
 	if h.guard != nil {
@@ -310,8 +311,8 @@ func (h *handler) admit(r *http.Request, call *call) error {
 	}
 	if h.Right != Anyone && h.Right != SignedIn {
 		if err := h.gate.Permit(ctx, call.who, h.Right, r.PathValue); err != nil {
-			// We know who it was, so the refusal is written down. Callers without a
-			// valid token are in the log alone: they could fill the journal.
+			// The caller is known, so the refusal has an audit entry. Callers without a
+			// valid token are in the log only, because they could fill the audit log.
 			if e := h.record(ctx, call, audit.Done, outcomeOf(ctx, err)); e != nil {
 				return unrecorded(e)
 			}
@@ -319,7 +320,7 @@ func (h *handler) admit(r *http.Request, call *call) error {
 		}
 	}
 	if h.Right == Anyone {
-		// Nobody is known yet, so there is no attempt to write: see worth.
+		// The caller is not known yet, so no attempt is written. See worth.
 		var err error
 		call.repetition, err = h.repeatable(r, call)
 		return err
@@ -328,7 +329,7 @@ func (h *handler) admit(r *http.Request, call *call) error {
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if h.answerOnly && !h.unjournaled && call.repetition == nil { // an answer that is kept outlives the call
+	if h.answerOnly && !h.unjournaled && call.repetition == nil { // a kept answer outlives the call
 		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}
@@ -338,7 +339,7 @@ func (h *handler) admit(r *http.Request, call *call) error {
 	return nil
 }
 
-// identify finds out who calls: by the token, or without one by the certificate.
+// identify returns the caller: by the token, or without one by the certificate.
 func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (audit.Principal, error) {
 	header := r.Header.Get("Authorization")
 	if token, ok := bearer(header); ok {
@@ -350,12 +351,14 @@ func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (au
 	return audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
 }
 
-// unrecorded refuses an operation before it is begun.
+// unrecorded returns the fault for an operation that was not begun because its audit entry
+// could not be written.
 func unrecorded(err error) error {
 	return fault.New(fault.Unavailable, "the operation cannot be recorded now and was not begun: try again later").With(err)
 }
 
-// unrecordedOutcome refuses the answer of an operation that was carried out.
+// unrecordedOutcome returns the fault for an operation that was carried out, but whose
+// outcome could not be written.
 func (h *handler) unrecordedOutcome(err error) error {
 	if h.answerOnly {
 		return fault.New(fault.Unavailable, "the outcome cannot be recorded now, so the result was discarded: try again later").With(err)
@@ -364,7 +367,7 @@ func (h *handler) unrecordedOutcome(err error) error {
 		"a request with an "+keyHeader+" may be repeated with the same key").With(err)
 }
 
-// perform binds and calls, and turns a panic into an error.
+// perform binds and calls. It turns a panic into an error.
 func (h *handler) perform(ctx context.Context, call *call, in *input) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -377,8 +380,8 @@ func (h *handler) perform(ctx context.Context, call *call, in *input) (value any
 
 var errPanic = errors.New("rest: the operation panicked")
 
-// record writes one line of the journal. A client that is gone does not keep an
-// outcome from being written.
+// record writes one audit entry. The entry of an outcome is also written when the client
+// has left.
 func (h *handler) record(ctx context.Context, call *call, phase, outcome string) error {
 	if phase == audit.Done {
 		ctx = context.WithoutCancel(ctx)
@@ -414,7 +417,7 @@ func (h *handler) write(ctx context.Context, e audit.Entry) error {
 	return h.gate.Audit.Record(ctx, e)
 }
 
-// outcomeOf names how an operation ended.
+// outcomeOf returns the name of the outcome of an operation.
 func outcomeOf(ctx context.Context, err error) string {
 	var r Refusal
 	switch {
@@ -434,13 +437,13 @@ func outcomeOf(ctx context.Context, err error) string {
 	return outcomeInternal
 }
 
-// canceled reports whether err comes of a client that is gone.
+// canceled reports whether err is caused by a client that has left.
 func canceled(ctx context.Context, err error) bool {
 	var lost *errLost
 	return errors.As(err, &lost) || ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// bearer takes the token out of an Authorization header.
+// bearer returns the token in an Authorization header.
 func bearer(header string) (string, bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)

@@ -7,15 +7,15 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// copier writes values down again as JSON text, key by key as they came and
-// without white space between them.
+// copier writes values as JSON text in their order of arrival, without white space between
+// them.
 type copier struct {
 	r   *reader
 	out []byte
 }
 
-// copyObject reads the object before which the reader stands and returns its
-// text. One of more than ShortBlob octets is a fault.
+// copyObject reads the object at the reader and returns its text. An object of more than
+// ShortBlob bytes is a fault.
 func (r *reader) copyObject() ([]byte, error) {
 	c := &copier{r: r}
 	err := c.value()
@@ -24,13 +24,13 @@ func (r *reader) copyObject() ([]byte, error) {
 
 func (c *copier) put(p ...byte) error {
 	if len(c.out)+len(p) > ShortBlob {
-		return c.r.wrong(fmt.Sprintf("an object of at most %d octets", ShortBlob))
+		return c.r.wrong(fmt.Sprintf("an object of at most %d bytes", ShortBlob))
 	}
 	c.out = append(c.out, p...)
 	return c.r.keep(len(p))
 }
 
-// quote puts what the reader read last as a string.
+// quote writes the text that the reader read last as a string.
 func (c *copier) quote() error {
 	text, err := json.Marshal(string(c.r.text))
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *copier) quote() error {
 	return c.put(text...)
 }
 
-// comma separates what is not the first.
+// comma writes a comma before every value except the first.
 func (c *copier) comma(first bool) error {
 	if first {
 		return nil
@@ -56,7 +56,7 @@ func (c *copier) value() error {
 	switch kind {
 	case '"':
 		r.r++
-		// One octet more than fits makes put refuse it.
+		// One byte more than fits makes put refuse it.
 		if _, err := r.str(ShortBlob + 1); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *copier) object() error {
 	first := true
 	err := c.r.object(func(_ []byte, long bool) error {
 		if long {
-			return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d octets", c.r.where(), maxName)
+			return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", c.r.where(), maxName)
 		}
 		if err := c.comma(first); err != nil {
 			return err

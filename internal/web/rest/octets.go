@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Octets is a body taken as it is, whatever its Content-Type says. It is held in
-// memory: a route that has one should set a small limit with [Route.AtMost].
+// Octets is a body as it is, with any Content-Type. It is held in memory, so its route
+// should set a small limit with [Route.AtMost].
 type Octets []byte
 
 func bindOctets(in *input, v reflect.Value) error {

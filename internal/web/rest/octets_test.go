@@ -13,8 +13,8 @@ import (
 	"tamga/internal/domain/audit"
 )
 
-// TestOctets sends bodies that are no JSON, to routes that are in the journal and
-// to some that are not.
+// TestOctets sends bodies that are not JSON, to routes with audit entries and to some
+// without.
 func TestOctets(t *testing.T) {
 	j := &journal{grown: make(chan struct{}, 100)}
 	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}
@@ -69,7 +69,7 @@ func TestOctets(t *testing.T) {
 		t.Errorf("a file with a slash: %d", code)
 	}
 	if got, want := j.lines(), []string{"Stamp done ok", "Stamp done ok"}; !slices.Equal(got, want) {
-		t.Errorf("the journal holds %q, want %q", got, want)
+		t.Errorf("the audit log holds %q, want %q", got, want)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestOctets(t *testing.T) {
 func TestUnjournaledIsForAnyone(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a route with a caller is kept out of the journal")
+			t.Error("a route with a caller is kept out of the audit log")
 		}
 	}()
 	gate := &Gate{

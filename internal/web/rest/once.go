@@ -18,60 +18,62 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// keyHeader marks a request that may be repeated (draft-ietf-httpapi-idempotency-key-header).
+// keyHeader marks a request that may be repeated
+// (draft-ietf-httpapi-idempotency-key-header).
 const keyHeader = "Idempotency-Key"
 
-const maxKey = 255 // octets of a key
+const maxKey = 255 // bytes of a key
 
-// patience is how long a repetition waits for the first request to end. Tests have less.
+// patience is how long a repetition waits for the first request to end. Tests use less.
 var patience = 10 * time.Second
 
-// Once has a request with an Idempotency-Key carried out once: a repetition, the same
-// octets from the same caller with the same key, is answered what the first one was,
-// however often, at whichever process and after a crash. With another request the key
-// is the fault idempotency_key_reused; while the first request is under way a
-// repetition waits, and is then answered 409 with Retry-After. What was no fault of
-// the client is not kept: the repetition tries anew. A request without the header is
-// not affected, nor is any on a surface whose gate has no Once.
+// Once makes a route that carries out a request with an Idempotency-Key once. A repetition
+// has the same bytes, caller and key. It gets the answer of the first request, any number
+// of times, from any process and after a crash. If the key comes with a different request,
+// the fault is idempotency_key_reused. While the first request is under way, a repetition
+// waits, and then gets 409 with Retry-After. Failures that are no fault of the client are
+// not kept: a repetition tries again. Requests without the header, and gates without Once,
+// are not affected.
 func (r Route) Once() Route {
 	r.once = true
 	return r
 }
 
-// Turn is a request that got its turn: there is an answer, or it is to be carried out.
+// Turn is the turn of a request with a key. There is a kept answer, or the request must be
+// carried out.
 type Turn interface {
-	// Kept gives the answer there is, and false when there is none yet. The body is nil
-	// when it was.
+	// Kept returns the kept answer, and false if there is none yet. The body is nil if it
+	// was nil in Keep.
 	Kept() (head []byte, body interface {
 		Size() int64
 		io.WriterTo
 	}, ok bool)
-	// Keep makes an answer durable. It counts once record returned nil, which becomes
-	// part of a transaction it is called in.
+	// Keep makes an answer durable. The answer counts once record returned nil. record
+	// takes part in the transaction in which it is called.
 	Keep(ctx context.Context, head []byte, body interface {
 		Size() int64
 		io.WriterTo
 	}) (record func(ctx context.Context) error, err error)
-	// Release ends a turn that came to nothing.
+	// Release ends a turn without an answer.
 	Release(ctx context.Context) error
 	// Close ends the reading of a kept body.
 	Close() error
 }
 
-// Begin gives a request its turn; request is a digest of all of it. wait says that one
-// with this key is under way. It is the Once of a [Gate].
+// Begin gives a request its turn. request is a digest of the whole request. wait reports
+// that a request with this key is under way. Begin is the Once of a [Gate].
 type Begin func(ctx context.Context, caller, key string, request []byte) (t Turn, wait bool, err error)
 
-// repetition is what a request with a key knows of its turn.
+// repetition is the state of a request with a key.
 type repetition struct {
 	begin  Begin
-	caller string // user id; "": without a token
+	caller string // user id; "": the request has no token
 	key    string
-	digest hash.Hash // of the request, its body last
+	digest hash.Hash // of the request; the body comes last
 	turn   Turn      // nil until the body was read
 }
 
-// repeatable looks whether a request has a key, and digests what comes before its body.
+// repeatable reads the key of a request and digests what comes before its body.
 func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
 	values := r.Header.Values(keyHeader)
 	if !h.once || h.gate.Once == nil || len(values) == 0 {
@@ -79,13 +81,13 @@ func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
 	}
 	key := strings.TrimSpace(values[0])
 	if n := len(key); n > 1 && key[0] == '"' && key[n-1] == '"' {
-		key = key[1 : n-1] // the draft has it as a string of a structured field
+		key = key[1 : n-1] // the draft defines a string of a structured field
 	}
 	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return nil, fault.Newf(fault.InvalidParameters, "%s: want one value of 1 to %d visible ASCII characters, such as a GUID", keyHeader, maxKey)
 	}
-	// Callers without a token have their keys in common: who knows the key and all of
-	// the request knows what there is to know.
+	// Callers without a token share their keys. A caller that knows the key and the whole
+	// request knows what there is to know.
 	p := &repetition{begin: h.gate.Once, caller: call.who.UserID, key: key, digest: sha256.New()}
 	for _, part := range []string{h.Method, h.Name, strings.TrimSuffix(r.URL.Path, "/"), r.URL.RawQuery} {
 		p.add(part)
@@ -107,10 +109,10 @@ func (p *repetition) add(text string) {
 	io.WriteString(p.digest, text)
 }
 
-// errKept ends a call whose answer is there already.
+// errKept ends a call that has a kept answer.
 var errKept = errors.New("rest: the request was answered before")
 
-// bound is called when all of the request was read and before anything is done.
+// bound is called when the whole request was read and before anything is done.
 func (p *repetition) bound(ctx context.Context, body io.Reader) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return err
@@ -142,10 +144,10 @@ func (p *repetition) bound(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// underWay answers a repetition that comes while the first request is carried out.
+// underWay returns the fault for a repetition while the first request is under way.
 type underWay struct{}
 
-// codeUnderWay is one that clients of the family know.
+// codeUnderWay is a code that clients of the family know.
 const codeUnderWay = "transaction_pending"
 
 func (underWay) Error() string   { return codeUnderWay + ": a request with this key is under way" }
@@ -156,7 +158,7 @@ func (underWay) Answer() (int, http.Header, any) {
 		Failure{codeUnderWay, codeUnderWay, "a request with this " + keyHeader + " is under way: repeat it a little later to get its answer"}
 }
 
-// head says what a kept answer is; the body lies beside it.
+// head describes a kept answer. Its body is stored beside it.
 type head struct {
 	Form    string `json:"form"` // one of the forms below
 	Name    string `json:"name,omitempty"`
@@ -164,8 +166,8 @@ type head struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 
-	// The request that was carried out, and what it was about: whoever reads the journal
-	// finds what a repetition delivered even when a crash took the first outcome.
+	// The request that was carried out, and its object. With them, a reader of the audit
+	// log finds what a repetition delivered, even if a crash lost the first outcome.
 	Request string `json:"request,omitempty"`
 	Object  string `json:"object,omitempty"`
 }
@@ -178,7 +180,7 @@ const (
 	formFault  = "fault"
 )
 
-// keptForm takes the value of a handler apart.
+// keptForm splits the result of a handler into head and body.
 func keptForm(value any) (head, Content, error) {
 	switch v := value.(type) {
 	case None:
@@ -199,7 +201,7 @@ func keptForm(value any) (head, Content, error) {
 	return head{Form: formJSON}, bytes.NewReader(text), nil
 }
 
-// replay is the inverse: the value or the fault that was answered.
+// replay is the inverse of keptForm: it returns the value or the fault of the kept answer.
 func (p *repetition) replay(call *call) (any, error) {
 	call.object = "answer to an earlier request"
 	text, body, _ := p.turn.Kept()
@@ -228,7 +230,7 @@ func (p *repetition) replay(call *call) (any, error) {
 	return nil, fmt.Errorf("rest: an answer was kept in the form %q, which this release does not know", h.Form)
 }
 
-// keep makes an answer durable, all but the record.
+// keep makes an answer durable, except for record.
 func (p *repetition) keep(ctx context.Context, call *call, value any) (record func(ctx context.Context) error, err error) {
 	h, body, err := keptForm(value)
 	if err != nil {
@@ -246,11 +248,11 @@ func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Conten
 	return p.turn.Keep(ctx, text, body)
 }
 
-// Keep is for an operation that changes something besides its answer: record is to be
-// called in the transaction that makes the change, and writes the outcome into the
-// journal there and, for a request with an Idempotency-Key, the answer; so all of them
-// are there or none. value is what the operation returns then, and what it is about was
-// said before (see [Concerning]).
+// Keep is for an operation that changes something besides its answer. Call record in the
+// transaction that makes the change. record writes the audit entry of the outcome and, for
+// a request with an Idempotency-Key, the answer. So either all of them are durable or none.
+// value is what the operation then returns. Set the object of the request before (see
+// [Concerning]).
 func Keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
 	_, call := callOf(ctx)
 	kept := func(context.Context) error { return nil }
@@ -268,7 +270,7 @@ func Keep(ctx context.Context, value any) (record func(ctx context.Context) erro
 				return err
 			}
 		}
-		call.promised = true // if the transaction comes to nothing, the operation fails
+		call.promised = true // if the transaction is rolled back, the operation fails
 		return nil
 	}, nil
 }
@@ -278,8 +280,7 @@ var transient = map[string]bool{
 	fault.Failed: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
 }
 
-// settle ends the turn of a request: it brings the answer there was, or keeps the one
-// that was made.
+// settle ends the turn of a request: it returns the kept answer, or keeps the new one.
 func (h *handler) settle(ctx context.Context, call *call, p *repetition, value any, err error) (any, error) {
 	switch {
 	case errors.Is(err, errKept):
@@ -287,7 +288,7 @@ func (h *handler) settle(ctx context.Context, call *call, p *repetition, value a
 	case p.turn == nil || err == nil && call.promised:
 		return value, err
 	}
-	ctx = context.WithoutCancel(ctx) // what is made counts, whether the client waits or not
+	ctx = context.WithoutCancel(ctx) // the result counts even if the client has left
 	var own Refusal
 	f, refused := fault.As(err)
 	switch {

@@ -18,7 +18,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// answers keep what was answered in memory, as a domain room does durably.
+// answers keeps answers in memory. In the program, a package of the domain keeps them
+// durably.
 type answers struct {
 	mu   sync.Mutex
 	kept map[string]*keptAnswer
@@ -314,7 +315,7 @@ func TestKeepInsideTheChange(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return value, record(ctx) // a transaction stands around this
+			return value, record(ctx) // inside of a transaction
 		}).Once(),
 	})
 	server := httptest.NewServer(mux)

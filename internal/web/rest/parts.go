@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Parts is a body of type multipart/form-data, read part by part as it comes.
+// Parts is a body of type multipart/form-data. It is read part by part as it comes.
 type Parts struct {
 	reader *multipart.Reader
 	head   *headReader
@@ -21,53 +21,54 @@ type Parts struct {
 
 var partsType = reflect.TypeFor[Parts]()
 
-// Part is one part of Parts. It is valid until the next one is asked for.
+// Part is one part of Parts. It is valid until the next call of [Parts.Next]. Its document
+// is opened with [Documents.Open].
 type Part struct {
 	Name     string // of the form's field
-	FileName string // "" is none
+	FileName string // "": none
 	body     *multipart.Part
 	in       *input
 }
 
 const (
-	// maxPartHead bounds what lies between two parts, headers included, beside the
-	// buffer it is read through.
+	// maxPartHead bounds the bytes between two parts, headers included, besides the read
+	// buffer.
 	maxPartHead = 16 << 10
-	// maxBoundary is the most RFC 2046 allows, in octets.
+	// maxBoundary is the limit of RFC 2046, in bytes.
 	maxBoundary = 70
 )
 
-// headReader bounds what is read while no part is: the reader of parts would take
+// headReader bounds the bytes read between parts. Without it, multipart.Reader would read
 // megabytes of headers into memory.
 type headReader struct {
 	io.Reader
-	in   bool  // between parts
-	left int64 // octets that may be read there
+	in   bool  // the read position is between parts
+	left int64 // bytes that may still be read there
 }
 
 func (h *headReader) Read(p []byte) (int, error) {
 	if h.in && h.left <= 0 {
-		return 0, fault.Newf(fault.TooLarge, "the headers of a part are larger than %d octets", maxPartHead)
+		return 0, fault.Newf(fault.TooLarge, "the headers of a part are larger than %d bytes", maxPartHead)
 	}
 	n, err := h.Reader.Read(p)
 	if h.in {
 		h.left -= int64(n)
 	}
 	if err == io.EOF {
-		// The reader of parts takes a body that stops in the headers of a part for one
-		// that came to its end. So the body has no end for it: it ends with its last
-		// boundary, which may want a line break yet, or not at all.
+		// multipart.Reader takes a body that stops in the headers of a part for a complete
+		// one. So it gets a body without an end: it must find the last boundary, to which
+		// only a line break may be missing.
 		h.Reader, err = io.MultiReader(strings.NewReader("\r\n"), noEnd{}), nil
 	}
 	return n, err
 }
 
-// noEnd stands behind the end of a body.
+// noEnd follows the end of a body.
 type noEnd struct{}
 
 func (noEnd) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// bindParts needs the boundary, so here the Content-Type counts.
+// bindParts needs the boundary, so it does read the Content-Type.
 func bindParts(in *input, v reflect.Value) error {
 	kind, parameters, err := mime.ParseMediaType(in.http.Header.Get("Content-Type"))
 	boundary := parameters["boundary"]
@@ -79,8 +80,8 @@ func bindParts(in *input, v reflect.Value) error {
 	return nil
 }
 
-// Next returns the next part, and io.EOF behind the last one. What was not read of the
-// part before is passed over.
+// Next returns the next part, and io.EOF after the last one. Unread bytes of the previous
+// part are dropped.
 func (p *Parts) Next() (*Part, error) {
 	if p.left--; p.left < 0 {
 		return nil, fault.Newf(fault.InvalidParameters, "the request has more than %d parts", 2*p.in.documents)
@@ -88,7 +89,7 @@ func (p *Parts) Next() (*Part, error) {
 	p.head.in, p.head.left = true, maxPartHead
 	body, err := p.reader.NextPart()
 	p.head.in = false
-	if err == io.EOF { // behind the last boundary
+	if err == io.EOF { // after the last boundary
 		return nil, err
 	}
 	if err != nil {
@@ -97,7 +98,8 @@ func (p *Parts) Next() (*Part, error) {
 	return &Part{Name: body.FormName(), FileName: body.FileName(), body: body, in: p.in}, nil
 }
 
-// brokenParts keeps the errors of the body and tells what else is wrong.
+// brokenParts returns errors of the body as they are, and a fault for any other error of
+// the framing.
 func brokenParts(err error) error {
 	var lost *errLost
 	_, refused := fault.As(err)
@@ -107,7 +109,7 @@ func brokenParts(err error) error {
 	return fault.New(fault.InvalidParameters, "the parts of the body are not as multipart/form-data has them, or the last boundary is missing").With(err)
 }
 
-// document implements Source: it reads the part to its end, so a part can be opened once.
+// document implements Source. It reads the part to its end, so a part can be opened once.
 func (p *Part) document() (int, error) {
 	sink, at, err := p.in.docs.create()
 	if err != nil {
@@ -121,13 +123,13 @@ func (p *Part) document() (int, error) {
 	return at, sink.Finish()
 }
 
-// JSON reads the part as a JSON value into what v points to. It reports false for an
-// empty part.
+// JSON reads the part as a JSON value into the value that v points to. It reports false for
+// an empty part.
 func (p *Part) JSON(v any) (bool, error) {
 	return readJSON(&partReader{p.body}, v, p.in.docs)
 }
 
-// partReader tells faults of the framing from those of a part's content.
+// partReader tells errors of the framing from errors of the content of a part.
 type partReader struct{ r io.Reader }
 
 func (r *partReader) Read(p []byte) (int, error) {

@@ -10,30 +10,29 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// The headers of a TLS front end. Nobody else may set them.
+// The headers of a TLS front end. Only the front end may set them.
 const (
 	certificateHeader = "Client-Cert"  // RFC 9440, 2.2
-	ownHeaders        = "x-tamga-tls-" // what else our front end tells, under this prefix
+	ownHeaders        = "x-tamga-tls-" // prefix of the other headers of our front end
 )
 
-// maxCertificateHeader bounds the certificate a front end forwards, in octets of
+// maxCertificateHeader bounds the certificate that a front end forwards, in bytes of
 // Base64.
 const maxCertificateHeader = 32 << 10
 
 type frontEndKey struct{}
 
-// FrontEnd marks a connection as one of the TLS front end, whose headers are
-// believed. It is the ConnContext of a server that listens where nobody else can
-// connect; a connection without the mark can prove a certificate by TLS alone.
+// FrontEnd marks a connection as one of the TLS front end, whose headers are trusted. It is
+// the ConnContext of a server that only the front end can reach. A connection without the
+// mark can prove a certificate by TLS alone.
 func FrontEnd(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, frontEndKey{}, true)
 }
 
-// Peered finds out which certificate the client proved to have the key of: in the
-// handshake with us, or in the one with our front end, which forwards it in exactly
-// one header (RFC 9440). A request of anybody else that has such a header, however
-// it is spelled, is refused: it is an attempt to be somebody else, or a front end
-// that is set up wrong.
+// Peered finds the certificate whose key the client proved to have: in the TLS handshake
+// with us, or in the one with our front end, which forwards it in exactly one header (RFC
+// 9440). A request on any other connection with such a header, in any spelling, is refused:
+// the client pretends to be another one, or a front end is misconfigured.
 func Peered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := callOf(r.Context())
@@ -63,8 +62,8 @@ func Peered(next http.Handler) http.Handler {
 	})
 }
 
-// foldHeader undoes what programs between us and a client may do to the name of a
-// header: letter case, and underscores for hyphens.
+// foldHeader undoes what programs between the client and us may do to the name of a header:
+// letter case, and underscores for hyphens.
 func foldHeader(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
@@ -73,7 +72,7 @@ func isCertificate(folded string) bool {
 	return folded == "client-cert" || folded == "client-cert-chain"
 }
 
-// forwardedCertificate takes the one certificate from the one header it may be in.
+// forwardedCertificate returns the certificate in the one header that may hold it.
 func forwardedCertificate(h http.Header) ([]byte, error) {
 	for name := range h {
 		if name != certificateHeader && isCertificate(foldHeader(name)) {
@@ -96,10 +95,9 @@ func forwardedCertificate(h http.Header) ([]byte, error) {
 	return der, nil
 }
 
-// PeerCertificates are the certificates (DER) the client of the request in ctx
-// proved to have the key of, its own first, then what it sent to build a path. They
-// are not judged: nobody has looked at their issuer, their time or their use. nil
-// when it has shown none.
+// PeerCertificates returns the certificates (DER) of the client of the request in ctx: the
+// one whose key the client proved to have, then those it sent to build a path. nil: the
+// client has shown none. Their issuers, validity and key usage were not checked.
 func PeerCertificates(ctx context.Context) [][]byte {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c.peer

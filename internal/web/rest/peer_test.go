@@ -27,7 +27,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// doors is one handler behind a door of everybody's and one of the front end's.
+// doors is one handler behind two servers: the public one, and the one of the front end.
 func doors(t *testing.T) (public, front *httptest.Server, written *journal) {
 	t.Helper()
 	written = &journal{grown: make(chan struct{}, 1000)}
@@ -144,7 +144,7 @@ func TestPeerIdentifies(t *testing.T) {
 	}
 	for _, e := range written.entries {
 		if e.Remote == "" || e.Principal.Login == "" {
-			t.Errorf("the journal does not know who: %+v", e)
+			t.Errorf("the audit log does not name the caller: %+v", e)
 		}
 	}
 }

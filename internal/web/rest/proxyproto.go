@@ -16,19 +16,18 @@ import (
 	"time"
 )
 
-// headerTime is how long a client may take for the headers of a request, and a proxy
-// for the header of the PROXY protocol.
+// headerTime is how long a client may take for the headers of a request, and a proxy for
+// the header of the PROXY protocol.
 const headerTime = 10 * time.Second
 
-// ProxyProtocol returns a listener that reads the header of the PROXY protocol
-// (versions 1 and 2 of the specification of HAProxy) at the beginning of each
-// connection of a trusted proxy. RemoteAddr of such a connection is the address in
-// the header. A trusted proxy must send the header: a connection without it is
-// closed, since its client could have written one. Connections of others are left
-// as they are, so a header of theirs is not a valid request.
+// ProxyProtocol returns a listener that reads the header of the PROXY protocol (versions 1
+// and 2 of the HAProxy specification) at the beginning of each connection of a trusted
+// proxy. RemoteAddr of such a connection is the address in the header. A trusted proxy must
+// send the header. A connection without it is closed, because its client could have written
+// one. Other connections are not changed: a header there is an invalid request.
 //
-// The header is read when RemoteAddr or Read is first called, not by Accept. It takes
-// at most headerTime and a few hundred bytes of memory.
+// The header is read when RemoteAddr or Read is first called, not by Accept. It takes at
+// most headerTime and a few hundred bytes of memory.
 func ProxyProtocol(l net.Listener, trusted Proxies, log *slog.Logger) net.Listener {
 	return proxyListener{l, trusted, log}
 }
@@ -50,11 +49,12 @@ func (l proxyListener) Accept() (net.Conn, error) {
 	return &proxyConn{passing: passing{c}, log: l.log}, nil
 }
 
-// passing is a connection inside another one. It passes on what net/http looks for
-// beyond net.Conn.
+// passing is a wrapped connection. It has the methods that net/http looks for beyond
+// net.Conn.
 type passing struct{ net.Conn }
 
-// ReadFrom implements io.ReaderFrom: files go out as the connection can send them.
+// ReadFrom implements io.ReaderFrom, so that files are sent in the fastest way the
+// connection has.
 func (c passing) ReadFrom(r io.Reader) (int64, error) {
 	if f, ok := c.Conn.(io.ReaderFrom); ok {
 		return f.ReadFrom(r)
@@ -62,7 +62,7 @@ func (c passing) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
-// CloseWrite ends the direction to the client, so that it reads an end and no reset when
+// CloseWrite ends the sending direction. The client then reads an end, not a reset, when
 // the server of net/http leaves part of a request unread.
 func (c passing) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
@@ -76,8 +76,8 @@ type proxyConn struct {
 	passing
 	log    *slog.Logger
 	once   sync.Once
-	remote net.Addr // of the header
-	rest   []byte   // read with the header
+	remote net.Addr // from the header
+	rest   []byte   // bytes read together with the header
 	err    error
 }
 
@@ -87,7 +87,7 @@ func (c *proxyConn) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// Read implements net.Conn for what follows the header.
+// Read implements net.Conn for the bytes after the header.
 func (c *proxyConn) Read(p []byte) (int, error) {
 	c.once.Do(c.begin)
 	if c.err != nil {
@@ -101,7 +101,7 @@ func (c *proxyConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// begin reads the header. The server of net/http sets its own deadlines later.
+// begin reads the header. The server of net/http sets its own deadlines afterwards.
 func (c *proxyConn) begin() {
 	c.remote = c.Conn.RemoteAddr()
 	c.Conn.SetReadDeadline(time.Now().Add(headerTime))
@@ -109,7 +109,7 @@ func (c *proxyConn) begin() {
 	client, err := readProxyHeader(r)
 	if err != nil {
 		c.err = fmt.Errorf("rest: PROXY protocol: %w", err)
-		if !errors.Is(err, io.EOF) { // an end before the first byte is a check of the proxy
+		if !errors.Is(err, io.EOF) { // an end before the first byte is a health check of the proxy
 			c.log.Warn("closing a connection of a trusted proxy", "proxy", c.remote.String(), "error", c.err)
 		}
 		return
@@ -123,9 +123,9 @@ func (c *proxyConn) begin() {
 
 var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n") // of version 2
 
-// readProxyHeader reads one header and nothing behind it. The address is not valid
-// when the header names none: the proxy speaks for itself, or it knows no address.
-// The error is io.EOF when nothing came.
+// readProxyHeader reads exactly one header. The address is not valid if the header names
+// none: the proxy speaks for itself, or it knows no address. The error is io.EOF if nothing
+// came.
 func readProxyHeader(r *bufio.Reader) (netip.AddrPort, error) {
 	start, err := r.Peek(len(proxySignature)) // no header is shorter
 	switch {
@@ -209,13 +209,13 @@ func readProxyBinary(r *bufio.Reader) (netip.AddrPort, error) {
 	default:
 		return client, fmt.Errorf("address family and protocol 0x%02x are not a TCP connection", head[13])
 	}
-	if _, err := r.Discard(length); err != nil { // what else the proxy tells, unused
+	if _, err := r.Discard(length); err != nil { // other data of the proxy is not used
 		return netip.AddrPort{}, noEOF(err)
 	}
 	return client, nil
 }
 
-// noEOF tells an end inside a header from an end before it.
+// noEOF tells an end inside of a header from an end before it.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

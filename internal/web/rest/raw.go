@@ -10,8 +10,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Raw is a body taken as it is into a [Sink], in a request whose JSON value comes in
-// a header instead, as Base64URL. The field's tag names the header:
+// Raw is a body taken as it is into a [Sink], in a request whose JSON value comes in a
+// header as Base64URL. The tag of the field names the header:
 //
 //	Raw rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 //
@@ -21,7 +21,7 @@ type Raw struct {
 	at      int // index of its sink in the documents of the request
 }
 
-// Present reports whether the body was taken as it is.
+// Present reports whether the request has the header.
 func (r Raw) Present() bool { return r.present }
 
 // document implements Source.
@@ -34,13 +34,13 @@ func (r Raw) document() (int, error) {
 
 var rawType = reflect.TypeFor[Raw]()
 
-// compileRaw returns the part that takes the body of a request with the header of
-// the Raw field f, and body otherwise; place is the Body field, invalid when the
-// request has none.
+// compileRaw returns the part that binds a request with the header of the Raw field f.
+// Without the header it calls body. place is the Body field, invalid if the request has
+// none.
 func compileRaw(f, place reflect.StructField, route string, body part) part {
 	header, ok := f.Tag.Lookup("header")
 	if !ok || body == nil {
-		panic(fmt.Sprintf("rest: route %s: field %s is the body as it is, so its tag names the header that holds the value of Body", route, f.Name))
+		panic(fmt.Sprintf("rest: route %s: field %s is a Raw: its tag must name the header with the value of Body", route, f.Name))
 	}
 	return func(in *input, v reflect.Value) error {
 		values := in.http.Header.Values(header)
@@ -48,7 +48,7 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		case 0:
 			err := body(in, v)
 			if f, ok := fault.As(err); ok && f.Code == fault.InvalidParameters && strings.HasPrefix(f.Message, aboutBody) {
-				// Most likely it is the document, from a client that forgot the header.
+				// Most likely it is the document, and the client forgot the header.
 				return fault.Newf(f.Code, "%s; when it is the document, the request comes in the header %s", f.Message, header).With(err)
 			}
 			return err
@@ -73,11 +73,11 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 	}
 }
 
-// aboutBody begins what is said about JSON that is wrong as a whole.
+// aboutBody is the beginning of faults about JSON that is invalid as a whole.
 const aboutBody = "the request body"
 
 // bindHeader reads the JSON value of a header into v. Both alphabets of Base64 are
-// taken, with padding and without.
+// accepted, with padding and without.
 func bindHeader(in *input, name, text string, v reflect.Value) error {
 	value, err := DecodeBase64URL(strings.TrimSpace(text))
 	if err != nil {

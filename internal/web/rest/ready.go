@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// readyTime bounds the look at one part. A part that takes longer is not ready.
+	// readyTime bounds the check of one need. A need that takes longer is not ready.
 	readyTime = 2 * time.Second
 	// readyLife is how long a result serves further probes. Several balancers may probe,
-	// and each look at a bucket is a request to it.
+	// and each check of a bucket is a request to it.
 	readyLife = time.Second
 )
 
-// Need is something a process needs for its work, such as its database.
+// Need is a service that the process needs for its work, such as its database.
 type Need struct {
 	Name  string // in the body of /readyz
 	Check func(ctx context.Context) error
 }
 
-// Readiness answers /readyz: 200 when every part is ready, otherwise 503 with the parts
-// that are not. Once [Readiness.Drain] was called the answer is always 503.
+// Readiness answers /readyz: 200 if every need is ready, otherwise 503 with the needs that
+// are not. After [Readiness.Drain] the answer is always 503.
 type Readiness struct {
 	parts    []*need
 	log      *slog.Logger
@@ -34,8 +34,8 @@ type Readiness struct {
 	draining atomic.Bool
 }
 
-// NewReadiness returns the readiness of a process that needs all of them. Their
-// errors are for the log alone.
+// NewReadiness returns the readiness of a process with these needs. Their errors go to the
+// log only.
 func NewReadiness(log *slog.Logger, needs ...Need) *Readiness {
 	r := &Readiness{log: log, now: time.Now}
 	for _, n := range needs {
@@ -44,12 +44,12 @@ func NewReadiness(log *slog.Logger, needs ...Need) *Readiness {
 	return r
 }
 
-// Drain makes the process not ready for good: a balancer sends new requests elsewhere.
+// Drain makes the process not ready for good, so that a balancer sends new requests
+// elsewhere.
 func (r *Readiness) Drain() { r.draining.Store(true) }
 
-// Drained lets clients keep their connections until Drain was called. From then on each
-// answer ends its connection, so that a balancer takes no connection again that is about
-// to be closed.
+// Drained keeps connections open until Drain is called. Then each answer ends its
+// connection, so that a balancer does not reuse a connection that is about to be closed.
 func (r *Readiness) Drained(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if r.draining.Load() {
@@ -92,21 +92,21 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	writeJSON(w, code, body)
 }
 
-// need is a Need with the result of the last look.
+// need is a Need with the result of its last check.
 type need struct {
 	Need
 	mu      sync.Mutex
-	at      time.Time     // of the result
+	at      time.Time     // time of the result
 	err     error         // the result
-	looking chan struct{} // closed at the end of the look under way; nil: none is
+	looking chan struct{} // closed at the end of the check under way; nil: none
 }
 
-// errSlow is the result while a look takes longer than readyTime.
+// errSlow is the result while a check takes longer than readyTime.
 var errSlow = errors.New("rest: no answer in " + readyTime.String())
 
-// ready returns the result of a look that is not older than readyLife. All probes share
-// one look. One that hangs beyond its context, such as in a file system that is away,
-// stays the only one.
+// ready returns the result of a check that is not older than readyLife. All probes share
+// one check. If a check hangs beyond its context, such as in a file system that is not
+// reachable, no second one is started.
 func (p *need) ready(ctx context.Context, now func() time.Time) error {
 	p.mu.Lock()
 	if p.looking == nil {

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Proxies is the list of addresses whose word about the address of a client is
-// believed: load balancers and reverse proxies in front of the service. The zero
-// value trusts nobody.
+// Proxies is the list of addresses that are trusted to report the address of a client: load
+// balancers and reverse proxies in front of the service. The zero value trusts no address.
 type Proxies struct{ prefixes []netip.Prefix }
 
 // ParseProxies reads addresses (192.0.2.7, 2001:db8::7) and networks in CIDR notation
@@ -47,9 +46,9 @@ func (p Proxies) trusts(addr netip.Addr) bool {
 
 type proxiesKey struct{}
 
-// ConnContext marks a connection as one on which p is believed about addresses of
-// clients. It is the ConnContext of a server that these proxies connect to. It says
-// nothing about certificates: see [FrontEnd].
+// ConnContext marks a connection as one on which p is trusted about addresses of clients.
+// It is the ConnContext of a server that these proxies connect to. It does not affect
+// certificates: see [FrontEnd].
 func (p Proxies) ConnContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, proxiesKey{}, p)
 }
@@ -60,21 +59,20 @@ const (
 	forwarded    = "Forwarded" // RFC 7239
 )
 
-// clientAddress returns the address of the client that sends r, without port. Audit
-// log, log and all limits by address use it.
+// clientAddress returns the address of the client that sends r, without port. Audit log,
+// log and all limits by address use it.
 //
 // It is the peer of the connection unless the peer is a trusted proxy. Then it is the
-// rightmost address of the chain that is not a trusted proxy, because each proxy
-// appends the address it was called from. The walk ends at the first entry that
-// is malformed, hidden or unknown. The result is then the last address that a
-// trusted proxy vouched for.
+// rightmost address of the chain that is not a trusted proxy, because each proxy appends
+// the address it was called from. The walk ends at the first entry that is malformed,
+// hidden or unknown. The result is then the last address that a trusted proxy vouched for.
 //
 // X-Forwarded-For wins over Forwarded. Nearly every proxy writes the first, and most
-// pass a Forwarded of the client on as it came.
+// forward the Forwarded of the client as it came.
 func clientAddress(r *http.Request) string {
 	ctx := r.Context()
 	if frontEnd, _ := ctx.Value(frontEndKey{}).(bool); frontEnd {
-		// The front end writes exactly one value. More of them are a client's.
+		// The front end writes exactly one value. More values come from a client.
 		if values := r.Header.Values(forwardedFor); len(values) == 1 {
 			if addr, ok := hostOf(values[0]); ok {
 				return addr.String()
@@ -92,7 +90,7 @@ func clientAddress(r *http.Request) string {
 	return peer.String()
 }
 
-// peerAddress takes the address out of HOST:PORT.
+// peerAddress returns the address in HOST:PORT.
 func peerAddress(remote string) (netip.Addr, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -127,7 +125,7 @@ func (p Proxies) walk(from netip.Addr, h http.Header) netip.Addr {
 	return vouched
 }
 
-// splitPlain takes the last element off a list separated by commas.
+// splitPlain removes the last element of a list separated by commas.
 func splitPlain(list string) (rest, element string, more bool) {
 	i := strings.LastIndexByte(list, ',')
 	return list[:max(i, 0)], strings.Trim(list[i+1:], " \t"), i >= 0
@@ -169,7 +167,7 @@ func forOf(element string) (addr netip.Addr, ok bool) {
 		}
 		if strings.EqualFold(name, "for") {
 			if found {
-				return netip.Addr{}, false // it may not occur twice
+				return netip.Addr{}, false // a parameter must not occur twice
 			}
 			if addr, found = hostOf(value); !found {
 				return netip.Addr{}, false

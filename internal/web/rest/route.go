@@ -15,40 +15,41 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Right says who may call a route. A surface may know more rights than these two;
-// its [Gate] judges them.
+// Right says who may call a route. A surface may define more rights than these two. Its
+// [Gate] checks them.
 type Right string
 
 const (
 	Anyone   Right = "anyone"    // the caller is not identified
-	SignedIn Right = "signed-in" // whoever has a valid bearer token
+	SignedIn Right = "signed-in" // every caller with a valid bearer token
 )
 
-// Route is one operation as a value: what the server, the metrics, the audit and
-// the description of the interface know about it. Make one with [Handle].
+// Route is one operation as a value. The server, the metrics, the audit log and the
+// description of the interface are made from it. Make one with [Handle] or
+// [HandleDocuments].
 type Route struct {
-	Name     string // operation, unique on its surface; label of metrics and audit
+	Name     string // operation, unique on its surface; label of metrics and audit entries
 	Method   string
 	Path     string // below the prefix it is mounted at, without a trailing slash
 	Right    Right
 	Request  reflect.Type
 	Response reflect.Type
-	// What the types of Go do not say, for the description of the interface: the body of
-	// the request where it is an interface, the answers where there are several.
-	Takes   reflect.Type // nil: as Request says
+	// What the Go types do not show, for the description of the interface: the body of the
+	// request if its type is an interface, and the answers if there are several.
+	Takes   reflect.Type // nil: see Request
 	Answers []reflect.Type
 
 	size  size
-	limit int64 // for size ownLimit
+	limit int64 // for size ownLimit, in bytes
 
 	unjournaled, exact bool
 	answerOnly, once   bool
-	headers            []string // that the request is made of
+	headers            []string // that fields of the request are read from
 	guard              func(remote string) error
 	call               func(ctx context.Context, in *input) (any, error)
 }
 
-// size says which limit a body has.
+// size selects the limit of a body.
 type size int
 
 const (
@@ -63,41 +64,41 @@ func (r Route) Large() Route {
 	return r
 }
 
-// AtMost gives the route a limit of its own, in octets of the body.
+// AtMost gives the route a limit of its own, in bytes of the body.
 func (r Route) AtMost(n int64) Route {
 	r.size, r.limit = ownLimit, n
 	return r
 }
 
-// Guarded gives the route a guard, which may refuse a request by the address of
-// its sender before anything of the body is read or written down.
+// Guarded gives the route a guard, which may refuse a request by the address of its sender.
+// It runs before the body is read and before anything is written.
 func (r Route) Guarded(guard func(remote string) error) Route {
 	r.guard = guard
 	return r
 }
 
-// AnswerOnly says that all a call changes is what it answers. The journal's line
-// of the attempt is then written while the call runs instead of before it: both
-// lines are durable before the answer. What outlives a crash that loses them is no
-// result in anybody's hands: a counted attempt at a PIN, an answer kept under a key,
-// which is journaled when it is given.
+// AnswerOnly marks a route that changes nothing besides its answer. The audit entry of the
+// attempt is then written while the call runs instead of before it. Both entries are
+// durable before the answer is sent. If a crash loses both, no client has received a
+// result. Two things may outlive such a crash: a counted attempt at a PIN, and an answer
+// kept under a key, which has its own audit entry when it is delivered.
 func (r Route) AnswerOnly() Route {
 	r.answerOnly = true
 	return r
 }
 
-// Unjournaled keeps a route out of the journal. It is for public data that
-// anybody may read as often as they like (certificates, revocation lists, OCSP
-// answers): a line for each read would let strangers fill the journal and says
-// nothing about anyone. The log and the metrics still have them. Only a route for
-// Anyone that changes nothing may do without.
+// Unjournaled keeps a route out of the audit log. It is for public data that every client
+// may read without limit (certificates, revocation lists, OCSP answers). An entry for each
+// read would let strangers fill the audit log and says nothing about a user. The log and
+// the metrics still count such requests. Only a route for Anyone that changes nothing may
+// be Unjournaled.
 func (r Route) Unjournaled() Route {
 	r.unjournaled = true
 	return r
 }
 
-// Exact serves the path as it is, not with a trailing slash as well: for files,
-// whose addresses people do not type.
+// Exact serves the path as it is, without the variant with a trailing slash. It is for
+// files, whose addresses people do not type.
 func (r Route) Exact() Route {
 	r.exact = true
 	return r
@@ -121,20 +122,20 @@ func (r Route) Answering(values ...any) Route {
 // Repeatable reports whether the route takes an Idempotency-Key; see [Route.Once].
 func (r Route) Repeatable() bool { return r.once }
 
-// Also is the same operation under another method, for a table that has one row
-// for POST and one for PATCH.
+// Also returns the same operation under another method, for a table with one row for POST
+// and one for PATCH.
 func (r Route) Also(method string) Route {
 	r.Method = method
 	return r
 }
 
-// input is what a request brings.
+// input is the data of one request.
 type input struct {
 	http      *http.Request
 	body      io.Reader
 	documents int          // how many the request may hold
 	docs      documents    // nil: the route takes none
-	bound     func() error // called when all was read and nothing done yet; nil: nothing is
+	bound     func() error // called when the request was read, before the call; nil: not called
 }
 
 // close frees the documents of the request.
@@ -148,13 +149,12 @@ func (in *input) close() error {
 // Handle makes a route of a function. The pattern is a method and a path of
 // [http.ServeMux], such as "GET /certificates/{id}".
 //
-// Req is a struct. Its fields say where they come from: `path:"id"`, `query:"x"`,
-// `header:"X"`, or the field is named Body and is the JSON value of the body (any
-// type; [Blob], [Document], [Text] and [Unread] are understood anywhere inside), a
-// [Form], [Octets] or [Parts]; a [Raw] beside it is the body as it is. Resp is a JSON value, [None], [File], [Stream] or [JSON], or
-// an interface where an operation answers in more than one way. Handle panics
-// when Req cannot be bound, since that is a fault of the program. A Req that may hold
-// documents needs [HandleDocuments].
+// Req is a struct. The tags of its fields name their sources: `path:"id"`, `query:"x"` or
+// `header:"X"`. The field Body is the JSON value of the body, of any type, or a [Form] or
+// [Octets]. [Text] and [Unread] are understood anywhere inside of Body. Resp is a JSON
+// value, [None], [File], [Stream], [JSON], [Page] or [Redirect], or an interface if an
+// operation has several kinds of answer. Handle panics when Req cannot be bound, because
+// that is an error in the program. A Req that may hold documents needs [HandleDocuments].
 func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Context, Req) (Resp, error)) Route {
 	r, read := newRoute[Req, Resp](pattern, name, right)
 	if holdsDocuments(r.Request, map[reflect.Type]bool{}) {
@@ -170,10 +170,10 @@ func Handle[Req, Resp any](pattern, name string, right Right, f func(context.Con
 	return r
 }
 
-// HandleDocuments is [Handle] for requests that may hold documents: a [Blob], [Document]
-// or [Raw], or [Parts]. open opens the sink of a request's first document, for the caller;
-// the sinks of the others are siblings of that one. f gets a document out of the request
-// with [Documents.Open], as the type that open returns.
+// HandleDocuments is [Handle] for requests that may hold documents: a [Blob], [Document] or
+// [Raw], or [Parts]. open opens the sink of the first document of a request, for its
+// caller. The sinks of the other documents are siblings of that one. f gets a document with
+// [Documents.Open], as the type that open returns.
 func HandleDocuments[S Sink[S], Req, Resp any](pattern, name string, right Right, open func(context.Context, audit.Principal) (S, error), f func(context.Context, *Documents[S], Req) (Resp, error)) Route {
 	r, read := newRoute[Req, Resp](pattern, name, right)
 	r.call = func(ctx context.Context, in *input) (any, error) {
@@ -188,7 +188,7 @@ func HandleDocuments[S Sink[S], Req, Resp any](pattern, name string, right Right
 	return r
 }
 
-// newRoute returns a route without its function, and what reads its requests.
+// newRoute returns a route without its function, and the function that reads its requests.
 func newRoute[Req, Resp any](pattern, name string, right Right) (Route, func(*input) (Req, error)) {
 	method, path, ok := strings.Cut(pattern, " ")
 	if !ok || method == "" || !strings.HasPrefix(path, "/") || len(path) > 1 && strings.HasSuffix(path, "/") {
@@ -211,7 +211,7 @@ func newRoute[Req, Resp any](pattern, name string, right Right) (Route, func(*in
 	}
 }
 
-// headersOf lists the headers that fields of a request come from.
+// headersOf lists the headers that fields of a request are read from.
 func headersOf(t reflect.Type) (names []string) {
 	for i := range t.NumField() {
 		if name, ok := t.Field(i).Tag.Lookup("header"); ok {
@@ -226,7 +226,7 @@ type part func(in *input, v reflect.Value) error
 
 func compileRequest(t reflect.Type, route, path string) part {
 	if t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("rest: route %s: the request is a %s, not a struct", route, t))
+		panic(fmt.Sprintf("rest: route %s: the request type is %s, want a struct", route, t))
 	}
 	var parts []part
 	body := part(nil)
@@ -252,7 +252,7 @@ func compileRequest(t reflect.Type, route, path string) part {
 		body = compileRaw(raw, place, route, body)
 	}
 	if body != nil {
-		parts = append(parts, body) // what is cheap to refuse is refused first
+		parts = append(parts, body) // last, so that cheap checks come first
 	}
 	return func(in *input, v reflect.Value) error {
 		for _, p := range parts {
@@ -278,7 +278,7 @@ func compilePart(f reflect.StructField, route, path string) part {
 		if f.Type == partsType {
 			return bindParts
 		}
-		binderOf(f.Type) // panics here rather than at the first request
+		binderOf(f.Type) // panics now instead of at the first request
 		return bindBody
 	}
 	for _, source := range []struct {
@@ -309,7 +309,7 @@ func compilePart(f reflect.StructField, route, path string) part {
 			return nil
 		}
 	}
-	panic(fmt.Sprintf("rest: route %s: field %s says not where it comes from: path, query, header or Body", route, f.Name))
+	panic(fmt.Sprintf("rest: route %s: field %s has no source: tag it with path, query or header, or name it Body", route, f.Name))
 }
 
 // setter sets a field from text.
@@ -338,8 +338,8 @@ func setter(t reflect.Type, route, field string) func(v reflect.Value, s string)
 	panic(fmt.Sprintf("rest: route %s: field %s cannot be a %s", route, field, t))
 }
 
-// bindBody reads the body as JSON. An empty body is an empty object where an
-// object is meant; anything else has to be there.
+// bindBody reads the body as JSON. An empty body counts as an empty object if Body is a
+// struct, map, pointer or interface. For other types it is a fault.
 func bindBody(in *input, v reflect.Value) error {
 	present, err := readJSON(in.body, v.Addr().Interface(), in.docs)
 	if err != nil || present {

@@ -216,7 +216,7 @@ func TestWithoutJournalNothingIsDone(t *testing.T) {
 	if status != 503 || strings.Contains(body, "Text") {
 		t.Errorf("outcome: got %d %s", status, body)
 	}
-	// A refusal stands whether or not it can be written down.
+	// A refusal is the answer whether or not its audit entry can be written.
 	if status, _, _ = h.ask(t, "POST", "/Sign/api/echo/1", "anna", strings.NewReader(`{`)); status != 400 {
 		t.Errorf("refusal: got %d", status)
 	}
@@ -313,7 +313,7 @@ func TestClientHangsUp(t *testing.T) {
 		}
 	}
 
-	// Whoever closed only the direction towards us still learns what happened.
+	// A client that closed only its sending direction still gets the answer.
 	h.journal.entries = nil
 	conn := dial(head + "Content-Length: 900000\r\n\r\n" + `{"Doc":"` + long)
 	conn.(*net.TCPConn).CloseWrite()
@@ -339,7 +339,7 @@ func TestClientHangsUp(t *testing.T) {
 	conn = dial("GET /Sign/api/stream/1000000000 HTTP/1.1\r\nHost: x\r\n\r\n")
 	conn.Read(make([]byte, 100))
 	if d := cmp.Diff([]string{"Stream done ok"}, h.journal.lines()); d != "" {
-		t.Errorf("the outcome is not written down before the first octet: %s", d)
+		t.Errorf("the outcome is not written down before the first byte: %s", d)
 	}
 	conn.Close()
 	h.journal.wait(2)
@@ -421,13 +421,13 @@ func TestProgramFaultsStopTheStart(t *testing.T) {
 	for says, f := range map[string]func(){
 		"declares no right":   func() { mount(gate(), Handle("GET /a", "A", "", nothing)) },
 		"identifies none":     func() { mount(gate(), Handle("GET /a", "A", SignedIn, nothing)) },
-		"gate cannot judge":   func() { mount(identifying(), Handle("GET /a", "A", "operator", nothing)) },
+		"gate cannot check":   func() { mount(identifying(), Handle("GET /a", "A", "operator", nothing)) },
 		"is there twice":      func() { mount(gate(), Handle("GET /a", "A", Anyone, nothing), Handle("GET /a", "A", Anyone, nothing)) },
-		"no journal":          func() { mount(&Gate{Log: slog.Default()}, Handle("GET /a", "A", Anyone, nothing)) },
+		"no audit log":        func() { mount(&Gate{Log: slog.Default()}, Handle("GET /a", "A", Anyone, nothing)) },
 		"without a name":      func() { mount(gate(), Handle("GET /a", "", Anyone, nothing)) },
 		"is not METHOD /path": func() { Handle("/a", "A", Anyone, nothing) },
 		"without a trailing":  func() { Handle("GET /a/", "A", Anyone, nothing) },
-		"not where it comes from": func() {
+		"has no source": func() {
 			Handle("GET /a", "A", Anyone, func(context.Context, struct{ X int }) (None, error) { return None{}, nil })
 		},
 		"its path has no {x}": func() {

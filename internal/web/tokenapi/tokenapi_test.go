@@ -196,7 +196,7 @@ func TestToken(t *testing.T) {
 		{"a client without the grant", "POST", "", "", "", "grant_type=password&client_id=other" + user, 400, failure("unauthorized_client", "not you")},
 		{"unavailable", "POST", "", "", "", "grant_type=password&client_id=public&username=down", 503, `{"Message":"temporarily_unavailable","error":"temporarily_unavailable","error_description":"come back"}`},
 		{"internal", "POST", "", "", "", "grant_type=password&client_id=public&username=broken", 500, `{"Message":"An error has occurred","error":"internal_error","error_description":"An error has occurred"}`},
-		{"too large", "POST", "", "", "", "grant_type=password&client_id=public&x=" + strings.Repeat("x", maxForm), 413, `{"Message":"max_request_length_exceeded","error":"max_request_length_exceeded","error_description":"the request is larger than 65536 octets"}`},
+		{"too large", "POST", "", "", "", "grant_type=password&client_id=public&x=" + strings.Repeat("x", maxForm), 413, `{"Message":"max_request_length_exceeded","error":"max_request_length_exceeded","error_description":"the request is larger than 65536 bytes"}`},
 	} {
 		r, err := http.NewRequest(c.method, s.URL+"/STS/oauth/token"+c.path, strings.NewReader(c.form))
 		if err != nil {

@@ -23,12 +23,13 @@ type acquaintance struct {
 	last time.Time
 }
 
-// NewKnown remembers the most addresses that were added last, each for life.
+// NewKnown returns a Known that remembers the most addresses that were added last, each for
+// the duration life.
 func NewKnown(most int, life time.Duration, now func() time.Time) *Known {
 	return &Known{most: most, life: life, now: now, recent: list.New(), known: map[string]*list.Element{}}
 }
 
-// Add remembers an address, or the network of an IPv6 address.
+// Add remembers an IPv4 address, or the network of an IPv6 address.
 func (k *Known) Add(remote string) {
 	key := Network(remote)
 	k.mu.Lock()

@@ -1,5 +1,9 @@
-// Package limit owns how often a caller may call: who is not identified by their
-// address, others by who they are.
+// Package limit has the rate limits of callers: unknown callers by their address, known
+// ones by their identifier.
+//
+// Begin with [New] and [Limiter.Admit]. [Turns] is a queue for calls that are expensive,
+// and [Known] remembers addresses. All of them count in one process: several processes
+// together admit several times as much.
 package limit
 
 import (
@@ -13,8 +17,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Limiter counts the calls of each caller. It is safe for concurrent use and
-// belongs to one process: behind several, each admits as much.
+// Limiter counts the calls of each caller. It is safe for concurrent use. Its count belongs
+// to one process.
 type Limiter struct {
 	every rate.Limit
 	burst int
@@ -22,20 +26,20 @@ type Limiter struct {
 	now   func() time.Time
 
 	mu     sync.Mutex
-	recent *list.List // of *caller, the latest first
+	recent *list.List // of *caller, the most recent first
 	known  map[string]*list.Element
 }
 
-// caller is one address, one network of IPv6, or somebody who is known.
+// caller is an IPv4 address, an IPv6 network, or a known caller.
 type caller struct {
 	key    string
 	bucket *rate.Limiter
 }
 
-// New returns a limiter that lets each caller call perSecond times a second in
-// the long run and burst times at once. It remembers the most callers that
-// called last; one that was forgotten begins anew, so most should be more than a
-// stranger has.
+// New returns a limiter that lets each caller call perSecond times a second on average and
+// burst times at once. It remembers the most callers that called last. A caller that was
+// forgotten begins again with a full burst, so most should be more than the number of
+// addresses that a stranger has.
 func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
 	return &Limiter{
 		every: rate.Limit(perSecond), burst: burst, most: most, now: now,
@@ -51,8 +55,8 @@ func (l *Limiter) Admit(remote string) error {
 	return nil
 }
 
-// AdmitCaller counts a call of somebody known, by their identifier, that is worth n
-// calls; more than a burst are worth a burst. The fault is too_many_requests.
+// AdmitCaller counts a call of a known caller, by its identifier, as n calls. More than
+// burst count as burst. The fault is too_many_requests.
 func (l *Limiter) AdmitCaller(id string, n int) error {
 	if wait := l.take(id, min(n, l.burst)); wait > 0 {
 		return fault.New(fault.TooManyRequests, "too many calls of this kind: wait a little and try again").Until(wait)
@@ -60,8 +64,8 @@ func (l *Limiter) AdmitCaller(id string, n int) error {
 	return nil
 }
 
-// take takes n calls from a caller's bucket, or takes nothing and returns how long it is
-// until they are there.
+// take takes n calls from the bucket of a caller. Otherwise it takes nothing and returns
+// how long it takes until they are available.
 func (l *Limiter) take(key string, n int) (wait time.Duration) {
 	now := l.now()
 	l.mu.Lock()
@@ -85,7 +89,7 @@ func (l *Limiter) take(key string, n int) (wait time.Duration) {
 }
 
 // Network returns what counts as one caller: an IPv4 address, or the /64 of an IPv6
-// address, since whoever has one of its addresses has them all.
+// address, because a host usually controls all addresses of its /64.
 func Network(remote string) string {
 	a, err := netip.ParseAddr(remote)
 	if err != nil {

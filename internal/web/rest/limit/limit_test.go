@@ -77,7 +77,7 @@ func TestAdmitCaller(t *testing.T) {
 	}
 }
 
-// The table does not grow, and who called last is not forgotten.
+// The table does not grow, and the callers that called last are not forgotten.
 func TestTableIsBounded(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	l := New(1, 1, 10, func() time.Time { return now })

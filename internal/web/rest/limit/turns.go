@@ -9,9 +9,9 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Turns lets a few calls of strangers run at once and the others wait. Addresses take turns: one
-// that sends many calls waits for its own, not in front of others. It is safe for concurrent use
-// and belongs to one process.
+// Turns lets a few calls of strangers run at once while the others wait in a queue per
+// address. The addresses take turns, so an address with many calls delays only its own.
+// Turns is safe for concurrent use and belongs to one process.
 type Turns struct {
 	rules TurnRules
 
@@ -22,17 +22,17 @@ type Turns struct {
 	lines   map[string]*list.Element
 }
 
-// TurnRules bound Turns. All have to be greater than 0.
+// TurnRules bound Turns. All values must be greater than 0.
 type TurnRules struct {
 	// Running is how many calls run at once.
 	Running int
-	// Waiting is how many calls may wait, of all addresses and of one.
+	// Waiting is how many calls may wait in total, WaitingOfOne how many of one address.
 	Waiting, WaitingOfOne int
 	// Wait is how long a call waits at most.
 	Wait time.Duration
 }
 
-// line is what waits for one address, the oldest first.
+// line is the queue of one address, the oldest call first.
 type line struct {
 	key     string
 	waiters []*waiter
@@ -40,7 +40,8 @@ type line struct {
 
 type waiter struct {
 	key string
-	// turn gets nil when the call may run, or why it must not wait any longer.
+	// turn gets nil if the call may run, otherwise the fault for which it must not wait any
+	// longer.
 	turn chan error
 }
 
@@ -49,10 +50,10 @@ func NewTurns(r TurnRules) *Turns {
 	return &Turns{rules: r, ring: list.New(), lines: map[string]*list.Element{}}
 }
 
-// Take waits for the turn of a call from an address. The caller calls done when the call has
-// ended. Errors are the faults too_many_requests, when too many calls of the address wait
-// already, and temporarily_unavailable, when all together wait or the wait was too long, and
-// ctx.Err().
+// Take waits for the turn of a call from an address. The caller must call done when the
+// call has ended. Errors: the fault too_many_requests if too many calls of the address wait
+// already, the fault temporarily_unavailable if too many calls of all addresses wait or the
+// wait was too long, and ctx.Err().
 func (t *Turns) Take(ctx context.Context, remote string) (done func(), err error) {
 	w, err := t.enter(Network(remote))
 	if err != nil {
@@ -80,7 +81,7 @@ func (t *Turns) busy() error {
 	return fault.New(fault.Unavailable, "too many calls wait already: try again later").Until(t.rules.Wait)
 }
 
-// enter takes a free place, which is a nil waiter, or gets in line.
+// enter takes a free place and returns a nil waiter, or joins the queue.
 func (t *Turns) enter(key string) (*waiter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +111,8 @@ func (t *Turns) enter(key string) (*waiter, error) {
 	return w, nil
 }
 
-// displace sends away the latest call of the address with the most waiting, for one of an address
-// that would have fewer.
+// displace removes the newest call of the address with the longest queue, in favour of an
+// address whose queue would be shorter.
 func (t *Turns) displace(mine int) bool {
 	var longest *list.Element
 	for e := t.ring.Front(); e != nil; e = e.Next() {
@@ -129,7 +130,7 @@ func (t *Turns) displace(mine int) bool {
 	return true
 }
 
-// remove takes a waiter out of its line.
+// remove takes a waiter out of its queue.
 func (t *Turns) remove(e *list.Element, i int) {
 	l := e.Value.(*line)
 	l.waiters = append(l.waiters[:i], l.waiters[i+1:]...)
@@ -140,7 +141,7 @@ func (t *Turns) remove(e *list.Element, i int) {
 	}
 }
 
-// next passes a place on to the address whose turn it is.
+// next passes a place to the address whose turn it is.
 func (t *Turns) next() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,7 +156,8 @@ func (t *Turns) next() {
 	w.turn <- nil
 }
 
-// withdraw ends the wait of a call. A place that it was given in the meantime is passed on.
+// withdraw ends the wait of a call. If the call got a place in the meantime, the place is
+// passed on.
 func (t *Turns) withdraw(w *waiter, why error) error {
 	t.mu.Lock()
 	if e, ok := t.lines[w.key]; ok {

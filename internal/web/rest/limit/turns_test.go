@@ -49,7 +49,7 @@ func (q *queue) add(ctx context.Context, remote, name string) chan error {
 	}
 }
 
-// Addresses take turns, whoever came first.
+// Addresses take turns, whichever call came first.
 func TestTurnsAreFair(t *testing.T) {
 	turns := NewTurns(TurnRules{Running: 1, Waiting: 100, WaitingOfOne: 10, Wait: time.Hour})
 	done, err := turns.Take(t.Context(), "192.0.2.1")
@@ -80,8 +80,8 @@ func TestTurnsAreFair(t *testing.T) {
 	again()
 }
 
-// What may wait is bounded, of one address and of all; a full house still takes in an address
-// that has less in line than the one with the most.
+// The queue is bounded, for one address and for all. A full queue still accepts an address
+// that has fewer calls in it than the longest one.
 func TestTurnsAreBounded(t *testing.T) {
 	turns := NewTurns(TurnRules{Running: 1, Waiting: 4, WaitingOfOne: 3, Wait: time.Hour})
 	done, err := turns.Take(t.Context(), "192.0.2.1")
@@ -102,7 +102,7 @@ func TestTurnsAreBounded(t *testing.T) {
 	_, err = turns.Take(t.Context(), "192.0.2.1")
 	refused(err, fault.TooManyRequests)
 	q.add(t.Context(), "192.0.2.2", "b0")
-	// The house is full. The third of the first address makes room for another.
+	// The queue is full. The third call of the first address makes room for another.
 	waited := make(chan error, 1)
 	go func() {
 		done, err := turns.Take(t.Context(), "192.0.2.3")

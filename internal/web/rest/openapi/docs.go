@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// docs are what people wrote about the operations of a surface: a text that stands
-// beside its routes. Each operation begins a line with its name, a colon and one
-// sentence. Indented lines belong to it: a longer description, and these words.
+// docs are the hand-written texts on the operations of a surface, from the file beside its
+// routes. Each operation begins a line with its name, a colon and one sentence. Indented
+// lines belong to the operation: a longer description, and these words.
 //
-//	@security token certificate client none   who may call, over what the right says
+//	@security token certificate client none   who may call, if it differs from the right
 //	@field NAME TEXT     field of the form; "NAME*" for one that is required
 //	@param NAME VALUE    example of a parameter in path, query or header
-//	@body JSON           example of the body; lines indented by four or more go on with it.
+//	@body JSON           example of the body; lines indented by four or more continue it.
 //	                     For a form it is the form as it is sent, for a body of bytes its text
 //
-// A "@param" before the first operation is for all of them. A line that begins with "#"
+// A "@param" before the first operation applies to all of them. A line that begins with "#"
 // is a comment.
 type docs map[string]*doc
 
 type doc struct {
 	summary, description string
-	security             []string // nil: by the right
+	security             []string // nil: as the right says
 	fields               []field
 	params               map[string]string
 	body                 string
-	used                 bool // by an operation
+	used                 bool // an operation used the text
 }
 
 type field struct {
@@ -39,7 +39,7 @@ type field struct {
 func parseDocs(text string) (docs, error) {
 	all, every := docs{}, map[string]string{}
 	var d *doc
-	body := false // the next line may go on with @body
+	body := false // the next line may continue @body
 	for i, line := range strings.Split(text, "\n") {
 		wrong := func(what string) error { return fmt.Errorf("openapi: line %d of a text on operations: %s", i+1, what) }
 		trimmed := strings.TrimSpace(line)
@@ -87,8 +87,8 @@ func parseDocs(text string) (docs, error) {
 	return all, nil
 }
 
-// of finds the text on an operation, by its identifier in the document or its name. An
-// operation of v2 that is the one of v1 but for its answer shares its text.
+// of returns the text of an operation, by its identifier in the document or its name. An
+// operation of v2 that differs from the one of v1 only in its answer shares its text.
 func (all docs) of(id, name string) *doc {
 	for _, n := range []string{id, name} {
 		if d := all[n]; d != nil {
@@ -103,7 +103,7 @@ func (all docs) of(id, name string) *doc {
 	return &doc{summary: name}
 }
 
-// example is the body of the text as a value of the media type.
+// example returns the body in the text as a value of the media type.
 func (d *doc) example(media string) (any, error) {
 	switch media {
 	case "application/json":
@@ -126,7 +126,7 @@ func (d *doc) example(media string) (any, error) {
 	return d.body, nil
 }
 
-// form is the schema of a form: its fields.
+// form returns the schema of a form: its fields.
 func (d *doc) form() object {
 	properties, required := object{}, []string{}
 	for _, f := range d.fields {

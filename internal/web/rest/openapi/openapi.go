@@ -1,5 +1,7 @@
-// Package openapi owns the description of the interface for programs: an OpenAPI 3.1
-// document made from the tables of routes themselves, so that the two cannot differ.
+// Package openapi prints the description of the interface for programs: an OpenAPI 3.1
+// document, made from the route tables, so that the two cannot differ. Begin with
+// [Document] and [Route]. Sentences and examples come from the file operations.txt beside
+// each table. The package checks no requests.
 package openapi
 
 import (
@@ -18,16 +20,16 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Surface is a table of routes where it is mounted.
+// Surface is a table of routes with the prefix it is mounted at.
 type Surface struct {
 	Title       string // heading of its operations
 	Description string
 	Prefix      string
 	Routes      []rest.Route
-	Docs        string // what people wrote about the operations; see docs
+	Docs        string // hand-written texts on the operations; see docs
 }
 
-// object keeps JSON objects short to write; keys come out sorted.
+// object is a JSON object. Its keys are printed in sorted order.
 type object = map[string]any
 
 const formType = "application/x-www-form-urlencoded"
@@ -37,10 +39,10 @@ type describer struct {
 	schemas object
 	names   map[reflect.Type]string
 	ids     map[string]bool
-	taken   map[reflect.Type]bool // structs that requests hold: none of their fields is required
+	taken   map[reflect.Type]bool // structs in requests: none of their fields is required
 }
 
-// Document describes surfaces. server is the address they are below.
+// Document returns the description of surfaces. server is the address they are below.
 func Document(title, version, server string, surfaces []Surface) ([]byte, error) {
 	d := &describer{schemas: object{}, names: map[reflect.Type]string{}, ids: map[string]bool{}, taken: map[reflect.Type]bool{}}
 	for _, s := range surfaces {
@@ -113,13 +115,13 @@ const leniency = "The types here are what to send. The service also takes what e
 	"unknown fields, numbers and truth values as text, text as numbers, names of enumerations in any letter case or as numbers. " +
 	"No field of a request is required by its schema: a missing one is refused with the reason, or has a default."
 
-// refusals are the answers that refuse, by status and name.
+// refusals are the answers of refusals, by status and name.
 var refusals = map[string]string{
 	"400": "BadRequest", "401": "Unauthorized", "403": "Forbidden", "404": "NotFound", "409": "Conflict", "413": "TooLarge",
 	"422": "Unprocessable", "429": "TooManyRequests", "500": "InternalError", "503": "Unavailable",
 }
 
-// Route serves a document at /openapi.json.
+// Route returns the route that serves a document at /openapi.json.
 func Route(document []byte) rest.Route {
 	return rest.Handle("GET /openapi.json", "Description", rest.Anyone, func(context.Context, struct{}) (rest.JSON, error) {
 		return rest.JSON{Content: bytes.NewReader(document)}, nil
@@ -128,7 +130,7 @@ func Route(document []byte) rest.Route {
 
 var pathParameter = regexp.MustCompile(`\{([a-zA-Z]+)(\.\.\.)?\}`)
 
-// operation describes one route.
+// operation returns the description of one route.
 func (d *describer) operation(tag string, r rest.Route, texts docs) (object, error) {
 	id := d.id(r)
 	text := texts.of(id, r.Name)
@@ -185,7 +187,7 @@ func (d *describer) operation(tag string, r rest.Route, texts docs) (object, err
 	return o, nil
 }
 
-// id makes names of operations unique: some are one operation at several addresses.
+// id returns a unique identifier: one operation may have several addresses.
 func (d *describer) id(r rest.Route) string {
 	id := r.Name
 	for _, more := range []string{"", r.Method, r.Method + pathParameter.ReplaceAllString(r.Path, "")} {
@@ -204,7 +206,7 @@ func (d *describer) id(r rest.Route) string {
 // unmentioned are headers that OpenAPI describes by other means or not at all.
 var unmentioned = []string{"authorization", "accept", "content-type"}
 
-// request describes the parameters and the body.
+// request returns the description of the parameters and the body.
 func (d *describer) request(r rest.Route, text *doc) (parameters []object, body object, err error) {
 	header := ""
 	for i := range r.Request.NumField() {
@@ -229,7 +231,7 @@ func (d *describer) request(r rest.Route, text *doc) (parameters []object, body 
 			parameters = append(parameters, p)
 		}
 	}
-	// A part of the path that the operation does not read is a part of it still.
+	// A part of the path that the operation does not read is a parameter all the same.
 	for _, m := range pathParameter.FindAllStringSubmatch(r.Path, -1) {
 		if !slices.ContainsFunc(parameters, func(p object) bool { return p["in"] == "path" && p["name"] == m[1] }) {
 			parameters = append(parameters, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
@@ -241,7 +243,7 @@ func (d *describer) request(r rest.Route, text *doc) (parameters []object, body 
 	}
 	f, hasBody := r.Request.FieldByName("Body")
 	if hasBody && f.Type == reflect.TypeFor[rest.Form]() && r.Method == "GET" {
-		for _, field := range text.fields { // a form is the query then
+		for _, field := range text.fields { // the form is the query
 			p := object{"name": field.name, "in": "query", "schema": object{"type": "string"}, "description": field.text}
 			if field.required {
 				p["required"] = true
@@ -262,8 +264,8 @@ func (d *describer) request(r rest.Route, text *doc) (parameters []object, body 
 	return parameters, body, err
 }
 
-// body describes the body of a request. header is the one that makes it the document
-// as it is, "" where there is none.
+// body returns the description of a request body. header is the header with which the body
+// is the document as it is, "" if there is none.
 func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header string) (object, error) {
 	media, schema, required := "application/json", object(nil), true
 	switch f.Type {
@@ -286,7 +288,7 @@ func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header 
 	contents := object{media: object{"schema": schema}}
 	if header != "" {
 		contents["application/octet-stream"] = object{"schema": binary()}
-		if text.params[header] != "" { // the example is that of the body as it is
+		if text.params[header] != "" { // the example belongs to the body as it is
 			media = "application/octet-stream"
 		}
 	}
@@ -304,15 +306,15 @@ func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header 
 	return b, nil
 }
 
-// binary is the schema of bytes as they are.
+// binary returns the schema of bytes as they are.
 func binary() object { return object{"type": "string", "format": "binary"} }
 
 func (d *describer) content(media string, t reflect.Type) object {
 	return object{media: object{"schema": d.schema(t)}}
 }
 
-// responses describes the answers of success. An operation that answers in several
-// ways has one of several schemas.
+// responses returns the description of successful answers. An operation with several kinds
+// of answers has one of several schemas.
 func (d *describer) responses(r rest.Route) object {
 	types := r.Answers
 	if len(types) == 0 {
@@ -338,7 +340,7 @@ func (d *describer) responses(r rest.Route) object {
 		}
 	}
 	contents := object{}
-	if page != nil { // for people
+	if page != nil { // a page for people
 		contents["text/html"] = page
 	}
 	switch len(schemas) {
@@ -356,7 +358,7 @@ func (d *describer) responses(r rest.Route) object {
 
 func base64Text() object { return object{"type": "string", "contentEncoding": "base64"} }
 
-// take notes the structs that a request holds.
+// take notes the structs in a request.
 func (d *describer) take(t reflect.Type) {
 	switch {
 	case t == nil || d.taken[t]:
@@ -370,8 +372,8 @@ func (d *describer) take(t reflect.Type) {
 	}
 }
 
-// field describes a field. Its tag `api` names the type that a field of several types
-// is described as, such as `api:"boolean"`; "-" leaves a field out.
+// field returns the description of a field. Its tag `api` names the type that is described
+// if a field takes several types, such as `api:"boolean"`. "-" leaves the field out.
 func (d *describer) field(f reflect.StructField) object {
 	if name, ok := f.Tag.Lookup("api"); ok {
 		if name == "array" {
@@ -384,7 +386,7 @@ func (d *describer) field(f reflect.StructField) object {
 
 var textual = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// schema describes a type of JSON.
+// schema returns the description of a JSON type.
 func (d *describer) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[rest.Text]():
@@ -434,7 +436,7 @@ func (d *describer) schema(t reflect.Type) object {
 	return object{} // anything
 }
 
-// structure describes a struct, once for each named one.
+// structure returns the description of a struct, made once for each named one.
 func (d *describer) structure(t reflect.Type) object {
 	if t.Name() == "" {
 		return d.properties(t)
@@ -443,13 +445,13 @@ func (d *describer) structure(t reflect.Type) object {
 	if !known {
 		name = unique(d.schemas, pascal(t.Name()))
 		d.names[t] = name
-		d.schemas[name] = object{} // holds the place while it is described
+		d.schemas[name] = object{} // reserves the name during the description
 		d.schemas[name] = d.properties(t)
 	}
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// unique finds a name that no schema has.
+// unique returns a name that no schema has.
 func unique(schemas object, name string) string {
 	for candidate, n := name, 2; ; n++ {
 		if _, taken := schemas[candidate]; !taken {
@@ -459,8 +461,8 @@ func unique(schemas object, name string) string {
 	}
 }
 
-// pascal makes the name of a type of ours one of the interface: of a generic one with
-// its argument, such as OperationOfCertificate.
+// pascal turns the name of a Go type into a name of the interface. A generic type gets the
+// name of its argument, such as OperationOfCertificate.
 func pascal(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("[]*{} ,", r) }) {
@@ -480,7 +482,7 @@ func (d *describer) properties(t reflect.Type) object {
 	return schema
 }
 
-// addFields adds the fields of a struct, those of embedded structs among them.
+// addFields adds the fields of a struct, including those of embedded structs.
 func (d *describer) addFields(t reflect.Type, properties object, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
