@@ -18,6 +18,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/vault"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/tokenapi"
@@ -158,9 +159,9 @@ func (h *house) clients() (*auth.Clients, error) {
 }
 
 // attempts are the limits of password attempts that wait.
-func attempts(c *config.Config) auth.Attempts {
+func attempts(c *config.Config) password.Limits {
 	p := &c.Passwords
-	return auth.Attempts{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
+	return password.Limits{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
 }
 
 // trustedSignIns is how many more attempts than a stranger a trusted caller has.

@@ -31,6 +31,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signing"
@@ -64,7 +65,7 @@ type house struct {
 	log        *slog.Logger
 	db         *store.DB
 	ring       *vault.Ring
-	passwords  *auth.Passwords
+	passwords  *password.Hasher
 	users      *user.Service
 	contacts   *contact.Book
 	messages   *notify.Service
@@ -129,7 +130,7 @@ func openHouse(ctx context.Context, config *config.Config, limits store.Limits, 
 	if err != nil {
 		return nil, err
 	}
-	h.passwords, err = auth.NewPasswords(auth.PasswordCost{
+	h.passwords, err = password.New(password.Cost{
 		MemoryKiB: uint32(config.Argon2.Memory >> 10),
 		Passes:    uint32(config.Argon2.Passes),
 		Lanes:     1,

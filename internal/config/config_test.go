@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/setting"
@@ -49,7 +50,7 @@ func TestDomainDefaults(t *testing.T) {
 	devices.ServiceURL, devices.Systems = device.DefaultSettings().ServiceURL, device.DefaultSettings().Systems
 	oath := c.Oath.Settings("")
 	oath.Issuer = auth.DefaultOathSettings().Issuer
-	attempts := auth.DefaultAttempts()
+	attempts := password.DefaultLimits()
 	for name, d := range map[string]string{
 		"devices":     cmp.Diff(device.DefaultSettings(), devices),
 		"oath":        cmp.Diff(auth.DefaultOathSettings(), oath),

@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/user"
 )
 
@@ -63,14 +59,14 @@ func TestEnumerationByTime(t *testing.T) {
 	b.set(t, op, idonly, "idonly")
 	locked := b.register(t, op, map[user.IdentifierType]string{user.Login: "locked"})
 	b.set(t, op, locked, "password", "idonly")
-	if err := b.SetPassword(t.Context(), locked, password); err != nil {
+	if err := b.SetPassword(t.Context(), locked, secret); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.users.SetLocked(t.Context(), op, locked, true); err != nil {
 		t.Fatal(err)
 	}
 	w := &watched{Store: store.Tokens{DB: b.db}}
-	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, auth.DefaultAttempts(), zeros{})
+	passwords, err := password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, password.DefaultLimits(), zeros{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +78,7 @@ func TestEnumerationByTime(t *testing.T) {
 		sent string
 		want []string
 	}{
-		{password, []string{"look up", "count"}},
+		{secret, []string{"look up", "count"}},
 		{"", []string{"look up"}},
 	} {
 		for _, login := range []string{"nobody", "no method", "idonly", "locked", "+7 926 123-45-67", "n@example.ru"} {
@@ -119,11 +115,11 @@ func TestEnumerationByAnswer(t *testing.T) {
 		"method alone":   func(id string) error { return b.SetMethod(t.Context(), op, id, "password", nil) },
 		"idonly":         func(id string) error { return b.SetMethod(t.Context(), op, id, "idonly", nil) },
 		"certificate":    func(id string) error { return b.SetMethod(t.Context(), op, id, "cert", nil) },
-		"wrong password": func(id string) error { return b.SetPassword(t.Context(), id, password) },
+		"wrong password": func(id string) error { return b.SetPassword(t.Context(), id, secret) },
 		"locked":         func(id string) error { return b.users.SetLocked(t.Context(), op, id, true) },
 		"not approved":   func(id string) error { return b.users.Approve(t.Context(), op, id, false) },
 		"with two steps": func(id string) error {
-			return errors.Join(b.SetPassword(t.Context(), id, password), b.SetMethod(t.Context(), op, id, "oath", nil))
+			return errors.Join(b.SetPassword(t.Context(), id, secret), b.SetMethod(t.Context(), op, id, "oath", nil))
 		},
 		"deleted":         func(id string) error { return b.users.Delete(t.Context(), op, id) },
 		"moved elsewhere": func(id string) error { return b.users.SetLocalLogin(t.Context(), op, id, "elsewhere") },
@@ -146,7 +142,7 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov", user.PhoneNumber: "79261234567", user.Email: "i@example.ru"})
-	if err := b.SetPassword(t.Context(), id, password); err != nil {
+	if err := b.SetPassword(t.Context(), id, secret); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"ivanov", "IVANOV", "+7 (926) 123-45-67", "89261234567", "I@Example.ru"}
@@ -156,7 +152,7 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if _, err := b.grant(t.Context(), name, password); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), name, secret); code(t, err) != auth.InvalidGrant {
 			t.Errorf("%s: %v, want the lock-out", name, err)
 		}
 	}
@@ -164,7 +160,7 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 	if err := b.users.SetLocalLogin(t.Context(), op, id, "petrov"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "petrov", password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "petrov", secret); code(t, err) != auth.InvalidGrant {
 		t.Errorf("under a new login: %v", err)
 	}
 	if info, err := b.users.ByID(t.Context(), op, id); err != nil || !info.Locked {
@@ -174,7 +170,7 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 	if info, err := b.users.ByID(t.Context(), op, id); err != nil || info.Locked {
 		t.Errorf("after the time the account looks locked: %v", err)
 	}
-	if _, err := b.grant(t.Context(), "petrov", password); err != nil {
+	if _, err := b.grant(t.Context(), "petrov", secret); err != nil {
 		t.Errorf("after the time: %v", err)
 	}
 }
@@ -206,7 +202,7 @@ func TestCounterResetByAttacker(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.grant(t.Context(), "demo", "wrong password")
-	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
 		t.Errorf("after ten wrong ones among others: %v", err)
 	}
 	if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); code(t, err) != auth.InvalidGrant {
@@ -240,7 +236,7 @@ func TestSecondStepSkipped(t *testing.T) {
 			if _, err := b.Authenticate(t.Context(), token); err == nil {
 				t.Errorf("%s: a token from before goes on", m.Route)
 			}
-			_, byPassword := b.grant(t.Context(), "demo", password)
+			_, byPassword := b.grant(t.Context(), "demo", secret)
 			_, byName := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
 			_, _, byCertificate := b.AuthorizeCertificate(t.Context(), der, authorization())
 			_, byCode := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
@@ -270,7 +266,7 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 	token := b.token(t)
 	ways := func(s *auth.Service) []bool {
 		_, bearer := s.Authenticate(t.Context(), token)
-		_, byPassword := s.PasswordGrant(t.Context(), client, "demo", password, resource, "")
+		_, byPassword := s.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 		_, byName := s.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
 		_, _, byCertificate := s.AuthorizeCertificate(t.Context(), der, authorization())
 		_, atTheDoor := s.AuthenticateCertificate(t.Context(), der)
@@ -325,12 +321,12 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"token": token, "password": password, "client id": portal.ID, "user id": b.demo.ID} {
+	for name, value := range map[string]string{"token": token, "password": secret, "client id": portal.ID, "user id": b.demo.ID} {
 		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: value, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
 			t.Errorf("%s as a code: %v", name, err)
 		}
 	}
-	for name, value := range map[string]string{"code": made, "password": password} {
+	for name, value := range map[string]string{"code": made, "password": secret} {
 		if _, err := b.Authenticate(t.Context(), value); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s as a token: %v", name, err)
 		}
@@ -380,50 +376,6 @@ func faultText(err error) string {
 	return f.Code + f.Message
 }
 
-// chance is a source of randomness that can be repeated.
-func chance() io.Reader { return rand.NewChaCha8([32]byte{1}) }
-
-func TestGeneratedPasswords(t *testing.T) {
-	const look, n = "0Oo1lIi|", 20_000
-	source := chance()
-	count := map[rune]int{}
-	seen := map[string]bool{}
-	length := 0
-	for range n {
-		p, err := auth.GeneratePassword(source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen[p] || len(p) < auth.MinPassword || strings.ContainsAny(p, look) || p != strings.ToLower(p) {
-			t.Fatalf("%q: seen before, too short, or with characters that look alike", p)
-		}
-		seen[p], length = true, len(p)
-		for _, c := range p {
-			count[c]++
-		}
-	}
-	if bits := float64(length) * math.Log2(float64(len(count))); bits < 64.4 {
-		t.Errorf("%d characters of %d: %.1f bits, and 64.4 are stated", length, len(count), bits)
-	}
-	// Chi-squared over the characters: beyond 70 with 30 degrees of freedom is one
-	// chance in twenty thousand, and the source is always the same.
-	expected := float64(n*length) / float64(len(count))
-	sum := 0.0
-	for _, c := range count {
-		sum += (float64(c) - expected) * (float64(c) - expected) / expected
-	}
-	if len(count) != 31 || sum > 70 {
-		t.Errorf("%d characters, chi-squared %.1f", len(count), sum)
-	}
-	if _, err := auth.GeneratePassword(strings.NewReader("short")); err == nil {
-		t.Error("a password without enough randomness")
-	}
-	same := slices.Repeat([]byte{255}, 100) // all of them unfair: none is taken
-	if p, err := auth.GeneratePassword(strings.NewReader(string(same))); err == nil {
-		t.Errorf("%q of octets that favour its characters", p)
-	}
-}
-
 func FuzzPasswordGrant(f *testing.F) {
 	b := newBench(f)
 	f.Add("demo", "x", "")
@@ -432,7 +384,7 @@ func FuzzPasswordGrant(f *testing.F) {
 	f.Fuzz(func(t *testing.T, login, sent, scope string) {
 		_, err := b.PasswordGrant(t.Context(), client, login, sent, resource, scope)
 		var g *auth.GrantError
-		if err == nil && sent != password || err != nil && !errors.As(err, &g) {
+		if err == nil && sent != secret || err != nil && !errors.As(err, &g) {
 			t.Errorf("%q with %q: %v", login, sent, err)
 		}
 	})

@@ -16,16 +16,10 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
-)
-
-// Limits of passwords. Below the first a password can be guessed within the
-// lock-out's budget by luck; above the second it only costs time.
-const (
-	MinPassword = 8   // characters
-	MaxPassword = 256 // characters
 )
 
 // Settings of the service.
@@ -123,7 +117,7 @@ type Scheme struct {
 // Credential is somebody who may sign in, and with what.
 type Credential struct {
 	User        user.User
-	Encoded     string // see Passwords.Encode; "" without a password
+	Encoded     string // see password.Hasher.Encode; "" without a password
 	Scheme      Scheme
 	LockedUntil time.Time // end of the automatic lock; zero or past for none
 }
@@ -289,7 +283,7 @@ type Service struct {
 	settings  Settings
 	store     Store
 	sessions  *session.Service
-	passwords *Passwords
+	passwords *password.Hasher
 	tokens    *tokens
 	resources map[string]bool // lower case
 	now       func() time.Time
@@ -309,7 +303,7 @@ type Service struct {
 type Deps struct {
 	Store     Store
 	Sessions  *session.Service
-	Passwords *Passwords
+	Passwords *password.Hasher
 	Keys      []TokenKey // the newest first
 	// LoadKeys reads Keys as they are now; nil: they never change.
 	LoadKeys  func(ctx context.Context) ([]TokenKey, error)
@@ -348,8 +342,8 @@ func New(s Settings, d Deps) (*Service, error) {
 
 // SetPassword gives a user a password for an administrator, with the method to use
 // it, and ends the tokens obtained with the old one. Faults: invalid_parameters, user_not_found.
-func (s *Service) SetPassword(ctx context.Context, userID, password string) error {
-	set, err := s.PreparePassword(ctx, password)
+func (s *Service) SetPassword(ctx context.Context, userID, text string) error {
+	set, err := s.PreparePassword(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -359,11 +353,11 @@ func (s *Service) SetPassword(ctx context.Context, userID, password string) erro
 // PreparePassword is SetPassword in two steps, for callers who set a password in a
 // transaction: hashing takes long, and others would wait for it. The fault is
 // invalid_parameters, and of set user_not_found.
-func (s *Service) PreparePassword(ctx context.Context, password string) (set func(ctx context.Context, userID string) error, err error) {
-	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
-		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", MinPassword, MaxPassword)
+func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ctx context.Context, userID string) error, err error) {
+	if n := utf8.RuneCountInString(text); n < password.MinLength || n > password.MaxLength || !utf8.ValidString(text) {
+		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", password.MinLength, password.MaxLength)
 	}
-	encoded, err := s.passwords.Encode(ctx, password)
+	encoded, err := s.passwords.Encode(ctx, text)
 	if err != nil {
 		return nil, err
 	}

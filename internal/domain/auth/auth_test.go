@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -29,7 +30,7 @@ import (
 
 const (
 	resource = "urn:cryptopro:dss:signserver:signserver"
-	password = "correct horse"
+	secret   = "correct horse"
 )
 
 var client = auth.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
@@ -122,7 +123,7 @@ func (b *bench) service(t testing.TB, s auth.Settings, keys ...auth.TokenKey) *a
 // serviceWith is a service of what d has and the rest of the bench.
 func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Service {
 	t.Helper()
-	passwords, err := auth.NewPasswords(auth.PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, auth.DefaultAttempts(), rand.Reader)
+	passwords, err := password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, password.DefaultLimits(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,19 +177,19 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	if b.demo, err = b.users.Add(t.Context(), user.Account{Login: "Demo", Group: "Default"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetPassword(t.Context(), b.demo.ID, password); err != nil {
+	if err := b.SetPassword(t.Context(), b.demo.ID, secret); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func (b *bench) grant(ctx context.Context, login, password string) (auth.Token, error) {
-	return b.PasswordGrant(ctx, client, login, password, resource, "")
+func (b *bench) grant(ctx context.Context, login, secret string) (auth.Token, error) {
+	return b.PasswordGrant(ctx, client, login, secret, resource, "")
 }
 
 func (b *bench) token(t testing.TB) string {
 	t.Helper()
-	token, err := b.grant(t.Context(), "demo", password)
+	token, err := b.grant(t.Context(), "demo", secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,23 +217,23 @@ func TestPasswordGrant(t *testing.T) {
 		login, password, resource, scope string
 		wantCode, wantScope              string
 	}{
-		{name: "plain", login: "Demo", password: password, resource: resource},
-		{name: "login in other case", login: "DEMO", password: password, resource: resource},
-		{name: "resource in other case", login: "demo", password: password, resource: "urn:cryptopro:dss:SIGNSERVER:SignServer"},
-		{name: "resource by an alias", login: "demo", password: password, resource: "https://host/signserver/rest/api/Certificates"},
-		{name: "scope", login: "demo", password: password, resource: resource, scope: "dss", wantScope: "dss"},
-		{name: "scope with what is not told", login: "demo", password: password, resource: resource, scope: "dss email  dss", wantScope: "dss"},
-		{name: "unknown scope", login: "demo", password: password, resource: resource, scope: "dss admin", wantCode: auth.InvalidScope},
-		{name: "no resource", login: "demo", password: password, wantCode: auth.InvalidRequest},
-		{name: "unknown resource", login: "demo", password: password, resource: "urn:other", wantCode: auth.InvalidRequest},
-		{name: "no login", password: password, resource: resource, wantCode: auth.InvalidRequest},
+		{name: "plain", login: "Demo", password: secret, resource: resource},
+		{name: "login in other case", login: "DEMO", password: secret, resource: resource},
+		{name: "resource in other case", login: "demo", password: secret, resource: "urn:cryptopro:dss:SIGNSERVER:SignServer"},
+		{name: "resource by an alias", login: "demo", password: secret, resource: "https://host/signserver/rest/api/Certificates"},
+		{name: "scope", login: "demo", password: secret, resource: resource, scope: "dss", wantScope: "dss"},
+		{name: "scope with what is not told", login: "demo", password: secret, resource: resource, scope: "dss email  dss", wantScope: "dss"},
+		{name: "unknown scope", login: "demo", password: secret, resource: resource, scope: "dss admin", wantCode: auth.InvalidScope},
+		{name: "no resource", login: "demo", password: secret, wantCode: auth.InvalidRequest},
+		{name: "unknown resource", login: "demo", password: secret, resource: "urn:other", wantCode: auth.InvalidRequest},
+		{name: "no login", password: secret, resource: resource, wantCode: auth.InvalidRequest},
 		{name: "no password", login: "demo", resource: resource, wantCode: auth.InvalidGrant},
 		{name: "wrong password", login: "demo", password: "Correct horse", resource: resource, wantCode: auth.InvalidGrant},
 		{name: "endless password", login: "demo", password: strings.Repeat("x", 1<<20), resource: resource, wantCode: auth.InvalidGrant},
-		{name: "unknown login", login: "nobody", password: password, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "hostile login", login: "\x00\xff", password: password, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "endless login", login: strings.Repeat("x", 1<<20), password: password, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: password, resource: resource, wantCode: auth.UnauthorizedClient},
+		{name: "unknown login", login: "nobody", password: secret, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "hostile login", login: "\x00\xff", password: secret, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "endless login", login: strings.Repeat("x", 1<<20), password: secret, resource: resource, wantCode: auth.InvalidGrant},
+		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: auth.UnauthorizedClient},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.client.ID == "" {
@@ -269,10 +270,10 @@ func TestOperatorPrincipal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetPassword(t.Context(), op.ID, password); err != nil {
+	if err := b.SetPassword(t.Context(), op.ID, secret); err != nil {
 		t.Fatal(err)
 	}
-	token, err := b.grant(t.Context(), "operator", password)
+	token, err := b.grant(t.Context(), "operator", secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,12 +290,12 @@ func TestOperatorPrincipal(t *testing.T) {
 // locked-out login must not show.
 func TestRefusalsLookAlike(t *testing.T) {
 	b := newBench(t)
-	_, unknown := b.grant(t.Context(), "nobody", password)
+	_, unknown := b.grant(t.Context(), "nobody", secret)
 	_, wrong := b.grant(t.Context(), "demo", "wrong")
 	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, locked := b.grant(t.Context(), "demo", password)
+	_, locked := b.grant(t.Context(), "demo", secret)
 	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +303,7 @@ func TestRefusalsLookAlike(t *testing.T) {
 	for range 10 {
 		_, lockedOut = b.grant(t.Context(), "demo", "wrong")
 	}
-	_, correctWhileLockedOut := b.grant(t.Context(), "demo", password)
+	_, correctWhileLockedOut := b.grant(t.Context(), "demo", secret)
 	for name, err := range map[string]error{"wrong": wrong, "locked": locked, "locked out": lockedOut, "correct while locked out": correctWhileLockedOut} {
 		if d := cmp.Diff(unknown, err); d != "" || err == nil {
 			t.Errorf("%s: %s", name, d)
@@ -312,32 +313,32 @@ func TestRefusalsLookAlike(t *testing.T) {
 
 func TestLockOut(t *testing.T) {
 	b := newBench(t)
-	try := func(password string) string {
+	try := func(secret string) string {
 		t.Helper()
-		_, err := b.grant(t.Context(), "demo", password)
+		_, err := b.grant(t.Context(), "demo", secret)
 		return code(t, err)
 	}
 	for range 9 {
 		try("wrong")
 	}
-	if got := try(password); got != "" {
+	if got := try(secret); got != "" {
 		t.Fatalf("the tenth attempt, with the correct password: %s", got)
 	}
-	if got := try(password); got != "" {
+	if got := try(secret); got != "" {
 		t.Fatalf("right after that the correct password again: %s", got)
 	}
 	for range 10 { // the correct one forgot the nine
 		try("wrong")
 	}
-	if got := try(password); got != auth.InvalidGrant {
+	if got := try(secret); got != auth.InvalidGrant {
 		t.Errorf("after ten wrong ones the correct password: %q, want %s", got, auth.InvalidGrant)
 	}
 	b.clock.add(15*time.Minute - time.Millisecond)
-	if got := try(password); got != auth.InvalidGrant {
+	if got := try(secret); got != auth.InvalidGrant {
 		t.Errorf("at the end of the lock-out: %q, want %s", got, auth.InvalidGrant)
 	}
 	b.clock.add(time.Millisecond)
-	if got := try(password); got != "" {
+	if got := try(secret); got != "" {
 		t.Errorf("after the lock-out: %s", got)
 	}
 	// A lock-out of one login does not touch another, nor one that is not there.
@@ -346,7 +347,7 @@ func TestLockOut(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := try(password); got != "" {
+	if got := try(secret); got != "" {
 		t.Errorf("after the lock-out of another login: %s", got)
 	}
 }
@@ -361,7 +362,7 @@ func TestLockedUserKeepsTheCount(t *testing.T) {
 	for i := range 10 {
 		guess := "wrong"
 		if i == 5 {
-			guess = password
+			guess = secret
 		}
 		if _, err := b.grant(t.Context(), "demo", guess); code(t, err) != auth.InvalidGrant {
 			t.Error(err)
@@ -371,7 +372,7 @@ func TestLockedUserKeepsTheCount(t *testing.T) {
 	if err := (store.Users{DB: b.db}).SetLock(t.Context(), b.demo.ID, false, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
 		t.Errorf("after ten refused attempts: %v, want a lock-out", err)
 	}
 	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
@@ -389,7 +390,7 @@ func TestLockOutSharesOneBudget(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
 		t.Errorf("the correct password: %v, want a refusal", err)
 	}
 }
@@ -405,7 +406,7 @@ func TestLockOutUnderParallelGuesses(t *testing.T) {
 			// among the first ten must not learn that it is.
 			guess := fmt.Sprint("wrong", i)
 			if i == guesses/2 {
-				guess = password
+				guess = secret
 			}
 			if _, err := b.grant(t.Context(), "demo", guess); err == nil {
 				granted <- i
@@ -426,7 +427,7 @@ func TestLockOutUnderParallelGuesses(t *testing.T) {
 			t.Error("a wrong password was granted")
 		}
 	}
-	if _, err := b.grant(t.Context(), "demo", password); err == nil {
+	if _, err := b.grant(t.Context(), "demo", secret); err == nil {
 		t.Error("the login is not locked out")
 	}
 }
@@ -451,7 +452,7 @@ func TestSetPassword(t *testing.T) {
 	if _, err := b.Authenticate(t.Context(), before); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("a token of the old password: %v, want %s", err, fault.Unauthorized)
 	}
-	if _, err := b.grant(t.Context(), "demo", password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
 		t.Errorf("the old password: %v", err)
 	}
 	if _, err := b.grant(t.Context(), "demo", "new password"); err != nil {
@@ -466,7 +467,7 @@ func TestHostileStoredPassword(t *testing.T) {
 	if err := (store.Tokens{DB: b.db}).SetPassword(t.Context(), b.demo.ID, "$argon2id$v=19$m=4294967295,t=1,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.grant(t.Context(), "demo", password)
+	_, err := b.grant(t.Context(), "demo", secret)
 	var g *auth.GrantError
 	if err == nil || errors.As(err, &g) || strings.Contains(err.Error(), "4294967295") {
 		t.Errorf("error %v, want an internal one that does not quote the row", err)

@@ -60,7 +60,7 @@ func newFamily(t *testing.T) *family {
 	who := f.operator(t, "op", "Default")
 	f.op.ID = who.UserID
 	f.der = newCertificate(t, "op")
-	if err := f.SetPassword(t.Context(), who.UserID, password); err != nil {
+	if err := f.SetPassword(t.Context(), who.UserID, secret); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.AddCertificate(t.Context(), who.UserID, f.der); err != nil {
@@ -138,7 +138,7 @@ var ways = map[string]struct {
 	derive func(t *testing.T, f *family, from held)
 }{
 	"PasswordGrant": {root: func(t *testing.T, f *family, scope string) (auth.Token, string, error) {
-		token, err := f.PasswordGrant(t.Context(), able, "op", password, resource, scope)
+		token, err := f.PasswordGrant(t.Context(), able, "op", secret, resource, scope)
 		return token, "", err
 	}},
 	"PasswordGrant without a password": {root: func(t *testing.T, f *family, scope string) (auth.Token, string, error) {
@@ -148,11 +148,11 @@ var ways = map[string]struct {
 		return token, "", err
 	}},
 	"AuthorizePassword": {root: func(t *testing.T, f *family, scope string) (auth.Token, string, error) {
-		issued, _, err := f.AuthorizePassword(t.Context(), "op", password, f.ask(scope, false))
+		issued, _, err := f.AuthorizePassword(t.Context(), "op", secret, f.ask(scope, false))
 		return auth.Token{}, issued.Code, err
 	}},
 	"AuthorizePassword direct": {root: func(t *testing.T, f *family, scope string) (auth.Token, string, error) {
-		issued, _, err := f.AuthorizePassword(t.Context(), "op", password, f.ask(scope, true))
+		issued, _, err := f.AuthorizePassword(t.Context(), "op", secret, f.ask(scope, true))
 		return issued.Token, "", err
 	}},
 	"AuthorizeCertificate": {root: func(t *testing.T, f *family, scope string) (auth.Token, string, error) {
@@ -378,7 +378,7 @@ func TestDescent(t *testing.T) {
 // its last second gives nothing.
 func TestCodesEndWithTheirToken(t *testing.T) {
 	f := newFamily(t)
-	token, err := f.PasswordGrant(t.Context(), able, "op", password, resource, "dss")
+	token, err := f.PasswordGrant(t.Context(), able, "op", secret, resource, "dss")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestCodesEndWithTheirToken(t *testing.T) {
 // Who was granted no openid cannot get it by asking for nothing else.
 func TestNoLoginOnlyCodeWithoutOpenID(t *testing.T) {
 	f := newFamily(t)
-	token, err := f.PasswordGrant(t.Context(), able, "op", password, resource, "dss")
+	token, err := f.PasswordGrant(t.Context(), able, "op", secret, resource, "dss")
 	if err != nil {
 		t.Fatal(err)
 	}

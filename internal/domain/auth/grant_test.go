@@ -19,7 +19,7 @@ import (
 // stay signs demo in with a refresh token.
 func (b *bench) stay(t testing.TB) auth.Token {
 	t.Helper()
-	token, err := b.PasswordGrant(t.Context(), client, "demo", password, resource, "dss offline_access")
+	token, err := b.PasswordGrant(t.Context(), client, "demo", secret, resource, "dss offline_access")
 	if err != nil || len(token.RefreshToken) != 96 || token.Scope != "dss offline_access" {
 		t.Fatalf("%+v, %v", token, err)
 	}
@@ -212,10 +212,10 @@ func (b *bench) operatorOf(t testing.TB, login string, groups ...string) (user.U
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetPassword(t.Context(), u.ID, password); err != nil {
+	if err := b.SetPassword(t.Context(), u.ID, secret); err != nil {
 		t.Fatal(err)
 	}
-	token, err := b.grant(t.Context(), login, password)
+	token, err := b.grant(t.Context(), login, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	service := b.serviceWith(t, settings(), auth.Deps{Keys: keys, LoadKeys: load})
 	kid := func() string {
 		t.Helper()
-		token, err := service.PasswordGrant(t.Context(), client, "demo", password, resource, "")
+		token, err := service.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -435,7 +435,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	expect("while an old token may live", "k2", "k2", "k1")
 	b.clock.add(time.Millisecond)
 	expect("when none lives", "k2", "k2")
-	token, err := service.PasswordGrant(t.Context(), client, "demo", password, resource, "")
+	token, err := service.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 	if err != nil || !old.Before(b.clock.Now()) {
 		t.Fatal(err)
 	}

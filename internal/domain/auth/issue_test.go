@@ -57,7 +57,7 @@ func TestIssuePolicy(t *testing.T) {
 		}
 		for name := range ways {
 			var err error
-			if root, err = f.PasswordGrant(t.Context(), able, "op", password, resource, everything); err != nil {
+			if root, err = f.PasswordGrant(t.Context(), able, "op", secret, resource, everything); err != nil {
 				t.Fatal(err)
 			}
 			refresh = root.RefreshToken
@@ -89,7 +89,7 @@ func TestIssuePolicy(t *testing.T) {
 		if err := policies.SetGroup(t.Context(), "Default", kind, &policy.Setting{Actions: policy.Issue}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.grant(t.Context(), "demo", password); code(t, err) != want {
+		if _, err := f.grant(t.Context(), "demo", secret); code(t, err) != want {
 			t.Errorf("%s of the group: %v", kind, err)
 		}
 		if _, err := f.grant(t.Context(), "demo", "wrong password"); code(t, err) != auth.InvalidGrant {

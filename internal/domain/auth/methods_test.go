@@ -146,11 +146,11 @@ func TestMethodsDecide(t *testing.T) {
 	public := client
 	confidential := auth.Client{ID: "portal", Secret: auth.HashSecret("s"), PasswordGrant: true}
 	for i, c := range []struct {
-		methods  []string
-		password bool // one is set
-		client   auth.Client
-		sent     string // "", "right" or "wrong"
-		want     string
+		methods []string
+		secret  bool // one is set
+		client  auth.Client
+		sent    string // "", "right" or "wrong"
+		want    string
 	}{
 		{nil, false, public, "right", auth.InvalidGrant},
 		{nil, true, public, "right", auth.InvalidGrant}, // a password is no method
@@ -177,7 +177,7 @@ func TestMethodsDecide(t *testing.T) {
 		id := b.register(t, op, map[user.IdentifierType]string{user.Login: login})
 		b.set(t, op, id, c.methods...)
 		sent := map[string]string{"wrong": "not this one"}[c.sent]
-		if c.password {
+		if c.secret {
 			out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
 			if err != nil {
 				t.Fatal(err)
@@ -436,10 +436,10 @@ func TestResetPassword(t *testing.T) {
 			if (out.Password != "") != c.want.shown || (out.Form != nil) != c.want.form {
 				t.Errorf("outcome %+v", out)
 			}
-			sent, password := "", out.Password
+			sent, secret := "", out.Password
 			for _, o := range b.messages.orders {
 				sent += fmt.Sprint(o.Channel, " ", o.To)
-				password = o.Data["Password"]
+				secret = o.Data["Password"]
 				if o.Template != notify.TemplatePassword || o.Data["Login"] != "ivanov" || o.UserID != id || o.Actor != op.UserID {
 					t.Errorf("ordered %+v", o)
 				}
@@ -449,10 +449,10 @@ func TestResetPassword(t *testing.T) {
 			}
 			if out.Form != nil {
 				parts := strings.Split(string(out.Form.Content), "|")
-				if parts[0] != "ivanov" || password != "" && parts[2] != password {
+				if parts[0] != "ivanov" || secret != "" && parts[2] != secret {
 					t.Errorf("form %q", out.Form.Content)
 				}
-				password = parts[2]
+				secret = parts[2]
 			}
 			if oldErr != nil {
 				t.Fatal(oldErr)
@@ -460,8 +460,8 @@ func TestResetPassword(t *testing.T) {
 			if _, err := b.Authenticate(t.Context(), old.AccessToken); !fault.Is(err, fault.Unauthorized) {
 				t.Errorf("a token of the old password: %v", err)
 			}
-			if password != "" { // and the wrong ones are forgotten
-				if _, err := b.grant(t.Context(), "ivanov", password); err != nil {
+			if secret != "" { // and the wrong ones are forgotten
+				if _, err := b.grant(t.Context(), "ivanov", secret); err != nil {
 					t.Errorf("the new password: %v", err)
 				}
 			}

@@ -124,7 +124,7 @@ func TestBruteForce(t *testing.T) {
 	b := newOathBench(t)
 	o := settings().Oath
 	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
-	if err := b.SetPassword(t.Context(), b.user, password); err != nil {
+	if err := b.SetPassword(t.Context(), b.user, secret); err != nil {
 		t.Fatal(err)
 	}
 	b.set(t, b.op, b.user, "password")
@@ -170,7 +170,7 @@ func TestBruteForce(t *testing.T) {
 		}
 		// The right code is as good as a wrong one now, and a password helps nobody.
 		b.is("the right code", b.check(b.at("H0", 1)), fault.MaxAttempts)
-		if _, err := b.grant(t.Context(), "petrov", password); err != nil {
+		if _, err := b.grant(t.Context(), "petrov", secret); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.add(o.LockOut)

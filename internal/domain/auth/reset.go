@@ -11,6 +11,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/password"
 )
 
 // Destination is where a new password is sent: a contact, by default the one
@@ -113,13 +114,13 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 	if err := s.checkDelivery(d); err != nil {
 		return Outcome{}, err
 	}
-	password, err := GeneratePassword(s.rand)
+	drawn, err := password.Generate(s.rand)
 	if err != nil {
 		return Outcome{}, err
 	}
 	// Before it is known whether there is such a user: a derivation is no work for a
 	// transaction, and now it takes its time for everybody.
-	encoded, err := s.passwords.Encode(ctx, password)
+	encoded, err := s.passwords.Encode(ctx, drawn)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -129,7 +130,7 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 	}
 	if d.Print != "" {
 		// Before the transaction, which everybody waits for.
-		if printed.on, err = s.passwordForm(ctx, who, userID, password); err != nil {
+		if printed.on, err = s.passwordForm(ctx, who, userID, drawn); err != nil {
 			return Outcome{}, err
 		}
 		if printed.form, err = s.printer.Print(ctx, d.Print, printed.on); err != nil {
@@ -138,20 +139,20 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 		out.Form = &printed.form
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		form, err := s.passwordForm(ctx, who, userID, password)
+		form, err := s.passwordForm(ctx, who, userID, drawn)
 		if err != nil {
 			return err
 		}
 		if form.At = printed.on.At; d.Print != "" && form != printed.on {
 			return fault.New(fault.Unavailable, "the user was renamed while the form was printed, try again")
 		}
-		return fault.Rollback(s.replacePassword(ctx, who, userID, form.Login, password, encoded, d))
+		return fault.Rollback(s.replacePassword(ctx, who, userID, form.Login, drawn, encoded, d))
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
 	if d.Raw || d.Show && s.displays(DisplayScreen, DisplayFrame) {
-		out.Password = password
+		out.Password = drawn
 	}
 	return out, nil
 }

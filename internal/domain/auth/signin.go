@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/user"
 )
 
@@ -30,8 +31,8 @@ import (
 // when it is correct. While a user is locked out a correct password is refused
 // like a wrong one and nothing is counted.
 //
-// Attempts wait for their derivation as [Attempts] has it, by the caller of
-// [WithVisitor]. The fault too_many_requests depends on the caller alone, never on
+// Attempts wait for their derivation as [password.Limits] has it, by the
+// caller of [password.WithVisitor]. The fault too_many_requests depends on the caller alone, never on
 // the login.
 func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (Token, error) {
 	if !client.PasswordGrant {
@@ -126,8 +127,8 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 // as stored passwords have the configured cost. A locked-out login is derived as
 // well: an answer that comes sooner would tell that somebody else tried the login
 // under another of its names. Callers bound how often one login is tried.
-func (s *Service) checkPassword(ctx context.Context, login, password string) (Credential, bool, error) {
-	if utf8.RuneCountInString(password) > MaxPassword {
+func (s *Service) checkPassword(ctx context.Context, login, text string) (Credential, bool, error) {
+	if utf8.RuneCountInString(text) > password.MaxLength {
 		return Credential{}, false, nil // nobody's: SetPassword takes none that long
 	}
 	c, known, err := s.credential(ctx, login)
@@ -135,19 +136,16 @@ func (s *Service) checkPassword(ctx context.Context, login, password string) (Cr
 		return Credential{}, false, err
 	}
 	audit.Tried(ctx, c.User.ID, c.User.Login)
-	stored := s.passwords.dummy
-	if c.Encoded != "" {
-		if stored, err = parseEncoded(c.Encoded, s.passwords.budgetKiB); err != nil {
-			return Credential{}, false, fmt.Errorf("user %s: %w", c.User.ID, err)
-		}
-	}
 	// First the memory, then the count: a client that gives up in the queue
 	// has not tried a password.
-	release, err := s.passwords.admit(ctx, VisitorOf(ctx), stored)
+	attempt, err := s.passwords.Begin(ctx, c.Encoded)
+	if errors.Is(err, password.ErrEncoding) {
+		err = fmt.Errorf("user %s: %w", c.User.ID, err)
+	}
 	if err != nil {
 		return Credential{}, false, err
 	}
-	defer release()
+	defer attempt.End()
 	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut}
 	var counted bool
 	if known {
@@ -158,7 +156,7 @@ func (s *Service) checkPassword(ctx context.Context, login, password string) (Cr
 	if err != nil {
 		return Credential{}, false, err
 	}
-	matches := stored.matches(password)
+	matches := attempt.Matches(text)
 	if c.Encoded == "" || !counted || !matches || !c.Scheme.Password || c.User.Barred(s.now()) {
 		return Credential{}, false, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/password"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 )
@@ -32,14 +33,14 @@ func (a *API) Limiting(attempts Attempts) *API {
 func (a *API) attempt(ctx context.Context, client auth.Client, proved bool, login string) (context.Context, error) {
 	remote := rest.Remote(ctx)
 	known := a.attempts.Known != nil && a.attempts.Known.Has(remote)
-	who := auth.Visitor{Key: "address " + limit.Network(remote)}
+	who := password.Visitor{Key: "address " + limit.Network(remote)}
 	addresses, logins := a.attempts.Addresses, a.attempts.Logins
 	switch {
 	case proved: // all users of an application come from its address
-		who = auth.Visitor{Key: "client " + client.ID, Standing: auth.Proved}
+		who = password.Visitor{Key: "client " + client.ID, Standing: password.Proved}
 		addresses, logins = nil, a.attempts.TrustedLogins
 	case known:
-		who.Standing = auth.Known
+		who.Standing = password.Known
 		addresses, logins = a.attempts.TrustedAddresses, a.attempts.TrustedLogins
 	}
 	if addresses != nil {
@@ -53,7 +54,7 @@ func (a *API) attempt(ctx context.Context, client auth.Client, proved bool, logi
 			return ctx, err
 		}
 	}
-	return auth.WithVisitor(ctx, who), nil
+	return password.WithVisitor(ctx, who), nil
 }
 
 // succeeded remembers the address of a correct password.

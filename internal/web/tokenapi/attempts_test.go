@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/password"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 )
@@ -26,12 +27,12 @@ import (
 // too long.
 type tried struct {
 	Identity
-	last auth.Visitor
+	last password.Visitor
 }
 
-func (i *tried) judge(ctx context.Context, password string) error {
-	i.last = auth.VisitorOf(ctx)
-	switch password {
+func (i *tried) judge(ctx context.Context, text string) error {
+	i.last = password.VisitorOf(ctx)
+	switch text {
 	case "right":
 		return nil
 	case "wait":
@@ -97,7 +98,7 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 	}
 	n := 0
 	another := func() string { n++; return fmt.Sprint("login", n) }
-	want := func(r *http.Response, status int, who auth.Visitor) {
+	want := func(r *http.Response, status int, who password.Visitor) {
 		t.Helper()
 		text, err := io.ReadAll(r.Body)
 		if err != nil || r.StatusCode != status {
@@ -107,57 +108,57 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 			if r.Header.Get("Retry-After") == "" || !strings.Contains(string(text), `"error":"too_many_requests"`) {
 				t.Errorf("429 with Retry-After %q: %s", r.Header.Get("Retry-After"), text)
 			}
-			if i.last != (auth.Visitor{}) {
+			if i.last != (password.Visitor{}) {
 				t.Errorf("refused and yet judged as of %+v", i.last)
 			}
 		} else if i.last != who {
 			t.Errorf("judged as of %+v, want %+v", i.last, who)
 		}
-		i.last = auth.Visitor{}
+		i.last = password.Visitor{}
 	}
-	stranger := auth.Visitor{Key: "address 192.0.2.1"}
+	stranger := password.Visitor{Key: "address 192.0.2.1"}
 	// By address, and one IPv6 network is one address.
 	for range 3 {
 		want(try("public", "192.0.2.1", another(), "x"), 400, stranger)
 	}
-	want(try("public", "192.0.2.1", another(), "right"), 429, auth.Visitor{})
+	want(try("public", "192.0.2.1", another(), "right"), 429, password.Visitor{})
 	for j := range 3 {
-		want(try("public", fmt.Sprintf("2001:db8::%d", j+1), another(), "x"), 400, auth.Visitor{Key: "address 2001:db8::/64"})
+		want(try("public", fmt.Sprintf("2001:db8::%d", j+1), another(), "x"), 400, password.Visitor{Key: "address 2001:db8::/64"})
 	}
-	want(try("public", "2001:db8::9", another(), "x"), 429, auth.Visitor{})
+	want(try("public", "2001:db8::9", another(), "x"), 429, password.Visitor{})
 	now = now.Add(time.Minute)
 	want(try("public", "192.0.2.1", another(), "x"), 400, stranger)
 	// By login, however it is spelled, from any address, known or not.
 	for j, login := range []string{"Anna", "ANNA"} {
 		from := fmt.Sprintf("192.0.2.1%d", j)
-		want(try("public", from, login, "x"), 400, auth.Visitor{Key: "address " + from})
+		want(try("public", from, login, "x"), 400, password.Visitor{Key: "address " + from})
 	}
-	want(try("public", "192.0.2.19", "anna", "right"), 429, auth.Visitor{})
+	want(try("public", "192.0.2.19", "anna", "right"), 429, password.Visitor{})
 	// A client that proved its secret has no limit by address, and one of its own by login.
-	proved := auth.Visitor{Key: "client secret", Standing: auth.Proved}
+	proved := password.Visitor{Key: "client secret", Standing: password.Proved}
 	for range 20 {
 		want(try("secret", "192.0.2.1", another(), "x"), 400, proved)
 	}
 	for range 4 {
 		want(try("secret", "192.0.2.1", "anna", "right"), 200, proved)
 	}
-	want(try("secret", "192.0.2.1", "anna", "right"), 429, auth.Visitor{})
+	want(try("secret", "192.0.2.1", "anna", "right"), 429, password.Visitor{})
 	// An address is known after a correct password, and for its time.
 	const home = "192.0.2.50"
-	want(try("public", home, another(), "right"), 200, auth.Visitor{Key: "address " + home})
-	known := auth.Visitor{Key: "address " + home, Standing: auth.Known}
+	want(try("public", home, another(), "right"), 200, password.Visitor{Key: "address " + home})
+	known := password.Visitor{Key: "address " + home, Standing: password.Known}
 	for range 6 {
 		want(try("public", home, another(), "x"), 400, known)
 	}
-	want(try("public", home, another(), "x"), 429, auth.Visitor{})
+	want(try("public", home, another(), "x"), 429, password.Visitor{})
 	now = now.Add(time.Hour)
-	want(try("public", home, another(), "x"), 400, auth.Visitor{Key: "address " + home})
+	want(try("public", home, another(), "x"), 400, password.Visitor{Key: "address " + home})
 	// Without a password none is derived.
 	for range 10 {
-		want(try("public", "192.0.2.60", "anna", ""), 400, auth.Visitor{})
+		want(try("public", "192.0.2.60", "anna", ""), 400, password.Visitor{})
 	}
 	// What the service refuses for its queue is told in the same way.
-	i.last = auth.Visitor{}
+	i.last = password.Visitor{}
 	r := try("secret", "192.0.2.70", another(), "wait")
 	if r.StatusCode != 429 || r.Header.Get("Retry-After") != "1" {
 		t.Errorf("the queue: %d, Retry-After %q", r.StatusCode, r.Header.Get("Retry-After"))
@@ -190,11 +191,11 @@ func TestLoginPageTooManyAttempts(t *testing.T) {
 		t.Errorf("the queue: %d, Retry-After %q: %s", status, after, text)
 	}
 	now = now.Add(time.Minute)
-	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Standing != auth.Stranger {
+	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Standing != password.Stranger {
 		t.Errorf("a right password: %d, %+v", status, i.last)
 	}
 	now = now.Add(time.Minute)
-	if login("192.0.2.2", "right"); i.last != (auth.Visitor{Key: "address 192.0.2.2", Standing: auth.Known}) {
+	if login("192.0.2.2", "right"); i.last != (password.Visitor{Key: "address 192.0.2.2", Standing: password.Known}) {
 		t.Errorf("the address is not known after a sign-in by page: %+v", i.last)
 	}
 }

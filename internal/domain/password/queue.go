@@ -1,4 +1,4 @@
-package auth
+package password
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Attempts bounds the password attempts that wait for a derivation. A derivation costs
+// Limits bounds the password attempts that wait for a derivation. A derivation costs
 // tens of milliseconds and anybody may ask for one, so callers that nothing is known of
 // share a part of the capacity and a short queue.
-type Attempts struct {
+type Limits struct {
 	// Reserved is the part of the capacity that is kept for trusted callers, 0 to 1. Room
 	// for one derivation is always left for strangers, in turn with trusted callers.
 	Reserved float64
@@ -22,12 +22,12 @@ type Attempts struct {
 	Wait           time.Duration
 }
 
-// DefaultAttempts keeps half of four derivations for trusted callers.
-func DefaultAttempts() Attempts {
-	return Attempts{Reserved: 0.5, Waiting: 64, OfOne: 8, Wait: 700 * time.Millisecond}
+// DefaultLimits keeps half of four derivations for trusted callers.
+func DefaultLimits() Limits {
+	return Limits{Reserved: 0.5, Waiting: 64, OfOne: 8, Wait: 700 * time.Millisecond}
 }
 
-func (a Attempts) check() error {
+func (a Limits) check() error {
 	switch {
 	case !(a.Reserved >= 0 && a.Reserved <= 1):
 		return fmt.Errorf("auth: attempts: reserved is %v, want 0 to 1", a.Reserved)
@@ -70,8 +70,8 @@ var standings = [...]struct {
 
 type visitorKey struct{}
 
-// WithVisitor tells [Service.PasswordGrant] and [Service.AuthorizePassword] where an
-// attempt comes from. Without it the attempt is a stranger's.
+// WithVisitor returns a context that tells [Hasher.Begin] where an attempt comes from.
+// Without it the attempt is a stranger's.
 func WithVisitor(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
@@ -89,7 +89,7 @@ var inside = Visitor{Standing: Proved}
 // queue gives derivations the memory they take. Strangers and trusted callers wait in
 // queues of their own; within a queue, callers take turns.
 type queue struct {
-	limits Attempts
+	limits Limits
 	total  int64 // KiB for all derivations at one time
 	share  int64 // KiB of that for strangers
 
@@ -124,7 +124,7 @@ type ticket struct {
 }
 
 // newQueue shares out total KiB; one is the memory of a derivation of the usual cost.
-func newQueue(limits Attempts, total, one int64) *queue {
+func newQueue(limits Limits, total, one int64) *queue {
 	q := &queue{limits: limits, total: total, share: max(one, int64(float64(total)*(1-limits.Reserved))), previous: trusted}
 	for i := range q.classes {
 		q.classes[i].byKey = map[string]*line{}

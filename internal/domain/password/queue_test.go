@@ -1,4 +1,4 @@
-package auth
+package password
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type crowd struct {
 	wg       sync.WaitGroup
 }
 
-func newCrowd(limits Attempts, places int64) *crowd {
+func newCrowd(limits Limits, places int64) *crowd {
 	return &crowd{queue: newQueue(limits, places, 1), running: map[string][]func(){}, refused: map[string]time.Duration{}}
 }
 
@@ -87,7 +87,7 @@ func (c *crowd) want(t *testing.T, admitted ...string) {
 }
 
 // roomy never refuses.
-var roomy = Attempts{Reserved: 0.5, Waiting: 1000, OfOne: 1000, Wait: time.Hour}
+var roomy = Limits{Reserved: 0.5, Waiting: 1000, OfOne: 1000, Wait: time.Hour}
 
 func stranger(key string) Visitor { return Visitor{Key: key} }
 
@@ -169,7 +169,7 @@ func TestQueueTurns(t *testing.T) {
 
 // A queue is bounded as a whole, by caller and by time, and says when to come back.
 func TestQueueBounds(t *testing.T) {
-	limits := Attempts{Reserved: 0.5, Waiting: 5, OfOne: 3, Wait: 700 * time.Millisecond}
+	limits := Limits{Reserved: 0.5, Waiting: 5, OfOne: 3, Wait: 700 * time.Millisecond}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(limits, 2)
 		begun := time.Now()
@@ -271,13 +271,13 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 }
 
 func TestAttemptsAreChecked(t *testing.T) {
-	for name, change := range map[string]func(a *Attempts){
-		"reserved": func(a *Attempts) { a.Reserved = 1.1 }, "less than none": func(a *Attempts) { a.Reserved = -0.1 },
-		"waiting": func(a *Attempts) { a.Waiting = 0 }, "of one": func(a *Attempts) { a.OfOne = 0 }, "wait": func(a *Attempts) { a.Wait = 0 },
+	for name, change := range map[string]func(a *Limits){
+		"reserved": func(a *Limits) { a.Reserved = 1.1 }, "less than none": func(a *Limits) { a.Reserved = -0.1 },
+		"waiting": func(a *Limits) { a.Waiting = 0 }, "of one": func(a *Limits) { a.OfOne = 0 }, "wait": func(a *Limits) { a.Wait = 0 },
 	} {
-		a := DefaultAttempts()
+		a := DefaultLimits()
 		change(&a)
-		if _, err := NewPasswords(cheap, 1024, a, zero{}); err == nil {
+		if _, err := New(cheap, 1024, a, zero{}); err == nil {
 			t.Errorf("%s: %+v was accepted", name, a)
 		}
 	}

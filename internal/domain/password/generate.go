@@ -1,4 +1,4 @@
-package auth
+package password
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ const generatedAlphabet = "23456789abcdefghjkmnpqrstuvwxyz"
 // generatedLength makes 31^13 passwords, an entropy of 64.4 bits.
 const generatedLength = 13
 
-// GeneratePassword draws a password of 13 characters from an alphabet of 31, each as
+// Generate draws a password of 13 characters from an alphabet of 31, each as
 // likely as the others: 64.4 bits of entropy.
-func GeneratePassword(rand io.Reader) (string, error) {
+func Generate(rand io.Reader) (string, error) {
 	// The largest multiple of the alphabet in an octet; what is above would favour
 	// its first characters and is drawn again.
 	const fair = 256 / len(generatedAlphabet) * len(generatedAlphabet)

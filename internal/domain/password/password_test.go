@@ -1,4 +1,4 @@
-package auth
+package password
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 )
 
 // cheap is a cost for tests.
-var cheap = PasswordCost{MemoryKiB: 64, Passes: 1, Lanes: 1}
+var cheap = Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}
 
 func TestPasswordEncoding(t *testing.T) {
-	p, err := NewPasswords(cheap, 1024, DefaultAttempts(), rand.Reader)
+	p, err := New(cheap, 1024, DefaultLimits(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +97,14 @@ func TestPasswordBounds(t *testing.T) {
 		"text before the first": "x" + good,
 	} {
 		_, err := parseEncoded(s, 1024)
-		if !errors.Is(err, errEncoding) {
-			t.Errorf("%s: %v, want %v", name, err, errEncoding)
+		if !errors.Is(err, ErrEncoding) {
+			t.Errorf("%s: %v, want %v", name, err, ErrEncoding)
 		}
 	}
 }
 
-func TestPasswordCostIsChecked(t *testing.T) {
-	for name, c := range map[string]PasswordCost{
+func TestCostIsChecked(t *testing.T) {
+	for name, c := range map[string]Cost{
 		"zero":     {},
 		"memory":   {MemoryKiB: 2048, Passes: 1, Lanes: 1},
 		"too few":  {MemoryKiB: 15, Passes: 1, Lanes: 2},
@@ -112,18 +112,18 @@ func TestPasswordCostIsChecked(t *testing.T) {
 		"lanes":    {MemoryKiB: 1024, Passes: 1, Lanes: 33},
 		"enormous": {MemoryKiB: 1<<20 + 1, Passes: 1, Lanes: 1},
 	} {
-		if _, err := NewPasswords(c, 1024, DefaultAttempts(), rand.Reader); err == nil {
+		if _, err := New(c, 1024, DefaultLimits(), rand.Reader); err == nil {
 			t.Errorf("%s: %+v was accepted", name, c)
 		}
 	}
-	if _, err := NewPasswords(DefaultPasswordCost, 1<<20, DefaultAttempts(), rand.Reader); err != nil {
+	if _, err := New(DefaultCost, 1<<20, DefaultLimits(), rand.Reader); err != nil {
 		t.Errorf("the default: %v", err)
 	}
 }
 
 // Derivations wait for memory, and stop waiting with their context.
 func TestPasswordMemoryIsBounded(t *testing.T) {
-	p, err := NewPasswords(cheap, 100, DefaultAttempts(), rand.Reader) // room for one
+	p, err := New(cheap, 100, DefaultLimits(), rand.Reader) // room for one
 	if err != nil {
 		t.Fatal(err)
 	}
