@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 	"gost":             {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":              {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":              {"budget", "", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
-	"internal/domain":  {"fault", "vault", "audit", "policy", "notify", "session", "contact", "user", "device", "password", "auth", "authority", "keys", "document", "signing", "confirm"},
+	"internal/domain":  {"fault", "vault", "audit", "policy", "notify", "session", "contact", "user", "device", "password", "oath", "auth", "authority", "keys", "document", "signing", "confirm"},
 	"internal/adapter": {"guard", "store", "blob", "evidence", "mail", "sms", "push", "webhook", "idp"},
 	"internal/web":     {"rest", "signapi", "docapi", "umsapi", "tokenapi", "pkiapi", "svsapi", "deviceapi", "console"},
 }
@@ -54,7 +54,8 @@ var downstairs = map[string][]string{
 	"authority": {"pki", "gost"},
 	"keys":      {"pki", "gost"},
 	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite"},
-	"auth":      {"gost/streebog", "pki/suite", "pki/x509gost"},
+	"auth":      {"pki/x509gost"},
+	"oath":      {"gost/streebog"},
 	"device":    {"gost/streebog", "pki/suite", "pki/x509gost"},
 }
 

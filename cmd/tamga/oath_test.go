@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/storetest"
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 	"tamga/internal/judge"
 )
 

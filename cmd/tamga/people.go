@@ -14,6 +14,7 @@ import (
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/mail"
 	printing "tamga/internal/adapter/print"
+	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/sms"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
@@ -23,6 +24,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
@@ -90,6 +92,13 @@ func (h *house) openPeople() error {
 		Now: time.Now, Rand: rand.Reader,
 	})
 	h.users.Contacts = h.contacts
+	if err != nil {
+		return err
+	}
+	h.oath, err = oath.New(h.config.Oath.Settings(h.config.Messages.Title), oath.Deps{
+		Store: store.Tokens{DB: h.db}, Sessions: h.sessions, Reach: h.users, Events: h.messages,
+		Vault: h.ring, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+	})
 	if err != nil {
 		return err
 	}
@@ -219,7 +228,7 @@ func (h *house) ums() *umsapi.API {
 	for _, p := range signapi.CryptoProviders() {
 		r.Providers = append(r.Providers, umsapi.CryptoProvider(p))
 	}
-	return umsapi.New(h.users, h.contacts, h.identity, r)
+	return umsapi.New(h.users, h.contacts, h.identity, h.oath, r)
 }
 
 // umsGate is the gate of user management: the common one, with the rights of this surface

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/auth"
@@ -51,7 +50,6 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	if h.config.Operations.Async {
 		settings.Remember = h.config.Operations.Life + h.config.Operations.Lease
 	}
-	settings.Oath = h.config.Oath.Settings(h.config.Messages.Title)
 	providers, err := h.providers()
 	if err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func (h *house) auth(ctx context.Context) (*auth.Service, error) {
 	if h.identity, err = auth.New(settings, auth.Deps{
 		Store: tokens, Sessions: h.sessions, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
 		Reach: h.users, Contacts: h.contacts, Devices: activeDevices{h}, Policies: h.policies, Messages: h.messages, Printer: h.printer,
-		Vault: h.ring, Paint: qr.GIF,
+		Vault: h.ring, Oath: h.oath,
 	}); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tamga/internal/domain/auth"
-	"tamga/internal/domain/auth/stock"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/stock"
 )
 
 type tokenCommand struct {
@@ -37,7 +37,7 @@ func (i *tokenImportCommand) Run(c *console) error {
 	}
 	defer stock.Wipe(list)
 	return administer(c, &i.From, "ImportTokens", "", func(ctx context.Context, h *house) error {
-		known, err := h.identity.ImportTokens(ctx, list)
+		known, err := h.oath.ImportTokens(ctx, list)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ type tokenJSON struct {
 
 func (l *tokenListCommand) Run(c *console) error {
 	return administer(c, &l.From, "ListTokens", l.User, func(ctx context.Context, h *house) error {
-		q := auth.OathQuery{Free: l.Free, Limit: auth.MaxTokenPage}
+		q := oath.Query{Free: l.Free, Limit: oath.MaxTokenPage}
 		if l.User != "" {
 			u, err := h.users.ByLogin(ctx, l.User)
 			if err != nil {
@@ -138,7 +138,7 @@ func (l *tokenListCommand) Run(c *console) error {
 		var text strings.Builder
 		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		for {
-			page, err := h.identity.OathTokens(ctx, q)
+			page, err := h.oath.Tokens(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -157,7 +157,7 @@ func (l *tokenListCommand) Run(c *console) error {
 				}
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Serial, t.Type, where, mark)
 			}
-			if len(page) < auth.MaxTokenPage {
+			if len(page) < oath.MaxTokenPage {
 				break
 			}
 			q.After = page[len(page)-1].Serial
@@ -167,9 +167,9 @@ func (l *tokenListCommand) Run(c *console) error {
 	})
 }
 
-func tokenLine(t auth.OathToken, now time.Time) tokenJSON {
+func tokenLine(t oath.Token, now time.Time) tokenJSON {
 	line := tokenJSON{Serial: t.Serial, Type: string(t.Type), App: t.App, UserID: t.UserID, Locked: now.Before(t.LockedUntil), CreatedAt: t.CreatedAt}
-	if line.Locked && t.LockedUntil.Before(auth.Blocked) {
+	if line.Locked && t.LockedUntil.Before(oath.Blocked) {
 		line.LockedUntil = &t.LockedUntil
 	}
 	if !t.AssignedAt.IsZero() {
@@ -185,7 +185,7 @@ type tokenUnlockCommand struct {
 
 func (u *tokenUnlockCommand) Run(c *console) error {
 	return administer(c, &u.From, "UnlockToken", u.Serial, func(ctx context.Context, h *house) error {
-		if err := h.identity.UnlockToken(ctx, u.Serial); err != nil {
+		if err := h.oath.UnlockToken(ctx, u.Serial); err != nil {
 			return err
 		}
 		return u.From.answer(c, map[string]string{"unlocked": u.Serial}, "Token %s is unlocked.\n", printable(u.Serial))
@@ -199,7 +199,7 @@ type tokenDiscardCommand struct {
 
 func (d *tokenDiscardCommand) Run(c *console) error {
 	return administer(c, &d.From, "DiscardToken", d.Serial, func(ctx context.Context, h *house) error {
-		if err := h.identity.DiscardToken(ctx, d.Serial); err != nil {
+		if err := h.oath.DiscardToken(ctx, d.Serial); err != nil {
 			return err
 		}
 		return d.From.answer(c, map[string]string{"discarded": d.Serial}, "Token %s is no more.\n", printable(d.Serial))

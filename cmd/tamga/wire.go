@@ -31,6 +31,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
@@ -75,6 +76,7 @@ type house struct {
 	printer    auth.Printer
 	delivered  *prometheus.CounterVec
 	sessions   *session.Service
+	oath       *oath.Service
 	identity   *auth.Service // once auth has opened it
 	policies   *policy.Service
 	authority  *authority.Service
@@ -306,6 +308,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		{"sweeping messages", h.messages.Sweep},
 		{"sweeping mobile devices", h.devices.Sweep},
 		{"sweeping expired tokens", identity.Sweep},
+		{"sweeping one-time-password tokens", h.oath.Sweep},
 		{"renewing token signing keys", h.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
@@ -48,12 +49,12 @@ func TestDomainDefaults(t *testing.T) {
 	c := Default()
 	devices := c.Devices.Settings("", "")
 	devices.ServiceURL, devices.Systems = device.DefaultSettings().ServiceURL, device.DefaultSettings().Systems
-	oath := c.Oath.Settings("")
-	oath.Issuer = auth.DefaultOathSettings().Issuer
+	tokens := c.Oath.Settings("")
+	tokens.Issuer = oath.DefaultSettings().Issuer
 	attempts := password.DefaultLimits()
 	for name, d := range map[string]string{
 		"devices":     cmp.Diff(device.DefaultSettings(), devices),
-		"oath":        cmp.Diff(auth.DefaultOathSettings(), oath),
+		"oath":        cmp.Diff(oath.DefaultSettings(), tokens),
 		"users.codes": cmp.Diff(contact.DefaultSettings().Codes, c.Users.Contacts().Codes),
 		"messages":    cmp.Diff(notify.DefaultSettings(), c.Messages.Settings()),
 		"passwords": cmp.Diff([]any{attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth"
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/otp"
 )
 
 // Oath says how one-time passwords of tokens and apps are taken.
@@ -38,12 +38,12 @@ type Oath struct {
 }
 
 // Settings returns the rules of one-time passwords. title is the issuer that apps show.
-func (c Oath) Settings(title string) auth.OathSettings {
+func (c Oath) Settings(title string) oath.Settings {
 	algorithm, known := otp.AlgorithmNamed(c.AppAlgorithm)
 	if !known {
 		algorithm = ""
 	}
-	return auth.OathSettings{
+	return oath.Settings{
 		Window: c.Window, LookAhead: c.LookAhead, SyncWindow: c.SyncWindow, SyncLookAhead: c.SyncLookAhead,
 		Attempts: c.Attempts, LockOut: c.LockOut, MaxAttempts: c.MaxAttempts,
 		Issuer: title, AppAlgorithm: algorithm, AppDigits: c.AppDigits, AppPeriod: c.AppPeriod,

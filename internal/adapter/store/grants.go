@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/session"
 )
 
 const grantColumns = "id, handle, secret, user_id, client_id, scope, method, login_only, signed_in_at, refreshed_at, expires_at"
@@ -67,7 +68,7 @@ func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) 
 	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id =
 		(SELECT e.user_id FROM external_logins e WHERE e.issuer_folded = $1 AND e.login_folded = $2)`, issuer, login)
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	return c, err
 }
@@ -87,7 +88,7 @@ func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now
 		return v, err
 	}, "SELECT ticket, returns_to, expires_at FROM external_visits WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	return v, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/session"
 )
 
 // SetMethod implements auth.Store.
@@ -64,7 +65,7 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 		return struct{}{}, r.Scan(append(userFields(&b.User), schemeFields(&scheme)...)...)
 	}, "SELECT "+userColumns+", "+schemeColumns+` FROM sign_in_certificates k JOIN users u ON u.id = k.user_id WHERE k.thumbprint = $1`, thumbprint[:])
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	if err == nil && b.User.Operator {
 		b.Groups, err = s.operatorGroups(ctx, b.User.ID)

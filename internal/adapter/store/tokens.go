@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -32,7 +33,7 @@ func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time
 		ON CONFLICT (user_id) DO UPDATE SET encoded = excluded.encoded, changed_at = excluded.changed_at`,
 		userID, encoded, millis(at))
 	if err == nil && n == 0 {
-		return auth.ErrNotFound
+		return session.ErrNotFound
 	}
 	return err
 }
@@ -83,7 +84,7 @@ func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (
 			(SELECT user_id FROM contacts WHERE type = '`+string(contact.PhoneNumber)+`' AND normal = $2 AND is_primary),
 			(SELECT user_id FROM contacts WHERE type = '`+string(contact.EmailAddress)+`' AND normal = $3 AND is_primary))`, folded, phone, email)
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	return c, err
 }
@@ -100,7 +101,7 @@ func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.Use
 	}, "SELECT "+userColumns+`, COALESCE((SELECT c.value FROM contacts c WHERE c.user_id = u.id AND c.is_primary ORDER BY c.type LIMIT 1), '')
 		FROM users u WHERE u.id = $1`, userID)
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	return cmp.Or(n.Login, n.contact), n.User, err
 }
@@ -222,7 +223,7 @@ func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time
 		b, found, err = one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
 	}
 	if err == nil && !found {
-		err = auth.ErrNotFound
+		err = session.ErrNotFound
 	}
 	if err == nil && b.User.Operator {
 		b.Groups, err = s.operatorGroups(ctx, b.User.ID)
@@ -239,10 +240,7 @@ const sweepPortion = 1000
 
 // Sweep implements auth.Store.
 func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error {
-	for _, sweep := range []struct {
-		query string
-		args  []any
-	}{
+	return s.sweep(ctx, []sweep{
 		{`DELETE FROM access_tokens WHERE id IN
 			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(tokens), sweepPortion}},
@@ -252,9 +250,6 @@ func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Du
 		{`DELETE FROM user_failures WHERE user_id IN
 			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
-		{`DELETE FROM oath_tokens WHERE serial_key IN
-			(SELECT serial_key FROM oath_tokens WHERE app AND user_id IS NULL LIMIT $1)`,
-			[]any{sweepPortion}},
 		// A spent code stays a while, so that a second use is seen as one.
 		{`DELETE FROM authorization_codes WHERE hash IN
 			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
@@ -265,7 +260,18 @@ func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Du
 		{`DELETE FROM external_visits WHERE handle IN
 			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion}},
-	} {
+	})
+}
+
+// sweep is a statement that deletes at most sweepPortion rows.
+type sweep struct {
+	query string
+	args  []any
+}
+
+// sweep runs each statement until nothing is left for it to delete.
+func (s Tokens) sweep(ctx context.Context, list []sweep) error {
+	for _, sweep := range list {
 		for n := int64(sweepPortion); n == sweepPortion; {
 			var err error
 			if n, err = s.exec(ctx, sweep.query, sweep.args...); err != nil {

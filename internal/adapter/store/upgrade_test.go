@@ -12,6 +12,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/session"
 )
 
 // Users of the release before methods go on signing in with the password they have;
@@ -59,7 +60,7 @@ func TestUpgradeKeepsPasswords(t *testing.T) {
 			// The release before runs beside: it knows nothing of the new columns.
 			engine.exec(t, url, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 				VALUES ('late', 'late', 'late', 'late', 'Default', FALSE, FALSE, 0)`)
-			if _, err := s.CredentialOf(t.Context(), "late", "", ""); errors.Is(err, auth.ErrNotFound) || err != nil {
+			if _, err := s.CredentialOf(t.Context(), "late", "", ""); errors.Is(err, session.ErrNotFound) || err != nil {
 				t.Errorf("a user that the release before added: %v", err)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
@@ -48,8 +49,6 @@ type Settings struct {
 	// Remember is how long the record of an access token is kept after its end, for
 	// what was begun with it and still waits; see MayContinue.
 	Remember time.Duration
-
-	Oath OathSettings
 }
 
 // DefaultSettings are the values of the interface and of our own choice where
@@ -65,8 +64,6 @@ func DefaultSettings() Settings {
 		PasswordDisplay: []string{DisplayScreen, DisplayFrame, DisplayPhone, DisplayEmail, DisplayPrint},
 		CodeLife:        time.Minute,
 		RefreshLife:     30 * 24 * time.Hour,
-
-		Oath: DefaultOathSettings(),
 	}
 }
 
@@ -91,7 +88,7 @@ func (s Settings) check() error {
 	for _, way := range s.PasswordDisplay {
 		must(displays[strings.ToLower(way)], "password display: unknown way "+strconv.Quote(way)+", want Screen, Frame, Phone, Email, Print")
 	}
-	return errors.Join(append(faults, s.Oath.Check()...)...)
+	return errors.Join(faults...)
 }
 
 // LoginKey names a login in the count of wrong passwords: a hash of the folded
@@ -196,21 +193,18 @@ type Bearer struct {
 	Severed bool
 }
 
-// ErrNotFound is what a Store answers for a record that is not there.
-var ErrNotFound = errors.New("auth: not found")
-
 // Store keeps passwords, attempts, methods, certificates, codes and token records.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // or ErrNotFound
+	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // or session.ErrNotFound
 	HasPassword(ctx context.Context, userID string) (bool, error)
 	// CredentialOf finds who is identified by a folded login or else by the normal
 	// form of a primary phone or e-mail, "" for none. One query does the same work
-	// whatever is found. ErrNotFound for nobody.
+	// whatever is found. session.ErrNotFound for nobody.
 	CredentialOf(ctx context.Context, folded, phone, email string) (Credential, error)
 	// SignInName is what a user signs in with: the login, otherwise a primary
-	// contact, "" for nothing. ErrNotFound for no user.
+	// contact, "" for nothing. session.ErrNotFound for no user.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
 	// PrimaryContacts are the primary phone and e-mail of a user, "" for none.
@@ -230,7 +224,7 @@ type Store interface {
 	// AddToken records a token, and that the user signed in, if the user is not
 	// barred and the proof holds; false otherwise. One statement decides.
 	AddToken(ctx context.Context, t TokenRecord, p Proof) (bool, error)
-	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // or ErrNotFound
+	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // or session.ErrNotFound
 
 	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
@@ -239,7 +233,7 @@ type Store interface {
 	AddCertificate(ctx context.Context, c SignInCertificate) (bool, error) // false when it is somebody's
 	RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) (bool, error)
 	CertificatesOf(ctx context.Context, userID string) ([]SignInCertificate, error)
-	// BearerByCertificate finds the user of a certificate; Token is empty. ErrNotFound.
+	// BearerByCertificate finds the user of a certificate; Token is empty. session.ErrNotFound.
 	BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (Bearer, Scheme, error)
 
 	AddCode(ctx context.Context, c Code) error
@@ -250,12 +244,11 @@ type Store interface {
 	// its grant, and its codes. It reports whether anything of it was still valid.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
 
-	OathStore
 	GrantStore
 	ExternalStore
 
 	// Sweep deletes access tokens that expired before tokens, codes, grants and visits
-	// that expired and counts that ended before now, and tokens of apps whose user is no more.
+	// that expired, and counts that ended before now.
 	Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error
 }
 
@@ -268,6 +261,11 @@ type Reach interface {
 type Devices interface {
 	// HasActive reports whether the user has a device that may speak for them now.
 	HasActive(ctx context.Context, userID string) (bool, error)
+}
+
+// Tokens knows the tokens that make one-time passwords; [oath.Service] satisfies it.
+type Tokens interface {
+	TokenOf(ctx context.Context, userID string) (t oath.Token, found bool, err error)
 }
 
 // Policies judge the actions of users; [policy.Service] satisfies it. The room asks about
@@ -294,7 +292,7 @@ type Service struct {
 	messages  Messages
 	printer   Printer
 	vault     Sealer
-	paint     Painter
+	oath      Tokens
 	providers []Provider
 	policies  Policies
 }
@@ -314,8 +312,8 @@ type Deps struct {
 	Policies  Policies // nil: every user may be issued tokens
 	Messages  Messages
 	Printer   Printer // nil: no print forms
-	Vault     Sealer  // of the secrets of one-time password tokens
-	Paint     Painter // of what apps are set up with
+	Vault     Sealer  // of tickets
+	Oath      Tokens
 	Now       func() time.Time
 	Rand      io.Reader
 }
@@ -336,7 +334,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, sessions: d.Sessions, passwords: d.Passwords, tokens: t, resources: resources, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, paint: d.Paint, providers: d.Providers, policies: d.Policies,
+		vault: d.Vault, oath: d.Oath, providers: d.Providers, policies: d.Policies,
 	}, nil
 }
 
@@ -364,7 +362,7 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 	return func(ctx context.Context, userID string) error {
 		return s.store.Atomic(ctx, func(ctx context.Context) error {
 			err := s.store.SetPassword(ctx, userID, encoded, s.now())
-			if errors.Is(err, ErrNotFound) {
+			if errors.Is(err, session.ErrNotFound) {
 				return fault.New(fault.UserNotFound, "user not found").With(err)
 			}
 			if err != nil {
@@ -411,7 +409,7 @@ func (s *Service) bearer(ctx context.Context, bearer string, audiences ...string
 	b, err := s.store.BearerByToken(ctx, c.ID, now)
 	var why error
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, session.ErrNotFound):
 		why = err
 	case err != nil:
 		return Bearer{}, c, err
@@ -457,7 +455,7 @@ func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
 	now := s.now()
 	b, err := s.store.BearerByToken(ctx, who.TokenID, now)
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, session.ErrNotFound):
 		return nil
 	case err != nil:
 		return err

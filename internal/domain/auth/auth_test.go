@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
@@ -35,9 +36,12 @@ const (
 
 var client = auth.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
 
+type oathService = oath.Service // a name to embed it by
+
 // bench is a service on a real database with a clock to move.
 type bench struct {
 	*auth.Service
+	*oathService
 	users *user.Service
 	db    *store.DB
 	keys  []auth.TokenKey
@@ -130,8 +134,21 @@ func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Se
 	d.Store, d.Passwords, d.Now, d.Rand = store.Tokens{DB: b.db}, passwords, b.clock.Now, rand.Reader
 	d.Sessions = b.sessions
 	d.Reach, d.Contacts, d.Messages, d.Printer = b.users, b.book, b.messages, b.messages
-	d.Vault, d.Paint = b.ring, qr.GIF
+	d.Vault, d.Oath = b.ring, b.oathService
 	svc, err := auth.New(s, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+// oathWith is a service of one-time password tokens over the bench.
+func (b *bench) oathWith(t testing.TB, s oath.Settings) *oath.Service {
+	t.Helper()
+	svc, err := oath.New(s, oath.Deps{
+		Store: store.Tokens{DB: b.db}, Sessions: b.sessions, Reach: b.users, Events: b.messages,
+		Vault: b.ring, Paint: qr.GIF, Now: b.clock.Now, Rand: rand.Reader,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +180,7 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 		Sessions: b.sessions, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
 		Now: b.clock.Now, Rand: rand.Reader,
 	}
+	b.oathService = b.oathWith(t, oath.DefaultSettings())
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
 		Store: contacts, Codes: contacts, Reach: b.users, Methods: b.sessions, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
 	})
@@ -526,7 +544,7 @@ func TestTokensEnd(t *testing.T) {
 	accepted("in its last moment", token)
 	b.clock.add(time.Millisecond)
 	refused("expired", token)
-	if err := b.Sweep(t.Context()); err != nil {
+	if err := b.Service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.add(-time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/session"
 	"tamga/pki/x509gost"
 )
 
@@ -103,7 +104,7 @@ func (s *Service) certified(ctx context.Context, der []byte) (b Bearer, why, err
 	b, scheme, err := s.store.BearerByCertificate(ctx, sha256.Sum256(der))
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, session.ErrNotFound):
 		return b, errors.New("auth: certificate: nobody's"), nil
 	case err != nil:
 		return b, nil, err

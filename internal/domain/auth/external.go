@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -52,7 +53,7 @@ type ExternalVisit struct {
 // ExternalStore keeps the visits at other providers.
 type ExternalStore interface {
 	AddExternalVisit(ctx context.Context, v ExternalVisit) error
-	// ExternalVisit finds a visit that lives and was not ended. ErrNotFound.
+	// ExternalVisit finds a visit that lives and was not ended. session.ErrNotFound.
 	ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (ExternalVisit, error)
 	// EndExternalVisit ends it. One statement decides: true is told once.
 	EndExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (bool, error)
@@ -147,7 +148,7 @@ func (s *Service) ExternalReturn(ctx context.Context, name, state string) (strin
 
 func (s *Service) visit(ctx context.Context, state string) (ExternalVisit, error) {
 	v, err := s.store.ExternalVisit(ctx, sha256.Sum256([]byte(state)), s.now())
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, session.ErrNotFound) {
 		err = ticketRefused()
 	}
 	return v, err
@@ -215,7 +216,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 		audit.Tried(ctx, c.User.ID, c.User.Login)
 		now := s.now()
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, session.ErrNotFound):
 			return refused
 		case err != nil:
 			return err

@@ -45,7 +45,7 @@ type GrantStore interface {
 	// reports whether there was one.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
 	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // those that live, oldest first
-	// CredentialOfExternal finds who has a login at an issuer, both folded. ErrNotFound.
+	// CredentialOfExternal finds who has a login at an issuer, both folded. session.ErrNotFound.
 	CredentialOfExternal(ctx context.Context, issuer, login string) (Credential, error)
 }
 

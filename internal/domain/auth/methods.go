@@ -8,8 +8,10 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/session"
 )
 
@@ -24,7 +26,7 @@ const (
 	methodIDOnly      = "none"
 	methodCertificate = "certificate"
 	methodPassword    = "password"
-	methodDevice      = session.MethodDevice
+	methodDevice      = device.Method
 )
 
 // Method is a way to sign in, or a step of one.
@@ -46,7 +48,7 @@ var methods = []Method{
 	{Name: "saml", Route: "external", Operation: "Saml", Primary: true},
 	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", Kind: &contact.Phone},
 	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", Kind: &contact.Email},
-	{Name: methodOATH, Route: "oath", Operation: "OAth"}, // by the token that the user is assigned
+	{Name: oath.Method, Route: "oath", Operation: "OAth"}, // by the token that the user is assigned
 	{Name: methodDevice, Route: "mydss", Operation: "MyDss"},
 }
 
@@ -215,7 +217,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 // exists returns nil for a user there is. The fault is user_not_found.
 func (s *Service) exists(ctx context.Context, userID string) error {
 	_, _, err := s.store.SignInName(ctx, userID)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, session.ErrNotFound) {
 		return fault.New(fault.UserNotFound, "User not found").With(err)
 	}
 	return err
@@ -319,9 +321,9 @@ func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw R
 		for _, c := range list {
 			raw.Parameters = append(raw.Parameters, Parameter{"Thumbprint", hex.EncodeToString(c.Thumbprint[:])}, Parameter{"Subject", c.Subject})
 		}
-	case m.Name == methodOATH:
-		var t StoredToken
-		if t, raw.Confirmed, err = s.store.OathTokenOf(ctx, userID); err == nil && raw.Confirmed {
+	case m.Name == oath.Method:
+		var t oath.Token
+		if t, raw.Confirmed, err = s.oath.TokenOf(ctx, userID); err == nil && raw.Confirmed {
 			raw.Parameters = append(raw.Parameters, Parameter{"Serial", t.Serial}, Parameter{"Type", string(t.Type)})
 		}
 	case m.Name == methodDevice:

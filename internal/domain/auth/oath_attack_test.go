@@ -15,10 +15,10 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
-	"tamga/internal/domain/auth"
-	"tamga/internal/domain/auth/otp"
-	"tamga/internal/domain/auth/stock"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/otp"
+	"tamga/internal/domain/oath/stock"
 )
 
 func (b *oathBench) tokens() store.Tokens { return store.Tokens{DB: b.db} }
@@ -52,7 +52,7 @@ func TestReplay(t *testing.T) {
 		step = b.later(s, step)
 		b.is("assign again", b.assign(s, b.at(s, step+2)), "")
 		// A second process over the same database knows too.
-		b.Service = b.service(t, settings(), b.bench.keys...)
+		b.oathService = b.oathWith(t, oath.DefaultSettings())
 		second, first = b.at(s, step+2), b.at(s, step+1)
 		replay("in another process")
 	}
@@ -69,10 +69,10 @@ func (b *oathBench) later(serial string, step int64) int64 {
 // Class 1, concurrent: of a thousand submissions of one code at once, on every path
 // there is, one is accepted.
 func TestConcurrent(t *testing.T) {
-	s := settings()
-	s.Oath.Attempts, s.Oath.MaxAttempts = 1000, 1000 // the budget is not what is tested
+	s := oath.DefaultSettings()
+	s.Attempts, s.MaxAttempts = 1000, 1000 // the budget is not what is tested
 	b := newOathBench(t)
-	b.Service = b.service(t, s, b.bench.keys...)
+	b.oathService = b.oathWith(t, s)
 	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
 	const submissions, rounds = 1000, 3
 	for round := range rounds {
@@ -122,7 +122,7 @@ func TestConcurrent(t *testing.T) {
 // budget, neither waiting nor another factor gives it back, and the owner is helped.
 func TestBruteForce(t *testing.T) {
 	b := newOathBench(t)
-	o := settings().Oath
+	o := oath.DefaultSettings()
 	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
 	if err := b.SetPassword(t.Context(), b.user, secret); err != nil {
 		t.Fatal(err)
@@ -231,12 +231,12 @@ func TestOnlyACorrectCodeForgets(t *testing.T) {
 	b := newOathBench(t)
 	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
 	for step := range int64(10) {
-		for range settings().Oath.Attempts - 1 {
+		for range oath.DefaultSettings().Attempts - 1 {
 			b.is("wrong", b.check(b.wrong("H0")), fault.InvalidCode)
 		}
 		b.is("right", b.check(b.at("H0", step+1)), "")
 	}
-	for range settings().Oath.Attempts - 1 {
+	for range oath.DefaultSettings().Attempts - 1 {
 		b.is("wrong", b.check(b.wrong("H0")), fault.InvalidCode)
 	}
 	// Taking the token away and giving it back with a replay forgets nothing.
@@ -370,7 +370,7 @@ func TestSwappedCells(t *testing.T) {
 			b := newOathBenchOn(t, on)
 			demo := b.demo.ID
 			b.is("assign", b.assign("H0", b.at("H0", 7)), "")
-			b.is("assign", b.SetToken(t.Context(), b.op, demo, auth.TokenCodes{Serial: "H1", FirstOTP: b.at("H1", 100)}), "")
+			b.is("assign", b.SetToken(t.Context(), b.op, demo, oath.Codes{Serial: "H1", FirstOTP: b.at("H1", 100)}), "")
 			if name == "an owner of before" {
 				b.is("give back", b.RemoveToken(t.Context(), b.op, demo), "")
 				b.is("give back", b.RemoveToken(t.Context(), b.op, b.user), "")
@@ -439,7 +439,7 @@ func TestImportChangesNothingThatIsThere(t *testing.T) {
 	b.is("the token is the same", b.check(b.at("H0", 1)), "")
 	count := 0
 	for after := ""; ; {
-		page, err := b.OathTokens(t.Context(), auth.OathQuery{After: after, Limit: 1000})
+		page, err := b.Tokens(t.Context(), oath.Query{After: after, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
-	"tamga/internal/domain/auth/otp"
-	"tamga/internal/domain/auth/stock"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/otp"
+	"tamga/internal/domain/oath/stock"
 	"tamga/internal/domain/user"
 	"tamga/internal/judge"
 )
@@ -75,7 +75,7 @@ func (b *oathBench) wrong(serial string) string {
 }
 
 func (b *oathBench) assign(serial string, codes ...string) error {
-	t := auth.TokenCodes{Serial: serial}
+	t := oath.Codes{Serial: serial}
 	if len(codes) > 0 {
 		t.FirstOTP = codes[0]
 	}
@@ -86,7 +86,7 @@ func (b *oathBench) assign(serial string, codes ...string) error {
 }
 
 func (b *oathBench) sync(serial, first, second string) error {
-	return b.SyncToken(b.t.Context(), b.op, b.user, auth.TokenCodes{Serial: serial, FirstOTP: first, SecondOTP: second})
+	return b.SyncToken(b.t.Context(), b.op, b.user, oath.Codes{Serial: serial, FirstOTP: first, SecondOTP: second})
 }
 
 func (b *oathBench) check(code string) error {
@@ -165,7 +165,7 @@ func TestTokens(t *testing.T) {
 		b.is("the former token", b.check(b.at(h, first+503)), fault.InvalidCode)
 		b.clock.add(time.Minute)
 	}
-	if got, _ := b.OathTokens(t.Context(), auth.OathQuery{Free: true, Limit: 100}); len(got) != 9 {
+	if got, _ := b.Tokens(t.Context(), oath.Query{Free: true, Limit: 100}); len(got) != 9 {
 		t.Errorf("%d tokens are in stock, want 9", len(got))
 	}
 	b.is("remove", b.RemoveToken(t.Context(), b.op, b.user), "")
@@ -194,15 +194,15 @@ func TestTokensOfOthers(t *testing.T) {
 	theirs := b.register(t, foreign, map[user.IdentifierType]string{user.Login: "sidorov"})
 	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
 	for _, serial := range []string{"H0", "none"} {
-		err := b.SetToken(t.Context(), foreign, theirs, auth.TokenCodes{Serial: serial, FirstOTP: b.at("H0", 1)})
+		err := b.SetToken(t.Context(), foreign, theirs, oath.Codes{Serial: serial, FirstOTP: b.at("H0", 1)})
 		if err == nil || err.Error() != "key_not_found: Serial: there is no such token in stock" {
 			t.Errorf("the token %s: %v", serial, err)
 		}
 	}
 	for range 20 {
-		b.is("set", b.SetToken(t.Context(), foreign, b.user, auth.TokenCodes{Serial: "H0", FirstOTP: b.wrong("H0")}), fault.UserNotFound)
-		b.is("sync", b.SyncToken(t.Context(), foreign, b.user, auth.TokenCodes{FirstOTP: b.wrong("H0"), SecondOTP: "1"}), fault.UserNotFound)
-		b.is("steal", b.SetToken(t.Context(), foreign, theirs, auth.TokenCodes{Serial: "H0", FirstOTP: b.wrong("H0")}), fault.KeyNotFound)
+		b.is("set", b.SetToken(t.Context(), foreign, b.user, oath.Codes{Serial: "H0", FirstOTP: b.wrong("H0")}), fault.UserNotFound)
+		b.is("sync", b.SyncToken(t.Context(), foreign, b.user, oath.Codes{FirstOTP: b.wrong("H0"), SecondOTP: "1"}), fault.UserNotFound)
+		b.is("steal", b.SetToken(t.Context(), foreign, theirs, oath.Codes{Serial: "H0", FirstOTP: b.wrong("H0")}), fault.KeyNotFound)
 	}
 	for name, do := range map[string]func() error{
 		"info":   func() error { _, err := b.Token(t.Context(), foreign, b.user); return err },
@@ -227,10 +227,10 @@ func TestTokensOfOthers(t *testing.T) {
 	if err := b.users.Delete(t.Context(), b.op, b.user); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Sweep(t.Context()); err != nil {
+	if err := b.oathService.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	list, err := b.OathTokens(t.Context(), auth.OathQuery{Limit: 100})
+	list, err := b.Tokens(t.Context(), oath.Query{Limit: 100})
 	if err != nil || len(list) != 10 {
 		t.Errorf("%d tokens are left, %v", len(list), err)
 	}
@@ -261,7 +261,7 @@ func TestAppToken(t *testing.T) {
 	if d := cmp.Diff("otpauth totp /Tamga:petrov algorithm=SHA1&digits=6&issuer=Tamga&period=30&secret="+app.Secret, u.Scheme+" "+u.Host+" "+u.Path+" "+u.Query().Encode()); d != "" {
 		t.Error(d)
 	}
-	if got := b.token(); got != app.Serial+" TOtp" || app.Type != auth.TOTP {
+	if got := b.token(); got != app.Serial+" TOtp" || app.Type != oath.TOTP {
 		t.Errorf("has %s", got)
 	}
 	if b.keys["Tapp"], err = otp.New(otp.SHA1, 6, secret); err != nil {
@@ -276,11 +276,11 @@ func TestAppToken(t *testing.T) {
 	if err != nil || second.Serial == app.Serial || second.Secret == app.Secret {
 		t.Errorf("the second app is the first: %v", err)
 	}
-	if list, _ := b.OathTokens(t.Context(), auth.OathQuery{Limit: 100}); len(list) != 11 {
+	if list, _ := b.Tokens(t.Context(), oath.Query{Limit: 100}); len(list) != 11 {
 		t.Errorf("%d tokens, want ten in stock and an app", len(list))
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
-		if got := fmt.Sprintf(verb, app); got != "auth.AppData" {
+		if got := fmt.Sprintf(verb, app); got != "oath.AppData" {
 			t.Errorf("%s prints %s", verb, got)
 		}
 	}

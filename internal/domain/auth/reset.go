@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/session"
 )
 
 // Destination is where a new password is sent: a contact, by default the one
@@ -164,7 +165,7 @@ func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID,
 		return PasswordForm{}, err
 	}
 	name, u, err := s.store.SignInName(ctx, userID)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, session.ErrNotFound) {
 		return PasswordForm{}, fault.New(fault.UserNotFound, "User not found").With(err)
 	}
 	if err == nil && name == "" {

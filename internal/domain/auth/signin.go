@@ -10,6 +10,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -105,7 +106,7 @@ func (s *Service) credential(ctx context.Context, login string) (c Credential, k
 		email = ""
 	}
 	c, err = s.store.CredentialOf(ctx, user.FoldLogin(login), phone, email)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, session.ErrNotFound) {
 		return Credential{}, false, nil
 	}
 	return c, err == nil, err

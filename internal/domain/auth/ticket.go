@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/vault"
 )
 
@@ -46,6 +47,9 @@ const (
 	maxTicket     = 16 << 10 // octets
 	browserLength = 16       // octets of what a browser keeps for us
 )
+
+// Sealer seals secrets; *vault.Ring satisfies it.
+type Sealer = notify.Sealer
 
 // sealedTicket is what a ticket holds.
 type sealedTicket struct {

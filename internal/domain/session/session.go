@@ -9,10 +9,16 @@
 // packages signin and token.
 package session
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // MethodDevice is the name of the sign-in method that works with mobile devices.
 const MethodDevice = "mydss"
+
+// ErrNotFound is the error of the stores of sign-in rooms for a missing record.
+var ErrNotFound = errors.New("auth: not found")
 
 // Store ends sessions. Every call joins the transaction of ctx.
 type Store interface {

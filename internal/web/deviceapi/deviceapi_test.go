@@ -133,7 +133,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 			}
 			return audit.Principal{UserID: operator.ID, Login: operator.Login, Operator: true, Groups: []string{"Default"}}, nil
 		},
-		Permit: umsapi.New(users, nil, nil, umsapi.Rules{Local: "realsts"}).Permit,
+		Permit: umsapi.New(users, nil, nil, nil, umsapi.Rules{Local: "realsts"}).Permit,
 		Audit:  w, Log: slog.New(slog.DiscardHandler), Limits: rest.Limits{Ordinary: 1 << 20},
 	}
 	rest.Mount(mux, "/STS", gate, umsapi.DeviceRoutes(devices))

@@ -37,7 +37,7 @@ func TestDeviceRoutesAreTheSpecification(t *testing.T) {
 		t.Errorf("testdata/devices.txt has %d operations with their methods", len(want))
 	}
 	mux := http.NewServeMux()
-	for _, r := range slices.Concat(DeviceRoutes(nil), New(nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
+	for _, r := range slices.Concat(DeviceRoutes(nil), New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
 		mux.HandleFunc(r.Method+" "+r.Path, func(http.ResponseWriter, *http.Request) {})
 		mux.HandleFunc(r.Method+" "+r.Path+"/{$}", func(http.ResponseWriter, *http.Request) {})
 	}

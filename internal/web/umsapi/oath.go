@@ -3,7 +3,7 @@ package umsapi
 import (
 	"context"
 
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/oath"
 	"tamga/internal/web/rest"
 )
 
@@ -29,16 +29,16 @@ type tokenCodes struct {
 	}
 }
 
-func (r tokenCodes) codes() auth.TokenCodes {
-	return auth.TokenCodes{Serial: string(r.Body.Serial), FirstOTP: r.Body.FirstOTP, SecondOTP: r.Body.SecondOTP}
+func (r tokenCodes) codes() oath.Codes {
+	return oath.Codes{Serial: string(r.Body.Serial), FirstOTP: r.Body.FirstOTP, SecondOTP: r.Body.SecondOTP}
 }
 
 func (a *API) setToken(ctx context.Context, r tokenCodes) (rest.None, error) {
-	return rest.None{}, a.identity.SetToken(ctx, caller(ctx), string(r.ID), r.codes())
+	return rest.None{}, a.tokens.SetToken(ctx, caller(ctx), string(r.ID), r.codes())
 }
 
 func (a *API) syncToken(ctx context.Context, r tokenCodes) (rest.None, error) {
-	return rest.None{}, a.identity.SyncToken(ctx, caller(ctx), string(r.ID), r.codes())
+	return rest.None{}, a.tokens.SyncToken(ctx, caller(ctx), string(r.ID), r.codes())
 }
 
 // appTokenInfo is UserAppOtpTokenInfo.
@@ -52,7 +52,7 @@ type appTokenInfo struct {
 
 // createAppToken has no body: OAthAppTokenRequest is an empty object.
 func (a *API) createAppToken(ctx context.Context, r onUser) (appTokenInfo, error) {
-	d, err := a.identity.CreateAppToken(ctx, caller(ctx), string(r.ID))
+	d, err := a.tokens.CreateAppToken(ctx, caller(ctx), string(r.ID))
 	return appTokenInfo{d.QR, d.URI, d.Secret, d.Serial, string(d.Type)}, err
 }
 
@@ -63,10 +63,10 @@ type tokenInfo struct {
 }
 
 func (a *API) token(ctx context.Context, r onUser) (tokenInfo, error) {
-	t, err := a.identity.Token(ctx, caller(ctx), string(r.ID))
+	t, err := a.tokens.Token(ctx, caller(ctx), string(r.ID))
 	return tokenInfo{t.Serial, string(t.Type)}, err
 }
 
 func (a *API) removeToken(ctx context.Context, r onUser) (rest.None, error) {
-	return rest.None{}, a.identity.RemoveToken(ctx, caller(ctx), string(r.ID))
+	return rest.None{}, a.tokens.RemoveToken(ctx, caller(ctx), string(r.ID))
 }

@@ -30,7 +30,7 @@ func TestPolicyRoutesAreTheSpecification(t *testing.T) {
 		}
 	}
 	mux := http.NewServeMux()
-	for _, r := range slices.Concat(PolicyRoutes(nil, "ru"), DeviceRoutes(nil), New(nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
+	for _, r := range slices.Concat(PolicyRoutes(nil, "ru"), DeviceRoutes(nil), New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
 		mux.HandleFunc(r.Method+" "+r.Path, func(http.ResponseWriter, *http.Request) {}) // panics when two conflict
 	}
 	for _, r := range PolicyRoutes(nil, "ru") {
@@ -97,7 +97,7 @@ func decode(t *testing.T, text string) (v any) {
 // TestFailEvents: every operation of the surface is one that changes something of the
 // account and has its event, or one that does not and has none.
 func TestFailEvents(t *testing.T) {
-	for _, r := range slices.Concat(PolicyRoutes(nil, "ru"), DeviceRoutes(nil), New(nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
+	for _, r := range slices.Concat(PolicyRoutes(nil, "ru"), DeviceRoutes(nil), New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes()) {
 		event := FailEvent(r.Name)
 		if _, known := notify.EventByType(event); event != "" && !known {
 			t.Errorf("%s fails with %s, which is not in the catalogue", r.Name, event)

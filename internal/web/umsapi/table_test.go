@@ -55,7 +55,7 @@ func plain(path string) string {
 // TestRoutesAreTheSpecification: every operation of the tables has its route, and
 // every route is an operation of the tables.
 func TestRoutesAreTheSpecification(t *testing.T) {
-	routes := New(nil, nil, nil, Rules{Local: "realsts"}).Routes()
+	routes := New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes()
 	var want, have []string
 	for _, o := range specified(t) {
 		want = append(want, o.method+" "+plain(o.path))
@@ -91,7 +91,7 @@ func TestRoutesAreTheSpecification(t *testing.T) {
 func TestRoutesAreFound(t *testing.T) {
 	mux := http.NewServeMux()
 	// The patterns of rest.Mount; it makes sure that none hides another.
-	for _, r := range New(nil, nil, nil, Rules{Local: "realsts"}).Routes() {
+	for _, r := range New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes() {
 		for _, pattern := range []string{r.Path, r.Path + "/{$}"} {
 			mux.HandleFunc(r.Method+" "+pattern, func(http.ResponseWriter, *http.Request) {})
 		}

@@ -16,6 +16,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
@@ -35,6 +36,7 @@ type API struct {
 	users    *user.Service
 	contacts *contact.Book
 	identity *auth.Service
+	tokens   *oath.Service
 	rules    Rules
 }
 
@@ -62,8 +64,8 @@ type CryptoProvider struct {
 }
 
 // New returns the API.
-func New(users *user.Service, contacts *contact.Book, identity *auth.Service, r Rules) *API {
-	return &API{users: users, contacts: contacts, identity: identity, rules: r}
+func New(users *user.Service, contacts *contact.Book, identity *auth.Service, tokens *oath.Service, r Rules) *API {
+	return &API{users: users, contacts: contacts, identity: identity, tokens: tokens, rules: r}
 }
 
 // Permit judges the right of this surface, for [rest.Gate]. The rooms ask for the

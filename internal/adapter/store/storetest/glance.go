@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/session"
 )
 
 // sights is what the rooms read for a signature, piece by piece.
@@ -54,7 +55,7 @@ func Glance(t *testing.T, db, other *store.DB) {
 		t.Helper()
 		var err error
 		s.Bearer, err = store.Tokens{DB: db}.BearerByToken(ctx, "jti", start)
-		if s.Known = err == nil; err != nil && !errors.Is(err, auth.ErrNotFound) {
+		if s.Known = err == nil; err != nil && !errors.Is(err, session.ErrNotFound) {
 			t.Fatal(err)
 		}
 		policies, kept := store.Policies{DB: db}, store.Keys{DB: db}

@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -309,7 +310,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%+v, %v", c, err)
 			}
 			for _, pair := range [][2]string{{"i", "b"}, {"j", "a"}, {"", ""}, {"i", "\x00\xff"}} {
-				if _, err := s.CredentialOfExternal(t.Context(), pair[0], pair[1]); !errors.Is(err, auth.ErrNotFound) {
+				if _, err := s.CredentialOfExternal(t.Context(), pair[0], pair[1]); !errors.Is(err, session.ErrNotFound) {
 					t.Errorf("%q: %v", pair, err)
 				}
 			}
@@ -323,7 +324,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			gone := func(what string, handle [32]byte, now time.Time) {
 				t.Helper()
-				if _, err := s.ExternalVisit(t.Context(), handle, now); !errors.Is(err, auth.ErrNotFound) {
+				if _, err := s.ExternalVisit(t.Context(), handle, now); !errors.Is(err, session.ErrNotFound) {
 					t.Errorf("%s: %v", what, err)
 				}
 				if ended, err := s.EndExternalVisit(t.Context(), handle, now); err != nil || ended {

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/oath"
 )
 
 func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
-	rule := auth.OathLock{Attempts: 3, LockOut: time.Minute, MaxAttempts: 8}
-	token := func(key, userID string) auth.StoredToken {
-		return auth.StoredToken{Key: key, Serial: key + "s", UserID: userID, Type: auth.HOTP, Watermark: -1, Sealed: []byte("sealed " + key), CreatedAt: start}
+	rule := oath.Lock{Attempts: 3, LockOut: time.Minute, MaxAttempts: 8}
+	token := func(key, userID string) oath.Record {
+		return oath.Record{Key: key, Serial: key + "s", UserID: userID, Type: oath.HOTP, Watermark: -1, Sealed: []byte("sealed " + key), CreatedAt: start}
 	}
 	cases{
 		{"Stock", func(t *testing.T, db *store.DB) {
@@ -24,13 +24,13 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			a, b := person(t, db, 1), person(t, db, 2)
 			app := token("C", a.ID)
-			app.App, app.Type, app.AssignedAt = true, auth.TOTP, start.Add(time.Hour)
-			for _, x := range []auth.StoredToken{token("B", ""), token("A", ""), app} {
+			app.App, app.Type, app.AssignedAt = true, oath.TOTP, start.Add(time.Hour)
+			for _, x := range []oath.Record{token("B", ""), token("A", ""), app} {
 				said(t, true)(s.AddOathToken(t.Context(), x))
 			}
 			said(t, false)(s.AddOathToken(t.Context(), token("A", b.ID)))
 			said(t, false)(s.AddOathToken(t.Context(), token("D", a.ID))) // a second one of a user
-			list := func(q auth.OathQuery, want ...auth.StoredToken) {
+			list := func(q oath.Query, want ...oath.Record) {
 				t.Helper()
 				got, err := s.OathTokens(t.Context(), q)
 				must(t, err)
@@ -38,13 +38,13 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%+v: %s", q, d)
 				}
 			}
-			list(auth.OathQuery{Limit: 10}, token("A", ""), token("B", ""), app)
-			list(auth.OathQuery{Limit: 1}, token("A", ""))
-			list(auth.OathQuery{Limit: 10, After: "A"}, token("B", ""), app)
-			list(auth.OathQuery{Limit: 10, UserID: a.ID}, app)
-			list(auth.OathQuery{Limit: 10, UserID: "' OR 1=1 --"})
-			list(auth.OathQuery{Limit: 10, Free: true}, token("A", ""), token("B", ""))
-			is := func(find func() (auth.StoredToken, bool, error), want auth.StoredToken, there bool) {
+			list(oath.Query{Limit: 10}, token("A", ""), token("B", ""), app)
+			list(oath.Query{Limit: 1}, token("A", ""))
+			list(oath.Query{Limit: 10, After: "A"}, token("B", ""), app)
+			list(oath.Query{Limit: 10, UserID: a.ID}, app)
+			list(oath.Query{Limit: 10, UserID: "' OR 1=1 --"})
+			list(oath.Query{Limit: 10, Free: true}, token("A", ""), token("B", ""))
+			is := func(find func() (oath.Record, bool, error), want oath.Record, there bool) {
 				t.Helper()
 				got, found, err := find()
 				must(t, err)
@@ -54,27 +54,27 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Error(d)
 				}
 			}
-			is(func() (auth.StoredToken, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
-			is(func() (auth.StoredToken, bool, error) { return s.OathToken(t.Context(), "c") }, app, false)
-			is(func() (auth.StoredToken, bool, error) { return s.OathTokenOf(t.Context(), a.ID) }, app, true)
-			is(func() (auth.StoredToken, bool, error) { return s.OathTokenOf(t.Context(), b.ID) }, app, false)
-			is(func() (auth.StoredToken, bool, error) { return s.OathTokenOf(t.Context(), "") }, app, false)
+			is(func() (oath.Record, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
+			is(func() (oath.Record, bool, error) { return s.OathToken(t.Context(), "c") }, app, false)
+			is(func() (oath.Record, bool, error) { return s.OathTokenOf(t.Context(), a.ID) }, app, true)
+			is(func() (oath.Record, bool, error) { return s.OathTokenOf(t.Context(), b.ID) }, app, false)
+			is(func() (oath.Record, bool, error) { return s.OathTokenOf(t.Context(), "") }, app, false)
 
 			said(t, false)(s.ReleaseOathToken(t.Context(), "C", []byte("other"), []byte("after")))
 			said(t, true)(s.ReleaseOathToken(t.Context(), "C", app.Sealed, []byte("after")))
 			app.UserID, app.Sealed = "", []byte("after")
-			is(func() (auth.StoredToken, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
+			is(func() (oath.Record, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
 			said(t, false)(s.DeleteOathToken(t.Context(), "A", []byte("other")))
 			said(t, true)(s.DeleteOathToken(t.Context(), "A", token("A", "").Sealed))
-			must(t, s.Sweep(t.Context(), start, start, time.Minute)) // an app of nobody goes, a token of nobody stays
-			list(auth.OathQuery{Limit: 10}, token("B", ""))
+			must(t, s.SweepOathTokens(t.Context())) // an app of nobody goes, a token of nobody stays
+			list(oath.Query{Limit: 10}, token("B", ""))
 
 			// A token outlives its user.
-			said(t, true)(s.AcceptOathStep(t.Context(), auth.OathAcceptance{Key: "B", UserID: b.ID, Step: 5, Before: token("B", "").Sealed, After: []byte("after"), AssignedAt: start}))
+			said(t, true)(s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "B", UserID: b.ID, Step: 5, Before: token("B", "").Sealed, After: []byte("after"), AssignedAt: start}))
 			must(t, store.Users{DB: db}.DeleteUser(t.Context(), b.ID))
 			left := token("B", "")
 			left.Watermark, left.Sealed, left.AssignedAt = 5, []byte("after"), start
-			list(auth.OathQuery{Limit: 10, Free: true}, left)
+			list(oath.Query{Limit: 10, Free: true}, left)
 		}},
 		{"Steps", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
@@ -97,7 +97,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 				{a.ID, 7, sealed, false},
 				{a.ID, 1<<61 + 1, sealed, true},
 			} {
-				said(t, c.want)(s.AcceptOathStep(t.Context(), auth.OathAcceptance{Key: "A", UserID: c.user, Step: c.step, Before: c.before, After: sealed}))
+				said(t, c.want)(s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "A", UserID: c.user, Step: c.step, Before: c.before, After: sealed}))
 				if t.Failed() {
 					t.Fatalf("row %d", i)
 				}
@@ -138,7 +138,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			try("A", 1120, true, 1)
 			try("A", 1120, true, 2)
 			try("A", 1120, true, 3)
-			said(t, true)(s.AcceptOathStep(t.Context(), auth.OathAcceptance{Key: "A", UserID: a.ID, Step: 1, Before: token("A", "").Sealed, After: token("A", "").Sealed}))
+			said(t, true)(s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "A", UserID: a.ID, Step: 1, Before: token("A", "").Sealed, After: token("A", "").Sealed}))
 			try("A", 1120, true, 1) // a correct code begins anew
 		}},
 		// Of a thousand who come with one step one is told yes, and of a thousand who guess
@@ -152,7 +152,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			for round := range int64(2) {
 				var accepted, counted atomic.Int64
 				for _, err := range together(1000, func(i int) error {
-					ok, err := s.AcceptOathStep(t.Context(), auth.OathAcceptance{Key: "A", UserID: a.ID, Step: round, Before: sealed, After: sealed})
+					ok, err := s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "A", UserID: a.ID, Step: round, Before: sealed, After: sealed})
 					if ok {
 						accepted.Add(1)
 					}
@@ -185,7 +185,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 				users[i] = person(t, db, 10+i).ID
 			}
 			for _, err := range together(len(users), func(i int) error {
-				ok, err := s.AcceptOathStep(t.Context(), auth.OathAcceptance{Key: "S", UserID: users[i], Step: int64(i), Before: token("S", "").Sealed, After: fmt.Append(nil, "of ", i)})
+				ok, err := s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "S", UserID: users[i], Step: int64(i), Before: token("S", "").Sealed, After: fmt.Append(nil, "of ", i)})
 				if ok {
 					got.Add(1)
 				}

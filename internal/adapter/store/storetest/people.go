@@ -12,6 +12,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -325,7 +326,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ok, err := s.RemoveCertificate(t.Context(), u.ID, c.Thumbprint); !ok || err != nil {
 				t.Errorf("%v, %v", ok, err)
 			}
-			if _, _, err := s.BearerByCertificate(t.Context(), c.Thumbprint); !errors.Is(err, auth.ErrNotFound) {
+			if _, _, err := s.BearerByCertificate(t.Context(), c.Thumbprint); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("after that: %v", err)
 			}
 		}},

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/user"
 )
 
@@ -71,8 +72,8 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	_, err = tokens.BeginUserAttempt(t.Context(), "00000000-0000-4000-8000-000000000003", start, rule)
 	must(t, err)
 
-	for _, x := range []auth.StoredToken{
-		{Key: "h-100", UserID: anna, Type: auth.HOTP}, {Key: "h-200", UserID: anna[:35] + "2", Type: auth.TOTP}, {Key: "h-300", Type: auth.HOTP},
+	for _, x := range []oath.Record{
+		{Key: "h-100", UserID: anna, Type: oath.HOTP}, {Key: "h-200", UserID: anna[:35] + "2", Type: oath.TOTP}, {Key: "h-300", Type: oath.HOTP},
 	} {
 		x.Serial, x.Sealed = strings.ToUpper(x.Key), []byte("sealed")
 		said(t, true)(tokens.AddOathToken(t.Context(), x))

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
 )
 
@@ -59,12 +60,12 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
 			}
-			if err := s.SetPassword(t.Context(), "nobody", "x", start); !errors.Is(err, auth.ErrNotFound) {
-				t.Errorf("unknown user: %v, want %v", err, auth.ErrNotFound)
+			if err := s.SetPassword(t.Context(), "nobody", "x", start); !errors.Is(err, session.ErrNotFound) {
+				t.Errorf("unknown user: %v, want %v", err, session.ErrNotFound)
 			}
 			for _, hostile := range []string{"", "a\x00\xff", "' OR 1=1 --", "\x01" + u.ID} {
-				if _, err := s.CredentialOf(t.Context(), hostile, hostile, hostile); !errors.Is(err, auth.ErrNotFound) {
-					t.Errorf("hostile login %q: %v, want %v", hostile, err, auth.ErrNotFound)
+				if _, err := s.CredentialOf(t.Context(), hostile, hostile, hostile); !errors.Is(err, session.ErrNotFound) {
+					t.Errorf("hostile login %q: %v, want %v", hostile, err, session.ErrNotFound)
 				}
 			}
 		}},
@@ -111,8 +112,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if name, _, err := s.SignInName(t.Context(), other.ID); name != "User3" || err != nil {
 				t.Errorf("name %q, %v", name, err)
 			}
-			if _, _, err := s.SignInName(t.Context(), "nobody"); !errors.Is(err, auth.ErrNotFound) {
-				t.Errorf("unknown user: %v, want %v", err, auth.ErrNotFound)
+			if _, _, err := s.SignInName(t.Context(), "nobody"); !errors.Is(err, session.ErrNotFound) {
+				t.Errorf("unknown user: %v, want %v", err, session.ErrNotFound)
 			}
 		}},
 		{"Attempts", func(t *testing.T, db *store.DB) {
@@ -249,8 +250,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || !got.Token.Revoked {
 				t.Errorf("not revoked: %v", err)
 			}
-			if _, err := s.BearerByToken(t.Context(), "unknown", start); !errors.Is(err, auth.ErrNotFound) {
-				t.Errorf("unknown token: %v, want %v", err, auth.ErrNotFound)
+			if _, err := s.BearerByToken(t.Context(), "unknown", start); !errors.Is(err, session.ErrNotFound) {
+				t.Errorf("unknown token: %v, want %v", err, session.ErrNotFound)
 			}
 
 			record.ID = "jti-2"

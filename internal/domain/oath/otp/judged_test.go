@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 	"tamga/internal/judge"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 )
 
 const seedHex = "3132333435363738393031323334353637383930"

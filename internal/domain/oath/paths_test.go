@@ -1,4 +1,4 @@
-package auth_test
+package oath_test
 
 import (
 	"io/fs"
@@ -42,11 +42,11 @@ func TestCodesAreJudgedInOnePlace(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"internal/domain/auth/oath_check.go .BeginOathAttempt(",
-		"internal/domain/auth/oath_check.go .MatchPair(",
-		"internal/domain/auth/oath_check.go otp.New(",
-		"internal/domain/auth/oath_check.go s.match(",
-		"internal/domain/auth/stock/stock.go otp.New(", // whether a token of a file is one
+		"internal/domain/oath/check.go .BeginOathAttempt(",
+		"internal/domain/oath/check.go .MatchPair(",
+		"internal/domain/oath/check.go otp.New(",
+		"internal/domain/oath/check.go s.match(",
+		"internal/domain/oath/stock/stock.go otp.New(", // whether a token of a file is one
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -1,34 +1,47 @@
-package auth
+// Package oath owns tokens that make one-time passwords: devices from a stock and apps
+// (HOTP and TOTP of the OATH initiative).
+//
+// It imports tokens, assigns them to users, synchronizes their clocks and counters, and
+// checks codes. Begin with [New], [Service.SetToken] and [Service.CheckOneTimePassword].
+// Package otp computes codes and package stock reads the files of token vendors.
+//
+// The package does not sign anybody in. The package signin decides whether a user needs
+// a code.
+package oath
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"tamga/internal/domain/user"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
-	"tamga/internal/domain/auth/stock"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath/otp"
+	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/vault"
 )
 
-// methodOATH is the second step by a token's one-time password.
-const methodOATH = "oath"
+// Method is the name of the sign-in method, a second step, that works with tokens.
+const Method = "oath"
 
-// OathType says what a token's steps are, by the name the interface has for it.
-type OathType string
+// Type says what a token's steps are, by the name the interface has for it.
+type Type string
 
 // The types.
 const (
-	HOTP OathType = "HOTP" // counted (RFC 4226)
-	TOTP OathType = "TOtp" // time (RFC 6238)
+	HOTP Type = "HOTP" // counted (RFC 4226)
+	TOTP Type = "TOtp" // time (RFC 6238)
 )
 
-// OathSettings say how codes of tokens are accepted.
-type OathSettings struct {
+// Settings say how codes of tokens are accepted.
+type Settings struct {
 	// Window is how many steps of TOTP beside the expected one count, either way, and
 	// LookAhead how many steps of HOTP. A guess is the better the larger they are.
 	Window, LookAhead int64
@@ -50,10 +63,10 @@ type OathSettings struct {
 	AppPeriod    time.Duration
 }
 
-// DefaultOathSettings are our own choice: of a million codes a guess hits three, and a
+// DefaultSettings are our own choice: of a million codes a guess hits three, and a
 // hundred guesses in a row are all there are.
-func DefaultOathSettings() OathSettings {
-	return OathSettings{
+func DefaultSettings() Settings {
+	return Settings{
 		Window: 1, LookAhead: 10, SyncWindow: 240, SyncLookAhead: 1000,
 		Attempts: 5, LockOut: 15 * time.Minute, MaxAttempts: 100,
 		Issuer: "Tamga", AppAlgorithm: otp.SHA1, AppDigits: 6, AppPeriod: stock.DefaultPeriod,
@@ -61,7 +74,7 @@ func DefaultOathSettings() OathSettings {
 }
 
 // Check reports every fault at once.
-func (s OathSettings) Check() []error {
+func (s Settings) Check() []error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
@@ -82,12 +95,12 @@ func (s OathSettings) Check() []error {
 	return faults
 }
 
-// StoredToken is a token as it is stored.
-type StoredToken struct {
+// Record is a token as it is stored.
+type Record struct {
 	Key         string // serial number in the form of stock.Key
 	Serial      string // as printed
 	UserID      string // "" in stock
-	Type        OathType
+	Type        Type
 	App         bool  // made here for an app; it is never in stock
 	Watermark   int64 // last step a code was accepted of; -1 for none
 	Sealed      []byte
@@ -100,21 +113,26 @@ type StoredToken struct {
 // Blocked is the end of a lock that only an operator or administrator ends.
 var Blocked = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// OathQuery says which tokens are listed, by serial number.
-type OathQuery struct {
+// Query says which tokens are listed, by serial number.
+type Query struct {
 	After  string // key of the last one of the page before
 	UserID string // only that of this user
 	Free   bool   // only those in stock
 	Limit  int
 }
 
-// OathStore keeps tokens. A changing statement says false where the token is not, or no
+// Store keeps tokens. A changing statement says false where the token is not, or no
 // longer, as its parameters have it; the caller has lost to somebody else.
-type OathStore interface {
-	AddOathToken(ctx context.Context, t StoredToken) (bool, error) // false: the serial number is taken
-	OathToken(ctx context.Context, key string) (t StoredToken, found bool, err error)
-	OathTokenOf(ctx context.Context, userID string) (t StoredToken, found bool, err error)
-	OathTokens(ctx context.Context, q OathQuery) ([]StoredToken, error)
+type Store interface {
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// SignInName is what a user signs in with, "" for nothing.
+	// session.ErrNotFound for no user.
+	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
+
+	AddOathToken(ctx context.Context, t Record) (bool, error) // false: the serial number is taken
+	OathToken(ctx context.Context, key string) (t Record, found bool, err error)
+	OathTokenOf(ctx context.Context, userID string) (t Record, found bool, err error)
+	OathTokens(ctx context.Context, q Query) ([]Record, error)
 	DeleteOathToken(ctx context.Context, key string, sealed []byte) (bool, error)
 	// ReleaseOathToken takes a token from its user.
 	ReleaseOathToken(ctx context.Context, key string, before, after []byte) (bool, error)
@@ -123,24 +141,26 @@ type OathStore interface {
 	// as it is then. It is durable when it returns; false means that the token is locked,
 	// and then nothing was counted. One statement decides, so codes tried at once and in
 	// every way share a budget.
-	BeginOathAttempt(ctx context.Context, key string, now time.Time, rule OathLock) (StoredToken, bool, error)
+	BeginOathAttempt(ctx context.Context, key string, now time.Time, rule Lock) (Record, bool, error)
 	// AcceptOathStep moves the watermark up to a step and forgets the wrong codes. One
 	// statement decides: of all who come with the same step, or an earlier one, one is
 	// told true. The token becomes, or stays, that of a user.
-	AcceptOathStep(ctx context.Context, a OathAcceptance) (bool, error)
+	AcceptOathStep(ctx context.Context, a Acceptance) (bool, error)
 	// ForgiveOathToken forgets wrong codes and lifts the lock.
 	ForgiveOathToken(ctx context.Context, key string) (bool, error)
+	// SweepOathTokens deletes app tokens whose user is deleted.
+	SweepOathTokens(ctx context.Context) error
 }
 
-// OathLock is the rule that BeginOathAttempt applies.
-type OathLock struct {
+// Lock is the rule that BeginOathAttempt applies.
+type Lock struct {
 	Attempts    int
 	LockOut     time.Duration
 	MaxAttempts int
 }
 
-// OathAcceptance is a code that was found right.
-type OathAcceptance struct {
+// Acceptance is a code that was found right.
+type Acceptance struct {
 	Key           string
 	UserID        string
 	Step          int64
@@ -151,7 +171,7 @@ type OathAcceptance struct {
 // sealedToken is what the sealed record of a token holds.
 type sealedToken struct {
 	UserID    string        `json:"user_id"`
-	Type      OathType      `json:"type"`
+	Type      Type          `json:"type"`
 	App       bool          `json:"app"`
 	Algorithm otp.Algorithm `json:"algorithm"`
 	Digits    int           `json:"digits"`
@@ -193,7 +213,7 @@ var errMoved = errors.New("auth: token: the record does not agree with its row: 
 
 // openToken opens the record of a token; the caller wipes it. A token in stock may have
 // the seal of its former user, who was deleted.
-func (s *Service) openToken(r StoredToken) (*sealedToken, error) {
+func (s *Service) openToken(r Record) (*sealedToken, error) {
 	plain, err := s.vault.Open(oathPlace(r.Key), r.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("auth: token %s: %w", r.Key, err)
@@ -210,10 +230,10 @@ func (s *Service) openToken(r StoredToken) (*sealedToken, error) {
 	return t, nil
 }
 
-// OathToken is a token as people are told of it. Nobody is told its secret.
-type OathToken struct {
+// Token is a token as people are told of it. Nobody is told its secret.
+type Token struct {
 	Serial      string
-	Type        OathType
+	Type        Type
 	App         bool
 	UserID      string // "" in stock
 	LockedUntil time.Time
@@ -221,8 +241,8 @@ type OathToken struct {
 	AssignedAt  time.Time
 }
 
-func (r StoredToken) describe() OathToken {
-	return OathToken{r.Serial, r.Type, r.App, r.UserID, r.LockedUntil, r.CreatedAt, r.AssignedAt}
+func (r Record) describe() Token {
+	return Token{r.Serial, r.Type, r.App, r.UserID, r.LockedUntil, r.CreatedAt, r.AssignedAt}
 }
 
 // importPortion keeps an import from holding up other writers.
@@ -263,7 +283,7 @@ func (s *Service) importToken(ctx context.Context, t stock.Token) (added bool, e
 	if t.Time {
 		record.Type, record.Period, record.Drift, record.Watermark = TOTP, int64(t.Period/time.Second), t.Drift, -1
 	}
-	r := StoredToken{
+	r := Record{
 		Key: stock.Key(t.Serial), Serial: t.Serial, Type: record.Type, Watermark: record.Watermark,
 		CreatedAt: s.now().UTC().Truncate(time.Millisecond),
 	}
@@ -283,12 +303,12 @@ func unixMilli(t time.Time) int64 {
 // MaxTokenPage is how many tokens one page of a list may have.
 const MaxTokenPage = 1000
 
-// OathTokens lists tokens for administrators, by serial number.
-func (s *Service) OathTokens(ctx context.Context, q OathQuery) ([]OathToken, error) {
+// Tokens lists tokens for administrators, by serial number.
+func (s *Service) Tokens(ctx context.Context, q Query) ([]Token, error) {
 	q.After = stock.Key(q.After)
 	q.Limit = min(max(q.Limit, 1), MaxTokenPage)
 	rows, err := s.store.OathTokens(ctx, q)
-	list := make([]OathToken, len(rows))
+	list := make([]Token, len(rows))
 	for i, r := range rows {
 		list[i] = r.describe()
 	}
@@ -339,5 +359,69 @@ func deleted(done bool, err error) error {
 // Painter makes a picture of a text as a QR code, GIF.
 type Painter func(text string) ([]byte, error)
 
-// Sealer seals secrets; *vault.Ring satisfies it.
-type Sealer = notify.Sealer
+// Reach decides whether an operator may act on a user; [user.Service] satisfies it.
+type Reach interface {
+	Reach(ctx context.Context, who audit.Principal, userID string) error
+}
+
+// Events tells of events; [notify.Service] satisfies it.
+type Events interface {
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// Deps are what a Service works with.
+type Deps struct {
+	Store    Store
+	Sessions *session.Service
+	Reach    Reach
+	Events   Events
+	Vault    notify.Sealer // of the secrets of tokens
+	Paint    Painter       // of what apps are set up with
+	Now      func() time.Time
+	Rand     io.Reader
+}
+
+// Service owns the tokens. Its methods are safe for concurrent use.
+type Service struct {
+	settings Settings
+	store    Store
+	sessions *session.Service
+	reach    Reach
+	events   Events
+	vault    notify.Sealer
+	paint    Painter
+	now      func() time.Time
+	rand     io.Reader
+}
+
+// New checks the settings.
+func New(s Settings, d Deps) (*Service, error) {
+	if err := errors.Join(s.Check()...); err != nil {
+		return nil, err
+	}
+	return &Service{s, d.Store, d.Sessions, d.Reach, d.Events, d.Vault, d.Paint, d.Now, d.Rand}, nil
+}
+
+// change runs fn on a user within reach and tells of the change, all in one
+// transaction. If fn fails, nothing of it stays.
+func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return s.store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.reach.Reach(ctx, who, userID); err != nil {
+			return err
+		}
+		if err := fn(ctx); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(s.events.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID}))
+	})
+}
+
+// TokenOf returns the token of a user and reports whether there is one. It does not
+// open the record of the token.
+func (s *Service) TokenOf(ctx context.Context, userID string) (t Token, found bool, err error) {
+	r, found, err := s.store.OathTokenOf(ctx, userID)
+	return r.describe(), found, err
+}
+
+// Sweep deletes app tokens whose user is deleted.
+func (s *Service) Sweep(ctx context.Context) error { return s.store.SweepOathTokens(ctx) }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 )
 
 // columns of a CSV file and whether each row has to fill them. One of the two forms of

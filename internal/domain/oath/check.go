@@ -1,12 +1,12 @@
-package auth
+package oath
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath/otp"
 )
 
 // Every path on which a code of a token is looked at goes through tryCode, and so shares
@@ -19,7 +19,7 @@ type codes struct{ first, second string }
 // passed is a code that was right when it was looked at. It counts only once the
 // watermark is moved to its step.
 type passed struct {
-	row    StoredToken
+	row    Record
 	record *sealedToken // with the new watermark and drift; wiped by the caller
 }
 
@@ -33,8 +33,8 @@ func errCode() *fault.Error {
 // wrong_operation after the end of its use.
 func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, error) {
 	now := s.now()
-	o := s.settings.Oath
-	row, counted, err := s.store.BeginOathAttempt(ctx, key, now, OathLock{o.Attempts, o.LockOut, o.MaxAttempts})
+	o := s.settings
+	row, counted, err := s.store.BeginOathAttempt(ctx, key, now, Lock{o.Attempts, o.LockOut, o.MaxAttempts})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Service) match(t *sealedToken, c codes, now time.Time) (step int64, ok 
 	if err != nil || t.Type == TOTP && t.Period <= 0 {
 		return 0, false, errors.New("auth: token: its record is of no token that this program knows")
 	}
-	o := s.settings.Oath
+	o := s.settings
 	from, to := t.Watermark+1, t.Watermark+o.LookAhead
 	if c.second != "" {
 		to = t.Watermark + o.SyncLookAhead
@@ -101,7 +101,7 @@ func (s *Service) accept(ctx context.Context, p *passed, userID string, assigned
 	if err != nil {
 		return err
 	}
-	accepted, err := s.store.AcceptOathStep(ctx, OathAcceptance{
+	accepted, err := s.store.AcceptOathStep(ctx, Acceptance{
 		Key: p.row.Key, UserID: userID, Step: p.record.Watermark, Before: p.row.Sealed, After: after, AssignedAt: assignedAt,
 	})
 	if err == nil && !accepted {

@@ -1,4 +1,4 @@
-package auth
+package oath
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth/stock"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/session"
 )
 
-// TokenCodes name a token and prove that it is at hand.
-type TokenCodes struct {
+// Codes name a token and prove that it is at hand.
+type Codes struct {
 	Serial    string
 	FirstOTP  string
 	SecondOTP string // the code after the first; "" for none
@@ -29,7 +30,7 @@ type TokenCodes struct {
 // run. Faults: user_not_found, invalid_parameters, key_not_found for a serial number
 // that is not in stock (or somebody else's), invalid_confirmation_code,
 // max_attempts_exceeded, wrong_operation for a token that has expired.
-func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID string, t TokenCodes) error {
+func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID string, t Codes) error {
 	if strings.TrimSpace(t.Serial) == "" || t.FirstOTP == "" {
 		return fault.New(fault.InvalidParameters, "Serial and FirstOtp: want the serial number of a token and a code that it shows")
 	}
@@ -56,7 +57,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 		if err := s.accept(ctx, p, userID, s.now()); err != nil || r.UserID == userID {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, methodOATH)
+		return s.sessions.MethodChanged(ctx, userID, Method)
 	})
 }
 
@@ -64,7 +65,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 // has run. A serial number that is given has to be its. Faults: user_not_found,
 // invalid_parameters, key_not_found without a token, invalid_confirmation_code,
 // max_attempts_exceeded, wrong_operation for a token that has expired.
-func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID string, t TokenCodes) error {
+func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID string, t Codes) error {
 	if t.FirstOTP == "" || t.SecondOTP == "" {
 		return fault.New(fault.InvalidParameters, "FirstOtp and SecondOtp: want two codes in a row")
 	}
@@ -92,7 +93,7 @@ func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID str
 }
 
 // tokenOf is the token of a user. The fault is key_not_found.
-func (s *Service) tokenOf(ctx context.Context, userID string) (StoredToken, error) {
+func (s *Service) tokenOf(ctx context.Context, userID string) (Record, error) {
 	r, found, err := s.store.OathTokenOf(ctx, userID)
 	if err == nil && !found {
 		err = fault.New(fault.KeyNotFound, "the user has no token")
@@ -101,18 +102,18 @@ func (s *Service) tokenOf(ctx context.Context, userID string) (StoredToken, erro
 }
 
 // Token tells of the user's token. Faults: user_not_found, key_not_found without one.
-func (s *Service) Token(ctx context.Context, who audit.Principal, userID string) (OathToken, error) {
+func (s *Service) Token(ctx context.Context, who audit.Principal, userID string) (Token, error) {
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
-		return OathToken{}, err
+		return Token{}, err
 	}
 	r, err := s.tokenOf(ctx, userID)
 	if err != nil {
-		return OathToken{}, err
+		return Token{}, err
 	}
 	// A token that was moved here behind our back is not to be shown as the user's.
 	record, err := s.openToken(r)
 	if err != nil {
-		return OathToken{}, err
+		return Token{}, err
 	}
 	record.wipe()
 	return r.describe(), nil
@@ -130,7 +131,7 @@ func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID s
 		if err := s.release(ctx, userID, ""); err != nil {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, methodOATH)
+		return s.sessions.MethodChanged(ctx, userID, Method)
 	})
 }
 
@@ -163,16 +164,16 @@ type AppData struct {
 	URI    string // otpauth://totp/...
 	Secret string // Base32 without padding
 	Serial string
-	Type   OathType
+	Type   Type
 }
 
 // Format prints no secret whatever the verb.
-func (a AppData) Format(s fmt.State, _ rune) { io.WriteString(s, "auth.AppData") }
+func (a AppData) Format(s fmt.State, _ rune) { io.WriteString(s, "oath.AppData") }
 
 // CreateAppToken makes a secret for an app and makes it the user's token, in the place
 // of another one. The fault is user_not_found.
 func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userID string) (data AppData, err error) {
-	o := s.settings.Oath
+	o := s.settings
 	record := &sealedToken{
 		UserID: userID, Type: TOTP, App: true, Algorithm: o.AppAlgorithm, Digits: o.AppDigits, Period: int64(o.AppPeriod / time.Second),
 		Secret: make([]byte, o.AppAlgorithm.Size()), Watermark: -1,
@@ -191,7 +192,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		return AppData{}, err
 	}
 	name, _, err := s.store.SignInName(ctx, userID)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, session.ErrNotFound) {
 		err = fault.New(fault.UserNotFound, "User not found").With(err)
 	}
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		return AppData{}, err
 	}
 	now := s.now().UTC().Truncate(time.Millisecond)
-	r := StoredToken{
+	r := Record{
 		Key: stock.Key(data.Serial), Serial: data.Serial, UserID: userID, Type: TOTP, App: true, Watermark: -1, CreatedAt: now, AssignedAt: now,
 	}
 	if r.Sealed, err = s.sealToken(r.Key, record); err != nil {
@@ -219,7 +220,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		if err != nil {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, methodOATH)
+		return s.sessions.MethodChanged(ctx, userID, Method)
 	})
 	if err != nil {
 		return AppData{}, err
@@ -234,7 +235,7 @@ const (
 )
 
 // uri is the address that apps know a token by.
-func (o OathSettings) uri(name, secret string) string {
+func (o Settings) uri(name, secret string) string {
 	// A colon divides the parts of the label, so neither part has one.
 	plain := func(text string, longest int) string {
 		runes := []rune(strings.Map(func(r rune) rune {

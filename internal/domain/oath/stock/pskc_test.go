@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 )
 
 const seed = "12345678901234567890" // of the examples of RFC 6030

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 )
 
 // Opening is what an encrypted container is opened with.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth/otp"
+	"tamga/internal/domain/oath/otp"
 )
 
 // Bounds of files.
