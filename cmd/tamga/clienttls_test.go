@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/app"
 	"tamga/internal/config"
 )
 
@@ -135,7 +136,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	config := config.Dev(dir, false)
+	config := config.Dev(dir, false, app.Parts())
 	config.GOSTTLS.Socket = "gost.sock"
 	log := newLogger(io.Discard, config)
 	open := func(user string) (net.Listener, error) {

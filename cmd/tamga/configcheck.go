@@ -1,6 +1,7 @@
 package main
 
 import (
+	"tamga/internal/app"
 	"tamga/internal/config"
 )
 
@@ -14,7 +15,7 @@ type configCheckCommand struct {
 }
 
 func (k configCheckCommand) Run(c *console) error {
-	conf, err := config.Load(k.Config, k.Set)
+	conf, err := config.Load(k.Config, k.Set, app.Parts())
 	if err != nil {
 		return err
 	}

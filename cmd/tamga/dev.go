@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tamga/internal/app"
 	"tamga/internal/config"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
@@ -36,7 +37,7 @@ func devConfig(dir string, settings []string, anywhere bool) (*config.Config, er
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the data directory: %w", err)
 	}
-	c := config.Dev(dir, anywhere)
+	c := config.Dev(dir, anywhere, app.Parts())
 	if err := c.Apply(settings); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"tamga/internal/adapter/push"
 	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/contact"
@@ -77,56 +76,6 @@ func (r recipients) ConfirmedAddresses(ctx context.Context, userID string, chann
 		return r.h.devices.NotificationAddresses(ctx, userID, channel)
 	}
 	return r.contacts.ConfirmedAddresses(ctx, userID, channel)
-}
-
-// push opens the services that reach devices.
-func (h *house) push() (notify.Notifier, error) {
-	c := &h.config.Messages.Push
-	roots, err := h.roots(c.AuthoritiesFile)
-	if err != nil {
-		return nil, err
-	}
-	var routes []push.Route
-	if c.FCM.ServiceAccountFile != "" {
-		account, err := h.ownFile(c.FCM.ServiceAccountFile, "messages.push.fcm.service_account_file")
-		if err != nil {
-			return nil, err
-		}
-		s, err := push.NewFCM(push.FCMConfig{ServiceAccount: account, Endpoint: c.FCM.Endpoint, Roots: roots, Now: time.Now})
-		if err != nil {
-			return nil, err
-		}
-		routes = append(routes, push.Route{OSTypes: c.FCM.OSTypes, Sender: s})
-	}
-	if c.APNs.KeyFile != "" {
-		key, err := h.ownFile(c.APNs.KeyFile, "messages.push.apns.key_file")
-		if err != nil {
-			return nil, err
-		}
-		s, err := push.NewAPNs(push.APNsConfig{
-			Key: key, KeyID: c.APNs.KeyID, TeamID: c.APNs.TeamID, Topic: c.APNs.Topic,
-			Endpoint: c.APNs.Endpoint, Roots: roots, Now: time.Now,
-		})
-		if err != nil {
-			return nil, err
-		}
-		routes = append(routes, push.Route{OSTypes: c.APNs.OSTypes, Sender: s})
-	}
-	if c.Webhook.URL != "" {
-		secret, err := h.optionalSecret(c.Webhook.SecretFile, "messages.push.webhook.secret_file")
-		if err != nil {
-			return nil, err
-		}
-		s, err := push.NewWebhook(push.WebhookConfig{URL: c.Webhook.URL, Secret: secret, Roots: roots, Now: time.Now})
-		if err != nil {
-			return nil, err
-		}
-		routes = append(routes, push.Route{Sender: s})
-	}
-	return push.New(push.Config{
-		Title: h.config.Messages.Title, Routes: routes,
-		Gone: func(ctx context.Context, to device.PushTarget) error { return h.devices.PushGone(ctx, to) },
-	})
 }
 
 // ownFile reads a secret of several lines, which its owner alone may read.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/app"
 	"tamga/internal/config"
 	"tamga/internal/judge"
 )
@@ -201,7 +202,7 @@ func runPage(t *testing.T, name string, blocks []docBlock) {
 			if err := os.WriteFile(file, []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := config.Load(file, nil); err != nil {
+			if _, err := config.Load(file, nil, app.Parts()); err != nil {
 				t.Errorf("%s: %v", at, err)
 			}
 		default:

@@ -29,7 +29,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.close()
-	source, err := h.openEvidence(config.Default().Evidence, nil)
+	source, err := h.openEvidence(config.Default(config.Parts{}).Evidence, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		if err := server.authority.Revoke(t.Context(), cert.SerialNumber, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := h.openEvidence(config.Default().Evidence, nil)
+		fresh, err := h.openEvidence(config.Default(config.Parts{}).Evidence, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

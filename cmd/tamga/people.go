@@ -11,11 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tamga/internal/adapter/capture"
-	"tamga/internal/adapter/mail"
 	printing "tamga/internal/adapter/print"
 	"tamga/internal/adapter/qr"
-	"tamga/internal/adapter/sms"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
@@ -103,94 +100,6 @@ func (h *house) openPeople() error {
 		return err
 	}
 	return h.openDevices()
-}
-
-// notifiers opens what the configuration names: one a channel, in the order clients
-// are told of them.
-func (h *house) notifiers() ([]notify.Notifier, error) {
-	c := &h.config.Messages
-	if c.Capture {
-		h.captured = capture.New(store.Captured{DB: h.db}, h.ring)
-		return h.captured.Notifiers(), nil
-	}
-	var list []notify.Notifier
-	if c.Mail.Address != "" {
-		n, err := h.mail()
-		if err != nil {
-			return nil, fmt.Errorf("messages.mail: %w", err)
-		}
-		list = append(list, n)
-	}
-	if c.SMS.SMPP.Address != "" {
-		n, err := h.smpp()
-		if err != nil {
-			return nil, fmt.Errorf("messages.sms.smpp: %w", err)
-		}
-		list = append(list, n)
-	}
-	if c.SMS.HTTP.URL != "" {
-		n, err := h.gateway()
-		if err != nil {
-			return nil, fmt.Errorf("messages.sms.http: %w", err)
-		}
-		list = append(list, n)
-	}
-	if c.Push.Configured() {
-		n, err := h.push()
-		if err != nil {
-			return nil, fmt.Errorf("messages.push: %w", err)
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
-func (h *house) mail() (notify.Notifier, error) {
-	c := h.config.Messages.Mail
-	roots, err := h.roots(c.AuthoritiesFile)
-	if err != nil {
-		return nil, err
-	}
-	password, err := h.optionalSecret(c.PasswordFile, "messages.mail.password_file")
-	if err != nil {
-		return nil, err
-	}
-	return mail.New(mail.Config{
-		Address: c.Address, Security: mail.Security(c.Security), Roots: roots, User: c.User, Password: password,
-		From: c.From, FromName: c.FromName,
-	})
-}
-
-func (h *house) smpp() (notify.Notifier, error) {
-	c := h.config.Messages.SMS.SMPP
-	roots, err := h.roots(c.AuthoritiesFile)
-	if err != nil {
-		return nil, err
-	}
-	password, err := h.optionalSecret(c.PasswordFile, "messages.sms.smpp.password_file")
-	if err != nil {
-		return nil, err
-	}
-	return sms.NewSMPP(sms.SMPPConfig{
-		Address: c.Address, TLS: c.TLS, Roots: roots, SystemID: c.SystemID, Password: password, SystemType: c.SystemType,
-		Transmitter: c.Transmitter, From: c.From, Unicode: c.Unicode, PerSecond: c.PerSecond,
-	})
-}
-
-func (h *house) gateway() (notify.Notifier, error) {
-	c := h.config.Messages.SMS.HTTP
-	roots, err := h.roots(c.AuthoritiesFile)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := h.optionalSecret(c.SecretFile, "messages.sms.http.secret_file")
-	if err != nil {
-		return nil, err
-	}
-	return sms.NewGateway(sms.GatewayConfig{
-		URL: c.URL, Method: c.Method, Query: c.Query, Form: c.Form, JSON: c.JSON, Headers: c.Headers,
-		User: c.User, Secret: secret, Success: c.Success, Roots: roots,
-	})
 }
 
 // roots reads authorities that a server's certificate leads to; nil are those of the

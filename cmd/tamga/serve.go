@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/app"
 	"tamga/internal/config"
 	"tamga/internal/web/rest"
 )
@@ -44,7 +45,7 @@ func (s *serveCommand) Run(c *console) error {
 	case s.Dev:
 		conf, err = devConfig(s.Data, settings, s.DevAnywhere)
 	case s.Config != "":
-		conf, err = config.Load(s.Config, settings)
+		conf, err = config.Load(s.Config, settings, app.Parts())
 	default:
 		return errors.New("serve: want --config FILE, or --dev to try it out")
 	}
@@ -244,7 +245,7 @@ func (f *configFrom) open(c *console) (*house, error) {
 	case f.Config != "" && f.Data != "":
 		return nil, errors.New("--config and --data name two installations: give one")
 	case f.Config != "":
-		conf, err = config.Load(f.Config, f.Set)
+		conf, err = config.Load(f.Config, f.Set, app.Parts())
 	default:
 		conf, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
 	}

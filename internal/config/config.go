@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/notify"
 	"tamga/internal/setting"
 	"tamga/internal/web/rest"
 )
@@ -298,6 +299,7 @@ type Config struct {
 	// How long a stopping server waits for requests under way after `drain_time`.
 	StopTime time.Duration `yaml:"stop_time" default:"30s" min:"0s"`
 
+	parts    Parts
 	base     string // directory that relative paths start from
 	dev      bool   // serve --dev, with --dev-anywhere too
 	loopback bool   // serve --dev without --dev-anywhere: it listens on loopback only
@@ -332,18 +334,35 @@ const (
 	DevMasterKey = "master.key" // file of the master key in the data directory
 )
 
+// Parts are the packages of the program that own settings. Each configuration needs new ones: their
+// settings become a part of it.
+type Parts struct {
+	Notifiers []notify.Plugin
+}
+
+// Sections returns the settings of the parts by their places in the file.
+func (p Parts) Sections() (list []setting.Section) {
+	for _, n := range p.Notifiers {
+		list = append(list, setting.Section{Path: notifierPath(n), Settings: n})
+	}
+	return list
+}
+
 // Default returns the configuration of an empty file: what the tags of the fields say.
-func Default() *Config {
-	c := &Config{}
+func Default(parts Parts) *Config {
+	c := &Config{parts: parts}
 	setting.Defaults(c)
+	for _, s := range c.parts.Sections() {
+		setting.Defaults(s.Settings)
+	}
 	c.Messages.Budgets = defaultBudgets()
 	return c
 }
 
 // Dev returns the configuration of serve --dev with its data in dir. Unless anywhere is true,
 // the server may listen on loopback only.
-func Dev(dir string, anywhere bool) *Config {
-	c := Default()
+func Dev(dir string, anywhere bool, parts Parts) *Config {
+	c := Default(parts)
 	c.dev, c.loopback, c.base = true, !anywhere, dir
 	c.Clients = []Client{{ID: DevClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
 	c.Messages.Capture = true
@@ -360,14 +379,14 @@ func (c *Config) IsDev() bool { return c.dev }
 
 // Load reads a file, which may be "" for none, and then the settings
 // name=value of the command line over it.
-func Load(file string, settings []string) (*Config, error) {
-	c := Default()
+func Load(file string, settings []string, parts Parts) (*Config, error) {
+	c := Default(parts)
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
-		if err := setting.Decode(data, c, nil); err != nil {
+		if err := setting.Decode(data, c, c.parts.Sections()); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		c.base = filepath.Dir(file)
@@ -388,7 +407,7 @@ func (c *Config) Apply(settings []string) error {
 			fmt.Fprintf(&text, "%s%q:\n", strings.Repeat(" ", i), k)
 		}
 		document := strings.TrimSuffix(text.String(), "\n") + " " + value + "\n"
-		if err := setting.Decode([]byte(document), c, nil); err != nil {
+		if err := setting.Decode([]byte(document), c, c.parts.Sections()); err != nil {
 			return fmt.Errorf("--set %s: %w", s, err)
 		}
 	}
@@ -449,6 +468,9 @@ func (c *Config) Validate(types []string) error {
 		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
 	}
 	faults := setting.Check("", c)
+	for _, s := range c.parts.Sections() {
+		faults = append(faults, setting.Check(s.Path, s.Settings)...)
+	}
 	for _, check := range checks {
 		if !check.ok {
 			faults = append(faults, errors.New(check.text))
@@ -468,7 +490,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkExternal()...)
 	faults = append(faults, c.Users.check()...)
 	faults = append(faults, c.Certificates.check()...)
-	faults = append(faults, c.Messages.check()...)
+	faults = append(faults, c.checkMessages()...)
 	faults = append(faults, c.Devices.check()...)
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
@@ -516,7 +538,7 @@ func isOneOf(s string, names ...string) bool {
 // Print writes the configuration as YAML, defaults included. Settings that name secrets are
 // paths, so the text holds none.
 func (c *Config) Print(w io.Writer) error {
-	document, err := setting.Encode(c, nil)
+	document, err := setting.Encode(c, c.parts.Sections())
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestSettings(t *testing.T) {
 	c, err := Load("", []string{
 		"limits.signing_request=10MiB", "limits.other_request=512", "tokens.access_life=1m30s", "policy.allow_hash_signing=false",
 		"resource_aliases=[a, b]", "listen=127.0.0.1:1", "pin.attempts=3",
-	})
+	}, Parts{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +38,62 @@ func TestSettings(t *testing.T) {
 		t.Errorf("a setting changed its neighbour: argon2.memory is %d", c.Argon2.Memory)
 	}
 	for _, wrong := range []string{"listen", "nothing=1", "limits.signing_request=many", "limits.signing_request=-1", "limits=1", "limits.signing_request=9999999999999GiB"} {
-		if _, err := Load("", []string{wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+		if _, err := Load("", []string{wrong}, Parts{}); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("--set %s: got %v", wrong, err)
+		}
+	}
+}
+
+// notifier is a notify.Plugin with settings of its own.
+type notifier struct {
+	Host string        `yaml:"host"`
+	Life time.Duration `yaml:"life" default:"1m" min:"1s"`
+
+	section string
+}
+
+func (n *notifier) Section() string                                  { return n.section }
+func (n *notifier) Channel() notify.Channel                          { return notify.SMS }
+func (n *notifier) Configured() bool                                 { return n.Host != "" }
+func (n *notifier) Open(notify.Environment) (notify.Notifier, error) { return nil, nil }
+func (n *notifier) Check() []error {
+	if n.Host == "y" {
+		return []error{errors.New("host: want another")}
+	}
+	return nil
+}
+
+// The settings of a notifier are a part of the file: they are set, checked and printed.
+func TestNotifiers(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a: {host: x, life: 2s}", ""},
+		{"a: {life: 0s}", "messages.a.life: want at least 1s"},
+		{"a: {host: y}", "messages.a.host: want another"},
+		{"a: {hots: y}", "messages.a.hots: unknown setting"},
+		{"a: {host: x}, b: {c: {host: x}}", "messages.b.c: want it or messages.a, not both"},
+		{"a: {host: x}, capture: true", "messages.capture: want no messages.a beside it: captured messages are not sent"},
+	} {
+		a, b := &notifier{section: "a"}, &notifier{section: "b.c"}
+		settings := []string{"master_keys={active: a, files: {a: b}}", "messages={" + c.text + "}"}
+		config, err := Load("", settings, Parts{Notifiers: []notify.Plugin{a, b}})
+		if err == nil {
+			err = config.Validate(nil)
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+		if c.want == "" {
+			var text strings.Builder
+			if err := config.Print(&text); err != nil || !strings.Contains(text.String(), "  a:\n    host: x\n    life: 2s\n  b:\n    c:\n      host: \"\"\n      life: 1m0s\n") {
+				t.Errorf("printed %s, %v", text.String(), err)
+			}
 		}
 	}
 }
 
 // The defaults in the tags are those that the rooms of the domain have for themselves.
 func TestDomainDefaults(t *testing.T) {
-	c := Default()
+	c := Default(Parts{})
 	devices := c.Devices.Settings("", "")
 	devices.ServiceURL, devices.Systems = device.DefaultSettings().ServiceURL, device.DefaultSettings().Systems
 	tokens := c.Oath.Settings("")
@@ -103,7 +150,7 @@ func TestPublicURL(t *testing.T) {
 		{[]string{"listen=':8080'"}, ""},
 		{[]string{"listen='127.0.0.1:8080'", "public_url=http://0.0.0.0:8080"}, ""},
 	} {
-		config, err := Load("", append(base[:2:2], c.settings...))
+		config, err := Load("", append(base[:2:2], c.settings...), Parts{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +166,7 @@ func TestPublicURL(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	check := func(e *Evidence) []error { return append(setting.Check("evidence", e), e.check()...) }
-	good := Default().Evidence
+	good := Default(Parts{}).Evidence
 	if faults := check(&good); len(faults) > 0 {
 		t.Errorf("the defaults: %v", faults)
 	}
@@ -137,7 +184,7 @@ func TestEvidence(t *testing.T) {
 		{func(e *Evidence) { e.HedgeAfter = 0 }, "hedge_after"},
 		{func(e *Evidence) { e.CacheLists = 0 }, "cache_lists"},
 	} {
-		e := Default().Evidence
+		e := Default(Parts{}).Evidence
 		c.change(&e)
 		if faults := check(&e); len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) {
 			t.Errorf("%v, want %q", faults, c.want)
@@ -163,7 +210,7 @@ func TestSAML(t *testing.T) {
 		{`saml: {` + good + `}, issuer: "https://idp.example"`, "not both"},
 		{`saml: {}`, "external[0].issuer"},
 	} {
-		config, err := Load("", []string{`external=[{name: corp, ` + c.entry + `}]`})
+		config, err := Load("", []string{`external=[{name: corp, ` + c.entry + `}]`}, Parts{})
 		if err != nil {
 			t.Fatalf("%s: %v", c.entry, err)
 		}
@@ -177,7 +224,7 @@ func TestSAML(t *testing.T) {
 // Faults of user_policies name the key.
 func TestPolicies(t *testing.T) {
 	for _, wrong := range []string{"access.denied=[Sign]", "operation.confirm=[4096]", "notification.events={UserCreated: [Pigeon]}", "notification.events={usercreated: [Email]}"} {
-		c := Default()
+		c := Default(Parts{})
 		if err := c.Apply([]string{"user_policies." + wrong}); err != nil {
 			t.Fatal(err)
 		}

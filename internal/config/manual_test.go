@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/app"
+	"tamga/internal/config"
 	"tamga/internal/setting"
 )
 
@@ -40,8 +42,12 @@ func TestManual(t *testing.T) {
 	if !begins || !ends {
 		t.Fatalf("%s: want the table between %q and %q", manualFile, manualBegin, manualEnd)
 	}
-	m := manual{t: t, types: structTypes(t)}
-	m.rows("", m.types["Config"], reflect.ValueOf(*Default()), reflect.ValueOf(*Dev(".", false)))
+	parts, dev := app.Parts(), app.Parts()
+	m := manual{t: t, types: map[string]*ast.StructType{}}
+	for i, s := range parts.Sections() {
+		m.sections = append(m.sections, section{s.Path, reflect.ValueOf(s.Settings).Elem(), reflect.ValueOf(dev.Sections()[i].Settings).Elem()})
+	}
+	m.rows("", nil, reflect.ValueOf(config.Default(parts)).Elem(), reflect.ValueOf(config.Dev(".", false, dev)).Elem())
 	table := "| Key | Default | Meaning |\n|---|---|---|\n" + m.text.String()
 	want := slices.Concat(before, []byte(manualBegin+table+manualEnd), after)
 	if *update {
@@ -61,42 +67,29 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// structTypes parses the structs of this package, with their comments, by name.
-func structTypes(t *testing.T) map[string]*ast.StructType {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	types := map[string]*ast.StructType{}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok {
-				if s, ok := spec.Type.(*ast.StructType); ok {
-					types[spec.Name.Name] = s
-				}
-			}
-			return true
-		})
-	}
-	return types
-}
-
 // manual prints the table of settings.
 type manual struct {
-	t     *testing.T
-	types map[string]*ast.StructType
-	text  strings.Builder
+	t        *testing.T
+	types    map[string]*ast.StructType // by package and name; those of packages that were asked for
+	sections []section
+	text     strings.Builder
 }
 
-// rows prints the settings of a struct. Their keys begin with prefix. value holds the defaults
-// and dev those of serve --dev.
-func (m *manual) rows(prefix string, s *ast.StructType, value, dev reflect.Value) {
+// section is what a part of the program brings.
+type section struct {
+	path       string
+	value, dev reflect.Value
+}
+
+// rows prints the settings of a struct and the sections below it. Their keys begin with prefix.
+// source is the struct as written; nil: look for it by its name. value holds the defaults and dev
+// those of serve --dev.
+func (m *manual) rows(prefix string, source *ast.StructType, value, dev reflect.Value) {
+	if value.Type().Name() != "" {
+		source = m.structOf(value.Type())
+	}
 	i := 0
-	for _, field := range s.Fields.List {
+	for _, field := range source.Fields.List {
 		for _, name := range field.Names {
 			f := value.Type().Field(i)
 			if f.Name != name.Name {
@@ -106,20 +99,26 @@ func (m *manual) rows(prefix string, s *ast.StructType, value, dev reflect.Value
 			m.tags(key, f.Tag)
 			v, d := value.Field(i), dev.Field(i)
 			i++
+			inner, _ := field.Type.(*ast.StructType)
 			switch {
 			case !f.IsExported():
 			case f.Type.Kind() == reflect.Struct:
-				m.rows(key+".", m.structOf(field.Type), v, d)
+				m.rows(key+".", inner, v, d)
 			case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
 				m.row(key, field.Doc, v, v)
 				one := reflect.Zero(f.Type.Elem())
-				m.rows(key+"[].", m.structOf(field.Type.(*ast.ArrayType).Elt), one, one)
+				m.rows(key+"[].", nil, one, one)
 			default:
 				if len(field.Names) > 1 || field.Comment != nil {
 					m.t.Errorf("%s: want a line of its own with a comment above it", key)
 				}
 				m.row(key, field.Doc, v, d)
 			}
+		}
+	}
+	for _, s := range m.sections {
+		if top, _, _ := strings.Cut(s.path, "."); top+"." == prefix {
+			m.rows(s.path+".", nil, s.value, s.dev)
 		}
 	}
 }
@@ -136,12 +135,34 @@ func (m *manual) tags(key string, tag reflect.StructTag) {
 	}
 }
 
-// structOf returns the struct of a field: written there, or one of the package by its name.
-func (m *manual) structOf(e ast.Expr) *ast.StructType {
-	if s, ok := e.(*ast.StructType); ok {
+// structOf returns the source of a struct, with its comments.
+func (m *manual) structOf(t reflect.Type) *ast.StructType {
+	name := func(s string) string { return t.PkgPath() + "." + s }
+	if s := m.types[name(t.Name())]; s != nil {
 		return s
 	}
-	return m.types[e.(*ast.Ident).Name]
+	files, err := filepath.Glob(filepath.Join("../..", strings.TrimPrefix(t.PkgPath(), "tamga/"), "*.go"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if s, ok := spec.Type.(*ast.StructType); ok {
+					m.types[name(spec.Name.Name)] = s
+				}
+			}
+			return true
+		})
+	}
+	if m.types[name(t.Name())] == nil {
+		m.t.Fatalf("%s has no source in %d files", name(t.Name()), len(files))
+	}
+	return m.types[name(t.Name())]
 }
 
 // row prints one setting. A comment that ends with "Default: TEXT." says what an empty value

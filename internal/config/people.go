@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
@@ -143,7 +142,8 @@ func (c Users) check() (faults []error) {
 // LocalIssuer names our own identity provider on the wire.
 const LocalIssuer = "realsts"
 
-// Messages says how messages reach people.
+// Messages says how messages reach people. The settings of each notifier belong to its package and
+// follow these in the file.
 type Messages struct {
 	// Language of messages, `ru` or `en`.
 	Language string `yaml:"language" default:"ru"`
@@ -163,9 +163,6 @@ type Messages struct {
 	Keep time.Duration `yaml:"keep" default:"720h"`
 	// Most messages of an hour.
 	Budgets Budgets `yaml:"budgets"`
-	Mail    Mail    `yaml:"mail"`
-	SMS     SMS     `yaml:"sms"`
-	Push    Push    `yaml:"push"`
 }
 
 // Budgets bound the messages of an hour, by channel.
@@ -194,82 +191,6 @@ func (b Budget) budget() notify.Budget {
 	return notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
 }
 
-// Mail is the SMTP server that takes our mail.
-type Mail struct {
-	// SMTP server, HOST:PORT. Without it no e-mail is sent.
-	Address string `yaml:"address"`
-	// `starttls`, `tls`, or `none` for a server on this machine.
-	Security string `yaml:"security" default:"starttls" oneof:"starttls tls none"`
-	// Authorities (PEM) of the server's certificate. Default: the system's.
-	AuthoritiesFile string `yaml:"authorities_file"`
-	// Name for the server, if it asks for one.
-	User string `yaml:"user"`
-	// File with the password for the server.
-	PasswordFile string `yaml:"password_file"`
-	// Address of the sender. Default: none, required.
-	From string `yaml:"from"`
-	// Name of the sender.
-	FromName string `yaml:"from_name"`
-}
-
-// SMS is what takes our SMS: a message centre by SMPP 3.4, or a gateway by HTTP.
-type SMS struct {
-	SMPP SMPP    `yaml:"smpp"`
-	HTTP Gateway `yaml:"http"`
-}
-
-// SMPP is a message centre.
-type SMPP struct {
-	// Message centre by SMPP 3.4, HOST:PORT.
-	Address string `yaml:"address"`
-	// Whether the connection is TLS.
-	TLS bool `yaml:"tls"`
-	// Authorities (PEM) of its certificate, with `tls`. Default: the system's.
-	AuthoritiesFile string `yaml:"authorities_file"`
-	// What the message centre knows us by.
-	SystemID string `yaml:"system_id"`
-	// File with the password, at most 8 bytes as the protocol says.
-	PasswordFile string `yaml:"password_file"`
-	// System type of the protocol, if the message centre asks for one.
-	SystemType string `yaml:"system_type"`
-	// Whether to bind as a transmitter alone.
-	Transmitter bool `yaml:"transmitter"`
-	// Sender: a name of up to 11 letters, or digits.
-	From string `yaml:"from"`
-	// Whether to send everything in UCS-2.
-	Unicode bool `yaml:"unicode"`
-	// Parts of messages in a second; 0 is no bound.
-	PerSecond float64 `yaml:"per_second" min:"0"`
-}
-
-// Gateway is a gateway that takes a message by one HTTP request. Values of
-// query, form and headers and texts in json may name {{.To}}, {{.Text}} (not in
-// headers), {{.ID}} and {{.Secret}}; each is encoded for where it stands.
-type Gateway struct {
-	// Gateway that takes a message by one HTTP request.
-	URL string `yaml:"url"`
-	// `GET` or `POST`. Default: `POST` with `form` or `json`.
-	Method string `yaml:"method"`
-	// Parameters in the address. Values may name `{{.To}}`, `{{.Text}}`, `{{.ID}}` and
-	// `{{.Secret}}`. Each is encoded for its place.
-	Query map[string]string `yaml:"query"`
-	// Parameters in the body, as of `query`.
-	Form map[string]string `yaml:"form"`
-	// Body in JSON, not beside `form`. Its texts may name what values of `query` may.
-	JSON string `yaml:"json"`
-	// Headers. Values may name what values of `query` may, but not `{{.Text}}`.
-	Headers map[string]string `yaml:"headers"`
-	// User of HTTP Basic, whose password is the secret.
-	User string `yaml:"user"`
-	// File with the secret.
-	SecretFile string `yaml:"secret_file"`
-	// Regular expression that an answer matches when the message was taken. Default: every answer
-	// 200 to 299.
-	Success string `yaml:"success"`
-	// Authorities (PEM) of the gateway's certificate. Default: the system's.
-	AuthoritiesFile string `yaml:"authorities_file"`
-}
-
 func defaultBudgets() (b Budgets) {
 	d := notify.DefaultSettings().Budgets
 	b.Email, b.SMS = budgetOf(d[notify.Email]), budgetOf(d[notify.SMS])
@@ -288,19 +209,31 @@ func (c Messages) Settings() notify.Settings {
 	return s
 }
 
-func (c Messages) check() (faults []error) {
-	for _, k := range []struct {
-		ok   bool
-		text string
-	}{
-		{c.Mail.Address == "" || c.Mail.From != "", "messages.mail.from: want the address of the sender"},
-		{(c.Mail.User == "") == (c.Mail.PasswordFile == ""), "messages.mail: user and password_file go together"},
-		{c.SMS.SMPP.Address == "" || c.SMS.HTTP.URL == "", "messages.sms: want smpp or http, not both"},
-		{!c.Capture || c.Mail.Address == "" && c.SMS.SMPP.Address == "" && c.SMS.HTTP.URL == "" && !c.Push.Configured(), "messages.capture: want no mail, no sms and no push beside it: captured messages are not sent"},
-	} {
-		if !k.ok {
-			faults = append(faults, errors.New(k.text))
+// checkMessages reports the faults of notifiers: each one's own, two of one channel, and one beside
+// captured messages.
+func (c *Config) checkMessages() (faults []error) {
+	by := map[notify.Channel]string{}
+	for _, n := range c.parts.Notifiers {
+		name := notifierPath(n)
+		for _, err := range n.Check() {
+			faults = append(faults, fmt.Errorf("%s.%w", name, err))
+		}
+		if !n.Configured() {
+			continue
+		}
+		if other := by[n.Channel()]; other != "" {
+			faults = append(faults, fmt.Errorf("%s: want it or %s, not both", name, other))
+		}
+		by[n.Channel()] = name
+		if c.Messages.Capture {
+			faults = append(faults, fmt.Errorf("messages.capture: want no %s beside it: captured messages are not sent", name))
 		}
 	}
 	return faults
 }
+
+// Notifiers returns the notifiers that the program has, with their settings.
+func (c *Config) Notifiers() []notify.Plugin { return c.parts.Notifiers }
+
+// notifierPath returns the name of a notifier's settings in the file.
+func notifierPath(n notify.Plugin) string { return "messages." + n.Section() }

@@ -52,8 +52,8 @@ func (r Route) leadsTo(to device.PushTarget) bool {
 type Config struct {
 	Title  string  // of every notification
 	Routes []Route // the first that leads to a device is taken
-	// Gone is told of addresses that are no more.
-	Gone func(ctx context.Context, to device.PushTarget) error
+	// Gone is told of recipients whose address is no more.
+	Gone func(ctx context.Context, to string) error
 }
 
 // Notifier implements notify.Notifier.
@@ -82,7 +82,7 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	}
 	err := n.config.Routes[i].Sender.Send(ctx, to, n.config.Title, m)
 	if errors.Is(err, ErrGone) {
-		err = errors.Join(err, n.config.Gone(ctx, to))
+		err = errors.Join(err, n.config.Gone(ctx, m.To))
 	}
 	return err
 }

@@ -102,8 +102,12 @@ func (s *server) roots() *x509.CertPool {
 func notifier(t testing.TB, s push.Sender) (*push.Notifier, *[]device.PushTarget) {
 	t.Helper()
 	var lost []device.PushTarget
-	n, err := push.New(push.Config{Title: "Tamga", Routes: []push.Route{{Sender: s}}, Gone: func(_ context.Context, to device.PushTarget) error {
-		lost = append(lost, to)
+	n, err := push.New(push.Config{Title: "Tamga", Routes: []push.Route{{Sender: s}}, Gone: func(_ context.Context, to string) error {
+		target, ok := device.ParsePushTarget(to)
+		if !ok {
+			t.Errorf("%q is no address of a device", to)
+		}
+		lost = append(lost, target)
 		return nil
 	}})
 	must(t, err)
@@ -393,7 +397,7 @@ func TestRoutes(t *testing.T) {
 			{OSTypes: []int{1}, Sender: named{"apple", &taken}},
 			{OSTypes: []int{2, 4}, Sender: named{"google", &taken}},
 		},
-		Gone: func(context.Context, device.PushTarget) error { return nil },
+		Gone: func(context.Context, string) error { return nil },
 	})
 	must(t, err)
 	if n.Channel() != notify.Push {
