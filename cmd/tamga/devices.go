@@ -63,7 +63,7 @@ type recipients struct {
 }
 
 func (r recipients) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
-	if channel == notify.Push {
+	if channel.Info().To == notify.ToDevices {
 		return r.h.devices.NotificationAddresses(ctx, userID, channel)
 	}
 	return r.contacts.NotificationAddresses(ctx, userID, channel)
@@ -72,7 +72,7 @@ func (r recipients) NotificationAddresses(ctx context.Context, userID string, ch
 // ConfirmedAddresses implements notify.Recipients. Devices are confirmed by being
 // active; without the role nothing is sent to them.
 func (r recipients) ConfirmedAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
-	if channel == notify.Push {
+	if channel.Info().To == notify.ToDevices {
 		return r.h.devices.NotificationAddresses(ctx, userID, channel)
 	}
 	return r.contacts.ConfirmedAddresses(ctx, userID, channel)

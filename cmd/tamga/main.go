@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"tamga/internal/domain/notify"
 )
 
 // commands is the table of sub-commands. Each is a struct whose fields are its
@@ -100,6 +102,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Name(program()),
 		kong.Description("GOST electronic signatures as a service. Start with: "+asStarted("tamga serve --dev")),
 		kong.Writers(stdout, stderr),
+		kong.Vars{"notifiers": notify.NamesForUsers()},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ShortUsageOnError(),

@@ -62,7 +62,7 @@ func (o *onPolicy) change(c *console, operation string, k policy.Kind, s *policy
 type policySetCommand struct {
 	Kind   string   `arg:"" enum:"access,operation,notification" help:"access (actions that are denied), operation (actions to be confirmed) or notification."`
 	Action []string `placeholder:"NAME" help:"Action that is denied, or needs a confirmation; may be repeated. Without it none."`
-	Event  []string `placeholder:"TYPE=NOTIFIER,..." sep:"none" help:"Event and how it is told of: Email, SMS, Push; may be repeated. Without it none."`
+	Event  []string `placeholder:"TYPE=NOTIFIER,..." sep:"none" help:"Event and how it is told of: ${notifiers}; may be repeated. Without it none."`
 	Fixed  bool     `help:"Of a group: operators may not change the policies of its users."`
 	On     onPolicy `embed:""`
 }

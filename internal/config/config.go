@@ -340,9 +340,13 @@ type Parts struct {
 	Notifiers []notify.Plugin
 }
 
-// Sections returns the settings of the parts by their places in the file.
-func (p Parts) Sections() (list []setting.Section) {
-	for _, n := range p.Notifiers {
+// Sections returns the settings beside the struct, by their places in the file: those of each
+// channel and of each part.
+func (c *Config) Sections() (list []setting.Section) {
+	for _, b := range c.Messages.budgets {
+		list = append(list, setting.Section{Path: "messages.budgets." + strings.ToLower(string(b.channel)), Settings: b.budget})
+	}
+	for _, n := range c.parts.Notifiers {
 		list = append(list, setting.Section{Path: notifierPath(n), Settings: n})
 	}
 	return list
@@ -352,10 +356,10 @@ func (p Parts) Sections() (list []setting.Section) {
 func Default(parts Parts) *Config {
 	c := &Config{parts: parts}
 	setting.Defaults(c)
-	for _, s := range c.parts.Sections() {
+	for _, s := range c.Sections() {
 		setting.Defaults(s.Settings)
 	}
-	c.Messages.Budgets = defaultBudgets()
+	c.Messages.budgets = defaultBudgets()
 	return c
 }
 
@@ -386,7 +390,7 @@ func Load(file string, settings []string, parts Parts) (*Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
-		if err := setting.Decode(data, c, c.parts.Sections()); err != nil {
+		if err := setting.Decode(data, c, c.Sections()); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		c.base = filepath.Dir(file)
@@ -407,7 +411,7 @@ func (c *Config) Apply(settings []string) error {
 			fmt.Fprintf(&text, "%s%q:\n", strings.Repeat(" ", i), k)
 		}
 		document := strings.TrimSuffix(text.String(), "\n") + " " + value + "\n"
-		if err := setting.Decode([]byte(document), c, c.parts.Sections()); err != nil {
+		if err := setting.Decode([]byte(document), c, c.Sections()); err != nil {
 			return fmt.Errorf("--set %s: %w", s, err)
 		}
 	}
@@ -468,7 +472,7 @@ func (c *Config) Validate(types []string) error {
 		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
 	}
 	faults := setting.Check("", c)
-	for _, s := range c.parts.Sections() {
+	for _, s := range c.Sections() {
 		faults = append(faults, setting.Check(s.Path, s.Settings)...)
 	}
 	for _, check := range checks {
@@ -538,7 +542,7 @@ func isOneOf(s string, names ...string) bool {
 // Print writes the configuration as YAML, defaults included. Settings that name secrets are
 // paths, so the text holds none.
 func (c *Config) Print(w io.Writer) error {
-	document, err := setting.Encode(c, c.parts.Sections())
+	document, err := setting.Encode(c, c.Sections())
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,12 @@ func TestManual(t *testing.T) {
 	if !begins || !ends {
 		t.Fatalf("%s: want the table between %q and %q", manualFile, manualBegin, manualEnd)
 	}
-	parts, dev := app.Parts(), app.Parts()
+	c, dev := config.Default(app.Parts()), config.Dev(".", false, app.Parts())
 	m := manual{t: t, types: map[string]*ast.StructType{}}
-	for i, s := range parts.Sections() {
+	for i, s := range c.Sections() {
 		m.sections = append(m.sections, section{s.Path, reflect.ValueOf(s.Settings).Elem(), reflect.ValueOf(dev.Sections()[i].Settings).Elem()})
 	}
-	m.rows("", nil, reflect.ValueOf(config.Default(parts)).Elem(), reflect.ValueOf(config.Dev(".", false, dev)).Elem())
+	m.rows("", nil, reflect.ValueOf(c).Elem(), reflect.ValueOf(dev).Elem())
 	table := "| Key | Default | Meaning |\n|---|---|---|\n" + m.text.String()
 	want := slices.Concat(before, []byte(manualBegin+table+manualEnd), after)
 	if *update {

@@ -161,17 +161,17 @@ type Messages struct {
 	LongestPause time.Duration `yaml:"longest_pause" default:"15m"`
 	// How long messages that were sent or given up are listed.
 	Keep time.Duration `yaml:"keep" default:"720h"`
-	// Most messages of an hour.
-	Budgets Budgets `yaml:"budgets"`
+
+	budgets []channelBudget
 }
 
-// Budgets bound the messages of an hour, by channel.
-type Budgets struct {
-	Email Budget `yaml:"email"`
-	SMS   Budget `yaml:"sms"`
+// channelBudget has the settings messages.budgets.NAME of a channel.
+type channelBudget struct {
+	channel notify.Channel
+	budget  *Budget
 }
 
-// Budget bounds the messages of an hour.
+// Budget bounds the messages of an hour in one channel.
 type Budget struct {
 	// Most messages of an hour to one address; 0 is no bound.
 	Recipient int `yaml:"recipient"`
@@ -183,25 +183,24 @@ type Budget struct {
 	Total int `yaml:"total"`
 }
 
-func budgetOf(b notify.Budget) Budget {
-	return Budget{Recipient: b.Recipient, Caller: b.Actor, Prefix: b.Prefix, Total: b.Total}
-}
-
-func (b Budget) budget() notify.Budget {
-	return notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
-}
-
-func defaultBudgets() (b Budgets) {
-	d := notify.DefaultSettings().Budgets
-	b.Email, b.SMS = budgetOf(d[notify.Email]), budgetOf(d[notify.SMS])
-	return b
+// defaultBudgets returns the settings of every channel that has a budget.
+func defaultBudgets() (list []channelBudget) {
+	for _, info := range notify.Channels() {
+		if b := info.Budget; b != (notify.Budget{}) {
+			list = append(list, channelBudget{info.Channel, &Budget{Recipient: b.Recipient, Caller: b.Actor, Prefix: b.Prefix, Total: b.Total}})
+		}
+	}
+	return list
 }
 
 // Settings returns the rules of delivery.
 func (c Messages) Settings() notify.Settings {
 	s := notify.DefaultSettings()
 	s.Language, s.Attempts, s.LongestPause, s.Keep = c.Language, c.Attempts, c.LongestPause, c.Keep
-	s.Budgets = map[notify.Channel]notify.Budget{notify.Email: c.Budgets.Email.budget(), notify.SMS: c.Budgets.SMS.budget()}
+	for _, of := range c.budgets {
+		b := of.budget
+		s.Budgets[of.channel] = notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
+	}
 	if c.Capture {
 		// Nobody far away is waited for; what a killed process left is taken up soon.
 		s.SendTime, s.Lease = time.Second, 2*time.Second

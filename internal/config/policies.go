@@ -29,7 +29,7 @@ type Policies struct {
 	} `yaml:"operation"`
 	// What users are told of and how.
 	Notification struct {
-		// What users are told of and how: lists of `Email`, `SMS`, `Push` by
+		// What users are told of and how: lists of notifiers such as `Email` by
 		// [type of event](events.md); `{}` for nothing. Default: `UserPasswordChanged`,
 		// `UserPasswordReset` and `UserDeleted` by `[Email, SMS]`.
 		Events map[string][]string `yaml:"events"`

@@ -47,9 +47,12 @@ type Box struct {
 // New returns a box.
 func New(store Store, vault notify.Sealer) *Box { return &Box{store, vault} }
 
-// Notifiers returns one notifier for each channel that a server can have, e-mail first.
-func (b *Box) Notifiers() []notify.Notifier {
-	return []notify.Notifier{slot{b, notify.Email}, slot{b, notify.SMS}, slot{b, notify.Push}}
+// Notifiers returns one notifier for each channel that users choose from, e-mail first.
+func (b *Box) Notifiers() (list []notify.Notifier) {
+	for _, info := range notify.ForUsers() {
+		list = append(list, slot{b, info.Channel})
+	}
+	return list
 }
 
 // slot is the notifier of one channel.

@@ -97,7 +97,7 @@ func (a Addresses) ConfirmedAddresses(ctx context.Context, userID string, channe
 // without contacts.
 func valuesOf(ctx context.Context, userID string, channel notify.Channel, list func(ctx context.Context, userID string, t Type) ([]Contact, error)) ([]string, error) {
 	for _, kind := range []Kind{Phone, Email} {
-		if kind.Channel != channel {
+		if kind.Channel.Info().To != channel.Info().To {
 			continue
 		}
 		contacts, err := list(ctx, userID, kind.Type)

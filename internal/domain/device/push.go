@@ -178,7 +178,7 @@ func ParsePushTarget(text string) (PushTarget, bool) {
 // NotificationAddresses are the targets of a user's devices that are Active and have
 // the notification role, for [notify.Recipients].
 func (s *Service) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
-	if channel != notify.Push {
+	if channel.Info().To != notify.ToDevices {
 		return nil, nil
 	}
 	devices, err := s.devices(ctx, userID)

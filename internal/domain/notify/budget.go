@@ -16,7 +16,7 @@ import (
 type Budget struct {
 	Recipient int // to one address
 	Actor     int // caused by one operator or user
-	Prefix    int // to numbers with the same first six digits; SMS only
+	Prefix    int // to numbers with the same first six digits; channels to phone numbers only
 	Total     int // of the installation
 }
 
@@ -29,7 +29,7 @@ const (
 func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	b := s.settings.Budgets[d.Channel]
 	prefix := ""
-	if d.Channel == SMS && len(d.To) > prefixDigits {
+	if d.Channel.Info().To == ToNumbers && len(d.To) > prefixDigits {
 		prefix = d.To[:prefixDigits]
 	}
 	for _, scope := range []struct {

@@ -18,18 +18,6 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Channel is a way to reach a person. The values are the names of notifiers on
-// the wire.
-type Channel string
-
-// The channels that users choose from, and the channel of listening systems.
-const (
-	Email   Channel = "Email"
-	SMS     Channel = "SMS"
-	Push    Channel = "Push"
-	Webhook Channel = "Webhook"
-)
-
 // Message is what a Notifier delivers. Subject and Text contain no control characters
 // except line feeds in Text.
 type Message struct {

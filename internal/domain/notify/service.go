@@ -31,6 +31,12 @@ type Settings struct {
 
 // DefaultSettings are our own choice.
 func DefaultSettings() Settings {
+	budgets := map[Channel]Budget{}
+	for _, info := range Channels() {
+		if info.Budget != (Budget{}) {
+			budgets[info.Channel] = info.Budget
+		}
+	}
 	return Settings{
 		Language:     "ru",
 		Life:         24 * time.Hour,
@@ -42,10 +48,7 @@ func DefaultSettings() Settings {
 		Workers:      4,
 		Poll:         time.Second,
 		Keep:         30 * 24 * time.Hour,
-		Budgets: map[Channel]Budget{
-			Email: {Recipient: 20, Actor: 10_000},
-			SMS:   {Recipient: 10, Actor: 10_000, Prefix: 1_000},
-		},
+		Budgets:      budgets,
 	}
 }
 
@@ -125,7 +128,7 @@ func New(s Settings, d Deps) (*Service, error) {
 func (s *Service) Available() []Channel {
 	channels := []Channel{}
 	for _, n := range s.deps.Notifiers {
-		if n.Channel() != Webhook {
+		if n.Channel().Info().To != ToSystems {
 			channels = append(channels, n.Channel())
 		}
 	}

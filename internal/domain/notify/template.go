@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -68,8 +69,8 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 				return nil, fmt.Errorf("notify: template %s: %w", file, err)
 			}
 			t.texts[name+"."+lang] = parsed
-			for _, channel := range []Channel{Email, SMS} {
-				if _, err := t.render(name, lang, channel, sample[name]); err != nil {
+			for _, info := range ForUsers() {
+				if _, err := t.render(name, lang, info.Channel, sample[name]); err != nil {
 					return nil, err
 				}
 			}
@@ -115,16 +116,14 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	}
 	var c content
 	var err error
-	switch channel {
-	case Email:
+	info := channel.Info()
+	if info.Subject {
 		if c.Subject, err = part("subject"); err != nil {
 			return content{}, err
 		}
 		c.Subject = OneLine(c.Subject)
-		c.Text, err = part("email")
-	default:
-		c.Text, err = part("sms")
 	}
+	c.Text, err = part(cmp.Or(info.Part, "sms"))
 	return c, err
 }
 

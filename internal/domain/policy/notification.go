@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 )
 
 // Limits of a notification policy, which is stored with each user.
@@ -15,17 +16,15 @@ const (
 	maxEventName = 128 // characters
 )
 
-// channels are the names of notifiers on the wire. A policy may name a notifier that is
-// not configured. It has effect once the notifier is configured.
-var channels = []string{"Email", "SMS", "Push"}
-
 // normalNotifiers returns the names of notifiers as the specification spells them, once
-// each. Names of events are kept as they are: clients use more of them than this program
-// knows.
+// each. A policy may name a notifier that is not configured. It has effect once the notifier
+// is configured. Names of events are kept as they are: clients use more of them than this
+// program knows.
 func normalNotifiers(by map[string][]string) (map[string][]string, error) {
 	if len(by) > maxEvents {
 		return nil, fault.Newf(fault.InvalidParameters, "Policy: %d types of events, want at most %d", len(by), maxEvents)
 	}
+	channels := notify.ForUsers()
 	normal := make(map[string][]string, len(by))
 	for event, notifiers := range by {
 		if !isEventName(event) {
@@ -33,12 +32,12 @@ func normalNotifiers(by map[string][]string) (map[string][]string, error) {
 		}
 		list := []string{}
 		for _, n := range notifiers {
-			i := slices.IndexFunc(channels, func(c string) bool { return strings.EqualFold(c, n) })
+			i := slices.IndexFunc(channels, func(c notify.ChannelInfo) bool { return strings.EqualFold(string(c.Channel), n) })
 			if i < 0 {
-				return nil, fault.Newf(fault.InvalidParameters, "Policy: %s: unknown notifier %.40q, want %s", event, n, strings.Join(channels, ", "))
+				return nil, fault.Newf(fault.InvalidParameters, "Policy: %s: unknown notifier %.40q, want %s", event, n, notify.NamesForUsers())
 			}
-			if !slices.Contains(list, channels[i]) {
-				list = append(list, channels[i])
+			if name := string(channels[i].Channel); !slices.Contains(list, name) {
+				list = append(list, name)
 			}
 		}
 		normal[event] = list
