@@ -124,10 +124,17 @@ func openHouse(ctx context.Context, config *config.Config, limits store.Limits, 
 		return nil, err
 	}
 	h := &house{config: config, log: log, ring: ring}
-	holder, err := vault.NewSoftHolder(ring, rand.Reader, vault.SoftOptions{
-		MemoryKiB: uint32(config.Argon2.Memory >> 10),
-		Passes:    uint32(config.Argon2.Passes),
-		Parallel:  config.Argon2.Parallel,
+	holder, err := config.Holder().Open(vault.Environment{
+		Ring: ring, Rand: rand.Reader,
+		PIN: vault.SoftOptions{
+			MemoryKiB: uint32(config.Argon2.Memory >> 10),
+			Passes:    uint32(config.Argon2.Passes),
+			Parallel:  config.Argon2.Parallel,
+		},
+		Path: config.Path,
+		Secret: func(file, setting string) (string, error) {
+			return h.optionalSecret(file, "keys."+config.Keys.Holder+"."+setting)
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"tamga/internal/adapter/sms"
 	"tamga/internal/config"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/vault"
 )
 
 // Parts returns what the program has that brings settings of its own. A new part is one line here.
@@ -17,6 +18,9 @@ func Parts() config.Parts {
 			&sms.SMPPSettings{},
 			&sms.GatewaySettings{},
 			&push.Settings{},
+		},
+		Holders: []vault.Plugin{
+			vault.Software{},
 		},
 	}
 }

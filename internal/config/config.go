@@ -22,6 +22,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
 	"tamga/internal/web/rest"
 )
@@ -113,6 +114,12 @@ type Config struct {
 		// what it once sealed. Default: none, required.
 		Files map[string]string `yaml:"files"`
 	} `yaml:"master_keys"`
+	// Private keys of users and of the built-in authority.
+	Keys struct {
+		// What holds private keys. `software` keeps them in the database, sealed by the master key
+		// and by the PIN where a key has one. A holder does not open keys of another one.
+		Holder string `yaml:"holder" default:"software"`
+	} `yaml:"keys"`
 	// First path element of the signing service; `/api` and `/rest/api` follow.
 	SignServer string `yaml:"sign_server" default:"/SignServer" rule:"path"`
 	// First path element of the identity provider.
@@ -338,6 +345,7 @@ const (
 // settings become a part of it.
 type Parts struct {
 	Notifiers []notify.Plugin
+	Holders   []vault.Plugin // the setting keys.holder chooses one of them
 }
 
 // Sections returns the settings beside the struct, by their places in the file: those of each
@@ -349,7 +357,41 @@ func (c *Config) Sections() (list []setting.Section) {
 	for _, n := range c.parts.Notifiers {
 		list = append(list, setting.Section{Path: notifierPath(n), Settings: n})
 	}
+	for _, h := range c.parts.Holders {
+		if s := h.Settings(); s != nil {
+			list = append(list, setting.Section{Path: holderPath(h), Settings: s})
+		}
+	}
 	return list
+}
+
+// holderPath returns the name of a holder's settings in the file.
+func holderPath(h vault.Plugin) string { return "keys." + h.Name() }
+
+// Holder returns the holder of private keys that the setting keys.holder chooses, or nil.
+func (c *Config) Holder() vault.Plugin {
+	for _, h := range c.parts.Holders {
+		if h.Name() == c.Keys.Holder {
+			return h
+		}
+	}
+	return nil
+}
+
+// checkHolder reports an unknown holder and the faults of the chosen one.
+func (c *Config) checkHolder() (faults []error) {
+	h := c.Holder()
+	if h == nil {
+		var names []string
+		for _, h := range c.parts.Holders {
+			names = append(names, h.Name())
+		}
+		return []error{fmt.Errorf("keys.holder: want %s", setting.OneOf(names))}
+	}
+	for _, err := range h.Check() {
+		faults = append(faults, fmt.Errorf("%s.%w", holderPath(h), err))
+	}
+	return faults
 }
 
 // Default returns the configuration of an empty file: what the tags of the fields say.
@@ -490,6 +532,7 @@ func (c *Config) Validate(types []string) error {
 		}
 		seen[client.ID] = true
 	}
+	faults = append(faults, c.checkHolder()...)
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)
 	faults = append(faults, c.checkExternal()...)
 	faults = append(faults, c.Users.check()...)

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
 	"tamga/sig/xmldsig"
 )
@@ -75,7 +76,7 @@ func TestNotifiers(t *testing.T) {
 	} {
 		a, b := &notifier{section: "a"}, &notifier{section: "b.c"}
 		settings := []string{"master_keys={active: a, files: {a: b}}", "messages={" + c.text + "}"}
-		config, err := Load("", settings, Parts{Notifiers: []notify.Plugin{a, b}})
+		config, err := Load("", settings, Parts{Notifiers: []notify.Plugin{a, b}, Holders: []vault.Plugin{vault.Software{}}})
 		if err == nil {
 			err = config.Validate(nil)
 		}
@@ -87,6 +88,47 @@ func TestNotifiers(t *testing.T) {
 			if err := config.Print(&text); err != nil || !strings.Contains(text.String(), "  a:\n    host: x\n    life: 2s\n  b:\n    c:\n      host: \"\"\n      life: 1m0s\n") {
 				t.Errorf("printed %s, %v", text.String(), err)
 			}
+		}
+	}
+}
+
+// keyDevice is a vault.Plugin with settings of its own.
+type keyDevice struct {
+	Slot int `yaml:"slot" default:"3" min:"0"`
+}
+
+func (d *keyDevice) Name() string                                 { return "device" }
+func (d *keyDevice) Settings() any                                { return d }
+func (d *keyDevice) Open(vault.Environment) (vault.Holder, error) { return nil, nil }
+func (d *keyDevice) Check() []error {
+	if d.Slot == 4 {
+		return []error{errors.New("slot: want another")}
+	}
+	return nil
+}
+
+// The setting keys.holder chooses one of the holders that the program has.
+func TestHolders(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{}", ""},
+		{"{holder: software, device: {slot: 4}}", ""},
+		{"{holder: device, device: {slot: 5}}", ""},
+		{"{holder: device, device: {slot: 4}}", "keys.device.slot: want another"},
+		{"{holder: device, device: {slot: -1}}", "keys.device.slot: want 0 or more"},
+		{"{holder: pkcs11}", "keys.holder: want software or device"},
+		{"{holder: ''}", "keys.holder: want software or device"},
+		{"{software: {a: 1}}", "keys.software: unknown setting"},
+	} {
+		settings := []string{"master_keys={active: a, files: {a: b}}", "keys=" + c.text}
+		config, err := Load("", settings, Parts{Holders: []vault.Plugin{vault.Software{}, &keyDevice{}}})
+		if err == nil {
+			err = config.Validate(nil)
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+		if err == nil && config.Holder().Name() != config.Keys.Holder {
+			t.Errorf("%s: the holder is %s", c.text, config.Holder().Name())
 		}
 	}
 }
@@ -150,7 +192,7 @@ func TestPublicURL(t *testing.T) {
 		{[]string{"listen=':8080'"}, ""},
 		{[]string{"listen='127.0.0.1:8080'", "public_url=http://0.0.0.0:8080"}, ""},
 	} {
-		config, err := Load("", append(base[:2:2], c.settings...), Parts{})
+		config, err := Load("", append(base[:2:2], c.settings...), Parts{Holders: []vault.Plugin{vault.Software{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
