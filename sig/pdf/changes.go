@@ -9,7 +9,7 @@ import (
 	"tamga/sig"
 )
 
-// Codes of findings about what later revisions did to a document.
+// Codes of findings about changes of a document by later revisions.
 const (
 	codeLaterStore       = "later-validation-data" // a document security store
 	codeLaterStamp       = "later-time-stamp"
@@ -21,7 +21,7 @@ const (
 	codeLaterUnknown     = "later-not-judged"
 )
 
-// kind is a kind of later change, in the order of their weight.
+// kind is a kind of later change. The kinds are ordered by severity.
 type kind int
 
 const (
@@ -36,31 +36,31 @@ const (
 
 var kindNames = []string{"validation data", "time stamps", "signatures", "metadata", "form filling", "annotations", "changes of what was signed"}
 
-// comparison holds what differs between the revision a signature covers and the
-// document as it is now.
+// comparison holds the differences between the revision that a signature covers and the
+// present document.
 type comparison struct {
 	old, new  *file
 	signature *signature
 	found     [kindOther + 1][]string
 	filled    []string // names of the form fields that were filled
-	partly    string   // why not all was judged
+	partly    string   // why not all changes were checked, "" if they were
 
-	fields      map[int]string // numbers of fields and their widgets, by name
-	signed      map[int]bool   // those of them that were signed
-	signing     map[int]bool   // those of signature fields
-	appearances map[int]string // numbers of what widgets show
+	fields      map[int]string // numbers of fields and their widgets, with their names
+	signed      map[int]bool   // the fields that were signed
+	signing     map[int]bool   // the fields that are signature fields
+	appearances map[int]string // numbers of appearances of widgets, with the names of their fields
 	store       map[int]bool   // of the old security store
 	lists       map[int]bool   // arrays of annotations
 	metadata    map[int]bool
 	referrers   *referrers
-	resources   map[int]int  // dictionaries of the form's resources: 0 that of all kinds, 1 that of one kind
-	values      map[int]bool // signatures that fields of the form lead to now, found when first asked
+	resources   map[int]int  // dictionaries of the form's resources: 0 for that of all kinds, 1 for that of one kind
+	values      map[int]bool // signatures that fields of the form lead to now, filled on first use
 }
 
 // maxCompared is how many objects are compared.
 const maxCompared = 1 << 20
 
-// compare finds what later revisions changed.
+// compare finds the changes by later revisions.
 func compare(old, now *file, s *signature, r *referrers) *comparison {
 	c := &comparison{
 		old: old, new: now, signature: s, referrers: r,
@@ -86,7 +86,7 @@ func (c *comparison) note(k kind, format string, args ...any) {
 	c.found[k] = append(c.found[k], fmt.Sprintf(format, args...))
 }
 
-// changed lists the numbers of objects that differ, and of those that are new.
+// changed returns the numbers of objects that differ, and of those that are new.
 func (c *comparison) changed() (changed []int, added map[int]bool) {
 	numbers := map[int]bool{}
 	whole := !slices.ContainsFunc(c.new.sections, func(s *section) bool { return s.at == c.old.sections[0].at })
@@ -98,7 +98,7 @@ func (c *comparison) changed() (changed []int, added map[int]bool) {
 			for i := range s.subs {
 				for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
 					if len(numbers) == maxCompared {
-						c.partly = "more objects than are compared"
+						c.partly = "the document has more objects than the limit"
 						return
 					}
 					if !numbers[n] && (!f.charge(4*priceToken) || !f.keep(3*16)) {
@@ -110,7 +110,7 @@ func (c *comparison) changed() (changed []int, added map[int]bool) {
 		}
 	}
 	collect(c.new, whole)
-	if whole { // what the new sections leave out is gone
+	if whole { // objects that the new sections leave out are removed
 		collect(c.old, true)
 	}
 	added = map[int]bool{}
@@ -133,9 +133,9 @@ func (c *comparison) changed() (changed []int, added map[int]bool) {
 		if st, ok := a.(*stream); ok {
 			switch st.dict.get("Type") {
 			case name("XRef"):
-				continue // its number is free to be used again
+				continue // its number may be reused
 			case name("ObjStm"):
-				// The objects in it may be others now, though nothing lists them.
+				// The objects in it may differ now, although no section lists them.
 				if list, err := c.old.objectStream(n); err == nil {
 					for _, inner := range list.numbers {
 						if !numbers[inner] && len(numbers) < maxCompared {
@@ -163,8 +163,8 @@ func sortedKeys(m map[int]bool) []int {
 	return list
 }
 
-// same compares two values as they stand: references are the same when they are the
-// same number, whose objects are compared on their own.
+// same compares two values. References are the same if they have the same number; their
+// objects are compared separately.
 func (c *comparison) same(a, b object, depth int) bool {
 	if depth > maxDepth || !c.new.charge(2) {
 		return false
@@ -203,7 +203,7 @@ func (c *comparison) sameData(a, b *stream) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// keys lists the keys with different values.
+// keys returns the keys with different values.
 func (c *comparison) keys(a, b dict) []name {
 	var out []name
 	for _, d := range []dict{a, b} {
@@ -219,7 +219,7 @@ func (c *comparison) keys(a, b dict) []name {
 	return out
 }
 
-// roles finds out what the objects of the old revision are for.
+// roles determines the purpose of the objects of the old revision.
 func (c *comparison) roles() {
 	f := c.old
 	_, root := f.catalog()
@@ -277,7 +277,7 @@ func (c *comparison) fieldRole(o object, path string, kind object, signed bool, 
 	}
 }
 
-// within collects the numbers of what an object leads to.
+// within collects the numbers of all objects that can be reached from an object.
 func (c *comparison) within(o object, into map[int]bool, depth int) {
 	if depth > maxTreeDepth || len(into) > 1<<14 {
 		return
@@ -305,7 +305,7 @@ func (c *comparison) within(o object, into map[int]bool, depth int) {
 	}
 }
 
-// trailer compares what the trailers lead to.
+// trailer compares the targets of the trailers.
 func (c *comparison) trailer() {
 	a, b := c.old.trailer, c.new.trailer
 	if !c.same(a.get("Encrypt"), b.get("Encrypt"), 0) {
@@ -322,7 +322,7 @@ func (c *comparison) trailer() {
 	c.catalog(was, is)
 }
 
-// object judges one object that differs.
+// object classifies one object that differs.
 func (c *comparison) object(num int) {
 	a, b := c.old.object(ref{num: num}), c.new.object(ref{num: num})
 	was, wasDict := a.(dict)
@@ -366,7 +366,7 @@ func (c *comparison) shown(num int) string {
 	return ""
 }
 
-// appearance judges what a widget shows, written over.
+// appearance classifies an overwritten appearance of a widget.
 func (c *comparison) appearance(num int) {
 	path := c.appearances[num]
 	for n, p := range c.fields {
@@ -379,7 +379,7 @@ func (c *comparison) appearance(num int) {
 	c.filled = append(c.filled, path)
 }
 
-// array judges the array of fields and those of annotations.
+// array classifies a change of the array of fields or of an array of annotations.
 func (c *comparison) array(num int, a, b object) {
 	was, ok1 := a.(array)
 	is, ok2 := b.(array)
@@ -411,7 +411,8 @@ func (c *comparison) array(num int, a, b object) {
 	c.note(kindOther, "object %d (%s) was replaced", num, what)
 }
 
-// annotationLists are the arrays of annotations of all pages, found when first asked.
+// annotationLists returns the arrays of annotations of all pages. They are searched for
+// on first use.
 func (c *comparison) annotationLists() map[int]bool {
 	if c.lists == nil || len(c.lists) > 0 {
 		return c.lists
@@ -437,7 +438,7 @@ func (c *comparison) annotationLists() map[int]bool {
 	return c.lists
 }
 
-// catalog judges the catalog key by key.
+// catalog classifies the changes of the catalog by key.
 func (c *comparison) catalog(was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch key {
@@ -455,13 +456,13 @@ func (c *comparison) catalog(was, is dict) {
 	}
 }
 
-// form judges the form dictionary.
+// form classifies the changes of the form dictionary.
 func (c *comparison) form(was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch key {
 		case "SigFlags", "NeedAppearances":
 		case "DA":
-			if was.has(key) { // fields without one of their own would look different
+			if was.has(key) { // fields without their own would look different
 				c.note(kindOther, "the default appearance of fields")
 			}
 		case "DR":
@@ -476,8 +477,8 @@ func (c *comparison) form(was, is dict) {
 	}
 }
 
-// grown reports whether resources only have entries more. depth is 0 for all of them
-// and 1 for those of one kind. A resource itself must stay what it was: another font
+// grown reports whether resources only have additional entries. depth is 0 for all
+// resources and 1 for those of one kind. A resource itself must not change: another font
 // under a known name changes how fields look.
 func (c *comparison) grown(a, b object, depth int) bool {
 	if c.same(a, b, 0) || a == nil {
@@ -495,8 +496,8 @@ func (c *comparison) grown(a, b object, depth int) bool {
 	return true
 }
 
-// shared reports whether anything but the form and its fields refers to an object: pages
-// that share the resources of the form may name some that it did not have.
+// shared reports whether an object is referenced by anything except the form and its
+// fields. Pages that share the form's resources may name some that were missing before.
 func (c *comparison) shared(num int) bool {
 	root, _ := c.old.catalog()
 	formID, _ := c.old.resolveCatalog("AcroForm").(ref)
@@ -518,7 +519,7 @@ func (c *comparison) shared(num int) bool {
 	return false
 }
 
-// signatureAdded judges the value that a signature field got. shown reports whether a
+// signatureAdded classifies the new value of a signature field. shown reports whether a
 // page shows the field.
 func (c *comparison) signatureAdded(value object, field string, shown bool) {
 	if c.values == nil {
@@ -533,7 +534,8 @@ func (c *comparison) signatureAdded(value object, field string, shown bool) {
 	before := c.old.find(id.num).kind
 	switch {
 	case !c.values[id.num]:
-		// Not signed, or not a field of the form: then it is no signature that is judged.
+		// Not signed, or not a field of the form: then it is not among the signatures
+		// that are checked.
 		k := kindOther
 		if shown {
 			k = kindAnnotations
@@ -548,7 +550,7 @@ func (c *comparison) signatureAdded(value object, field string, shown bool) {
 	}
 }
 
-// valueOf is the value of a field or widget as it is now, its own or inherited.
+// valueOf returns the present value of a field or widget, its own or inherited.
 func (c *comparison) valueOf(d dict) object {
 	for range maxTreeDepth {
 		if v := d.get("V"); v != nil || d == nil {
@@ -559,7 +561,7 @@ func (c *comparison) valueOf(d dict) object {
 	return nil
 }
 
-// newFields judges the list of fields.
+// newFields classifies the changes of the list of fields.
 func (c *comparison) newFields(was, is array) {
 	for _, o := range was {
 		if !slices.ContainsFunc(is, func(x object) bool { return c.same(o, x, 0) }) {
@@ -579,7 +581,7 @@ func (c *comparison) newFields(was, is array) {
 	}
 }
 
-// field judges a field or widget.
+// field classifies a change of a field or widget.
 func (c *comparison) field(num int, path string, was, is dict) {
 	keys := c.keys(was, is)
 	signing := c.signing[num]
@@ -587,7 +589,7 @@ func (c *comparison) field(num int, path string, was, is dict) {
 		switch key {
 		case "V", "AP", "AS", "MK", "M", "RV", "I":
 			if c.signed[num] {
-				c.note(kindOther, "the signature field %s, signed already", quoted(path))
+				c.note(kindOther, "the signature field %s, which was signed already", quoted(path))
 				return
 			}
 		default:
@@ -603,7 +605,7 @@ func (c *comparison) field(num int, path string, was, is dict) {
 	c.filled = append(c.filled, path)
 }
 
-// page judges a page.
+// page classifies a change of a page.
 func (c *comparison) page(num int, was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch key {
@@ -617,7 +619,7 @@ func (c *comparison) page(num int, was, is dict) {
 	}
 }
 
-// annotations judges the annotations of a page.
+// annotations classifies the changes of a page's annotations.
 func (c *comparison) annotations(was, is array) {
 	for _, o := range was {
 		if !slices.ContainsFunc(is, func(x object) bool { return c.same(o, x, 0) }) {
@@ -643,12 +645,13 @@ func (c *comparison) annotations(was, is array) {
 }
 
 // dangling looks for references in the old revision that led nowhere and lead to new
-// objects now: what was signed would change without any object of it being touched.
+// objects now. They would change the signed content without a change of any of its
+// objects.
 func (c *comparison) dangling(added map[int]bool) {
 	look := func(from int) bool {
 		for _, num := range c.referrers.of(c.old, from) {
 			if added[num] {
-				c.note(kindOther, "object %d, which object %d refers to and which was not there", num, from)
+				c.note(kindOther, "object %d, which object %d refers to and which was missing", num, from)
 				return true
 			}
 		}
@@ -660,7 +663,7 @@ func (c *comparison) dangling(added map[int]bool) {
 			for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
 				if looked++; looked > maxVisited || told == 8 || c.old.failed() != nil {
 					if looked > maxVisited {
-						c.partly = "more objects than are compared"
+						c.partly = "the document has more objects than the limit"
 					}
 					return
 				}
@@ -672,8 +675,8 @@ func (c *comparison) dangling(added map[int]bool) {
 	}
 }
 
-// findings are the judgement: what a signature and its author allow to come later,
-// and what not.
+// findings returns the verdict on the changes: which of them the signature and its author
+// allow.
 func (c *comparison) findings() []sig.Finding {
 	var out []sig.Finding
 	add := func(code string, fatal bool, k kind, format string, args ...any) {
@@ -699,14 +702,14 @@ func (c *comparison) findings() []sig.Finding {
 	add(codeLaterAnnotations, limits.level != 3, kindAnnotations, "annotations were changed later, which can hide what was signed")
 	add(codeLaterChange, true, kindOther, "what was signed was changed later")
 	if c.partly != "" {
-		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were judged: " + c.partly, Indication: indications.Of(codeLaterUnknown)})
+		out = append(out, sig.Finding{Code: codeLaterUnknown, Text: "not all later changes were checked: " + c.partly, Indication: indications.Of(codeLaterUnknown)})
 	}
 	return out
 }
 
-// part returns the finding that the signature does not cover the document as it is now.
+// part returns the finding that the signature does not cover the present document.
 // Validation data, time stamps and further signatures are expected to follow; only a
-// strict check minds the signatures.
+// strict check counts the signatures.
 func (c *comparison) part(check *sig.Check) (f sig.Finding, ok bool) {
 	var matter []string
 	for k := kindMetadata; k <= kindOther; k++ {
@@ -725,7 +728,7 @@ func (c *comparison) part(check *sig.Check) (f sig.Finding, ok bool) {
 	return f, len(matter) > 0
 }
 
-// limits are what this signature forbids to come later.
+// limits returns the later changes that this signature forbids.
 func (c *comparison) limits() restriction {
 	one := &form{signatures: []*field{{value: c.signature.field.value}}}
 	r := c.old.restrictions(one)
@@ -741,12 +744,12 @@ func (c *comparison) summary() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "nothing that shows"
+		return "nothing visible"
 	}
 	return strings.Join(parts, ", ")
 }
 
-// listed shows a few of a list, each once.
+// listed joins the first entries of a list, each once.
 func listed(list []string) string {
 	var out []string
 	for _, s := range list {

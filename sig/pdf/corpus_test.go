@@ -19,12 +19,12 @@ import (
 	"tamga/sig/sigtest"
 )
 
-var corpus = flag.String("corpus", "", "sign every PDF below a directory and have the results judged")
+var corpus = flag.String("corpus", "", "sign every PDF below a directory and check the results with other programs")
 
-// TestCorpus signs the documents of a collection. Of those that qpdf accepts, all but
-// one in two hundred must come out no worse than they were, with a signature that
-// Poppler and we call valid; documents certified against signing are set aside, and
-// those without the header of PDF.
+// TestCorpus signs the documents of a collection. Of those that qpdf accepts, all but one
+// in two hundred must be no worse afterwards, with a signature that Poppler and this
+// package call valid. Documents certified against signing and those without a PDF header
+// are not counted.
 func TestCorpus(t *testing.T) {
 	if *corpus == "" {
 		t.Skip("no -corpus given")
@@ -79,7 +79,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// corpusOne signs and judges one file.
+// corpusOne signs and checks one file.
 func corpusOne(t *testing.T, tools *judge.PDFTools, root, signer *sigtest.Party, path string) (verdict, why string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -100,10 +100,10 @@ func corpusOne(t *testing.T, tools *judge.PDFTools, root, signer *sigtest.Party,
 		t.Logf("%s: preparing took %v", path, took)
 	}
 	if before != nil && !warned {
-		return "", "" // what we made of it is of no interest, but that we came back
+		return "", "" // the result does not matter, only that the test came back
 	}
 	var document *sig.ErrDocument
-	if errors.As(err, &document) && (document.OtherKind || strings.Contains(document.Text, "forbids any change")) {
+	if errors.As(err, &document) && (document.OtherKind || strings.Contains(document.Text, "forbids all changes")) {
 		return "aside", ""
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func corpusOne(t *testing.T, tools *judge.PDFTools, root, signer *sigtest.Party,
 	list, err := tools.Signatures(out.Bytes(), "")
 	if err != nil && strings.Contains(err.Error(), "signal: killed") {
 		if _, err := tools.Signatures(data, ""); err != nil && strings.Contains(err.Error(), "signal: killed") {
-			return "", "" // Poppler does not come back from the original either
+			return "", "" // Poppler does not return for the original either
 		}
 	}
 	valid := false

@@ -11,18 +11,18 @@ import (
 	"tamga/sig/budget"
 )
 
-// Prices in steps, beside those of package budget.
+// Prices in steps, in addition to those of package budget.
 const (
-	priceObject   = 40     // an object looked up and begun
-	priceToken    = 8      // read of it
-	pricePassword = 60_000 // a password tried
+	priceObject   = 40     // an object that is looked up
+	priceToken    = 8      // a token of an object that is read
+	pricePassword = 60_000 // a password that is tried
 
-	// tokenSize is what a token of an object takes in memory, in bytes.
+	// tokenSize is the memory for a token of an object, in bytes.
 	tokenSize = 48
 )
 
-// charge spends steps for reading the document. Where it fails everything reads as absent,
-// and the caller meets the error of the budget.
+// charge charges steps for reading the document. After it fails, everything reads as
+// absent, and the caller sees the error of the budget.
 func (f *file) charge(steps int64) bool {
 	if f.due += steps; f.due < 1024 {
 		return true
@@ -31,10 +31,10 @@ func (f *file) charge(steps int64) bool {
 	return f.spending.Spend(steps) == nil
 }
 
-// keep counts bytes that stay in memory with the file.
+// keep charges bytes that stay in memory with the file.
 func (f *file) keep(bytes int64) bool { return f.spending.Hold(bytes) == nil }
 
-// parsed charges an object that was read from an offset of the lexer on.
+// parsed charges an object that was read from an offset of the lexer.
 func (f *file) parsed(l *lexer, begin int64) {
 	tokens, octets := int64(maxTokens-l.left), max(0, l.offset()-begin)
 	f.last = tokenSize*tokens + octets
@@ -48,15 +48,15 @@ func (f *file) forget() {
 	f.cached = 0
 }
 
-// prefixes are the digests of the beginning of a document up to where the holes of its
-// signatures are. Signatures cover nested beginnings of one file, mostly all but their last
+// prefixes are the digests of the beginnings of a document up to the holes of its
+// signatures. Signatures cover nested beginnings of one file, mostly all but their last
 // few kilobytes, so the file is hashed once for all of them.
 type prefixes struct {
 	document sig.Document
 	at       []int64 // ascending, each once
 	states   map[*suite.Hash][]hash.Hash
 	spending *budget.Budget
-	free     int64 // bytes behind holes that are hashed without being charged
+	free     int64 // bytes after holes that are hashed without charge
 }
 
 func newPrefixes(document sig.Document, signatures []*signature, b *budget.Budget) *prefixes {
@@ -71,11 +71,11 @@ func newPrefixes(document sig.Document, signatures []*signature, b *budget.Budge
 	return p
 }
 
-// upTo is the state of a hash behind the octets before an offset, to go on from.
+// upTo returns the state of a hash after the bytes before an offset.
 func (p *prefixes) upTo(ctx context.Context, h *suite.Hash, from int64) (hash.Hash, error) {
 	states, known := p.states[h]
 	if !known {
-		// What was received is hashed for nothing, with the first algorithm.
+		// Received bytes are hashed without charge with the first algorithm.
 		if last := p.at[len(p.at)-1]; len(p.states) > 0 {
 			if err := p.spending.Spend(last); err != nil {
 				return nil, err
@@ -101,10 +101,10 @@ func (p *prefixes) upTo(ctx context.Context, h *suite.Hash, from int64) (hash.Ha
 	return cloned(states[i])
 }
 
-// cloned is a copy of the state of a hash.
+// cloned returns a copy of the state of a hash.
 func cloned(h hash.Hash) (hash.Hash, error) { return h.(hash.Cloner).Clone() }
 
-// digest is the digest of what a signature covers.
+// digest returns the digest of the bytes that a signature covers.
 func (p *prefixes) digest(ctx context.Context, h *suite.Hash, c covered) (suite.Digest, error) {
 	state, err := p.upTo(ctx, h, c.from)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c covered) Digests(ctx context.Context, hs ...*suite.Hash) ([]suite.Digest
 	return out, nil
 }
 
-// referrers are the references in objects of the file that stand at a place of their own,
-// so that comparing with many revisions reads each of them once.
+// referrers caches the references of objects that are not in object streams, so that
+// comparisons with many revisions read each object once.
 type referrers struct {
 	numbers map[numbered][]int
 	held    int64 // bytes

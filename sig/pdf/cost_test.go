@@ -15,9 +15,10 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// revisions is a document with so many objects, and so many signature fields each of which
-// covers one revision more. Each message has contents bytes, all in the first revision, and
-// a comment of pad bytes follows them: the holes stand in front of nearly all that is covered.
+// revisions returns a document with so many objects and signature fields. Each signature
+// covers one revision more. Each message has contents bytes, all in the first revision,
+// and a comment of pad bytes follows them, so the holes are before nearly all covered
+// bytes.
 func revisions(objects, signatures, contents, pad int) []byte {
 	var b bytes.Buffer
 	at := map[int]int{}
@@ -83,7 +84,7 @@ func judged(data []byte, l budget.Limits) (*sig.Report, *budget.Budget, error) {
 }
 
 // Many signatures over a document of many objects, over a large document, and with large
-// messages: each is refused by its cost, which was counted.
+// messages: each is refused for its cost, which was counted.
 func TestCosts(t *testing.T) {
 	for name, test := range map[string]struct {
 		data []byte
@@ -92,7 +93,7 @@ func TestCosts(t *testing.T) {
 		"256 fields and 10,000 objects": {revisions(10_000, 256, 16, 0), budget.ErrSteps},
 		"256 fields over 8 MiB":         {revisions(10, 256, 16, 8<<20), budget.ErrSteps},
 		"256 messages of 200 KB":        {revisions(10, 250, 200<<10, 0), budget.ErrMemory},
-		"20 signatures, 5,000 objects":  {revisions(5_000, 20, 4<<10, 0), nil}, // as people have them
+		"20 signatures, 5,000 objects":  {revisions(5_000, 20, 4<<10, 0), nil}, // a typical document
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := budget.Stranger()

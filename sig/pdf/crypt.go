@@ -12,8 +12,7 @@ import (
 	"errors"
 )
 
-// crypt encrypts and decrypts the strings and streams of one document (ISO 32000-2,
-// 7.6).
+// crypt encrypts and decrypts the strings and streams of one document (ISO 32000-2, 7.6).
 type crypt struct {
 	key      []byte
 	strings  method
@@ -23,7 +22,7 @@ type crypt struct {
 	own      int  // number of the encryption dictionary, whose strings are never encrypted
 }
 
-// method is what a crypt filter does.
+// method is the algorithm of a crypt filter.
 type method uint8
 
 const (
@@ -33,10 +32,10 @@ const (
 	methodAES256
 )
 
-// errPassword says that no password at hand opens the document.
-var errPassword = errors.New("the document is encrypted and opens with none of the passwords at hand")
+// errPassword means that none of the given passwords opens the document.
+var errPassword = errors.New("the document is encrypted, and none of the given passwords opens it")
 
-// decryption sets up decryption by the encryption dictionary.
+// decryption prepares decryption by the encryption dictionary.
 func (f *file) decryption(o object, password []byte) error {
 	own := 0
 	if r, ok := o.(ref); ok {
@@ -47,7 +46,7 @@ func (f *file) decryption(o object, password []byte) error {
 		return errors.New("the encryption dictionary is missing")
 	}
 	if n := f.resolve(d.get("Filter")); n != name("Standard") {
-		return refuse("the document is encrypted by the security handler %v; only passwords (Standard) are understood here", printable(n))
+		return refuse("the document is encrypted by the security handler %v; only passwords (Standard) are supported", printable(n))
 	}
 	c := &crypt{own: own, metadata: f.resolve(d.get("EncryptMetadata")) != false}
 	p := &passwords{metadata: c.metadata}
@@ -64,7 +63,7 @@ func (f *file) decryption(o object, password []byte) error {
 	case 1:
 		p.length = 5
 	case 2, 3:
-		p.length = 16 // where Length is missing or wrong; 5 is tried as well
+		p.length = 16 // if Length is missing or wrong; 5 is tried as well
 		if n := f.intOf(d.get("Length")); n >= 40 && n <= 128 {
 			p.length = int(n / 8)
 		}
@@ -77,10 +76,10 @@ func (f *file) decryption(o object, password []byte) error {
 			return err
 		}
 	default:
-		return refuse("the document is encrypted by the algorithm V=%d, which is not known here", v)
+		return refuse("the document is encrypted by the unknown algorithm V=%d", v)
 	}
 	if p.revision < 2 || p.revision > 6 || (v == 5) != (p.revision >= 5) {
-		return refuse("the document is encrypted by the algorithm V=%d, R=%d, which is not known here", v, p.revision)
+		return refuse("the document is encrypted by the unknown algorithm V=%d, R=%d", v, p.revision)
 	}
 	for _, length := range []int{p.length, 5} {
 		p.length = length
@@ -99,7 +98,7 @@ func (f *file) decryption(o object, password []byte) error {
 		return errPassword
 	}
 	f.crypt = c
-	f.forget() // read before without decryption
+	f.forget() // these were read without decryption
 	return nil
 }
 
@@ -118,7 +117,7 @@ func (c *crypt) readFilters(f *file, d dict) error {
 		case name("AESV3"):
 			c.filters[e.key] = methodAES256
 		default:
-			return refuse("the document is encrypted by the method %v, which is not known here", printable(m))
+			return refuse("the document is encrypted by the unknown method %v", printable(m))
 		}
 	}
 	for key, to := range map[name]*method{"StmF": &c.streams, "StrF": &c.strings} {
@@ -127,7 +126,7 @@ func (c *crypt) readFilters(f *file, d dict) error {
 			n = "Identity"
 		}
 		if *to, ok = c.filters[n]; !ok {
-			return refuse("the document is encrypted by the crypt filter %v, which it does not define", printable(n))
+			return refuse("the document is encrypted by the crypt filter %v, which is not defined", printable(n))
 		}
 	}
 	return nil
@@ -143,7 +142,7 @@ func (f *file) textOf(o object) []byte {
 	return t
 }
 
-// objectKey is the key for the strings and streams of one object.
+// objectKey returns the key for the strings and streams of one object.
 func (c *crypt) objectKey(m method, id ref) []byte {
 	if m == methodAES256 {
 		return c.key
@@ -160,8 +159,8 @@ func (c *crypt) objectKey(m method, id ref) []byte {
 	return h.Sum(nil)[:min(len(c.key)+5, 16)]
 }
 
-// decrypt returns the plain octets. What is no ciphertext is returned as far as it
-// can be read, as viewers do.
+// decrypt returns the plain bytes. Malformed ciphertext is decrypted as far as possible,
+// as viewers do.
 func (c *crypt) decrypt(m method, id ref, data []byte) []byte {
 	switch m {
 	case methodRC4:
@@ -185,9 +184,9 @@ func (c *crypt) decrypt(m method, id ref, data []byte) []byte {
 	return data
 }
 
-// encrypt returns the ciphertext. The initial vector depends on key, object and
-// octets: nothing random is at hand here, and the same octets in the same object
-// are the same secret.
+// encrypt returns the ciphertext. The initialization vector is derived from key, object
+// and data, because no randomness is available here. The same data in the same object
+// gives the same ciphertext.
 func (c *crypt) encrypt(m method, id ref, data []byte) []byte {
 	switch m {
 	case methodRC4:
@@ -196,7 +195,7 @@ func (c *crypt) encrypt(m method, id ref, data []byte) []byte {
 		key := c.objectKey(m, id)
 		block, err := aes.NewCipher(key)
 		if err != nil {
-			return nil // the lengths are those of AES
+			return nil // impossible: the key lengths are valid
 		}
 		h := hmac.New(sha256.New, key)
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(id.num)))
@@ -220,8 +219,8 @@ func rc4With(key, data []byte) []byte {
 	return out
 }
 
-// decryptStrings decrypts the strings inside an object, but for the value of a
-// signature, which is never encrypted.
+// decryptStrings decrypts the strings inside an object, except the value of a signature,
+// which is never encrypted.
 func (c *crypt) decryptStrings(o object, id ref) object {
 	return c.mapStrings(o, func(t text) text { return c.decrypt(c.strings, id, t) })
 }
@@ -254,7 +253,7 @@ func (c *crypt) mapStrings(o object, change func(text) text) object {
 	return o
 }
 
-// decryptStream decrypts the octets of a stream.
+// decryptStream decrypts the bytes of a stream.
 func (c *crypt) decryptStream(raw []byte, s *stream, filters, parms array) ([]byte, error) {
 	m := c.streams
 	switch s.dict.get("Type") {

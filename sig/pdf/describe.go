@@ -2,7 +2,8 @@ package pdf
 
 import "tamga/sig"
 
-// maxAppearance is how many bytes PdfSignatureAppearance may have: it holds pictures.
+// maxAppearance is the maximum size of PdfSignatureAppearance, in bytes. It contains
+// images.
 const maxAppearance = 12 << 20
 
 // Describe implements sig.Describer.

@@ -12,8 +12,8 @@ import (
 	"tamga/sig/cades"
 )
 
-// revision describes the revision that gets the document security store; nil for a
-// format without one.
+// revision describes the revision that adds the document security store. It returns nil
+// for a format without one.
 func (m *maker) revision(rootID ref, root dict) *revision {
 	if m.params.format != formatCAdES {
 		return nil
@@ -47,7 +47,7 @@ func (m *maker) revision(rootID ref, root dict) *revision {
 	return r
 }
 
-// inside is a dictionary or an array without its brackets.
+// inside returns a dictionary or an array without its brackets.
 func inside(b []byte) string {
 	if bytes.HasPrefix(b, []byte("<<")) {
 		return string(b[2 : len(b)-2])
@@ -55,10 +55,10 @@ func inside(b []byte) string {
 	return string(b[1 : len(b)-1])
 }
 
-// securityStore is the revision with the document security store (ETSI EN 319
-// 142-1, 5.4): what the message has for the long term, as streams. contents is the
-// value of Contents, whose digest names the signature. added is what the arrays of the
-// store get.
+// securityStore writes the revision with the document security store (ETSI EN 319 142-1,
+// 5.4). The store has the long-term data of the message as streams. contents is the value
+// of Contents, whose digest names the signature. added is what the arrays of the store
+// get.
 func (st *state) securityStore(message, contents []byte, locked *crypt) (octets []byte, added map[name][][]byte, err error) {
 	r := st.Revision
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
@@ -70,7 +70,7 @@ func (st *state) securityStore(message, contents []byte, locked *crypt) (octets 
 	}
 	certs, crls, answers := cades.Values(m.Signers[0])
 	certs = append(append([][]byte(nil), m.Certificates...), certs...)
-	for i := range answers { // here whole responses are wanted
+	for i := range answers { // the store has whole responses
 		answers[i] = ocsp.CreateResponse(answers[i])
 	}
 	u := &update{

@@ -14,7 +14,7 @@ import (
 	"tamga/sig/pdf"
 )
 
-// A PDF document is signed by an incremental update and judged.
+// A PDF document is signed by an incremental update, and the signature is checked.
 func Example() {
 	file, err := os.ReadFile("../testdata/signer.p12")
 	if err != nil {

@@ -10,51 +10,51 @@ import (
 	"tamga/sig/budget"
 )
 
-// file is a document open for reading. Its methods are for one goroutine.
+// file is an open document. Its methods must be called from one goroutine.
 type file struct {
 	ctx  context.Context
 	src  io.ReaderAt
 	size int64
-	bias int64 // octets before the header; offsets in the file count from there
+	bias int64 // bytes before the header; offsets in the file are counted from the header
 
-	blocks   map[int64][]byte // the window on src
-	recent   []int64          // blocks, oldest first
-	broken   error            // of src
-	damaged  error            // first fault of the structure that was met
+	blocks   map[int64][]byte // the window of src
+	recent   []int64          // offsets of the blocks, oldest first
+	broken   error            // read error of src
+	damaged  error            // first error of the structure
 	sections []*section       // newest first
 	trailer  dict
 	rebuilt  bool
-	// Of a rebuilt one: the highest number that anything refers to, and the last object
-	// of the file if the file ends inside it.
+	// Only after a rebuild: the highest number that anything refers to, and the last
+	// object of the file if the file ends inside it.
 	referred int
 	cut      ref
 	crypt    *crypt
 	version  string
 
-	objects map[int]object      // read before
-	streams map[int]*objectList // object streams read before
-	held    int64               // octets of streams
-	budget  int64               // octets that may still be decoded
-	loading map[int]bool        // objects whose length is being looked for
+	objects map[int]object      // cache of objects
+	streams map[int]*objectList // cache of object streams
+	held    int64               // bytes of cached object streams
+	budget  int64               // bytes that may still be decoded
+	loading map[int]bool        // objects whose length is being resolved
 
 	spending *budget.Budget // of the document
-	due      int64          // steps that it does not know of yet
-	cached   int64          // bytes of objects
+	due      int64          // steps not charged yet
+	cached   int64          // bytes of cached objects
 	last     int64          // bytes of the object read last
 }
 
 const (
 	blockSize  = 16 << 10
 	maxBlocks  = 64
-	maxObjects = 1024     // kept
-	maxHeld    = 16 << 20 // octets of object streams kept
+	maxObjects = 1024     // cached objects
+	maxHeld    = 16 << 20 // bytes of cached object streams
 )
 
-// errNotPDF says that a document is of another kind.
+// errNotPDF means that a document is of another kind.
 var errNotPDF = errors.New("there is no PDF header in its first kilobyte")
 
-// open reads the cross-references of a document, or finds its objects when they
-// are broken. password opens an encrypted one; an empty one is tried first.
+// open reads the cross-references of a document, or searches for its objects if they are
+// broken. password opens an encrypted document; an empty one is tried first.
 func open(ctx context.Context, src io.ReaderAt, size int64, password []byte) (*file, error) {
 	f := newFile(ctx, src, size)
 	head := make([]byte, min(size, headerReach))
@@ -85,14 +85,14 @@ func newFile(ctx context.Context, src io.ReaderAt, size int64) *file {
 	}
 }
 
-// refusal is a fault that another reading of the file does not mend.
+// refusal is an error that searching for the objects cannot correct.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// versionOf reads "1.7" of the header.
+// versionOf parses a version such as "1.7". The default is "1.4".
 func versionOf(b []byte) string {
 	if len(b) >= 3 && isDigit(int(b[0])) && b[1] == '.' && isDigit(int(b[2])) {
 		return string(b[:3])
@@ -100,7 +100,7 @@ func versionOf(b []byte) string {
 	return "1.4"
 }
 
-// usable sets up decryption and tells whether the document has a catalog.
+// usable prepares decryption and checks that the document has a catalog and pages.
 func (f *file) usable(password []byte) error {
 	if e := f.trailer.get("Encrypt"); e != nil {
 		if err := f.decryption(e, password); err != nil {
@@ -119,7 +119,7 @@ func (f *file) usable(password []byte) error {
 	return f.damaged
 }
 
-// failed is the error of the source or of the caller who gave up.
+// failed returns the error of the source, of the budget or of the context.
 func (f *file) failed() error {
 	if f.broken != nil {
 		return f.broken
@@ -127,14 +127,14 @@ func (f *file) failed() error {
 	return f.spending.Err()
 }
 
-// damage notes a fault of the structure.
+// damage records the first error of the structure.
 func (f *file) damage(err error) {
 	if f.damaged == nil {
 		f.damaged = err
 	}
 }
 
-// ReadAt implements io.ReaderAt through the window.
+// ReadAt implements io.ReaderAt with the window.
 func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
 	if !f.charge(2 + int64(len(p))/32) {
 		return 0, f.failed()
@@ -179,7 +179,7 @@ func (f *file) block(at int64) ([]byte, error) {
 	return b, nil
 }
 
-// readError is a failure of the source: no fault of the document.
+// readError is a failure of the source. It is not an error of the document.
 type readError struct {
 	at  int64
 	err error
@@ -192,7 +192,7 @@ func readFailed(err error, at int64) error {
 	return &readError{at, err}
 }
 
-// Error is "document: reading at offset: cause".
+// Error returns "document: reading at offset: cause".
 func (e *readError) Error() string {
 	return fmt.Sprintf("document: reading at offset %d: %v", e.at, e.err)
 }
@@ -200,7 +200,8 @@ func (e *readError) Error() string {
 // Unwrap returns the cause.
 func (e *readError) Unwrap() error { return e.err }
 
-// readFull reads all of p at an offset of the file; false when it is not there.
+// readFull fills p from an offset of the source. It returns false if the source is too
+// short or cannot be read.
 func (f *file) readFull(p []byte, off int64) bool {
 	if off < 0 || off > f.size-int64(len(p)) {
 		return false
@@ -209,13 +210,13 @@ func (f *file) readFull(p []byte, off int64) bool {
 	return n == len(p)
 }
 
-// lexer reads from an offset as the file counts them.
+// lexer reads from an offset of the file, counted from its header.
 func (f *file) lexer(at int64) *lexer { return f.lexerFrom(at + f.bias) }
 
 // lexerFrom reads from an offset of the source.
 func (f *file) lexerFrom(off int64) *lexer {
 	l := lexAt(f, off, min(f.size, off+maxObject))
-	// Most objects end in the block they begin in, which the window has.
+	// Most objects end in the block in which they begin, and the window has that block.
 	at := off / blockSize * blockSize
 	if b, err := f.block(at); err == nil && off-at < int64(len(b)) {
 		b = b[off-at : min(int64(len(b)), l.end-at)]
@@ -250,7 +251,7 @@ func (l *lexer) header() (ref, error) {
 	return id, l.err
 }
 
-// body reads what follows the header of an object.
+// body reads an object after its header.
 func (f *file) body(l *lexer, id ref) (object, error) {
 	l.left = maxTokens
 	begin := l.offset()
@@ -269,7 +270,7 @@ func (f *file) body(l *lexer, id ref) (object, error) {
 	if t := l.token(); t.kind != tokenKeyword || string(t.bytes) != "stream" {
 		return d, nil
 	}
-	switch l.peek() { // 7.3.8.1: CR LF or LF; CR alone is seen as well
+	switch l.peek() { // 7.3.8.1: CR LF or LF; files with CR alone exist
 	case '\r':
 		l.pos++
 		if l.peek() == '\n' {
@@ -281,7 +282,7 @@ func (f *file) body(l *lexer, id ref) (object, error) {
 	return &stream{dict: d, offset: l.offset(), id: id}, nil
 }
 
-// object returns the object of a number, nil when there is none.
+// object returns the object with a number, nil if there is none.
 func (f *file) object(id ref) object {
 	if o, ok := f.objects[id.num]; ok {
 		return o
@@ -307,7 +308,7 @@ func (f *file) load(id ref) object {
 	case inFile:
 		found, o, err := f.parseAt(p.at, id.num)
 		if err == nil && found.gen != p.gen {
-			err = fmt.Errorf("object %d at offset %d has another generation than the cross-references say", id.num, p.at)
+			err = fmt.Errorf("object %d at offset %d has another generation than in the cross-references", id.num, p.at)
 		}
 		if err != nil {
 			f.damage(err)
@@ -332,7 +333,7 @@ func (f *file) load(id ref) object {
 	return nil
 }
 
-// resolve follows references to what they lead to.
+// resolve follows references to their target.
 func (f *file) resolve(o object) object {
 	for range maxHops {
 		r, ok := o.(ref)
@@ -344,7 +345,8 @@ func (f *file) resolve(o object) object {
 	return nil
 }
 
-// resolveDict follows to a dictionary, also that of a stream; nil for anything else.
+// resolveDict follows references to a dictionary, or to that of a stream. It returns nil
+// for anything else.
 func (f *file) resolveDict(o object) dict {
 	switch o := f.resolve(o).(type) {
 	case dict:
@@ -363,7 +365,7 @@ func (f *file) resolveArray(o object) array {
 	return a
 }
 
-// data returns the octets of a stream, decrypted and decoded, which count as held.
+// data returns the decrypted and decoded bytes of a stream. They are charged as held.
 func (f *file) data(s *stream) ([]byte, error) {
 	raw, err := f.rawData(s)
 	if err != nil {
@@ -398,8 +400,8 @@ func (f *file) data(s *stream) ([]byte, error) {
 	return out, err
 }
 
-// rawData returns the octets of a stream as they stand in the file, which count as held
-// until the caller releases them. A length that is wrong is mended by looking for the end.
+// rawData returns the bytes of a stream as they are in the file. They are charged as held
+// until the caller releases them. If the length is wrong, the end is searched for.
 func (f *file) rawData(s *stream) ([]byte, error) {
 	if s.fresh != nil {
 		return s.fresh, nil
@@ -411,7 +413,7 @@ func (f *file) rawData(s *stream) ([]byte, error) {
 		}
 	}
 	if n > maxDecoded {
-		return nil, fmt.Errorf("the stream at offset %d has %d octets, more than are read here", s.offset, n)
+		return nil, fmt.Errorf("the stream at offset %d has %d bytes, more than the limit", s.offset, n)
 	}
 	if !f.charge(n/8) || !f.keep(n) {
 		return nil, f.failed()
@@ -423,7 +425,7 @@ func (f *file) rawData(s *stream) ([]byte, error) {
 	return raw, nil
 }
 
-// lengthOf reads Length, which may be in an object of its own.
+// lengthOf returns Length, which may be in its own object.
 func (f *file) lengthOf(s *stream) (int64, bool) {
 	o := s.dict.get("Length")
 	if r, ok := o.(ref); ok {
@@ -438,7 +440,7 @@ func (f *file) lengthOf(s *stream) (int64, bool) {
 	return n, ok && n >= 0 && n <= f.size-s.offset
 }
 
-// endsStream tells whether endstream follows n octets.
+// endsStream reports whether endstream follows after n bytes.
 func (f *file) endsStream(offset, n int64) bool {
 	l := lexAt(f, offset+n, min(f.size, offset+n+64))
 	l.left = 1
@@ -446,7 +448,7 @@ func (f *file) endsStream(offset, n int64) bool {
 	return t.kind == tokenKeyword && bytes.HasPrefix(t.bytes, []byte("endstream"))
 }
 
-// searchEnd looks for endstream, or endobj where that is forgotten.
+// searchEnd searches for endstream, or for endobj if endstream is missing.
 func (f *file) searchEnd(offset int64) (int64, bool) {
 	f.charge(priceObject)
 	const overlap = 16
@@ -476,13 +478,13 @@ type objectList struct {
 	offsets []int
 }
 
-// objectStream reads the object stream of a number.
+// objectStream reads the object stream with a number.
 func (f *file) objectStream(num int) (*objectList, error) {
 	if list, ok := f.streams[num]; ok {
 		return list, nil
 	}
 	p := f.find(num)
-	if p.kind != inFile { // one inside of another leads nowhere
+	if p.kind != inFile { // an object stream cannot be inside another one
 		return nil, fmt.Errorf("object stream %d is not in the file", num)
 	}
 	id, o, err := f.parseAt(p.at, num)
@@ -491,7 +493,7 @@ func (f *file) objectStream(num int) (*objectList, error) {
 	}
 	s, ok := o.(*stream)
 	if !ok || id.gen != p.gen {
-		return nil, fmt.Errorf("object %d is no object stream", num)
+		return nil, fmt.Errorf("object %d is not an object stream", num)
 	}
 	data, err := f.data(s)
 	if err != nil {
@@ -502,7 +504,7 @@ func (f *file) objectStream(num int) (*objectList, error) {
 		return nil, err
 	}
 	numbers := 16 * int64(len(list.numbers))
-	size := int64(len(data)) + numbers // of which data counts already
+	size := int64(len(data)) + numbers // data is charged already
 	if f.held+size > maxHeld {
 		clear(f.streams)
 		f.spending.Release(f.held)
@@ -528,7 +530,7 @@ func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
 		id, ok1 := integer(numberOf(l.token()))
 		at, ok2 := integer(numberOf(l.token()))
 		if !ok1 || !ok2 {
-			break // what is there is used
+			break // the entries so far are used
 		}
 		if id > maxNumber || at < 0 || at > int64(len(data))-first {
 			id, at = 0, 0
@@ -540,7 +542,7 @@ func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
 	return list, nil
 }
 
-// find returns the object of a number, which should be at the index.
+// find returns the object with a number, which should be at the index.
 func (s *objectList) find(f *file, num, index int) (object, error) {
 	if index >= len(s.numbers) || s.numbers[index] != num {
 		index = -1

@@ -9,12 +9,12 @@ import (
 	"io"
 )
 
-// decode undoes the filters of a stream that holds cross-references or objects.
-// budget is how many octets may still come out of all streams of the document.
+// decode reverses the filters of a stream that contains cross-references or objects.
+// budget is how many bytes all streams of the document may still decode to.
 func decode(raw []byte, filters, parms object, budget *int64) ([]byte, error) {
 	names, params := filterList(filters), filterList(parms)
 	if len(names) > 4 {
-		return nil, errors.New("a stream has more filters than are undone here")
+		return nil, errors.New("a stream has more than 4 filters")
 	}
 	for i, f := range names {
 		var p dict
@@ -31,9 +31,9 @@ func decode(raw []byte, filters, parms object, budget *int64) ([]byte, error) {
 			raw = lexBytes(raw).hex()
 		case name("ASCII85Decode"), name("A85"):
 			raw, err = unascii85(raw)
-		case name("Crypt"): // was looked at before
+		case name("Crypt"): // handled by decryptStream
 		default:
-			return nil, fmt.Errorf("a stream that is needed has the filter %v, which is not undone here", f)
+			return nil, fmt.Errorf("a required stream has the unsupported filter %v", f)
 		}
 		if err != nil {
 			return nil, err
@@ -52,19 +52,19 @@ func filterList(o object) array {
 	return array{o}
 }
 
-// inflate is tolerant as viewers are: a wrong checksum or a cut end leaves what was
-// read before it.
+// inflate is tolerant, as viewers are: it ignores a wrong checksum, and of truncated data
+// it returns the beginning.
 func inflate(raw []byte, budget *int64) ([]byte, error) {
 	if len(raw) < 2 {
 		return nil, errors.New("a compressed stream is empty")
 	}
-	// Deflate makes at most 1032 of one.
+	// The maximum ratio of Deflate is 1032.
 	limit := min(*budget, maxDecoded, 1032*int64(len(raw)))
 	var out bytes.Buffer
 	n, err := io.Copy(&out, io.LimitReader(flate.NewReader(bytes.NewReader(raw[2:])), limit+1))
 	*budget -= n
 	if n > limit {
-		return nil, errors.New("compressed streams hold more than is read here")
+		return nil, errors.New("compressed streams decode to more bytes than the limit")
 	}
 	if err != nil && n == 0 {
 		return nil, fmt.Errorf("a compressed stream: %w", err)
@@ -76,12 +76,12 @@ func unascii85(raw []byte) ([]byte, error) {
 	if i := bytes.IndexByte(raw, '~'); i >= 0 {
 		raw = raw[:i]
 	}
-	out := make([]byte, 4*len(raw)+4) // z stands for four octets
+	out := make([]byte, 4*len(raw)+4) // z means four bytes
 	n, _, err := ascii85.Decode(out, raw, true)
 	return out[:n], err
 }
 
-// unpredict undoes the predictors of FlateDecode (ISO 32000-1, 7.4.4.4).
+// unpredict reverses the predictors of FlateDecode (ISO 32000-1, 7.4.4.4).
 func unpredict(data []byte, p dict) ([]byte, error) {
 	predictor, _ := integer(p.get("Predictor"))
 	if predictor <= 1 {
@@ -101,7 +101,7 @@ func unpredict(data []byte, p dict) ([]byte, error) {
 	pixel := int(max(1, colors*bits/8))
 	if predictor == 2 {
 		if bits != 8 {
-			return nil, errors.New("a stream has a predictor that is not undone here")
+			return nil, errors.New("a stream has an unsupported predictor")
 		}
 		for ; len(data) > 0; data = data[min(row, len(data)):] {
 			for i := pixel; i < min(row, len(data)); i++ {

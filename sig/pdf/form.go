@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// form is the interactive form of a document (ISO 32000-1, 12.7), as far as
-// signatures go.
+// form is the signature fields of the interactive form of a document (ISO 32000-1, 12.7),
+// with the data to add one.
 type form struct {
-	id         ref // of the form, zero when it stands in the catalog or there is none
+	id         ref // of the form, zero if it is in the catalog or there is none
 	dict       dict
 	fields     array
-	fieldsID   ref // of the array of fields, zero when it stands in the form
+	fieldsID   ref // of the array of fields, zero if it is in the form
 	signatures []*field
-	taken      map[string]bool // names of the fields at the top
+	taken      map[string]bool // names of the top-level fields
 }
 
 // field is one signature field.
@@ -21,8 +21,8 @@ type field struct {
 	id       ref
 	dict     dict
 	name     string // fully qualified
-	value    object // V as it stands: nil for a field that is not signed
-	widget   ref    // the same as id where field and widget are one object
+	value    object // V unresolved: nil for a field that is not signed
+	widget   ref    // the same as id if field and widget are one object
 	onWidget dict
 }
 
@@ -53,7 +53,7 @@ func (f *file) form() *form {
 	return out
 }
 
-// fieldContext is what a field has from those above it.
+// fieldContext is what a field inherits.
 type fieldContext struct {
 	name  string
 	kind  object
@@ -110,7 +110,7 @@ func (w *fieldWalk) node(o object, in fieldContext, depth int) {
 	w.form.signatures = append(w.form.signatures, out)
 }
 
-// freeName is a name that no field at the top has.
+// freeName returns a name that no top-level field has.
 func (m *form) freeName() string {
 	for i := 1; ; i++ {
 		if s := fmt.Sprintf("Signature%d", i); !m.taken[s] {
@@ -121,19 +121,19 @@ func (m *form) freeName() string {
 
 // restriction is what earlier signatures forbid.
 type restriction struct {
-	level int // of the certification (DocMDP), 0 for none
+	level int // of the certification (DocMDP), 0 if there is none
 	locks []lock
 }
 
-// lock is what a signature field's Lock or a FieldMDP transform says: which fields
-// must not change.
+// lock is the content of a signature field's Lock or of a FieldMDP transform: which
+// fields must not change.
 type lock struct {
 	action string // All, Include, Exclude
 	fields []string
-	level  int // P, 0 when absent
+	level  int // P, 0 if absent
 }
 
-// covers tells whether a lock forbids to change a field.
+// covers reports whether a lock forbids a change of a field.
 func (k lock) covers(field string) bool {
 	named := false
 	for _, n := range k.fields {
@@ -199,7 +199,7 @@ func (r *restriction) restrict(level int) {
 	}
 }
 
-// certificationLevel is P of DocMDP parameters, 2 by default.
+// certificationLevel returns P of DocMDP parameters, 2 by default.
 func (f *file) certificationLevel(params dict) int {
 	if n := f.intOf(params.get("P")); n >= 1 && n <= 3 {
 		return int(n)
@@ -207,7 +207,7 @@ func (f *file) certificationLevel(params dict) int {
 	return 2
 }
 
-// locked tells whether an earlier signature forbids to change a field.
+// locked reports whether an earlier signature forbids a change of a field.
 func (r *restriction) locked(field string) bool {
 	for _, k := range r.locks {
 		if k.covers(field) {

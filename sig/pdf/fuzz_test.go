@@ -11,7 +11,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// seeds are small documents of several kinds, whole and broken.
+// seeds are small documents of several kinds, complete and broken.
 func seeds() [][]byte {
 	plain := formDocument()
 	catalog := []string{"<</Type /Catalog /Pages 2 0 R /AcroForm <</Fields [3 0 R]>>>>", "<</Type /Pages /Kids [] /Count 0>>", "<</T (a) /FT /Sig /Kids [3 0 R]>>"}
@@ -24,13 +24,14 @@ func seeds() [][]byte {
 	}
 }
 
-// FuzzPrepare signs anything: a refusal of the document or a parameter, or a result
-// that is read again without looking for objects, with the signature in it.
+// FuzzPrepare signs any input. The result is a refusal of the document or a parameter, or
+// a document that can be read again without searching for objects, with the signature in
+// it.
 func FuzzPrepare(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add(s)
 	}
-	// A value of GOST is any 64 octets, and CMS does not look at it.
+	// Any 64 bytes are a GOST value, and CMS does not check it.
 	signer := sigtest.Root(f, suite.GOST2012x256).Signer(f, suite.GOST2012x256, "Signer")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		job := &sig.Job{Document: bytes.NewReader(data), Certificate: signer.Certificate, Chain: signer.Chain, Time: sigtest.Time, Params: sig.Params{"PDFFormat": "CMS"}}
@@ -67,7 +68,7 @@ func FuzzPrepare(f *testing.F) {
 	})
 }
 
-// FuzzVerify judges anything.
+// FuzzVerify checks any input.
 func FuzzVerify(f *testing.F) {
 	_, signer := party(f)
 	for _, s := range seeds() {
@@ -79,14 +80,14 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(data), At: sigtest.Time})
 		var document *sig.ErrDocument
-		var params *sig.ErrParams // a password is needed
+		var params *sig.ErrParams // a password is missing
 		if err != nil && !errors.As(err, &document) && !errors.As(err, &params) || err == nil && r.Passed() {
-			t.Fatalf("%v %v", err, r) // nobody is trusted
+			t.Fatalf("%v %v", err, r) // no certificate is trusted
 		}
 	})
 }
 
-// FuzzObject reads any object and writes it so that it is read as the same.
+// FuzzObject reads any object and writes it, so that it is read as the same.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{"<</A [1 -2.5 (x\\)\\101) <4 1> /N#20a true null 12 0 R]>>", "12 0 R", "[[[", "<</A/B/C>>", "(\r\n\\\r)", "%x\n/"} {
 		f.Add([]byte(s))

@@ -9,8 +9,8 @@ import (
 	"tamga/internal/judge"
 )
 
-// document writes a document of pages with the given objects beside catalog (1),
-// page tree (2) and its pages (from 10 on): a classic table, PDF 1.4.
+// document writes a document of pages with the given objects in addition to catalog (1),
+// page tree (2) and pages (from 10 on): a classic table, PDF 1.4.
 type document struct {
 	version string
 	catalog string         // more entries
@@ -62,7 +62,7 @@ func (d document) build() []byte {
 	return b.Bytes()
 }
 
-// kinds are documents of every kind there is, some made of the first with qpdf.
+// kinds are documents of every kind, some of them made from the first with qpdf.
 func kinds(t testing.TB, tools *judge.PDFTools) map[string]sample {
 	t.Helper()
 	plain := document{pages: 3, trailer: "/ID [<00112233445566778899aabbccddeeff> <00112233445566778899aabbccddeeff>]"}.build()
@@ -102,14 +102,14 @@ func kinds(t testing.TB, tools *judge.PDFTools) map[string]sample {
 	made("RC4 128 password", "secret", "--allow-weak-crypto", "--encrypt", "secret", "owner", "128", "--use-aes=n", "--")
 	made("AES 128 password", "secret", "--allow-weak-crypto", "--encrypt", "secret", "owner", "128", "--use-aes=y", "--")
 	made("AES 256 password", "секрет", "--encrypt", "секрет", "owner", "256", "--")
-	// Its objects have to be searched for, in object streams as well.
+	// Its objects must be searched for, in object streams too.
 	streams := out["object streams"].data
 	out["object streams, wrong startxref"] = sample{data: bytes.Replace(streams, []byte("startxref\n"), []byte("startxref\n9"), 1)}
 	return out
 }
 
-// hybrid is a document with a table and, beside it, a stream that tells of the font,
-// which the table hides: it is in an object stream.
+// hybrid returns a document with a table and a stream with the entry of the font, which
+// the table hides: the font is in an object stream.
 func hybrid() []byte {
 	data := document{objects: map[int]string{100: "null", 101: "null"}}.build()
 	at := bytes.LastIndex(data, []byte("xref\n0"))
@@ -140,8 +140,8 @@ const textField = "<</Type /Annot /Subtype /Widget /FT /Tx /T (Sum) /V (100) /Re
 type sample struct {
 	data     []byte
 	password string
-	// MuPDF looks for the header at the very beginning.
+	// MuPDF expects the header at the first byte.
 	notMuPDF bool
-	// Poppler takes a widget below a field for a field of its own, without a value.
+	// Poppler reads a widget below a field as its own field, without a value.
 	notPoppler bool
 }

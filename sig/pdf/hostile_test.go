@@ -15,8 +15,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// crossStreamDocument is a document whose only section is a stream with the entries
-// given (W [1 4 2]) and more entries of its dictionary.
+// crossStreamDocument returns a document whose only section is a stream with the given
+// entries (W [1 4 2]) and more entries of its dictionary.
 func crossStreamDocument(objects []string, index, more string, rows ...[3]int) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.5\n")
@@ -54,8 +54,8 @@ func deflated(n int, b byte) []byte {
 	return out.Bytes()
 }
 
-// TestHostile gives what is made to break readers: within a second and 256 MB there
-// is a refusal, or a signature.
+// TestHostile gives documents that are made to break readers. The result must be a
+// refusal or a signature, within a second and 256 MB.
 func TestHostile(t *testing.T) {
 	_, signer := party(t)
 	plain := formDocument()
@@ -127,8 +127,8 @@ func TestHostile(t *testing.T) {
 			case document.OtherKind != c.otherKind:
 				t.Errorf("of another kind is %v: %v", document.OtherKind, err)
 			}
-			// A second is what it may take; a busy machine and the race detector get
-			// twenty times that, and work that grows with the square more than all of it.
+			// The limit is a second. A busy machine and the race detector get twenty
+			// times that, and quadratic work would take longer than all of it.
 			if took > 20*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -142,7 +142,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// manySections is a document with so many revisions.
+// manySections returns a document with so many revisions.
 func manySections(n int) []byte {
 	data := formDocument()
 	var b bytes.Buffer
@@ -156,7 +156,7 @@ func manySections(n int) []byte {
 	return b.Bytes()
 }
 
-// TestCancelled comes back when the caller gives up.
+// TestCancelled returns when the caller cancels.
 func TestCancelled(t *testing.T) {
 	_, signer := party(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -14,7 +14,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// verified checks a document by one root at the time of the tests.
+// verified checks a document against one root at the time of the tests.
 func verified(t testing.TB, document []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
 	r, err := New().Verify(context.Background(), &sig.Check{
@@ -26,7 +26,7 @@ func verified(t testing.TB, document []byte, root *sigtest.Party) *sig.Report {
 	return r
 }
 
-// say writes a report for a test that fails.
+// say formats a report for a test failure.
 func say(r *sig.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n", r.Findings)
@@ -36,8 +36,8 @@ func say(r *sig.Report) string {
 	return b.String()
 }
 
-// TestJudged signs documents of every kind and has the result judged by qpdf, MuPDF
-// and Poppler.
+// TestJudged signs documents of every kind and checks the results with qpdf, MuPDF and
+// Poppler.
 func TestJudged(t *testing.T) {
 	tools := judge.PDF(t)
 	root := sigtest.Root(t, suite.RSASHA256)
@@ -82,7 +82,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestFiveInARow signs one document five times, in each way, by every suite: all
+// TestFiveInARow signs one document five times, in each format, by every suite: all
 // signatures stay valid.
 func TestFiveInARow(t *testing.T) {
 	tools := judge.PDF(t)
@@ -124,8 +124,7 @@ func TestFiveInARow(t *testing.T) {
 	}
 }
 
-// TestGOST has the messages judged by OpenSSL with gost-engine over the octets of
-// ByteRange.
+// TestGOST checks the messages with OpenSSL and gost-engine over the bytes of ByteRange.
 func TestGOST(t *testing.T) {
 	openssl := judge.OpenSSL(t)
 	for _, su := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512} {

@@ -19,8 +19,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// sparse is a document with any number of zeros in a stream in its middle, which
-// take no memory.
+// sparse is a document with a stream of zeros in its middle, which take no memory.
 type sparse struct {
 	head, tail []byte
 	zeros      int64
@@ -47,7 +46,7 @@ func (s sparse) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// sparseDocument has so many octets more than a small one.
+// sparseDocument returns a document larger by so many bytes than a small one.
 func sparseDocument(zeros int64) sparse {
 	data := document{objects: map[int]string{100: fmt.Sprintf("<</Length %d>>\nstream\nHERE\nendstream", zeros)}}.build()
 	at := bytes.Index(data, []byte("HERE"))
@@ -57,8 +56,8 @@ func sparseDocument(zeros int64) sparse {
 	return sparse{head: data[:at], tail: []byte(tail), zeros: zeros}
 }
 
-// TestLargeOffsets signs documents over the limits of 31 bits, 32 bits and ten digits:
-// only the new section is made, since the digest would take minutes.
+// TestLargeOffsets signs documents beyond the limits of 31 bits, 32 bits and ten digits.
+// It makes only the new section, because the digest would take minutes.
 func TestLargeOffsets(t *testing.T) {
 	tools := judge.PDF(t)
 	_, signer := party(t)
@@ -107,8 +106,8 @@ func TestLargeOffsets(t *testing.T) {
 	}
 }
 
-// TestMemory prepares and checks a document of 1 GiB: what is allocated on the way,
-// freed or not, stays far below its size.
+// TestMemory prepares and checks a document of 1 GiB: the total of all allocations, freed
+// or not, stays far below its size.
 func TestMemory(t *testing.T) {
 	root, signer := party(t)
 	d := sparseDocument(1 << 30)
@@ -135,11 +134,11 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if all := after.TotalAlloc - before.TotalAlloc; all > 16<<20 {
-		t.Errorf("%d MiB were allocated for a room of %d octets", all>>20, st.Room)
+		t.Errorf("%d MiB were allocated for a room of %d bytes", all>>20, st.Room)
 	}
 }
 
-// tailWriter lets through what follows the first octets.
+// tailWriter discards the first bytes and passes on the rest.
 type tailWriter struct {
 	skip int64
 	to   io.Writer

@@ -8,35 +8,34 @@ import (
 	"slices"
 )
 
-// lexer splits PDF syntax into tokens (ISO 32000-1, 7.2). It reads through a
-// window, or has all of its octets in buf.
+// lexer splits PDF syntax into tokens (ISO 32000-1, 7.2). It reads through a window, or
+// has all of its bytes in buf.
 type lexer struct {
-	src  io.ReaderAt // nil: buf is all there is
-	end  int64       // offset behind the last octet that may be read
+	src  io.ReaderAt // nil: buf has all bytes
+	end  int64       // offset after the last byte that may be read
 	base int64       // offset of buf[0]
 	buf  []byte
 	pos  int
-	// borrowed tells that buf is somebody else's and not to be written.
+	// borrowed reports that buf belongs to someone else and must not be written.
 	borrowed bool
-	// left is how many tokens may still be read.
+	// left is how many more tokens may be read.
 	left int
-	err  error // of src, or errTooMuch
+	err  error // read error of src, or errTooMuch
 
-	// spans, when not nil, gets where the values of the outermost dictionary stand;
-	// one that is given twice has the span of neither.
+	// spans, if not nil, gets the places of the values of the outermost dictionary. A key
+	// that occurs twice gets an empty span.
 	spans map[name]span
 	depth int
-	// unclosed reports that an array, a dictionary or a string was cut off by the end of
-	// what may be read.
+	// unclosed reports that the input ended inside an array, a dictionary or a string.
 	unclosed bool
 }
 
-// span is a stretch of the file.
+// span is a range of offsets in the file.
 type span struct{ from, to int64 }
 
 const windowSize = 4 << 10
 
-var errTooMuch = errors.New("an object is larger than is read here")
+var errTooMuch = errors.New("an object is larger than the limit")
 
 type tokenKind uint8
 
@@ -54,7 +53,7 @@ const (
 
 type token struct {
 	kind  tokenKind
-	bytes []byte // of a number, text, name or keyword; the caller's only until the next token
+	bytes []byte // of a number, text, name or keyword; valid only until the next token
 	at    int64
 }
 
@@ -62,14 +61,14 @@ func lexBytes(b []byte) *lexer {
 	return &lexer{buf: b, end: int64(len(b)), left: maxTokens}
 }
 
-// lexAt reads from an offset on, to limit at most.
+// lexAt reads from an offset up to limit.
 func lexAt(src io.ReaderAt, offset, limit int64) *lexer {
 	return &lexer{src: src, base: offset, end: limit, left: maxTokens}
 }
 
 func (l *lexer) offset() int64 { return l.base + int64(l.pos) }
 
-// seek goes to an offset.
+// seek moves to an offset.
 func (l *lexer) seek(offset int64) {
 	if d := offset - l.base; d >= 0 && d <= int64(len(l.buf)) {
 		l.pos = int(d)
@@ -81,7 +80,7 @@ func (l *lexer) seek(offset int64) {
 	l.base, l.buf, l.pos = offset, l.buf[:0], 0
 }
 
-// fill reads the next window; false at the end.
+// fill reads the next window. It returns false at the end.
 func (l *lexer) fill() bool {
 	at := l.offset()
 	if l.src == nil || at >= l.end || l.err != nil {
@@ -103,7 +102,7 @@ func (l *lexer) fill() bool {
 	return true
 }
 
-// peek returns the next octet, -1 at the end.
+// peek returns the next byte without consuming it, -1 at the end.
 func (l *lexer) peek() int {
 	if l.pos >= len(l.buf) && !l.fill() {
 		return -1
@@ -155,7 +154,7 @@ func (l *lexer) skipSpace() {
 	}
 }
 
-// token reads the next token. What is malformed is read as viewers do.
+// token reads the next token. Malformed input is read as viewers do.
 func (l *lexer) token() token {
 	l.skipSpace()
 	t := token{at: l.offset()}
@@ -185,7 +184,7 @@ func (l *lexer) token() token {
 			l.pos++
 			t.kind = tokenDictEnd
 		} else {
-			t.kind = tokenKeyword // alone it means nothing
+			t.kind = tokenKeyword // a single > has no meaning
 		}
 	case '/':
 		t.kind, t.bytes = tokenName, l.name()
@@ -214,7 +213,7 @@ func (l *lexer) regular() []byte {
 	if l.pos < len(l.buf) || l.src == nil {
 		return l.buf[from:l.pos]
 	}
-	out := bytes.Clone(l.buf[from:l.pos]) // goes on in the next window
+	out := bytes.Clone(l.buf[from:l.pos]) // it may continue in the next window
 	for c := l.peek(); isRegular(c) && len(out) < maxObject; c = l.peek() {
 		out = append(out, byte(c))
 		l.pos++
@@ -237,7 +236,7 @@ func isNumber(b []byte) bool {
 	return digits
 }
 
-// name reads what follows a solidus.
+// name reads a name after its slash.
 func (l *lexer) name() []byte {
 	raw := l.regular()
 	if bytes.IndexByte(raw, '#') < 0 {
@@ -278,7 +277,7 @@ func (l *lexer) hex() []byte {
 			b = b[:end]
 		}
 		l.pos += len(b)
-		// Values of signatures are long and plain.
+		// Values of signatures are long and without white space.
 		from := len(out)
 		if plain := len(b) &^ 1; high < 0 && plain > 0 {
 			out = slices.Grow(out, plain/2)[:from+plain/2]
@@ -291,7 +290,7 @@ func (l *lexer) hex() []byte {
 		for _, c := range b {
 			d := hexDigit(int(c))
 			switch {
-			case d < 0: // white space, or nothing that means anything
+			case d < 0: // white space or an invalid character
 			case high < 0:
 				high = d
 			default:
@@ -342,7 +341,7 @@ func (l *lexer) literal() []byte {
 	}
 }
 
-// escape reads what follows a reverse solidus; -1 stands for nothing.
+// escape reads the characters after a backslash. It returns -1 if they mean no character.
 func (l *lexer) escape() int {
 	c := l.next()
 	switch c {

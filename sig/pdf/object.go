@@ -4,23 +4,22 @@ import (
 	"strconv"
 )
 
-// object is one of nil (null), bool, number, text, name, array, dict, ref and
-// *stream.
+// object is one of nil (null), bool, number, text, name, array, dict, ref and *stream.
 type object any
 
 type (
-	// number keeps its characters: what is written again is what was read.
+	// number keeps its characters, so that it is written as it was read.
 	number string
-	// text is a string, decrypted.
+	// text is a decrypted string.
 	text []byte
-	// name is without its solidus and with escapes resolved.
+	// name is a name without its slash and with escapes resolved.
 	name  string
 	array []object
 	// dict keeps its order. Of entries with the same key the last one counts.
 	dict []entry
 	// ref is an indirect reference.
 	ref struct{ num, gen int }
-	// verbatim is written as it is: what has its form already, such as placeholders.
+	// verbatim is already in PDF syntax and is written unchanged, such as a placeholder.
 	verbatim string
 )
 
@@ -29,15 +28,15 @@ type entry struct {
 	value object
 }
 
-// stream is a dictionary with octets: somewhere in the file, or new.
+// stream is a dictionary with bytes, which are in the file or new.
 type stream struct {
 	dict   dict
-	offset int64 // of the octets in the file
+	offset int64 // of the bytes in the file
 	id     ref   // its own number, for decryption
 	fresh  []byte
 }
 
-// get returns the value of a key as it stands, nil when there is none.
+// get returns the unresolved value of a key, nil if there is none.
 func (d dict) get(key name) object {
 	for i := len(d) - 1; i >= 0; i-- {
 		if d[i].key == key {
@@ -66,7 +65,7 @@ func (d dict) with(key name, value object) dict {
 	return out
 }
 
-// integer reads a number that is one.
+// integer returns the value of an integer number.
 func integer(o object) (int64, bool) {
 	n, ok := o.(number)
 	if !ok {
@@ -75,7 +74,7 @@ func integer(o object) (int64, bool) {
 	if v, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return v, true
 	}
-	// 12.0 is an integer to every viewer.
+	// All viewers read 12.0 as an integer.
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || f != float64(int64(f)) || f > 1<<52 || f < -(1<<52) {
 		return 0, false
@@ -83,7 +82,7 @@ func integer(o object) (int64, bool) {
 	return int64(f), true
 }
 
-// real reads any number.
+// real returns the value of any number.
 func real(o object) (float64, bool) {
 	n, ok := o.(number)
 	if !ok {

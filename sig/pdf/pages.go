@@ -8,12 +8,12 @@ import (
 
 // page is one page of the document.
 type page struct {
-	id    ref  // zero when it is no object of its own, which is malformed
-	dict  dict // as it stands
+	id    ref  // zero if it is not an indirect object, which is malformed
+	dict  dict // unresolved
 	stamp stamp.Page
 }
 
-// inherited are the entries a page may have from the nodes above (7.7.3.4).
+// inherited are the page attributes that a page may inherit (7.7.3.4).
 type inherited struct {
 	media, crop [4]float64
 	rotate      int
@@ -23,13 +23,13 @@ func (f *file) catalog() (ref, dict) {
 	root := f.trailer.get("Root")
 	d, _ := f.resolve(root).(dict)
 	id, ok := root.(ref)
-	if !ok { // malformed, and seen
+	if !ok { // malformed, but such files exist
 		return ref{}, d
 	}
 	return f.current(id), d
 }
 
-// current is the reference with the generation the object has.
+// current returns the reference with the present generation of the object.
 func (f *file) current(id ref) ref {
 	if p := f.find(id.num); p.kind == inFile {
 		return ref{id.num, p.gen}
@@ -37,15 +37,15 @@ func (f *file) current(id ref) ref {
 	return ref{id.num, 0}
 }
 
-// pageCount is what the root of the tree says, at least 0.
+// pageCount returns the count in the root of the page tree, at least 0.
 func (f *file) pageCount() int {
 	_, root := f.catalog()
 	n, _ := integer(f.resolve(f.resolveDict(root.get("Pages")).get("Count")))
 	return int(min(max(n, 0), maxEntries))
 }
 
-// page returns the page of an index from 0. Where the counts of the tree lead
-// nowhere, all of it is walked.
+// page returns the page with an index from 0. If the counts of the tree are wrong, the
+// whole tree is walked.
 func (f *file) page(n int) (*page, error) {
 	_, root := f.catalog()
 	for _, trust := range []bool{true, false} {
@@ -61,7 +61,7 @@ func (f *file) page(n int) (*page, error) {
 	return nil, fmt.Errorf("there is no page %d; the document has %d", n+1, f.pageCount())
 }
 
-// pageIndex finds the index of a page, -1 when it is not in the tree.
+// pageIndex returns the index of a page, -1 if it is not in the tree.
 func (f *file) pageIndex(id ref) int {
 	_, root := f.catalog()
 	w := &pageWalk{file: f, left: -1, want: id.num, seen: map[int]bool{}}
@@ -72,12 +72,13 @@ func (f *file) pageIndex(id ref) int {
 	return w.passed
 }
 
-// pageWalk looks for one page: the one after left others, or the one with the number.
+// pageWalk searches for one page: the one after left others, or the one with the number
+// want.
 type pageWalk struct {
 	file   *file
 	left   int
 	want   int
-	trust  bool // counts of nodes are believed
+	trust  bool // use the counts of nodes
 	passed int
 	seen   map[int]bool
 	found  *page
@@ -135,7 +136,7 @@ func (f *file) inherit(in inherited, d dict) inherited {
 	return in
 }
 
-// rectangle reads four numbers.
+// rectangle reads an array of four numbers.
 func (f *file) rectangle(o object) (r [4]float64, ok bool) {
 	a := f.resolveArray(o)
 	if len(a) < 4 {

@@ -11,7 +11,7 @@ import (
 	"tamga/sig"
 )
 
-// Formats and certification levels of the interface by their documented names.
+// Formats and certification levels, by their names in the interface.
 const (
 	formatCMS    = "CMS"
 	formatCAdEST = "CAdEST"
@@ -20,8 +20,8 @@ const (
 	notCertified = "NOT_CERTIFIED"
 )
 
-// The enumerations of the interface, with every value it knows. The place of a
-// certification level is P of the DocMDP transform.
+// The enumerations of the interface with all their values. The index of a certification
+// level is P of the DocMDP transform.
 var (
 	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Stamped: true}, {Name: formatCAdES, Number: "1", Stamped: true}, {Name: formatCMS, Number: "2"}}
 	certificationLevels = []sig.Choice{
@@ -32,28 +32,28 @@ var (
 	}
 )
 
-// ParamPassword is the parameter with the password of an encrypted document. It is
-// a secret: callers keep it out of logs and out of what is stored between the steps.
+// ParamPassword is the parameter with the password of an encrypted document. It is a
+// secret: callers must not write it to logs or store it between the steps.
 const ParamPassword = "PDFPassword"
 
-// maxText is how many octets a reason, a location or the name of a field may have.
+// maxText is the maximum length of a reason, a location or the name of a field, in bytes.
 const maxText = 4096
 
-// params are the parameters as read.
+// params are the values of the parameters.
 type params struct {
 	format        string // PDFFormat
 	address       string // TSPAddress
 	chain         bool   // IncludeCertChain
 	reason        string // PDFReason
 	location      string // PDFLocation
-	field         string // PDFSignatureField, empty for the first empty one or a new one
+	field         string // PDFSignatureField, empty for the first unsigned field or a new one
 	certification int    // PDFCertificationLevel, 0 for none
 	template      int    // PdfSignatureTemplateId
 	appearance    []byte // PdfSignatureAppearance
 	password      []byte // PDFPassword
 }
 
-// read reads the parameters of a job; the caller asks r.Err().
+// read reads the parameters of a job. The caller then checks r.Err().
 func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	p := params{
 		format:   r.Enum("PDFFormat", formats, ""),
@@ -65,14 +65,14 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 		password: password(job.Params),
 	}
 	if !r.Given("PDFFormat") {
-		r.Fault("PDFFormat", "is needed: CMS, CAdEST or CAdES")
+		r.Fault("PDFFormat", "is missing; CMS, CAdEST or CAdES expected")
 	}
 	if p.format == formatCAdEST || p.format == formatCAdES {
 		switch {
 		case !r.Has("TSPAddress"):
-			r.Fault("TSPAddress", "is needed for PDFFormat="+p.format+": the address of a time-stamp service")
+			r.Fault("TSPAddress", "is missing; PDFFormat="+p.format+" needs the address of a time-stamp service")
 		case job.Evidence == nil:
-			r.Fault("PDFFormat", p.format+" needs time stamps, and nobody to ask for them is configured here; CMS expected")
+			r.Fault("PDFFormat", p.format+" needs time stamps, but no time-stamp service is configured; CMS expected")
 		}
 	}
 	level := r.Enum("PDFCertificationLevel", certificationLevels, notCertified)
@@ -106,14 +106,14 @@ func readText(r *sig.ParamReader, key string) string {
 	s := r.String(key)
 	switch {
 	case len(s) > maxText:
-		r.Fault(key, fmt.Sprintf("has %d octets; at most %d expected", len(s), maxText))
+		r.Fault(key, fmt.Sprintf("has %d bytes; at most %d expected", len(s), maxText))
 	case !utf8.ValidString(s):
 		r.Fault(key, "is not UTF-8")
 	}
 	return s
 }
 
-// password is the value of PDFPassword as it is: space around it counts.
+// password returns PDFPassword unchanged: white space around it counts.
 func password(p sig.Params) []byte {
 	for key, value := range p {
 		if strings.EqualFold(strings.TrimSpace(key), ParamPassword) {

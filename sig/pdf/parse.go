@@ -2,13 +2,13 @@ package pdf
 
 import "errors"
 
-var errNoObject = errors.New("no object stands there")
+var errNoObject = errors.New("there is no object")
 
 // keyword marks a keyword among the items of an array or dictionary.
 type keyword string
 
-// object reads one object. At the end of what there is, and where something else
-// stands, it is errNoObject.
+// object reads one object. At the end of the input, or if something else follows, it
+// returns errNoObject.
 func (l *lexer) object() (object, error) {
 	o, err := l.value(l.token())
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *lexer) object() (object, error) {
 	return o, l.err
 }
 
-// reference makes a reference of its two numbers.
+// reference makes a reference from its two numbers.
 func reference(num, gen object) (ref, bool) {
 	n, ok1 := integer(num)
 	g, ok2 := integer(gen)
@@ -49,7 +49,7 @@ func reference(num, gen object) (ref, bool) {
 	return ref{int(n), int(g)}, true
 }
 
-// maxNumber is the largest object number that is looked at.
+// maxNumber is the largest object number that is read.
 const maxNumber = 1<<31 - 1
 
 // value reads the value that begins with the token.
@@ -78,8 +78,8 @@ func (l *lexer) value(t token) (object, error) {
 	return nil, errNoObject
 }
 
-// group reads the rest of an array or dictionary. One that is not closed ends where
-// the object ends.
+// group reads the rest of an array or dictionary. If it is not closed, it ends with the
+// object.
 func (l *lexer) group(kind tokenKind) (object, error) {
 	if l.depth++; l.depth > maxDepth {
 		return nil, errTooMuch
@@ -98,7 +98,7 @@ func (l *lexer) group(kind tokenKind) (object, error) {
 			break
 		}
 		if t.kind == tokenArrayEnd || t.kind == tokenDictEnd {
-			continue // closes what is not open
+			continue // closes nothing
 		}
 		if t.kind == tokenKeyword && endsObject(t.bytes) {
 			l.seek(t.at)
@@ -141,8 +141,8 @@ func endsObject(word []byte) bool {
 	return false
 }
 
-// pairs makes a dictionary of its items. A key must be a name; anything else in its
-// place is passed over.
+// pairs makes a dictionary of items. A key must be a name; anything else in its place is
+// skipped.
 func (l *lexer) pairs(items array, places []span, tell bool) dict {
 	d := make(dict, 0, len(items)/2)
 	for i := 0; i < len(items); i++ {

@@ -11,20 +11,20 @@ import (
 	"encoding/binary"
 )
 
-// passwords finds the key of a document by a password, the user's or the owner's.
+// passwords finds the key of a document by the user's or the owner's password.
 type passwords struct {
 	revision     int
-	length       int // octets of the key, revisions 2 to 4
+	length       int // bytes of the key, revisions 2 to 4
 	permissions  uint32
 	metadata     bool
 	id           []byte // first half of the trailer's ID
 	o, u, oe, ue []byte
 }
 
-// padding is what short passwords are filled up with (7.6.4.3.2).
+// padding fills short passwords (7.6.4.3.2).
 var padding = []byte("\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A")
 
-// open returns the key of the document, nil when the password is not one of it.
+// open returns the key of the document, nil if the password is wrong.
 func (p *passwords) open(password []byte) []byte {
 	if p.revision >= 5 {
 		return p.open256(password[:min(len(password), 127)])
@@ -48,7 +48,7 @@ func pad(password []byte) []byte {
 	return append(bytes.Clone(password[:min(len(password), 32)]), padding...)[:32]
 }
 
-// openUser is algorithms 2, 4, 5 and 6.
+// openUser implements algorithms 2, 4, 5 and 6.
 func (p *passwords) openUser(password []byte) []byte {
 	h := md5.New()
 	h.Write(pad(password))
@@ -83,7 +83,7 @@ func (p *passwords) openUser(password []byte) []byte {
 	return nil
 }
 
-// openOwner is algorithm 7.
+// openOwner implements algorithm 7.
 func (p *passwords) openOwner(password []byte) []byte {
 	if len(p.o) < 32 {
 		return nil
@@ -114,7 +114,7 @@ func masked(key []byte, mask byte) []byte {
 	return out
 }
 
-// open256 is algorithm 2.A.
+// open256 implements algorithm 2.A.
 func (p *passwords) open256(password []byte) []byte {
 	if len(p.u) < 48 || len(p.o) < 48 || len(p.ue) < 32 || len(p.oe) < 32 {
 		return nil
@@ -152,7 +152,7 @@ func (p *passwords) hash(password, salt, more []byte) []byte {
 			return nil
 		}
 		cipher.NewCBCEncrypter(block, k[16:32]).CryptBlocks(e, e)
-		rest := 0 // of the first 16 octets as a number by 3; 256 leaves 1
+		rest := 0 // of the first 16 bytes as a number modulo 3; 256 modulo 3 is 1
 		for _, c := range e[:16] {
 			rest += int(c)
 		}

@@ -1,24 +1,26 @@
-// Package pdf owns signatures in PDF (ISO 32000-1, 12.8; ISO 32000-2, 12.8; ETSI
-// EN 319 142-1) by incremental update, and as much of a reader and writer of PDF
-// as signing needs:
+// Package pdf makes and checks signatures in PDF (ISO 32000-1, 12.8; ISO 32000-2, 12.8;
+// ETSI EN 319 142-1) by incremental update. It reads and writes as much PDF as signing
+// needs:
 //
 //	CMS     adbe.pkcs7.detached
 //	CAdEST  ETSI.CAdES.detached with a time stamp of the signature (PAdES B-T)
 //	CAdES   the same with the attributes of X Long Type 1 in the message and, in a
 //	        revision of its own, a document security store (PAdES B-LT)
 //
-// The octets of a document are never changed: what is new follows them, in a cross-
-// reference section of the same kind as the last one. A document whose cross-
-// references are broken gets a section that lists all its objects anew.
+// Begin with New. The package does not render pages and does not make the messages
+// inside: package cades does.
 //
-// # What is read
+// The bytes of a document never change: new bytes follow them, in a cross-reference
+// section of the same kind as the last one. If the cross-references of a document are
+// broken, the new section lists all its objects.
 //
-// PDF 1.0 to 2.0: tables, cross-reference streams, hybrids of both, object streams,
-// linearised files, files encrypted by the standard security handler (RC4, AES-128,
-// AES-256 of revisions 5 and 6) that open with an empty password or PDFPassword,
-// and files that need their objects to be found by a pass over the whole of them.
-// Reading goes by the cross-references through a window: a document may be larger
-// than memory.
+// # Supported documents
+//
+// PDF 1.0 to 2.0: tables, cross-reference streams, hybrids of both, object streams and
+// linearised files; files encrypted by the standard security handler (RC4, AES-128,
+// AES-256 of revisions 5 and 6) that open with an empty password or PDFPassword; files
+// whose objects must be found by a pass over the whole file. The file is read by its
+// cross-references through a window, so a document may be larger than memory.
 package pdf
 
 import (
@@ -29,26 +31,26 @@ import (
 
 // Format makes and checks signatures in PDF.
 type Format struct {
-	// CMS makes and checks the messages inside; its rules about the age of revocation
-	// data hold for CAdES here as well.
+	// CMS makes and checks the messages inside. Its rules about the age of revocation
+	// data apply to the format CAdES too.
 	CMS *cades.Format
 
-	sizes sizes // of evidence, from signature to signature
+	sizes sizes // sizes of the evidence of earlier signatures
 }
 
-// New returns the format with messages by the strictest rules.
+// New returns the format with the strictest rules for messages.
 func New() *Format { return &Format{CMS: cades.New()} }
 
-// LooksLikePDF reports by the first kilobyte of a document whether it is PDF: the
-// header must be there (ISO 32000-1, annex H.3, notes 13 and 14). Signing, verification
-// and recognition of files all go by this rule.
+// LooksLikePDF reports by the first kilobyte of a document whether it is PDF: the header
+// must be there (ISO 32000-1, annex H.3, notes 13 and 14). Signing, verification and the
+// recognition of files all use this rule.
 func LooksLikePDF(head []byte) bool {
 	_, _, ok := findHeader(head)
 	return ok
 }
 
-// findHeader returns the offset of the header, from which offsets in the file count,
-// and the version it names.
+// findHeader returns the offset of the header, from which offsets in the file are
+// counted, and its version.
 func findHeader(head []byte) (at int, version string, ok bool) {
 	head = head[:min(len(head), headerReach)]
 	if at = bytes.Index(head, []byte("%PDF-")); at >= 0 {
@@ -65,24 +67,24 @@ func findHeader(head []byte) (at int, version string, ok bool) {
 	return 0, "", false
 }
 
-// Limits on one document. They bound memory and time on hostile input and are far
-// from what people send.
+// Limits for one document. They bound memory and time for hostile input. Real documents
+// are far below them.
 const (
-	headerReach   = 1024     // octets before the header
-	trailerReach  = 4096     // octets from the end in which startxref is looked for
-	maxDepth      = 128      // arrays and dictionaries in each other
+	headerReach   = 1024     // bytes before the header
+	trailerReach  = 4096     // bytes from the end in which startxref is searched for
+	maxDepth      = 128      // nesting of arrays and dictionaries
 	maxTokens     = 1 << 20  // of one object
-	maxObject     = 32 << 20 // octets of one object without its stream
+	maxObject     = 32 << 20 // bytes of one object without its stream
 	maxSections   = 4096     // revisions
 	maxEntries    = 8 << 20  // objects of one document
 	maxWritten    = 8388607  // largest object number that is written (annex C); MuPDF reads none above
-	maxAdded      = 8192     // more objects than a signature adds
+	maxAdded      = 8192     // more than the number of objects that a signature adds
 	maxFound      = 4 << 20  // objects found by a pass over a broken document
-	maxCrossData  = 96 << 20 // octets of all cross-reference streams, decoded
-	maxDecoded    = 64 << 20 // octets of one stream, decoded
+	maxCrossData  = 96 << 20 // bytes of all cross-reference streams, decoded
+	maxDecoded    = 64 << 20 // bytes of one stream, decoded
 	inflateFloor  = 192 << 20
 	maxHops       = 16      // references that lead to references
-	maxVisited    = 1 << 19 // objects looked at in one walk over a tree
+	maxVisited    = 1 << 19 // objects visited in one walk over a tree
 	maxTreeDepth  = 64
-	maxSignatures = 256 // judged in one document
+	maxSignatures = 256 // checked in one document
 )

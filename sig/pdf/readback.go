@@ -11,12 +11,11 @@ import (
 	"tamga/sig"
 )
 
-// What is written is read again before it leaves, as a viewer reads it: from the last
+// The output is read again before it leaves, as a viewer reads it: from the last
 // startxref through the cross-references to the signature. Only the new sections and
-// what they lead to are read, so the cost does not grow with the document.
+// their targets are read, so the cost does not grow with the document.
 
-// holes is a source of the placeholder for the value of Contents: zeros in angle
-// brackets.
+// holes is the placeholder for the value of Contents: zeros in angle brackets.
 type holes int64
 
 // ReadAt implements io.ReaderAt.
@@ -36,14 +35,14 @@ func (h holes) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// whole is the document with the new revision, its hole filled with zeros.
+// whole returns the document with the new revision, its hole filled with zeros.
 func (s *made) whole(d sig.Document) sig.Document {
 	hole := holeOf(s.room)
 	return sig.Parts(sig.Section(d, 0, d.Size()), sig.Bytes(s.head), sig.Section(holes(hole), 0, hole), sig.Bytes(s.tail))
 }
 
-// readBack reads the new revision and compares it with what was meant. A result that
-// others could not read is an ErrDocument.
+// readBack reads the new revision and compares it with what was intended. If other
+// programs could not read the result, the error is an ErrDocument.
 func (m *maker) readBack(out *made) error {
 	d := out.whole(m.job.Document)
 	f := newFile(m.ctx, d, d.Size())
@@ -58,7 +57,7 @@ func (m *maker) readBack(out *made) error {
 		err = f.damaged
 	}
 	if err != nil {
-		return &sig.ErrDocument{What: "Document", Text: "cannot be signed so that others can read it", Err: err}
+		return &sig.ErrDocument{What: "Document", Text: "cannot be signed so that other programs can read it", Err: err}
 	}
 	return nil
 }
@@ -100,12 +99,13 @@ func (m *maker) compare(f *file, out *made) error {
 	}
 	pages, err := f.pageList()
 	if err == nil && !slices.Equal(pages, m.pages) {
-		err = errors.New("its pages are others afterwards")
+		err = errors.New("its pages would change")
 	}
 	return err
 }
 
-// samePages compares the number of pages. A tree whose root did not change has as many.
+// samePages compares the number of pages. If the root of the tree did not change, it is
+// the same.
 func (f *file) samePages(old *file) bool {
 	_, was := old.catalog()
 	_, is := f.catalog()
@@ -126,8 +126,8 @@ func (f *file) newest() (*section, error) {
 	return f.section(at, &data)
 }
 
-// written reads every object behind an offset that a section lists, but for one, and
-// returns their references.
+// written reads every object after an offset that a section lists, except the one with
+// the number but. It returns their references.
 func (f *file) written(s *section, from int64, but int) (list []ref, err error) {
 	for i := range s.subs {
 		for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
@@ -145,7 +145,7 @@ func (f *file) written(s *section, from int64, but int) (list []ref, err error) 
 	return list, nil
 }
 
-// reachable returns the signed field with a number as the catalog leads to it.
+// reachable returns the signed field with a number, reached from the catalog.
 func (f *file) reachable(id ref) (*field, error) {
 	_, root := f.catalog()
 	fields := f.resolveArray(f.resolveDict(root.get("AcroForm")).get("Fields"))
@@ -154,7 +154,7 @@ func (f *file) reachable(id ref) (*field, error) {
 		if v, ok := d.get("V").(ref); ok {
 			return &field{id: id, dict: d, value: v}, nil
 		}
-	} else { // somewhere below
+	} else { // not a top-level field
 		for _, s := range f.form().signatures {
 			if s.id == id && s.signed() {
 				return s, nil
@@ -165,7 +165,7 @@ func (f *file) reachable(id ref) (*field, error) {
 }
 
 // pageList lists the pages by walking the whole tree. A page whose object or content is
-// lost is an error.
+// missing is an error.
 func (f *file) pageList() ([]ref, error) {
 	w := &pageLister{file: f, seen: map[int]bool{}}
 	_, root := f.catalog()
@@ -198,7 +198,7 @@ func (w *pageLister) node(o object, depth int) {
 		w.fail("object %d of the page tree is lost", id.num)
 		return
 	case depth > maxTreeDepth || len(w.seen) > maxVisited:
-		w.fail("the page tree is larger than is read here")
+		w.fail("the page tree is larger than the limit")
 		return
 	case w.seen[id.num]:
 		return
@@ -233,8 +233,8 @@ func (w *pageLister) node(o object, depth int) {
 	}
 }
 
-// readResult reads a result before it leaves: the sections behind the document, the
-// signature with its message, and the document security store with what was added to it.
+// readResult reads a result before it leaves: the sections after the document, the
+// signature with its message, and the document security store with the added data.
 func (st *state) readResult(ctx context.Context, d sig.Document, message []byte, added map[name][][]byte, locked *crypt) error {
 	f := newFile(ctx, d, d.Size())
 	f.crypt = locked
@@ -290,7 +290,7 @@ func (st *state) check(f *file, message []byte, added map[name][][]byte) error {
 	if st.Revision == nil {
 		return nil
 	}
-	// The revision that is signed must be readable by itself.
+	// The signed revision must be readable by itself.
 	covered := newFile(f.ctx, f.src, signature.end)
 	if at, err := covered.lastSection(); err != nil || at != st.Revision.Prev {
 		return errors.New("the signed revision does not lead to its cross-references")
@@ -305,13 +305,12 @@ func (st *state) check(f *file, message []byte, added map[name][][]byte) error {
 	return nil
 }
 
-// find returns the signature of the new section, whose objects were read again when it
-// was prepared.
+// find returns the signature of the new section. Its objects were read again in Prepare.
 func (st *state) find(f *file) (*signature, error) {
 	if st.Signature != 0 {
 		return f.signature(&field{value: ref{num: st.Signature}}), nil
 	}
-	// Prepared by a release that did neither.
+	// The state was prepared by a release that did not store the number.
 	list, err := f.written(f.sections[len(f.sections)-1], st.Size, 0)
 	for _, id := range list {
 		if d, ok := f.object(id).(dict); ok && d.has("ByteRange") {
@@ -321,7 +320,7 @@ func (st *state) find(f *file) (*signature, error) {
 	return nil, err
 }
 
-// holds reports whether the last streams of a list hold the values in their order.
+// holds reports whether the last streams of a list contain the values in order.
 func (f *file) holds(list array, values [][]byte) bool {
 	if len(list) < len(values) {
 		return false

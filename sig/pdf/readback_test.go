@@ -16,8 +16,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestCut signs the beginnings of a document: what is not whole is refused, and what is
-// signed is read by qpdf and MuPDF without repair and has all its pages.
+// TestCut signs the beginnings of a document: incomplete ones are refused, and qpdf and
+// MuPDF read the signed ones without repair and with all their pages.
 func TestCut(t *testing.T) {
 	tools := judge.PDF(t)
 	_, signer := party(t)
@@ -37,7 +37,7 @@ func TestCut(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		if signed++; signed%8 != 1 && cut >= whole {
-			continue // the programs take their time
+			continue // the programs are slow
 		}
 		if err := tools.CheckQPDF(out, ""); err != nil {
 			t.Errorf("cut at %d: %v", cut, err)
@@ -87,8 +87,8 @@ func TestCutKinds(t *testing.T) {
 	}
 }
 
-// TestObjectNumbers signs documents with large object numbers, up to those that not all
-// programs read.
+// TestObjectNumbers signs documents with large object numbers, up to those that some
+// programs do not read.
 func TestObjectNumbers(t *testing.T) {
 	root, signer := party(t)
 	tools := judge.PDF(t)
@@ -121,7 +121,7 @@ func TestObjectNumbers(t *testing.T) {
 
 const number1 = number("1")
 
-// TestReadBack spoils what was written: it does not leave.
+// TestReadBack damages the output: it must not be returned.
 func TestReadBack(t *testing.T) {
 	root, signer := party(t)
 	data := document{pages: 3}.build()
@@ -170,7 +170,7 @@ func TestReadBack(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The same for what the second step has of the first.
+	// The same for the prepared state that the second step gets.
 	f := New()
 	prepared, err := f.Prepare(t.Context(), job)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestHeader has one rule for what PDF is.
+// TestHeader: all functions have the same rule for what a PDF is.
 func TestHeader(t *testing.T) {
 	_, signer := party(t)
 	plain := document{}.build()
@@ -231,7 +231,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestRoom reserves by what earlier signatures needed.
+// TestRoom reserves room by the needs of earlier signatures.
 func TestRoom(t *testing.T) {
 	root, signer := party(t)
 	services := sigtest.NewServices(t, root)
@@ -272,7 +272,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("again is %v: %d bytes for %d, %v", again, room, need, err)
 		}
 	}
-	// The authority makes a list of half a megabyte.
+	// The authority issues a list of half a megabyte.
 	services.By[signer.Certificate] = sigtest.ByList
 	for n := range 12_000 {
 		other := &x509gost.Certificate{Issuer: root.Certificate.Subject, SerialNumber: []byte{0x4f, byte(n >> 16), byte(n >> 8), byte(n)}}
@@ -285,7 +285,7 @@ func TestRoom(t *testing.T) {
 	if got, need, err := sign(job(false, "one")); err != nil || got < need || got > need*5/4+6<<10 {
 		t.Errorf("a list that is known: %d bytes for %d, %v", got, need, err)
 	}
-	// Another authority's evidence says nothing of this one's.
+	// The size of another authority's evidence is not used for this one.
 	stranger := sigtest.Root(t, suite.ECDSAP256)
 	m := &maker{format: f, params: params{format: formatCAdES, address: "one", chain: true}, job: job(false, "one")}
 	m.job.Chain = append(stranger.Chain, stranger.Certificate)

@@ -7,39 +7,39 @@ import (
 	"slices"
 )
 
-// found is an object that a pass over the file met.
+// found is an object found by a pass over the file.
 type found struct {
 	num   int
 	place place
-	order int64 // of two definitions the one with the higher order counts
+	order int64 // of two definitions, the one with the higher order counts
 }
 
-// scan is one pass over a file whose cross-references are broken.
+// scan is a pass over a file with broken cross-references.
 type scan struct {
 	file     *file
 	found    []found
 	trailers []dict
 	lists    []found // object streams
-	catalog  ref     // the last one met
-	lexing   int64   // octets that may still be spent on looking into objects
-	referred int     // the highest number that anything refers to, lost or not
+	catalog  ref     // the last one found
+	lexing   int64   // bytes of objects that may still be parsed
+	referred int     // the highest number that anything refers to, even if that object is missing
 }
 
 const (
 	scanChunk   = 1 << 20
 	scanOverlap = 64       // longer than "nnnnnnnnnn ggggg obj"
-	scanLook    = 64 << 10 // octets of one object that are looked at
+	scanLook    = 64 << 10 // bytes of one object that are parsed
 	maxTrailers = 64
 )
 
-// rebuild finds the objects of a document by a pass over all of it, as viewers do.
+// rebuild finds the objects of a document by a pass over the whole file, as viewers do.
 // cause is why the cross-references cannot be used.
 func (f *file) rebuild(password []byte, cause error) (*file, error) {
 	broken := func(why error) error {
 		if err := f.failed(); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w; looking for the objects themselves: %w", cause, why)
+		return fmt.Errorf("%w; searching for the objects themselves: %w", cause, why)
 	}
 	s := &scan{file: f, lexing: 4*f.size + scanChunk}
 	if err := s.run(); err != nil {
@@ -48,7 +48,7 @@ func (f *file) rebuild(password []byte, cause error) (*file, error) {
 	if len(s.found) == 0 {
 		return nil, broken(errors.New("there are none"))
 	}
-	if s.catalog.num != 0 { // where no trailer leads to one
+	if s.catalog.num != 0 { // if no trailer leads to a catalog
 		s.trailers = append([]dict{{{"Root", s.catalog}}}, s.trailers...)
 	}
 	why := errors.New("no trailer leads to a catalog")
@@ -68,7 +68,7 @@ func (f *file) rebuild(password []byte, cause error) (*file, error) {
 	return nil, broken(why)
 }
 
-// completed is a trailer with what only others have.
+// completed returns a trailer, with missing entries taken from the others.
 func (s *scan) completed(i int) dict {
 	var t dict
 	for _, key := range []name{"Root", "Info", "ID", "Encrypt", "Size"} {
@@ -83,7 +83,7 @@ func (s *scan) completed(i int) dict {
 	return t
 }
 
-// attempt reads the document by what was found and one trailer.
+// attempt reads the document by the objects found and one trailer.
 func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	f := newFile(s.file.ctx, s.file.src, s.file.size)
 	f.bias, f.version, f.rebuilt, f.trailer = s.file.bias, s.file.version, true, trailer
@@ -101,7 +101,7 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 		}
 		objects, err := f.objectStream(list.num)
 		if err != nil {
-			continue // what is in it is lost, as in a viewer
+			continue // its objects are lost, as in a viewer
 		}
 		for i, num := range objects.numbers {
 			if num > 0 && num != list.num && len(all) < maxFound && f.charge(20*priceToken) && f.keep(3*48) {
@@ -118,7 +118,7 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	_, root := f.catalog()
 	kids, _ := f.resolve(f.resolveDict(root.get("Pages")).get("Kids")).(array)
 	if _, err := f.page(0); err != nil && len(kids) > 0 {
-		return nil, errors.New("the pages are not among them")
+		return nil, errors.New("the pages are missing")
 	}
 	if last := s.found[len(s.found)-1]; !f.ends(last.place) {
 		f.cut = ref{last.num, last.place.gen}
@@ -127,8 +127,8 @@ func (s *scan) attempt(trailer dict, password []byte) (*file, error) {
 	return f, nil
 }
 
-// ends reports whether the object at a place is there to its end. A value or a stream
-// that the end of the file cuts off is not.
+// ends reports whether the object at a place is complete. A value or a stream that the
+// end of the file cuts off is not.
 func (f *file) ends(p place) bool {
 	l := f.lexer(p.at)
 	id, err := l.header()
@@ -151,7 +151,7 @@ func (f *file) ends(p place) bool {
 		if word := bytes.TrimPrefix(t.bytes, []byte("endstream")); len(word) > 0 {
 			return endsObject(word) // endstreamendobj, or endstream is forgotten
 		}
-	} else { // go back in front of the word at which body stopped
+	} else { // go back to before the word at which body stopped
 		l = f.lexer(p.at)
 		l.header()
 		from := l.offset()
@@ -166,7 +166,7 @@ func (f *file) ends(p place) bool {
 	return t.kind == tokenKeyword && endsObject(t.bytes)
 }
 
-// sectionOf makes a section of what was found.
+// sectionOf makes a section of the objects found.
 func sectionOf(all []found) *section {
 	slices.SortStableFunc(all, func(a, b found) int {
 		if a.num != b.num {
@@ -191,7 +191,7 @@ func sectionOf(all []found) *section {
 	return s
 }
 
-// run passes over the file.
+// run makes the pass over the file.
 func (s *scan) run() error {
 	f := s.file
 	buf := make([]byte, scanChunk+scanOverlap)
@@ -217,9 +217,9 @@ func (s *scan) run() error {
 	return nil
 }
 
-// references notes the highest number in what looks like a reference. What is lost may
-// be referred to still, and a new object must not take its place: half a document
-// would otherwise show a signature where a page was.
+// references records the highest number in anything that looks like a reference. A
+// missing object may still be referred to, and a new object must not get its number: half
+// a document would otherwise show a signature in the place of a page.
 func (s *scan) references(b []byte) {
 	for i := 0; ; i++ {
 		n := bytes.IndexByte(b[i:], 'R')
@@ -237,7 +237,7 @@ func (s *scan) references(b []byte) {
 	}
 }
 
-// numberBefore reads the digits that stand, with one space behind them, before i.
+// numberBefore reads the digits before i, which one space follows.
 func numberBefore(b []byte, i int) (n, start int, ok bool) {
 	if i == 0 || b[i-1] != ' ' {
 		return 0, 0, false
@@ -253,8 +253,9 @@ func numberBefore(b []byte, i int) (n, start int, ok bool) {
 	return n, i, i < end
 }
 
-// chunk looks for objects and trailers in b, which stands at an offset, and returns
-// where to go on. What begins in the overlap at the end is left to the next chunk.
+// chunk searches for objects and trailers in b, which begins at the offset at, and
+// returns where to continue. Those that begin in the overlap at the end are left to the
+// next chunk.
 func (s *scan) chunk(b []byte, at int64) (int64, error) {
 	limit := len(b)
 	if limit > scanChunk {
@@ -294,14 +295,14 @@ func (s *scan) chunk(b []byte, at int64) (int64, error) {
 	return at + int64(max(i, limit)), nil
 }
 
-// words finds the next place of a word, looking at each octet once.
+// words finds the next place of a word. It examines each byte once.
 type words struct {
 	word string
-	at   int // of the one found last
+	at   int // offset of the word found last
 	any  bool
 }
 
-// next is where the word stands from i on, the end of b when it does not.
+// next returns the next place of the word from i on, or the end of b.
 func (w *words) next(b []byte, i int) int {
 	if !w.any || w.at < i {
 		w.any, w.at = true, len(b)
@@ -339,16 +340,16 @@ func headerBefore(b []byte, i int) (from int, id ref, ok bool) {
 	return i, id, ok
 }
 
-// look notes an object and returns where to go on behind it: streams are passed
-// over, lest a document inside of one be taken for this one. b is what is at hand
-// from behind on.
+// look records an object and returns the offset after it. Streams are skipped, so that a
+// document inside a stream is not mistaken for this one. b is the available data from the
+// offset behind on.
 func (s *scan) look(b []byte, from, behind int64, id ref) int64 {
 	f := s.file
 	x := found{id.num, place{inFile, from - f.bias, id.gen}, from}
 	if x.place.at <= 0 {
 		return behind
 	}
-	// Found, sorted, and in its section.
+	// Memory and time to find it, to sort it, and to keep it in its section.
 	if !f.charge(20*priceToken) || !f.keep(3*48) {
 		return behind
 	}
@@ -387,7 +388,7 @@ func (s *scan) look(b []byte, from, behind int64, id ref) int64 {
 	return behind
 }
 
-// lexer reads a few octets from an offset on, at which b stands.
+// lexer reads a limited number of bytes from an offset, at which b begins.
 func (s *scan) lexer(b []byte, off int64) *lexer {
 	l := lexAt(s.file, off, min(s.file.size, off+scanLook))
 	b = b[:min(len(b), scanLook)]

@@ -5,31 +5,30 @@ import (
 	"sync"
 )
 
-// What is reserved in Contents, in bytes of the message. A message that needs more is
-// an ErrRoom.
+// Room reserved in Contents, in bytes of the message. A message that needs more causes an
+// ErrRoom.
 const (
-	// roomMessage is for headers, attributes and the value of the longest key, without
-	// certificates.
+	// roomMessage is for headers, attributes and the value of the longest key.
+	// Certificates are not included.
 	roomMessage = 2 << 10
 	maxRoom     = 64 << 20
 )
 
-// roomEvidence is for time stamps and revocation data as long as no size is known from
-// an earlier signature: an estimate for callers that prepare again, a bound for others.
+// roomEvidence is for time stamps and revocation data if no size is known from an earlier
+// signature: an estimate for callers that can prepare again, a bound for others.
 var roomEvidence = map[string]struct{ estimate, bound int }{
 	formatCAdEST: {8 << 10, 16 << 10},
 	formatCAdES:  {40 << 10, 128 << 10},
 }
 
-// sizes remembers how much room the evidence of earlier signatures took. The zero value
-// knows none. It is safe for concurrent use.
+// sizes remembers the size of the evidence of earlier signatures. The zero value is
+// ready. It is safe for concurrent use.
 type sizes struct {
 	mu   sync.Mutex
 	seen map[string]int
 }
 
-// maxSizes bounds the memory of sizes. There are few time-stamp services and
-// authorities.
+// maxSizes bounds the memory of sizes. There are few time-stamp services and authorities.
 const maxSizes = 1 << 10
 
 // find returns the size for a key and reports whether it is known.
@@ -40,8 +39,8 @@ func (s *sizes) find(key string) (n int, ok bool) {
 	return n, ok
 }
 
-// note remembers a size. A smaller one lowers what is remembered by an eighth, so that
-// one large list is not paid for with every document of the next years.
+// note remembers a size. A smaller one lowers the remembered size by an eighth, so that
+// one large list does not make all later documents larger.
 func (s *sizes) note(key string, n int) {
 	if key == "" {
 		return
@@ -54,9 +53,9 @@ func (s *sizes) note(key string, n int) {
 	s.seen[key] = max(n, s.seen[key]-s.seen[key]/8)
 }
 
-// room is how many bytes to reserve for the message. fixed is the part of it that does
-// not depend on evidence, and key names the size of the evidence in sizes; it is empty
-// where nothing is to be remembered.
+// room returns how many bytes to reserve for the message. fixed is the part of it that
+// does not depend on evidence. key names the size of the evidence in sizes; if it is
+// empty, the size is not remembered.
 func (m *maker) room() (n, fixed int, key string) {
 	fixed = roomMessage + len(m.job.Certificate.Raw) + 2*len(m.job.Certificate.RawIssuer)
 	if m.params.chain {
@@ -83,8 +82,8 @@ func (m *maker) room() (n, fixed int, key string) {
 }
 
 // sizeKey names what the size of the evidence depends on: the format, the time-stamp
-// service and the authority, by its certificate. Its name alone is not enough, anybody
-// can bear it.
+// service and the authority, by its certificate. The authority's name is not enough,
+// because anyone can issue a certificate with that name.
 func sizeKey(m *maker) string {
 	if len(m.job.Chain) == 0 {
 		return ""

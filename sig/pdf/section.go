@@ -14,8 +14,8 @@ import (
 	"tamga/sig/pdf/stamp"
 )
 
-// section makes the new revision. A document whose structure turns out broken on the
-// way is read anew by a pass over it.
+// section makes the new revision. If the structure of the document turns out to be
+// broken, its objects are searched for and the revision is made again.
 func (m *maker) section() (*made, error) {
 	if err := m.open(); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (m *maker) section() (*made, error) {
 	return out, m.readBack(out)
 }
 
-// lost says what of a broken document is not there any more. Such a document is not
-// signed: other programs show something else of it, or nothing.
+// lost returns an error if objects of a broken document are missing. Such a document is
+// not signed, because other programs show something else of it, or nothing.
 func (m *maker) lost() (err error) {
 	f := m.file
 	if f.cut.num != 0 {
@@ -48,7 +48,7 @@ func (m *maker) lost() (err error) {
 		m.pages, err = f.pageList()
 	}
 	if err != nil && f.failed() == nil {
-		return &sig.ErrDocument{What: "Document", Text: "cannot be read whole; a complete PDF document expected", Err: err}
+		return &sig.ErrDocument{What: "Document", Text: "is incomplete; a complete PDF document expected", Err: err}
 	}
 	return f.failed()
 }
@@ -59,7 +59,7 @@ func (m *maker) compose() (*made, error) {
 	m.form = f.form()
 	limits := f.restrictions(m.form)
 	if limits.level == 1 {
-		return nil, forbidden("is certified by its author, who forbids any change of it, signatures included (DocMDP, P 1)")
+		return nil, forbidden("is certified by its author, and the certification forbids all changes, signatures included (DocMDP, P 1)")
 	}
 	var err error
 	if f.rebuilt {
@@ -126,8 +126,9 @@ func (m *maker) compose() (*made, error) {
 
 func forbidden(text string) error { return &sig.ErrDocument{What: "Document", Text: text} }
 
-// newUpdate begins the update behind the last octet of the file. A document whose
-// numbers leave no room for new ones that every program reads is an ErrDocument.
+// newUpdate begins the update after the last byte of the file. If the object numbers of
+// the document are so large that some programs could not read new ones, the error is an
+// ErrDocument.
 func (f *file) newUpdate() (*update, error) {
 	u := &update{base: f.size, bias: f.bias, prev: -1, crypt: f.crypt, holeAt: -1, placed: map[int]place{}}
 	for _, key := range []name{"Root", "Info", "Encrypt"} {
@@ -137,13 +138,13 @@ func (f *file) newUpdate() (*update, error) {
 	}
 	highest := f.highest()
 	u.next = max(highest, f.referred) + 1
-	// Size may be larger than needed: numbers below it may be referred to, and stand
-	// for null. One out of all proportion is not believed.
+	// Size may be larger than needed: numbers below it may be referred to and mean null.
+	// A Size out of proportion is ignored.
 	if size, ok := integer(f.trailer.get("Size")); ok && size > int64(u.next) && size <= min(int64(highest)*2+maxEntries, maxWritten-maxAdded) {
 		u.next = int(size)
 	}
 	if u.next > maxWritten-maxAdded {
-		return nil, forbidden(fmt.Sprintf("has an object with the number %d; at most %d can be read by all programs, with those of the signature", u.next-1, maxWritten))
+		return nil, forbidden(fmt.Sprintf("has an object with the number %d; with the objects of the signature it would exceed %d, the largest number that all programs can read", u.next-1, maxWritten))
 	}
 	if !f.rebuilt {
 		last := f.sections[0]
@@ -152,8 +153,8 @@ func (f *file) newUpdate() (*update, error) {
 	return u, nil
 }
 
-// keepAll lists the objects of a broken file in the new section, which stands for
-// all sections before it.
+// keepAll lists the objects of a broken file in the new section, which replaces all
+// sections before it.
 func (m *maker) keepAll() {
 	u := m.update
 	for i := range m.file.sections[0].subs {
@@ -170,14 +171,14 @@ func (m *maker) keepAll() {
 	}
 }
 
-// target is the field to sign: one that is there, or a new one.
+// target is the field to sign: an existing one, or a new one.
 type target struct {
-	field *field // nil for a new one
+	field *field // nil for a new field
 	name  string
-	page  int // index of the page of an existing field, 0 when not known
+	page  int // index of the page of an existing field, 0 if unknown
 }
 
-// choose chooses the field.
+// choose returns the field to sign.
 func (m *maker) choose(limits *restriction) (*target, error) {
 	f := m.file
 	if m.params.field != "" {
@@ -187,14 +188,14 @@ func (m *maker) choose(limits *restriction) (*target, error) {
 			}
 			switch {
 			case s.signed():
-				return nil, fieldFault("is signed already")
+				return nil, fieldFault("is already signed; choose another field or leave PDFSignatureField empty")
 			case limits.locked(s.name):
 				return nil, forbidden("has an earlier signature that locks the signature field " + printable(textString(s.name)))
 			}
 			return m.existing(s), nil
 		}
 		if m.form.taken[m.params.field] || strings.Contains(m.params.field, ".") {
-			return nil, fieldFault("names no signature field of the document, and no new one can have this name")
+			return nil, fieldFault("is not a signature field of the document, and a new field cannot have this name")
 		}
 		return &target{name: m.params.field}, nil
 	}
@@ -223,7 +224,8 @@ func fieldFault(text string) error {
 	return &sig.ErrParams{Faults: []sig.Fault{{Key: "PDFSignatureField", Text: text}}}
 }
 
-// certification is the level this signature certifies the document at, 0 for none.
+// certification returns the level at which this signature certifies the document, 0 for
+// none.
 func (m *maker) certification(t *target) (int, error) {
 	level := m.params.certification
 	if t.field != nil {
@@ -236,7 +238,7 @@ func (m *maker) certification(t *target) (int, error) {
 			level = seeded
 		case seeded != 0 && seeded != level:
 			return 0, &sig.ErrParams{Faults: []sig.Fault{{
-				Key: "PDFCertificationLevel", Text: fmt.Sprintf("is %s, and the signature field demands %s", certificationLevels[level].Name, certificationLevels[seeded].Name),
+				Key: "PDFCertificationLevel", Text: fmt.Sprintf("is %s, but the signature field demands %s", certificationLevels[level].Name, certificationLevels[seeded].Name),
 			}}}
 		}
 	}
@@ -245,13 +247,13 @@ func (m *maker) certification(t *target) (int, error) {
 	}
 	if slices.ContainsFunc(m.form.signatures, (*field).signed) {
 		return 0, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: "PDFCertificationLevel", Text: "only the first signature of a document can certify it, and this one is signed already; NOT_CERTIFIED expected",
+			Key: "PDFCertificationLevel", Text: "only the first signature of a document can certify it, but this document is already signed; NOT_CERTIFIED expected",
 		}}}
 	}
 	return level, nil
 }
 
-// draw makes the visible stamp.
+// draw renders the visible stamp.
 func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 	cert := m.job.Certificate
 	request := &stamp.Request{
@@ -290,8 +292,8 @@ func commonName(n x509gost.Name) string {
 	return n.String()
 }
 
-// putSignature writes the signature dictionary up to and behind its hole and returns
-// where in the buffer the array of ByteRange is to be written.
+// putSignature writes the signature dictionary with its hole. It returns the offset in
+// the buffer of the array of ByteRange, which is written later.
 func (m *maker) putSignature(id ref, t *target, level, room int) (byteRange int) {
 	u := m.update
 	d := dict{{"Type", name("Sig")}, {"Filter", name("Adobe.PPKLite")}, {"SubFilter", m.subFilter()}}
@@ -316,10 +318,10 @@ func (m *maker) putSignature(id ref, t *target, level, room int) (byteRange int)
 	return byteRange
 }
 
-// byteRangeWidth has room for four numbers below 2^63.
+// byteRangeWidth is enough for four numbers below 2^63.
 const byteRangeWidth = len("[0 ]") + 3*20
 
-// references are the transforms: certification and the lock of the field.
+// references returns the transforms: certification and the lock of the field.
 func (m *maker) references(t *target, level int) array {
 	var list array
 	reference := func(method name, params dict) dict {
@@ -353,7 +355,8 @@ func (m *maker) references(t *target, level int) array {
 	return list
 }
 
-// putField writes the field with its widget, new or as it was with its value.
+// putField writes the field with its widget: a new field, or the existing one with its
+// value.
 func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 	f, u := m.file, m.update
 	if t.field != nil {
@@ -395,7 +398,7 @@ func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 		d = append(d, entry{"P", page.id})
 		m.putAnnotation(page, t.field.id)
 	case drawn.Objects != nil:
-		return &sig.ErrDocument{What: "Document", Text: "cannot be stamped: the page is no object of its own"}
+		return &sig.ErrDocument{What: "Document", Text: "cannot be stamped: the page is not an indirect object"}
 	}
 	u.put(t.field.id, d)
 	return nil
@@ -414,8 +417,8 @@ func (m *maker) putAnnotation(p *page, widget ref) {
 	u.put(p.id, p.dict.with("Annots", list))
 }
 
-// putAppearance writes what the widget shows: the stamp, or nothing in a form of its
-// size, because archives want an appearance in any case.
+// putAppearance writes the appearance of the widget: the stamp, or an empty form of its
+// size, because archive formats require an appearance in any case.
 func (m *maker) putAppearance(drawn *stamp.Appearance, rect [4]float64) (ref, error) {
 	u := m.update
 	if len(drawn.Objects) == 0 {
@@ -434,7 +437,7 @@ func (m *maker) putAppearance(drawn *stamp.Appearance, rect [4]float64) (ref, er
 		parsed, err := lexBytes([]byte(numbers.Replace(o.Dict))).object()
 		d, ok := parsed.(dict)
 		if err != nil || !ok {
-			return ref{}, fmt.Errorf("pdf: object %d of the stamp is no dictionary", i)
+			return ref{}, fmt.Errorf("pdf: object %d of the stamp is not a dictionary", i)
 		}
 		if o.Stream == nil {
 			u.put(ids[i], d)
@@ -456,7 +459,7 @@ func rectObject(r [4]float64) array {
 // sigFlags are SignaturesExist and AppendOnly.
 const sigFlags = 3
 
-// putForm writes the form with the field and returns the catalog that leads to it.
+// putForm writes the form with the field and returns the catalog that refers to it.
 func (m *maker) putForm(t *target) dict {
 	f, u := m.file, m.update
 	_, root := f.catalog()
@@ -485,8 +488,8 @@ func (m *maker) putForm(t *target) dict {
 	return root
 }
 
-// extend names the extensions of ETSI where the document is older than PDF 2.0,
-// which has them itself.
+// extend adds the ETSI extensions if the document is older than PDF 2.0, which includes
+// them.
 func (m *maker) extend(root dict) dict {
 	level := map[string]int64{formatCAdEST: 2, formatCAdES: 5}[m.params.format]
 	if level == 0 || m.file.effectiveVersion() >= "2.0" {
@@ -503,7 +506,8 @@ func (m *maker) extend(root dict) dict {
 	return root.with("Extensions", extensions.with("ESIC", dict{{"BaseVersion", name("1.7")}, {"ExtensionLevel", intObject(level)}}))
 }
 
-// effectiveVersion is that of the header, or a later one of the catalog.
+// effectiveVersion returns the version of the header, or that of the catalog if it is
+// later.
 func (f *file) effectiveVersion() string {
 	_, root := f.catalog()
 	if v, ok := f.resolve(root.get("Version")).(name); ok && versionOf([]byte(v)) > f.version {
@@ -512,7 +516,7 @@ func (f *file) effectiveVersion() string {
 	return f.version
 }
 
-// cut writes ByteRange and the identifier, and takes the section apart at its hole.
+// cut writes ByteRange and splits the section at its hole.
 func (m *maker) cut(byteRange, room int, rev *revision) (*made, error) {
 	u := m.update
 	from := u.base + int64(u.holeAt)
@@ -525,7 +529,7 @@ func (m *maker) cut(byteRange, room int, rev *revision) (*made, error) {
 	return &made{head: u.buf[:u.holeAt:u.holeAt], tail: u.buf[u.holeAt:], room: room, revision: rev}, nil
 }
 
-// identifiers are the two of the trailer: the first stays what it was for ever.
+// identifiers returns the two identifiers of the trailer. The first one never changes.
 func (m *maker) identifiers() array {
 	u := m.update
 	h := sha256.New()
@@ -538,7 +542,7 @@ func (m *maker) identifiers() array {
 			return array{text(first), fresh}
 		}
 	}
-	if m.file.crypt != nil { // the key depends on there being none
+	if m.file.crypt != nil { // the key depends on the missing identifier
 		return nil
 	}
 	return array{fresh, fresh}

@@ -26,9 +26,9 @@ const (
 	seedCertKeyUsage  = 32
 )
 
-// seed respects the seed values of a field: what its author demands of a signature.
-// It returns the level of certification they ask for, 0 for none. What they demand
-// and this signature cannot give is an error.
+// seed applies the seed values of a field: the demands of its author on a signature. It
+// returns the certification level that they demand, 0 for none. A demand that this
+// signature cannot meet is an error.
 func (m *maker) seed(d *field) (certification int, err error) {
 	f := m.file
 	sv := f.resolveDict(d.dict.get("SV"))
@@ -41,14 +41,14 @@ func (m *maker) seed(d *field) (certification int, err error) {
 		return &sig.ErrDocument{What: "Document", Text: "the signature field " + printable(textString(d.name)) + " demands " + what}
 	}
 	if filter, ok := f.resolve(sv.get("Filter")).(name); ok && must(seedFilter) && filter != "Adobe.PPKLite" {
-		return 0, refused("the signature handler " + printable(filter) + "; Adobe.PPKLite is the one here")
+		return 0, refused("the signature handler " + printable(filter) + ", but only Adobe.PPKLite is supported")
 	}
 	if list := f.resolveArray(sv.get("SubFilter")); must(seedSubFilter) && len(list) > 0 &&
 		!slices.ContainsFunc(list, func(o object) bool { return f.resolve(o) == m.subFilter() }) {
-		return 0, refused("one of the formats " + f.listed(list) + ", and PDFFormat=" + m.params.format + " is " + string(m.subFilter()))
+		return 0, refused("one of the formats " + f.listed(list) + ", but PDFFormat=" + m.params.format + " is " + string(m.subFilter()))
 	}
 	if v, ok := real(f.resolve(sv.get("V"))); ok && must(seedVersion) && v > 2 {
-		return 0, refused("seed values of a version that is not known here")
+		return 0, refused("seed values of an unknown version")
 	}
 	if list := f.resolveArray(sv.get("Reasons")); len(list) > 0 {
 		allowed := f.texts(list)
@@ -66,7 +66,7 @@ func (m *maker) seed(d *field) (certification int, err error) {
 	}
 	if list := f.resolveArray(sv.get("DigestMethod")); len(list) > 0 && must(seedDigest) &&
 		!slices.ContainsFunc(f.texts(list), func(s string) bool { return sameDigest(s, m.suite.Hash.Name) }) {
-		return 0, refused("one of the digests " + f.listed(list) + ", and the certificate's key signs " + m.suite.Hash.Name)
+		return 0, refused("one of the digests " + f.listed(list) + ", but the certificate's key signs " + m.suite.Hash.Name)
 	}
 	if must(seedRevocation) && f.resolve(sv.get("AddRevInfo")) == true && m.params.format != formatCAdES {
 		return 0, refused("revocation data in the signature: PDFFormat=CAdES expected")
@@ -81,7 +81,7 @@ func (m *maker) seed(d *field) (certification int, err error) {
 		if n := f.intOf(mdp.get("P")); n >= 1 && n <= 3 {
 			return int(n), nil
 		} else if n == 0 && m.params.certification != 0 {
-			return 0, refused("a signature that certifies nothing: PDFCertificationLevel=NOT_CERTIFIED expected")
+			return 0, refused("a signature without certification: PDFCertificationLevel=NOT_CERTIFIED expected")
 		}
 	}
 	return 0, nil
@@ -96,7 +96,7 @@ func (m *maker) seedCertificate(d dict, refused func(string) error) error {
 		return len(list) == 0 || slices.ContainsFunc(list, func(o object) bool { return is(f.textOf(o)) })
 	}
 	if flags&seedCertSubject != 0 && !has("Subject", func(der []byte) bool { return bytes.Equal(der, cert.Raw) }) {
-		return refused("one of the certificates it names, and this is none of them")
+		return refused("one of the certificates that it names, but the signer's is not among them")
 	}
 	issued := func(der []byte) bool {
 		if bytes.Equal(der, cert.Raw) {
@@ -105,14 +105,14 @@ func (m *maker) seedCertificate(d dict, refused func(string) error) error {
 		return slices.ContainsFunc(m.chain(), func(c []byte) bool { return bytes.Equal(der, c) })
 	}
 	if flags&seedCertIssuer != 0 && !has("Issuer", issued) {
-		return refused("a certificate of one of the issuers it names, and this is of another")
+		return refused("a certificate of one of the issuers that it names, but the signer's has another issuer")
 	}
 	if list := f.resolveArray(d.get("KeyUsage")); flags&seedCertKeyUsage != 0 && len(list) > 0 &&
 		!slices.ContainsFunc(f.texts(list), func(s string) bool { return usageFits(cert.KeyUsage, s) }) {
 		return refused("a certificate with another key usage")
 	}
 	if flags&(seedCertPolicies|seedCertSubjectDN) != 0 && (d.has("OID") || d.has("SubjectDN")) {
-		return refused("policies or parts of a name in the certificate, which are not checked here")
+		return refused("policies or parts of a name in the certificate, which are not supported")
 	}
 	return nil
 }
@@ -132,7 +132,8 @@ var usageBits = []x509.KeyUsage{
 	x509.KeyUsageCRLSign, x509.KeyUsageEncipherOnly, x509.KeyUsageDecipherOnly,
 }
 
-// usageFits compares with characters 1 (must), 0 (must not) and X for each bit.
+// usageFits compares key usage with one character for each bit: 1 (must), 0 (must not) or
+// X.
 func usageFits(have x509.KeyUsage, want string) bool {
 	for i, c := range want {
 		if i < len(usageBits) && (c == '1' && have&usageBits[i] == 0 || c == '0' && have&usageBits[i] != 0) {
@@ -158,7 +159,7 @@ func (f *file) texts(list array) []string {
 	return out
 }
 
-// listed shows the first few values of a list from outside.
+// listed joins the first few values of a list from outside.
 func (f *file) listed(list array) string {
 	var parts []string
 	for i, o := range list {

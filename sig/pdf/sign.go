@@ -23,7 +23,7 @@ type maker struct {
 	form   *form
 	update *update
 	target *target
-	pages  []ref // of a file whose objects were searched for
+	pages  []ref // only for a file whose objects were searched for
 }
 
 // Prepare implements sig.Format. It reads the parameters PDFFormat, TSPAddress,
@@ -65,7 +65,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	return &sig.Prepared{Digest: inner.Digest, State: raw}, nil
 }
 
-// message makes the CMS messages of a PDFFormat.
+// message returns the format of the CMS messages of a PDFFormat.
 func (f *Format) message(format string) *cades.Format {
 	c := *f.CMS
 	c.NoSigningTime = format != formatCMS
@@ -75,7 +75,7 @@ func (f *Format) message(format string) *cades.Format {
 // levels are the levels of the message in each format.
 var levels = map[string]string{formatCMS: "BES", formatCAdEST: "T", formatCAdES: "XLT1"}
 
-// messageJob is the job for the message over what the signature covers.
+// messageJob returns the job for the message over the bytes that the signature covers.
 func (m *maker) messageJob(covered sig.Document) *sig.Job {
 	job := *m.job
 	job.Document, job.Original, job.Digests = covered, nil, nil
@@ -94,7 +94,7 @@ func messageParams(format, address string, chain bool) sig.Params {
 	return p
 }
 
-// subFilter is the entry of the signature dictionary.
+// subFilter returns the SubFilter of the signature dictionary.
 func (m *maker) subFilter() name { return subFilterOf(m.params.format) }
 
 func subFilterOf(format string) name {
@@ -104,7 +104,7 @@ func subFilterOf(format string) name {
 	return "ETSI.CAdES.detached"
 }
 
-// open reads the document and says what is wrong with it in the words of a job.
+// open opens the document. Its errors are those of a job.
 func (m *maker) open() error {
 	f, err := open(m.ctx, m.job.Document, m.job.Document.Size(), m.params.password)
 	m.file = f
@@ -118,16 +118,16 @@ func (m *maker) opened(err error) error {
 	return openError(m.ctx, err, len(m.params.password) > 0)
 }
 
-// openError says why a document cannot be read. given tells that there was a
-// password.
+// openError turns an error of open into that of a job or a check. given reports whether
+// there was a password.
 func openError(ctx context.Context, err error, given bool) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errPassword) && given:
-		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "does not open the document, neither as the user's nor as the owner's"}}}
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "does not open the document, neither as the user's nor as the owner's password"}}}
 	case errors.Is(err, errPassword):
-		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "is needed: the document is encrypted and does not open without a password"}}}
+		return &sig.ErrParams{Faults: []sig.Fault{{Key: ParamPassword, Text: "is missing; the document is encrypted and does not open without a password"}}}
 	case errors.Is(err, errNotPDF):
 		return &sig.ErrDocument{What: "Document", Text: "a PDF document expected", Err: err, OtherKind: true}
 	case errors.As(err, new(*readError)):
@@ -136,25 +136,25 @@ func openError(ctx context.Context, err error, given bool) error {
 	return &sig.ErrDocument{What: "Document", Text: "a PDF document expected", Err: err}
 }
 
-// made is the new revision around its hole.
+// made is the new revision before and after its hole.
 type made struct {
 	head, tail []byte
-	room       int // octets of the value of Contents, half of its digits
+	room       int // bytes of the value of Contents, half of its digits
 	signature  int // number of the signature dictionary
 	fixed      int // see room
 	key        string
 	revision   *revision
 }
 
-// holeOf is how many octets the file has between head and tail: digits and brackets.
+// holeOf returns the length of the hole in the file, in bytes: digits and brackets.
 func holeOf(room int) int64 { return 2*int64(room) + 2 }
 
-// signed is what the signature covers, as one document.
+// signed returns the bytes that the signature covers, as one document.
 func (s *made) signed(d sig.Document) sig.Document {
 	return joined{d, s.head, s.tail}
 }
 
-// joined is a document followed by new octets.
+// joined is a document followed by new bytes.
 type joined struct {
 	document   sig.Document
 	head, tail []byte
@@ -187,10 +187,10 @@ func (j joined) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// Finish implements sig.Format. The parameters are not read again but for
-// PDFPassword, which PDFFormat=CAdES needs once more where the document does not
-// open without: it is not kept. For formats with a time stamp the value is verified
-// before anybody is asked for evidence.
+// Finish implements sig.Format. It reads no parameter again except PDFPassword.
+// PDFFormat=CAdES needs the password again if the document does not open without it,
+// because it is not stored. For formats with a time stamp the value is verified before
+// evidence is requested.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
 }
@@ -202,7 +202,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	}
 	var locked *crypt
 	if st.Revision != nil && st.Revision.Encrypted {
-		// Asked for first: nobody is troubled for evidence in vain.
+		// Before the request for evidence, so that none is requested in vain.
 		if locked, err = reopen(ctx, job); err != nil {
 			return nil, err
 		}
@@ -232,13 +232,13 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	return result, nil
 }
 
-// reopen reads the document again for the key of its encryption.
+// reopen opens the document again for its encryption key.
 func reopen(ctx context.Context, job *sig.Job) (*crypt, error) {
 	secret := password(job.Params)
 	f, err := open(ctx, job.Document, job.Document.Size(), secret)
 	if errors.Is(err, errPassword) && len(secret) == 0 {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: ParamPassword, Text: "is needed again: the document is encrypted, and a password is not kept between the steps",
+			Key: ParamPassword, Text: "is missing; the document is encrypted, and the password is not stored between the steps, so it is needed again",
 		}}}
 	}
 	if err != nil {
@@ -250,8 +250,8 @@ func reopen(ctx context.Context, job *sig.Job) (*crypt, error) {
 	return f.crypt, nil
 }
 
-// fitting makes the message. One that does not fit is made again without the
-// issuers' certificates where that is enough.
+// fitting makes the message. If it does not fit, it is made again without the issuers'
+// certificates, if that is enough.
 func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature []byte) ([]byte, error) {
 	inner := *job
 	inner.Document, inner.Original, inner.Digests = nil, nil, nil
@@ -269,7 +269,7 @@ func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature
 	for _, c := range inner.Chain {
 		issuers += len(c.Raw)
 	}
-	// For X Long the issuers are needed, and stand in the message once only.
+	// X Long needs the issuers, and the message contains them only once.
 	if st.Format != formatCAdES && need-issuers <= st.Room {
 		inner.Chain = nil
 		if message, err = f.finished(ctx, &inner, st, signature); err != nil || len(message) <= st.Room {

@@ -18,7 +18,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestParameters refuses what is wrong by its name.
+// TestParameters: the error names each invalid parameter.
 func TestParameters(t *testing.T) {
 	_, signer := party(t)
 	services := sigtest.NewServices(t, sigtest.Root(t, suite.ECDSAP256))
@@ -50,7 +50,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestDictionary reads back what a signature says of itself.
+// TestDictionary reads back the entries of a signature dictionary.
 func TestDictionary(t *testing.T) {
 	root, signer := party(t)
 	services := sigtest.NewServices(t, root)
@@ -89,7 +89,7 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// TestCertification certifies a document, and respects that others did.
+// TestCertification certifies a document, and respects existing certifications.
 func TestCertification(t *testing.T) {
 	tools := judge.PDF(t)
 	root := sigtest.Root(t, suite.RSASHA256)
@@ -112,7 +112,7 @@ func TestCertification(t *testing.T) {
 		again, err := sigtest.Try(t, New(), signer, job)
 		var document *sig.ErrDocument
 		if level == 1 {
-			if !errors.As(err, &document) || !strings.Contains(err.Error(), "forbids any change") || document.OtherKind {
+			if !errors.As(err, &document) || !strings.Contains(err.Error(), "forbids all changes") || document.OtherKind {
 				t.Errorf("level 1 does not forbid: %v", err)
 			}
 		} else if err != nil {
@@ -127,7 +127,8 @@ func TestCertification(t *testing.T) {
 	}
 }
 
-// signatureField is a document with an empty signature field that has more entries.
+// signatureField returns a document with an unsigned signature field that has more
+// entries.
 func signatureField(more string) []byte {
 	return document{
 		catalog: "/AcroForm <</Fields [4 0 R 5 0 R]>>", page: "/Annots [4 0 R 5 0 R]",
@@ -138,7 +139,7 @@ func signatureField(more string) []byte {
 	}.build()
 }
 
-// TestSeedValues demands things of a signature.
+// TestSeedValues makes demands on a signature by seed values.
 func TestSeedValues(t *testing.T) {
 	root, signer := party(t)
 	hexOf := func(b []byte) string { return fmt.Sprintf("<%x>", b) }
@@ -208,7 +209,7 @@ func TestLock(t *testing.T) {
 	if r := verified(t, revise(t, free, fill), root); !r.Passed() {
 		t.Errorf("a field that is not locked was filled: %s", say(r))
 	}
-	// A signature field that the first signature locked is not signed.
+	// A signature field that the first signature locked cannot be signed.
 	both := revise(t, signatureField("/Lock <</Type /SigFieldLock /Action /Include /Fields [(Second)]>>"), func(f *file, u *update) {
 		id := u.add(dict{{"FT", name("Sig")}, {"T", text("Second")}})
 		_, cat := f.catalog()
@@ -229,7 +230,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestSteps finishes what another process prepared, and nothing else.
+// TestSteps finishes a state that another process prepared, and refuses all others.
 func TestSteps(t *testing.T) {
 	root, signer := party(t)
 	services := sigtest.NewServices(t, root)
@@ -291,7 +292,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWithoutIssuers drops the issuers' certificates where only they do not fit.
+// TestWithoutIssuers drops the issuers' certificates if the message does not fit only
+// because of them.
 func TestWithoutIssuers(t *testing.T) {
 	root, _ := party(t)
 	signer := root.Authority(t, "Sub").Signer(t, suite.ECDSAP256, "Signer")
@@ -309,7 +311,7 @@ func TestWithoutIssuers(t *testing.T) {
 	st.Room = len(message) - 1
 	shorter, err := New().fitting(context.Background(), job, st, value)
 	if err != nil || len(shorter) >= len(message) {
-		t.Errorf("%d octets instead of %d: %v", len(shorter), len(message), err)
+		t.Errorf("%d bytes instead of %d: %v", len(shorter), len(message), err)
 	}
 }
 
@@ -322,8 +324,8 @@ func mustState(t *testing.T, raw []byte) *state {
 	return &st
 }
 
-// TestPassword asks for the password where it is needed, tells a wrong one, and
-// keeps it nowhere.
+// TestPassword requests the password if it is needed, reports a wrong one, and does not
+// store it.
 func TestPassword(t *testing.T) {
 	tools := judge.PDF(t)
 	root, signer := party(t)

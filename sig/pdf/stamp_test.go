@@ -12,7 +12,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestStamp puts visible stamps on documents of every kind.
+// TestStamp adds visible stamps to documents of every kind.
 func TestStamp(t *testing.T) {
 	tools := judge.PDF(t)
 	root := sigtest.Root(t, suite.RSASHA256)

@@ -11,39 +11,39 @@ import (
 
 var stateForm = sig.StateForm{What: "a PDF signature", First: 1, Version: 1}
 
-// state is all that Finish needs beside the job's document and certificates.
+// state is all that Finish needs in addition to the job's document and certificates.
 type state struct {
 	sig.StateHeader
 	Print   []byte `json:"print"`  // see fingerprint
 	Format  string `json:"format"` // PDFFormat
 	Address string `json:"address,omitempty"`
-	Room    int    `json:"room"` // octets of Contents
-	// Fixed and Key are what the size of the evidence is remembered by, see room.
+	Room    int    `json:"room"` // bytes of Contents
+	// Fixed and Key are for remembering the size of the evidence, see room.
 	Fixed int    `json:"fixed,omitempty"`
 	Key   []byte `json:"key,omitempty"`
 	Head  []byte `json:"head"` // the new section up to its hole
-	Tail  []byte `json:"tail"` // and behind it
+	Tail  []byte `json:"tail"` // the new section after its hole
 	// Signature is the number of the signature dictionary.
 	Signature int    `json:"signature,omitempty"`
 	Message   []byte `json:"message"`
-	// Revision is what the document security store needs; nil without one.
+	// Revision is the data for the document security store, nil without one.
 	Revision *revision `json:"revision,omitempty"`
 }
 
-// revision describes a further revision behind the one with the signature. Texts are
-// PDF syntax, strings encrypted already where the document is.
+// revision describes another revision after the one with the signature. Its texts are PDF
+// syntax, with encrypted strings if the document is encrypted.
 type revision struct {
 	Encrypted bool   `json:"encrypted,omitempty"`
 	Stream    bool   `json:"stream,omitempty"` // the section is a stream
 	Trailer   string `json:"trailer"`          // without Size and Prev
 	Prev      int64  `json:"prev"`
-	Next      int    `json:"next"` // the next new number
+	Next      int    `json:"next"` // the next free object number
 	Bias      int64  `json:"bias,omitempty"`
 	Catalog   [2]int `json:"catalog"` // number and generation
 	Root      string `json:"root"`    // the entries of the catalog without DSS
 	Store     [2]int `json:"store"`   // of the DSS
-	// What the store has already: the items of its arrays, the entries of VRI, and its
-	// other entries.
+	// The present content of the store: the items of its arrays, the entries of VRI, and
+	// its other entries.
 	Certs string `json:"certs,omitempty"`
 	CRLs  string `json:"crls,omitempty"`
 	OCSPs string `json:"ocsps,omitempty"`
@@ -60,8 +60,8 @@ func (st *state) marshal(job *sig.Job) ([]byte, error) {
 	return json.Marshal(st)
 }
 
-// fingerprint tells documents apart by their size and both ends: the second step
-// does not read a large document again only to know that it is the same.
+// fingerprint distinguishes documents by their size and both ends. So the second step
+// does not read a large document again only to recognise it.
 func fingerprint(d sig.Document) ([]byte, error) {
 	const end = 64 << 10
 	h := sha256.New()

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// textString encodes a text for people: PDFDocEncoding where that has all of its
-// characters, else UTF-16 (ISO 32000-1, 7.9.2.2).
+// textString encodes a text: in PDFDocEncoding if that has all of its characters, else in
+// UTF-16 (ISO 32000-1, 7.9.2.2).
 func textString(s string) text {
 	if b, ok := toPDFDoc(s); ok && !strings.HasPrefix(string(b), "\xfe\xff") && !strings.HasPrefix(string(b), "\xef\xbb\xbf") {
 		return b
@@ -21,12 +21,12 @@ func textString(s string) text {
 	return out
 }
 
-// readTextString is the inverse of textString; UTF-8 of PDF 2.0 is read as well.
+// readTextString is the inverse of textString. It also reads UTF-8 of PDF 2.0.
 func readTextString(b []byte) string {
 	switch {
 	case len(b) >= 2 && b[0] == 0xfe && b[1] == 0xff:
 		return fromUTF16(b[2:], false)
-	case len(b) >= 2 && b[0] == 0xff && b[1] == 0xfe: // not in the standard, and seen
+	case len(b) >= 2 && b[0] == 0xff && b[1] == 0xfe: // not in the standard, but such files exist
 		return fromUTF16(b[2:], true)
 	case len(b) >= 3 && b[0] == 0xef && b[1] == 0xbb && b[2] == 0xbf:
 		return strings.ToValidUTF8(string(b[3:]), "\ufffd")
@@ -49,8 +49,8 @@ func fromUTF16(b []byte, little bool) string {
 	return string(utf16.Decode(units))
 }
 
-// pdfDocHigh are the characters of PDFDocEncoding from 0x18 to 0x1f and from 0x80 to
-// 0xa0 (ISO 32000-1, D.2), zero where there is none.
+// pdfDocLow and pdfDocHigh are the characters of PDFDocEncoding from 0x18 to 0x1f and
+// from 0x80 to 0xa0 (ISO 32000-1, D.2), zero if there is none.
 var (
 	pdfDocLow  = []rune("˘ˇˆ˙˝˛˚˜")
 	pdfDocHigh = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\x00€")
@@ -91,12 +91,12 @@ next:
 	return out, true
 }
 
-// dateString is a date (7.9.4) in universal time.
+// dateString returns a date (7.9.4) in UTC.
 func dateString(t time.Time) text {
 	return text(t.UTC().Format("D:20060102150405+00'00'"))
 }
 
-// readDate reads a date as far as it is one.
+// readDate reads a date as far as it is valid.
 func readDate(b []byte) (time.Time, bool) {
 	s := strings.TrimPrefix(readTextString(b), "D:")
 	fields := []int{0, 1, 1, 0, 0, 0}
@@ -134,7 +134,7 @@ func readDate(b []byte) (time.Time, bool) {
 	return time.Date(fields[0], time.Month(fields[1]), fields[2], fields[3], fields[4], fields[5], 0, zone), true
 }
 
-// printable shows a value from outside in an error, cut and without control
+// printable quotes a value from outside for an error, truncated and without control
 // characters.
 func printable(o object) string {
 	s := ""

@@ -16,8 +16,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestVerifyPassword judges a signed document that needs a password, with later
-// revisions of it as well.
+// TestVerifyPassword checks a signed document that needs a password, also with later
+// revisions.
 func TestVerifyPassword(t *testing.T) {
 	tools := judge.PDF(t)
 	root, signer := party(t)
@@ -55,7 +55,7 @@ func TestVerifyPassword(t *testing.T) {
 	}
 }
 
-// allCodes are the codes of all findings of the signatures, fatal or not.
+// allCodes returns the codes of all findings of the signatures, fatal or not.
 func allCodes(r *sig.Report) (codes []string) {
 	for _, s := range r.Signatures {
 		for _, f := range s.Findings {
@@ -65,8 +65,8 @@ func allCodes(r *sig.Report) (codes []string) {
 	return codes
 }
 
-// TestPadding fills up Contents with something: that is told, and what is no
-// hexadecimal digit does not pass.
+// TestPadding fills the rest of Contents with other bytes, which is reported, and with
+// characters that are not hexadecimal digits, which does not pass.
 func TestPadding(t *testing.T) {
 	root, signer := party(t)
 	signed := signedBy(t, signer, formDocument(), nil)
@@ -93,7 +93,7 @@ func TestPadding(t *testing.T) {
 			if err != nil || strict.Passed() != (c.code == "") {
 				t.Errorf("%q at %d, strict: %v %s", with, at, err, say(strict))
 			}
-			if c.code == codePadding && !slices.Contains(r.Headlines(), "unsigned bytes behind the signature") {
+			if c.code == codePadding && !slices.Contains(r.Headlines(), "unsigned bytes after the signature") {
 				t.Errorf("%q at %d: the headlines are %q", with, at, r.Headlines())
 			}
 		}
@@ -110,12 +110,12 @@ func addField(f *file, u *update, d dict) {
 	u.put(ref{num: 8}, append(slices.Clone(f.object(ref{num: 8}).(array)), id))
 }
 
-// TestOneSignatureTwoFields lists a signature once though two fields lead to it, and
+// TestOneSignatureTwoFields reports a signature once although two fields lead to it, and
 // finds such a field that was added later.
 func TestOneSignatureTwoFields(t *testing.T) {
 	root, signer := party(t)
-	// Both fields are there before: signing writes one value, and an edit of the same
-	// length makes the other lead to it.
+	// Both fields exist before signing. Signing writes one value, and an edit of the same
+	// length makes the other field lead to it.
 	data := document{
 		catalog: "/AcroForm <</Fields [5 0 R 6 0 R]>>", page: "/Annots [5 0 R 6 0 R]",
 		objects: map[int]string{
@@ -135,7 +135,7 @@ func TestOneSignatureTwoFields(t *testing.T) {
 	}
 }
 
-// TestLaterWidgets adds signature fields that sign nothing and show something.
+// TestLaterWidgets adds signature fields that have no signature but are visible.
 func TestLaterWidgets(t *testing.T) {
 	root, signer := party(t)
 	cover := func(u *update) entry {
@@ -266,7 +266,7 @@ func (u *unreadable) ReadAt(p []byte, off int64) (int, error) {
 	return u.Reader.ReadAt(p, off)
 }
 
-// TestReadFails: a document that cannot be read is an error and no verdict.
+// TestReadFails: a document that cannot be read causes an error, not a verdict.
 func TestReadFails(t *testing.T) {
 	_, signer := party(t)
 	signed := signedBy(t, signer, formDocument(), nil)

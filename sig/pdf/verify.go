@@ -19,29 +19,29 @@ import (
 	"tamga/sig/budget"
 )
 
-// Codes of findings beside those of the messages inside, of the chain, and of what
-// later revisions changed.
+// Codes of findings, in addition to those of the messages inside, of the chain, and of
+// later changes.
 const (
-	codeNoSignature   = "no-signature"        // nobody signed the document
-	codeMany          = "too-many-signatures" // more than are judged
-	codeBroken        = "structure-broken"    // the objects had to be searched for
+	codeNoSignature   = "no-signature"        // the document has no signature
+	codeMany          = "too-many-signatures" // more than are checked
+	codeBroken        = "structure-broken"    // the objects were searched for
 	codeTwoFields     = "signature-in-fields" // several fields have the same signature
-	codeMalformed     = "signature-malformed" // the dictionary cannot be relied on
-	codeByteRange     = "byte-range"          // what is covered leaves more out than the value
-	codePadding       = "contents-padding"    // bytes other than zero behind the message
-	codeRevision      = "covers-no-revision"  // the covered bytes are no revision of the document
-	codeTrailing      = "trailing-bytes"      // no revision of the document, behind the covered bytes
-	codeUnknown       = "format-unknown"      // a SubFilter that is not judged here
-	codeMessage       = "message-malformed"   // Contents is no signed message or token
-	codeClaimedTime   = "signing-time-twice"  // in the message and in the document
-	codeTimeStamp     = "time-stamp-invalid"  // it breaks a rule of time stamps
+	codeMalformed     = "signature-malformed" // the dictionary is invalid or ambiguous
+	codeByteRange     = "byte-range"          // the signature leaves out more than its own value
+	codePadding       = "contents-padding"    // bytes other than zero after the message
+	codeRevision      = "covers-no-revision"  // the covered bytes are not a revision of the document
+	codeTrailing      = "trailing-bytes"      // bytes after the covered ones that are not a revision of the document
+	codeUnknown       = "format-unknown"      // an unsupported SubFilter
+	codeMessage       = "message-malformed"   // Contents is not a signed message or token
+	codeClaimedTime   = "signing-time-twice"  // both in the message and in the document
+	codeTimeStamp     = "time-stamp-invalid"  // it breaks a rule for time stamps
 	codeNoCertificate = "certificate-missing" // of the time-stamp service
 	codeDigest        = "message-digest-mismatch"
 )
 
-// indications say what fatal findings mean. Those that are not listed break the
-// rules of the format: so do later changes that a signature forbids, whose own digest
-// still fits.
+// indications is the meaning of fatal findings. A code that is not listed means
+// FORMAT_FAILURE: the signature breaks the rules of the format. This includes later
+// changes that a signature forbids, because its own digest still matches.
 var indications = sig.Indications{
 	codeMany:          sig.Generic,
 	codeUnknown:       sig.Generic,
@@ -56,11 +56,11 @@ var indications = sig.Indications{
 	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
 }
 
-// levelDocumentStamp is the level of a time stamp of the document in a report.
+// levelDocumentStamp is the level of a document time stamp in a report.
 const levelDocumentStamp = "DocTimeStamp"
 
-// Verify implements sig.Verifier. A document that is encrypted must open without a
-// password or with that of the check, else the error is an ErrParams.
+// Verify implements sig.Verifier. An encrypted document must open without a password or
+// with that of the check, else the error is an ErrParams.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
 }
@@ -79,7 +79,7 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	v.collect()
 	v.store()
 	v.prefixes, v.referrers = newPrefixes(c.Document, v.signatures, d.spending), &referrers{numbers: map[numbered][]int{}}
-	stamped := c.At // by when signatures before are known to have existed
+	stamped := c.At // the time at which earlier signatures are proved to have existed
 	v.report.Signatures = make([]sig.Signature, len(v.signatures))
 	for i := len(v.signatures) - 1; i >= 0; i-- {
 		if err := d.failed(); err != nil {
@@ -104,7 +104,7 @@ type verifier struct {
 	check      *sig.Check
 	file       *file
 	report     *sig.Report
-	signatures []*signature // by the end of what they cover
+	signatures []*signature // ordered by the end of their covered bytes
 	certs      []*x509gost.Certificate
 	crls       []*x509gost.RevocationList
 	answers    []*ocsp.Basic
@@ -112,15 +112,15 @@ type verifier struct {
 	referrers  *referrers
 }
 
-// signature is one signature of the document as it stands.
+// signature is one signature of the document as read.
 type signature struct {
 	field    *field
 	id       ref
 	dict     dict
-	message  []byte // value of Contents without what fills it up
-	contents span   // where it stands, with its brackets
+	message  []byte // value of Contents without padding
+	contents span   // place of the value, with its brackets
 	from, to int64  // the hole of ByteRange
-	end      int64  // of what is covered
+	end      int64  // end of the covered bytes
 	findings []sig.Finding
 	broken   bool
 }
@@ -160,14 +160,14 @@ func (v *verifier) collect() {
 	}
 }
 
-// signature reads the dictionary of a signature where it stands in the file.
+// signature reads the dictionary of a signature from its place in the file.
 func (f *file) signature(d *field) *signature {
 	s := &signature{field: d}
 	id, ok := d.value.(ref)
 	place := f.find(id.num)
 	if !ok || place.kind != inFile {
 		s.dict = f.resolveDict(d.value)
-		s.fatal(codeMalformed, "the signature dictionary is not an object of its own in the file")
+		s.fatal(codeMalformed, "the signature dictionary is not an indirect object in the file")
 		return s
 	}
 	s.id = f.current(id)
@@ -185,28 +185,28 @@ func (f *file) signature(d *field) *signature {
 		s.dict, _ = o.(dict)
 	}
 	if s.dict == nil {
-		s.fatal(codeMalformed, "the value of the field is no signature dictionary")
+		s.fatal(codeMalformed, "the value of the field is not a signature dictionary")
 		return s
 	}
 	value, isText := s.dict.get("Contents").(text)
 	s.contents = spans["Contents"]
 	if !isText || s.contents == (span{}) || spans["ByteRange"] == (span{}) {
-		s.fatal(codeMalformed, "Contents and ByteRange must stand in the signature dictionary once each")
+		s.fatal(codeMalformed, "the signature dictionary must have one Contents and one ByteRange")
 		return s
 	}
 	s.message = value[:min(len(value), elementLength(value))]
 	if padding := value[len(s.message):]; len(bytes.TrimLeft(padding, "\x00")) > 0 {
 		s.findings = append(s.findings, sig.Finding{
-			Code: codePadding, Headline: "unsigned bytes behind the signature",
-			Text: fmt.Sprintf("the %d bytes behind the message in Contents are not zero; nobody signed them", len(padding)),
+			Code: codePadding, Headline: "unsigned bytes after the signature",
+			Text: fmt.Sprintf("the %d bytes after the message in Contents are not zero, and they are not signed", len(padding)),
 		})
 	}
 	s.readRange(f)
 	return s
 }
 
-// readRange checks ByteRange: all of the file from its beginning on, but for the
-// value of Contents.
+// readRange checks ByteRange. It must cover the file from its beginning except the value
+// of Contents.
 func (s *signature) readRange(f *file) {
 	list, _ := s.dict.get("ByteRange").(array)
 	var n [4]int64
@@ -221,9 +221,9 @@ func (s *signature) readRange(f *file) {
 	s.from, s.to, s.end = n[1], n[2], n[2]+n[3]
 	at, behind := s.contents.from, s.contents.to
 	exact := s.from == at && s.to == behind
-	inner := s.from == at+1 && s.to == behind-1 // the brackets are covered as well: nothing is left out
+	inner := s.from == at+1 && s.to == behind-1 // the brackets are covered too, so nothing is left out
 	if !exact && !inner {
-		s.fatal(codeByteRange, "ByteRange leaves out the octets from %d to %d, and the value of Contents stands from %d to %d: what is in between can be changed at will", s.from, s.to, at, behind)
+		s.fatal(codeByteRange, "ByteRange leaves out the bytes from %d to %d, but the value of Contents is from %d to %d: the bytes between them can be changed freely", s.from, s.to, at, behind)
 		return
 	}
 	if !f.hexadecimal(s.contents) {
@@ -232,7 +232,7 @@ func (s *signature) readRange(f *file) {
 }
 
 // hexadecimal reports whether a string consists of hexadecimal digits and white space in
-// angle brackets. Programs read anything else in there in different ways.
+// angle brackets. Programs read other characters in it in different ways.
 func (f *file) hexadecimal(at span) bool {
 	var first, last [1]byte
 	if !f.readFull(first[:], at.from) || !f.readFull(last[:], at.to-1) || first[0] != '<' || last[0] != '>' {
@@ -254,7 +254,7 @@ func (f *file) hexadecimal(at span) bool {
 	return true
 }
 
-// elementLength is the length of the BER element that a value begins with.
+// elementLength returns the length of the BER element at the beginning of a value.
 func elementLength(b []byte) int {
 	n, ok := berEnd(b, 0, 0)
 	if !ok {
@@ -299,7 +299,7 @@ func berEnd(b []byte, at, depth int) (int, bool) {
 	return body + l, body+l <= len(b)
 }
 
-// covered is what a signature covers, as one document.
+// covered is the bytes that a signature covers, as one document.
 type covered struct {
 	document      sig.Document
 	from, to, end int64
@@ -352,7 +352,7 @@ func (v *verifier) store() {
 			}
 		}
 	}
-	// What cannot be read is missed if it is needed.
+	// An unreadable value is reported as missing if it is needed.
 	each("Certs", func(der []byte) {
 		f.charge(budget.Certificate + int64(len(der)))
 		if c, err := x509gost.ParseCertificate(der); err == nil {
@@ -376,8 +376,8 @@ func (v *verifier) store() {
 // maxStore is how many elements of the document security store are read.
 const maxStore = 1024
 
-// judge judges one signature; at is when it is known to have existed, or the moment
-// of the check.
+// judge checks one signature. at is the time at which it is proved to have existed, or
+// the time of the check.
 func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 	f := v.file
 	subFilter, _ := f.resolve(s.dict.get("SubFilter")).(name)
@@ -397,15 +397,15 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 		case "ETSI.RFC3161":
 			out = v.judgeStamp(s, &check)
 		case "adbe.x509.rsa_sha1":
-			s.fatal(codeUnknown, "the format adbe.x509.rsa_sha1 is not judged here")
+			s.fatal(codeUnknown, "the format adbe.x509.rsa_sha1 is not supported")
 			s.rests(suite.SHA1, at)
 		default:
-			s.fatal(codeUnknown, "the format %s is not judged here", printable(f.resolve(s.dict.get("SubFilter"))))
+			s.fatal(codeUnknown, "the format %s is not supported", printable(f.resolve(s.dict.get("SubFilter"))))
 		}
 	}
 	if claimed, ok := readDate(v.text(s, "M")); ok {
 		if subFilter == "ETSI.CAdES.detached" && !out.SigningTime.IsZero() {
-			s.findings = append(s.findings, sig.Finding{Code: codeClaimedTime, Text: "the message claims a signing time beside that of the document, which PAdES forbids"})
+			s.findings = append(s.findings, sig.Finding{Code: codeClaimedTime, Text: "the message claims a signing time in addition to that of the document, which PAdES forbids"})
 		}
 		if out.SigningTime.IsZero() {
 			out.SigningTime = claimed
@@ -421,19 +421,19 @@ func (v *verifier) judge(s *signature, at time.Time) sig.Signature {
 	return out
 }
 
-// text is a string of the signature dictionary, which was read without decryption.
+// text returns a string of the signature dictionary, which was read without decryption.
 func (v *verifier) text(s *signature, key name) []byte {
 	d, _ := v.file.resolve(s.field.value).(dict)
 	return v.file.textOf(d.get(key))
 }
 
-// judgeMessage judges the message of a signature.
+// judgeMessage checks the message of a signature.
 func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) sig.Signature {
 	r, err := v.format.CMS.Verify(v.ctx, check)
 	switch {
 	case errors.As(err, new(*sig.ErrDocument)), errors.As(err, new(*sig.ErrParams)):
 		s.fatal(codeMessage, "Contents: %v", err)
-	case err != nil: // of reading the document
+	case err != nil: // an error of reading the document
 		v.file.broken = errors.Join(v.file.broken, err)
 	case len(r.Signatures) != 1:
 		s.fatal(codeMessage, "the message in Contents has %d signatures; one expected", len(r.Signatures))
@@ -445,15 +445,15 @@ func (v *verifier) judgeMessage(s *signature, check *sig.Check, at time.Time) si
 	return sig.Signature{Level: "CMS", BestTime: at}
 }
 
-// judgeSHA1 judges adbe.pkcs7.sha1, where the message carries the SHA-1 digest of
-// what is covered (ISO 32000-1, 12.8.3.3).
+// judgeSHA1 checks adbe.pkcs7.sha1, where the message contains the SHA-1 digest of the
+// covered bytes (ISO 32000-1, 12.8.3.3).
 func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.Signature {
 	original := check.Original
 	check.Original = nil
 	out := v.judgeMessage(s, check, at)
 	m, err := cms.Parse(check.Document, check.Document.Size())
 	if err != nil || m.Detached || m.ContentSize() != sha1.Size {
-		s.fatal(codeMessage, "the message in Contents does not carry a SHA-1 digest")
+		s.fatal(codeMessage, "the message in Contents does not contain a SHA-1 digest")
 		return out
 	}
 	var signed [sha1.Size]byte
@@ -471,15 +471,15 @@ func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.S
 	return out
 }
 
-// rests notes that the signature rests on a hash function, if that is weak by the time
-// the signature is known to have existed.
+// rests adds a finding if the hash function of the signature was weak at the time at
+// which the signature is proved to have existed.
 func (s *signature) rests(h *suite.Hash, by time.Time) {
 	if f, weak := sig.WeakHash(h, by); weak {
 		s.findings = append(s.findings, f)
 	}
 }
 
-// judgeStamp judges a time stamp of the document (ISO 32000-2, 12.8.5).
+// judgeStamp checks a document time stamp (ISO 32000-2, 12.8.5).
 func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out := sig.Signature{Level: levelDocumentStamp, BestTime: check.At}
 	v.file.charge(budget.Signature + 2*int64(len(s.message)))
@@ -497,15 +497,15 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 		s.fatal(codeDigest, "the document is not what was stamped: its %s digest differs", d.Hash.Name)
 		return out
 	}
-	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	signer, err := token.CheckSignature(slices.Concat(inside, check.Intermediates, check.Roots))
 	if err != nil {
-		s.fatal(stampFault(token, err, slices.Concat(inside, check.Intermediates, check.Roots)), "the time stamp of the document does not hold: %v", err)
+		s.fatal(stampFault(token, err, slices.Concat(inside, check.Intermediates, check.Roots)), "the time stamp of the document is invalid: %v", err)
 		return out
 	}
 	out.Signer, out.BestTime = signer, token.Info.Time
-	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and verified by it
+	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
 	ts := sig.TimeStamp{Kind: "document", Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
 	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
@@ -516,7 +516,7 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	return out
 }
 
-// stampFault is the code for the error of tsp.Token.CheckSignature with these
+// stampFault returns the code for an error of tsp.Token.CheckSignature with these
 // certificates.
 func stampFault(token *tsp.Token, err error, certs []*x509gost.Certificate) string {
 	var f cms.Finding
@@ -529,16 +529,16 @@ func stampFault(token *tsp.Token, err error, certs []*x509gost.Certificate) stri
 	return codeTimeStamp
 }
 
-// covers says what a signature covers and judges what came later.
+// covers describes what a signature covers and checks the later changes.
 func (v *verifier) covers(s *signature) string {
 	if s.end == 0 {
-		return "nothing that can be told"
+		return "nothing that could be determined"
 	}
 	size := v.file.size
 	if v.blank(s.end) {
-		return fmt.Sprintf("the whole document, %d octets", s.end)
+		return fmt.Sprintf("the whole document, %d bytes", s.end)
 	}
-	// What is read of an older revision is garbage afterwards.
+	// Memory for an older revision is free again afterwards.
 	held, kept := v.file.spending.Held(), v.referrers.held
 	defer func() {
 		v.file.spending.Release(v.file.spending.Held() - held - (v.referrers.held - kept))
@@ -551,15 +551,15 @@ func (v *verifier) covers(s *signature) string {
 		err = errors.New("this signature is not in it")
 	}
 	if err != nil {
-		s.fatal(codeRevision, "the covered octets, %d of %d, are no revision of the document: %v", s.end, size, err)
-		return fmt.Sprintf("the first %d of %d octets", s.end, size)
+		s.fatal(codeRevision, "the covered bytes, %d of %d, are not a revision of the document: %v", s.end, size, err)
+		return fmt.Sprintf("the first %d of %d bytes", s.end, size)
 	}
 	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
-		s.fatal(codeTrailing, "%d octets follow that are no revision of the document; other programs may find objects in them", size-s.end)
+		s.fatal(codeTrailing, "%d bytes follow that are not a revision of the document; other programs may find objects in them", size-s.end)
 	}
 	c := compare(older, v.file, s, v.referrers)
 	s.findings = append(s.findings, c.findings()...)
-	covers := fmt.Sprintf("the first %d of %d octets, a revision of the document; later revisions: %s", s.end, size, c.summary())
+	covers := fmt.Sprintf("the first %d of %d bytes, a revision of the document; later revisions: %s", s.end, size, c.summary())
 	if f, ok := c.part(v.check); ok {
 		f.Text = "the signature covers " + covers
 		s.findings = append(s.findings, f)
@@ -567,7 +567,7 @@ func (v *verifier) covers(s *signature) string {
 	return covers
 }
 
-// blank tells whether nothing but white space follows an offset.
+// blank reports whether only white space follows after an offset.
 func (v *verifier) blank(from int64) bool {
 	rest := v.file.size - from
 	if rest > 64 {

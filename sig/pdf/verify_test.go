@@ -15,7 +15,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// opened is a document that must be readable.
+// opened opens a document that must be readable.
 func opened(t testing.TB, data []byte) *file {
 	t.Helper()
 	f, err := open(context.Background(), bytes.NewReader(data), int64(len(data)), nil)
@@ -38,7 +38,7 @@ func revise(t testing.TB, data []byte, change func(f *file, u *update)) []byte {
 	return append(bytes.Clone(data), u.buf...)
 }
 
-// party is a root with a signer of one suite.
+// party returns a root with a signer of one suite.
 func party(t testing.TB) (root, signer *sigtest.Party) {
 	root = sigtest.Root(t, suite.ECDSAP256)
 	return root, root.Signer(t, suite.ECDSAP256, "Signer")
@@ -53,8 +53,8 @@ func signedBy(t testing.TB, signer *sigtest.Party, data []byte, params sig.Param
 	return sigtest.Make(t, New(), signer, &sig.Job{Document: bytes.NewReader(data), Params: p})
 }
 
-// formDocument has a text field (5), a check box (6) and an annotation (7) in a list
-// of its own (8), and text in a font (3).
+// formDocument returns a document with a text field (5), a check box (6), an annotation
+// (7) in its own list (8), and text in a font (3).
 func formDocument() []byte {
 	return document{
 		catalog: "/AcroForm <</Fields [5 0 R 6 0 R] /DA (/F1 0 Tf)>>", page: "/Annots 8 0 R",
@@ -67,8 +67,8 @@ func formDocument() []byte {
 	}.build()
 }
 
-// TestLaterRevisions adds revisions to a signed document: what is allowed is told,
-// what changes the meaning is fatal.
+// TestLaterRevisions adds revisions to a signed document: allowed changes are reported,
+// and those that change the meaning are fatal.
 func TestLaterRevisions(t *testing.T) {
 	root, signer := party(t)
 	set := func(id int, key name, value object) func(*file, *update) {
@@ -167,7 +167,7 @@ func mustStream(f *file, num int) *stream {
 	return &stream{dict: s.dict.with("Length", nil), fresh: data}
 }
 
-// TestShadow defines an object that the signed revision refers to and lacks.
+// TestShadow defines an object that the signed revision refers to but lacks.
 func TestShadow(t *testing.T) {
 	root, signer := party(t)
 	data := document{page: "/Contents [11 0 R 99 0 R]", objects: map[int]string{100: "null"}}.build()
@@ -184,7 +184,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestByteRange attacks what the signature covers.
+// TestByteRange attacks the range that the signature covers.
 func TestByteRange(t *testing.T) {
 	root, signer := party(t)
 	data := formDocument()
@@ -196,7 +196,7 @@ func TestByteRange(t *testing.T) {
 	hole := signed[s.from:s.to]
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	wrapped := func() []byte {
-		// A second ByteRange in a wider hole leaves room for anything.
+		// A second ByteRange in a wider hole leaves space for anything.
 		more := []byte("/X (anything)")
 		for range 3 { // until the numbers settle
 			to := s.from + int64(len(hole)) + int64(len(more))
@@ -211,7 +211,7 @@ func TestByteRange(t *testing.T) {
 		code string
 	}{
 		{"wrapped", wrapped(), codeMalformed},
-		{"octets follow", join(signed, []byte("\n99 0 obj\n<</Type /Catalog>>\nendobj\n")), codeTrailing},
+		{"bytes follow", join(signed, []byte("\n99 0 obj\n<</Type /Catalog>>\nendobj\n")), codeTrailing},
 		{"not to the end", short, codeRevision},
 		{"value emptied", join(signed[:s.from], []byte("<>"), bytes.Repeat([]byte(" "), len(hole)-2), signed[s.to:]), codeByteRange},
 		{"no ByteRange", bytes.Replace(signed, []byte("/ByteRange"), []byte("/ByteRangE"), 1), codeMalformed},
@@ -227,7 +227,7 @@ func TestByteRange(t *testing.T) {
 	}
 }
 
-// TestEveryOctet changes octets all over a signed document: none may pass.
+// TestEveryOctet changes bytes all over a signed document: none of the results may pass.
 func TestEveryOctet(t *testing.T) {
 	root, signer := party(t)
 	signed := signedBy(t, signer, formDocument(), nil)
@@ -236,7 +236,7 @@ func TestEveryOctet(t *testing.T) {
 	meant := int64(2*len(s.message)) + s.from
 	for at := int64(9); at < int64(len(signed)); at += 13 {
 		if at > meant && at < s.to-1 {
-			continue // zeros that fill up Contents
+			continue // padding of Contents
 		}
 		changed := bytes.Clone(signed)
 		changed[at] ^= 0x11
@@ -247,8 +247,8 @@ func TestEveryOctet(t *testing.T) {
 	}
 }
 
-// signedByHand adds a revision with a signature dictionary and an invisible field. message
-// is given what is covered.
+// signedByHand adds a revision with a signature dictionary and an invisible field.
+// message gets the covered bytes.
 func signedByHand(t *testing.T, data []byte, entries string, message func(covered sig.Document) []byte) []byte {
 	t.Helper()
 	const room = 4096
@@ -279,7 +279,7 @@ func signedByHand(t *testing.T, data []byte, entries string, message func(covere
 	return bytes.Join([][]byte{data, out.head, appendHex(nil, contents), out.tail}, nil)
 }
 
-// stampedByHand adds a time stamp of the document with an imprint by a hash function.
+// stampedByHand adds a document time stamp with an imprint by a hash function.
 func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash) []byte {
 	return signedByHand(t, data, "/Type /DocTimeStamp /SubFilter /ETSI.RFC3161", func(covered sig.Document) []byte {
 		digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: covered}, h)
@@ -294,8 +294,8 @@ func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *sui
 	})
 }
 
-// TestDocumentTimeStamp has a time stamp of the document judged, and what it says of
-// the signature before it.
+// TestDocumentTimeStamp checks a document time stamp, and the time that it proves for the
+// signature before it.
 func TestDocumentTimeStamp(t *testing.T) {
 	root, signer := party(t)
 	services := sigtest.NewServices(t, root)
@@ -321,7 +321,8 @@ func TestDocumentTimeStamp(t *testing.T) {
 	if err != nil || nobody.Signatures[1].Verdict() != sig.Indeterminate {
 		t.Errorf("without a trusted root: %v %s", err, say(nobody))
 	}
-	// An imprint by SHA-1 proves nothing, nor does it prove the time of what it covers.
+	// An imprint by SHA-1 proves nothing, and does not prove the time of the covered
+	// bytes.
 	weak := verified(t, stampedByHand(t, signed, services, suite.SHA1), root)
 	if weak.Signatures[1].Verdict() != sig.Indeterminate || !slices.Contains(sigtest.Codes(weak), sig.CodeWeak) || !weak.Signatures[0].BestTime.Equal(sigtest.Time) {
 		t.Errorf("stamped by SHA-1: %s", say(weak))

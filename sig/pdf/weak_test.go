@@ -15,8 +15,8 @@ import (
 )
 
 // The beginnings of the two files of https://shattered.io (Stevens, Bursztein, Karpman,
-// Albertini, Markov, 2017), 320 bytes each, in hexadecimal: they leave SHA-1 in the same
-// state. They are a header of PDF and the begin of an image stream.
+// Albertini, Markov, 2017), 320 bytes each, in hexadecimal: SHA-1 has the same state
+// after them. They are a PDF header and the beginning of an image stream.
 const (
 	shatteredHead = "255044462d312e330a25e2e3cfd30a0a0a312030206f626a0a3c3c2f57696474682032203020522f4865696768742033203020522f547970652034203020522f" +
 		"537562747970652035203020522f46696c7465722036203020522f436f6c6f7253706163652037203020522f4c656e6774682038203020522f42697473506572" +
@@ -27,7 +27,8 @@ const (
 		"3c570feb141398bb552ef5a0a82be331fea48037b8b5d71f0e332edf93ac3500eb4ddc0decc1a864790c782c76215660dd309791d06bd0af3f98cda4bc4629b1"
 )
 
-// shattered is a document that begins with the bytes given: its page shows the image.
+// shattered returns a document that begins with the given bytes: its page shows the
+// image.
 func shattered(t *testing.T, block string) []byte {
 	t.Helper()
 	head, err := hex.DecodeString(shatteredHead + block)
@@ -55,8 +56,8 @@ func shattered(t *testing.T, block string) []byte {
 	return b.Bytes()
 }
 
-// TestShattered signs a document by adbe.pkcs7.sha1 and exchanges its image for another
-// one with the same SHA-1 digest: neither passes.
+// TestShattered signs a document by adbe.pkcs7.sha1 and replaces its image by another one
+// with the same SHA-1 digest: neither document passes.
 func TestShattered(t *testing.T) {
 	root, signer := party(t)
 	one, two := shattered(t, shatteredOne), shattered(t, shatteredTwo)
@@ -83,14 +84,14 @@ func TestShattered(t *testing.T) {
 	if r := verified(t, changed, root); r.Verdict() != sig.Failed {
 		t.Errorf("changed: %s", say(r))
 	}
-	// A time stamp of today does not help, and what it covers is no older for it.
+	// A time stamp of today does not help: it does not prove an earlier time.
 	stamped := stampedByHand(t, signed, sigtest.NewServices(t, root), suite.SHA256)
 	if r := verified(t, stamped, root); r.Signatures[0].Verdict() != sig.Indeterminate || r.Signatures[1].Verdict() != sig.Passed {
 		t.Errorf("stamped: %s", say(r))
 	}
 }
 
-// TestBareSHA1: a format that is not judged and rests on SHA-1 says both.
+// TestBareSHA1: the findings for an unsupported format with SHA-1 name both problems.
 func TestBareSHA1(t *testing.T) {
 	root, signer := party(t)
 	signed := signedBy(t, signer, formDocument(), nil)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// appendObject writes an object. conceal encrypts strings; nil leaves them.
+// appendObject writes an object. conceal encrypts strings; nil leaves them plain.
 func appendObject(b []byte, o object, conceal func(text) text) []byte {
 	switch o := o.(type) {
 	case nil:
@@ -66,7 +66,7 @@ func appendHex(b, data []byte) []byte {
 	return append(hex.AppendEncode(append(b, '<'), data), '>')
 }
 
-// appendText writes a string in parentheses when it is readable, else in hex.
+// appendText writes a string in parentheses if it is printable, else in hexadecimal.
 func appendText(b []byte, t text) []byte {
 	for _, c := range t {
 		if c < ' ' || c > '~' {
@@ -83,25 +83,25 @@ func appendText(b []byte, t text) []byte {
 	return append(b, ')')
 }
 
-// update is an incremental update on its way: what follows the octets of a document
-// (ISO 32000-1, 7.5.6).
+// update is an incremental update that is being written, which follows the bytes of a
+// document (ISO 32000-1, 7.5.6).
 type update struct {
-	base    int64 // offset of the first new octet
-	bias    int64 // as in file
+	base    int64 // offset of the first new byte
+	bias    int64 // see file
 	stream  bool  // the section is a stream
 	trailer dict  // without Size and Prev
-	prev    int64 // offset of the section before; -1 for none: this one is complete
-	next    int   // the next new number
+	prev    int64 // offset of the previous section; -1 if there is none: this one is complete
+	next    int   // the next free object number
 	crypt   *crypt
 
-	buf    []byte // without what goes into the hole
-	holeAt int    // where in buf the hole is, -1 for none
-	hole   int64  // octets of the hole
+	buf    []byte // without the content of the hole
+	holeAt int    // index of the hole in buf, -1 for none
+	hole   int64  // bytes of the hole
 	placed map[int]place
-	start  int64 // of the section, once it is there
+	start  int64 // offset of the section, once it is written
 }
 
-// offset is where the next octet goes, as the file counts.
+// offset returns the offset of the next byte in the file, counted from the header.
 func (u *update) offset() int64 {
 	at := u.base + int64(len(u.buf)) - u.bias
 	if u.holeAt >= 0 {
@@ -123,7 +123,7 @@ func (u *update) add(o object) ref {
 	return id
 }
 
-// put writes an object, new or in the place of an old one.
+// put writes an object, a new one or a replacement.
 func (u *update) put(id ref, o object) {
 	u.begin(id)
 	if s, ok := o.(*stream); ok {
@@ -146,7 +146,8 @@ func (u *update) begin(id ref) {
 
 func (u *update) end() { u.buf = append(u.buf, "\nendobj\n"...) }
 
-// conceal encrypts the strings of an object where the document is encrypted.
+// conceal returns the function that encrypts the strings of an object, nil if the
+// document is not encrypted.
 func (u *update) conceal(id ref) func(text) text {
 	if u.crypt == nil {
 		return nil
@@ -154,10 +155,10 @@ func (u *update) conceal(id ref) func(text) text {
 	return func(t text) text { return u.crypt.encrypt(u.crypt.strings, id, t) }
 }
 
-// maxTable is the largest offset the ten digits of a table can tell.
+// maxTable is the largest offset that fits into the ten digits of a table.
 const maxTable = 9_999_999_999
 
-// close writes the cross-reference section and what follows it.
+// close writes the cross-reference section and the end of the file.
 func (u *update) close() {
 	u.start = u.offset()
 	if u.stream || u.start > maxTable {
@@ -168,7 +169,7 @@ func (u *update) close() {
 	u.buf = fmt.Appendf(u.buf, "startxref\n%d\n%%%%EOF\n", u.start)
 }
 
-// numbers are those of the objects written, in order.
+// numbers returns the numbers of the objects written, in order.
 func (u *update) numbers() []int {
 	list := make([]int, 0, len(u.placed))
 	for num := range u.placed {
@@ -178,7 +179,7 @@ func (u *update) numbers() []int {
 	return list
 }
 
-// runs calls f for each stretch of consecutive numbers.
+// runs calls f for each run of consecutive numbers.
 func runs(numbers []int, f func(run []int)) {
 	for len(numbers) > 0 {
 		n := 1
@@ -258,10 +259,10 @@ func (u *update) crossStream() {
 	u.buf = append(append(append(u.buf, "\nstream\n"...), data...), "\nendstream\nendobj\n"...)
 }
 
-// total is how many octets the update has, the hole among them.
+// total returns the length of the update in bytes, including the hole.
 func (u *update) total() int64 { return u.offset() + u.bias - u.base }
 
-// newLine tells whether the new octets have to begin with an end of line.
+// newLine reports whether the new bytes must begin with an end of line.
 func (f *file) newLine() bool {
 	var last [1]byte
 	return f.readFull(last[:], f.size-1) && !bytes.ContainsAny(last[:], "\r\n")

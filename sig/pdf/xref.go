@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// place says where an object is.
+// place is where an object is.
 type place struct {
 	kind placeKind
 	at   int64 // inFile: offset; inStream: number of the object stream
@@ -17,7 +17,7 @@ type place struct {
 type placeKind uint8
 
 const (
-	absent placeKind = iota // no section speaks of it
+	absent placeKind = iota // no section has an entry for it
 	free
 	inFile
 	inStream
@@ -25,31 +25,31 @@ const (
 
 // section is one cross-reference section (ISO 32000-1, 7.5.4 and 7.5.8).
 type section struct {
-	at      int64 // offset of the section; -1 for one found by a pass over the file
+	at      int64 // offset of the section; -1 for one made by a pass over the file
 	stream  bool
-	hybrid  bool // the stream that a table points to with XRefStm
+	hybrid  bool // the stream that a table refers to with XRefStm
 	trailer dict
-	subs    []subsection // by first number
+	subs    []subsection // ordered by first number
 	tangled bool         // subsections overlap
-	// low and high bound the numbers it speaks of, [low, high).
+	// low and high bound the object numbers of the section, [low, high).
 	low, high int
 }
 
-// subsection speaks of count objects from first on, in one of three ways.
+// subsection is the entries for count objects from first on, in one of three forms.
 type subsection struct {
 	first, count int
-	table        int64   // offset of entries of 20 octets, when list and data are nil
-	list         []place // of a table that is not of that form
+	table        int64   // offset of entries of 20 bytes, if list and data are nil
+	list         []place // of a table with irregular entries
 	data         []byte  // of a stream, with fields of these widths
 	widths       [3]int
 }
 
 const entrySize = 20
 
-// find tells what a section says of an object.
+// find returns the entry of a section for an object.
 func (s *section) find(f *file, num int) place {
 	if num < s.low || num >= s.high {
-		return place{} // most later sections speak of few objects
+		return place{} // most later sections have few objects
 	}
 	f.charge(4)
 	if s.tangled {
@@ -126,7 +126,7 @@ func readLine(b []byte) (place, bool) {
 	switch {
 	case b[17] == 'n' && at > 0:
 		return place{inFile, at, int(gen)}, true
-	case b[17] == 'n' || b[17] == 'f': // an object at offset 0 is a free one that somebody miswrote
+	case b[17] == 'n' || b[17] == 'f': // an object at offset 0 is a free one that some program wrote wrongly
 		return place{kind: free}, true
 	}
 	return place{}, false
@@ -142,7 +142,7 @@ func digits(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// crossReferences reads the sections from the last on, newest first.
+// crossReferences reads the sections beginning with the last one, newest first.
 func (f *file) crossReferences() error {
 	at, err := f.lastSection()
 	if err != nil {
@@ -152,7 +152,7 @@ func (f *file) crossReferences() error {
 	var data int64
 	for {
 		if seen[at] {
-			return fmt.Errorf("the cross-reference sections lead in a circle at offset %d", at)
+			return fmt.Errorf("the cross-reference sections form a loop at offset %d", at)
 		}
 		if len(f.sections) >= maxSections {
 			return fmt.Errorf("there are more than %d cross-reference sections", maxSections)
@@ -173,7 +173,7 @@ func (f *file) crossReferences() error {
 			f.sections = append(f.sections, h)
 		}
 		prev := s.trailer.get("Prev")
-		if r, ok := prev.(ref); ok { // seen in the field, and understood by viewers
+		if r, ok := prev.(ref); ok { // not in the standard, but such files exist and viewers read them
 			prev = intObject(int64(r.num))
 		}
 		next, ok := integer(prev)
@@ -186,7 +186,7 @@ func (f *file) crossReferences() error {
 	return nil
 }
 
-// lastSection reads the number behind the last startxref.
+// lastSection returns the number after the last startxref.
 func (f *file) lastSection() (int64, error) {
 	tail := make([]byte, min(f.size, trailerReach))
 	if !f.readFull(tail, f.size-int64(len(tail))) {
@@ -205,10 +205,11 @@ func (f *file) lastSection() (int64, error) {
 	return at, nil
 }
 
-// section reads the section at an offset; data counts the octets of all streams.
+// section reads the section at an offset. data counts the bytes of all cross-reference
+// streams.
 func (f *file) section(at int64, data *int64) (*section, error) {
 	if at < 0 || at >= f.size-f.bias {
-		return nil, fmt.Errorf("the cross-reference section at offset %d lies outside of the file", at)
+		return nil, fmt.Errorf("the cross-reference section at offset %d is outside of the file", at)
 	}
 	l := f.lexer(at)
 	t := l.token()
@@ -263,7 +264,7 @@ func (f *file) table(s *section, from int64) error {
 			return errors.New("a subsection of the table is malformed")
 		}
 		if total += int(count); total > maxEntries {
-			return errors.New("the table has more entries than are read here")
+			return errors.New("the table has more entries than the limit")
 		}
 		if !f.charge(10*priceToken) || !f.keep(128) {
 			return f.failed()
@@ -278,18 +279,19 @@ func (f *file) table(s *section, from int64) error {
 			} else if err := f.irregular(&b, l); err != nil {
 				return err
 			}
-			// The list of free objects begins with object 0; some writers number it 1, and
-			// so all the others. Viewers that believe them fail: neither do we.
+			// The list of free objects begins with object 0. Some programs number it 1 by
+			// mistake, and all other objects too. Viewers that believe the numbers fail,
+			// so the table is refused here.
 			if p, ok := f.lineAt(b.table); b.first == 1 && ok && p.kind == free && len(s.subs) == 0 {
 				var line [18]byte
 				if f.readFull(line[:], b.table) && string(line[11:16]) == "65535" {
-					return errors.New("the table begins with object 1 where object 0 stands")
+					return errors.New("the table numbers object 0 as 1")
 				}
 			}
 			s.subs = append(s.subs, b)
 		}
 		if len(s.subs) > maxEntries/8 {
-			return errors.New("the table has more subsections than are read here")
+			return errors.New("the table has more subsections than the limit")
 		}
 	}
 	o, err := f.lexerFrom(l.offset()).object()
@@ -318,7 +320,8 @@ func (f *file) lineAt(at int64) (place, bool) {
 	return readLine(line[:])
 }
 
-// regular tells whether a subsection has entries of 20 octets, and where it ends.
+// regular reports whether a subsection has entries of 20 bytes, and returns where it
+// ends.
 func (f *file) regular(b *subsection) (end int64, ok bool) {
 	_, ok1 := f.lineAt(b.table)
 	end = b.table + int64(b.count)*entrySize
@@ -329,7 +332,7 @@ func (f *file) regular(b *subsection) (end int64, ok bool) {
 	if !ok1 || !ok2 {
 		return 0, false
 	}
-	// The last may lack octets of its end of line.
+	// The last entry may lack bytes of its end of line.
 	var last [2]byte
 	if !f.readFull(last[:], end-2) {
 		return 0, false
@@ -385,7 +388,7 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 		return err
 	}
 	if *total += int64(len(data)); *total > maxCrossData {
-		return errors.New("the cross-references are larger than is read here")
+		return errors.New("the cross-references are larger than the limit")
 	}
 	var widths [3]int
 	w, _ := st.dict.get("W").(array)
@@ -418,7 +421,7 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 		if !ok1 || !ok2 || first < 0 || count < 0 || first > maxNumber {
 			return errors.New("the entry Index is malformed")
 		}
-		// What the stream does not hold is not there, whatever Index and Size say.
+		// Objects without data in the stream do not exist, whatever Index and Size say.
 		count = min(count, int64(len(data)/entrySize), maxNumber-first)
 		if count == 0 {
 			continue
@@ -431,8 +434,8 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 	return nil
 }
 
-// find tells where an object is. What a table calls free may be in the stream beside
-// it: that is how hybrid files hide objects from old viewers.
+// find returns where an object is. An object that a table calls free may be in the stream
+// of the same section: hybrid files hide objects from old viewers in this way.
 func (f *file) find(num int) place {
 	f.charge(int64(1 + len(f.sections)/4))
 	for i, s := range f.sections {
@@ -449,7 +452,7 @@ func (f *file) find(num int) place {
 	return place{}
 }
 
-// highest is the largest object number any section speaks of.
+// highest returns the largest object number of all sections.
 func (f *file) highest() int {
 	n := 0
 	for _, s := range f.sections {

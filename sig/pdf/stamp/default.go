@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The look of a stamp whose request says nothing about it.
+// The default look of a stamp.
 var (
 	ink    = rgb{27, 58, 140}  // frame and title
 	dark   = rgb{16, 24, 48}   // values
@@ -14,31 +14,31 @@ var (
 	frames = box{radius: 4, weight: 1, border: ink, margin: 7}
 )
 
-// The size of a stamp whose request does not say it, in points: the width is fixed,
-// the height follows from the text.
+// The default size of a stamp, in points: the width is fixed, the height follows from the
+// text.
 const (
 	widthText = 240
 	widthLogo = 270
 )
 
-// The distance of lines over their size.
+// The distance between lines as a multiple of the font size.
 const (
 	leadingDefault = 1.3
-	leadingContent = 1.5 // what clients of the interface lay their rectangles out for
+	leadingContent = 1.5 // clients of the interface compute their rectangles for this
 )
 
-// growth is how far the default text grows in a large stamp.
+// growth is the maximum factor by which the default text grows in a large stamp.
 const growth = 2
 
-// row is a line of the default text. A needed one is drawn in the smallest stamp.
+// row is a line of the default text. A needed one is drawn even in the smallest stamp.
 type row struct {
 	label, value string
 	needed       bool
 }
 
-// defaultText is what a stamp says when Content is left out: the words and the
-// particulars that GOST R 7.0.97-2016, 5.23 asks of the mark of an electronic
-// signature, and what else the request tells, where there is room.
+// defaultText is the text of a stamp without Content: the words and data that GOST R
+// 7.0.97-2016, 5.23 requires of the mark of an electronic signature and, if there is
+// space, other data of the request.
 func defaultText(r *Request) content {
 	validity := ""
 	switch from, to := day(r.NotBefore), day(r.NotAfter); {
@@ -80,7 +80,7 @@ func title() paragraph {
 	}
 }
 
-// columns sets rows as a table: labels on the left, values beside them.
+// columns lays rows out as a table: labels on the left, values to the right of them.
 func columns(rows []row) []paragraph {
 	face := faceOf(sans, false, false)
 	label, value := style{face: face, size: 7, colour: pale}, style{face: face, size: 7, colour: dark}
@@ -99,7 +99,7 @@ func columns(rows []row) []paragraph {
 	return list
 }
 
-// running sets rows as one text.
+// running lays rows out as one text.
 func running(rows []row) []paragraph {
 	value := style{face: faceOf(sans, false, false), size: 7, colour: dark}
 	var all []string
@@ -113,8 +113,7 @@ func running(rows []row) []paragraph {
 	return list
 }
 
-// oneLine is a value of the certificate or the request as one line, whatever line
-// breaks are in it.
+// oneLine returns a value of the certificate or the request as one line.
 func oneLine(s string, f *face) []rune {
 	var line []rune
 	for i, part := range clean(bounded(s), f) {
@@ -126,8 +125,8 @@ func oneLine(s string, f *face) []rune {
 	return line
 }
 
-// bounded keeps a text from the certificate or the request within what a stamp may
-// hold; the layout cuts it visibly long before.
+// bounded truncates a text from the certificate or the request to the limit of a stamp.
+// The layout truncates it visibly long before.
 func bounded(s string) string {
 	const most = 2000
 	n := 0
@@ -146,7 +145,7 @@ func day(t time.Time) string {
 	return t.Format("02.01.2006")
 }
 
-// zone says what clock a time is of.
+// zone returns the time zone of a time as text.
 func zone(t time.Time) string {
 	if _, offset := t.Zone(); offset == 0 {
 		return " UTC"

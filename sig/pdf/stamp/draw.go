@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// drawing is a stamp in the making.
+// drawing is a stamp that is being made.
 type drawing struct {
 	request  *Request
 	settings *settings
 	template int
 
-	text  *content // nil: an image alone
-	image *graphic // nil: text alone
+	text  *content // nil: only an image
+	image *graphic // nil: only text
 	frame box
 }
 
-// prepare reads what the template draws: text and image.
+// prepare reads the text and the image that the template draws.
 func (d *drawing) prepare() *ParamError {
 	s := d.settings
 	d.frame = s.box
@@ -29,7 +29,7 @@ func (d *drawing) prepare() *ParamError {
 		d.frame = frames
 	}
 	if d.template == templateImage && !s.box.styled {
-		// An image alone has a frame only when one is asked for.
+		// A stamp with only an image has a frame only if the request has one.
 		d.frame.weight, d.frame.margin = 0, 0
 	}
 	if d.template != templateImage {
@@ -45,7 +45,7 @@ func (d *drawing) prepare() *ParamError {
 	p := d.picture()
 	if p == nil {
 		key := map[int]string{templateLogo: "Icon", templateImage: "Background"}[d.template]
-		return &ParamError{paramAppearance, fmt.Sprintf("%s.Image: is missing, template %d draws it", key, d.template)}
+		return &ParamError{paramAppearance, fmt.Sprintf("%s.Image: is missing, but template %d draws it", key, d.template)}
 	}
 	var err *ParamError
 	g := ground{opaque: d.request.Opaque, colour: rgb{255, 255, 255}}
@@ -56,8 +56,8 @@ func (d *drawing) prepare() *ParamError {
 	return err
 }
 
-// picture is the one that the template draws. The image of template 3 is
-// Background; Icon is taken for it where that is all there is.
+// picture returns the image that the template draws. For template 3 it is Background, or
+// Icon if there is no Background.
 func (d *drawing) picture() *picture {
 	if d.template == templateImage && d.settings.back != nil {
 		return d.settings.back
@@ -76,7 +76,7 @@ func contentText(entries []textual) content {
 	return content{variants: [][]paragraph{list}, leading: leadingContent, growth: 1}
 }
 
-// place finds the rectangle of the stamp on the page as it is shown, in points.
+// place returns the rectangle of the stamp on the page as shown, in points.
 func (d *drawing) place(on sheet) (rect, *ParamError) {
 	if f := d.request.Field; f != nil {
 		return on.shown(corners(f.Rect)), nil
@@ -88,7 +88,7 @@ func (d *drawing) place(on sheet) (rect, *ParamError) {
 		}
 		placed, ok := on.fit(r)
 		if !ok {
-			return rect{}, &ParamError{paramAppearance, fmt.Sprintf("Rect: lies beside the page, which shows %s by %s points", num(on.width), num(on.height))}
+			return rect{}, &ParamError{paramAppearance, fmt.Sprintf("Rect: is outside of the page, which has %s by %s points", num(on.width), num(on.height))}
 		}
 		return placed, nil
 	}
@@ -96,12 +96,11 @@ func (d *drawing) place(on sheet) (rect, *ParamError) {
 	return on.free(width, min(height, max(on.height-2*edge, on.height/2))), nil
 }
 
-// natural is the size of a stamp that was given none, its width at most the one
-// given.
+// natural returns the default size of a stamp. Its width is at most most.
 func (d *drawing) natural(most float64) (width, height float64) {
 	around := 2 * d.around()
 	if d.template == templateImage {
-		// At 96 pixels to the inch, as screens show it, and no larger than a seal.
+		// 96 pixels per inch, as on screens, and no larger than a seal.
 		w, h := d.image.size()
 		w, h = w*0.75, h*0.75
 		shrink := min(1, max(most-around, 1)/w, 120/h)
@@ -116,10 +115,10 @@ func (d *drawing) natural(most float64) (width, height float64) {
 	return width, max(arrange(d.text.variants[0], inner, 1, d.text.leading).height, 10) + around
 }
 
-// around is the space between the edge of the stamp and its content.
+// around returns the distance between the edge of the stamp and its content.
 func (d *drawing) around() float64 { return d.frame.weight + d.frame.margin }
 
-// The logo of a stamp that says nothing about its place stands on the left.
+// A logo without a place is on the left.
 const (
 	logoShare = 0.2 // of the width at most
 	logoGap   = 6
@@ -132,8 +131,8 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 	weight := min(d.frame.weight, width/2, height/2)
 	c.frame(outer, weight, d.frame)
 
-	// In a small stamp the margin gives way before the text does, sooner where it
-	// was not asked for.
+	// In a small stamp the margin becomes smaller before the text does, sooner if it is
+	// the default margin.
 	share := 0.1
 	if d.frame.spaced {
 		share = 0.25
@@ -166,7 +165,8 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 		fmt.Fprintf(&resources, " /XObject << /I0 {%d} >>", len(objects))
 		mask := fmt.Sprintf("{%d}", len(objects)+1)
 		for _, o := range images {
-			// The image may be kept for other stamps, the caller may encrypt in place.
+			// The image may be cached for other stamps, and the caller may encrypt it in
+			// place.
 			objects = append(objects, Object{strings.ReplaceAll(o.Dict, "{mask}", mask), bytes.Clone(o.Stream)})
 		}
 	}
@@ -178,12 +178,12 @@ func (d *drawing) draw(width, height float64, on sheet) []Object {
 	return objects
 }
 
-// drawImage draws the image and returns what room it leaves for text.
+// drawImage draws the image and returns the space that is left for text.
 func (d *drawing) drawImage(c *canvas, clip, inner rect) rect {
 	w, h := d.image.size()
 	p := d.picture()
 	if p.placed {
-		// As the request places it, in the stamp; text may run across it.
+		// At the place of the request, inside the stamp. Text may overlap it.
 		w, h = w*p.scale/100, h*p.scale/100
 		c.image(d.image, rect{p.x, p.y, p.x + w, p.y + h}, clip)
 		return inner
@@ -214,7 +214,7 @@ func (c *canvas) op(operator string, operands ...float64) {
 
 func (c *canvas) colour(operator string, v rgb) { c.op(operator, v[0]/255, v[1]/255, v[2]/255) }
 
-// frame draws background and border, the border inside the rectangle.
+// frame draws background and border. The border is inside the rectangle.
 func (c *canvas) frame(r rect, weight float64, b box) {
 	r = r.inset(weight / 2)
 	if r.empty() {
@@ -238,13 +238,13 @@ func (c *canvas) frame(r rect, weight float64, b box) {
 	c.op("Q")
 }
 
-// path outlines a rectangle with round corners.
+// path draws the outline of a rectangle with round corners.
 func (c *canvas) path(r rect, radius float64) {
 	if radius <= 0 {
 		c.op("re", r.x0, r.y0, r.width(), r.height())
 		return
 	}
-	k := radius * (1 - 0.5522847) // a Bézier curve that is nearly a quarter of a circle
+	k := radius * (1 - 0.5522847) // a Bézier curve that is nearly a quarter circle
 	c.op("m", r.x0+radius, r.y0)
 	c.op("l", r.x1-radius, r.y0)
 	c.op("c", r.x1-k, r.y0, r.x1, r.y0+k, r.x1, r.y0+radius)
@@ -257,7 +257,7 @@ func (c *canvas) path(r rect, radius float64) {
 	c.op("h")
 }
 
-// image draws the image into a rectangle, nothing of it outside clip.
+// image draws the image into a rectangle, clipped to clip.
 func (c *canvas) image(m *graphic, r, clip rect) {
 	c.op("q")
 	c.op("re", clip.x0, clip.y0, clip.width(), clip.height())
@@ -268,8 +268,8 @@ func (c *canvas) image(m *graphic, r, clip rect) {
 	c.WriteString("/I0 Do\nQ\n")
 }
 
-// text draws a layout into a box, from the top, or in the middle of its height, and
-// returns the fonts it takes, in the order of their names.
+// text draws a layout into a box, from the top or centred vertically. It returns the
+// fonts that it uses, in the order of their names.
 func (c *canvas) text(l layout, in rect, middle bool) []*subset {
 	top := in.y1
 	if middle {
@@ -317,8 +317,7 @@ func (c *canvas) rules(p piece, x, y float64) {
 	}
 }
 
-// num writes a number as PDF has it: no exponent, at most three digits behind the
-// point.
+// num formats a number for PDF: no exponent, at most three digits after the point.
 func num(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0"
@@ -331,19 +330,19 @@ func num(v float64) string {
 	return s
 }
 
-// compressors are kept between stamps: one has a megabyte of tables.
+// compressors are reused: one has a megabyte of tables.
 var compressors = sync.Pool{New: func() any {
-	w, _ := zlib.NewWriterLevel(nil, zlib.BestCompression) // the level is a valid one
+	w, _ := zlib.NewWriterLevel(nil, zlib.BestCompression) // impossible error: the level is valid
 	return w
 }}
 
-// deflated is a stream object, its data compressed. dict is what the dictionary has
-// besides.
+// deflated returns a stream object with compressed data. dict has the other entries of
+// the dictionary.
 func deflated(dict string, data []byte) Object {
 	var b bytes.Buffer
 	w := compressors.Get().(*zlib.Writer)
 	w.Reset(&b)
-	w.Write(data) // a bytes.Buffer takes everything
+	w.Write(data) // a bytes.Buffer never fails
 	w.Close()
 	compressors.Put(w)
 	return Object{Dict: "<< " + strings.TrimSpace(dict+" /Filter /FlateDecode") + " >>", Stream: b.Bytes()}

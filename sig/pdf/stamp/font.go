@@ -18,14 +18,14 @@ import (
 // family is a family of faces.
 type family int
 
-// The Liberation faces have the widths of Arial and of Times New Roman, so that a
-// stamp laid out for those looks as it was meant to.
+// The Liberation faces have the widths of Arial and of Times New Roman, so a stamp laid
+// out for those looks as intended.
 const (
 	sans family = iota
 	serif
 )
 
-// faceSource is a face as it lies in the program.
+// faceSource is a face as it is embedded in the program.
 type faceSource struct {
 	name string // PostScript name
 	data []byte
@@ -46,7 +46,7 @@ var sources = [2][2][2]*faceSource{
 	},
 }
 
-// faceOf returns a face, parsed at its first use and then kept.
+// faceOf returns a face. It is parsed on first use and then kept.
 func faceOf(f family, bold, italic bool) *face {
 	index := map[bool]int{true: 1}
 	s := sources[f][index[bold]][index[italic]]
@@ -54,13 +54,13 @@ func faceOf(f family, bold, italic bool) *face {
 	return s.face
 }
 
-// face is a parsed TrueType face. All lengths are in thousandths of the font size,
-// as PDF counts glyph space.
+// face is a parsed TrueType face. All lengths are in thousandths of the font size, the
+// glyph space unit of PDF.
 type face struct {
 	name           string
 	glyphs         map[rune]uint16
 	advance        []float64 // by glyph
-	metrics        []byte    // hmtx, spelled out for every glyph: advance and left side bearing in font units
+	metrics        []byte    // hmtx expanded for every glyph: advance and left side bearing in font units
 	outlines       [][]byte  // by glyph, from glyf
 	head           []byte
 	hhea           []byte
@@ -87,8 +87,8 @@ const (
 
 var be = binary.BigEndian
 
-// parseFace reads a face of the program. It trusts the file: it is part of the
-// program, and a test reads every face.
+// parseFace parses a face of the program. It trusts the file: it is part of the program,
+// and a test parses every face.
 func parseFace(s *faceSource) *face {
 	tables := map[string][]byte{}
 	for i := range int(be.Uint16(s.data[4:])) {
@@ -104,7 +104,7 @@ func parseFace(s *faceSource) *face {
 	}
 
 	count := int(be.Uint16(f.maxp[4:]))
-	long := int(be.Uint16(f.hhea[34:])) // glyphs with an advance of their own, the rest share the last
+	long := int(be.Uint16(f.hhea[34:])) // glyphs with their own advance; the others share the last one
 	hmtx := tables["hmtx"]
 	f.advance = make([]float64, count)
 	f.metrics = make([]byte, 4*count)
@@ -133,13 +133,13 @@ func parseFace(s *faceSource) *face {
 
 	os2, post := tables["OS/2"], tables["post"]
 	f.ascent, f.descent = units(f.hhea[4:]), -units(f.hhea[6:])
-	f.capHeight = 729 // of both families; an OS/2 table of version 1 does not say it
+	f.capHeight = 729 // of both families; an OS/2 table of version 1 does not have it
 	if be.Uint16(os2) >= 2 {
 		f.capHeight = units(os2[88:])
 	}
 	f.strikeWidth, f.strikeAt = units(os2[26:]), units(os2[28:])
 	f.strikeAt -= f.strikeWidth / 2
-	// The place that the bold faces give for the line touches the letters.
+	// In the bold faces the line touches the letters at its default position.
 	f.underlineWidth = units(post[10:])
 	f.underlineAt = 60 + f.underlineWidth/2
 	if f.italicAngle = int(int16(be.Uint16(post[4:]))); f.italicAngle != 0 {
@@ -186,15 +186,15 @@ func readCmap(cmap []byte) map[rune]uint16 {
 	return glyphs
 }
 
-// missing stands where the face has no sign for a character: a box, so that a
-// reader sees that something is not shown.
+// missing is drawn for a character that the face lacks: a box, so that a reader sees that
+// something is not shown.
 const missing = '\u25A1'
 
-// spelled are characters that the faces lack and Russian documents need.
+// spelled are characters that the faces lack but Russian documents need.
 var spelled = map[rune]string{'\u20BD': "руб."} // the sign of the ruble
 
-// shows returns what a face draws for a character: the character, the plain
-// characters it stands for (a Roman numeral, a letter of full width), or the box.
+// shows returns what a face draws for a character: the character, the plain characters it
+// is equivalent to (for a Roman numeral or a full-width letter), or the box.
 func (f *face) shows(r rune) []rune {
 	if f.glyphs[r] != 0 {
 		return []rune{r}
@@ -211,5 +211,5 @@ func (f *face) shows(r rune) []rune {
 	return []rune(plain)
 }
 
-// width is the advance of a character the face shows.
+// width returns the advance of a character that the face has.
 func (f *face) width(r rune) float64 { return f.advance[f.glyphs[r]] }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// a4 is the page most tests stamp.
+// a4 is the page that most tests stamp.
 var a4 = Page{MediaBox: [4]float64{0, 0, 595, 842}}
 
-// sample is a request with everything that the default text can say.
+// sample returns a request with all values of the default text.
 func sample() *Request {
 	return &Request{
 		Signer:     "Иванов Иван Иванович",
@@ -54,8 +54,8 @@ func render(t testing.TB, r *Request, p Page) *Appearance {
 
 var reference = regexp.MustCompile(`\{(\d+)\}`)
 
-// document puts stamps upon one page and writes a file that has nothing else. The
-// fields have a value, empty as it is: MuPDF draws a sign of its own over others.
+// document adds stamps to one page and writes a file with nothing else. The fields have
+// an empty value, because MuPDF draws its own mark over fields without one.
 func document(p Page, stamps ...*Appearance) []byte {
 	var body bytes.Buffer
 	var offsets []int
@@ -107,7 +107,7 @@ func document(p Page, stamps ...*Appearance) []byte {
 	return body.Bytes()
 }
 
-// added is how many bytes a stamp adds to a file.
+// added returns how many bytes a stamp adds to a file.
 func added(a *Appearance) int {
 	n := 0
 	for _, o := range a.Objects {
@@ -116,7 +116,7 @@ func added(a *Appearance) int {
 	return n
 }
 
-// seal is a picture of a seal: a blue ring with an arrow up, the rest transparent.
+// seal returns an image of a seal: a blue ring with an arrow up, the rest transparent.
 func seal(size int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, size, size))
 	c := float64(size) / 2

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// graphic is a picture of a request, ready to be embedded.
+// graphic is an image of a request, ready to be embedded.
 type graphic struct {
 	width, height int // pixels, as stored
 	turn          turn
-	objects       []Object // the image XObject, and its soft mask where it has one, which the image calls {mask}
+	objects       []Object // the image XObject and, if it has one, its soft mask, which the image refers to as {mask}
 }
 
-// formats are the kinds of image that are read, told by how they begin.
+// formats are the supported kinds of image, recognised by their first bytes.
 var formats = []struct {
 	name, magic string
 	config      func(io.Reader) (image.Config, error)
@@ -32,18 +32,18 @@ var formats = []struct {
 	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode},
 }
 
-// maxPixels bounds the memory one image takes to some 120 MB, whatever its kind. It
-// is a page at 300 dots to the inch.
+// maxPixels bounds the memory of one image to about 120 MB, for any kind. It is a page at
+// 300 dots per inch.
 const maxPixels = 8 << 20
 
-// ground is what a picture stands on.
+// ground is the background of an image.
 type ground struct {
 	opaque bool // transparency is not allowed
-	colour rgb  // of the stamp behind the picture
+	colour rgb  // of the stamp behind the image
 }
 
-// readImage reads Base64 of an image. A stamp is drawn again and again with the
-// same logo, so what becomes of an image is kept for a while.
+// readImage decodes an image from Base64. Stamps are drawn again and again with the same
+// logo, so the result is cached for a while.
 func readImage(p *picture, g ground) (*graphic, *ParamError) {
 	key := keyOf(p.image, g)
 	if m := kept.get(key); m != nil {
@@ -71,10 +71,10 @@ func convert(text string, g ground) (*graphic, error) {
 			return nil, fmt.Errorf("is a broken %s image: %v", f.name, err)
 		}
 		if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
-			return nil, fmt.Errorf("is a %s image of %d by %d pixels, at most 8 million pixels are drawn", f.name, config.Width, config.Height)
+			return nil, fmt.Errorf("is a %s image of %d by %d pixels; at most 8 million pixels are accepted", f.name, config.Width, config.Height)
 		}
-		// A JPEG is embedded as it is, but decoded all the same: a broken one must
-		// not become a stamp that viewers cannot show.
+		// A JPEG is embedded unchanged, but it is decoded too: a broken one must not
+		// become a stamp that viewers cannot show.
 		pixels, err := f.decode(bytes.NewReader(data))
 		if err != nil {
 			return nil, fmt.Errorf("is a broken %s image: %v", f.name, err)
@@ -92,10 +92,10 @@ func convert(text string, g ground) (*graphic, error) {
 		}
 		return m, nil
 	}
-	return nil, errors.New("is no image of a known kind; PNG, JPEG or GIF expected")
+	return nil, errors.New("is not an image of a known kind; PNG, JPEG or GIF expected")
 }
 
-// decodeBase64 reads Base64 as clients write it: with or without padding, with line
+// decodeBase64 decodes Base64 as clients write it: with or without padding, with line
 // breaks, as a data URL.
 func decodeBase64(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "data:") {
@@ -110,7 +110,7 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// size is the size of the picture as it is shown, in pixels.
+// size returns the size of the image as shown, in pixels.
 func (m *graphic) size() (width, height float64) {
 	if m.turn.sideways() {
 		return float64(m.height), float64(m.width)
@@ -120,14 +120,14 @@ func (m *graphic) size() (width, height float64) {
 
 const imageHead = "/Type /XObject /Subtype /Image"
 
-// jpegObject embeds a JPEG file as it is; pixels are what it holds.
+// jpegObject embeds a JPEG file unchanged. pixels is its decoded content.
 func jpegObject(data []byte, pixels image.Image) Object {
 	space := "/DeviceRGB"
 	switch pixels.(type) {
 	case *image.Gray:
 		space = "/DeviceGray"
 	case *image.CMYK:
-		// The decoder takes only those by Adobe, who writes the reverse of every ink.
+		// The decoder accepts only those by Adobe, which store the inverse of every ink.
 		space = "/DeviceCMYK /Decode [ 1 0 1 0 1 0 1 0 ]"
 	}
 	size := pixels.Bounds().Size()
@@ -145,8 +145,8 @@ func pixelObjects(src image.Image, g ground) []Object {
 	return []Object{pixelObject(imageHead+" /SMask {mask}", colours), pixelObject(imageHead, alpha)}
 }
 
-// split separates the colours of a picture from its transparency, nil for none.
-// Pixels that show nothing become white, so that they cost no bytes.
+// split separates the colours of an image from its transparency, nil if there is none.
+// Fully transparent pixels become white, because that compresses well.
 func split(src image.Image, g ground) (colours image.Image, alpha *image.Gray) {
 	b := src.Bounds()
 	area := image.Rect(0, 0, b.Dx(), b.Dy())
@@ -190,7 +190,7 @@ func split(src image.Image, g ground) (colours image.Image, alpha *image.Gray) {
 	return shades, alpha
 }
 
-// over lays a colour upon an opaque background.
+// over draws a colour over an opaque background.
 func over(c color.NRGBA, background rgb) color.NRGBA {
 	mix := func(v uint8, b float64) uint8 {
 		a := float64(c.A) / 255
@@ -199,14 +199,14 @@ func over(c color.NRGBA, background rgb) color.NRGBA {
 	return color.NRGBA{mix(c.R, background[0]), mix(c.G, background[1]), mix(c.B, background[2]), 0xFF}
 }
 
-// pixelObject writes a picture without transparency. The data of a PNG image is
-// what FlateDecode with PNG prediction reads (ISO 32000-1, 7.4.4.4), so the PNG
-// encoder does the work.
+// pixelObject writes an image without transparency. The data of a PNG image is what
+// FlateDecode with PNG prediction decodes (ISO 32000-1, 7.4.4.4), so the PNG encoder
+// writes it.
 func pixelObject(head string, src image.Image) Object {
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.DefaultCompression}
 	if err := encoder.Encode(&b, src); err != nil {
-		panic("stamp: a picture of bounded size did not encode: " + err.Error()) // a buffer takes everything
+		panic("stamp: a picture of bounded size did not encode: " + err.Error()) // a buffer never fails
 	}
 	var data []byte
 	for at := b.Bytes()[8:]; len(at) >= 12; {

@@ -25,7 +25,7 @@ var (
 	faint  = color.NRGBA{255, 0, 0, 128}
 )
 
-// quarters is a picture of four colours: upper left, upper right, lower left, lower
+// quarters returns an image of four colours: upper left, upper right, lower left, lower
 // right.
 func quarters(dst interface {
 	image.Image
@@ -50,7 +50,7 @@ func jpegOf(m image.Image) []byte {
 
 func encoded(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// exif puts an Exif segment with an orientation, and a comment, into a JPEG file.
+// exif adds an Exif segment with an orientation, and a comment, to a JPEG file.
 func exif(data []byte, orientation byte, little bool) []byte {
 	tiff := []byte("MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	tiff[19] = orientation
@@ -64,12 +64,12 @@ func exif(data []byte, orientation byte, little bool) []byte {
 	return append(out, data[2:]...)
 }
 
-// cmyk is a JPEG file of 8 by 8 points of one ink mixture, as Adobe writes it, put
-// together by hand: Go writes none.
+// cmyk returns a JPEG file of 8 by 8 points in one ink mixture, as Adobe writes it. It is
+// built by hand because Go cannot write one.
 func cmyk(ink [4]uint8) []byte {
 	out := []byte("\xff\xd8\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00")
 	out = append(out, 0xFF, 0xDB, 0, 67, 0)
-	out = append(out, bytes.Repeat([]byte{8}, 64)...) // a step of 8 makes a flat block cost its value
+	out = append(out, bytes.Repeat([]byte{8}, 64)...) // with a step of 8 the cost of a flat block is its value
 	out = append(out, 0xFF, 0xC0, 0, 20, 8, 0, 8, 0, 8, 4)
 	for c := range byte(4) {
 		out = append(out, c+1, 0x11, 0)
@@ -105,8 +105,7 @@ func cmyk(ink [4]uint8) []byte {
 	return append(out, 0xFF, 0xD9)
 }
 
-// TestImages: every kind of image is drawn, the right way up and in its colours, by
-// two viewers.
+// TestImages: two viewers draw every kind of image upright and in its colours.
 func TestImages(t *testing.T) {
 	v := judge.PDFViewers(t)
 	area := image.Rect(0, 0, 40, 40)
@@ -163,8 +162,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// far tells colours apart by more than viewers and JPEG do, whose notions of ink
-// differ.
+// far reports whether colours differ by more than viewers and JPEG do, which render inks
+// differently.
 func far(a, b color.NRGBA) bool {
 	for _, d := range []int{int(a.R) - int(b.R), int(a.G) - int(b.G), int(a.B) - int(b.B)} {
 		if d > 45 || d < -45 {
@@ -174,8 +173,8 @@ func far(a, b color.NRGBA) bool {
 	return false
 }
 
-// TestPlaced: an icon with a place stands there, in the scale asked for, and does
-// not leave the stamp.
+// TestPlaced: an icon with a place is drawn there, in the requested scale, and inside the
+// stamp.
 func TestPlaced(t *testing.T) {
 	v := judge.PDFViewers(t)
 	p := Page{MediaBox: [4]float64{0, 0, 200, 100}}
@@ -198,7 +197,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestOpaque: without transparency allowed there is none.
+// TestOpaque: if transparency is forbidden there is none.
 func TestOpaque(t *testing.T) {
 	v := judge.PDFViewers(t)
 	p := Page{MediaBox: [4]float64{0, 0, 60, 60}}
@@ -227,7 +226,7 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// TestBombs: an image that says it is huge is refused before it is decoded.
+// TestBombs: an image with a huge declared size is refused before it is decoded.
 func TestBombs(t *testing.T) {
 	small, _ := base64.StdEncoding.DecodeString(pngOf(seal(8)))
 	huge := bytes.Clone(small)
@@ -242,7 +241,7 @@ func TestBombs(t *testing.T) {
 		r := sample()
 		r.TemplateID = 3
 		_, err := tryRender(r.with(object{"Background": object{"Image": encoded(data)}}))
-		if err == nil || !strings.Contains(err.Error(), "at most 8 million pixels are drawn") {
+		if err == nil || !strings.Contains(err.Error(), "at most 8 million pixels are accepted") {
 			t.Errorf("%.4q: %v", data, err)
 		}
 	}

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 )
 
-// stripJPEG takes the metadata out of a JPEG file that the decoder has read without
-// complaint: a camera writes the place of a photograph there. How the camera was
-// held is read first.
+// stripJPEG removes the metadata from a JPEG file that was decoded successfully: a camera
+// stores the location of a photograph there. The orientation of the camera is read first.
 func stripJPEG(data []byte) (plain []byte, t turn) {
 	out := []byte{0xFF, 0xD8}
 	for at := 2; ; {
 		for at < len(data) && data[at] != 0xFF {
-			at++ // bytes between segments mean nothing
+			at++ // bytes between segments have no meaning
 		}
 		for at < len(data) && data[at] == 0xFF {
 			at++ // fill bytes
@@ -43,7 +42,7 @@ func stripJPEG(data []byte) (plain []byte, t turn) {
 			}
 			continue
 		case marker == 0xEE && bytes.HasPrefix(segment[2:], []byte("Adobe")):
-			// It says how colours are coded, so it stays.
+			// It defines the coding of colours, so it stays.
 		case marker >= 0xE0 && marker <= 0xEF || marker == 0xFE:
 			continue // application data, comments
 		}
@@ -52,7 +51,7 @@ func stripJPEG(data []byte) (plain []byte, t turn) {
 	return out, t
 }
 
-// turn is the orientation of Exif: 0 or 1 as stored, 2 to 8 turned or mirrored.
+// turn is the orientation of Exif: 0 or 1 as stored, 2 to 8 rotated or mirrored.
 type turn int
 
 func (t turn) sideways() bool { return t >= 5 && t <= 8 }
@@ -78,8 +77,8 @@ func (t turn) matrix() [6]float64 {
 	return [6]float64{1, 0, 0, 1, 0, 0}
 }
 
-// exifTurn finds the orientation in the first directory of an Exif segment, 0 where
-// there is none.
+// exifTurn returns the orientation in the first directory of an Exif segment, 0 if there
+// is none.
 func exifTurn(segment []byte) turn {
 	tiff, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00"))
 	if !ok || len(tiff) < 8 {

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// kept holds the images drawn last, converted.
+// kept is the cache of converted images.
 var kept = &keeper{most: 8 << 20, images: map[imageKey]*graphic{}}
 
-// imageKey names an image and all else that its objects depend on.
+// imageKey identifies an image and everything else that its objects depend on.
 type imageKey struct {
 	text   [sha256.Size]byte // of its Base64
 	ground ground
@@ -16,13 +16,13 @@ type imageKey struct {
 
 func keyOf(text string, g ground) imageKey { return imageKey{sha256.Sum256([]byte(text)), g} }
 
-// keeper is a store of a bounded number of bytes. Its images are not changed.
+// keeper is a cache with a limited number of bytes. Its images are never changed.
 type keeper struct {
 	most int
 
 	mu     sync.Mutex
 	images map[imageKey]*graphic
-	order  []imageKey // the oldest first
+	order  []imageKey // oldest first
 	bytes  int
 }
 
@@ -32,8 +32,8 @@ func (k *keeper) get(key imageKey) *graphic {
 	return k.images[key]
 }
 
-// put keeps an image, and drops the oldest ones for it. One that would take more
-// than a quarter of the room is not kept.
+// put adds an image and removes the oldest ones to make space. An image that would take
+// more than a quarter of the space is not kept.
 func (k *keeper) put(key imageKey, m *graphic) {
 	size := m.weight()
 	if size > k.most/4 {
@@ -53,7 +53,7 @@ func (k *keeper) put(key imageKey, m *graphic) {
 	}
 }
 
-// weight is about how many bytes an image takes.
+// weight returns the approximate size of an image in bytes.
 func (m *graphic) weight() int {
 	n := 500
 	for _, o := range m.objects {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestKept: the store stays within its bounds, drops the oldest first, and gives
-// back what was put.
+// TestKept: the cache stays within its limits, removes the oldest first, and returns what
+// was put.
 func TestKept(t *testing.T) {
 	k := &keeper{most: 10000, images: map[imageKey]*graphic{}}
 	key := func(n int) imageKey { return keyOf(fmt.Sprint(n), ground{}) }
@@ -32,7 +32,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptApart: what a caller does to the bytes of a stamp does not reach the next.
+// TestKeptApart: changes by a caller to the bytes of a stamp do not affect the next one.
 func TestKeptApart(t *testing.T) {
 	first := render(t, lined(), a4)
 	last := len(first.Objects) - 1

@@ -15,21 +15,21 @@ type style struct {
 	underline, strike bool
 }
 
-// paragraph is text that is wrapped as one. Where it has a label, the text stands
-// beside the label, its lines starting at the tab.
+// paragraph is text that is wrapped together. If it has a label, the text is to the right
+// of the label and its lines begin at the tab.
 type paragraph struct {
 	label, text []rune
 	labelStyle  style
 	style       style
 	indent      float64 // of all lines, from the left
-	tab         float64 // where the text starts, from the left; 0: no label
+	tab         float64 // start of the text, from the left; 0: no label
 	centred     bool    // and its lines balanced
 	above       float64 // space over it, points
 }
 
-// clean makes the lines of a text that can be drawn: composed characters, one
-// space for a tab, nothing for characters that have no sign of their own or turn
-// the writing around, and the box for those the face does not have.
+// clean returns the drawable lines of a text: composed characters, one space for a tab,
+// nothing for characters without a glyph of their own or that change the direction of
+// writing, and the box for those that the face lacks.
 func clean(text string, f *face) [][]rune {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
 	var lines [][]rune
@@ -49,7 +49,7 @@ func clean(text string, f *face) [][]rune {
 	return lines
 }
 
-// piece is a run of characters of one style on a line, line a line of a layout.
+// piece is a run of characters of one style on a line. line is a line of a layout.
 type piece struct {
 	x     float64
 	text  []rune
@@ -63,11 +63,11 @@ type line struct {
 	pieces []piece
 }
 
-// Bounds of the fitting of text into a box.
+// Bounds for fitting text into a box.
 const (
-	leastSize    = 4    // points; text is not made smaller for want of room
+	leastSize    = 4    // points; text is never made smaller to fit
 	leastLeading = 1.15 // of the size: the lines almost touch
-	leastGentle  = 0.6  // how far text shrinks before words are broken in two
+	leastGentle  = 0.6  // how far text shrinks before words are broken
 	longWord     = 24   // characters; longer ones (numbers of certificates) may be broken at once
 )
 
@@ -75,11 +75,12 @@ const (
 type layout struct {
 	lines  []line
 	height float64
-	broken bool // a word was broken in two
+	broken bool // a word was broken
 }
 
-// arrange wraps paragraphs into a width. Sizes and indents are multiplied by scale,
-// sizes not below the least one; leading is the distance of lines over the size.
+// arrange wraps paragraphs to a width. Sizes and indents are multiplied by scale, but
+// sizes are never below the minimum. leading is the distance between lines as a multiple
+// of the size.
 func arrange(text []paragraph, width, scale, leading float64) layout {
 	var l layout
 	for i := range text {
@@ -101,7 +102,7 @@ func (l *layout) add(p *paragraph, width, scale, leading float64) {
 	if len(label) > 0 {
 		tab = p.tab * labelStyle.size / p.labelStyle.size
 		if labelWidth := measure(label, labelStyle); tab < labelWidth || tab > 0.55*width {
-			// No room for two columns: the label opens the text.
+			// No space for two columns: the text begins with the label.
 			text, label, tab = append(append(append([]rune{}, label...), ' '), text...), nil, 0
 		}
 	}
@@ -129,7 +130,7 @@ func (l *layout) add(p *paragraph, width, scale, leading float64) {
 	}
 }
 
-// measure is the width of characters in a style.
+// measure returns the width of characters in a style.
 func measure(text []rune, st style) float64 {
 	var w float64
 	for _, r := range text {
@@ -138,9 +139,9 @@ func measure(text []rune, st style) float64 {
 	return w * st.size / 1000
 }
 
-// wrap cuts a text into lines no wider than room: after spaces and hyphens where it
-// can, inside a word where it must. There is at least one line, and at least one
-// character on each.
+// wrap splits a text into lines no wider than room: after spaces and hyphens if possible,
+// otherwise inside a word. There is at least one line, and at least one character on
+// each.
 func (l *layout) wrap(text []rune, st style, room float64) [][]rune {
 	lines, broken := wrap(text, st, room)
 	l.broken = l.broken || broken
@@ -148,8 +149,8 @@ func (l *layout) wrap(text []rune, st style, room float64) [][]rune {
 }
 
 func wrap(text []rune, st style, room float64) (lines [][]rune, broken bool) {
-	room = room*1000/st.size + 0.01 // in glyph space; a text as wide as the room fits
-	start, open := 0, -1            // of the line; where it may be cut, behind the character
+	room = room*1000/st.size + 0.01 // in glyph space; a text exactly as wide as room fits
+	start, open := 0, -1            // start of the line; where it may be split, after the character
 	wordStart := 0
 	var w, upto float64 // widths from start, to here and to open
 	for i, r := range text {
@@ -163,7 +164,7 @@ func wrap(text []rune, st style, room float64) (lines [][]rune, broken bool) {
 				w = 0
 				broken = broken || wordLength(text, wordStart) <= longWord
 				if i-1 > start && (r == ';' || r == ',' || r == '.') {
-					cut, w = i-1, st.face.width(text[i-1]) // no line opens with one of these
+					cut, w = i-1, st.face.width(text[i-1]) // no line begins with one of these
 				}
 			}
 			lines = append(lines, trim(text[start:cut]))
@@ -181,8 +182,7 @@ func wrap(text []rune, st style, room float64) (lines [][]rune, broken bool) {
 	return append(lines, trim(text[start:])), broken
 }
 
-// wordLength counts the characters of the word that starts at from, as far as it
-// matters.
+// wordLength counts the characters of the word that starts at from, up to a limit.
 func wordLength(text []rune, from int) int {
 	n := 0
 	for from+n < len(text) && text[from+n] != ' ' && n <= longWord {
@@ -191,7 +191,7 @@ func wordLength(text []rune, from int) int {
 	return n
 }
 
-// trim drops the spaces at the end of a line, which the eye does not see.
+// trim drops the invisible spaces at the end of a line.
 func trim(text []rune) []rune {
 	for len(text) > 0 && text[len(text)-1] == ' ' {
 		text = text[:len(text)-1]
@@ -199,7 +199,7 @@ func trim(text []rune) []rune {
 	return text
 }
 
-// balanced is the least room in which a text has as many lines as it has in room:
+// balanced returns the smallest width in which a text has as many lines as in room: the
 // lines of a title should be about equally long.
 func balanced(text []rune, st style, room float64) float64 {
 	lines, broken := wrap(text, st, room)
@@ -220,20 +220,20 @@ func balanced(text []rune, st style, room float64) float64 {
 
 // content is the text of a stamp.
 type content struct {
-	// variants are the ways to say it, the fullest first: in a small stamp the
-	// first that fits is drawn.
+	// variants are alternative texts, the fullest first: a small stamp uses the first one
+	// that fits.
 	variants [][]paragraph
-	leading  float64 // wanted distance of lines over the size
-	growth   float64 // how far text grows in a large stamp; 1: not at all
-	middle   bool    // it stands in the middle of the height rather than at the top
+	leading  float64 // wanted distance between lines as a multiple of the size
+	growth   float64 // maximum factor of growth in a large stamp; 1: none
+	middle   bool    // centred vertically instead of at the top
 }
 
-// fit lays a text out in a box. In a large box it grows, as far as it may. Where
-// there is too little room, lines move together, then the text shrinks a little,
-// then a shorter variant is taken, then it shrinks to the least size and words are
-// broken, and if that does not do, it is cut and ends with an ellipsis.
+// fit lays a text out in a box. In a large box it grows up to its limit. In a small one
+// these steps follow each other until it fits: lines move together, the text shrinks a
+// little, a shorter variant is used, the text shrinks to the minimum and words are
+// broken, and finally the text is truncated with an ellipsis.
 func fit(c content, width, height float64) layout {
-	b := fitting{width, height + 0.01, c.leading} // sums of floating point numbers need some slack
+	b := fitting{width, height + 0.01, c.leading} // tolerance for sums of floating point numbers
 	full := c.variants[0]
 	if l, ok := b.try(full, 1, c.leading, true); ok {
 		return b.search(l, 1, c.growth, func(scale float64) (layout, bool) { return b.try(full, scale, c.leading, true) })
@@ -261,14 +261,14 @@ func fit(c content, width, height float64) layout {
 // fitting is a box to fit text into.
 type fitting struct{ width, height, leading float64 }
 
-// try lays text out and tells whether it fits; whole asks for unbroken words.
+// try lays text out and reports whether it fits. whole requires unbroken words.
 func (b fitting) try(text []paragraph, scale, leading float64, whole bool) (layout, bool) {
 	l := arrange(text, b.width, scale, leading)
 	return l, l.height <= b.height && !(whole && l.broken)
 }
 
-// search finds about the largest value up to high for which a layout fits; l is the
-// one for low, which does.
+// search returns about the largest value up to high for which a layout fits. l is the
+// layout for low, which fits.
 func (b fitting) search(l layout, low, high float64, try func(float64) (layout, bool)) layout {
 	for range 7 {
 		if high-low < 0.01 {
@@ -284,8 +284,8 @@ func (b fitting) search(l layout, low, high float64, try func(float64) (layout, 
 	return l
 }
 
-// shrink makes text as small as it must be, down to the scale least. Room that is
-// left then goes between the lines.
+// shrink makes text as small as necessary, down to the scale least. Remaining space then
+// goes between the lines.
 func (b fitting) shrink(text []paragraph, least float64, whole bool) (layout, bool) {
 	l, ok := b.try(text, least, leastLeading, whole)
 	if !ok {
@@ -305,8 +305,7 @@ func (b fitting) shrink(text []paragraph, least float64, whole bool) (layout, bo
 	return b.search(l, leastLeading, b.leading, func(v float64) (layout, bool) { return b.try(text, scale, v, whole) }), true
 }
 
-// truncate drops the lines below height and ends the last one kept with an
-// ellipsis.
+// truncate drops the lines below height and ends the last remaining one with an ellipsis.
 func (l *layout) truncate(width, height float64) {
 	keep := len(l.lines)
 	for keep > 0 && l.lines[keep-1].top+l.lines[keep-1].height > height {
@@ -314,7 +313,7 @@ func (l *layout) truncate(width, height float64) {
 	}
 	cut := keep < len(l.lines)
 	for cut && keep > 0 && len(l.lines[keep-1].pieces) == 0 {
-		keep-- // the ellipsis stands behind text
+		keep-- // the ellipsis follows text
 	}
 	l.lines = l.lines[:keep]
 	if keep == 0 {

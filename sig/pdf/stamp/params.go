@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The parameters as errors name them.
+// The parameters, as errors name them.
 const (
 	paramTemplate   = "PdfSignatureTemplateId"
 	paramAppearance = "PdfSignatureAppearance"
@@ -23,19 +23,19 @@ const (
 	templateImage = 3
 )
 
-// Bounds of what a request may ask for: far beyond what a stamp needs, near
-// enough that no request costs more than a moment.
+// Limits for a request. They are far beyond the needs of a stamp, and low enough that
+// every request is fast.
 const (
 	maxJSON     = 12 << 20 // bytes; nearly all of it is the image in Base64
 	maxContent  = 200      // entries of Content
-	maxText     = 20000    // characters of all of them together
+	maxText     = 20000    // characters of all entries together
 	maxFontSize = 500
 	maxBorder   = 100
 	maxLength   = 100000 // coordinates and margins; a page has at most 14400 units
 	maxScale    = 100000
 )
 
-// settings is PdfSignatureAppearance as it was read.
+// settings is the parsed PdfSignatureAppearance.
 type settings struct {
 	template int       // 0: not given
 	page     int       // 1-based; 0: not given
@@ -52,7 +52,7 @@ type textual struct {
 	style  style
 }
 
-// picture is Icon or Background. Its image stays Base64 until a template draws it.
+// picture is Icon or Background. Its image is decoded only when a template draws it.
 type picture struct {
 	path   string
 	image  string
@@ -69,14 +69,14 @@ type box struct {
 	border     rgb
 	background *rgb // nil: transparent
 	margin     float64
-	styled     bool // any key besides the corners was given
-	spaced     bool // the margin was
+	styled     bool // any key except the corners was given
+	spaced     bool // the margin was given
 }
 
 // rgb is a colour, each part from 0 to 255.
 type rgb [3]float64
 
-// Default values of keys that are left out.
+// Default values of absent keys.
 const (
 	defaultFontSize = 8
 	defaultMargin   = 5
@@ -84,14 +84,14 @@ const (
 	defaultScale    = 100
 )
 
-// readSettings reads PdfSignatureAppearance. Keys are matched in any letter case,
-// unknown ones are ignored, null is the same as a key left out, and a number may
-// come as text: clients of this interface do all of that.
+// readSettings parses PdfSignatureAppearance. Clients of this interface vary, so keys
+// match in any letter case, unknown keys are ignored, null is the same as an absent key,
+// and a number may be a string.
 func readSettings(data []byte) (*settings, *ParamError) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // some writers put a byte order mark before JSON
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // some programs write a byte order mark before JSON
 	switch {
 	case len(data) > maxJSON:
-		return nil, &ParamError{paramAppearance, fmt.Sprintf("is %d bytes long, at most %d are read", len(data), maxJSON)}
+		return nil, &ParamError{paramAppearance, fmt.Sprintf("is %d bytes long; at most %d are accepted", len(data), maxJSON)}
 	case !utf8.Valid(data):
 		return nil, &ParamError{paramAppearance, "is not UTF-8 text"}
 	case !json.Valid(data):
@@ -113,8 +113,8 @@ func readSettings(data []byte) (*settings, *ParamError) {
 	return s, nil
 }
 
-// jsonReader walks the JSON value by the keys it knows and keeps the first fault.
-// It goes only as deep as the keys do, however deep the value is.
+// jsonReader reads the known keys of a JSON value and keeps the first error. It goes only
+// as deep as the known keys, however deep the value is.
 type jsonReader struct{ fault *ParamError }
 
 // node is an object: its values by lower-case key, and its path for errors.
@@ -140,7 +140,7 @@ func (n node) at(key string) string {
 	return n.path + "." + key
 }
 
-// value returns the raw value of a key; null and absence are nil.
+// value returns the raw value of a key, nil if it is null or absent.
 func (n node) value(key string) json.RawMessage {
 	raw := n.values[strings.ToLower(key)]
 	if string(raw) == "null" {
@@ -179,7 +179,7 @@ func (r *jsonReader) object(path string, raw json.RawMessage) node {
 	return n
 }
 
-// number reads a number within the bounds; a key left out is def.
+// number reads a number within the limits. def is the value of an absent key.
 func (r *jsonReader) number(n node, key string, def, least, most float64) float64 {
 	raw := n.value(key)
 	if raw == nil {
@@ -193,14 +193,14 @@ func (r *jsonReader) number(n node, key string, def, least, most float64) float6
 		}
 		text = strings.TrimSpace(s)
 	}
-	// JSON has neither infinities nor hexadecimal, which ParseFloat would take.
+	// JSON has no infinities and no hexadecimal, which ParseFloat accepts.
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case text == "" || strings.Trim(text, "0123456789+-.eE") != "" || err != nil && !math.IsInf(f, 0):
-		r.fail(n.at(key), "is %s, a number expected", short(text))
+		r.fail(n.at(key), "is %s; a number expected", short(text))
 		return def
 	case f < least || f > most:
-		r.fail(n.at(key), "is %s, must be from %s to %s", short(text), num(least), num(most))
+		r.fail(n.at(key), "is %s; must be from %s to %s", short(text), num(least), num(most))
 		return def
 	}
 	return f
@@ -209,13 +209,13 @@ func (r *jsonReader) number(n node, key string, def, least, most float64) float6
 func (r *jsonReader) integer(n node, key string, def, least, most int) int {
 	f := r.number(n, key, float64(def), float64(least), float64(most))
 	if f != math.Trunc(f) {
-		r.fail(n.at(key), "is %s, a whole number expected", num(f))
+		r.fail(n.at(key), "is %s; a whole number expected", num(f))
 		return def
 	}
 	return int(f)
 }
 
-// text reads a string; a number is taken as its digits.
+// text reads a string. A number is accepted as its digits.
 func (r *jsonReader) text(n node, key string) string {
 	raw := n.value(key)
 	if raw == nil {
@@ -243,7 +243,7 @@ func (r *jsonReader) content(parent node, key string) []textual {
 		return nil
 	}
 	if len(items) > maxContent {
-		r.fail(path, "has %d entries, at most %d are drawn", len(items), maxContent)
+		r.fail(path, "has %d entries; at most %d are accepted", len(items), maxContent)
 		return nil
 	}
 	content := make([]textual, 0, len(items))
@@ -266,8 +266,8 @@ func (r *jsonReader) content(parent node, key string) []textual {
 	return content
 }
 
-// families are the values of FontFamily. Documents name the faces arial and times;
-// the others are the same faces by names that people write for them.
+// families are the values of FontFamily. The documentation names the faces arial and
+// times; the others are common other names of the same faces.
 var families = map[string]family{
 	"arial": sans, "helvetica": sans, "liberation sans": sans, "sans-serif": sans,
 	"times": serif, "times new roman": serif, "timesnewroman": serif, "times roman": serif, "times-roman": serif, "liberation serif": serif, "serif": serif,
@@ -289,7 +289,7 @@ func (r *jsonReader) font(parent node, key string) style {
 	if name := strings.ToLower(strings.TrimSpace(r.text(n, "FontFamily"))); name != "" {
 		var known bool
 		if fam, known = families[name]; !known {
-			r.fail(n.at("FontFamily"), "is %s, arial or times expected", short(name))
+			r.fail(n.at("FontFamily"), "is %s; arial or times expected", short(name))
 		}
 	}
 	bits := r.integer(n, "FontStyle", 0, 0, styleAll)
@@ -302,7 +302,7 @@ func (r *jsonReader) font(parent node, key string) style {
 	return st
 }
 
-// colour reads {Red, Green, Blue}; a part left out is 0, a colour left out is nil.
+// colour reads {Red, Green, Blue}. An absent part is 0, an absent colour is nil.
 func (r *jsonReader) colour(parent node, key string) *rgb {
 	raw := parent.value(key)
 	if raw == nil {
@@ -350,7 +350,7 @@ func (r *jsonReader) box(parent node, key string) box {
 		b.corners = new([4]float64)
 		for i, k := range keys {
 			if !n.has(k) {
-				r.fail(n.at(k), "is missing, the four corners belong together")
+				r.fail(n.at(k), "is missing; all four corners must be given")
 			}
 			b.corners[i] = r.number(n, k, 0, -maxLength, maxLength)
 		}
@@ -358,7 +358,7 @@ func (r *jsonReader) box(parent node, key string) box {
 	return b
 }
 
-// short shows a value from outside, cut so that an error stays one line.
+// short quotes a value from outside and truncates it, so that an error stays on one line.
 func short(s string) string {
 	const most = 40
 	if len(s) > most {

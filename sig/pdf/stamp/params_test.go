@@ -15,8 +15,8 @@ func tryRender(r *Request) (*Appearance, error) {
 	return Render(r, func(int) (Page, error) { return a4, nil })
 }
 
-// TestRefused: what is wrong is refused with the place in the JSON, and what would
-// be right.
+// TestRefused: the error for an invalid value has its place in the JSON and the valid
+// values.
 func TestRefused(t *testing.T) {
 	notImage := base64.StdEncoding.EncodeToString([]byte("BM no picture"))
 	broken := pngOf(seal(20))
@@ -37,39 +37,39 @@ func TestRefused(t *testing.T) {
 		{1, `null`, `PdfSignatureAppearance: an object expected`},
 		{1, `{"Page":1,"page":2}`, `PdfSignatureAppearance: a key is given twice in different spelling: "`},
 		{1, `{"TemplateId":2}`, `PdfSignatureAppearance: TemplateId: is 2, but PdfSignatureTemplateId is 1; leave one out`},
-		{0, `{"TemplateId":7}`, `TemplateId: is "7", must be from 1 to 3`},
-		{0, `{"TemplateId":"text"}`, `TemplateId: is "text", a number expected`},
-		{1, `{"Page":0}`, `Page: is "0", must be from 1 to 2147483647`},
-		{1, `{"Page":1.5}`, `Page: is 1.5, a whole number expected`},
-		{1, `{"Page":3}`, `Page: is 3, the document has 1`},
-		{1, `{"Page":true}`, `Page: is "true", a number expected`},
-		{1, `{"Page":1e999}`, `Page: is "1e999", must be from 1 to`},
-		{1, `{"Page":"0x1"}`, `Page: is "0x1", a number expected`},
-		{1, `{"Page":"NaN"}`, `Page: is "NaN", a number expected`},
-		{1, `{"Page":""}`, `Page: is "", a number expected`},
+		{0, `{"TemplateId":7}`, `TemplateId: is "7"; must be from 1 to 3`},
+		{0, `{"TemplateId":"text"}`, `TemplateId: is "text"; a number expected`},
+		{1, `{"Page":0}`, `Page: is "0"; must be from 1 to 2147483647`},
+		{1, `{"Page":1.5}`, `Page: is 1.5; a whole number expected`},
+		{1, `{"Page":3}`, `Page: is 3, but the document has 1`},
+		{1, `{"Page":true}`, `Page: is "true"; a number expected`},
+		{1, `{"Page":1e999}`, `Page: is "1e999"; must be from 1 to`},
+		{1, `{"Page":"0x1"}`, `Page: is "0x1"; a number expected`},
+		{1, `{"Page":"NaN"}`, `Page: is "NaN"; a number expected`},
+		{1, `{"Page":""}`, `Page: is ""; a number expected`},
 		{1, `{"Content":{}}`, `Content: an array expected`},
 		{1, `{"Content":[1]}`, `Content[0]: an object expected`},
 		{1, `{"Content":[{},{"Text":{}}]}`, `Content[1].Text: text expected`},
-		{1, `{"Content":[{"Margin":-1}]}`, `Content[0].Margin: is "-1", must be from 0 to 100000`},
+		{1, `{"Content":[{"Margin":-1}]}`, `Content[0].Margin: is "-1"; must be from 0 to 100000`},
 		{1, `{"Content":[{"Font":5}]}`, `Content[0].Font: an object expected`},
-		{1, `{"Content":[{"Font":{"FontSize":0}}]}`, `Content[0].Font.FontSize: is "0", must be from 0.1 to 500`},
-		{1, `{"Content":[{"Font":{"FontFamily":"wingdings"}}]}`, `Content[0].Font.FontFamily: is "wingdings", arial or times expected`},
-		{1, `{"Content":[{"Font":{"FontStyle":16}}]}`, `Content[0].Font.FontStyle: is "16", must be from 0 to 15`},
-		{1, `{"Content":[{"Font":{"FontColor":{"Green":256}}}]}`, `Content[0].Font.FontColor.Green: is "256", must be from 0 to 255`},
-		{1, `{"Content":[` + long + `]}`, `Content: has 201 entries, at most 200 are drawn`},
+		{1, `{"Content":[{"Font":{"FontSize":0}}]}`, `Content[0].Font.FontSize: is "0"; must be from 0.1 to 500`},
+		{1, `{"Content":[{"Font":{"FontFamily":"wingdings"}}]}`, `Content[0].Font.FontFamily: is "wingdings"; arial or times expected`},
+		{1, `{"Content":[{"Font":{"FontStyle":16}}]}`, `Content[0].Font.FontStyle: is "16"; must be from 0 to 15`},
+		{1, `{"Content":[{"Font":{"FontColor":{"Green":256}}}]}`, `Content[0].Font.FontColor.Green: is "256"; must be from 0 to 255`},
+		{1, `{"Content":[` + long + `]}`, `Content: has 201 entries; at most 200 are accepted`},
 		{1, `{"Content":[{"Text":"` + strings.Repeat("ж", maxText+1) + `"}]}`, `Content: has more than 20000 characters`},
-		{1, `{"Rect":{"LowerLeftX":1}}`, `Rect.LowerLeftY: is missing, the four corners belong together`},
-		{1, `{"Rect":{"LowerLeftX":1,"LowerLeftY":1,"UpperRightX":1e9,"UpperRightY":5}}`, `Rect.UpperRightX: is "1e9", must be from -100000 to 100000`},
-		{1, `{"Rect":{"LowerLeftX":700,"LowerLeftY":1,"UpperRightX":900,"UpperRightY":50}}`, `Rect: lies beside the page, which shows 595 by 842 points`},
-		{1, `{"Rect":{"BorderWeight":101}}`, `Rect.BorderWeight: is "101", must be from 0 to 100`},
+		{1, `{"Rect":{"LowerLeftX":1}}`, `Rect.LowerLeftY: is missing; all four corners must be given`},
+		{1, `{"Rect":{"LowerLeftX":1,"LowerLeftY":1,"UpperRightX":1e9,"UpperRightY":5}}`, `Rect.UpperRightX: is "1e9"; must be from -100000 to 100000`},
+		{1, `{"Rect":{"LowerLeftX":700,"LowerLeftY":1,"UpperRightX":900,"UpperRightY":50}}`, `Rect: is outside of the page, which has 595 by 842 points`},
+		{1, `{"Rect":{"BorderWeight":101}}`, `Rect.BorderWeight: is "101"; must be from 0 to 100`},
 		{1, `{"Rect":{"BorderColor":"red"}}`, `Rect.BorderColor: an object expected`},
-		{2, `{}`, `Icon.Image: is missing, template 2 draws it`},
-		{3, `{"Background":{}}`, `Background.Image: is missing, template 3 draws it`},
-		{3, ``, `Background.Image: is missing, template 3 draws it`},
+		{2, `{}`, `Icon.Image: is missing, but template 2 draws it`},
+		{3, `{"Background":{}}`, `Background.Image: is missing, but template 3 draws it`},
+		{3, ``, `Background.Image: is missing, but template 3 draws it`},
 		{2, `{"Icon":{"Image":"%%"}}`, `Icon.Image: is not Base64: `},
-		{2, `{"Icon":{"Image":"` + notImage + `"}}`, `Icon.Image: is no image of a known kind; PNG, JPEG or GIF expected`},
+		{2, `{"Icon":{"Image":"` + notImage + `"}}`, `Icon.Image: is not an image of a known kind; PNG, JPEG or GIF expected`},
 		{2, `{"Icon":{"Image":"` + broken + `"}}`, `Icon.Image: is a broken PNG image: `},
-		{2, `{"Icon":{"Scale":0}}`, `Icon.Scale: is "0", must be from 0.01 to 100000`},
+		{2, `{"Icon":{"Scale":0}}`, `Icon.Scale: is "0"; must be from 0.01 to 100000`},
 		{3, `{"Background":{"Image":7}}`, `Background.Image: is no`},
 	} {
 		r := sample()
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLenient: one request in the ways that clients of the interface write it.
+// TestLenient: one request in the spellings of different clients.
 func TestLenient(t *testing.T) {
 	const plain = `{"Content":[{"Text":"Подпись","Margin":3,"Font":{"FontSize":8,"FontFamily":"arial","FontStyle":5,"FontColor":{"Red":1,"Green":2,"Blue":3}}}],"TemplateId":1,"Page":1,
 		"Rect":{"LowerLeftX":10,"LowerLeftY":20,"UpperRightX":110,"UpperRightY":60,"BorderRadius":0,"BorderWeight":1,"BorderColor":{"Red":0,"Green":0,"Blue":0},"BackgroundColor":null,"ContentMargin":5}}`
@@ -115,7 +115,7 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-// TestTemplates: what tells which template is meant.
+// TestTemplates: the sources that select the template.
 func TestTemplates(t *testing.T) {
 	picture := pngOf(seal(8))
 	for _, test := range []struct {
@@ -145,8 +145,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestNothingToShow: an invisible signature asks for no objects, and for no page
-// that it does not need.
+// TestNothingToShow: an invisible signature needs no objects and does not ask for a page.
 func TestNothingToShow(t *testing.T) {
 	never := func(int) (Page, error) { t.Error("the page was asked for"); return Page{}, nil }
 	for _, r := range []*Request{
@@ -169,7 +168,7 @@ func TestNothingToShow(t *testing.T) {
 	}
 }
 
-// TestDeep: nesting that no key asks for costs nothing and breaks nothing.
+// TestDeep: deep nesting outside of the known keys costs nothing and breaks nothing.
 func TestDeep(t *testing.T) {
 	for _, depth := range []int{1000, 9000, 200000} {
 		r := sample()
@@ -181,7 +180,7 @@ func TestDeep(t *testing.T) {
 	}
 	r := sample()
 	r.Appearance = []byte(`{"X":"` + strings.Repeat("a", maxJSON) + `"}`)
-	if _, err := tryRender(r); err == nil || !strings.Contains(err.Error(), "at most 12582912 are read") {
+	if _, err := tryRender(r); err == nil || !strings.Contains(err.Error(), "at most 12582912 are accepted") {
 		t.Errorf("a long JSON: %v", err)
 	}
 }

@@ -2,7 +2,7 @@ package stamp
 
 import "math"
 
-// rect is a rectangle by its lower left and upper right corner.
+// rect is a rectangle by its lower left and upper right corners.
 type rect struct{ x0, y0, x1, y1 float64 }
 
 func (r rect) width() float64  { return r.x1 - r.x0 }
@@ -17,8 +17,8 @@ func (r rect) cut(s rect) rect {
 
 func (r rect) meets(s rect) bool { return !r.cut(s).empty() }
 
-// corners puts two opposite corners in order; one that is not finite makes the
-// rectangle empty.
+// corners orders two opposite corners. If a coordinate is not finite, the rectangle is
+// empty.
 func corners(v [4]float64) rect {
 	for _, c := range v {
 		if math.IsNaN(c) || math.Abs(c) > 1e9 {
@@ -28,20 +28,20 @@ func corners(v [4]float64) rect {
 	return rect{min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])}
 }
 
-// sheet is a page as a reader sees it: upright, cut to its CropBox, in points, the
-// origin in the lower left corner of what is shown.
+// sheet is a page as shown: upright, cut to its CropBox, in points, with the origin in
+// the lower left corner.
 type sheet struct {
 	crop          rect // default user space
-	turn          int  // quarters clockwise by which the page is shown turned
+	turn          int  // quarter turns clockwise by which the page is shown
 	unit          float64
 	width, height float64 // points, as shown
 	taken         []rect  // in the same points, as shown
 }
 
-// letter is the page that viewers assume where a file gives no usable box.
+// letter is the page that viewers assume if a file has no usable box.
 var letter = rect{0, 0, 612, 792}
 
-// see works out how a page is shown (ISO 32000-1, 7.7.3.3 and 14.11.2).
+// see returns how a page is shown (ISO 32000-1, 7.7.3.3 and 14.11.2).
 func see(p Page) sheet {
 	media := corners(p.MediaBox)
 	if media.empty() {
@@ -52,7 +52,7 @@ func see(p Page) sheet {
 		crop = c
 	}
 	s := sheet{crop: crop, unit: p.UserUnit}
-	// Real units are 1 and more; a page of a hundred kilometres is a mistake.
+	// Real units are 1 or more. A page of a hundred kilometres is a mistake.
 	if !(s.unit >= 1e-3 && max(crop.width(), crop.height())*s.unit < 3e8) {
 		s.unit = 1
 	}
@@ -71,7 +71,7 @@ func see(p Page) sheet {
 	return s
 }
 
-// user turns a rectangle of the shown page into default user space.
+// user converts a rectangle of the shown page to default user space.
 func (s sheet) user(r rect) rect {
 	x0, y0, x1, y1 := r.x0/s.unit, r.y0/s.unit, r.x1/s.unit, r.y1/s.unit
 	c := s.crop
@@ -86,7 +86,7 @@ func (s sheet) user(r rect) rect {
 	return rect{c.x0 + x0, c.y0 + y0, c.x0 + x1, c.y0 + y1}
 }
 
-// shown is the reverse of user.
+// shown is the inverse of user.
 func (s sheet) shown(r rect) rect {
 	c := s.crop
 	var v rect
@@ -103,8 +103,8 @@ func (s sheet) shown(r rect) rect {
 	return rect{v.x0 * s.unit, v.y0 * s.unit, v.x1 * s.unit, v.y1 * s.unit}
 }
 
-// matrix is /Matrix of a form of the given size that is to stand upright for the
-// reader: it turns the form against the page.
+// matrix returns /Matrix of a form of the given size that must appear upright: it rotates
+// the form against the page.
 func (s sheet) matrix(width, height float64) string {
 	switch s.turn {
 	case 1:
@@ -117,8 +117,8 @@ func (s sheet) matrix(width, height float64) string {
 	return ""
 }
 
-// fit moves a rectangle onto the page by the shortest way, and cuts it where it is
-// larger than the page. It reports false when nothing of it was on the page.
+// fit moves a rectangle onto the page by the shortest distance, and cuts it if it is
+// larger than the page. It returns false if the rectangle does not touch the page.
 func (s sheet) fit(r rect) (rect, bool) {
 	page := rect{0, 0, s.width, s.height}
 	if !r.meets(page) {
@@ -140,22 +140,22 @@ func (s sheet) fit(r rect) (rect, bool) {
 	return r, true
 }
 
-// edge is how far a stamp without a place of its own stays from the edge of the
-// page, and gap from other stamps.
+// edge is the distance of a stamp without a given place from the edge of the page, gap
+// its distance from other stamps.
 const (
 	edge = 24
 	gap  = 6
 )
 
-// free finds the place of a stamp that was given none: the lower right corner of
-// the page, or, where other signatures stand there, the next place to the left and
-// then upwards. On a full page it is the corner all the same.
+// free returns the place of a stamp without a given place: the lower right corner of the
+// page or, if other signatures are there, the next free place to the left and then
+// upwards. On a full page it returns the corner.
 func (s sheet) free(width, height float64) rect {
-	// A page too small for the edge around a stamp has less of it.
+	// If the page is too small for the edge around a stamp, the edge shrinks.
 	mx := max(0, min(edge, (s.width-width)/2))
 	my := max(0, min(edge, (s.height-height)/2))
 	corner := rect{s.width - mx - width, my, s.width - mx, my + height}
-	const most = 64 // steps each way: places a page has room for, and a bound
+	const most = 64 // steps in each direction: more than the places on a page, and a limit
 	r := corner
 	for range most {
 		top := 0.0
@@ -181,8 +181,8 @@ func (s sheet) free(width, height float64) rect {
 	return corner
 }
 
-// hit tells whether a taken rectangle is in the way: the left edge and the upper
-// edge of it.
+// hit reports whether a taken rectangle is in the way, and returns its left and upper
+// edges.
 func (s sheet) hit(r rect) (hit bool, left, top float64) {
 	for _, t := range s.taken {
 		if r.meets(t) {

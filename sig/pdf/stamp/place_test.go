@@ -11,8 +11,8 @@ import (
 	"tamga/internal/judge"
 )
 
-// TestRectangle: coordinates are points of the page as it is shown, whatever its
-// rotation, CropBox and unit.
+// TestRectangle: coordinates are points of the page as shown, for any rotation, CropBox
+// and unit.
 func TestRectangle(t *testing.T) {
 	asked := object{"Rect": object{"LowerLeftX": 30, "LowerLeftY": 40, "UpperRightX": 130, "UpperRightY": 60}}
 	crop := [4]float64{50, 100, 450, 700} // 400 by 600
@@ -42,7 +42,7 @@ func TestRectangle(t *testing.T) {
 		if !strings.Contains(dict, "/BBox [ 0 0 100 20 ] "+test.matrix) || test.matrix == "" && strings.Contains(dict, "/Matrix") {
 			t.Errorf("rotated by %d: %s, want %q", test.rotate, dict, test.matrix)
 		}
-		// A field that already stands there gets the same stamp.
+		// An existing field at that place gets the same stamp.
 		f := sample()
 		f.Field = &Field{Rect: [4]float64{test.want[2], test.want[1], test.want[0], test.want[3]}}
 		b := render(t, f.with(object{"Rect": object{"BorderWeight": 1}}), p)
@@ -52,7 +52,7 @@ func TestRectangle(t *testing.T) {
 	}
 }
 
-// TestOntoPage: what would leave the page is moved, what is larger is cut.
+// TestOntoPage: a rectangle that would leave the page is moved, and a larger one is cut.
 func TestOntoPage(t *testing.T) {
 	for _, test := range []struct{ asked, want [4]float64 }{
 		{[4]float64{500, 800, 700, 860}, [4]float64{395, 782, 595, 842}},
@@ -67,7 +67,7 @@ func TestOntoPage(t *testing.T) {
 	}
 }
 
-// TestOddPages: pages that no viewer could use either do not stop a signature.
+// TestOddPages: pages that no viewer can use do not prevent a signature.
 func TestOddPages(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, p := range []Page{
@@ -92,7 +92,7 @@ func TestOddPages(t *testing.T) {
 	}
 }
 
-// TestFree: stamps without a place stay on the page and off each other.
+// TestFree: stamps without a place stay on the page and do not overlap.
 func TestFree(t *testing.T) {
 	for _, rotate := range []int{0, 90, 180, 270} {
 		p := Page{MediaBox: [4]float64{0, 0, 595, 842}, CropBox: [4]float64{20, 30, 590, 800}, Rotate: rotate}
@@ -117,7 +117,7 @@ func TestFree(t *testing.T) {
 			placed = append(placed, got)
 			p.Taken = append(p.Taken, a.Rect)
 		}
-		// A page that is full takes one more, in the corner.
+		// A full page gets one more stamp, in the corner.
 		p.Taken = [][4]float64{{0, 0, 600, 900}}
 		if got := corners(render(t, sample(), p).Rect); got != placed[0] {
 			t.Errorf("rotated by %d, full: %v, want %v", rotate, got, placed[0])
@@ -142,8 +142,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestUpright: on a rotated page two viewers show the very picture that they show
-// on an upright one.
+// TestUpright: two viewers show the same picture on a rotated page as on an upright one.
 func TestUpright(t *testing.T) {
 	v := judge.PDFViewers(t)
 	upright := Page{MediaBox: [4]float64{0, 0, 400, 300}}
@@ -166,7 +165,7 @@ func TestUpright(t *testing.T) {
 				t.Errorf("%s, %+v: the pictures differ by %.3f", name, test, d)
 			}
 		}
-		// The measure tells a stamp that is turned from one that is not.
+		// The measure detects a rotated stamp.
 		turned := render(t, r, upright)
 		turned.Objects[0].Dict = strings.Replace(turned.Objects[0].Dict, "/BBox", "/Matrix [ -1 0 0 -1 260 100 ] /BBox", 1)
 		if d := difference(want, picture(document(upright, turned), 1, 72), image.Rect(30, 140, 310, 260)); d < 0.05 {
@@ -175,8 +174,8 @@ func TestUpright(t *testing.T) {
 	}
 }
 
-// difference is the mean difference of two pictures in an area, from 0 to 1. A
-// picture of another size is altogether different.
+// difference returns the mean difference of two pictures in an area, from 0 to 1. It is 1
+// if the sizes differ.
 func difference(a, b image.Image, area image.Rectangle) float64 {
 	if a.Bounds() != b.Bounds() {
 		return 1

@@ -15,8 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lined is a request as a client of the interface sends it: a table of lines whose
-// margins bring them beside an icon, spacers of a small size, an underlined title.
+// lined returns a request as a client of the interface sends it: a table of lines with
+// margins that move them to the right of an icon, spacers of a small size, an underlined
+// title.
 func lined() *Request {
 	black := object{"Red": 0, "Green": 0, "Blue": 0}
 	font := func(size, style int) object {
@@ -43,7 +44,7 @@ func lined() *Request {
 	})
 }
 
-// TestSame: the same request gives the same bytes, several at a time too.
+// TestSame: the same request gives the same bytes, also concurrently.
 func TestSame(t *testing.T) {
 	want := []*Appearance{render(t, sample(), a4), render(t, lined(), a4)}
 	var wait sync.WaitGroup
@@ -70,8 +71,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestReferences: every reference of an object is to another one, every other one
-// is referred to, and names in braces are nothing but references.
+// TestReferences: every reference of an object is to another one, every other object is
+// referred to, and names in braces are only references.
 func TestReferences(t *testing.T) {
 	for _, r := range []*Request{sample(), lined()} {
 		a := render(t, r, a4)
@@ -89,7 +90,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// checkObjects tells whether a stamp can be written into a file as it is.
+// checkObjects checks that a stamp can be written into a file.
 func checkObjects(t testing.TB, a *Appearance) {
 	t.Helper()
 	for i, o := range a.Objects {
@@ -119,12 +120,11 @@ func checkObjects(t testing.TB, a *Appearance) {
 	}
 }
 
-// operands says how many numbers an operator takes; those left out here stand with
-// names and strings.
+// operands is how many numbers an operator takes. The others take names and strings.
 var operands = map[string]int{"q": 0, "Q": 0, "rg": 3, "RG": 3, "w": 1, "re": 4, "m": 2, "l": 2, "c": 6, "h": 0, "f": 0, "S": 0, "B": 0, "W": 0, "n": 0, "cm": 6, "BT": 0, "ET": 0, "Td": 2}
 
-// checkContent reads a content stream back: operators with as many finite numbers
-// as they take, saved and restored states in balance.
+// checkContent parses a content stream: each operator has the right number of finite
+// numbers, and saved and restored states are balanced.
 func checkContent(t testing.TB, data []byte) {
 	t.Helper()
 	depth, numbers := 0, 0
@@ -157,8 +157,8 @@ func checkContent(t testing.TB, data []byte) {
 	}
 }
 
-// FuzzRender: whatever the parameters and the page, a stamp that can be written, or
-// a refusal that names the parameter.
+// FuzzRender: for any parameters and page the result is a stamp that can be written, or
+// an error that names the parameter.
 func FuzzRender(f *testing.F) {
 	f.Add(1, []byte(nil), "Иванов", "01", 595.0, 842.0, 0, 1.0)
 	f.Add(2, lined().Appearance, "Иванов\nИван", "01AB", 842.0, 595.0, 90, 0.0)

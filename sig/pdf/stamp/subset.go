@@ -9,10 +9,10 @@ import (
 	"unicode/utf16"
 )
 
-// subset collects the characters of a face that a stamp draws. Each character gets
-// a glyph of its own in the embedded file, numbered in order of first use, even
-// where the face has one glyph for several (Latin A and Cyrillic А): otherwise a
-// viewer could not tell them apart when the text is copied or searched.
+// subset collects the characters of a face that a stamp draws. Each character gets its
+// own glyph in the embedded file, numbered in order of first use, even if the face has
+// one glyph for several characters (Latin A and Cyrillic А). Otherwise a viewer could not
+// distinguish them when text is copied or searched.
 type subset struct {
 	face  *face
 	code  map[rune]uint16
@@ -23,7 +23,7 @@ func newSubset(f *face) *subset {
 	return &subset{face: f, code: map[rune]uint16{}, runes: []rune{0}}
 }
 
-// encode returns the character code of a character that the face shows.
+// encode returns the character code of a character that the face has.
 func (s *subset) encode(r rune) uint16 {
 	c, ok := s.code[r]
 	if !ok {
@@ -44,9 +44,9 @@ const (
 	compInstructions = 0x0100
 )
 
-// file writes the TrueType file of the subset: the tables that ISO 32000-1, 9.9
-// asks of an embedded CIDFontType2, without instructions for the fitting of
-// outlines to coarse pixels, which half of the bytes would be.
+// file writes the TrueType file of the subset: the tables that ISO 32000-1, 9.9 requires
+// of an embedded CIDFontType2, without hinting instructions, which would be half of the
+// bytes.
 func (s *subset) file() (file []byte, glyphs int) {
 	source := make([]uint16, len(s.runes)) // glyph in the face, by glyph in the file
 	for c, r := range s.runes[1:] {
@@ -63,7 +63,7 @@ func (s *subset) file() (file []byte, glyphs int) {
 		return n
 	}
 	var glyf, loca, hmtx []byte
-	for i := 0; i < len(source); i++ { // grows while components are met
+	for i := 0; i < len(source); i++ { // grows as components are found
 		loca = be.AppendUint32(loca, uint32(len(glyf)))
 		glyf = append(glyf, plain(s.face.outlines[source[i]], part)...)
 		glyf = append(glyf, make([]byte, -len(glyf)&3)...)
@@ -72,18 +72,18 @@ func (s *subset) file() (file []byte, glyphs int) {
 	loca = be.AppendUint32(loca, uint32(len(glyf)))
 
 	head := slices.Clone(s.face.head)
-	be.PutUint32(head[8:], 0)  // checkSumAdjustment, set when the file is whole
+	be.PutUint32(head[8:], 0)  // checkSumAdjustment, set when the file is complete
 	be.PutUint16(head[50:], 1) // loca has offsets of 32 bits
 	hhea := slices.Clone(s.face.hhea)
 	be.PutUint16(hhea[34:], uint16(len(source)))
 	maxp := slices.Clone(s.face.maxp)
 	be.PutUint16(maxp[4:], uint16(len(source)))
-	clear(maxp[16:28]) // storage, functions, stack, instructions: nothing is left that needs them
+	clear(maxp[16:28]) // storage, functions, stack, instructions: not needed without instructions
 	return sfnt([]table{{"glyf", glyf}, {"head", head}, {"hhea", hhea}, {"hmtx", hmtx}, {"loca", loca}, {"maxp", maxp}}), len(source)
 }
 
-// plain returns an outline without its instructions and with its components
-// renumbered by part.
+// plain returns an outline without its instructions and with its components renumbered by
+// part.
 func plain(outline []byte, part func(uint16) uint16) []byte {
 	if len(outline) == 0 {
 		return nil // a space
@@ -152,7 +152,7 @@ func sfnt(tables []table) []byte {
 	return file
 }
 
-// checksum adds up a table as words of 32 bits.
+// checksum returns the sum of a table as 32-bit words.
 func checksum(data []byte) (sum uint32) {
 	for ; len(data) >= 4; data = data[4:] {
 		sum += be.Uint32(data)
@@ -162,8 +162,8 @@ func checksum(data []byte) (sum uint32) {
 	return sum + be.Uint32(last[:])
 }
 
-// objects writes the font as PDF objects, the font dictionary first; first is the
-// index that one will have.
+// objects writes the font as PDF objects, the font dictionary first. first is the index
+// that it will have.
 func (s *subset) objects(first int) []Object {
 	const (
 		font = iota
@@ -195,7 +195,7 @@ func (s *subset) objects(first int) []Object {
 		name, f.flags, f.box[0], f.box[1], f.box[2], f.box[3], f.italicAngle, num(f.ascent), num(-f.descent), num(f.capHeight), f.stemV, ref(program), ref(set))
 	out[program] = deflated(fmt.Sprintf("/Length1 %d", len(file)), file)
 	out[unicode] = deflated("", s.toUnicode())
-	// CIDSet names every glyph of the file, components too: PDF/A-1 asks for it.
+	// CIDSet names every glyph of the file, components included: PDF/A-1 requires it.
 	bits := make([]byte, (glyphs+7)/8)
 	for g := range glyphs {
 		bits[g/8] |= 0x80 >> (g % 8)
@@ -204,8 +204,8 @@ func (s *subset) objects(first int) []Object {
 	return out
 }
 
-// tag is the prefix of the name of a subset: six letters that follow from the face
-// and its characters, so that two subsets of a face differ in name.
+// tag returns the prefix of the name of a subset: six letters derived from the face and
+// its characters, so that two subsets of a face have different names.
 func (s *subset) tag() string {
 	sum := sha256.Sum256([]byte(s.face.name + string(s.runes)))
 	letters := make([]byte, 6)

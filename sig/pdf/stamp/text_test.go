@@ -10,10 +10,10 @@ import (
 	"tamga/internal/judge"
 )
 
-// words is text without the spaces that say where it stands.
+// words returns text without the spaces that indicate its position.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestText: what a stamp shows comes out of a viewer letter for letter.
+// TestText: a viewer extracts the exact text of a stamp.
 func TestText(t *testing.T) {
 	v := judge.PDFViewers(t)
 	full := sample()
@@ -44,12 +44,12 @@ func TestText(t *testing.T) {
 	}
 }
 
-// says is a request for a stamp that says one text.
+// says returns a request for a stamp with one text.
 func says(s string) *Request {
 	return sample().with(object{"Content": []object{{"Text": s, "Font": object{"FontSize": 6, "FontFamily": "arial"}}}})
 }
 
-// TestFonts: every face is embedded, as a subset, and reads back.
+// TestFonts: every face is embedded as a subset, and its text can be extracted.
 func TestFonts(t *testing.T) {
 	v := judge.PDFViewers(t)
 	var content []object
@@ -83,7 +83,7 @@ func TestFonts(t *testing.T) {
 	}
 }
 
-// TestViewersAgree: a viewer with a font engine of its own draws the same.
+// TestViewersAgree: a viewer with its own font engine draws the same.
 func TestViewersAgree(t *testing.T) {
 	v := judge.PDFViewers(t)
 	p := Page{MediaBox: [4]float64{0, 0, 300, 140}}
@@ -100,7 +100,7 @@ func TestViewersAgree(t *testing.T) {
 	}
 }
 
-// TestFit: whatever the box, nothing leaves it, and what does not fit is marked.
+// TestFit: in any box the text stays inside, and a text that does not fit is marked.
 func TestFit(t *testing.T) {
 	texts := map[string]content{
 		"default": defaultText(sample()),
@@ -146,7 +146,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestWrap: where lines are broken.
+// TestWrap: where lines are split.
 func TestWrap(t *testing.T) {
 	st := style{face: faceOf(sans, false, false), size: 10}
 	for _, test := range []struct {
@@ -178,8 +178,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestFaces: every face has what Russian documents need, and the metrics that make
-// it stand in for Arial and Times New Roman.
+// TestFaces: every face has the characters of Russian documents, and the metrics to
+// replace Arial and Times New Roman.
 func TestFaces(t *testing.T) {
 	widths := map[family]map[rune]float64{sans: {'A': 667, 'i': 222, '0': 556}, serif: {'A': 722, 'i': 278, '0': 500}}
 	for fam := range sources {
@@ -206,7 +206,7 @@ func TestFaces(t *testing.T) {
 						}
 					}
 				}
-				// A subset of every character there is parses as a face again.
+				// A subset of all characters can be parsed as a face again.
 				s := newSubset(f)
 				for r := range rune(0x3000) {
 					if f.glyphs[r] != 0 {
@@ -223,8 +223,8 @@ func TestFaces(t *testing.T) {
 	}
 }
 
-// checkGlyphs reads a subset back: offsets in order, components within the file,
-// metrics for every glyph.
+// checkGlyphs parses a subset: offsets in order, components within the file, metrics for
+// every glyph.
 func checkGlyphs(t *testing.T, name string, file []byte, glyphs, encoded int) {
 	t.Helper()
 	tables := map[string][]byte{}
