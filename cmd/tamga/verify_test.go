@@ -151,7 +151,7 @@ func TestVerifyVerdicts(t *testing.T) {
 	}{
 		{"the document lies beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: passed; revocation not checked\n"}},
 		{"document named", "alone.p7s --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
-		{"attached", "attached" + trusted, 0, []string{"Signature: passed; revocation not checked\n", "the attached document, 15 octets"}},
+		{"attached", "attached" + trusted, 0, []string{"Signature: passed; revocation not checked\n", "the attached document, 15 bytes"}},
 		{"attached, the same document", "attached --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"attached, another document", "attached --original other" + trusted, 1, []string{"attached: FAILED; revocation not checked ("}},
 		{"hash", "alone.p7s --hash " + sum(suite.Streebog512) + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
@@ -249,7 +249,7 @@ Signature: passed; revocation not checked
   issuer   CN=Issuing,C=RU
   signed   2025-03-14 12:26:53 +03:00 (2025-03-14 09:26:53 UTC), as the signer says
   with     GOST R 34.10-2012 512 bit, hash GR 34.11-2012 512, level BES
-  covers   the detached document, 15 octets
+  covers   the detached document, 15 bytes
   chain    1. SNILS=12345678901,INN=123456789012,CN=Иванов �Иван, valid 2025-02-14 to 2026-03-14
            2. CN=Issuing,C=RU, valid 2024-03-14 to 2035-03-14
            3. CN=Test Root gost2012-256,C=RU, valid 2024-03-14 to 2035-03-14, trusted
@@ -291,7 +291,7 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 		"file": "doc.sig", "format": "cms", "original": "other", "verdict": "failed", "headlines": []any{"revocation not checked"}, "judged_at": "2025-03-14T09:30:00Z",
 		"signatures": []any{map[string]any{
 			"index": 0.0, "verdict": "failed", "headlines": []any{"revocation not checked"}, "signature_holds": false, "trusted": true, "level": "BES",
-			"suite": "gost2012-512", "hash": "GR 34.11-2012 512", "covers": "the detached document, 16 octets",
+			"suite": "gost2012-512", "hash": "GR 34.11-2012 512", "covers": "the detached document, 16 bytes",
 			"signing_time": "2025-03-14T09:26:53Z",
 			"signer": map[string]any{
 				"subject": "SNILS=12345678901,INN=123456789012,CN=Иванов \u202eИван", "issuer": "CN=Issuing,C=RU",

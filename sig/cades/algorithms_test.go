@@ -23,7 +23,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// workshop makes certificates, lists, answers, messages and tokens with OpenSSL by one
+// workshop makes certificates, lists, answers, messages and tokens with OpenSSL, by one
 // algorithm after another.
 type workshop struct {
 	t    *testing.T
@@ -38,8 +38,8 @@ type algorithm struct {
 	md    string
 	opts  []string // -sigopt
 	want  string   // name of the scheme
-	noTSP bool     // OpenSSL makes no tokens so
-	noCMS bool     // nor messages: it signs attributes that are made here
+	noTSP bool     // OpenSSL cannot make tokens with it
+	noCMS bool     // nor messages: OpenSSL signs attributes that are made here
 }
 
 func (w *workshop) run(args ...string) string {
@@ -51,7 +51,7 @@ func (w *workshop) run(args ...string) string {
 	return out
 }
 
-// key returns the file of a key, made once.
+// key returns the file of a key, which is made once.
 func (w *workshop) key(args []string) string {
 	name := strings.NewReplacer(":", "", " ", "", "-", "").Replace(strings.Join(args, "")) + ".key"
 	if !w.keys[name] {
@@ -75,7 +75,7 @@ func (a *algorithm) options(flag string) (list []string) {
 	return list
 }
 
-// certificate makes one, self-signed without an issuer.
+// certificate makes a certificate, self-signed without an issuer.
 func (w *workshop) certificate(a *algorithm, name, extensions string) *x509gost.Certificate {
 	w.t.Helper()
 	key := w.key(a.key)
@@ -151,8 +151,9 @@ var algorithms = []algorithm{
 	{name: "Ed25519", key: ed25519, want: "Ed25519", noCMS: true, noTSP: true},
 }
 
-// TestAlgorithmsOfOthers: whatever OpenSSL signs is verified all the way: certificates,
-// a list, an answer, a message and a token. One bit less and it is not.
+// TestAlgorithmsOfOthers: everything that OpenSSL signs is verified completely:
+// certificates, a list, an answer, a message and a token. With one bit changed it is
+// refused.
 func TestAlgorithmsOfOthers(t *testing.T) {
 	w := &workshop{tool: judge.OpenSSL(t), keys: map[string]bool{}}
 	for _, a := range algorithms {
@@ -287,7 +288,7 @@ func (w *workshop) message(a *algorithm, key string, roots []*x509gost.Certifica
 	}
 }
 
-// assembled is a message whose attributes OpenSSL signed.
+// assembled returns a message whose attributes OpenSSL signed.
 func (w *workshop) assembled(a *algorithm, key string) []byte {
 	t := w.t
 	block, _ := pem.Decode(w.tool.Read("leaf.pem"))
@@ -380,8 +381,8 @@ func TestWeakAlgorithms(t *testing.T) {
 	}
 }
 
-// TestWeakListClearsNothing: a revocation list and an OCSP answer signed over SHA-1 may
-// say that a certificate was revoked, but not that it was not.
+// TestWeakListClearsNothing: a revocation list and an OCSP answer with SHA-1 can prove
+// that a certificate was revoked, but not that it was not.
 func TestWeakListClearsNothing(t *testing.T) {
 	w := &workshop{t: t, tool: judge.OpenSSL(t), keys: map[string]bool{}}
 	strong, weak := &algorithm{key: rsa2048, md: "sha256"}, &algorithm{key: rsa2048, md: "sha1"}

@@ -15,26 +15,26 @@ import (
 	"tamga/sig"
 )
 
-// Limits on AuthenticatedAttributes.
+// Limits for AuthenticatedAttributes.
 const (
-	maxAttributesText  = 128 << 10 // octets of the parameter
-	maxAttributeValue  = 32 << 10  // octets of one value
+	maxAttributesText  = 128 << 10 // bytes of the parameter
+	maxAttributeValue  = 32 << 10  // bytes of one value
 	maxOwnAttributes   = 32
 	maxIdentifierArcs  = 32
 	authenticatedParam = "AuthenticatedAttributes"
 )
 
-// reserved are the attributes a caller cannot give: those this package makes, and
-// those that RFC 5652, RFC 5126 and EN 319 122-1 allow among the unsigned only.
+// reserved are the attributes that a caller cannot give: those that this package makes,
+// and those that RFC 5652, RFC 5126 and EN 319 122-1 allow only unsigned.
 var reserved = []struct {
 	oid asn1.ObjectIdentifier
 	why string
 }{
-	{cms.OIDContentType, "content-type is made here"},
-	{cms.OIDMessageDigest, "message-digest is made here"},
-	{cms.OIDSigningTime, "signing-time is made here"},
-	{cms.OIDSigningCertificate, "signing-certificate is made here"},
-	{cms.OIDSigningCertificateV2, "signing-certificate-v2 is made here"},
+	{cms.OIDContentType, "content-type is added by the service"},
+	{cms.OIDMessageDigest, "message-digest is added by the service"},
+	{cms.OIDSigningTime, "signing-time is added by the service"},
+	{cms.OIDSigningCertificate, "signing-certificate is added by the service"},
+	{cms.OIDSigningCertificateV2, "signing-certificate-v2 is added by the service"},
 	{cms.OIDCountersignature, "a countersignature is never a signed attribute"},
 	{cms.OIDSignatureTimeStamp, "a time stamp of the signature is never a signed attribute"},
 	{cms.OIDCertificateRefs, "complete-certificate-references is never a signed attribute"},
@@ -48,9 +48,9 @@ var reserved = []struct {
 	{cms.OIDArchiveTimeStampV3, "an archive time stamp is never a signed attribute"},
 }
 
-// ownAttributes reads the parameter AuthenticatedAttributes: a JSON object from
-// object identifiers to Base64 of one DER element each, as it is or in Base64.
-// They come back in the order of the object; DER sorts them later.
+// ownAttributes reads the parameter AuthenticatedAttributes: a JSON object, plain or in
+// Base64. It maps object identifiers to Base64 of one DER element each. The result has
+// the order of the object; DER sorts the attributes later.
 func ownAttributes(r *sig.ParamReader) []cms.Attribute {
 	text := r.String(authenticatedParam)
 	if text == "" {
@@ -65,7 +65,7 @@ func ownAttributes(r *sig.ParamReader) []cms.Attribute {
 
 func readAttributes(text string) ([]cms.Attribute, error) {
 	if len(text) > maxAttributesText {
-		return nil, fmt.Errorf("has %d octets; at most %d expected", len(text), maxAttributesText)
+		return nil, fmt.Errorf("has %d bytes; at most %d expected", len(text), maxAttributesText)
 	}
 	object := []byte(text)
 	if text[0] != '{' {
@@ -84,7 +84,7 @@ func readAttributes(text string) ([]cms.Attribute, error) {
 		if err != nil {
 			return nil, errors.New("is not well-formed JSON")
 		}
-		name := key.(string) // the decoder lets nothing else stand here
+		name := key.(string) // the decoder allows nothing else here
 		token, err := d.Token()
 		if err != nil {
 			return nil, errors.New("is not well-formed JSON")
@@ -111,7 +111,7 @@ func readAttributes(text string) ([]cms.Attribute, error) {
 		return nil, errors.New("is not well-formed JSON")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("has something after the JSON object")
+		return nil, errors.New("has data after the JSON object")
 	}
 	return attrs, nil
 }
@@ -131,7 +131,7 @@ func readAttribute(name, value string) (a cms.Attribute, err error) {
 		return a, errors.New("the value is not Base64")
 	}
 	if len(der) > maxAttributeValue {
-		return a, fmt.Errorf("the value has %d octets; at most %d expected", len(der), maxAttributeValue)
+		return a, fmt.Errorf("the value has %d bytes; at most %d expected", len(der), maxAttributeValue)
 	}
 	if !cms.IsDER(der) {
 		return a, errors.New("the value is not one well-formed DER element")
@@ -139,7 +139,7 @@ func readAttribute(name, value string) (a cms.Attribute, err error) {
 	return cms.NewAttribute(oid, der), nil
 }
 
-// readIdentifier reads an object identifier in dotted form.
+// readIdentifier parses an object identifier in dotted form.
 func readIdentifier(s string) (asn1.ObjectIdentifier, error) {
 	wrong := errors.New("is not an object identifier such as 1.2.643.7.1")
 	parts := strings.Split(s, ".")
@@ -149,7 +149,7 @@ func readIdentifier(s string) (asn1.ObjectIdentifier, error) {
 	oid := make(asn1.ObjectIdentifier, len(parts))
 	for i, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 31)
-		if err != nil || strconv.FormatUint(n, 10) != p { // a sign, a zero in front
+		if err != nil || strconv.FormatUint(n, 10) != p { // a sign or a leading zero
 			return nil, wrong
 		}
 		oid[i] = int(n)
@@ -160,12 +160,12 @@ func readIdentifier(s string) (asn1.ObjectIdentifier, error) {
 	return oid, nil
 }
 
-// decodeBase64 reads Base64 with or without line breaks.
+// decodeBase64 decodes Base64 with or without line breaks.
 func decodeBase64(s string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
 }
 
-// quote shows a text from outside, cut so that an error stays one line.
+// quote quotes a text from outside and truncates it, so that an error stays on one line.
 func quote(s string) string {
 	const most = 60
 	if len(s) > most {

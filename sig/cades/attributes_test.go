@@ -20,7 +20,7 @@ func TestAuthenticatedAttributes(t *testing.T) {
 	p := root.Signer(t, s, "Signer")
 	one, two := asn1.ObjectIdentifier{1, 2, 643, 100, 1}, asn1.ObjectIdentifier{2, 999, 4294967}
 	object := `{ "1.2.643.100.1": "BAMBAgM=", "2.999.4294967": "MAoM\r\nCNC/0YDQuNC8" }`
-	object = strings.ReplaceAll(object, `\r\n`, "") // JSON has no line breaks inside texts
+	object = strings.ReplaceAll(object, `\r\n`, "") // JSON has no line breaks inside strings
 	for name, value := range map[string]string{
 		"object":         object,
 		"Base64":         base64.StdEncoding.EncodeToString([]byte(object)),
@@ -67,7 +67,7 @@ func TestAuthenticatedAttributesRefused(t *testing.T) {
 		{"no JSON", "hello", "neither"},
 		{"a list", "WyJhIl0=", "not a JSON object"},
 		{"cut short", `{"1.2.3":"BQA="`, "well-formed"},
-		{"something after", `{"1.2.3":"BQA="} x`, "after"},
+		{"data after", `{"1.2.3":"BQA="} x`, "after"},
 		{"a number", `{"1.2.3":5}`, "not a text"},
 		{"an object inside", `{"1.2.3":{"a":"b"}}`, "not a text"},
 		{"twice", `{"1.2.3":"BQA=","1.2.3":"BQA="}`, "twice"},

@@ -15,9 +15,9 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// BenchmarkLevels signs 1 KiB at a level with services in the same process, whose
-// own signatures count: T makes two in all, XLT1 three and fetches revocation data
-// that the services sign anew.
+// BenchmarkLevels signs 1 KiB at a level with services in the same process, whose own
+// signatures count: T makes two in all, XLT1 three, and XLT1 fetches revocation data that
+// the services sign each time.
 func BenchmarkLevels(b *testing.B) {
 	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
 		w := newWorld(b, s)
@@ -33,9 +33,9 @@ func BenchmarkLevels(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage makes a detached message of a document of 1 KiB as a server does
-// that has the key at hand, and the same with the value given: what the message takes
-// beside its signature, in time and in memory.
+// BenchmarkMessage makes a detached message of a document of 1 KiB as a server with the
+// key does, and the same with a given signature value: the cost of the message besides
+// its signature, in time and memory.
 func BenchmarkMessage(b *testing.B) {
 	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
 		p := sigtest.Root(b, s)
@@ -72,7 +72,7 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// manySigners is a message with as many signatures; each new one is added to the
+// manySigners returns a message with many signatures. Each new one is added to the
 // message without the others, and all are put together at the end.
 func manySigners(t testing.TB, w *world, n int) []byte {
 	t.Helper()
@@ -91,7 +91,7 @@ func manySigners(t testing.TB, w *world, n int) []byte {
 	return append(append(head, section(message, m.EncapContentInfo)...), tail...)
 }
 
-// Raising every signature of a message takes time in proportion to their number.
+// Enhancing all signatures of a message takes time proportional to their number.
 func TestEnhanceManyIsLinear(t *testing.T) {
 	w := newWorld(t, suite.ECDSAP256)
 	message := manySigners(t, w, 1000)
@@ -132,7 +132,7 @@ func BenchmarkEnhance(b *testing.B) {
 	}
 }
 
-// BenchmarkVerifyLevels judges a message with one signature by itself.
+// BenchmarkVerifyLevels checks a message with one signature.
 func BenchmarkVerifyLevels(b *testing.B) {
 	w := newWorld(b, suite.GOST2012x256)
 	for _, level := range []string{"BES", "T", "XLT1"} {

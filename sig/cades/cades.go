@@ -1,6 +1,6 @@
-// Package cades owns signed messages: the types CMS and CAdES of the interface,
-// which are one format, a CMS SignedData (RFC 5652) with the attributes of CAdES
-// (RFC 5126, ETSI EN 319 122-1):
+// Package cades makes, enhances and checks signed messages: the types CMS and CAdES of
+// the interface. Both are one format, a CMS SignedData (RFC 5652) with the attributes of
+// CAdES (RFC 5126, ETSI EN 319 122-1). It has these levels:
 //
 //	BES   content-type, message-digest, signing-time, signing-certificate-v2
 //	T     a time stamp of the signature value
@@ -8,27 +8,30 @@
 //	      the signer's path, a time stamp of value, time stamp and references, and
 //	      the certificates and revocation data themselves
 //
-// A message carries its document (attached), or stands beside it (detached), or
-// is made over a hash value, which is always detached. Signatures are added to a
-// message beside the others (cosignature) or on one of them (countersignature);
-// what others signed keeps every octet.
+// Begin with New. The package does not parse CMS itself (package cms does) and does not
+// fetch evidence (sig.Evidence does).
 //
-// The evidence for time-stamp services and OCSP responders stands in the same
+// A message contains its document (attached), or the document is separate (detached). A
+// message over a hash value is always detached. A signature is added to a message next to
+// the others (cosignature) or on one of them (countersignature). No byte of what others
+// signed changes.
+//
+// The evidence for time-stamp services and OCSP responders is in the same
 // certificate-values and revocation-values as that for the signer.
 package cades
 
 import "time"
 
-// Format makes, raises and checks signed messages.
+// Format makes, enhances and checks signed messages.
 type Format struct {
-	// Allowance is how much older than the signature time stamp revocation data may
-	// be that goes into XLT1: 0 means not at all.
+	// Allowance is how much older than the signature time stamp the revocation data in
+	// XLT1 may be. 0 means that it must not be older.
 	Allowance time.Duration
-	// OldListsForAuthorities lets data that is older still stand for the
-	// certificates of authorities, whose lists are made every few months.
+	// OldListsForAuthorities accepts older data for the certificates of authorities,
+	// whose lists are issued every few months.
 	OldListsForAuthorities bool
-	// NoSigningTime leaves the attribute signing-time out: PAdES (ETSI EN 319 142-1,
-	// 6.3) has the claimed time in the document and forbids a second one.
+	// NoSigningTime omits the attribute signing-time: PAdES (ETSI EN 319 142-1, 6.3) has
+	// the claimed time in the document and forbids a second one.
 	NoSigningTime bool
 }
 

@@ -11,28 +11,28 @@ import (
 	"tamga/sig"
 )
 
-// Bounds of what is collected for one certificate.
+// Limits for the collected evidence of one certificate.
 const (
 	maxPath       = 10 // certificates from the leaf to the root
 	maxTried      = 16 // issuers of one name whose key is tried
-	maxResponders = 4  // responders of responders
+	maxResponders = 4  // chained responders
 )
 
-// proof is what says that one certificate was not revoked, read and checked.
+// proof is the parsed and checked evidence that one certificate was not revoked.
 type proof struct {
 	ocsp       *ocsp.Basic
 	crl        *x509gost.RevocationList
 	thisUpdate time.Time
-	responder  *x509gost.Certificate // who signed ocsp in the issuer's place, nil otherwise
+	responder  *x509gost.Certificate // the certificate that signed ocsp for the issuer, nil if the issuer signed it
 }
 
-// collector fetches the evidence for the signatures of one message, each piece
-// once. What comes back is checked as if it came from a stranger.
+// collector fetches the evidence for the signatures of one message, each piece once. It
+// checks everything it gets, because the source is not trusted.
 type collector struct {
 	ctx      context.Context
 	format   *Format
 	evidence sig.Evidence
-	known    []*x509gost.Certificate // where issuers are looked for first
+	known    []*x509gost.Certificate // searched for issuers first
 	issuers  map[string]*x509gost.Certificate
 	proofs   map[string]*proof
 }
@@ -42,8 +42,8 @@ func newCollector(ctx context.Context, f *Format, e sig.Evidence, known []*x509g
 		issuers: map[string]*x509gost.Certificate{}, proofs: map[string]*proof{}}
 }
 
-// path returns the certificates from the leaf to a self-issued one, the leaf
-// first; more are where issuers may be found besides.
+// path returns the certificates from the leaf, which is first, to a self-issued one. more
+// are additional certificates to search for issuers.
 func (c *collector) path(leaf *x509gost.Certificate, more []*x509gost.Certificate) ([]*x509gost.Certificate, error) {
 	path := []*x509gost.Certificate{leaf}
 	for {
@@ -52,7 +52,7 @@ func (c *collector) path(leaf *x509gost.Certificate, more []*x509gost.Certificat
 			return path, nil
 		}
 		if len(path) == maxPath {
-			return nil, &sig.ErrEvidence{What: "issuer", Text: fmt.Sprintf("the path from %s has no end within %d certificates", name(leaf), maxPath)}
+			return nil, &sig.ErrEvidence{What: "issuer", Text: fmt.Sprintf("the path from %s does not end within %d certificates", name(leaf), maxPath)}
 		}
 		issuer, err := c.issuer(last, more)
 		if err != nil {
@@ -83,16 +83,16 @@ func (c *collector) issuer(cert *x509gost.Certificate, more []*x509gost.Certific
 		return nil, err
 	}
 	if err := cert.CheckSignatureFrom(issuer); err != nil {
-		return nil, &sig.ErrEvidence{What: "issuer", Text: "what was found did not issue " + name(cert) + ": " + err.Error(), Err: err}
+		return nil, &sig.ErrEvidence{What: "issuer", Text: "the certificate found did not issue " + name(cert) + ": " + err.Error(), Err: err}
 	}
 	c.issuers[string(cert.Raw)] = issuer
 	return issuer, nil
 }
 
-// proof returns what says that cert of issuer was not revoked, not older than
-// notBefore less the allowance.
+// proof returns the evidence that cert of issuer was not revoked, not older than
+// notBefore minus the allowance.
 func (c *collector) proof(cert, issuer *x509gost.Certificate, notBefore time.Time) (*proof, error) {
-	// Revocation data tells whole seconds: that of the same second is not older.
+	// Revocation data has whole seconds: data of the same second is not older.
 	limit := notBefore.Add(-c.format.Allowance).Truncate(time.Second)
 	if p := c.proofs[string(cert.Raw)]; p != nil && !p.thisUpdate.Before(limit) {
 		return p, nil
@@ -124,7 +124,7 @@ func (c *collector) fetch(cert, issuer *x509gost.Certificate, limit time.Time) (
 		err = errors.New("neither an OCSP answer nor a revocation list was found")
 	}
 	if err != nil {
-		return nil, &sig.ErrEvidence{What: "revocation", Text: "nothing usable about " + name(cert) + ": " + err.Error(), Err: err}
+		return nil, &sig.ErrEvidence{What: "revocation", Text: "no usable data about " + name(cert) + ": " + err.Error(), Err: err}
 	}
 	if !p.thisUpdate.Before(limit) {
 		return p, nil
@@ -133,7 +133,7 @@ func (c *collector) fetch(cert, issuer *x509gost.Certificate, limit time.Time) (
 	if p.crl != nil {
 		what, next = "the revocation list", p.crl.NextUpdate
 	}
-	text := fmt.Sprintf("%s about %s is of %s, before the time stamp (%s), and says nothing of that moment", what, name(cert), at(p.thisUpdate), at(limit))
+	text := fmt.Sprintf("%s about %s is of %s, before the time stamp (%s), and proves nothing about that time", what, name(cert), at(p.thisUpdate), at(limit))
 	if !next.IsZero() {
 		text += "; the next one is due at " + at(next)
 	}
@@ -148,13 +148,13 @@ func readAnswer(der []byte, cert, issuer *x509gost.Certificate) (*proof, error) 
 	s, ok := b.Find(cert, issuer)
 	switch {
 	case !ok:
-		return nil, errors.New("the OCSP answer does not speak of it")
+		return nil, errors.New("the OCSP answer does not cover it")
 	case s.Status == ocsp.Revoked:
 		return nil, fmt.Errorf("it was revoked at %s (reason %d)", at(s.RevokedAt), s.Reason)
 	case s.Status != ocsp.Good:
-		return nil, errors.New("the OCSP answer says that it is not known")
+		return nil, errors.New("the OCSP answer has the status unknown for it")
 	case len(b.UnknownCritical)+len(s.UnknownCritical) > 0:
-		return nil, errors.New("the OCSP answer has critical extensions that are not understood here")
+		return nil, errors.New("the OCSP answer has unknown critical extensions")
 	}
 	responder, err := b.Responder(issuer)
 	if err != nil {
@@ -179,7 +179,7 @@ func readList(der []byte, cert, issuer *x509gost.Certificate) (*proof, error) {
 	case !l.Issuer.Equal(cert.Issuer):
 		return nil, errors.New("the revocation list is of another issuer")
 	case len(l.UnknownCritical) > 0 || !l.Scope.Covers(cert):
-		return nil, errors.New("the revocation list does not speak of it, or not of everything")
+		return nil, errors.New("the revocation list does not cover it, or is incomplete or has unknown critical extensions")
 	}
 	if err := l.CheckSignatureFrom(issuer); err != nil {
 		return nil, err
@@ -190,8 +190,8 @@ func readList(der []byte, cert, issuer *x509gost.Certificate) (*proof, error) {
 	return &proof{crl: l, thisUpdate: l.ThisUpdate}, nil
 }
 
-// bag is what goes into certificate-values and revocation-values of one
-// signature, each piece once.
+// bag is the content of certificate-values and revocation-values of one signature, each
+// piece once.
 type bag struct {
 	certs, crls, answers [][]byte
 	seen                 map[string]bool
@@ -205,9 +205,9 @@ func (b *bag) put(list *[][]byte, raw []byte) {
 	}
 }
 
-// fill puts the certificates of a path without its leaf, and the proofs for all of
-// it but the root, into the bag. It returns a proof for each certificate of the
-// path, nil for the root.
+// fill puts the certificates of a path except the leaf, and the proofs for all of them
+// except the root, into the bag. It returns a proof for each certificate of the path, nil
+// for the root.
 func (c *collector) fill(b *bag, path []*x509gost.Certificate, notBefore time.Time) ([]*proof, error) {
 	proofs := make([]*proof, len(path))
 	for i, cert := range path[:len(path)-1] {
@@ -221,8 +221,7 @@ func (c *collector) fill(b *bag, path []*x509gost.Certificate, notBefore time.Ti
 	return proofs, nil
 }
 
-// prove puts the proof for one certificate into the bag, and what proves its
-// responder.
+// prove puts the proof for one certificate into the bag, and the proof for its responder.
 func (c *collector) prove(b *bag, cert, issuer *x509gost.Certificate, notBefore time.Time, depth int) (*proof, error) {
 	p, err := c.proof(cert, issuer, notBefore)
 	if err != nil {
@@ -247,7 +246,7 @@ func (c *collector) prove(b *bag, cert, issuer *x509gost.Certificate, notBefore 
 	return p, nil
 }
 
-// name names a certificate for people.
+// name names a certificate in messages.
 func name(c *x509gost.Certificate) string {
 	if cn, ok := c.Subject.Get(x509gost.OIDCommonName); ok {
 		return fmt.Sprintf("the certificate of %q", cn)

@@ -8,20 +8,20 @@ import (
 	"tamga/sig/budget"
 )
 
-// Prices of what a message carries, in steps and bytes of memory for each of its bytes.
+// Prices of the parts of a message, in steps and bytes of memory for each of their bytes.
 const (
 	stepsOfValue  = 2 // certificates, lists, attributes
 	memoryOfValue = 2
-	memoryOfList  = 6 // the entries of a revocation list beside it
+	memoryOfList  = 6 // the entries of a revocation list, in addition
 )
 
-// spending is the budget of a document.
+// spending returns the budget of a document.
 func spending(ctx context.Context) *budget.Budget {
 	_, b := budget.Of(ctx, 0)
 	return b
 }
 
-// charge pays for what a message carries beside its content.
+// charge charges for a message without its content.
 func charge(b *budget.Budget, m *cms.Message) error {
 	var bytes, lists int64
 	for _, raw := range m.Certificates {
@@ -39,14 +39,14 @@ func charge(b *budget.Budget, m *cms.Message) error {
 	return b.Spend(budget.Certificate*int64(len(m.Certificates)) + stepsOfValue*(bytes+lists))
 }
 
-// chargeSigner pays for one signature but for the check of its value: finding its certificate,
-// reading its attributes.
+// chargeSigner charges for one signature, except the check of its value: for finding its
+// certificate and reading its attributes.
 func chargeSigner(b *budget.Budget, s *cms.SignerInfo, candidates int) error {
 	return b.Spend(budget.Certificate + stepsOfValue*int64(candidates) + 2*stepsOfValue*int64(len(s.Raw)))
 }
 
-// chargeHashes pays for reading a document with more than one algorithm: what was received is
-// hashed for nothing once.
+// chargeHashes charges for hashing a document with more than one algorithm. The first
+// hash of the received bytes is free.
 func chargeHashes(b *budget.Budget, d sig.Document, algorithms int) error {
 	return b.Spend(d.Size() * int64(max(0, algorithms-1)))
 }

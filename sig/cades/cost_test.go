@@ -17,7 +17,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// by is a message with one signature of each party, and these certificates and lists.
+// by returns a message with one signature of each party, and these certificates and
+// lists.
 func by(t *testing.T, parties []*sigtest.Party, certs, lists [][]byte) []byte {
 	t.Helper()
 	var signers []cms.Signer
@@ -32,8 +33,9 @@ func by(t *testing.T, parties []*sigtest.Party, certs, lists [][]byte) []byte {
 	return slices.Concat(head, text, tail)
 }
 
-// Messages that ask for much: signers without number, each with a certificate whose issuer could
-// be any of hundreds; time stamps on everything; large lists. Those that people have pass.
+// Messages that need much work: very many signers, each with a certificate that hundreds
+// of issuers could have issued; time stamps on everything; large lists. Typical messages
+// pass.
 func TestCosts(t *testing.T) {
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)
@@ -47,7 +49,7 @@ func TestCosts(t *testing.T) {
 		p := sub.Issue(t, s, "Signer", number(i))
 		crowd, certs = append(crowd, p), append(certs, p.Certificate.Raw)
 	}
-	var impostors [][]byte // of the name of their issuer, and of nobody who is trusted
+	var impostors [][]byte // with the name of their issuer, but not issued by a trusted one
 	for i := range 200 {
 		p := elsewhere.Issue(t, s, "Sub", func(c *x509gost.Template) {
 			number(i)(c)

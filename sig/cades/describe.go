@@ -23,11 +23,12 @@ var description = sig.Description{
 	Inspect:    inspect,
 }
 
-// oidSignedData is the element 1.2.840.113549.1.7.2 (RFC 5652, section 5.1).
+// oidSignedData is the DER of the identifier 1.2.840.113549.1.7.2 (RFC 5652, section
+// 5.1).
 var oidSignedData = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02}
 
-// LooksLikeMessage reports whether a SEQUENCE that begins with the type signed-data starts
-// here, with its length in any form of BER.
+// LooksLikeMessage reports whether head begins with a SEQUENCE whose first element is the
+// type signed-data, with a length in any form of BER.
 func LooksLikeMessage(head []byte) bool {
 	if len(head) < 2 || head[0] != 0x30 {
 		return false
@@ -39,7 +40,8 @@ func LooksLikeMessage(head []byte) bool {
 	return skip <= len(head) && bytes.HasPrefix(head[skip:], oidSignedData)
 }
 
-// inspect reads whether a message holds its document and how its signatures hash it.
+// inspect reads whether a message contains its document and which hash algorithms its
+// signatures use.
 func inspect(d sig.Document) (sig.Contents, error) {
 	m, err := cms.Parse(d, d.Size())
 	if err != nil {

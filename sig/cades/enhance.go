@@ -13,10 +13,10 @@ import (
 )
 
 // Enhance implements sig.Enhancer. It reads the parameters CADESType, TSPAddress,
-// SignatureIndex and Hash (the original is a hash value). A signature is verified
-// before it is raised; of a detached one without its original, all but the
-// document. Signatures above the level asked for stay what they are beside others
-// that are raised; alone they are refused.
+// SignatureIndex and Hash (the original is a hash value). A signature is verified before
+// it is enhanced. If a detached message comes without its original, everything but the
+// document is verified. Signatures above the requested level stay as they are if others
+// are enhanced. If all chosen signatures are above it, the job is refused.
 func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.enhance(ctx, job) })
 }
@@ -26,7 +26,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	p := params{hash: r.Bool("Hash", false), position: readPosition(r)}
 	readLevel(job, r, &p)
 	if p.level == levelBES {
-		r.Fault("CADESType", "is BES or absent; T or XLT1 expected: a signature is never taken down")
+		r.Fault("CADESType", "is BES or absent; T or XLT1 expected, because Enhance never lowers a level")
 	}
 	m, err := parse(ctx, job.Document)
 	if err != nil {
@@ -68,24 +68,24 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	return rewritten(job.Document, m, cms.Changes{Replaced: replaced})
 }
 
-// enhancement is one message whose signatures are raised.
+// enhancement is the work on one message whose signatures are enhanced.
 type enhancement struct {
 	budget  *budget.Budget
 	job     *sig.Job
 	message *cms.Message
 	known   []*x509gost.Certificate
-	content []suite.Digest // empty when the document is not at hand
+	content []suite.Digest // empty if there is no document
 	chosen  []*cms.SignerInfo
 	lines   map[*cms.SignerInfo]line
 }
 
-// line leads from a signature of the message to the one at the position.
+// line is the path from a signature of the message to the one at the position.
 type line struct {
 	position position
 	infos    []*cms.SignerInfo
 }
 
-// choose finds the signatures meant: that at the position, or all of the message.
+// choose finds the requested signatures: the one at the position, or all of the message.
 func (e *enhancement) choose(p position, r *sig.ParamReader) error {
 	e.lines = map[*cms.SignerInfo]line{}
 	if p != nil {
@@ -108,14 +108,14 @@ func (e *enhancement) choose(p position, r *sig.ParamReader) error {
 	return nil
 }
 
-// digests reads the document, where there is one, and the certificates.
+// digests reads the document, if there is one, and the certificates.
 func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bool) (err error) {
-	e.known, _ = e.message.X509() // those that cannot be read are missed when needed
+	e.known, _ = e.message.X509() // an unreadable one is reported as missing if it is needed
 	if e.job.Certificate != nil {
 		e.known = append(e.known, e.job.Certificate)
 	}
 	e.known = append(e.known, e.job.Chain...)
-	// The hash of the first signature stands for the suite where a hash value is given.
+	// If a hash value is given, the hash of the first signature determines the suite.
 	s := suite.GOST2012x256
 	if h, err := e.chosen[0].Hash(); err == nil {
 		for _, su := range suite.All() {
@@ -149,7 +149,7 @@ func (e *enhancement) targets(level string) ([]*target, error) {
 		}
 		switch {
 		case has == level:
-		case has == levelXLT1: // T is asked for
+		case has == levelXLT1: // T was requested
 			above++
 		default:
 			if err := checkFrozen(line.position, line.infos); err != nil {
@@ -160,13 +160,13 @@ func (e *enhancement) targets(level string) ([]*target, error) {
 	}
 	if above == len(e.chosen) {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: "CADESType", Text: "is T, but the signatures chosen are XLT1 already; a signature is never taken down",
+			Key: "CADESType", Text: "is T, but the chosen signatures are already XLT1, and Enhance never lowers a level",
 		}}}
 	}
 	return targets, nil
 }
 
-// target verifies one signature by the certificates and the document at hand.
+// target verifies one signature with the known certificates and document.
 func (e *enhancement) target(l line) (*target, error) {
 	s := l.infos[len(l.infos)-1]
 	refuse := func(format string, args ...any) (*target, error) {
@@ -174,14 +174,14 @@ func (e *enhancement) target(l line) (*target, error) {
 	}
 	c := s.FindCertificate(e.known)
 	if c == nil {
-		return refuse("cannot be enhanced: its certificate is neither in the message nor given")
+		return refuse("cannot be enhanced: its certificate is not in the message, and none was given")
 	}
 	if err := e.budget.Spend(sig.Price(c)); err != nil {
 		return nil, err
 	}
 	h, err := s.Hash()
 	if err != nil || c.Suite == nil {
-		return refuse("cannot be enhanced: it is by algorithms that this service does not sign with")
+		return refuse("cannot be enhanced: this service does not sign with its algorithms")
 	}
 	var found cms.Findings
 	if len(l.infos) > 1 {
@@ -191,26 +191,26 @@ func (e *enhancement) target(l line) (*target, error) {
 		if !ok {
 			if s.RawSignedAttrs == nil {
 				return nil, &sig.ErrParams{Faults: []sig.Fault{{
-					Key: "OriginalDocument", Text: fmt.Sprintf("is needed: signature %s is over the document itself", l.position),
+					Key: "OriginalDocument", Text: fmt.Sprintf("is missing; signature %s has no signed attributes and covers the document itself", l.position),
 				}}}
 			}
-			// The document is not at hand: what was signed of it is taken as it stands.
+			// There is no document: its signed digest is used as it is.
 			value, _, _ := s.SignedAttribute(cms.OIDMessageDigest)
 			content = suite.Digest{Hash: h, Sum: value[min(2, len(value)):]}
 		}
 		found = s.Check(c, e.message.ContentType, content)
 	}
 	if err := found.Err(); err != nil {
-		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold and is not enhanced", l.position), Err: err}
+		return nil, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s is not valid and is not enhanced", l.position), Err: err}
 	}
 	if slices.ContainsFunc(found, func(f cms.Finding) bool { return f.Code == cms.CodeNoSigningCert }) {
-		return refuse("is not CAdES-BES: it does not say by which certificate it was made (signing-certificate-v2), and is not enhanced")
+		return refuse("is not CAdES-BES: it does not name the signer's certificate (signing-certificate-v2), and is not enhanced")
 	}
 	return &target{info: s, signer: c, hash: c.Suite.Hash, carried: e.message.Certificates}, nil
 }
 
-// has says at which level a signature is, and reads the time stamps it is built
-// on. Something in between is neither raised nor passed over.
+// has returns the level of a signature and reads its time stamps. A signature between two
+// levels is an error: it is neither enhanced nor skipped.
 func (e *enhancement) has(l line, t *target) (string, error) {
 	present := map[string]int{}
 	for _, a := range t.info.UnsignedAttrs {
@@ -224,7 +224,7 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 			}
 			s, err := readStamp(v, e.known, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) })
 			if err != nil {
-				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s does not hold", l.position), Err: err}
+				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s is invalid", l.position), Err: err}
 			}
 			if len(t.stamps) == 0 || s.token.Info.Time.Before(t.stamped) {
 				t.stamped = s.token.Info.Time
@@ -243,7 +243,7 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 		return levelXLT1, nil
 	case parts > 0:
 		return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
-			"signature %s has some of the attributes of XLT1 and not all; only BES and T are enhanced", l.position)}
+			"signature %s has some but not all of the attributes of XLT1; only BES and T are enhanced", l.position)}
 	case len(t.stamps) > 0:
 		return levelT, nil
 	}

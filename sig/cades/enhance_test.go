@@ -127,20 +127,20 @@ func TestEnhanceRefusals(t *testing.T) {
 		faults        []string
 		what, text    string
 	}{
-		{"down to BES", "BES", attached, nil, nil, []string{"CADESType"}, "", "taken down"},
-		{"no level", "", attached, nil, nil, []string{"CADESType"}, "", "taken down"},
-		{"down to T", "T", xlt1, nil, nil, []string{"CADESType"}, "", "taken down"},
+		{"down to BES", "BES", attached, nil, nil, []string{"CADESType"}, "", "never lowers"},
+		{"no level", "", attached, nil, nil, []string{"CADESType"}, "", "never lowers"},
+		{"down to T", "T", xlt1, nil, nil, []string{"CADESType"}, "", "never lowers"},
 		{"not a message", "T", text, nil, nil, nil, "Document", "not a message"},
 		{"index beyond", "T", attached, nil, sig.Params{"SignatureIndex": "3"}, []string{"SignatureIndex"}, "", "0 to 0"},
-		{"content changed", "T", change(t, attached, text), nil, nil, nil, "Document", "not made over"},
-		{"value changed", "T", change(t, attached, mustParse(t, attached).Signers[0].Signature), nil, nil, nil, "Document", "does not hold"},
-		{"detached, value changed", "XLT1", change(t, detached, mustParse(t, detached).Signers[0].Signature), nil, nil, nil, "Document", "does not hold"},
+		{"content changed", "T", change(t, attached, text), nil, nil, nil, "Document", "does not cover"},
+		{"value changed", "T", change(t, attached, mustParse(t, attached).Signers[0].Signature), nil, nil, nil, "Document", "is not valid"},
+		{"detached, value changed", "XLT1", change(t, detached, mustParse(t, detached).Signers[0].Signature), nil, nil, nil, "Document", "is not valid"},
 		{"another original", "XLT1", detached, text[1:], nil, nil, "OriginalDocument", "signature 0"},
-		{"no attributes and no original", "T", bare, nil, nil, []string{"OriginalDocument"}, "", "needed"},
+		{"no attributes and no original", "T", bare, nil, nil, []string{"OriginalDocument"}, "", "is missing"},
 		{"no attributes", "T", bare, text, nil, nil, "Document", "not CAdES-BES"},
 		{"no signing-certificate", "T", noProtection, nil, nil, nil, "Document", "not CAdES-BES"},
-		{"no certificate", "T", noCertificate, nil, nil, nil, "Document", "neither in the message"},
-		{"half-made", "XLT1", half, nil, nil, nil, "Document", "some of the attributes"},
+		{"no certificate", "T", noCertificate, nil, nil, nil, "Document", "is not in the message"},
+		{"half-made", "XLT1", half, nil, nil, nil, "Document", "some but not all"},
 		{"time stamp of something else", "XLT1", otherStamp, nil, nil, nil, "Document", "time stamp of signature 0"},
 	}
 	for _, test := range tests {

@@ -14,8 +14,8 @@ import (
 	"tamga/sig/cades"
 )
 
-// A document is signed into a CAdES-BES message that carries it, and the message is
-// judged.
+// A document is signed into a CAdES-BES message that contains it, and the message is
+// checked.
 func Example() {
 	file, err := os.ReadFile("../testdata/signer.p12")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"tamga/sig"
 )
 
-// parse reads the signed message of a job.
+// parse parses the signed message of a job.
 func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 	m, err := cms.Parse(d, d.Size())
 	if err != nil {
@@ -24,36 +24,35 @@ func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 	return m, charge(spending(ctx), m)
 }
 
-// isText reports whether a document is a message in PEM or Base64: of the right kind, and
-// the error says how to send it.
+// isText reports whether a document is a message in PEM or Base64. Such a document is of
+// the right kind, and the error tells the client how to send it.
 func isText(err error) bool { return errors.Is(err, cms.ErrPEM) || errors.Is(err, cms.ErrBase64) }
 
 // looksSigned reports whether a document begins like a signed message. Such a document is
 // a damaged message if it cannot be parsed. Any other document is of another kind.
 func looksSigned(d sig.Document) bool {
-	head := make([]byte, min(d.Size(), 32)) // more than tags, lengths and the type take
+	head := make([]byte, min(d.Size(), 32)) // more than tags, lengths and the type need
 	n, _ := d.ReadAt(head, 0)
 	return LooksLikeMessage(head[:n])
 }
 
-// addition is what a signature added to a message is over.
+// addition is what a signature that is added to a message covers.
 type addition struct {
 	digest      suite.Digest
 	contentType asn1.ObjectIdentifier // nil for a countersignature, which has none
 }
 
-// extend judges the message a signature is to be added to: that the original is
-// the one the earlier signatures were made over, that the target of a
-// countersignature is there and holds. It may change p: what is not said is as in
-// the message.
+// extend checks the message that a signature is added to: the original must be the one
+// that the earlier signatures cover, and the target of a countersignature must exist and
+// be valid. It may change p: values that were not given are taken from the message.
 func extend(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, p *params, s *suite.Suite) (a addition, err error) {
 	if p.kind == kindCosign && r.Given("IsDetached") && p.detached != m.Detached {
-		is := map[bool]string{true: "detached: it has no document inside", false: "attached: it has its document inside"}[m.Detached]
+		is := map[bool]string{true: "detached: it does not contain its document", false: "attached: it contains its document"}[m.Detached]
 		r.Fault("IsDetached", fmt.Sprintf("is %s, but the message to add to is %s; leave it out", r.String("IsDetached"), is))
 	}
 	p.detached = m.Detached
 	if p.kind == kindCosign && m.Detached && !given(job.Original) {
-		r.Fault("OriginalDocument", "is needed to cosign a detached signature")
+		r.Fault("OriginalDocument", "is missing; it is needed to cosign a detached signature")
 	}
 	var line []*cms.SignerInfo
 	if p.kind == kindCountersign {
@@ -80,7 +79,7 @@ func extend(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Messag
 			return a, err
 		}
 		if len(line) > cms.MaxCountersignatures {
-			return a, &sig.ErrDocument{What: "Document", Text: "its countersignatures are nested too deep for one more"}
+			return a, &sig.ErrDocument{What: "Document", Text: "its countersignatures are nested too deeply to add one more"}
 		}
 		if err := holds(p.position, target, m); err != nil {
 			return a, err
@@ -91,9 +90,9 @@ func extend(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Messag
 	return addition{d, m.ContentType}, nil
 }
 
-// originals returns the digests of what the message was made over, by the hash of
-// the suite and of every earlier signature, as far as they can be known. An
-// original beside an attached document must be that document.
+// originals returns the digests of the document that the message covers, by the hash of
+// the suite and of every earlier signature, as far as they can be known. If the message
+// is attached, a given original must be the attached document.
 func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Message, isHash bool, s *suite.Suite) ([]suite.Digest, error) {
 	var beside []suite.Digest
 	hashes := []*suite.Hash{s.Hash}
@@ -128,18 +127,18 @@ func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Mes
 	}
 	for _, d := range beside {
 		if x, _ := find(inside, d.Hash); !bytes.Equal(x.Sum, d.Sum) {
-			return nil, &sig.ErrDocument{What: "OriginalDocument", Text: "is not the document inside the message; leave it out or give that one"}
+			return nil, &sig.ErrDocument{What: "OriginalDocument", Text: "is not the document in the message; leave it out or give that document"}
 		}
 	}
 	return inside, nil
 }
 
-// sameOriginal refuses digests that are not those the signatures of the message
-// were made over. A signature by an algorithm that is not among the digests cannot
-// be compared: with a hash value only that of its own algorithm is known. beside
-// tells that there is an original to blame.
+// sameOriginal refuses digests that the signatures of the message do not cover. A
+// signature by an algorithm that is not among the digests cannot be compared: with a hash
+// value only that of its own algorithm is known. beside reports that an original was
+// given, so that the error can name it.
 func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
-	certs, _ := m.X509() // one that cannot be read checks nothing
+	certs, _ := m.X509() // an unreadable one is ignored
 	for i, s := range m.Signers {
 		h, err := s.Hash()
 		if err != nil {
@@ -163,16 +162,16 @@ func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
 		switch {
 		case same:
 		case beside && m.Detached:
-			return &sig.ErrDocument{What: "OriginalDocument", Text: fmt.Sprintf("is not what signature %d of the message was made over", i)}
+			return &sig.ErrDocument{What: "OriginalDocument", Text: fmt.Sprintf("is not the document that signature %d of the message covers", i)}
 		default:
-			return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d of the message was not made over the document inside", i)}
+			return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d of the message does not cover the document in the message", i)}
 		}
 	}
 	return nil
 }
 
-// holds refuses a target whose value does not verify, as far as that can be known
-// without its certificate and, where there are no signed attributes, its document.
+// holds refuses a target whose value is invalid, as far as that can be checked without
+// its certificate and, if there are no signed attributes, its document.
 func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
 	certs, _ := m.X509()
 	c := target.FindCertificate(certs)
@@ -180,13 +179,13 @@ func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
 		return nil
 	}
 	if err := target.CheckValue(c); err != nil && !errors.Is(err, suite.ErrUnsupported) {
-		return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s does not hold", p), Err: err}
+		return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %s is not valid", p), Err: err}
 	}
 	return nil
 }
 
-// fingerprint is a digest of everything in the message but its content, so that
-// Finish knows the message that was prepared.
+// fingerprint returns a digest of everything in the message but its content, so that
+// Finish recognises the message of Prepare.
 func fingerprint(m *cms.Message) []byte {
 	h := sha256.New()
 	add := func(n int64) { binary.Write(h, binary.BigEndian, n) }
@@ -206,7 +205,7 @@ func fingerprint(m *cms.Message) []byte {
 	return h.Sum(nil)
 }
 
-// rewritten is the message with the changes, around its content as it stands.
+// rewritten returns the message with the changes. Its content is copied unchanged.
 func rewritten(d sig.Document, m *cms.Message, c cms.Changes) (sig.Result, error) {
 	head, tail, err := m.Rewrite(c)
 	if err != nil {
@@ -215,8 +214,8 @@ func rewritten(d sig.Document, m *cms.Message, c cms.Changes) (sig.Result, error
 	return sig.Parts(sig.Bytes(head), sig.Section(d, m.EncapContentInfo.Offset, m.EncapContentInfo.Length), sig.Bytes(tail)), nil
 }
 
-// certificates are those a new signature brings: the signer's, and with chain its
-// issuers' up to the root, which is left out.
+// certificates returns the certificates for a new signature: the signer's and, with
+// chain, its issuers' except the root.
 func certificates(job *sig.Job, chain bool) [][]byte {
 	certs := [][]byte{job.Certificate.Raw}
 	if !chain {

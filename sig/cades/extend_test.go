@@ -19,7 +19,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// add is a job that adds a signature to a message.
+// add returns a job that adds a signature to a message.
 func add(kind string, message, original []byte, more sig.Params) *sig.Job {
 	job := &sig.Job{Document: sigtest.Document(message), Params: sig.Params{"CmsSignatureType": kind}}
 	maps.Copy(job.Params, more)
@@ -38,8 +38,8 @@ func mustParse(t testing.TB, message []byte) *cms.Message {
 	return m
 }
 
-// sameEarlier checks that all of the earlier message is in the later one, octet
-// for octet and in its order: content, certificates and signers but those named.
+// sameEarlier checks that the later message contains all of the earlier one, byte by byte
+// and in its order: content, certificates and signers except the named ones.
 func sameEarlier(t testing.TB, earlier, later []byte, changed ...int) {
 	t.Helper()
 	a, b := mustParse(t, earlier), mustParse(t, later)
@@ -68,8 +68,8 @@ func sameEarlier(t testing.TB, earlier, later []byte, changed ...int) {
 
 func section(b []byte, r cms.Range) []byte { return b[r.Offset : r.Offset+r.Length] }
 
-// Every suite cosigns after every other, attached and detached, by document and
-// by hash; the earlier octets stay, version and digestAlgorithms fit.
+// Every suite cosigns after every other one, attached and detached, by document and by
+// hash. The earlier bytes stay; version and digestAlgorithms are right.
 func TestCosign(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	var signers []*sigtest.Party
@@ -87,7 +87,7 @@ func TestCosign(t *testing.T) {
 				beside, params := original, sig.Params{}
 				if m.hash {
 					params["Hash"] = "True"
-					if i%2 == 0 { // the key says it too
+					if i%2 == 0 { // the key has the type too
 						params["HashAlgorithm"] = p.Suite.Hash.Name
 					}
 					beside = p.Suite.Hash.Digest(text).Sum
@@ -140,8 +140,8 @@ func checkDigests(t testing.TB, m *cms.Message) {
 	}
 }
 
-// berIndefinite is the message with indefinite lengths around its content, which
-// is in two pieces, and around everything outside of it.
+// berIndefinite returns the message with indefinite lengths around its content, which is
+// in two pieces, and around everything outside of it.
 func berIndefinite(t testing.TB, message []byte) []byte {
 	t.Helper()
 	m := mustParse(t, message)
@@ -179,7 +179,7 @@ func TestCosignBER(t *testing.T) {
 	}
 }
 
-// The new signature speaks of the type of content the message has.
+// The new signature has the content type of the message.
 func TestCosignOtherContentType(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -235,10 +235,10 @@ func TestExtendRefusals(t *testing.T) {
 		{"hash of another length", signer, add("Cosign", detached, hash[1:], overHash), []string{"Hash"}, "", "32 bytes"},
 		{"hash of another key without its algorithm", long, add("Cosign", detached, hash, sig.Params{"Hash": "True"}), []string{"Hash"}, "", "64 bytes"},
 		{"hash of another algorithm", long, add("Cosign", detached, hash, overHash), []string{"HashAlgorithm"}, "", "GR 34.11-2012 512"},
-		{"attached with another original", signer, add("Cosign", attached, text[1:], nil), nil, "OriginalDocument", "inside the message"},
-		{"attached with another hash", signer, add("Cosign", attached, wrong, overHash), nil, "OriginalDocument", "inside the message"},
-		{"attached and changed", signer, add("Cosign", change(t, attached, text), nil, nil), nil, "Document", "not made over"},
-		{"without attributes and changed", signer, add("Cosign", change(t, noAttributes, text), nil, nil), nil, "Document", "not made over"},
+		{"attached with another original", signer, add("Cosign", attached, text[1:], nil), nil, "OriginalDocument", "not the document in the message"},
+		{"attached with another hash", signer, add("Cosign", attached, wrong, overHash), nil, "OriginalDocument", "not the document in the message"},
+		{"attached and changed", signer, add("Cosign", change(t, attached, text), nil, nil), nil, "Document", "does not cover"},
+		{"without attributes and changed", signer, add("Cosign", change(t, noAttributes, text), nil, nil), nil, "Document", "does not cover"},
 		{"IsDetached for an attached one", signer, add("Cosign", attached, text, sig.Params{"IsDetached": "True"}), []string{"IsDetached"}, "", "leave it out"},
 		{"IsDetached=False for a detached one", signer, add("Cosign", detached, text, sig.Params{"IsDetached": "False"}), []string{"IsDetached"}, "", "leave it out"},
 		{"index beyond", signer, add("Countersign", attached, nil, sig.Params{"SignatureIndex": "1"}), []string{"SignatureIndex"}, "", "0 to 0 expected"},
@@ -246,7 +246,7 @@ func TestExtendRefusals(t *testing.T) {
 		{"index negative", signer, add("Countersign", attached, nil, sig.Params{"SignatureIndex": "-1"}), []string{"SignatureIndex"}, "", "from 0"},
 		{"index too deep", signer, add("Countersign", attached, nil, sig.Params{"SignatureIndex": strings.Repeat("0.", 20) + "0"}), []string{"SignatureIndex"}, "", "from 0"},
 		{"countersigned with another original", signer, add("Countersign", detached, text[1:], nil), nil, "OriginalDocument", "signature 0"},
-		{"countersigned and broken", signer, add("Countersign", change(t, detached, mustParse(t, detached).Signers[0].Signature), nil, nil), nil, "Document", "does not hold"},
+		{"countersigned and broken", signer, add("Countersign", change(t, detached, mustParse(t, detached).Signers[0].Signature), nil, nil), nil, "Document", "is not valid"},
 		{"countersigned and archived", signer, add("Countersign", archived, nil, nil), nil, "Document", "archive"},
 	}
 	for _, test := range tests {
@@ -265,7 +265,7 @@ func TestExtendRefusals(t *testing.T) {
 			}
 		})
 	}
-	// The same with what is right, so that the refusals above are about what is wrong.
+	// The same with valid input, so that the refusals above are for the named reason.
 	for name, job := range map[string]*sig.Job{
 		"archived":     add("Cosign", archived, nil, nil),
 		"without":      add("Cosign", noAttributes, text, nil),
@@ -319,8 +319,8 @@ func TestCountersign(t *testing.T) {
 	}
 }
 
-// sameSignature checks that a signer has all it had, and at most more unsigned
-// attributes behind them.
+// sameSignature checks that a signer has everything it had, and that only unsigned
+// attributes were added, at the end.
 func sameSignature(t testing.TB, a, b *cms.SignerInfo) {
 	t.Helper()
 	if !bytes.Equal(a.RawSignedAttrs, b.RawSignedAttrs) || !bytes.Equal(a.Signature, b.Signature) {
@@ -333,7 +333,7 @@ func sameSignature(t testing.TB, a, b *cms.SignerInfo) {
 	}
 }
 
-// shape shows who signed what as "A[B C]": B and C over the value of A.
+// shape returns who signed what as "A[B C]": B and C over the value of A.
 func shape(t testing.TB, list []sig.Signature) string {
 	t.Helper()
 	var parts []string
@@ -350,8 +350,8 @@ func shape(t testing.TB, list []sig.Signature) string {
 	return strings.Join(parts, " ")
 }
 
-// A countersignature digests the value of its target and nothing else, has no
-// content-type, and names its certificate (C-14, C-15).
+// A countersignature digests only the value of its target, has no content-type, and names
+// its certificate (C-14, C-15).
 func TestCountersignatureForm(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -373,7 +373,7 @@ func TestCountersignatureForm(t *testing.T) {
 	}
 }
 
-// A state made for one message is not finished on another.
+// A state for one message cannot be finished on another.
 func TestExtendState(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -446,7 +446,7 @@ func TestCosignMemory(t *testing.T) {
 	}
 	used(1 << 20)
 	if small, large := used(1<<20), used(1<<30); large > small+1<<20 {
-		t.Errorf("%d octets allocated for 1 MiB, %d for 1 GiB", small, large)
+		t.Errorf("%d bytes allocated for 1 MiB, %d for 1 GiB", small, large)
 	}
 }
 

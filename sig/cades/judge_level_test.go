@@ -16,9 +16,9 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// Two signers, each at both levels, countersigned and that countersigned again:
-// Bouncy Castle verifies each signature and each time stamp, OpenSSL each signer;
-// both refuse the same with a bit changed.
+// Two signers, each at both levels, with a countersignature and another one on it: Bouncy
+// Castle verifies each signature and each time stamp, OpenSSL each signer. Both refuse
+// the message with a bit changed.
 func TestJuryOfLevels(t *testing.T) {
 	openssl, castle := judge.OpenSSL(t), judge.BouncyCastle(t)
 	for _, s := range suite.All() {
@@ -89,7 +89,7 @@ func TestJuryOfLevels(t *testing.T) {
 	}
 }
 
-// allValid tells whether every signature, countersignature and time stamp holds.
+// allValid reports whether every signature, countersignature and time stamp is valid.
 func allValid(list []sig.Signature) bool {
 	for _, s := range list {
 		if !s.Passed() || !allValid(s.Countersigners) {

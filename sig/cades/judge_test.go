@@ -12,15 +12,15 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// jury is everybody who judges a message: OpenSSL with gost-engine, Bouncy
-// Castle, and this package.
+// jury is all programs that check a message: OpenSSL with gost-engine, Bouncy Castle, and
+// this package.
 type jury struct {
 	openssl *judge.Tool
 	castle  *judge.Castle
 }
 
-// ask returns each one's verdict on a message of a signer under root, with its
-// content when it is detached, nil otherwise.
+// ask returns each program's verdict on a message of a signer under root, with its
+// content if it is detached, nil otherwise.
 func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) map[string]error {
 	t.Helper()
 	verdicts := map[string]error{"castle": j.castle.VerifyCMS(message, content, root.PEM())}
@@ -43,7 +43,7 @@ func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) m
 	return verdicts
 }
 
-// Every suite in every mode is accepted by all, and refused by all with one bit
+// Every suite in every mode is accepted by all programs, and refused by all with one bit
 // changed in the content, a signed attribute, or the value.
 func TestJury(t *testing.T) {
 	j := &jury{judge.OpenSSL(t), judge.BouncyCastle(t)}
@@ -123,8 +123,8 @@ func TestMadeByOpenSSL(t *testing.T) {
 					original = text
 				}
 				message := o.Read("message.der")
-				// OpenSSL signs at its own time, which no test may depend on: only
-				// the certificates are judged at the time of the test.
+				// OpenSSL signs with the present time, which a test must not depend on:
+				// only the certificates are checked at the time of the test.
 				r := verify(t, message, original, root)
 				if codes := sigtest.Codes(r); fmt.Sprint(codes) != fmt.Sprint(form.codes) || r.Signatures[0].Level != form.level {
 					t.Errorf("%v, level %s: %+v", codes, r.Signatures[0].Level, r.Signatures[0].Findings)
@@ -151,7 +151,7 @@ var digestNames = map[*suite.Suite]string{
 	suite.ECDSAP256:    "sha256",
 }
 
-// OpenSSL judges a large document too, whose headers have longer lengths.
+// OpenSSL also checks a large document, whose headers have longer lengths.
 func TestLargeByOpenSSL(t *testing.T) {
 	o := judge.OpenSSL(t)
 	s := suite.GOST2012x256

@@ -13,27 +13,27 @@ import (
 	"tamga/sig"
 )
 
-// target is one signature on its way up: attributes are appended to those it has.
+// target is one signature that is being enhanced. Attributes are appended to those it
+// has.
 type target struct {
 	info   *cms.SignerInfo
 	signer *x509gost.Certificate
 	hash   *suite.Hash // of the signer's suite, for imprints and references
-	// carried are the certificates of the message, which need no second copy.
+	// carried are the certificates of the message, which are not added a second time.
 	carried [][]byte
 
 	attrs   []cms.Attribute // to append
-	stamped time.Time       // by the earliest signature time stamp
+	stamped time.Time       // time of the earliest signature time stamp
 	stamps  []stamp         // all of its signature, then that of its references
 }
 
-// stamp is a time stamp whose signature holds.
+// stamp is a time stamp with a valid signature.
 type stamp struct {
 	token     *tsp.Token
 	authority *x509gost.Certificate
 }
 
-// lifted returns the unsigned attributes of a new signature at the level of the
-// state.
+// lifted returns the unsigned attributes of a new signature at the level of the state.
 func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Signer, m *cms.Message) ([]cms.Attribute, error) {
 	if st.Level == levelBES {
 		return nil, nil
@@ -42,7 +42,7 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 		return nil, fmt.Errorf("signature value: %w", err)
 	}
 	if job.Evidence == nil {
-		return nil, &sig.ErrEvidence{What: "time stamp", Text: "nobody to ask for it is configured here"}
+		return nil, &sig.ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
 	}
 	info, err := cms.ParseSignerInfo(s.Marshal())
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 	known := append([]*x509gost.Certificate{job.Certificate}, job.Chain...)
 	if m != nil {
 		t.carried = append(t.carried, m.Certificates...)
-		inside, _ := m.X509() // those that cannot be read are nobody's issuers
+		inside, _ := m.X509() // unreadable ones are ignored
 		known = append(known, inside...)
 	}
 	c := newCollector(ctx, f, job.Evidence, known)
@@ -62,8 +62,8 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 	return t.attrs, nil
 }
 
-// raise appends what lacks to the level. All signatures are stamped before
-// anything is fetched about their certificates, so that one answer serves all.
+// raise appends the attributes that are missing for the level. All signatures are stamped
+// before evidence for their certificates is fetched, so that one answer serves all.
 func (c *collector) raise(targets []*target, level, address string) error {
 	for _, t := range targets {
 		if len(t.stamps) > 0 {
@@ -78,7 +78,7 @@ func (c *collector) raise(targets []*target, level, address string) error {
 	if level == levelT {
 		return nil
 	}
-	var latest time.Time // data not older than any of the stamps
+	var latest time.Time // data must not be older than the latest stamp
 	for _, t := range targets {
 		if t.stamped.After(latest) {
 			latest = t.stamped
@@ -92,7 +92,7 @@ func (c *collector) raise(targets []*target, level, address string) error {
 	return nil
 }
 
-// stamp asks for a time stamp over data and returns it as an attribute.
+// stamp requests a time stamp over data and returns it as an attribute.
 func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s stamp, err error) {
 	if err := c.ctx.Err(); err != nil {
 		return a, s, err
@@ -103,12 +103,12 @@ func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data 
 		return a, s, err
 	}
 	if s, err = readStamp(raw, c.known, func(*suite.Hash) suite.Digest { return d }); err != nil {
-		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "what the service sent cannot be used: " + err.Error(), Err: err}
+		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "the answer of the service is not a usable token: " + err.Error(), Err: err}
 	}
 	return cms.NewAttribute(oid, raw), s, nil
 }
 
-// readStamp reads a token and checks that it is over the digest, and its signature.
+// readStamp parses a token and checks its digest and its signature.
 func readStamp(raw []byte, known []*x509gost.Certificate, digest func(*suite.Hash) suite.Digest) (s stamp, err error) {
 	if s.token, err = tsp.ParseToken(raw); err != nil {
 		return s, err
@@ -120,8 +120,8 @@ func readStamp(raw []byte, known []*x509gost.Certificate, digest func(*suite.Has
 	return s, err
 }
 
-// complete appends references, their time stamp, and values. Nothing that the
-// time stamp covers changes afterwards; the values are not among that.
+// complete appends references, their time stamp, and values. Nothing that the time stamp
+// covers changes afterwards. The values are not covered.
 func (c *collector) complete(t *target, address string, notBefore time.Time) error {
 	path, err := c.path(t.signer, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *collector) complete(t *target, address string, notBefore time.Time) err
 		b.put(&b.certs, t.signer.Raw)
 	}
 	for _, s := range t.stamps {
-		inside, _ := s.token.Message.X509() // those that cannot be read are nobody's issuers
+		inside, _ := s.token.Message.X509() // unreadable ones are ignored
 		path, err := c.path(s.authority, inside)
 		if err != nil {
 			return err
@@ -157,8 +157,8 @@ func (c *collector) complete(t *target, address string, notBefore time.Time) err
 	return nil
 }
 
-// escCovers are the octets a CAdES-C time stamp is over (RFC 5126, 6.3.5): the
-// signature value, then of the attributes the time stamps of the signature, the
+// escCovers returns the bytes that a CAdES-C time stamp covers (RFC 5126, 6.3.5): the
+// signature value, then the attributes with the time stamps of the signature, the
 // certificate references and the revocation references, each without its header.
 func escCovers(value []byte, attrs []cms.Attribute) []byte {
 	out := slices.Clone(value)

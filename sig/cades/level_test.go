@@ -54,7 +54,7 @@ func (w *world) try(t testing.TB, p *sigtest.Party, level string, job *sig.Job) 
 	return sigtest.Try(t, cades.New(), p, job)
 }
 
-// enhance raises a message.
+// enhance enhances a message.
 func (w *world) enhance(t testing.TB, message []byte, level string, original []byte, more sig.Params) ([]byte, error) {
 	t.Helper()
 	job := &sig.Job{Document: sigtest.Document(message), Evidence: w.services,
@@ -74,12 +74,12 @@ func enhanceWith(t testing.TB, f *cades.Format, job *sig.Job) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	if n, err := result.WriteTo(&out); err != nil || n != result.Size() {
-		t.Fatalf("%d of %d octets: %v", n, result.Size(), err)
+		t.Fatalf("%d of %d bytes: %v", n, result.Size(), err)
 	}
 	return out.Bytes(), nil
 }
 
-// levels are those of the signatures of a valid report.
+// levels returns the levels of the signatures of a valid report.
 func levels(t testing.TB, r *sig.Report) (list []string) {
 	t.Helper()
 	if !r.Passed() {
@@ -94,8 +94,7 @@ func levels(t testing.TB, r *sig.Report) (list []string) {
 	return list
 }
 
-// quiet checks that a report has nothing to say against a signature, not even
-// harmless things.
+// quiet checks that a report has no findings about a signature, not even harmless ones.
 func quiet(t testing.TB, s *sig.Signature) {
 	t.Helper()
 	if len(s.Findings) > 0 {
@@ -108,8 +107,8 @@ func quiet(t testing.TB, s *sig.Signature) {
 	}
 }
 
-// Every suite and mode at both levels is what our own verifier takes for it, with
-// the evidence of the message alone; the time of the verdict is that of the stamp.
+// Our own verifier confirms the level of every suite and mode at both levels, with only
+// the evidence of the message. The time of the verdict is that of the stamp.
 func TestLevels(t *testing.T) {
 	for _, s := range suite.All() {
 		w := newWorld(t, s)
@@ -142,8 +141,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// A signature outlives its certificate by the time stamp, at both levels; without
-// one it does not.
+// With a time stamp a signature stays valid after its certificate expires, at both
+// levels. Without one it does not.
 func TestAfterTheCertificate(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	later := sigtest.Time.AddDate(10, 0, 1) // the certificates have expired
@@ -158,8 +157,8 @@ func TestAfterTheCertificate(t *testing.T) {
 	}
 }
 
-// Cosigners and countersigners are made at a level of their own, beside others,
-// and a report says which is where.
+// Cosigners and countersigners have their own level, next to others, and the report has
+// the level of each.
 func TestLevelsSideBySide(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	second := w.sub.Signer(t, suite.GOST2012x512, "Second")
@@ -195,7 +194,7 @@ func unsigned(t testing.TB, message []byte, index int, edit func([]cms.Attribute
 	s := m.Signers[index]
 	bare := s.Raw
 	if len(s.UnsignedAttrs) > 0 {
-		// [1] is the last of the fields and its end that of the SignerInfo.
+		// [1] is the last field, and its end is the end of the SignerInfo.
 		var raws []byte
 		for _, a := range s.UnsignedAttrs {
 			raws = append(raws, a.Raw...)
@@ -225,7 +224,7 @@ func unsigned(t testing.TB, message []byte, index int, edit func([]cms.Attribute
 	return slices.Concat(head, section(message, m.EncapContentInfo), tail)
 }
 
-// headerOf is the number of octets of tag and length of a DER element.
+// headerOf returns the number of bytes of tag and length of a DER element.
 func headerOf(b []byte) int {
 	if b[1] < 0x80 {
 		return 2
@@ -248,7 +247,7 @@ func element(tag byte, contents ...[]byte) []byte {
 	}
 }
 
-// Evidence that is refused, missing or wrong ends in an error and no message.
+// Refused, missing or wrong evidence causes an error and no message.
 func TestEvidenceRefused(t *testing.T) {
 	outage := &sig.ErrEvidence{What: "time stamp", Text: "the service does not answer"}
 	cut := func(kind string) func(*world) {
@@ -270,10 +269,10 @@ func TestEvidenceRefused(t *testing.T) {
 		{"service down", "T", func(w *world) { w.services.Err["stamp"] = outage }, "does not answer"},
 		{"no issuer", "XLT1", func(w *world) { w.signer.Chain = nil; w.services.Err["issuer"] = outage }, "does not answer"},
 		{"no revocation data", "XLT1", func(w *world) { w.services.Err["revocation"] = outage }, "does not answer"},
-		{"stamp spoiled", "T", cut("stamp"), "cannot be used"},
+		{"stamp spoiled", "T", cut("stamp"), "not a usable token"},
 		{"stamp is garbage", "T", func(w *world) { w.services.Spoil = func(string, []byte) []byte { return text } }, "time stamp"},
-		{"answer spoiled", "XLT1", cut("ocsp"), "nothing usable"},
-		{"list spoiled", "XLT1", func(w *world) { w.services.By[w.signer.Certificate] = sigtest.ByList; cut("crl")(w) }, "nothing usable"},
+		{"answer spoiled", "XLT1", cut("ocsp"), "no usable data"},
+		{"list spoiled", "XLT1", func(w *world) { w.services.By[w.signer.Certificate] = sigtest.ByList; cut("crl")(w) }, "no usable data"},
 		{"revoked by answer", "XLT1", func(w *world) { w.services.Revoked[w.signer.Certificate] = sigtest.Time.AddDate(0, 0, -1) }, "revoked"},
 		{"revoked by list", "XLT1", func(w *world) {
 			w.services.By[w.signer.Certificate] = sigtest.ByList
@@ -291,7 +290,7 @@ func TestEvidenceRefused(t *testing.T) {
 			r := w.sub.Responder(t, "Revoked Responder", true)
 			w.services.Responders[w.sub], w.services.Revoked[r.Certificate] = r, sigtest.Time.AddDate(0, 0, -1)
 		}, "revoked"},
-		{"responder expired", "XLT1", func(w *world) { // T-10: its nocheck does not help it
+		{"responder expired", "XLT1", func(w *world) { // T-10: its nocheck does not help
 			w.services.Responders[w.sub] = w.sub.Issue(t, w.sub.Suite, "Expired Responder", func(c *x509gost.Template) {
 				c.NotAfter = sigtest.Time.AddDate(0, 0, -1)
 				c.ExtKeyUsage = []x509gost.OID{x509gost.UsageOCSPSigning}
@@ -300,7 +299,7 @@ func TestEvidenceRefused(t *testing.T) {
 		}, "not valid when it answered"},
 		{"responder by another authority", "XLT1", func(w *world) {
 			w.services.Responders[w.sub] = w.root.Responder(t, "Responder of the root", false)
-		}, "nothing usable"},
+		}, "no usable data"},
 		{"responder to be checked, old list", "XLT1", func(w *world) {
 			w.services.ResponderChecked, w.services.ListAge = true, time.Hour
 		}, "next one is due"},
@@ -314,7 +313,7 @@ func TestEvidenceRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.text)
 		}
 	}
-	// A wrong value asks nobody.
+	// No evidence is requested for a wrong value.
 	w := newWorld(t, suite.ECDSAP256)
 	job := &sig.Job{Document: sigtest.Document(text), Certificate: w.signer.Certificate, Time: sigtest.Time, Evidence: w.services,
 		Params: sig.Params{"CADESType": "T", "TSPAddress": ""}}
@@ -329,11 +328,11 @@ func TestEvidenceRefused(t *testing.T) {
 	job.Evidence = nil
 	var e *sig.ErrEvidence
 	if _, err := cades.New().Finish(context.Background(), job, prepared.State, w.signer.Sign(t, prepared.Digest)); !errors.As(err, &e) {
-		t.Errorf("nobody to ask: %v", err)
+		t.Errorf("no service configured: %v", err)
 	}
 }
 
-// The settings: how old data may be, and old lists for authorities alone.
+// The settings: the allowed age of data, and old lists only for authorities.
 func TestFreshness(t *testing.T) {
 	try := func(f *cades.Format, change func(*world)) error {
 		w := newWorld(t, suite.ECDSAP256)
@@ -367,7 +366,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// Every way a certificate's status may be told, and a path that has to be fetched.
+// Every way to prove the status of a certificate, and a path that must be fetched.
 func TestKindsOfEvidence(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"responder":         func(*world) {},
@@ -403,7 +402,7 @@ func TestKindsOfEvidence(t *testing.T) {
 	}
 }
 
-// The evidence of one message is fetched once, however many signers it has.
+// The evidence of one message is fetched once, for any number of signers.
 func TestOneAnswerForAll(t *testing.T) {
 	w := newWorld(t, suite.ECDSAP256)
 	message := sign(t, w.signer, 0)
@@ -423,7 +422,7 @@ func TestOneAnswerForAll(t *testing.T) {
 	}
 }
 
-// A time stamp over attributes covers them as they stand, in BER too (T-8).
+// A time stamp over attributes covers their present bytes, in BER too (T-8).
 func TestCoveredAsItStands(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	message := w.make(t, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})

@@ -19,22 +19,22 @@ import (
 
 // Codes of findings about the attributes of the levels above BES.
 const (
-	codeTimeStamp          = "time-stamp-not-checked"         // it is there and not judged
-	codeTimeStampInvalid   = "time-stamp-invalid"             // it is not over what it stands on, or not signed
-	codeTimeStampUntrusted = "time-stamp-untrusted"           // nobody trusted made it: it proves no time
-	codeTimeStampOrder     = "time-stamps-out-of-order"       // over the references before over the signature
-	codeAttribute          = "unsigned-attribute-malformed"   // it cannot be read, or stands more than once
-	codeReference          = "reference-without-value"        // nothing in the message has the digest
-	codeReferenceCount     = "references-out-of-step"         // not one revocation reference per certificate
+	codeTimeStamp          = "time-stamp-not-checked"         // it is present but was not checked
+	codeTimeStampInvalid   = "time-stamp-invalid"             // it covers something else, or its signature is invalid
+	codeTimeStampUntrusted = "time-stamp-untrusted"           // it is not by a trusted service and proves no time
+	codeTimeStampOrder     = "time-stamps-out-of-order"       // the one over the references is before the one over the signature
+	codeAttribute          = "unsigned-attribute-malformed"   // it is malformed or occurs more than once
+	codeReference          = "reference-without-value"        // no value in the message has the digest
+	codeReferenceCount     = "references-out-of-step"         // the number of revocation references does not match the certificates
 	codeReferenceUnknown   = "reference-not-checked"          // by an unknown digest algorithm
-	codeReferenceMissing   = "reference-missing"              // a certificate of the path is not referenced
-	codeIncomplete         = "long-term-evidence-incomplete"  // the values do not prove the path by themselves
-	codeOldEvidence        = "evidence-older-than-time-stamp" // and proves nothing about that moment
+	codeReferenceMissing   = "reference-missing"              // a certificate of the path has no reference
+	codeIncomplete         = "long-term-evidence-incomplete"  // the values alone do not prove the path
+	codeOldEvidence        = "evidence-older-than-time-stamp" // so it proves nothing about that time
 
-	maxStamps = 4096 // judged of one message
+	maxStamps = 4096 // checked of one message
 )
 
-// kinds of time stamps in a report.
+// stampKinds are the kinds of time stamps in a report.
 var stampKinds = []struct {
 	oid  x509gost.OID
 	kind string
@@ -47,21 +47,21 @@ var stampKinds = []struct {
 	{cms.OIDArchiveTimeStampV3, "archive"},
 }
 
-// longTerm is what one signature has beyond BES.
+// longTerm is the data of one signature beyond BES.
 type longTerm struct {
 	certRefs []reference
 	revRefs  []revocationRef
-	// which of the attributes are there
+	// whether the attributes are present
 	hasRefs, hasValues bool
-	// values are what the message brings along for this signature.
+	// values are the values in the message for this signature.
 	values       sig.Found
-	borrowed     []*x509gost.Certificate // those of the signatures that this one countersigns
+	borrowed     []*x509gost.Certificate // values of the signatures that this one countersigns
 	findings     []sig.Finding
 	broken       bool // a finding is fatal
 	unresolved   bool // a reference cannot be compared
-	valuesBroken bool // a value does not hold or cannot be read
-	signatureTS  bool // a time stamp of the signature holds
-	referencesTS bool // a CAdES-C time stamp holds
+	valuesBroken bool // a value is invalid or unreadable
+	signatureTS  bool // a time stamp of the signature is valid and trusted
+	referencesTS bool // a CAdES-C time stamp is valid and trusted
 }
 
 func (l *longTerm) note(code, format string, args ...any) {
@@ -73,15 +73,14 @@ func (l *longTerm) fatal(code, format string, args ...any) {
 	l.broken = true
 }
 
-// single returns the value of an unsigned attribute that may stand once with one
-// value.
+// single returns the value of an unsigned attribute that may occur once with one value.
 func (l *longTerm) single(s *cms.SignerInfo, oid x509gost.OID) (value []byte, ok bool) {
 	for _, a := range s.UnsignedAttrs {
 		if !a.OID.Equal(oid) {
 			continue
 		}
 		if ok || len(a.Values) != 1 {
-			l.fatal(codeAttribute, "the unsigned attribute %v stands more than once, or without one value", oid)
+			l.fatal(codeAttribute, "the unsigned attribute %v must occur once and have one value", oid)
 			return nil, false
 		}
 		value, ok = a.Values[0], true
@@ -126,10 +125,10 @@ func readLongTerm(s *cms.SignerInfo) *longTerm {
 	return l
 }
 
-// Values are the certificates, revocation lists and OCSP answers (BasicOCSPResponse)
-// among the unsigned attributes of a signature, as DER, in their order: what makes
-// X Long of it, for formats that keep the same beside the message. Attributes that
-// cannot be read hold none.
+// Values returns the certificates, revocation lists and OCSP answers (BasicOCSPResponse)
+// in the unsigned attributes of a signature, as DER, in their order. They make the
+// signature X Long. It is for formats that also store them outside of the message.
+// Malformed attributes give none.
 func Values(s *cms.SignerInfo) (certs, crls, answers [][]byte) {
 	l := &longTerm{}
 	if value, ok := l.single(s, cms.OIDCertificateValues); ok {
@@ -141,7 +140,7 @@ func Values(s *cms.SignerInfo) (certs, crls, answers [][]byte) {
 	return certs, crls, answers
 }
 
-// parsed are the elements that can be parsed; the others are noted.
+// parsed returns the elements that can be parsed and notes the others.
 func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (T, error)) (list []T) {
 	for _, raw := range raws {
 		if v, err := parse(raw); err != nil {
@@ -154,17 +153,17 @@ func parsed[T any](l *longTerm, what string, raws [][]byte, parse func([]byte) (
 	return list
 }
 
-// resolve looks for what each reference stands for, among the values and what the
-// message has besides.
+// resolve searches for the target of each reference, among the values and the other data
+// of the message.
 func (l *longTerm) resolve(more sig.Found) {
 	if !l.hasRefs {
 		return
 	}
 	if len(l.revRefs) != len(l.certRefs)+1 {
-		l.note(codeReferenceCount, "there are %d revocation references for the signer and %d certificates", len(l.revRefs), len(l.certRefs))
+		l.note(codeReferenceCount, "there are %d revocation references for the signer and %d certificates; one each expected", len(l.revRefs), len(l.certRefs))
 	}
 	if !l.hasValues {
-		return // level C: what they stand for is elsewhere
+		return // level C: the targets are stored elsewhere
 	}
 	certs := index(slices.Concat(l.values.Certificates, more.Certificates), func(c *x509gost.Certificate) []byte { return c.Raw })
 	lists := index(slices.Concat(l.values.CRLs, more.CRLs), func(c *x509gost.RevocationList) []byte { return c.Raw })
@@ -174,7 +173,7 @@ func (l *longTerm) resolve(more sig.Found) {
 			continue
 		}
 		if c := certs.find(&r); c == nil {
-			l.fatal(codeReference, "no certificate has the digest of %s", &r)
+			l.fatal(codeReference, "no certificate matches the digest of %s", &r)
 		} else if r.serial != nil && !(x509gost.SameInteger((*c).SerialNumber, r.serial) && x509gost.SameName((*c).RawIssuer, r.issuer)) {
 			l.fatal(codeReference, "%s names another issuer and serial number than the certificate with that digest", &r)
 		}
@@ -185,32 +184,32 @@ func (l *longTerm) resolve(more sig.Found) {
 				continue
 			}
 			if c := lists.find(&r); c == nil {
-				l.fatal(codeReference, "no revocation list has the digest of %s", &r)
+				l.fatal(codeReference, "no revocation list matches the digest of %s", &r)
 			} else if r.issuer != nil && !((*c).ThisUpdate.Equal(r.at) && x509gost.SameName((*c).RawIssuer, r.issuer)) {
 				l.fatal(codeReference, "%s names another issuer or time than the list with that digest", &r)
 			}
 		}
 		for _, r := range entry.answers {
 			if !l.unknown(&r) && !hasAnswer(answers, &r) {
-				l.fatal(codeReference, "no OCSP answer has the responder, the time and the digest of %s", &r)
+				l.fatal(codeReference, "no OCSP answer matches the responder, the time and the digest of %s", &r)
 			}
 		}
 	}
 }
 
-// unknown tells whether a reference is by a digest algorithm that is not one of
-// ours: it says nothing then, neither for nor against.
+// unknown reports whether the digest algorithm of a reference is unknown. Such a
+// reference proves nothing, for or against the signature.
 func (l *longTerm) unknown(r *reference) bool {
 	if r.sum == nil || r.hash != nil {
 		return false
 	}
 	l.unresolved = true
-	l.note(codeReferenceUnknown, "a reference is by a digest algorithm that is not known here")
+	l.note(codeReferenceUnknown, "a reference has an unknown digest algorithm")
 	return true
 }
 
-// hasAnswer looks for an answer by digest, or by responder and time where the
-// reference has no digest.
+// hasAnswer searches for an answer by digest, or by responder and time if the reference
+// has no digest.
 func hasAnswer(answers *digestIndex[*ocsp.Basic], r *reference) bool {
 	same := func(b *ocsp.Basic) bool {
 		return bytes.Equal(b.RawResponderID, r.responder) && bytes.Equal(b.RawProducedAt, r.produced)
@@ -222,7 +221,7 @@ func hasAnswer(answers *digestIndex[*ocsp.Basic], r *reference) bool {
 	return b != nil && same(*b)
 }
 
-// digestIndex finds values by digest; each is digested once by each algorithm.
+// digestIndex finds values by digest. Each value is digested once by each algorithm.
 type digestIndex[T any] struct {
 	list   []T
 	raw    func(T) []byte
@@ -233,8 +232,7 @@ func index[T any](list []T, raw func(T) []byte) *digestIndex[T] {
 	return &digestIndex[T]{list, raw, map[*suite.Hash]map[string]int{}}
 }
 
-// find returns what a reference by a known algorithm stands for, nil when it is
-// not there.
+// find returns the target of a reference by a known algorithm, or nil.
 func (x *digestIndex[T]) find(r *reference) *T {
 	table, ok := x.tables[r.hash]
 	if !ok {
@@ -251,7 +249,7 @@ func (x *digestIndex[T]) find(r *reference) *T {
 	return &x.list[i]
 }
 
-// stamps judges the time stamps of a signature and sets its best time.
+// stamps checks the time stamps of a signature and sets its best time.
 func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.SignerInfo, l *longTerm) {
 	var first time.Time
 	imprints := &imprints{signer: s}
@@ -273,7 +271,7 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 				return
 			}
 			if v.stampsLeft--; ctx.Err() != nil {
-				return // Verify says so
+				return // Verify returns this error
 			}
 			ts := v.stamp(ctx, kind, value, imprints, l)
 			out.TimeStamps = append(out.TimeStamps, ts)
@@ -300,7 +298,7 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 	}
 }
 
-// stampKind is the kind of time stamp an attribute is, empty for none.
+// stampKind returns the kind of time stamp in an attribute, "" for other attributes.
 func stampKind(oid x509gost.OID) string {
 	for _, k := range stampKinds {
 		if k.oid.Equal(oid) {
@@ -310,8 +308,8 @@ func stampKind(oid x509gost.OID) string {
 	return ""
 }
 
-// imprints are the digests that the time stamps of one signature are over, each
-// computed once: what they cover may be large, and the stamps many.
+// imprints are the digests that the time stamps of one signature cover, each computed
+// once: the covered data may be large and the stamps many.
 type imprints struct {
 	signer *cms.SignerInfo
 	sums   map[imprintKey][]byte
@@ -333,7 +331,7 @@ func (m *imprints) digest(kind string, h *suite.Hash) suite.Digest {
 	return suite.Digest{Hash: h, Sum: m.sums[key]}
 }
 
-// covered are the octets a time stamp of a kind is over.
+// covered returns the bytes that a time stamp of a kind covers.
 func covered(kind string, s *cms.SignerInfo) []byte {
 	switch kind {
 	case "signature":
@@ -341,19 +339,18 @@ func covered(kind string, s *cms.SignerInfo) []byte {
 	case "CAdES-C":
 		return escCovers(s.Signature, s.UnsignedAttrs)
 	}
-	// Over the references alone (RFC 5126, 6.3.6).
+	// Only over the references (RFC 5126, 6.3.6).
 	return escCovers(nil, slices.DeleteFunc(slices.Clone(s.UnsignedAttrs), func(a cms.Attribute) bool {
 		return a.OID.Equal(cms.OIDSignatureTimeStamp)
 	}))
 }
 
-// stamp judges one time stamp. That it does not belong to the signature is fatal
-// for the signature too; that nobody trusted made it only means that it proves
-// nothing.
+// stamp checks one time stamp. If it does not belong to the signature, this is fatal for
+// the signature too. If it is not by a trusted service, it only proves nothing.
 func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprints *imprints, l *longTerm) (ts sig.TimeStamp) {
 	ts.Kind = kind
 	invalid := func(err error) sig.TimeStamp {
-		text := fmt.Sprintf("the time stamp (%s) does not hold: %v", kind, err)
+		text := fmt.Sprintf("the time stamp (%s) is invalid: %v", kind, err)
 		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
 		l.fatal(codeTimeStampInvalid, "%s", text)
 		return ts
@@ -380,15 +377,15 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 		ts.Findings = append(ts.Findings, f)
 		l.note(f.Code, "%s", f.Text)
 	} else if !ts.Passed() {
-		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s is not by a trusted service and proves no time", kind, at(ts.Time))
+		l.note(codeTimeStampUntrusted, "the time stamp (%s) of %s proves no time: it is not by a trusted service", kind, at(ts.Time))
 	}
 	return ts
 }
 
-// tokenFound is all that may help to judge a token: what it holds itself, also
-// among its unsigned attributes, and what the signature has.
+// tokenFound returns all data that may help to check a token: its own, including its
+// unsigned attributes, and that of the signature.
 func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
-	inside, _ := token.Message.X509() // what cannot be read is missed if it is needed
+	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	found := sig.Found{
 		Certificates: slices.Concat(inside, l.values.Certificates, v.certs),
@@ -404,7 +401,7 @@ func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
 	return found
 }
 
-// level is the highest level whose attributes are there and hold.
+// level returns the highest level whose attributes are present and valid.
 func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	switch {
 	case l.broken || !l.signatureTS:
@@ -415,7 +412,7 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	path := out.Chain
 	for i := 1; i < len(path); i++ {
 		if !slices.ContainsFunc(l.certRefs, func(r reference) bool { return r.matches(path[i].Raw) }) {
-			l.note(codeReferenceMissing, "%s is on the path of the signer and not among the references", name(path[i]))
+			l.note(codeReferenceMissing, "%s is on the path of the signer but has no reference", name(path[i]))
 		}
 	}
 	v.values(out, l)
@@ -431,7 +428,7 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	return "C"
 }
 
-// selfContained tells whether the message alone proves that nothing on the
+// selfContained reports whether the message alone proves that no certificate on the
 // signer's path was revoked at the best time.
 func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
 	verdict, err := chain.Build(out.Signer, chain.Options{
@@ -451,8 +448,8 @@ func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
 		if p.ThisUpdate.IsZero() || !p.ThisUpdate.Before(out.BestTime.Truncate(time.Second)) {
 			continue
 		}
-		l.note(codeOldEvidence, "what the message says about %s is of %s, before the time stamp of %s", name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
-		if i == 0 { // lists of authorities are made every few months
+		l.note(codeOldEvidence, "the revocation data in the message about %s is of %s, before the time stamp of %s", name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
+		if i == 0 { // lists of authorities are issued every few months
 			complete = false
 		}
 	}

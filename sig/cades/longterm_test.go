@@ -60,7 +60,7 @@ func TestLongTermRules(t *testing.T) {
 	}
 	flipLast := func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
 	without := func(part []byte) func([]byte) []byte {
-		return func(b []byte) []byte { // an element out of the innermost SEQUENCE OF
+		return func(b []byte) []byte { // removes an element of the innermost SEQUENCE OF
 			i := bytes.Index(b, part)
 			if i < 0 {
 				t.Fatal("the element is not there")
@@ -68,7 +68,7 @@ func TestLongTermRules(t *testing.T) {
 			return element(0x30, b[headerOf(b):i], b[i+len(part):])
 		}
 	}
-	// What the message has, a list beside it, and an answer that nobody signed.
+	// The values of the message, another list, and an answer with an invalid signature.
 	_, _, answers := cades.Values(mustParse(t, message).Signers[0])
 	list, err := x509gost.CreateRevocationList(&x509gost.CRLTemplate{ThisUpdate: sigtest.Time, NextUpdate: sigtest.Time.AddDate(0, 1, 0), Number: []byte{7}},
 		w.root.Certificate, w.root.Suite, x509gost.SignWith(sigtest.Random(5), w.root.Key, w.root.Suite))
@@ -87,8 +87,8 @@ func TestLongTermRules(t *testing.T) {
 		edit   func([]cms.Attribute) []cms.Attribute
 		fatal  []string
 		level  string
-		note   string // a finding beside
-		intact bool   // the stamp of the signature still says when
+		note   string // an additional finding
+		intact bool   // the stamp of the signature is still valid
 	}{
 		{"nothing", func(a []cms.Attribute) []cms.Attribute { return a }, none, "XLT1", "", true},
 		{"no time stamp", set(cms.OIDSignatureTimeStamp), []string{"time-stamp-invalid"}, "BES", "", false},
@@ -115,7 +115,7 @@ func TestLongTermRules(t *testing.T) {
 		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
 		{"reference by an unknown digest", set(cms.OIDCertificateRefs, element(0x30, element(0x30, element(0x30, []byte{0x30, 4, 6, 2, 0x2a, 3, 4, 1, 0})))), []string{"time-stamp-invalid"}, "BES", "reference-not-checked", true},
 		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
-		// The last is one of the service, which no reference names.
+		// The last one belongs to the service and has no reference.
 		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "X1", "long-term-value-broken", true},
 		{"certificate value unreadable", edit(cms.OIDCertificateValues, func(b []byte) []byte { return element(0x30, b[headerOf(b):], []byte{0x30, 0}) }), nil, "X1", "certificate-unreadable", true},
 		{"certificate value of a stranger", edit(cms.OIDCertificateValues, func(b []byte) []byte {
@@ -152,7 +152,7 @@ func TestLongTermRules(t *testing.T) {
 	}
 }
 
-// revocations is revocation-values.
+// revocations returns revocation-values.
 func revocations(lists, answers [][]byte) []byte {
 	var first []byte
 	if lists != nil {
@@ -161,7 +161,7 @@ func revocations(lists, answers [][]byte) []byte {
 	return element(0x30, first, element(0xa1, element(0x30, answers...)))
 }
 
-// forgedToken is a token signed by the signer, whose certificate is not for that.
+// forgedToken returns a token by the signer, whose certificate is not for time stamps.
 func forgedToken(t testing.TB, w *world, d suite.Digest) []byte {
 	t.Helper()
 	der, err := tsp.CreateToken(&tsp.Info{Policy: x509gost.OID{1, 2, 3}, Digest: d, Serial: []byte{9}, Time: sigtest.Time},
@@ -172,8 +172,8 @@ func forgedToken(t testing.TB, w *world, d suite.Digest) []byte {
 	return der
 }
 
-// Data that is older than the time stamp proves nothing about that moment, and a
-// later revocation does not reach back before it.
+// Data older than the time stamp proves nothing about that time, and a later revocation
+// does not affect an earlier time.
 func TestJudgedAtBestTime(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
@@ -215,7 +215,7 @@ func TestJudgedAtBestTime(t *testing.T) {
 	}
 }
 
-// With somebody to ask, a check fetches what the message lacks.
+// With a source of evidence, a check fetches what the message lacks.
 func TestVerifyOnline(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	message := sigtest.Make(t, cades.New(), w.signer, &sig.Job{Document: sigtest.Document(text), Params: sig.Params{"IncludeCertChain": "False"}})

@@ -16,8 +16,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// mutate changes a message at random: bits, octets, stretches put in, taken out or
-// copied elsewhere.
+// mutate changes a message at random: bits, bytes, ranges inserted, removed or copied
+// elsewhere.
 func mutate(r *rand.Rand, message []byte) []byte {
 	b := bytes.Clone(message)
 	for range 1 + r.IntN(3) {
@@ -43,7 +43,7 @@ func mutate(r *rand.Rand, message []byte) []byte {
 	return b
 }
 
-// sealed is what a report must not call valid when it changed.
+// sealed is the data that must not change in a report that is still valid.
 type sealed struct {
 	content, attrs, value string
 	covered               map[string]string // attributes the CAdES-C time stamp covers
@@ -68,7 +68,7 @@ func seal(message []byte) (list []sealed, err error) {
 	return list, nil
 }
 
-// judgeMutation verifies a changed message and says what was accepted wrongly.
+// judgeMutation verifies a changed message and returns what was accepted wrongly.
 func judgeMutation(original []sealed, best []string, message []byte, roots []*x509gost.Certificate) string {
 	r, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(message), Original: sigtest.Document(text), Roots: roots, At: sigtest.Time})
 	if err != nil || len(r.Findings) > 0 && !r.Passed() {
@@ -89,7 +89,7 @@ func judgeMutation(original []sealed, best []string, message []byte, roots []*x5
 			}
 		}
 		if k < 0 {
-			return "valid over changed octets"
+			return "valid over changed bytes"
 		}
 		for _, ts := range s.TimeStamps {
 			if ts.Kind == "signature" && ts.Passed() && ts.Time.String() != best[k] {
@@ -107,11 +107,11 @@ func judgeMutation(original []sealed, best []string, message []byte, roots []*x5
 	return ""
 }
 
-// mutants is how many changed messages a run looks at; a tenth with -short.
+// mutants is how many changed messages a run checks; a tenth with -short.
 var mutants = flag.Int("mutants", 2_000, "changed messages that TestMutations verifies")
 
-// No change of a message is ever taken for a signature it did not have, and none
-// brings the verifier down.
+// No changed message is accepted with a signature that it did not have, and none crashes
+// the verifier.
 func TestMutations(t *testing.T) {
 	count := *mutants
 	if testing.Short() {
@@ -150,7 +150,7 @@ func TestMutations(t *testing.T) {
 	wait.Wait()
 }
 
-// FuzzVerifyLevels is the same with changes a fuzzer thinks of.
+// FuzzVerifyLevels does the same with changes by the fuzzer.
 func FuzzVerifyLevels(f *testing.F) {
 	w := newWorld(f, suite.ECDSAP256)
 	message := w.make(f, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
@@ -171,12 +171,12 @@ func FuzzVerifyLevels(f *testing.F) {
 	})
 }
 
-// FuzzExtend: whatever comes as a message to add to or to raise is refused or
-// ends in one that can be read.
+// FuzzExtend: any input as a message to extend or to enhance is refused, or the result
+// can be read.
 func FuzzExtend(f *testing.F) {
 	w := newWorld(f, suite.ECDSAP256)
 	message := w.make(f, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
-	// The services make their responders when they are first asked.
+	// The services make their responders on first use.
 	if _, err := w.enhance(f, message, "XLT1", nil, nil); err != nil {
 		f.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"tamga/sig"
 )
 
-// Levels and kinds of the interface by their documented names.
+// Levels and kinds, by their names in the interface.
 const (
 	levelBES  = "BES"
 	levelT    = "T"
@@ -17,16 +17,16 @@ const (
 	kindCountersign = "Countersign"
 )
 
-// The enumerations of the interface, with every value it knows.
+// The enumerations of the interface with all their values.
 var (
 	levels = []sig.Choice{{Name: levelBES, Number: "0"}, {Name: levelXLT1, Number: "1", Stamped: true}, {Name: levelT, Number: "2", Stamped: true}}
 	kinds  = []sig.Choice{{Name: kindSign}, {Name: kindCosign}, {Name: kindCountersign}}
 )
 
-// params are the parameters as read.
+// params are the values of the parameters.
 type params struct {
 	hash     bool   // Document, or the original of a message, is a hash value
-	detached bool   // the message is without the document
+	detached bool   // the message does not contain the document
 	level    string // CADESType
 	address  string // TSPAddress
 	kind     string // CmsSignatureType
@@ -35,14 +35,14 @@ type params struct {
 	position position // SignatureIndex
 }
 
-// read reads the parameters of a job that signs. What depends on the message to
-// extend is read by extend. The caller asks r.Err().
+// read reads the parameters of a job that signs. extend reads those that depend on the
+// message to extend. The caller then checks r.Err().
 func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	p := params{
 		hash: r.Bool("Hash", false),
 		kind: r.Enum("CmsSignatureType", kinds, kindSign),
-		// Without the root: a verifier must have it already, and one that comes
-		// with the message proves nothing.
+		// Without the root: a verifier must have it already, and a root in the message
+		// proves nothing.
 		chain: r.Bool("IncludeCertChain", true),
 		attrs: ownAttributes(r),
 	}
@@ -56,12 +56,12 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 		p.position = readPosition(r)
 	}
 	if p.kind == kindSign && given(job.Original) {
-		r.Fault("OriginalDocument", "has a meaning only with CmsSignatureType Cosign or Countersign")
+		r.Fault("OriginalDocument", "is allowed only with CmsSignatureType Cosign or Countersign")
 	}
 	return p
 }
 
-// readLevel reads CADESType and what a level above BES needs.
+// readLevel reads CADESType and the parameters of levels above BES.
 func readLevel(job *sig.Job, r *sig.ParamReader, p *params) {
 	p.level = r.Enum("CADESType", levels, levelBES)
 	if p.level == levelBES {
@@ -70,12 +70,12 @@ func readLevel(job *sig.Job, r *sig.ParamReader, p *params) {
 	p.address = r.String("TSPAddress")
 	switch {
 	case !r.Has("TSPAddress"):
-		r.Fault("TSPAddress", "is needed for CADESType="+p.level+": the address of a time-stamp service")
+		r.Fault("TSPAddress", "is missing; CADESType="+p.level+" needs the address of a time-stamp service")
 	case job.Evidence == nil:
-		r.Fault("CADESType", p.level+" needs time stamps, and nobody to ask for them is configured here; BES expected")
+		r.Fault("CADESType", p.level+" needs time stamps, but no time-stamp service is configured; BES expected")
 	}
 }
 
-// given tells whether there is an original. An empty one comes with plain
-// signatures from some clients and means nothing.
+// given reports whether there is an original. Some clients send an empty one with plain
+// signatures, which counts as none.
 func given(d sig.Document) bool { return d != nil && d.Size() > 0 }

@@ -10,12 +10,12 @@ import (
 	"tamga/sig"
 )
 
-// position says which signature of a message is meant: that of the message, then
-// its countersignature, and so on, each counted from 0 in the order of the bytes.
-// It is empty when none is named.
+// position names a signature of a message: the index of the signature of the message,
+// then of its countersignature, and so on, each from 0 in the order of the bytes. It is
+// empty if none is named.
 type position []int
 
-// String is what SignatureIndex is written as: "0", or "0.1" for the second
+// String returns the form of SignatureIndex: "0", or "0.1" for the second
 // countersignature of the first signature.
 func (p position) String() string {
 	parts := make([]string, len(p))
@@ -35,7 +35,7 @@ func readPosition(r *sig.ParamReader) position {
 	for _, part := range strings.Split(v, ".") {
 		n, err := strconv.ParseUint(part, 10, 31)
 		if err != nil || len(p) > cms.MaxCountersignatures {
-			r.Fault("SignatureIndex", fmt.Sprintf("is %s; the number of a signature, from 0, expected, or such as 0.1 for the second countersignature of the first", quote(v)))
+			r.Fault("SignatureIndex", fmt.Sprintf("is %s; the index of a signature from 0 expected, or for example 0.1 for the second countersignature of the first signature", quote(v)))
 			return nil
 		}
 		p = append(p, int(n))
@@ -43,8 +43,8 @@ func readPosition(r *sig.ParamReader) position {
 	return p
 }
 
-// find returns the signatures from that of the message to the one at the
-// position, or a fault that names what is there instead.
+// find returns the signatures from the one of the message to the one at the position. If
+// there is none, it adds a fault that says how many there are.
 func (p position) find(m *cms.Message, r *sig.ParamReader) []*cms.SignerInfo {
 	var line []*cms.SignerInfo
 	list, what := m.Signers, "the message has"
@@ -58,15 +58,15 @@ func (p position) find(m *cms.Message, r *sig.ParamReader) []*cms.SignerInfo {
 			return nil
 		}
 		line = append(line, list[n])
-		// One that cannot be read is not counted, here and in a report.
+		// A malformed one is not counted, here and in a report.
 		list, _ = list[n].Countersignatures()
 		what = fmt.Sprintf("signature %s has countersignatures: it has", p[:i+1])
 	}
 	return line
 }
 
-// replace returns the SignerInfo of the message that results when the one at the
-// end of the line becomes raw: every signature above it carries the next.
+// replace returns the SignerInfo of the message in which raw replaces the one at the end
+// of the line: every signature above it contains the next one.
 func (p position) replace(line []*cms.SignerInfo, raw []byte) ([]byte, error) {
 	for i := len(line) - 2; i >= 0; i-- {
 		var err error
@@ -77,26 +77,26 @@ func (p position) replace(line []*cms.SignerInfo, raw []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// frozen are the attributes over all unsigned attributes that stand before them:
-// the earlier two over their octets, the last over every value.
+// frozen are the archive time stamps, which cover all unsigned attributes before them:
+// the earlier two their bytes, the last every value.
 var frozen = []struct {
 	oid      []int
-	appended bool // something may still be appended
+	appended bool // more attributes may be appended
 }{
 	{cms.OIDArchiveTimeStamp, false},
 	{cms.OIDArchiveTimeStampV2, false},
 	{cms.OIDArchiveTimeStampV3, true},
 }
 
-// checkFrozen refuses a change that an archive time stamp on the line does not
-// allow: appending to the last, rewriting a value in those above.
+// checkFrozen refuses a change that would invalidate an archive time stamp on the line:
+// appending to the last signature, or rewriting a value in those above.
 func checkFrozen(p position, line []*cms.SignerInfo) error {
 	for i, s := range line {
 		last := i == len(line)-1
 		for _, f := range frozen {
 			if slices.ContainsFunc(s.UnsignedAttrs, func(a cms.Attribute) bool { return a.OID.Equal(f.oid) }) && !(last && f.appended) {
 				return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
-					"signature %s has an archive time stamp, which would not hold after the change", p[:i+1])}
+					"signature %s has an archive time stamp, which the change would invalidate", p[:i+1])}
 			}
 		}
 	}

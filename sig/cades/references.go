@@ -16,17 +16,18 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// The attributes of RFC 5126, 6.2 and 6.3, whose module has explicit tags.
+// Tags of the attributes of RFC 5126, 6.2 and 6.3, whose module has explicit tags.
 var (
 	tag0 = cbasn1.Tag(0).ContextSpecific().Constructed()
 	tag1 = cbasn1.Tag(1).ContextSpecific().Constructed()
 	tag2 = cbasn1.Tag(2).ContextSpecific().Constructed()
 )
 
-// maxReferences bounds the references and the values of one signature, each kind.
+// maxReferences is the limit for the references and for the values of one signature, of
+// each kind.
 const maxReferences = 1024
 
-// algorithm writes an AlgorithmIdentifier of a digest as CMS does.
+// algorithm writes the AlgorithmIdentifier of a digest as CMS does.
 func algorithm(b *cryptobyte.Builder, h *suite.Hash) {
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1ObjectIdentifier(h.OID)
@@ -36,7 +37,7 @@ func algorithm(b *cryptobyte.Builder, h *suite.Hash) {
 	})
 }
 
-// otherHash writes OtherHash in its long form: the short one means SHA-1.
+// otherHash writes OtherHash in its long form. The short form means SHA-1.
 func otherHash(b *cryptobyte.Builder, h *suite.Hash, data []byte) {
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		algorithm(b, h)
@@ -44,7 +45,7 @@ func otherHash(b *cryptobyte.Builder, h *suite.Hash, data []byte) {
 	})
 }
 
-// certificateRefs is complete-certificate-references (RFC 5126, 6.2.1) of a path
+// certificateRefs returns complete-certificate-references (RFC 5126, 6.2.1) of a path
 // without the signer's own certificate.
 func certificateRefs(path []*x509gost.Certificate, h *suite.Hash) cms.Attribute {
 	var b cryptobyte.Builder
@@ -64,9 +65,9 @@ func certificateRefs(path []*x509gost.Certificate, h *suite.Hash) cms.Attribute 
 	return cms.NewAttribute(cms.OIDCertificateRefs, b.BytesOrPanic())
 }
 
-// revocationRefs is complete-revocation-references (RFC 5126, 6.2.2): one entry
-// for the signer, then one for each reference of certificateRefs in its order. That
-// of the anchor, which has no proof, is empty.
+// revocationRefs returns complete-revocation-references (RFC 5126, 6.2.2): one entry for
+// the signer, then one for each reference of certificateRefs in its order. The entry of
+// the trust anchor, which has no proof, is empty.
 func revocationRefs(proofs []*proof, h *suite.Hash) cms.Attribute {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -101,7 +102,7 @@ func crlReference(b *cryptobyte.Builder, l *x509gost.RevocationList, h *suite.Ha
 	otherHash(b, h, l.Raw)
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddBytes(l.RawIssuer)
-		// The syntax is UTCTime; a list of 2050 or later has no other way.
+		// The syntax is UTCTime, which cannot express a date from 2050 on.
 		if l.ThisUpdate.Year() < 2050 {
 			b.AddASN1UTCTime(l.ThisUpdate)
 		} else {
@@ -113,8 +114,8 @@ func crlReference(b *cryptobyte.Builder, l *x509gost.RevocationList, h *suite.Ha
 	})
 }
 
-// ocspReference writes OcspResponsesID: the responder and the time octet for octet
-// as the answer has them, and the digest of the BasicOCSPResponse.
+// ocspReference writes OcspResponsesID: the responder and the time with exactly the bytes
+// of the answer, and the digest of the BasicOCSPResponse.
 func ocspReference(b *cryptobyte.Builder, o *ocsp.Basic, h *suite.Hash) {
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddBytes(o.RawResponderID)
@@ -123,14 +124,14 @@ func ocspReference(b *cryptobyte.Builder, o *ocsp.Basic, h *suite.Hash) {
 	otherHash(b, h, o.Raw)
 }
 
-// certificateValues is certificate-values (RFC 5126, 6.3.3).
+// certificateValues returns certificate-values (RFC 5126, 6.3.3).
 func certificateValues(certs [][]byte) cms.Attribute {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(certs, nil)) })
 	return cms.NewAttribute(cms.OIDCertificateValues, b.BytesOrPanic())
 }
 
-// revocationValues is revocation-values (RFC 5126, 6.3.4): CertificateList and
+// revocationValues returns revocation-values (RFC 5126, 6.3.4): CertificateList and
 // BasicOCSPResponse, not OCSPResponse.
 func revocationValues(crls, answers [][]byte) cms.Attribute {
 	var b cryptobyte.Builder
@@ -147,12 +148,12 @@ func revocationValues(crls, answers [][]byte) cms.Attribute {
 	return cms.NewAttribute(cms.OIDRevocationValues, b.BytesOrPanic())
 }
 
-// reference is one digest that stands for a certificate, a list or an answer, and
-// what else is said of it.
+// reference is one digest of a certificate, a list or an answer, with the other data of
+// the reference.
 type reference struct {
-	hash *suite.Hash // nil when the algorithm is not one of ours
+	hash *suite.Hash // nil if the algorithm is unknown
 	sum  []byte
-	// issuer (a Name) and serial of a certificate, nil when absent.
+	// issuer (a Name) and serial of a certificate, nil if absent.
 	issuer, serial []byte
 	// of a list
 	at     time.Time
@@ -204,7 +205,7 @@ func readCertificateRefs(value []byte) (list []reference, err error) {
 	return list, err
 }
 
-// revocationRef is one CrlOcspRef: what is said of one certificate.
+// revocationRef is one CrlOcspRef: the references for one certificate.
 type revocationRef struct {
 	crls, answers []reference
 	other         bool
@@ -297,7 +298,7 @@ func each(value []byte, read func(*cryptobyte.String) bool) error {
 	return nil
 }
 
-// readElements returns the elements of a SEQUENCE OF, whole.
+// readElements returns the elements of a SEQUENCE OF, with their headers.
 func readElements(in cryptobyte.String) (list [][]byte, err error) {
 	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
@@ -344,12 +345,12 @@ func readRevocationValues(value []byte) (crls, answers [][]byte, err error) {
 	return crls, answers, nil
 }
 
-// matches tells whether the reference is that of the octets.
+// matches reports whether the reference has the digest of these bytes.
 func (r *reference) matches(raw []byte) bool {
 	return r.hash != nil && bytes.Equal(r.sum, r.hash.Digest(raw).Sum)
 }
 
-// String names a reference by a known algorithm for people.
+// String describes a reference by a known algorithm in messages.
 func (r *reference) String() string {
 	if r.sum == nil {
 		return "a reference without a digest"

@@ -62,7 +62,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st.marshal()}, nil
 }
 
-// document is the digest of the job's document, or the one that it is.
+// document returns the digest of the job's document, or the digest that the document is.
 func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool, s *suite.Suite) (d suite.Digest, err error) {
 	if isHash {
 		if d, err = sig.HashValue(job.Document, "Content", r, s); err != nil {
@@ -78,7 +78,7 @@ func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool
 	return sig.DigestOf(ctx, job, s.Hash)
 }
 
-// signedAttributes are the octets to sign.
+// signedAttributes returns the bytes to sign.
 func (f *Format) signedAttributes(job *sig.Job, p *params, a addition) ([]byte, error) {
 	signed := cms.Signed{ContentType: a.contentType, Digest: a.digest, Certificate: job.Certificate, Others: p.attrs}
 	if !f.NoSigningTime {
@@ -87,10 +87,9 @@ func (f *Format) signedAttributes(job *sig.Job, p *params, a addition) ([]byte, 
 	return signed.Attributes()
 }
 
-// Finish implements sig.Format. The parameters are not read again: what they
-// said is in the state. A detached message can be finished without the document,
-// unless it is one that is extended. For a level above BES the value is verified
-// before anybody is asked for evidence.
+// Finish implements sig.Format. It does not read the parameters again: they are in the
+// state. A detached message can be finished without the document, unless a message is
+// extended. For a level above BES the value is verified before evidence is requested.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
 }
@@ -104,7 +103,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if err != nil {
 		return nil, err
 	}
-	value, err := s.RawValue(signature) // CMS carries the same octets
+	value, err := s.RawValue(signature) // CMS has the same bytes
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +135,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if r.Err() != nil || len(line) == 0 {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}
-	// An attribute of its own leaves every octet of the others where it was.
+	// A separate attribute changes no byte of the others.
 	if raw, err = line[len(line)-1].AppendUnsigned(cms.NewAttribute(cms.OIDCountersignature, raw)); err == nil {
 		raw, err = st.Position.replace(line, raw)
 	}
@@ -182,7 +181,7 @@ func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 		return nil, err
 	}
 	switch {
-	case st.Kind != kindSign: // the fingerprint tells
+	case st.Kind != kindSign: // the fingerprint is compared instead
 	case st.Hash:
 		value := make([]byte, len(st.Digest))
 		if n, _ := job.Document.ReadAt(value, 0); n < len(value) || !bytes.Equal(value, st.Digest) {

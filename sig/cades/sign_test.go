@@ -45,7 +45,7 @@ func sign(t testing.TB, p *sigtest.Party, mode int) []byte {
 	return sigtest.Make(t, cades.New(), p, &sig.Job{Document: sigtest.Document(doc), Params: m.params})
 }
 
-// verify judges a message by our own verifier.
+// verify checks a message with our own verifier.
 func verify(t testing.TB, message []byte, original []byte, root *sigtest.Party) *sig.Report {
 	t.Helper()
 	check := &sig.Check{
@@ -101,7 +101,7 @@ func TestEverySuiteAndMode(t *testing.T) {
 	}
 }
 
-// The digest of what was signed and the attributes, looked at by their bytes.
+// The signed digest and the attributes, checked by their bytes.
 func TestSignedAttributes(t *testing.T) {
 	for _, s := range suite.All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestSignedAttributes(t *testing.T) {
 			if !ok || err != nil {
 				t.Fatal("no signing-certificate-v2", err)
 			}
-			// DER leaves the default, SHA-256, out and names the Streebog OID.
+			// DER omits the default, SHA-256, and names the Streebog OID.
 			named := bytes.Contains(value, []byte{0x06, 0x08, 0x2a, 0x85, 0x03, 0x07, 0x01, 0x01, 0x02}) || bytes.Contains(value, []byte{0x2a, 0x85, 0x03, 0x02, 0x02, 0x09})
 			if named != s.IsGOST() || bytes.Contains(value, []byte{0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01}) {
 				t.Errorf("hash algorithm in signing-certificate-v2: %x", value)
@@ -218,8 +218,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// The two steps in two processes: nothing but the job and the state in between,
-// and a state that does not fit is refused.
+// The two steps in two processes share only the job and the state. A state that does not
+// match is refused.
 func TestState(t *testing.T) {
 	s := suite.GOST2012x512
 	root := sigtest.Root(t, s)
@@ -308,11 +308,11 @@ func TestState(t *testing.T) {
 		}
 	}
 	if _, err := cades.New().Finish(context.Background(), job(), prepared.State, value[1:]); err == nil {
-		t.Error("a value of 127 octets is accepted")
+		t.Error("a value of 127 bytes is accepted")
 	}
 }
 
-// A digest computed on the way in is used, and the document is not read again.
+// A digest that was computed on receipt is used, and the document is not read again.
 func TestDigestOnTheWayIn(t *testing.T) {
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)

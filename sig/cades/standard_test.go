@@ -15,9 +15,9 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// This file recomputes the attributes of CAdES-X Long Type 1 from RFC 5126 alone:
-// a DER reader of its own and the bare hash functions, nothing of the packages
-// under test. Octets of identifiers are written out.
+// This file recomputes the attributes of CAdES-X Long Type 1 from RFC 5126 alone, with
+// its own DER reader and the bare hash functions. It uses nothing of the packages under
+// test. The bytes of identifiers are written out.
 
 // node is one DER element with the elements inside when it is constructed.
 type node struct {
@@ -61,7 +61,7 @@ var hashes = map[string]func([]byte) []byte{
 	"60864801 6503040201": func(b []byte) []byte { h := sha256.Sum256(b); return h[:] },
 }
 
-// sum is the digest of data by the algorithm of an AlgorithmIdentifier.
+// sum returns the digest of data by the algorithm of an AlgorithmIdentifier.
 func sum(t testing.TB, algorithm node, data []byte) []byte {
 	t.Helper()
 	name := hex.EncodeToString(algorithm.in[0].body)
@@ -112,7 +112,7 @@ func TestByTheStandardAlone(t *testing.T) {
 				}
 				of := func(a int) node { return attrs[a].in[1].in[0] }
 
-				// T-1: the imprint is over the octets of the signature value.
+				// T-1: the imprint covers the bytes of the signature value.
 				imprint(t, of(aTimeStamp), value)
 				// T-8: value, then type and value set of each attribute, without headers.
 				imprint(t, of(aEsc), slices.Concat(value, attrs[aTimeStamp].body, attrs[aCertRefs].body, attrs[aRevRefs].body))
@@ -201,7 +201,7 @@ func TestByTheStandardAlone(t *testing.T) {
 					otherHash(t, one.in[1], answers[k].whole)
 				}
 
-				// T-9: the values speak of the service's path and of checked responders too.
+				// T-9: the values cover the service's path and checked responders too.
 				for _, subject := range [][]byte{w.services.TSA.Certificate.Raw, w.services.TSA.Chain[0].Raw} {
 					serial := walk(t, subject)[0].in[0].in[1]
 					if !slices.ContainsFunc(answers, func(n node) bool {
@@ -221,7 +221,7 @@ func TestByTheStandardAlone(t *testing.T) {
 	}
 }
 
-// imprint checks what a time stamp is over, by its own algorithm.
+// imprint checks the imprint of a time stamp, by its own algorithm.
 func imprint(t testing.TB, token node, data []byte) {
 	t.Helper()
 	info := tstInfo(t, token)

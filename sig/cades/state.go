@@ -10,25 +10,26 @@ import (
 	"tamga/sig"
 )
 
-// stateForm is the form of state. Versions 1 and 2 were JSON, 1 without the fields from Kind on, for plain signatures;
-// 3 is the octet 3, an octet of flags, the size in eight octets and the other fields,
-// each behind its length in four octets, all big-endian. It is read and written for
-// every signature, and JSON took a tenth of the time of one.
+// stateForm is the form of state. Versions 1 and 2 were JSON; 1 was for plain signatures
+// and without the fields from Kind on. Version 3 is binary and big-endian: the byte 3, a
+// byte of flags, the size in eight bytes, and the other fields, each after its length in
+// four bytes. The state is read and written for every signature, and JSON took a tenth of
+// the time of one.
 var stateForm = sig.StateForm{What: "a signed message", First: 1, Version: 3}
 
-// state is all that Finish needs beside the job's document and certificates.
+// state is all that Finish needs in addition to the job's document and certificate.
 type state struct {
 	sig.StateHeader
 	Attributes []byte `json:"attributes"` // signed attributes as they were digested, tag 0x31
 	Digest     []byte `json:"digest"`     // of what is signed, by the suite's hash
 	Hash       bool   `json:"hash"`       // the document of the job is that digest itself
-	Detached   bool   `json:"detached"`   // the message is without the document
+	Detached   bool   `json:"detached"`   // the message does not contain the document
 	Chain      bool   `json:"chain"`      // issuers' certificates are included
 
-	Kind     string   `json:"kind,omitempty"`     // kindSign when empty
+	Kind     string   `json:"kind,omitempty"`     // empty means kindSign
 	Message  []byte   `json:"message,omitempty"`  // fingerprint of the message to extend
 	Position position `json:"position,omitempty"` // of the signature to countersign
-	Level    string   `json:"level,omitempty"`    // levelBES when empty
+	Level    string   `json:"level,omitempty"`    // empty means levelBES
 	Address  string   `json:"address,omitempty"`  // of the time-stamp service
 }
 
@@ -69,7 +70,7 @@ func parseState(b []byte) (*state, error) {
 		case 1:
 			st.Kind, st.Level = kindSign, levelBES
 		case 3:
-			return nil, errUnreadable // not JSON any more
+			return nil, errUnreadable // version 3 is not JSON
 		}
 		return st, nil
 	case len(b) > 0:
@@ -83,7 +84,7 @@ func parseState(b []byte) (*state, error) {
 	return st, nil
 }
 
-// word is a text that is one of a few as a rule.
+// word returns a text without allocating memory if it is one of the usual ones.
 func word(b []byte) string {
 	for _, w := range [...]string{kindSign, levelBES, kindCosign, kindCountersign, levelT, levelXLT1} {
 		if string(b) == w {
@@ -93,7 +94,7 @@ func word(b []byte) string {
 	return string(b)
 }
 
-// unmarshal reads what marshal writes.
+// unmarshal is the inverse of marshal.
 func (s *state) unmarshal(b []byte) error {
 	in := cryptobyte.String(b)
 	var version, flags uint8

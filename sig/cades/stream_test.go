@@ -46,7 +46,7 @@ func (s *signed) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// ends keeps the first and the last octets written to it.
+// ends keeps the first and the last bytes written to it.
 type ends struct {
 	first, last []byte
 	n           int64
@@ -65,8 +65,8 @@ func (e *ends) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Signing and verifying an attached document takes memory that does not depend
-// on its size.
+// Signing and verifying an attached document takes memory that does not depend on its
+// size.
 func TestMemory(t *testing.T) {
 	s := suite.RSASHA256
 	root := sigtest.Root(t, s)
@@ -105,11 +105,11 @@ func TestMemory(t *testing.T) {
 	}
 	used(1 << 20) // fills the pool of buffers
 	if small, large := used(1<<20), used(1<<28); large > small+1<<20 {
-		t.Errorf("%d octets allocated for 1 MiB, %d for 256 MiB", small, large)
+		t.Errorf("%d bytes allocated for 1 MiB, %d for 256 MiB", small, large)
 	}
 }
 
-// A document that shrinks under our hands is an error, not a broken message.
+// A document that shrinks while it is read causes an error, not a broken message.
 func TestShrinkingDocument(t *testing.T) {
 	s := suite.ECDSAP256
 	signer := sigtest.Root(t, s).Signer(t, s, "Signer")

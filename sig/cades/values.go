@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	codeValueBroken = "long-term-value-broken" // a value that nobody signed, or that cannot be checked
-	codeValueUnused = "long-term-value-unused" // a value that nothing of the signature refers to
+	codeValueBroken = "long-term-value-broken" // a value with an invalid signature, or one that was not checked
+	codeValueUnused = "long-term-value-unused" // a value that the signature does not need
 
-	// maxValueChecks bounds the signatures on values that are checked for one message.
+	// maxValueChecks limits how many signatures on values are checked for one message.
 	maxValueChecks = 2048
 )
 
-// values judges every certificate, list and answer that a signature brings along. One
-// that is broken takes the signature down from the levels that rest on values; one that
-// is of no use is noted.
+// values checks every certificate, list and answer in the values of a signature. An
+// invalid one excludes the levels that need values. An unnecessary one is noted.
 func (v *verifier) values(out *sig.Signature, l *longTerm) {
 	if !l.hasValues {
 		return
@@ -38,7 +37,7 @@ func (v *verifier) values(out *sig.Signature, l *longTerm) {
 	for _, list := range lists {
 		for _, c := range list {
 			if v.budget.Spend(int64(50+len(c.RawSubject)/4+len(j.bySubject[c.Subject.Key()]))) != nil {
-				return // Verify says so
+				return // Verify returns this error
 			}
 			if key := c.Subject.Key(); !slices.ContainsFunc(j.bySubject[key], c.Equal) {
 				j.bySubject[key] = append(j.bySubject[key], c)
@@ -64,21 +63,21 @@ func (v *verifier) values(out *sig.Signature, l *longTerm) {
 	j.unused()
 }
 
-// valueJudge judges the values of one signature.
+// valueJudge checks the values of one signature.
 type valueJudge struct {
 	*verifier
 	long      *longTerm
 	known     []*x509gost.Certificate
 	bySubject map[string][]*x509gost.Certificate
 	byKey     map[*suite.Hash]map[string][]*x509gost.Certificate
-	start     []*x509gost.Certificate // whose paths the values are for
+	start     []*x509gost.Certificate // certificates whose paths the values are for
 	used      map[*x509gost.Certificate]bool
 }
 
-// judge notes a value that none of the issuers signed.
+// judge checks a value and notes it if none of the issuers signed it.
 func (j *valueJudge) judge(what string, raw []byte, issuers []*x509gost.Certificate, check func(*x509gost.Certificate) error) {
 	if len(issuers) == 0 {
-		j.long.note(codeValueUnused, "%s among the values is of an issuer that is not at hand, and proves nothing here", what)
+		j.long.note(codeValueUnused, "%s among the values is of an unknown issuer and proves nothing", what)
 		return
 	}
 	if j.sound[string(raw)] {
@@ -90,7 +89,7 @@ func (j *valueJudge) judge(what string, raw []byte, issuers []*x509gost.Certific
 			break
 		}
 		if j.budget.Spend(sig.Price(issuer)+int64(len(raw))) != nil {
-			return // Verify says so
+			return // Verify returns this error
 		}
 		j.checksLeft--
 		if err = check(issuer); err == nil {
@@ -99,10 +98,10 @@ func (j *valueJudge) judge(what string, raw []byte, issuers []*x509gost.Certific
 		}
 	}
 	j.long.valuesBroken = true
-	j.long.note(codeValueBroken, "%s among the values does not hold: %v", what, err)
+	j.long.note(codeValueBroken, "%s among the values is invalid: %v", what, err)
 }
 
-// issuers are those an answer speaks for, by the digest of their key.
+// issuers returns the issuers that an answer is about, by the digest of their key.
 func (j *valueJudge) issuers(b *ocsp.Basic) (list []*x509gost.Certificate) {
 	for _, s := range b.Singles {
 		h := s.CertID.Hash
@@ -127,7 +126,7 @@ func (j *valueJudge) issuers(b *ocsp.Basic) (list []*x509gost.Certificate) {
 	return list
 }
 
-// unused notes the certificates that are neither referenced nor on the path of the
+// unused notes the certificates that have no reference and are not on the path of the
 // signer, of a time stamp or of a responder.
 func (j *valueJudge) unused() {
 	for todo := j.start; len(todo) > 0; {
@@ -145,7 +144,7 @@ func (j *valueJudge) unused() {
 	for _, c := range j.long.values.Certificates {
 		if !slices.ContainsFunc(j.bySubject[c.Subject.Key()], func(k *x509gost.Certificate) bool { return j.used[k] && k.Equal(c) }) &&
 			!slices.ContainsFunc(j.long.certRefs, func(r reference) bool { return r.matches(c.Raw) }) {
-			j.long.note(codeValueUnused, "%s among the values has no reference and is on no path of the signature", name(c))
+			j.long.note(codeValueUnused, "%s among the values has no reference and is not on any path of the signature", name(c))
 		}
 	}
 }

@@ -15,27 +15,27 @@ import (
 	"tamga/sig/budget"
 )
 
-// Codes of findings beside those of package cms and of the chain.
+// Codes of findings, in addition to those of package cms and of the chain.
 const (
-	codeNoSignature     = "no-signature"                // nobody signed the message
-	codeNoCertificate   = "certificate-missing"         // the signer's certificate is nowhere to be found
-	codeOriginal        = "original-mismatch"           // the given document is not the one attached
+	codeNoSignature     = "no-signature"                // the message has no signature
+	codeNoCertificate   = "certificate-missing"         // the signer's certificate was not found
+	codeOriginal        = "original-mismatch"           // the given document is not the attached one
 	codeDigestUnlisted  = "digest-algorithm-not-listed" // digestAlgorithms lacks the signer's
-	codeUnreadable      = "certificate-unreadable"      // a certificate or CRL of the message cannot be read
-	codeCountersigner   = "countersignature-malformed"  // a countersignature cannot be read
-	codeHashUnavailable = "hash-algorithm-mismatch"     // only a hash by another algorithm is given
-	codeMany            = "too-many-signatures"         // more than are judged
+	codeUnreadable      = "certificate-unreadable"      // a certificate or CRL of the message is malformed
+	codeCountersigner   = "countersignature-malformed"  // a countersignature is malformed
+	codeHashUnavailable = "hash-algorithm-mismatch"     // the given hash value is by another algorithm
+	codeMany            = "too-many-signatures"         // more than are checked
 	codePadding         = "message-padding"             // zero bytes follow the message
 
-	// Judged of one message. Signatures that share certificates, as in a message
-	// with hundreds of them, cost a few verifications each; made to be slow, each may
-	// cost a hundred, which is what the caller's context is for.
+	// Limits for the check of one message. In an ordinary message with hundreds of
+	// signatures they share certificates and cost a few verifications each. In a message
+	// made to be slow each may cost a hundred; the caller's context bounds that.
 	maxSigners        = 1024
 	maxCountersigners = 256 // all levels together
 )
 
-// indications say what fatal findings mean. Those that are not listed break the
-// rules of the format.
+// indications is the meaning of fatal findings. A code that is not listed means
+// FORMAT_FAILURE: the signature breaks the rules of the format.
 var indications = sig.Indications{
 	codeNoCertificate:          sig.NoSigningCertificateFound,
 	codeOriginal:               sig.HashFailure,
@@ -48,8 +48,8 @@ var indications = sig.Indications{
 	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
 }
 
-// Verify implements sig.Verifier. A detached message needs the Original or its
-// Hash. Given with an attached one, they must agree with what is attached.
+// Verify implements sig.Verifier. A detached message needs the Original or its Hash. If
+// they are given with an attached message, they must match the attached document.
 func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	return sig.Within(ctx, c.Document, func(ctx context.Context) (*sig.Report, error) { return f.verify(ctx, c) })
 }
@@ -61,12 +61,12 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	}
 	if m.Detached && c.Original == nil && c.Hash == nil && len(m.Signers) > 0 {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: "OriginalDocument", Text: "is needed, or its hash value: the message is detached",
+			Key: "OriginalDocument", Text: "is missing; the message is detached, so the document or its hash value is needed",
 		}}}
 	}
 	if c.Hash != nil && (c.Hash.Hash == nil || len(c.Hash.Sum) != c.Hash.Hash.Size) {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: "Hash", Text: "the hash value given has not the length of its algorithm",
+			Key: "Hash", Text: "the given hash value does not have the length of its algorithm",
 		}}}
 	}
 	b := spending(ctx)
@@ -92,7 +92,7 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	for i, s := range m.Signers {
 		if i == maxSigners {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures, %d were judged", len(m.Signers), i), Indication: indications.Of(codeMany),
+				Code: codeMany, Text: fmt.Sprintf("the message has %d signatures; only the first %d were checked", len(m.Signers), i), Indication: indications.Of(codeMany),
 			})
 			break
 		}
@@ -112,29 +112,29 @@ type verifier struct {
 	check   *sig.Check
 	message *cms.Message
 	report  *sig.Report
-	content []suite.Digest // of what is signed, by each algorithm in use
+	content []suite.Digest // of the signed document, by each algorithm in use
 	certs   []*x509gost.Certificate
 	crls    []*x509gost.RevocationList
 	covers  string
 	carried int64 // bytes of certs and crls
 
-	candidates []*x509gost.Certificate // where signers are looked for, the message's own first
-	counters   int                     // countersignatures still to be judged
-	stampsLeft int                     // time stamps still to be judged
+	candidates []*x509gost.Certificate // where signers are searched for, the message's own certificates first
+	counters   int                     // countersignatures that may still be checked
+	stampsLeft int                     // time stamps that may still be checked
 	trusted    map[*x509gost.Certificate]trust
-	checksLeft int             // signatures on values still to be checked
-	sound      map[string]bool // values whose signature holds, as DER
+	checksLeft int             // signatures on values that may still be checked
+	sound      map[string]bool // valid values, as DER
 }
 
-// trust is the judgement of one certificate at the moment of the check by what the
-// message has for all, the same for all signatures without evidence of their own.
+// trust is the result for one certificate at the time of the check, with the evidence of
+// the message for all. It is the same for all signatures without their own evidence.
 type trust struct {
 	path  []*x509gost.Certificate
 	found []sig.Finding
 }
 
-// digests reads what is signed once, for all signers. Whatever else the caller
-// gave about the document must agree with it.
+// digests hashes the signed document once for all signers. Any other data about the
+// document that the caller gave must match it.
 func (v *verifier) digests(ctx context.Context) (err error) {
 	c, m := v.check, v.message
 	if m.Detached && c.Original == nil {
@@ -170,10 +170,10 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 		}
 	}
 	if m.Detached {
-		v.covers = fmt.Sprintf("the detached document, %d octets", c.Original.Size())
+		v.covers = fmt.Sprintf("the detached document, %d bytes", c.Original.Size())
 		v.content = original
 	} else {
-		v.covers = fmt.Sprintf("the attached document, %d octets", m.ContentSize())
+		v.covers = fmt.Sprintf("the attached document, %d bytes", m.ContentSize())
 		if v.content, err = sig.DigestAll(ctx, m.ContentReader(), m.ContentSize(), hashes...); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (v *verifier) digests(ctx context.Context) (err error) {
 	for _, g := range given {
 		if d, ok := find(v.content, g.Hash); ok && !bytes.Equal(d.Sum, g.Sum) {
 			v.report.Findings = append(v.report.Findings, sig.Finding{
-				Code: codeOriginal, Text: "the document or hash value given is not what the message was made over", Indication: indications.Of(codeOriginal),
+				Code: codeOriginal, Text: "the given document or hash value is not the one that the message covers", Indication: indications.Of(codeOriginal),
 			})
 			break
 		}
@@ -205,8 +205,8 @@ func find(ds []suite.Digest, h *suite.Hash) (suite.Digest, bool) {
 	return ds[i], true
 }
 
-// evidence parses what the message brings along. What cannot be read is told,
-// not fatal: it matters only if the signer's is among it.
+// evidence parses the certificates and CRLs of the message. A malformed one is a finding
+// but not fatal: it matters only if it is the signer's.
 func (v *verifier) evidence() {
 	var err1, err2 error
 	v.certs, err1 = v.message.X509()
@@ -229,7 +229,7 @@ func (v *verifier) evidence() {
 	v.candidates = append(append(v.candidates, v.check.Intermediates...), v.check.Roots...)
 }
 
-// signature judges one signer of the message.
+// signature checks one signer of the message.
 func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) sig.Signature {
 	out, l := v.describe(index, s)
 	out.Covers = v.covers
@@ -243,34 +243,34 @@ func (v *verifier) signature(ctx context.Context, index int, s *cms.SignerInfo) 
 	}
 	content, ok := find(v.content, h)
 	if !ok {
-		return fatal(out, codeHashUnavailable, fmt.Sprintf("the signature is over a %s hash value, but one by %s is given", h.Name, v.check.Hash.Hash.Name))
+		return fatal(out, codeHashUnavailable, fmt.Sprintf("the signature covers a %s hash value, but one by %s was given", h.Name, v.check.Hash.Hash.Name))
 	}
 	if out.Signer == nil {
-		return fatal(out, codeNoCertificate, "the signer's certificate is neither in the message nor given")
+		return fatal(out, codeNoCertificate, "the signer's certificate is missing: it is not in the message, and none was given")
 	}
 	return v.judge(ctx, out, s, l, s.Check(out.Signer, v.message.ContentType, content))
 }
 
-// describe says what a signer info claims, before anything is judged.
+// describe returns the claims of a SignerInfo, before any check.
 func (v *verifier) describe(index int, s *cms.SignerInfo) (sig.Signature, *longTerm) {
 	out := sig.Signature{Index: index, Level: "CMS", BestTime: v.check.At}
 	if chargeSigner(v.budget, s, len(v.candidates)) != nil {
-		return out, &longTerm{} // Verify says so
+		return out, &longTerm{} // Verify returns this error
 	}
-	out.Scheme, _ = s.Scheme() // an unknown one becomes a finding of Check
+	out.Scheme, _ = s.Scheme() // Check reports an unknown one
 	out.SigningTime, _ = s.SigningTime()
 	l := readLongTerm(s)
 	if out.Signer = s.FindCertificate(v.candidates); out.Signer == nil {
 		out.Signer = s.FindCertificate(l.values.Certificates)
 	}
 	if v.budget.Spend(sig.Price(out.Signer)) != nil {
-		out.Signer = nil // Verify says so
+		out.Signer = nil // Verify returns this error
 	}
 	return out, l
 }
 
-// judge adds what Check found, what the time stamps and the evidence say, and what
-// the chain says at the best time, and sets the level.
+// judge adds the findings of Check, of the time stamps and the evidence, and of the chain
+// at the best time, and sets the level.
 func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerInfo, l *longTerm, found cms.Findings) sig.Signature {
 	protected := true
 	for _, f := range found {
@@ -307,7 +307,7 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 	return out
 }
 
-// trust judges the certificate of a signature at its best time.
+// trust checks the certificate of a signature at its best time.
 func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) ([]*x509gost.Certificate, []sig.Finding) {
 	found := sig.Found{
 		Certificates: slices.Concat(v.certs, l.values.Certificates, l.borrowed),
@@ -325,8 +325,7 @@ func (v *verifier) trust(ctx context.Context, out *sig.Signature, l *longTerm) (
 	return t.path, t.found
 }
 
-// countersigners judges the signatures over the value of target, and those over
-// theirs.
+// countersigners checks the signatures over the value of target, and those over theirs.
 func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, of *longTerm, owner *sig.Signature, depth int) (out []sig.Signature) {
 	infos, err := target.Countersignatures()
 	if err != nil {
@@ -334,21 +333,21 @@ func (v *verifier) countersigners(ctx context.Context, target *cms.SignerInfo, o
 	}
 	for i, s := range infos {
 		if v.budget.Err() != nil {
-			return out // Verify says so
+			return out // Verify returns this error
 		}
 		if v.counters == 0 || depth == cms.MaxCountersignatures {
-			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than are looked at", Indication: sig.Generic})
+			owner.Findings = append(owner.Findings, sig.Finding{Code: codeCountersigner, Text: "there are more countersignatures than the limit; the others were not checked", Indication: sig.Generic})
 			return out
 		}
 		v.counters--
 		c, l := v.describe(i, s)
-		if c.Signer == nil { // one set of values may serve the signature and those on it
+		if c.Signer == nil { // the values of a signature may serve its countersignatures too
 			c.Signer = s.FindCertificate(slices.Concat(of.values.Certificates, of.borrowed))
 		}
 		l.borrowed = slices.Concat(of.borrowed, of.values.Certificates)
-		c.Covers = "the value of the signature above"
+		c.Covers = "the value of the signature that it countersigns"
 		if c.Signer == nil {
-			c = fatal(c, codeNoCertificate, "the countersigner's certificate is neither in the message nor given")
+			c = fatal(c, codeNoCertificate, "the countersigner's certificate is missing: it is not in the message, and none was given")
 		} else {
 			c = v.judge(ctx, c, s, l, s.CheckCountersignature(c.Signer, target))
 		}

@@ -34,7 +34,7 @@ type broken struct {
 	code             string
 }
 
-// breakAll changes a bit of everything a signature speaks for.
+// breakAll changes a bit in everything that a signature covers.
 func breakAll(t testing.TB, p *sigtest.Party, mode int) []broken {
 	t.Helper()
 	message := sign(t, p, mode)
@@ -75,8 +75,8 @@ func TestChangedByte(t *testing.T) {
 	}
 }
 
-// Any changed octet of a whole message is an error, a finding, or harmless
-// because it is outside of what is signed; it is never a crash.
+// Any changed byte of a whole message causes an error or a finding, or is harmless
+// because it is not signed. It never causes a crash.
 func TestEveryByteChanged(t *testing.T) {
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)
@@ -101,7 +101,7 @@ func TestEveryByteChanged(t *testing.T) {
 	}
 }
 
-// build makes a message from parts, so that each rule can be broken alone.
+// build makes a message from parts, so that each rule can be broken separately.
 func build(t testing.TB, p *sigtest.Party, contentType x509gost.OID, certs [][]byte, attrs ...cms.Attribute) []byte {
 	t.Helper()
 	set := cms.BuildSignedAttributes(attrs...)
@@ -134,7 +134,7 @@ func TestRules(t *testing.T) {
 	two := cms.NewAttribute(cms.OIDMessageDigest, digest.Values[0], digest.Values[0])
 	wrapped := cms.NewAttribute(cms.OIDSigningCertificateV2, append([]byte{4, byte(len(id.Values[0]))}, id.Values[0]...))
 	v1 := cms.NewAttribute(cms.OIDSigningCertificate, essV1(signer.Certificate))
-	// The digest of the right certificate beside the issuer and number of another.
+	// The digest of the right certificate with the issuer and number of another one.
 	issuerSerial := cms.NewAttribute(cms.OIDSigningCertificateV2, bytes.Replace(id.Values[0],
 		slices.Concat([]byte{2, 2}, signer.Certificate.SerialNumber), slices.Concat([]byte{2, 2}, other.Certificate.SerialNumber), 1))
 	twoNames := cms.NewAttribute(cms.OIDContentType, plain.Values[0], plain.Values[0])
@@ -161,7 +161,7 @@ func TestRules(t *testing.T) {
 		{"another issuerSerial", build(t, signer, cms.OIDData, certs, plain, digest, issuerSerial), []string{cms.CodeSigningCertificate}, "CMS"},
 		{"two content types", build(t, signer, cms.OIDData, certs, twoNames, digest, id), []string{cms.CodeContentType}, "BES"},
 		{"two signing times", build(t, signer, cms.OIDData, certs, plain, digest, signingTime, signingTime, id), []string{cms.CodeSigningTime}, "BES"},
-		{"octets around signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest, wrapped), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"bytes around signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest, wrapped), []string{cms.CodeSigningCertificate}, "CMS"},
 		{"two signing certificates", build(t, signer, cms.OIDData, certs, plain, digest, id, id), []string{cms.CodeSigningCertificate}, "CMS"},
 		{"no certificate", build(t, signer, cms.OIDData, nil, plain, digest, id), []string{"certificate-missing"}, "CMS"},
 	}
@@ -173,9 +173,10 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnsortedAttributes: what is signed out of DER's order passes with a headline, as in
-// OpenSSL and Windows. What is signed in that order and stored in another passes with a
-// note: it is what RFC 5652, 5.4 asks for. A third order fails.
+// TestUnsortedAttributes: attributes that were signed in another order than that of DER
+// pass with a headline, as in OpenSSL and Windows. Attributes that were signed in DER
+// order but stored in another order pass with a note, as RFC 5652, 5.4 requires. A third
+// order fails.
 func TestUnsortedAttributes(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -213,9 +214,9 @@ func TestUnsortedAttributes(t *testing.T) {
 	}
 }
 
-// TestOtherStringType: the issuer in ESSCertIDv2 and in the signer's identifier may be
-// written with another string type, another case and other spaces than in the
-// certificate. Another name stays another certificate.
+// TestOtherStringType: the issuer in ESSCertIDv2 and in the signer's identifier may have
+// another string type, another letter case and other spaces than in the certificate.
+// Another name still means another certificate.
 func TestOtherStringType(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -247,8 +248,8 @@ func TestOtherStringType(t *testing.T) {
 	}
 }
 
-// TestPaddedMessage: zero bytes behind a message are noted, also behind one of
-// indefinite length; what is verified stays the same.
+// TestPaddedMessage: zero bytes after a message are noted, also after one of indefinite
+// length. The verified data stays the same.
 func TestPaddedMessage(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -262,13 +263,13 @@ func TestPaddedMessage(t *testing.T) {
 	}
 	bad := append(bytes.Clone(message), 0, 0, 1)
 	if _, err := cades.New().Verify(context.Background(), &sig.Check{Document: sigtest.Document(bad), At: sigtest.Time}); err == nil {
-		t.Error("a message with something behind it is read")
+		t.Error("a message followed by other bytes is accepted")
 	}
 }
 
 // TestBrokenCountersignature: a broken countersignature fails the file, by every suite
-// and at every depth, though the signature under it holds. One that cannot be read and
-// one that is nested too deep do so too.
+// and at every depth, although the signature under it is valid. A malformed one and one
+// that is nested too deeply fail it too.
 func TestBrokenCountersignature(t *testing.T) {
 	for _, s := range suite.All() {
 		root := sigtest.Root(t, s)
@@ -309,8 +310,8 @@ func TestBrokenCountersignature(t *testing.T) {
 	}
 }
 
-// TestDeepCountersignatures: as deep as countersignatures are written they are read and
-// judged; the innermost counts.
+// TestDeepCountersignatures: countersignatures are read and checked at every depth that
+// can be written. The innermost one counts.
 func TestDeepCountersignatures(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -356,8 +357,8 @@ func TestDeepCountersignatures(t *testing.T) {
 	}
 }
 
-// TestTrustNeedsAnchor: an anchor of the issuer's name with another key is no anchor, and
-// a path that does not reach one is not reported.
+// TestTrustNeedsAnchor: a trust anchor with the issuer's name but another key does not
+// match, and a path without a trust anchor is not reported.
 func TestTrustNeedsAnchor(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	message := w.make(t, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
@@ -426,7 +427,7 @@ func TestSignedBySomebodyElse(t *testing.T) {
 		}
 	})
 	t.Run("suites mixed", func(t *testing.T) {
-		// A 256-bit key of 2012 in a message that says 2001 and 34.11-94.
+		// A 256-bit key of 2012 in a message that names 2001 and 34.11-94.
 		mixed := *signer
 		mixed.Suite = suite.GOST2001
 		digest := cms.MessageDigest(suite.GOST94.Digest(text))
@@ -543,16 +544,16 @@ func TestCountersignatures(t *testing.T) {
 
 	_, secondValue := counter(second, value)
 	nested, _ := counter(third, secondValue)
-	// The same value again, now with the countersignature on it: the nonce is
-	// drawn from the same numbers, and if it were not, the nested one would fail.
+	// The same value again, now with the countersignature on it: the nonce is drawn from
+	// the same numbers. With another nonce the nested one would fail.
 	one, again := counter(second, value, cms.NewAttribute(cms.OIDCountersignature, nested))
 	if !bytes.Equal(again, secondValue) {
 		t.Fatal("the test needs a signature that repeats")
 	}
 	two, _ := counter(third, value)
 	wrong, _ := counter(third, value[1:])
-	// Encode refuses a countersignature that cannot be read: it comes in by the
-	// back door, as another attribute whose identifier is changed afterwards.
+	// Encode refuses a malformed countersignature. It is added as another attribute whose
+	// identifier is changed afterwards.
 	placeholder := cms.NewAttribute(x509gost.OID{1, 2, 840, 113549, 1, 9, 7}, []byte{5, 0})
 	malformed := cms.NewAttribute(cms.OIDCountersignature, []byte{5, 0})
 	head, tail, err := cms.Encode(cms.OIDData, int64(len(text)),
@@ -578,7 +579,7 @@ func TestCountersignatures(t *testing.T) {
 		t.Errorf("countersigner of the countersigner: %+v", got[0].Countersigners)
 	}
 
-	// Without the one that cannot be read, the wrong one alone decides.
+	// Without the malformed one, only the wrong one matters.
 	readable := bytes.Replace(message, malformed.Raw, placeholder.Raw, 1)
 	if r := verify(t, readable, nil, root); r.Verdict() != sig.Failed || r.Signatures[0].Own() != sig.Passed {
 		t.Errorf("with a wrong countersignature: %v, the signature alone %v", r.Verdict(), r.Signatures[0].Own())

@@ -14,7 +14,7 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// An XML document gets an enveloped signature and is judged.
+// An XML document gets an enveloped signature, and the signature is checked.
 func Example() {
 	file, err := os.ReadFile("../testdata/signer.p12")
 	if err != nil {

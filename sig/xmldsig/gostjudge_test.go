@@ -109,7 +109,7 @@ func TestXMLSecGOSTJudges(t *testing.T) {
 	}
 }
 
-// Apache Santuario with Bouncy Castle behind it says the same.
+// Apache Santuario with Bouncy Castle gives the same verdicts.
 func TestSantuarioGOSTJudges(t *testing.T) {
 	j := judge.NewSantuarioGOST(t)
 	var all []exhibit

@@ -220,7 +220,7 @@ func line(t *xmltree.Tree, n xmltree.Node) int {
 	return l
 }
 
-// digest is that of the product, or of a file beside where a reference is to one.
+// digest returns the digest of the product, or that of the separate file that a reference refers to.
 func (x *exhibit) digest(s *signature, r *reference) (suite.Digest, error) {
 	d := digester{ctx: context.Background(), sig: s, ref: r, options: New().options(nil)}
 	find := newResolver(s.tree, []*signature{{refs: []*reference{r}}})
