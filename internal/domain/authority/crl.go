@@ -98,6 +98,12 @@ func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) 
 	if err != nil {
 		return nil, err
 	}
+	return s.CRLsAt(ctx, standings)
+}
+
+// CRLsAt is CRLs for standings that the caller has read. A list that was renewed since
+// may be returned in its later form.
+func (s *Service) CRLsAt(ctx context.Context, standings []Standing) ([]*x509gost.RevocationList, error) {
 	lists := make([]*x509gost.RevocationList, 0, len(standings))
 	for _, st := range standings {
 		list, err := s.current(ctx, st)

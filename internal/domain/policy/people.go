@@ -31,6 +31,9 @@ type Setting struct {
 	Fixed bool
 }
 
+// Set holds what is set of one kind for a user and for the user's group. nil: nothing is set.
+type Set struct{ Own, Group *Setting }
+
 // Reach decides whether an operator may act on a user. Package user satisfies it.
 type Reach interface {
 	// Reach returns nil or the fault user_not_found; see package user.
@@ -45,11 +48,16 @@ type Events interface {
 // Permit returns nil when the user may perform every action in a, otherwise the
 // fault access_denied.
 func (s *Service) Permit(ctx context.Context, userID string, a Action) error {
-	p, err := s.Effective(ctx, userID, Access)
+	set, err := s.set(ctx, userID, Access)
 	if err != nil {
 		return err
 	}
-	if denied := p.Actions & whole(a); denied != 0 {
+	return s.PermitBy(set, a)
+}
+
+// PermitBy is Permit for an access policy that the caller has read.
+func (s *Service) PermitBy(access Set, a Action) error {
+	if denied := s.effective(Access, access).Actions & whole(a); denied != 0 {
 		return fault.Newf(fault.AccessDenied, "the access policy of the user does not allow %s", denied)
 	}
 	return nil
@@ -57,8 +65,13 @@ func (s *Service) Permit(ctx context.Context, userID string, a Action) error {
 
 // NeedsConfirmation reports whether one of the actions needs a confirmation by the user.
 func (s *Service) NeedsConfirmation(ctx context.Context, userID string, a Action) (bool, error) {
-	p, err := s.Effective(ctx, userID, Operation)
-	return p.Actions&whole(a) != 0, err
+	set, err := s.set(ctx, userID, Operation)
+	return err == nil && s.NeedsConfirmationBy(set, a), err
+}
+
+// NeedsConfirmationBy is NeedsConfirmation for an operation policy that the caller has read.
+func (s *Service) NeedsConfirmationBy(operation Set, a Action) bool {
+	return s.effective(Operation, operation).Actions&whole(a) != 0
 }
 
 // whole adds the actions that an action contains. A user who may not sign one document
@@ -72,18 +85,29 @@ func whole(a Action) Action {
 
 // Effective returns the setting that applies to a user.
 func (s *Service) Effective(ctx context.Context, userID string, k Kind) (Setting, error) {
-	own, group, err := s.Store.Settings(ctx, userID, k)
+	set, err := s.set(ctx, userID, k)
 	if err != nil {
 		return Setting{}, err
 	}
+	return s.effective(k, set), nil
+}
+
+// set reads what is set for a user.
+func (s *Service) set(ctx context.Context, userID string, k Kind) (set Set, err error) {
+	set.Own, set.Group, err = s.Store.Settings(ctx, userID, k)
+	return set, err
+}
+
+// effective applies the order of the three places; see Setting.
+func (s *Service) effective(k Kind, set Set) Setting {
 	p := s.Defaults[k]
-	if group != nil {
-		p = *group
+	if set.Group != nil {
+		p = *set.Group
 	}
-	if own != nil {
-		p.Actions, p.Notifiers = own.Actions, own.Notifiers
+	if set.Own != nil {
+		p.Actions, p.Notifiers = set.Own.Actions, set.Own.Notifiers
 	}
-	return p, nil
+	return p
 }
 
 // Get returns the setting that applies to a user, for an operator. The fault is
@@ -101,7 +125,7 @@ func (s *Service) SetActions(ctx context.Context, who audit.Principal, userID st
 	if err := checkActions(a); err != nil {
 		return err
 	}
-	return s.set(ctx, who, userID, k, Setting{Actions: a})
+	return s.change(ctx, who, userID, k, Setting{Actions: a})
 }
 
 // SetNotifiers replaces the notification policy of a user: the user is not notified of
@@ -111,10 +135,10 @@ func (s *Service) SetNotifiers(ctx context.Context, who audit.Principal, userID 
 	if err != nil {
 		return err
 	}
-	return s.set(ctx, who, userID, Notification, Setting{Notifiers: notifiers})
+	return s.change(ctx, who, userID, Notification, Setting{Notifiers: notifiers})
 }
 
-func (s *Service) set(ctx context.Context, who audit.Principal, userID string, k Kind, wanted Setting) error {
+func (s *Service) change(ctx context.Context, who audit.Principal, userID string, k Kind, wanted Setting) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.Users.Reach(ctx, who, userID); err != nil {
 			return err
