@@ -13,9 +13,9 @@ import (
 // cacheSize bounds the certificates kept parsed, a few KiB each.
 const cacheSize = 4096
 
-// cache keeps parsed certificates and the last verdict on each. A certificate
-// never changes, and a verdict carries the evidence it holds for, so another
-// process cannot make an entry wrong. The zero cache is ready.
+// cache keeps parsed certificates and the last verdict on each. No other process can make an
+// entry wrong: the stored bytes of a certificate are compared with the entry each time, and a
+// verdict names what it holds for (see judgement). The zero cache is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[int64]*entry

@@ -11,7 +11,10 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// judgement is a favourable verdict with all it rests on.
+// judgement is a favourable verdict with all it rests on. A kept one is right because it names
+// the revocation lists it was made from and the time it holds for: Judge compares both with what
+// is in force now, and the certificate itself never changes. What the database knows of the
+// certificate is looked at before, by refuse.
 type judgement struct {
 	verdict     *chain.Verdict
 	crls        []*x509gost.RevocationList
@@ -33,13 +36,20 @@ func (j *judgement) holds(crls []*x509gost.RevocationList, at time.Time) bool {
 // The current revocation lists are asked for each time, so a revocation by any
 // process counts at once. The verdict is the caller's.
 func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
+	return s.JudgeIn(ctx, nil, c, at)
+}
+
+// JudgeIn is Judge by the revocation lists that were in force at the time of a snapshot, the one
+// that c was resolved with. nil: by the current ones. An outside authority is asked anew in any
+// case.
+func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, at time.Time) (*chain.Verdict, error) {
 	if err := refuse(c, at); err != nil {
 		return nil, err
 	}
 	if c.Outside {
 		return s.judgeOutside(ctx, c, at)
 	}
-	crls, err := s.Authority.CRLs(ctx)
+	crls, err := s.lists(ctx, snap)
 	if err != nil {
 		return nil, err
 	}

@@ -309,9 +309,14 @@ func (s *Service) List(ctx context.Context, userID string) ([]*Certificate, erro
 // Every failure is the fault invalid_certificate, and a certificate that does
 // not exist, one of another user and a text that is no number get the same one.
 func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Certificate, error) {
+	return s.ResolveIn(ctx, nil, userID, identifier)
+}
+
+// ResolveIn is Resolve with a snapshot of the same user. nil: everything is read.
+func (s *Service) ResolveIn(ctx context.Context, snap *Snapshot, userID, identifier string) (*Certificate, error) {
 	identifier = strings.TrimSpace(identifier)
 	if identifier == "" || identifier == "0" {
-		r, found, err := s.Store.DefaultCertificate(ctx, userID)
+		r, found, err := s.defaultRecord(ctx, snap, userID)
 		if err != nil {
 			return nil, err
 		}
@@ -324,7 +329,7 @@ func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Cert
 	if err != nil {
 		return nil, unknownCertificate()
 	}
-	r, found, err := s.Store.Certificate(ctx, int64(id))
+	r, found, err := s.numberedRecord(ctx, snap, int64(id))
 	if err != nil {
 		return nil, err
 	}

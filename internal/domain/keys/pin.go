@@ -34,8 +34,13 @@ const settleTime = 10 * time.Second
 // many documents at once with the right PIN does not use up the attempts. Sign
 // must not be called in a transaction.
 func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	return s.SignIn(ctx, nil, c, pin, digests)
+}
+
+// SignIn is Sign with a snapshot, the one that c was resolved with. nil: everything is read.
+func (s *Service) SignIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	var values [][]byte
-	err := s.open(ctx, c, pin, func(ctx context.Context, key vault.Key, secret []byte) (err error) {
+	err := s.openIn(ctx, snap, c, pin, func(ctx context.Context, key vault.Key, secret []byte) (err error) {
 		values, err = s.Holder.Sign(ctx, key, secret, digests)
 		return err
 	})
@@ -47,7 +52,12 @@ func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests 
 // but for vault.ErrPIN, which becomes the fault invalid_pin. When use changes the
 // PIN, what it wrote stays although the attempts could not be given back.
 func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
-	key, err := s.key(ctx, c)
+	return s.openIn(ctx, nil, c, pin, use)
+}
+
+// openIn is open with a snapshot. A key with a PIN is read anew once the attempt was taken.
+func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
+	key, err := s.key(ctx, snap, c)
 	if err != nil {
 		return err
 	}
@@ -86,10 +96,10 @@ func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func
 	return s.PINStore.ResetPIN(settle, c.KeyID)
 }
 
-// tryPIN reads the key after the attempt was taken: the PIN may have changed
-// while this try waited for its turn.
+// tryPIN reads the key after the attempt was taken and never takes it from a snapshot: the PIN
+// may have changed while this try waited for its turn.
 func (s *Service) tryPIN(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
-	key, err := s.key(ctx, c)
+	key, err := s.key(ctx, nil, c)
 	if err != nil {
 		return err
 	}
@@ -105,8 +115,8 @@ func blockedPIN() *fault.Error {
 func wrongPIN() *fault.Error { return fault.New(fault.InvalidPIN, "the PIN is wrong") }
 
 // key reads the key of a certificate.
-func (s *Service) key(ctx context.Context, c *Certificate) (vault.Key, error) {
-	r, found, err := s.Store.Key(ctx, c.KeyID)
+func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (vault.Key, error) {
+	r, found, err := s.keyRecord(ctx, snap, c.KeyID)
 	if err != nil {
 		return vault.Key{}, err
 	}

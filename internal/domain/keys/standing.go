@@ -12,8 +12,9 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Standing is what an outside authority said about a certificate of its. It is for who
-// looks at the certificate; who signs has the authority asked anew.
+// Standing is what an outside authority last said about the status of a certificate. It may be as
+// old as StandingAge, because it is for lists and pages, and for refusing to revoke what is revoked
+// already. A signature does not depend on it: Judge asks the authority anew.
 type Standing struct {
 	RevokedAt time.Time // zero: it is neither revoked nor on hold
 	Reason    int       // CRLReason
