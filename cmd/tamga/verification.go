@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
@@ -83,5 +84,8 @@ func (h *house) verification(signer *signing.Service) (*svsapi.API, error) {
 		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
 		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
 	})
-	return svsapi.New(v, signer.NewIntake, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
+	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
+		return signer.NewIntake(ctx, nil)
+	}
+	return svsapi.New(v, take, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
 }

@@ -284,7 +284,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	}
 	two := &h.config.TwoStep
 	signer := &signing.Service{
-		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Confirmation: h.policies, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Formats: formats(h.config), Keys: h.keys, Policy: h.policies, Confirmation: h.policies, Snapshots: store.Snapshots{DB: h.db}, Spool: spool, Now: time.Now, Rand: rand.Reader,
 		Evidence: h.network, BatchItems: h.config.BatchItems,
 		Prepared: store.Prepared{DB: h.db}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
@@ -336,7 +336,7 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 	ums := h.ums()
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.Begin = h.db.Glancing
+	signingGate.IdentifyWith = h.identifySigner(identity)
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.config.DocumentStore, Routes: docapi.New(documents, int64(h.config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
@@ -370,6 +370,20 @@ func (h *house) handler(ctx context.Context) (http.Handler, error) {
 		return h.config.IsDev() || h.captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
 	return rest.Hosted(front, h.config.Host(), covers, h.log), nil
+}
+
+// identifySigner identifies the callers of the signing surface. The statement that finds the token
+// reads the snapshot that signatures of the caller depend on, too.
+func (h *house) identifySigner(identity *auth.Service) func(context.Context, string) (context.Context, audit.Principal, error) {
+	snapshots := store.Snapshots{DB: h.db}
+	return func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+		var snap *signing.Snapshot
+		who, err := identity.AuthenticateBy(ctx, token, func(ctx context.Context, id string, now time.Time) (b auth.Bearer, err error) {
+			b, snap, err = snapshots.BearerByToken(ctx, id, now)
+			return b, err
+		})
+		return signapi.WithSnapshot(ctx, snap), who, err
+	}
 }
 
 // surface is a table of routes with what it is mounted by.

@@ -71,7 +71,6 @@ func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) er
 		}
 		return err
 	}
-	db.endGlance(ctx)
 	ctx, cancel := db.limits.within(ctx)
 	defer cancel()
 	return db.retry(ctx, func() error { return db.atomicOnce(ctx, fn) })

@@ -1,8 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/authority"
@@ -34,15 +39,44 @@ func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, 
 
 // Standings reads the number and time of every authority's list, by name.
 func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) {
-	if seen := s.sight(ctx); seen != nil {
-		return slices.Clone(seen.authorities), nil
-	}
-	list, err := all(ctx, s.DB, func(r row) (st authority.Standing, err error) {
-		err = r.Scan(&st.Name, &st.CRLNumber, (*timeField)(&st.CRLAt))
-		return st, err
-	}, `SELECT name, crl_number, crl_at FROM authorities`)
-	sortStandings(list)
+	list, _, err := one(ctx, s.DB, func(r row) (standings, error) {
+		var list standings
+		err := r.Scan(&list)
+		return list, err
+	}, "SELECT "+standingsColumn)
 	return list, err
+}
+
+// standingsColumn is one column with a line for each authority: its name and the number and time
+// of its list. No name has a space or a line feed, see package authority.
+const standingsColumn = "(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' || a.crl_at, '\n') FROM authorities a)"
+
+// standings scans standingsColumn.
+type standings []authority.Standing
+
+// Scan implements sql.Scanner.
+func (list *standings) Scan(v any) error {
+	*list = nil
+	var text sql.NullString
+	if err := text.Scan(v); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String) {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		number, at, _ := strings.Cut(rest, " ")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return errors.New("store: malformed CRL number")
+		}
+		ms, err := strconv.ParseInt(at, 10, 64)
+		if err != nil {
+			return errors.New("store: malformed CRL time")
+		}
+		*list = append(*list, authority.Standing{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
+	}
+	// One order, whatever the collation of the database.
+	slices.SortFunc(*list, func(a, b authority.Standing) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
 }
 
 // ReplaceCRL puts the next list in place of list seen.

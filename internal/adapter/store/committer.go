@@ -102,7 +102,6 @@ func (c *Committer) do(u *unit) error {
 		if c.db.transaction(u.ctx) != nil {
 			return c.db.Atomic(u.ctx, u.fn)
 		}
-		c.db.endGlance(u.ctx)
 	}
 	if err := c.begin(u); err != nil {
 		return err

@@ -28,13 +28,17 @@ func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
 
 // Key reads a key by its id.
 func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) {
-	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.key.ID == id {
-		return seen.key, true, nil
-	}
 	return one(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
-		err = r.Scan(&k.ID, &k.UserID, &k.Suite, &k.Sealed, &k.HasPIN, (*timeField)(&k.CreatedAt))
+		err = r.Scan(keyFields(&k)...)
 		return k, err
-	}, `SELECT id, user_id, suite, sealed, has_pin, created_at FROM keys WHERE id = $1`, id)
+	}, "SELECT "+keyColumns+" FROM keys k WHERE k.id = $1", id)
+}
+
+const keyColumns = "k.id, k.user_id, k.suite, k.sealed, k.has_pin, k.created_at"
+
+// keyFields are the destinations of keyColumns, in their order; NULL is the zero value.
+func keyFields(k *keys.KeyRecord) []any {
+	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), (*nullTime)(&k.CreatedAt)}
 }
 
 // AddCertificate adds a certificate and returns its number.
@@ -49,19 +53,32 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 	return id, err
 }
 
-// certificateQuery reads a certificate with what is known about it now; it ends
-// where a condition follows.
-const certificateQuery = `SELECT c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside
+const (
+	// certificateColumns are a certificate c with what is known about it now: k is its key, d the
+	// default certificate of its user, and i comes from issuedJoin.
+	certificateColumns = `c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside`
+	issuedJoin = "LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside"
+	// certificateKnown is true unless the built-in authority has no record of the certificate.
+	certificateKnown = "(c.outside OR i.serial IS NOT NULL)"
+	// certificateQuery reads a certificate. It ends where a condition follows.
+	certificateQuery = "SELECT " + certificateColumns + `
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
-	LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside
+	` + issuedJoin + `
 	LEFT JOIN default_certificates d ON d.user_id = c.user_id AND d.certificate_id = c.id
-	WHERE (c.outside OR i.serial IS NOT NULL) AND `
+	WHERE ` + certificateKnown + " AND "
+)
+
+// certificateFields are the destinations of certificateColumns, in their order; NULL is the zero
+// value.
+func certificateFields(c *keys.CertificateRecord) []any {
+	return []any{orZero(&c.ID), orZero(&c.UserID), orZero(&c.KeyID), &c.DER, &c.Serial, orZero(&c.FriendlyName), (*nullTime)(&c.CreatedAt),
+		orZero(&c.HasPIN), orZero(&c.Default), (*nullTime)(&c.RevokedAt), orZero(&c.Reason), orZero(&c.Comment), orZero(&c.Outside)}
+}
 
 func scanCertificate(r row) (c keys.CertificateRecord, err error) {
-	err = r.Scan(&c.ID, &c.UserID, &c.KeyID, &c.DER, &c.Serial, &c.FriendlyName, (*timeField)(&c.CreatedAt),
-		&c.HasPIN, &c.Default, (*timeField)(&c.RevokedAt), &c.Reason, &c.Comment, &c.Outside)
+	err = r.Scan(certificateFields(&c)...)
 	return c, err
 }
 
@@ -72,20 +89,11 @@ func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.Certifica
 
 // Certificate reads one by number.
 func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
-	if seen := s.sight(ctx); seen != nil && seen.certificate != nil && seen.certificate.ID == id {
-		return *seen.certificate, true, nil
-	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
 }
 
 // DefaultCertificate reads the default certificate of a user.
 func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
-	if seen := s.sight(ctx); seen != nil && seen.bearer.User.ID == userID {
-		if seen.certificate == nil {
-			return keys.CertificateRecord{}, false, nil
-		}
-		return *seen.certificate, true, nil
-	}
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
 }
 

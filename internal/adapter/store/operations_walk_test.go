@@ -60,15 +60,15 @@ type walkKeys struct {
 	meanwhile func() // what happens elsewhere while a signature is made
 }
 
-func (k walkKeys) Resolve(context.Context, string, string) (*keys.Certificate, error) {
+func (k walkKeys) ResolveIn(context.Context, *keys.Snapshot, string, string) (*keys.Certificate, error) {
 	return &keys.Certificate{ID: 1, X509: k.signer.Certificate}, nil
 }
 
-func (k walkKeys) Judge(_ context.Context, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
+func (k walkKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
 	return &chain.Verdict{Chain: append([]*x509gost.Certificate{c.X509}, k.signer.Chain...)}, nil
 }
 
-func (k walkKeys) Sign(_ context.Context, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+func (k walkKeys) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	if pin != "pin" {
 		return nil, fault.New(fault.InvalidPIN, "wrong")
 	}
@@ -82,7 +82,11 @@ func (k walkKeys) Sign(_ context.Context, _ *keys.Certificate, pin string, diges
 
 type walkRules struct{}
 
-func (walkRules) Permit(context.Context, string, policy.Action) error      { return nil }
+func (walkRules) Snapshot(_ context.Context, userID string, now time.Time) (*signing.Snapshot, error) {
+	return &signing.Snapshot{UserID: userID, At: now}, nil
+}
+
+func (walkRules) PermitBy(policy.Set, policy.Action) error                 { return nil }
 func (walkRules) PermitType(string, bool) error                            { return nil }
 func (walkRules) TSPAddress(context.Context, string, bool) (string, error) { return "", nil }
 
@@ -186,7 +190,7 @@ func (w *walker) start(seed byte) {
 	m := w.world
 	m.life = w.process
 	signer := &signing.Service{
-		Formats: sig.Formats{raw.New()}, Keys: w.keys, Policy: walkRules{}, Spool: w.spool, Now: w.clock,
+		Formats: sig.Formats{raw.New()}, Keys: w.keys, Policy: walkRules{}, Snapshots: walkRules{}, Spool: w.spool, Now: w.clock,
 		Rand: rand.NewChaCha8([32]byte{seed, byte(w.random.IntN(256)), byte(w.random.IntN(256)), byte(w.random.IntN(256))}), Blobs: mortalBlobs{m},
 	}
 	w.operations = signing.NewOperations(signing.Operations{
@@ -361,7 +365,7 @@ func (w *walker) request(key string, number uint64) {
 			order.Inputs = append(order.Inputs, signing.Input{RefID: w.inputs[what.IntN(len(w.inputs))]})
 			continue
 		}
-		in, err := w.operations.Signer.NewIntake(ctx, w.who)
+		in, err := w.operations.Signer.NewIntake(ctx, &signing.Snapshot{UserID: w.who.UserID})
 		w.must(err)
 		fmt.Fprintf(in, "content %d", number)
 		w.must(in.Finish())

@@ -19,20 +19,47 @@ func (s Policies) Atomic(ctx context.Context, fn func(ctx context.Context) error
 	return s.inTurn(ctx, fn)
 }
 
-// standing is what was set for a user and for their group.
-type standing struct{ own, group *policy.Setting }
+// settingsOf gives the columns of the policy of a kind as it is set for the user u and for the
+// user's group, in the order of settingsRow, and the joins they come from. Access policies of users
+// have a table of their own.
+func settingsOf(k policy.Kind) (columns, joins string) {
+	own, group := "own_"+string(k), "group_"+string(k)
+	columns, joins = own+".denied, ''", " LEFT JOIN access_policies "+own+" ON "+own+".user_id = u.id"
+	if k != policy.Access {
+		columns = own + ".actions, " + own + ".notifiers"
+		joins = " LEFT JOIN user_policies " + own + " ON " + own + ".user_id = u.id AND " + own + ".kind = '" + string(k) + "'"
+	}
+	columns += ", " + group + ".actions, " + group + ".notifiers, " + group + ".fixed"
+	joins += " LEFT JOIN group_policies " + group + " ON " + group + ".group_name = u.group_name AND " + group + ".kind = '" + string(k) + "'"
+	return columns, joins
+}
 
-// scanStanding scans actions and notifiers of the user, then those of the group with
-// what the group alone has.
-func scanStanding(r row) (s standing, err error) {
-	var own, group struct {
+// settingsQueries read the policy of a kind by the user.
+var settingsQueries = func() map[policy.Kind]string {
+	queries := map[policy.Kind]string{}
+	for _, k := range policy.Kinds() {
+		columns, joins := settingsOf(k)
+		queries[k] = "SELECT " + columns + " FROM users u" + joins + " WHERE u.id = $1"
+	}
+	return queries
+}()
+
+// settingsRow is the columns of settingsOf: those of the user, then those of the group with what the
+// group alone has.
+type settingsRow struct {
+	own, group struct {
 		actions   sql.NullInt64
 		notifiers sql.NullString
-		fixed     sql.NullBool
 	}
-	if err := r.Scan(&own.actions, &own.notifiers, &group.actions, &group.notifiers, &group.fixed); err != nil {
-		return s, err
-	}
+	fixed sql.NullBool
+}
+
+func (r *settingsRow) fields() []any {
+	return []any{&r.own.actions, &r.own.notifiers, &r.group.actions, &r.group.notifiers, &r.fixed}
+}
+
+// set is what was read.
+func (r *settingsRow) set() (set policy.Set, err error) {
 	read := func(actions sql.NullInt64, notifiers string, fixed bool) (*policy.Setting, error) {
 		if !actions.Valid {
 			return nil, nil
@@ -43,39 +70,25 @@ func scanStanding(r row) (s standing, err error) {
 		}
 		return p, json.Unmarshal([]byte(notifiers), &p.Notifiers)
 	}
-	if s.own, err = read(own.actions, own.notifiers.String, false); err != nil {
-		return s, err
+	if set.Own, err = read(r.own.actions, r.own.notifiers.String, false); err != nil {
+		return set, err
 	}
-	s.group, err = read(group.actions, group.notifiers.String, group.fixed.Bool)
-	return s, err
+	set.Group, err = read(r.group.actions, r.group.notifiers.String, r.fixed.Bool)
+	return set, err
 }
 
-// Access policies of users have a table of their own.
-const (
-	accessStanding = `SELECT p.denied, '', g.actions, g.notifiers, g.fixed FROM users u
-		LEFT JOIN access_policies p ON p.user_id = u.id
-		LEFT JOIN group_policies g ON g.group_name = u.group_name AND g.kind = 'access' WHERE u.id = $1`
-	otherStanding = `SELECT p.actions, p.notifiers, g.actions, g.notifiers, g.fixed FROM users u
-		LEFT JOIN user_policies p ON p.user_id = u.id AND p.kind = $2
-		LEFT JOIN group_policies g ON g.group_name = u.group_name AND g.kind = $2 WHERE u.id = $1`
-)
+func scanSettings(r row) (policy.Set, error) {
+	var columns settingsRow
+	if err := r.Scan(columns.fields()...); err != nil {
+		return policy.Set{}, err
+	}
+	return columns.set()
+}
 
 // Settings implements policy.Store.
 func (s Policies) Settings(ctx context.Context, userID string, k policy.Kind) (own, group *policy.Setting, err error) {
-	if seen := s.sight(ctx); seen != nil && seen.bearer.User.ID == userID {
-		switch k {
-		case policy.Access:
-			return seen.access.own, seen.access.group, nil
-		case policy.Operation:
-			return seen.operation.own, seen.operation.group, nil
-		}
-	}
-	query, args := accessStanding, []any{userID}
-	if k != policy.Access {
-		query, args = otherStanding, append(args, string(k))
-	}
-	have, _, err := one(ctx, s.DB, scanStanding, query, args...)
-	return have.own, have.group, err
+	have, _, err := one(ctx, s.DB, scanSettings, settingsQueries[k], userID)
+	return have.Own, have.Group, err
 }
 
 // SetOwn implements policy.Store.
@@ -120,9 +133,9 @@ func notifiersText(p *policy.Setting) (string, error) {
 
 // GroupSetting implements policy.Store.
 func (s Policies) GroupSetting(ctx context.Context, group string, k policy.Kind) (*policy.Setting, error) {
-	have, _, err := one(ctx, s.DB, scanStanding,
+	have, _, err := one(ctx, s.DB, scanSettings,
 		"SELECT NULL, NULL, actions, notifiers, fixed FROM group_policies WHERE group_name = $1 AND kind = $2", group, string(k))
-	return have.group, err
+	return have.Group, err
 }
 
 // SetGroup implements policy.Store.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -131,6 +132,24 @@ func fromMillis(ms int64) time.Time {
 	}
 	return time.UnixMilli(ms).UTC()
 }
+
+// nullable scans a column of a table that a LEFT JOIN may have no row of: NULL is the zero value.
+type nullable[T int | int64 | bool | string] struct{ to *T }
+
+// Scan implements sql.Scanner.
+func (n nullable[T]) Scan(v any) error {
+	if same, ok := v.(T); ok {
+		*n.to = same
+		return nil
+	}
+	var have sql.Null[T]
+	err := have.Scan(v)
+	*n.to = have.V
+	return err
+}
+
+// orZero is nullable for a destination.
+func orZero[T int | int64 | bool | string](to *T) nullable[T] { return nullable[T]{to} }
 
 // nullTime scans what millis stored, or NULL as the zero time.
 type nullTime time.Time

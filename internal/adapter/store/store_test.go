@@ -26,11 +26,11 @@ func TestPostgreSQL(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Database(t)) })
 }
 
-func TestGlance(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			url := engine.empty(t)
-			storetest.Glance(t, storetest.Open(t, url), storetest.Open(t, url))
+			storetest.Snapshot(t, storetest.Open(t, url), storetest.Open(t, url))
 		})
 	}
 }

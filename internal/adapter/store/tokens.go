@@ -216,12 +216,14 @@ func scanBearer(r row) (b auth.Bearer, err error) {
 	return b, err
 }
 
-// BearerByToken implements auth.Store. See Glancing for what else it does.
+// BearerByToken implements auth.Store.
 func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, error) {
-	b, found, ok, err := s.look(ctx, tokenID, now)
-	if !ok {
-		b, found, err = one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
-	}
+	b, found, err := one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
+	return s.known(ctx, b, found, err)
+}
+
+// known completes the bearer that a query gave; ErrNotFound where it found none.
+func (s Tokens) known(ctx context.Context, b auth.Bearer, found bool, err error) (auth.Bearer, error) {
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}

@@ -390,23 +390,32 @@ type Token struct {
 // claims and the record are judged, and the user as they are at this moment.
 // Every refusal is the fault invalid_token with the same text.
 func (s *Service) Authenticate(ctx context.Context, bearer string) (audit.Principal, error) {
-	b, c, err := s.bearer(ctx, bearer, s.settings.Resource)
+	return s.AuthenticateBy(ctx, bearer, s.store.BearerByToken)
+}
+
+// ReadBearer reads the record of a token; see [Store].
+type ReadBearer func(ctx context.Context, tokenID string, now time.Time) (Bearer, error)
+
+// AuthenticateBy is Authenticate for a caller that reads more than the record in the same
+// statement.
+func (s *Service) AuthenticateBy(ctx context.Context, bearer string, read ReadBearer) (audit.Principal, error) {
+	b, c, err := s.bearer(ctx, bearer, read, s.settings.Resource)
 	if err != nil {
 		return audit.Principal{}, err
 	}
 	return principal(b, c.Login), nil
 }
 
-// bearer finds the record of an access token for one of the audiences. Refusals are
+// bearer finds the record of an access token for one of the audiences with read. Refusals are
 // those of Authenticate.
-func (s *Service) bearer(ctx context.Context, bearer string, audiences ...string) (Bearer, claims, error) {
+func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, audiences ...string) (Bearer, claims, error) {
 	refused := fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
 	now := s.now()
 	c, err := s.tokens.read(ctx, bearer, s.settings.Issuer, audiences, now)
 	if err != nil {
 		return Bearer{}, c, refused.With(err)
 	}
-	b, err := s.store.BearerByToken(ctx, c.ID, now)
+	b, err := read(ctx, c.ID, now)
 	var why error
 	switch {
 	case errors.Is(err, session.ErrNotFound):

@@ -170,7 +170,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 	}
 	a.Scope = without(a.Scope, scopeOffline)
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		b, c, err := s.bearer(ctx, bearer, s.settings.Resource)
+		b, c, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource)
 		switch {
 		case fault.Is(err, fault.Unauthorized):
 			return &GrantError{AccessDenied, "the access token is expired or not valid"}

@@ -81,7 +81,7 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 		return t, who, err
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		b, c, err := s.bearer(ctx, x.Actor, s.settings.Resource)
+		b, c, err := s.bearer(ctx, x.Actor, s.store.BearerByToken, s.settings.Resource)
 		if fault.Is(err, fault.Unauthorized) {
 			return &GrantError{InvalidRequest, "actor_token: expired or not valid"}
 		}

@@ -52,7 +52,7 @@ type Person struct {
 // UserInfo tells who an access token was issued to. The token needs the scope openid.
 // Faults: invalid_token, access_denied.
 func (s *Service) UserInfo(ctx context.Context, bearer string) (Person, error) {
-	b, c, err := s.bearer(ctx, bearer, s.settings.Resource, s.settings.Issuer)
+	b, c, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource, s.settings.Issuer)
 	if err != nil {
 		return Person{}, err
 	}

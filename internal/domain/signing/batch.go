@@ -21,6 +21,7 @@ type BatchOrder struct {
 	Certificate string // as in Order
 	PIN         string
 	Items       []Item
+	Snapshot    *Snapshot // as in Order
 }
 
 // Item is one document of a batch. What it holds stays the caller's.
@@ -117,10 +118,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if err != nil {
 		return nil, err
 	}
-	if err := s.permit(ctx, who, action); err != nil {
-		return nil, err
-	}
-	by, err := s.signer(ctx, who, o.Certificate, o.Items[0].Content)
+	by, err := s.signer(ctx, who, o.Snapshot, action, o.Certificate)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +137,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if len(signed) == 0 {
 		return outcomes, nil
 	}
-	values, err := s.Keys.Sign(ctx, by.certificate, o.PIN, digests)
+	values, err := s.values(ctx, by, o.PIN, digests)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type EnhanceOrder struct {
 	Params   map[string]string // without OriginalDocument
 	Document *Intake           // the signed message
 	Original *Intake           // OriginalDocument; nil when absent
+	Snapshot *Snapshot         // as in Order
 }
 
 // Enhance raises signatures to the level that the parameters name; which of them
@@ -32,10 +33,8 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	if !ok {
 		return nil, fault.Newf(fault.InvalidSignatureParams, "SignatureType: a signature of type %s has no levels to be raised to", t.name)
 	}
-	if who.UserID != "" {
-		if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
-			return nil, err
-		}
+	if err := s.permitCaller(ctx, who, o.Snapshot, policy.SignDocument); err != nil {
+		return nil, err
 	}
 	job := &sig.Job{
 		Document: o.Document, Digests: o.Document.digests(),

@@ -6,9 +6,7 @@ import (
 	"hash"
 	"io"
 	"sync"
-	"time"
 
-	"tamga/internal/domain/keys"
 	"tamga/pki/suite"
 )
 
@@ -49,35 +47,11 @@ var errIntakeState = errors.New("signing: an intake is written, then finished, t
 // documents would be more than a process may open.
 type room struct {
 	spool  Spool
-	known  *known      // the caller's default certificate as it was read for hash; nil: none
 	hash   *suite.Hash // what documents are digested with on the way; nil is nothing
 	memory int64       // octets that may still be kept in memory
 	file   SpoolFile   // nil until it is needed
 	end    int64       // octets in file
 	users  int         // intakes with octets in file
-}
-
-// known is a certificate that was read a moment ago.
-type known struct {
-	certificate *keys.Certificate
-	at          time.Time
-}
-
-// fresh is how long what was read for the intake of a request may serve the
-// request itself. It saves small documents, the most there are, a second look;
-// while a large one came in anything may have happened to the certificate.
-const fresh = time.Second
-
-// defaultCertificate is what the request's intake read as the caller's default,
-// or nil when that is too long ago.
-func (in *Intake) defaultCertificate(now time.Time) *keys.Certificate {
-	if in == nil {
-		return nil
-	}
-	if k := in.room.known; k != nil && now.Sub(k.at) < fresh {
-		return k.certificate
-	}
-	return nil
 }
 
 // Intake takes one document in: octets are written to it in order, it keeps them

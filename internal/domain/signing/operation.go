@@ -127,6 +127,7 @@ type OperationOrder struct {
 	Async             bool
 	Callback          string // address; "" is none
 	ForceConfirmation bool
+	Snapshot          *Snapshot // as in Order
 
 	// Keep is called with the operation before it is recorded, and what it returns
 	// inside the transaction that does so; nil: nothing is.
@@ -239,7 +240,7 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 			op.Close()
 		}
 	}()
-	r := &run{Operations: s, op: op, plan: p, pin: o.PIN, original: sourceOf(o.Original, nil)}
+	r := &run{Operations: s, op: op, plan: p, pin: o.PIN, snapshot: o.Snapshot, original: sourceOf(o.Original, nil)}
 	r.inline = func(i int) source { return sourceOf(o.Inputs[i].Content, nil) }
 	if err := r.do(ctx); err != nil {
 		return nil, err
@@ -306,7 +307,11 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 	} else if _, _, err := s.Signer.format(o.Type); err != nil {
 		return err
 	}
-	return s.Signer.permit(ctx, who, action)
+	snap, err := s.Signer.current(ctx, who, o.Snapshot)
+	if err != nil {
+		return err
+	}
+	return s.Signer.permit(snap, action)
 }
 
 // describe says in a line what an operation is about.

@@ -23,6 +23,7 @@ type run struct {
 	op       *Operation
 	plan     *plan
 	pin      string
+	snapshot *Snapshot          // of the request; nil where another process or a later moment carries it out
 	inline   func(i int) source // a document that came along
 	original source             // OriginalDocument; nil when absent
 
@@ -88,7 +89,7 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 	}
 	for _, g := range groups {
 		outcomes, err := r.Signer.signMany(ctx, r.op.Owner, &BatchOrder{
-			Type: g.signatureType, Params: g.params, Certificate: r.plan.Certificate, PIN: r.pin, Items: g.items,
+			Type: g.signatureType, Params: g.params, Certificate: r.plan.Certificate, PIN: r.pin, Items: g.items, Snapshot: r.snapshot,
 		}, r.op.Action)
 		if err != nil {
 			return err

@@ -20,9 +20,10 @@ type PrepareOrder struct {
 	Type        string
 	Params      map[string]string // without OriginalDocument
 	Document    *Intake
-	Original    *Intake // OriginalDocument; nil when absent
-	Certificate []byte  // the signer's: DER, PEM, or a PKCS #7 container that holds it
-	From        string  // address of a caller without a token: its quota goes by it
+	Original    *Intake   // OriginalDocument; nil when absent
+	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container that holds it
+	From        string    // address of a caller without a token: its quota goes by it
+	Snapshot    *Snapshot // as in Order
 }
 
 // Prepared is what the client needs for the step in its own hands.
@@ -53,9 +54,9 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	caller := "address:" + o.From
 	if who.UserID != "" {
 		caller = "user:" + who.UserID
-		if err := s.Policy.Permit(ctx, who.UserID, policy.SignDocument); err != nil {
-			return nil, err
-		}
+	}
+	if err := s.permitCaller(ctx, who, o.Snapshot, policy.SignDocument); err != nil {
+		return nil, err
 	}
 	now := s.Now()
 	cert, chain, err := s.readCertificate(o.Certificate, now)

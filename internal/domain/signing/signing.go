@@ -40,18 +40,19 @@ type Order struct {
 	Original    *Intake           // OriginalDocument; nil when absent
 	Certificate string            // identifier as text; "" and "0" are the default certificate
 	PIN         string
+	Snapshot    *Snapshot // read when the request came in; nil: one is read when it is needed
 }
 
 // Keys is what the service needs of the users' keys and certificates.
 type Keys interface {
-	Resolve(ctx context.Context, userID, identifier string) (*keys.Certificate, error)
-	Judge(ctx context.Context, c *keys.Certificate, at time.Time) (*chain.Verdict, error)
-	Sign(ctx context.Context, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error)
+	ResolveIn(ctx context.Context, snap *keys.Snapshot, userID, identifier string) (*keys.Certificate, error)
+	JudgeIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, at time.Time) (*chain.Verdict, error)
+	SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error)
 }
 
 // Policy is what the service asks before it acts.
 type Policy interface {
-	Permit(ctx context.Context, userID string, a policy.Action) error
+	PermitBy(access policy.Set, a policy.Action) error
 	PermitType(signatureType string, overHash bool) error
 	TSPAddress(ctx context.Context, requested string, present bool) (string, error)
 }
@@ -59,11 +60,12 @@ type Policy interface {
 // Service makes signatures. All fields are set before first use and not changed
 // afterwards; it is safe for concurrent use.
 type Service struct {
-	Formats sig.Formats // the types of signature that are served
-	Keys    Keys
-	Policy  Policy
-	Spool   Spool
-	Now     func() time.Time
+	Formats   sig.Formats // the types of signature that are served
+	Keys      Keys
+	Policy    Policy
+	Snapshots Snapshots
+	Spool     Spool
+	Now       func() time.Time
 
 	// Evidence is what time stamps and revocation data come from; nil: the levels
 	// that need them are refused by their format.
@@ -86,19 +88,18 @@ type Service struct {
 // likely to a key of this hash.
 var anonymousHash = suite.Streebog256
 
-// NewIntake opens room for a document of who. It digests on the way in for the
-// default certificate of who, the one most requests name; when the order turns
-// out to name another kind of key, the document is read again.
-func (s *Service) NewIntake(ctx context.Context, who audit.Principal) (*Intake, error) {
-	if who.UserID == "" {
+// NewIntake opens room for a document of the caller that snap is of; nil: a caller without a
+// token. It digests on the way in for the default certificate of the caller, the one that most
+// requests name. The certificate is no more than a guess here: the document is read again when
+// the order turns out to name another kind of key, so the snapshot may have any age.
+func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error) {
+	if snap == nil {
 		return newIntake(s.Spool, anonymousHash), nil
 	}
-	c, err := s.Keys.Resolve(ctx, who.UserID, "")
+	c, err := s.Keys.ResolveIn(ctx, &snap.Keys, snap.UserID, "")
 	switch {
 	case err == nil:
-		in := newIntake(s.Spool, c.X509.Suite.Hash)
-		in.room.known = &known{certificate: c, at: s.Now()}
-		return in, nil
+		return newIntake(s.Spool, c.X509.Suite.Hash), nil
 	case fault.Is(err, fault.InvalidCertificate):
 		return newIntake(s.Spool, nil), nil // no default: the order must name one
 	}
@@ -117,10 +118,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.permit(ctx, who, policy.SignDocument); err != nil {
-		return nil, err
-	}
-	by, err := s.signer(ctx, who, o.Certificate, o.Content)
+	by, err := s.signer(ctx, who, o.Snapshot, policy.SignDocument, o.Certificate)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +145,7 @@ func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by 
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.Keys.Sign(ctx, by.certificate, pin, []suite.Digest{prepared.Digest})
+	values, err := s.values(ctx, by, pin, []suite.Digest{prepared.Digest})
 	if err != nil {
 		return nil, err
 	}
@@ -157,31 +155,36 @@ func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by 
 	return format.Finish(ctx, job, prepared.State, values[0])
 }
 
-// signer is a certificate whose key we hold, found good at a time.
+// signer is a certificate whose key we hold, found good at a time for a caller who may act.
 type signer struct {
+	who         audit.Principal
+	action      policy.Action
+	snapshot    *Snapshot // that this was decided by
 	certificate *keys.Certificate
 	chain       []*x509gost.Certificate // its issuers
 	at          time.Time
 }
 
-// signer finds and judges the certificate a caller names for a document.
-func (s *Service) signer(ctx context.Context, who audit.Principal, identifier string, content *Intake) (*signer, error) {
-	now := s.Now()
-	var cert *keys.Certificate
-	if identifier == "" || identifier == "0" {
-		cert = content.defaultCertificate(now)
-	}
-	if cert == nil {
-		var err error
-		if cert, err = s.Keys.Resolve(ctx, who.UserID, identifier); err != nil {
-			return nil, err
-		}
-	}
-	verdict, err := s.Keys.Judge(ctx, cert, now)
+// signer asks whether who may do action at once, then finds and judges the certificate that who
+// names.
+func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
+	snap, err := s.current(ctx, who, snap)
 	if err != nil {
 		return nil, err
 	}
-	return &signer{cert, verdict.Chain[1:], now}, nil
+	if err := s.permit(snap, action); err != nil {
+		return nil, err
+	}
+	cert, err := s.Keys.ResolveIn(ctx, &snap.Keys, who.UserID, identifier)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	verdict, err := s.Keys.JudgeIn(ctx, &snap.Keys, cert, now)
+	if err != nil {
+		return nil, err
+	}
+	return &signer{who, action, snap, cert, verdict.Chain[1:], now}, nil
 }
 
 // check is the only full verification on the way: it catches a computation gone
@@ -242,28 +245,7 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 // Confirmation says which actions of a user need the owner's consent before they are
 // done.
 type Confirmation interface {
-	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
-}
-
-// permit returns nil when who may do a at once. Faults: access_denied, and
-// wrong_operation for what would need a confirmation.
-func (s *Service) permit(ctx context.Context, who audit.Principal, a policy.Action) error {
-	if err := s.Policy.Permit(ctx, who.UserID, a); err != nil {
-		return err
-	}
-	if s.Confirmation == nil {
-		return nil
-	}
-	needs, err := s.Confirmation.NeedsConfirmation(ctx, who.UserID, a)
-	if err == nil && needs {
-		err = unconfirmed("the policy of the user asks for a confirmation of " + a.String())
-	}
-	return err
-}
-
-// unconfirmed refuses what nobody here can confirm.
-func unconfirmed(why string) error {
-	return fault.New(fault.WrongOperation, why+", and this release has no confirmations: nothing was signed")
+	NeedsConfirmationBy(operation policy.Set, a policy.Action) bool
 }
 
 // Canary makes and checks a signature with a fresh key of every suite and

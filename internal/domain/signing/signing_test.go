@@ -28,18 +28,18 @@ type fakeKeys struct {
 	asked  int
 }
 
-func (f *fakeKeys) Resolve(_ context.Context, _, identifier string) (*keys.Certificate, error) {
+func (f *fakeKeys) ResolveIn(_ context.Context, _ *keys.Snapshot, _, identifier string) (*keys.Certificate, error) {
 	if identifier != "" && identifier != "0" {
 		return nil, fault.New(fault.InvalidCertificate, "no such certificate")
 	}
 	return &keys.Certificate{ID: 1, X509: f.signer.Certificate}, nil
 }
 
-func (f *fakeKeys) Judge(_ context.Context, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
+func (f *fakeKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
 	return &chain.Verdict{Chain: []*x509gost.Certificate{c.X509}}, nil
 }
 
-func (f *fakeKeys) Sign(_ context.Context, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+func (f *fakeKeys) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	f.asked++
 	if pin == "wrong" {
 		return nil, fault.New(fault.InvalidPIN, "wrong PIN")
@@ -56,8 +56,8 @@ func (f *fakeKeys) Sign(_ context.Context, _ *keys.Certificate, pin string, dige
 
 type fakePolicy struct{ err, typeErr error }
 
-func (f fakePolicy) Permit(context.Context, string, policy.Action) error { return f.err }
-func (f fakePolicy) PermitType(string, bool) error                       { return f.typeErr }
+func (f fakePolicy) PermitBy(policy.Set, policy.Action) error { return f.err }
+func (f fakePolicy) PermitType(string, bool) error            { return f.typeErr }
 
 // TSPAddress allows one address, which is also the default.
 func (f fakePolicy) TSPAddress(_ context.Context, requested string, present bool) (string, error) {
@@ -70,6 +70,14 @@ func (f fakePolicy) TSPAddress(_ context.Context, requested string, present bool
 	return "", fault.New(fault.AccessDenied, "TSPAddress: not registered")
 }
 
+// fakeSnapshots finds users with nothing and counts how often it is asked.
+type fakeSnapshots struct{ read int }
+
+func (f *fakeSnapshots) Snapshot(_ context.Context, userID string, now time.Time) (*Snapshot, error) {
+	f.read++
+	return &Snapshot{UserID: userID, At: now}, nil
+}
+
 const stampHere = "http://tsp.example/"
 
 func newService(t *testing.T, su *suite.Suite) (*Service, *fakeKeys) {
@@ -77,14 +85,14 @@ func newService(t *testing.T, su *suite.Suite) (*Service, *fakeKeys) {
 	k := &fakeKeys{t: t, signer: root.Signer(t, su, "signer")}
 	return &Service{
 		Formats: sig.Formats{raw.New(), cades.New()},
-		Keys:    k, Policy: fakePolicy{}, Spool: &heap{room: 1 << 30},
+		Keys:    k, Policy: fakePolicy{}, Snapshots: &fakeSnapshots{}, Spool: &heap{room: 1 << 30},
 		Now: func() time.Time { return k.signer.Certificate.NotBefore.Add(time.Hour) },
 	}, k
 }
 
 func content(t *testing.T, s *Service, text string) *Intake {
 	t.Helper()
-	in, err := s.NewIntake(context.Background(), audit.Principal{UserID: "u"})
+	in, err := s.NewIntake(context.Background(), &Snapshot{UserID: "u"})
 	if err != nil {
 		t.Fatal(err)
 	}

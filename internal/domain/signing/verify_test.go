@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/domain/audit"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -49,7 +48,7 @@ func list(t *testing.T, root *sigtest.Party, revoked ...*x509gost.Certificate) *
 
 func (v *Verification) about(t *testing.T, s *Service, message []byte) []Verdict {
 	t.Helper()
-	in, err := s.NewIntake(t.Context(), audit.Principal{UserID: "u"})
+	in, err := s.NewIntake(t.Context(), &Snapshot{UserID: "u"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,11 +65,12 @@ func (l Limits) of(r Route) int64 {
 // Gate holds the checks and services in which surfaces of the server differ. Audit and Log
 // are always required. The other fields are required if a route needs them.
 type Gate struct {
-	// Begin returns the context of a request before its caller is identified. nil: the
-	// context stays as it is.
-	Begin func(ctx context.Context) context.Context
 	// Identify returns the owner of a bearer token. The fault is invalid_token.
 	Identify func(ctx context.Context, token string) (audit.Principal, error)
+	// IdentifyWith is Identify for a surface that reads more in the same step: the context
+	// that it returns carries this and is that of the request from then on. nil: Identify
+	// is called.
+	IdentifyWith func(ctx context.Context, token string) (context.Context, audit.Principal, error)
 	// IdentifyPeer returns the owner of client certificates (see PeerCertificates), for
 	// requests without a token. nil: certificates identify no caller here. The fault is
 	// invalid_token.
@@ -141,9 +142,6 @@ type handler struct {
 // of the outcome, answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
-	if h.gate.Begin != nil {
-		ctx = h.gate.Begin(ctx)
-	}
 	if h.Right == Anyone && !h.unjournaled {
 		call.note = &audit.Note{Attempt: func(ctx context.Context, who audit.Principal) error {
 			e := h.entry(call, audit.Attempt, "")
@@ -165,7 +163,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(ctx, w, call, tooLarge(h.limit))
 		return
 	}
-	if err := h.admit(r, call); err != nil {
+	ctx, err := h.admit(r, call)
+	if err != nil {
 		h.refuse(ctx, w, call, err)
 		return
 	}
@@ -294,22 +293,32 @@ func (h *handler) worth(call *call, outcome string) bool {
 	return false
 }
 
-// admit runs the steps that come before the body is read.
-func (h *handler) admit(r *http.Request, call *call) error {
+// admit runs the steps that come before the body is read. The context it returns is that of
+// the request from then on.
+func (h *handler) admit(r *http.Request, call *call) (context.Context, error) {
 	ctx := r.Context()
 	if h.guard != nil {
 		if err := h.guard(call.remote); err != nil {
-			return err
+			return ctx, err
 		}
 	}
-	if h.Right != Anyone {
-		who, err := h.identify(ctx, r, call)
-		if err != nil {
-			return err
-		}
-		call.who = who
+	if h.Right == Anyone {
+		// The caller is not known yet, so no attempt is written. See worth.
+		var err error
+		call.repetition, err = h.repeatable(r, call)
+		return ctx, err
 	}
-	if h.Right != Anyone && h.Right != SignedIn {
+	with, who, err := h.identify(ctx, r, call)
+	if err != nil {
+		return ctx, err
+	}
+	ctx, call.who = with, who
+	return ctx, h.admitCaller(ctx, r, call)
+}
+
+// admitCaller is admit for a caller that is known.
+func (h *handler) admitCaller(ctx context.Context, r *http.Request, call *call) error {
+	if h.Right != SignedIn {
 		if err := h.gate.Permit(ctx, call.who, h.Right, r.PathValue); err != nil {
 			// The caller is known, so the refusal has an audit entry. Callers without a
 			// valid token are in the log only, because they could fill the audit log.
@@ -318,12 +327,6 @@ func (h *handler) admit(r *http.Request, call *call) error {
 			}
 			return err
 		}
-	}
-	if h.Right == Anyone {
-		// The caller is not known yet, so no attempt is written. See worth.
-		var err error
-		call.repetition, err = h.repeatable(r, call)
-		return err
 	}
 	var err error
 	if call.repetition, err = h.repeatable(r, call); err != nil {
@@ -340,15 +343,20 @@ func (h *handler) admit(r *http.Request, call *call) error {
 }
 
 // identify returns the caller: by the token, or without one by the certificate.
-func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (audit.Principal, error) {
+func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (context.Context, audit.Principal, error) {
 	header := r.Header.Get("Authorization")
 	if token, ok := bearer(header); ok {
-		return h.gate.Identify(ctx, token)
+		if h.gate.IdentifyWith != nil {
+			return h.gate.IdentifyWith(ctx, token)
+		}
+		who, err := h.gate.Identify(ctx, token)
+		return ctx, who, err
 	}
 	if header == "" && h.gate.IdentifyPeer != nil && len(call.peer) > 0 {
-		return h.gate.IdentifyPeer(ctx, call.peer)
+		who, err := h.gate.IdentifyPeer(ctx, call.peer)
+		return ctx, who, err
 	}
-	return audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
+	return ctx, audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
 }
 
 // unrecorded returns the fault for an operation that was not begun because its audit entry

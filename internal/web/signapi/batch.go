@@ -20,6 +20,7 @@ func (a *API) signMany(ctx context.Context, docs *documents, list []document, s 
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
+		Snapshot:    snapshotOf(ctx),
 		Items:       make([]signing.Item, len(list)),
 	}
 	var one *signing.Intake

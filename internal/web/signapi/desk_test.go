@@ -77,18 +77,18 @@ type vault struct {
 	asked int
 }
 
-func (v *vault) Resolve(_ context.Context, _, identifier string) (*keys.Certificate, error) {
+func (v *vault) ResolveIn(_ context.Context, _ *keys.Snapshot, _, identifier string) (*keys.Certificate, error) {
 	if v.signer == nil || identifier != "" && identifier != "0" {
 		return nil, fault.New(fault.InvalidCertificate, "no such certificate")
 	}
 	return &keys.Certificate{ID: 1, X509: v.signer.Certificate}, nil
 }
 
-func (v *vault) Judge(_ context.Context, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
+func (v *vault) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
 	return &chain.Verdict{Chain: append([]*x509gost.Certificate{c.X509}, v.signer.Chain...)}, nil
 }
 
-func (v *vault) Sign(_ context.Context, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+func (v *vault) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	v.mu.Lock()
 	v.asked++
 	v.mu.Unlock()
@@ -105,10 +105,24 @@ func (v *vault) Sign(_ context.Context, _ *keys.Certificate, pin string, digests
 // rules allow everything but time-stamp services that are not registered.
 type rules struct{}
 
+// snapshotFor is the snapshot of a caller; nil for one without a token.
+func snapshotFor(who audit.Principal) *signing.Snapshot {
+	if who.UserID == "" {
+		return nil
+	}
+	return &signing.Snapshot{UserID: who.UserID}
+}
+
 const registered = "http://tsp.example/tsp"
 
-func (rules) Permit(context.Context, string, policy.Action) error { return nil }
-func (rules) PermitType(string, bool) error                       { return nil }
+func (rules) PermitBy(policy.Set, policy.Action) error { return nil }
+func (rules) PermitType(string, bool) error            { return nil }
+
+// Snapshot finds a user with nothing.
+func (rules) Snapshot(_ context.Context, userID string, now time.Time) (*signing.Snapshot, error) {
+	return &signing.Snapshot{UserID: userID, At: now}, nil
+}
+
 func (rules) TSPAddress(ctx context.Context, requested string, present bool) (string, error) {
 	s := policy.Service{Store: noServices{}, Rules: policy.Rules{TSPServices: []policy.TSPService{{Name: "first", URL: registered}}}}
 	return s.TSPAddress(ctx, requested, present)
@@ -139,7 +153,7 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	d := &desk{db: db, clock: now, data: data}
 	d.service = &signing.Service{
 		Formats: sig.Formats{raw.New(), cades.New()},
-		Keys:    &vault{t: t}, Policy: rules{}, Spool: spool, Now: now.now,
+		Keys:    &vault{t: t}, Policy: rules{}, Snapshots: rules{}, Spool: spool, Now: now.now,
 		Prepared: store.Prepared{DB: db}, Blobs: blob.NewPrepared(blob.Options{Place: place, Plain: true}), Rand: rand.Reader,
 		Container: func(b []byte) ([]*x509gost.Certificate, error) {
 			m, err := cms.Parse(bytes.NewReader(b), int64(len(b)))
@@ -164,6 +178,10 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	gate := &rest.Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
+		},
+		IdentifyWith: func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+			who := audit.Principal{UserID: token, Login: "login" + token}
+			return WithSnapshot(ctx, snapshotFor(who)), who, nil
 		},
 		Audit: store.Audit{DB: db}, Log: slog.New(slog.DiscardHandler),
 	}

@@ -78,6 +78,7 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),
+		Snapshot:    snapshotOf(ctx),
 	}
 	var err error
 	if order.Content, err = docs.Open(content); err != nil {

@@ -22,7 +22,7 @@ var Docs string
 // Signer makes signatures; see [signing.Service].
 type Signer interface {
 	parameterForms
-	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
+	NewIntake(ctx context.Context, snap *signing.Snapshot) (*signing.Intake, error)
 	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
@@ -84,7 +84,9 @@ func (a *API) Routes() []rest.Route {
 			return r.AtMost(cmp.Or(a.anonymous.Limit, anonymousLimit))
 		}
 	}
-	take := a.signer.NewIntake
+	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
+		return a.signer.NewIntake(ctx, snapshotOf(ctx))
+	}
 	routes := []rest.Route{
 		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once(),
 		rest.HandleDocuments("POST /documents/packagesignature", "SignPackage", rest.SignedIn, take, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once(),

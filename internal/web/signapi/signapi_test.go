@@ -95,11 +95,15 @@ func (c certificates) Resolve(_ context.Context, userID, identifier string) (*ke
 // noKeys has no certificate, so that documents are taken in without a digest.
 type noKeys struct{ certificates }
 
-func (noKeys) Judge(context.Context, *keys.Certificate, time.Time) (*chain.Verdict, error) {
+func (k noKeys) ResolveIn(ctx context.Context, _ *keys.Snapshot, userID, identifier string) (*keys.Certificate, error) {
+	return k.Resolve(ctx, userID, identifier)
+}
+
+func (noKeys) JudgeIn(context.Context, *keys.Snapshot, *keys.Certificate, time.Time) (*chain.Verdict, error) {
 	panic("not asked")
 }
 
-func (noKeys) Sign(context.Context, *keys.Certificate, string, []suite.Digest) ([][]byte, error) {
+func (noKeys) SignIn(context.Context, *keys.Snapshot, *keys.Certificate, string, []suite.Digest) ([][]byte, error) {
 	panic("not asked")
 }
 
@@ -170,6 +174,10 @@ func open(t *testing.T, own certificates) *house {
 	gate := &rest.Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
+		},
+		IdentifyWith: func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+			who := audit.Principal{UserID: token, Login: "login" + token}
+			return WithSnapshot(ctx, snapshotFor(who)), who, nil
 		},
 		Audit: journal{}, Log: slog.New(slog.DiscardHandler),
 	}

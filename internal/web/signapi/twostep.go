@@ -36,7 +36,7 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	if body.Document.Empty() {
 		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
-	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: rest.Remote(ctx)}
+	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: rest.Remote(ctx), Snapshot: snapshotOf(ctx)}
 	var err error
 	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
 		return none, err
@@ -183,7 +183,7 @@ func (a *API) enhanceSignature(ctx context.Context, docs *documents, r enhanceSi
 }
 
 func (a *API) enhanceOne(ctx context.Context, docs *documents, message rest.Blob, signatureType rest.Text, where string, parameters map[string]rest.Blob) (rest.Stream, error) {
-	order := &signing.EnhanceOrder{Type: string(signatureType)}
+	order := &signing.EnhanceOrder{Type: string(signatureType), Snapshot: snapshotOf(ctx)}
 	var err error
 	if order.Document, err = docs.Open(message); err != nil {
 		return rest.Stream{}, err

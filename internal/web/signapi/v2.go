@@ -96,6 +96,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	if order.Type == "" && order.Template == "" {
 		return rest.JSON{}, fault.New(fault.InvalidSignatureParams, "Signature is missing or has no Type: give it, or a ProcessingTemplateId")
 	}
+	order.Snapshot = snapshotOf(ctx)
 	order.Callback = strings.TrimSpace(string(b.Callback))
 	for _, flag := range []struct {
 		name string

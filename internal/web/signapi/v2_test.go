@@ -73,7 +73,9 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 			return audit.Principal{UserID: token, Login: "login"}, nil
 		},
 		Audit: noJournal{}, Log: slog.New(slog.DiscardHandler),
-	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(service.NewIntake))
+	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
+		return service.NewIntake(ctx, snapshotFor(who))
+	}))
 	return mux, s
 }
 

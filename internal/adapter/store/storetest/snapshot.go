@@ -14,28 +14,33 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signing"
 )
 
-// sights is what the rooms read for a signature, piece by piece.
-type sights struct {
-	Bearer                 auth.Bearer
-	Known                  bool
-	Access, Operation      [2]*policy.Setting // of the user, of the group
-	Default, Named         keys.CertificateRecord
-	HasDefault, HasNamed   bool
-	Key                    keys.KeyRecord
-	HasKey                 bool
-	Authorities            []authority.Standing
-	Others                 keys.CertificateRecord // of somebody else
-	HasOthers, OthersFound bool
+// pieces is what a snapshot holds.
+type pieces struct {
+	Bearer            auth.Bearer
+	Known             bool
+	Access, Operation policy.Set
+	Default           keys.CertificateRecord
+	HasDefault        bool
+	Key               keys.KeyRecord // of Default
+	Authorities       []authority.Standing
 }
 
-// Glance checks what a request sees that reads everything in one statement: the same as
-// piece by piece, and what another process (other) has changed counts from the next
-// request on, whatever it is.
-func Glance(t *testing.T, db, other *store.DB) {
+func piecesOf(b auth.Bearer, snap *signing.Snapshot) pieces {
+	p := pieces{Bearer: b, Known: b.User.ID != "", Access: snap.Access, Operation: snap.Operation, Key: snap.Keys.Key, Authorities: snap.Keys.Authorities}
+	if snap.Keys.Default != nil {
+		p.Default, p.HasDefault = *snap.Keys.Default, true
+	}
+	return p
+}
+
+// Snapshot checks that a snapshot is the same as what the rooms read piece by piece, and that what
+// another process (other) has changed counts in the next one, whatever it is.
+func Snapshot(t *testing.T, db, other *store.DB) {
 	group(t, db, "Default")
-	u, stranger := person(t, db, 1), person(t, db, 2)
+	u := person(t, db, 1)
 	tokens, certificates := store.Tokens{DB: other}, store.Keys{DB: other}
 	must(t, tokens.SetPassword(t.Context(), u.ID, "encoded", start))
 	must(t, tokens.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
@@ -43,41 +48,40 @@ func Glance(t *testing.T, db, other *store.DB) {
 	if ok, err := tokens.AddToken(t.Context(), record, auth.Proof{Method: "password", Encoded: "encoded", Now: start}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
+	if snap, err := (store.Snapshots{DB: db}).Snapshot(t.Context(), u.ID, start); err != nil || snap.Keys.Default != nil || len(snap.Keys.Authorities) != 0 {
+		t.Errorf("without certificates and authorities: %+v, %v", snap, err)
+	}
 	_, err := store.Authority{DB: db}.AddAuthority(t.Context(), authorityRecord("root"))
 	must(t, err)
 	key := keyOf(t, db, u, 1)
 	c := certificateOf(t, db, key, 1)
 	outside, err := certificates.AddCertificate(t.Context(), keys.NewCertificate{UserID: u.ID, KeyID: key.ID, DER: []byte("outside"), Serial: []byte{9}, CreatedAt: start, Outside: true})
 	must(t, err)
-	foreign := certificateOf(t, db, keyOf(t, db, stranger, 2), 2)
 
-	read := func(ctx context.Context) (s sights) {
+	ctx := t.Context()
+	read := func() (p pieces) {
 		t.Helper()
 		var err error
-		s.Bearer, err = store.Tokens{DB: db}.BearerByToken(ctx, "jti", start)
-		if s.Known = err == nil; err != nil && !errors.Is(err, session.ErrNotFound) {
+		p.Bearer, err = store.Tokens{DB: db}.BearerByToken(ctx, "jti", start)
+		if p.Known = err == nil; err != nil && !errors.Is(err, session.ErrNotFound) {
 			t.Fatal(err)
 		}
 		policies, kept := store.Policies{DB: db}, store.Keys{DB: db}
-		s.Access[0], s.Access[1], err = policies.Settings(ctx, u.ID, policy.Access)
+		p.Access.Own, p.Access.Group, err = policies.Settings(ctx, u.ID, policy.Access)
 		must(t, err)
-		s.Operation[0], s.Operation[1], err = policies.Settings(ctx, u.ID, policy.Operation)
+		p.Operation.Own, p.Operation.Group, err = policies.Settings(ctx, u.ID, policy.Operation)
 		must(t, err)
-		s.Default, s.HasDefault, err = kept.DefaultCertificate(ctx, u.ID)
+		p.Default, p.HasDefault, err = kept.DefaultCertificate(ctx, u.ID)
 		must(t, err)
-		s.Named, s.HasNamed, err = kept.Certificate(ctx, c.ID)
+		if p.HasDefault {
+			p.Key, _, err = kept.Key(ctx, p.Default.KeyID)
+			must(t, err)
+		}
+		p.Authorities, err = store.Authority{DB: db}.Standings(ctx)
 		must(t, err)
-		s.Key, s.HasKey, err = kept.Key(ctx, key.ID)
-		must(t, err)
-		s.Others, s.OthersFound, err = kept.Certificate(ctx, foreign.ID)
-		must(t, err)
-		_, s.HasOthers, err = kept.DefaultCertificate(ctx, stranger.ID)
-		must(t, err)
-		s.Authorities, err = store.Authority{DB: db}.Standings(ctx)
-		must(t, err)
-		return s
+		return p
 	}
-	last := read(t.Context())
+	last := read()
 	for _, change := range []struct {
 		name string
 		do   func(ctx context.Context) error
@@ -126,13 +130,38 @@ func Glance(t *testing.T, db, other *store.DB) {
 		}},
 	} {
 		must(t, change.do(t.Context()))
-		glanced, plain := read(db.Glancing(t.Context())), read(t.Context())
-		if d := cmp.Diff(plain, glanced); d != "" {
-			t.Errorf("after %s: a glance differs from what is read piece by piece:\n%s", change.name, d)
+		plain := read()
+		b, snap, err := store.Snapshots{DB: db}.BearerByToken(ctx, "jti", start)
+		switch {
+		case errors.Is(err, session.ErrNotFound):
+			if plain.Known {
+				t.Errorf("after %s: the token is not found", change.name)
+			}
+			continue
+		case err != nil:
+			t.Fatal(err)
+		case snap.UserID != u.ID || !snap.At.Equal(start):
+			t.Errorf("after %s: a snapshot of %q at %v", change.name, snap.UserID, snap.At)
 		}
-		if cmp.Equal(last, glanced) {
-			t.Errorf("after %s by another process: a request that came in later did not see it", change.name)
+		if d := cmp.Diff(plain, piecesOf(b, snap)); d != "" {
+			t.Errorf("after %s: a snapshot differs from what is read piece by piece:\n%s", change.name, d)
 		}
-		last = glanced
+		again, err := store.Snapshots{DB: db}.Snapshot(ctx, u.ID, start)
+		must(t, err)
+		if d := cmp.Diff(snap, again); d != "" {
+			t.Errorf("after %s: the snapshot of the user differs from that of the token:\n%s", change.name, d)
+		}
+		if cmp.Equal(last, plain) {
+			t.Errorf("after %s by another process: the next snapshot does not have it", change.name)
+		}
+		last = plain
+	}
+	if read().Known {
+		t.Error("the token is there after the sweep")
+	}
+	nobody, err := store.Snapshots{DB: db}.Snapshot(ctx, "nobody", start)
+	must(t, err)
+	if d := cmp.Diff(&signing.Snapshot{UserID: "nobody", At: start}, nobody); d != "" {
+		t.Errorf("the snapshot of a user who does not exist:\n%s", d)
 	}
 }
