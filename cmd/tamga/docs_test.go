@@ -260,7 +260,7 @@ func newDocSession(t *testing.T, name string) *docSession {
 		s.write(name, text)
 	}
 	if needs.postgres {
-		cluster := storetest.PostgreSQL(t)
+		cluster := storetest.OwnPostgreSQL(t) // pages make databases of the same name
 		_, sockets, _ := strings.Cut(cluster.Database(t), "host=")
 		environment = append(environment, "PGHOST="+sockets, "PGUSER=tamga")
 		s.replace = append(s.replace, "postgres://tamga@db.example.org/tamga?sslmode=verify-full", "postgres:///tamga?user=tamga&host="+sockets)

@@ -271,7 +271,7 @@ func TestSessionsEnded(t *testing.T) {
 
 // A server that has no connection left is waited for, for a while.
 func TestTooManyConnections(t *testing.T) {
-	cluster := storetest.PostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
+	cluster := storetest.OwnPostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
 	url := cluster.Database(t)
 	admin, err := sql.Open("pgx", url)
 	if err != nil {
@@ -320,7 +320,7 @@ func TestTooManyConnections(t *testing.T) {
 // The program sets the limits of its sessions, whatever the server is set to; what the
 // address says counts before. Migrations have none.
 func TestLimitsOfSessions(t *testing.T) {
-	url := storetest.PostgreSQL(t, "statement_timeout=7000", "lock_timeout=7000").Database(t)
+	url := storetest.OwnPostgreSQL(t, "statement_timeout=7000", "lock_timeout=7000").Database(t)
 	for _, c := range []struct {
 		name, more      string
 		limits          store.Limits

@@ -47,7 +47,7 @@ func BenchmarkCrowd(b *testing.B) {
 		{"SQLite", "sqlite", func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "tamga.db") }},
 		{"PostgreSQL", "pgx", func(b *testing.B) string {
 			// As docs/operations.md advises: texts compare by their octets.
-			return storetest.PostgreSQL(b, "fsync=on", "max_wal_size=8GB", "shared_buffers=512MB").Database(b, "TEMPLATE template0 LC_COLLATE 'C'")
+			return storetest.OwnPostgreSQL(b, "fsync=on", "max_wal_size=8GB", "shared_buffers=512MB").Database(b, "TEMPLATE template0 LC_COLLATE 'C'")
 		}},
 	} {
 		b.Run(engine.name, func(b *testing.B) {

@@ -23,7 +23,7 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgreSQL(t *testing.T) {
 	cluster := storetest.PostgreSQL(t)
-	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Database(t)) })
+	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Migrated(t)) })
 }
 
 func TestSnapshot(t *testing.T) {

@@ -243,7 +243,7 @@ func TestRaceForOneCode(t *testing.T) {
 		open func(t *testing.T) *store.DB
 	}{
 		{"SQLite", func(t *testing.T) *store.DB { return storetest.SQLite(t) }},
-		{"PostgreSQL", func(t *testing.T) *store.DB { return storetest.Open(t, storetest.PostgreSQL(t).Database(t)) }},
+		{"PostgreSQL", func(t *testing.T) *store.DB { return storetest.Open(t, storetest.PostgreSQL(t).Migrated(t)) }},
 	} {
 		t.Run(engine.name, func(t *testing.T) {
 			b := newBenchOn(t, engine.open(t))

@@ -158,7 +158,7 @@ func TestTogether(t *testing.T) {
 	engines := map[string]func(t *testing.T) *bench{
 		"SQLite": func(t *testing.T) *bench { return newBench(t) },
 		"PostgreSQL": func(t *testing.T) *bench {
-			return newBenchOn(t, storetest.Open(t, storetest.PostgreSQL(t).Database(t)))
+			return newBenchOn(t, storetest.Open(t, storetest.PostgreSQL(t).Migrated(t)))
 		},
 	}
 	for name, open := range engines {

@@ -224,7 +224,7 @@ func TestRaceForOneIdentifier(t *testing.T) {
 	}{
 		{"SQLite", func(t *testing.T) *store.DB { return storetest.SQLite(t) }},
 		{"PostgreSQL", func(t *testing.T) *store.DB {
-			return storetest.Open(t, storetest.PostgreSQL(t).Database(t))
+			return storetest.Open(t, storetest.PostgreSQL(t).Migrated(t))
 		}},
 	} {
 		t.Run(engine.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,17 +21,39 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver that makes the databases
 )
 
-// Cluster is a PostgreSQL server that belongs to one test.
+// Cluster is a PostgreSQL server of tests.
 type Cluster struct {
 	sockets string // folder of the Unix socket; there is no TCP port
 	last    atomic.Int64
+	input   io.Closer // of the server's shell; the server ends if this is collected
+
+	mu       sync.Mutex
+	template bool // the database "migrated" exists
 }
 
-// PostgreSQL starts a server of its own for the test and stops it at the end.
-// Options are settings of the server, such as "fsync=on", which tests do without.
-// Without PostgreSQL on the machine the test is skipped, or fails where the
+// PostgreSQL returns the server that the tests of a process share. It runs until the test
+// process ends. Without PostgreSQL on the machine the test is skipped, or fails where the
 // environment says CI=true.
-func PostgreSQL(t testing.TB, options ...string) *Cluster {
+func PostgreSQL(t testing.TB) *Cluster {
+	t.Helper()
+	need(t)
+	c, err := shared()
+	must(t, err)
+	return c
+}
+
+// OwnPostgreSQL starts a server that belongs to the test and stops it at the end. Options
+// are settings of the server, such as "fsync=on", which tests do without.
+func OwnPostgreSQL(t testing.TB, options ...string) *Cluster {
+	t.Helper()
+	c, stop, err := startPostgreSQL(need(t), options)
+	must(t, err)
+	t.Cleanup(stop)
+	return c
+}
+
+// need returns the folder of the server's programs, or skips or fails the test.
+func need(t testing.TB) string {
 	t.Helper()
 	bin, ok := postgresPrograms()
 	if !ok {
@@ -39,41 +62,74 @@ func PostgreSQL(t testing.TB, options ...string) *Cluster {
 		}
 		t.Skip("PostgreSQL is not installed: its half of the tests does not run; install the package postgresql")
 	}
+	return bin
+}
+
+// shared starts the server that tests share. initdb and the start take a second of a
+// processor.
+var shared = sync.OnceValues(func() (*Cluster, error) {
+	bin, _ := postgresPrograms()
+	c, _, err := startPostgreSQL(bin, nil)
+	return c, err
+})
+
+// startPostgreSQL makes and starts a server. stop ends it and waits for that. The server
+// also ends, and removes its files, when the test process ends.
+func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err error) {
 	// Not t.TempDir: its parent is closed to the user that the server runs as,
 	// and the path of a socket has at most 107 octets.
 	dir, err := os.MkdirTemp("", "tamga-pg-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
 	attr := &syscall.SysProcAttr{}
 	if os.Getuid() == 0 { // the server refuses to run as root
 		account, err := user.Lookup("postgres")
-		must(t, err)
+		if err != nil {
+			return nil, nil, err
+		}
 		uid, err := strconv.Atoi(account.Uid)
-		must(t, err)
+		if err != nil {
+			return nil, nil, err
+		}
 		gid, err := strconv.Atoi(account.Gid)
-		must(t, err)
-		must(t, os.Chown(dir, uid, gid))
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := os.Chown(dir, uid, gid); err != nil {
+			return nil, nil, err
+		}
 		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 	data := filepath.Join(dir, "data")
 	initdb := command(attr, dir, filepath.Join(bin, "initdb"), "--pgdata="+data, "--username=tamga",
 		"--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions")
 	if out, err := initdb.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
+		return nil, nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	// The shell stops the server when its input ends: at the end of the test,
-	// and also when the test process is killed.
-	args := []string{"-c", `"$@" </dev/null & read -r _; kill -INT $!; wait $!`, "sh",
-		filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60"}
+	// The input of the shell ends when the test process ends or is killed.
+	args := []string{"-c", `dir=$1; shift; "$@" </dev/null & read -r _; kill -INT $!; wait $!; rm -rf "$dir"`, "sh", dir,
+		filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100"}
 	for _, o := range options {
 		args = append(args, "-c", o)
 	}
 	server := command(attr, dir, "/bin/sh", args...)
-	stop, err := server.StdinPipe()
-	must(t, err)
+	input, err := server.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
 	log, err := server.StderrPipe()
-	must(t, err)
-	must(t, server.Start())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := server.Start(); err != nil {
+		return nil, nil, err
+	}
 	var said bytes.Buffer
 	lines := bufio.NewScanner(log)
 	ready := false
@@ -86,15 +142,16 @@ func PostgreSQL(t testing.TB, options ...string) *Cluster {
 		defer close(drained)
 		io.Copy(io.Discard, log)
 	}()
-	t.Cleanup(func() {
-		stop.Close()
+	stop = func() {
+		input.Close()
 		<-drained
 		server.Wait() // the status is that of a server that was interrupted
-	})
-	if !ready {
-		t.Fatalf("PostgreSQL did not start:\n%s", said.Bytes())
 	}
-	return &Cluster{sockets: dir}
+	if !ready {
+		stop()
+		return nil, nil, fmt.Errorf("PostgreSQL did not start:\n%s", said.Bytes())
+	}
+	return &Cluster{sockets: dir, input: input}, stop, nil
 }
 
 // Database makes an empty database and returns its address. Options are those of CREATE
@@ -108,6 +165,24 @@ func (c *Cluster) Database(t testing.TB, options ...string) string {
 	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name+" "+strings.Join(options, " "))
 	must(t, err)
 	return c.address(name)
+}
+
+// Migrated makes a database with an empty schema of this release and returns its address.
+// It is a copy of a database that was migrated once: a copy takes a third of the time.
+func (c *Cluster) Migrated(t testing.TB) string {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.template {
+		admin, err := sql.Open("pgx", c.address("postgres"))
+		must(t, err)
+		defer admin.Close()
+		_, err = admin.ExecContext(t.Context(), "CREATE DATABASE migrated")
+		must(t, err)
+		must(t, migrate(t.Context(), c.address("migrated")))
+		c.template = true
+	}
+	return c.Database(t, "TEMPLATE migrated")
 }
 
 func (c *Cluster) address(database string) string {

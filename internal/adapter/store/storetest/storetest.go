@@ -4,7 +4,9 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -55,10 +57,41 @@ func Run(t *testing.T, open func(t *testing.T) *store.DB) {
 	}
 }
 
-// SQLite opens an empty, migrated database in a temporary file.
+// SQLite opens an empty, migrated database in a temporary file. It is a copy of a file
+// that was migrated once: the migrations take most of the time of a short test.
 func SQLite(t testing.TB) *store.DB {
 	t.Helper()
-	return Open(t, "sqlite:"+filepath.Join(t.TempDir(), "tamga.db"))
+	image, err := migratedFile()
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "tamga.db")
+	must(t, os.WriteFile(file, image, 0o600))
+	return Open(t, "sqlite:"+file)
+}
+
+// migratedFile returns the bytes of a migrated SQLite file.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "tamga-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "tamga.db")
+	if err := migrate(context.Background(), "sqlite:"+file); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
+		return nil, errors.New("the closed database has not moved its log into its file")
+	}
+	return os.ReadFile(file)
+})
+
+// migrate makes the schema of an empty database.
+func migrate(ctx context.Context, url string) error {
+	db, err := store.Open(ctx, store.Options{URL: url})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Migrate(ctx), db.Close())
 }
 
 // Open opens and migrates the database at an address until the test ends.
