@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,6 +87,32 @@ func authority(template *x509gost.Template) {
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 }
 
+// keys are the keys that keyOf has generated, by suite and seed.
+var keys sync.Map
+
+type keyName struct {
+	suite *suite.Suite
+	seed  byte
+}
+
+// keyOf returns the key of a party. Parties with the same seed below different roots have the
+// same key, as GOST keys of one seed are the same: generating RSA keys would take most of the
+// time of the tests. Roots have keys of their own.
+func keyOf(s *suite.Suite, seed byte, root bool) (crypto.Signer, error) {
+	if root {
+		return s.Generate(Random(seed))
+	}
+	if key, ok := keys.Load(keyName{s, seed}); ok {
+		return key.(crypto.Signer), nil
+	}
+	key, err := s.Generate(Random(seed))
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := keys.LoadOrStore(keyName{s, seed}, key)
+	return kept.(crypto.Signer), nil
+}
+
 // issue makes a signer, or another party if change adapts its template.
 func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, change func(*x509gost.Template)) *Party {
 	t.Helper()
@@ -94,7 +121,7 @@ func issue(t testing.TB, issuer *Party, s *suite.Suite, name string, change func
 		issuer.issued++
 		seed = 16*issuer.issued + byte(len(issuer.Chain))
 	}
-	key, err := s.Generate(Random(seed))
+	key, err := keyOf(s, seed, issuer == nil)
 	if err != nil {
 		t.Fatalf("key of %s: %v", s.Name, err)
 	}
