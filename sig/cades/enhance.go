@@ -206,7 +206,7 @@ func (e *enhancement) target(l line) (*target, error) {
 	if slices.ContainsFunc(found, func(f cms.Finding) bool { return f.Code == cms.CodeNoSigningCert }) {
 		return refuse("is not CAdES-BES: it does not name the signer's certificate (signing-certificate-v2), and is not enhanced")
 	}
-	return &target{info: s, signer: c, hash: c.Suite.Hash, carried: e.message.Certificates}, nil
+	return &target{value: s.Signature, has: s.UnsignedAttrs, info: s, signer: c, hash: c.Suite.Hash, carried: e.message.Certificates}, nil
 }
 
 // has returns the level of a signature and reads its time stamps. A signature between two

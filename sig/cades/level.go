@@ -16,7 +16,9 @@ import (
 // target is one signature that is being enhanced. Attributes are appended to those it
 // has.
 type target struct {
-	info   *cms.SignerInfo
+	value  []byte          // of the signature
+	has    []cms.Attribute // unsigned attributes it has
+	info   *cms.SignerInfo // nil for a new signature
 	signer *x509gost.Certificate
 	hash   *suite.Hash // of the signer's suite, for imprints and references
 	// carried are the certificates of the message, which are not added a second time.
@@ -38,17 +40,16 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 	if st.Level == levelBES {
 		return nil, nil
 	}
+	// Callers verify a value before Finish. It is verified again here because this is the boundary to
+	// the outside: a time stamp cannot be taken back, and a program that keeps its key elsewhere may
+	// bring the wrong value.
 	if err := s.Suite.Verify(job.Certificate.PublicKey, s.Suite.Hash.Digest(st.Attributes), s.Signature); err != nil {
 		return nil, fmt.Errorf("signature value: %w", err)
 	}
 	if job.Evidence == nil {
 		return nil, &sig.ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
 	}
-	info, err := cms.ParseSignerInfo(s.Marshal())
-	if err != nil {
-		return nil, err
-	}
-	t := &target{info: info, signer: job.Certificate, hash: s.Suite.Hash, carried: certificates(job, st.Chain)}
+	t := &target{value: s.Signature, signer: job.Certificate, hash: s.Suite.Hash, carried: certificates(job, st.Chain)}
 	known := append([]*x509gost.Certificate{job.Certificate}, job.Chain...)
 	if m != nil {
 		t.carried = append(t.carried, m.Certificates...)
@@ -69,7 +70,7 @@ func (c *collector) raise(targets []*target, level, address string) error {
 		if len(t.stamps) > 0 {
 			continue
 		}
-		a, s, err := c.stamp(address, cms.OIDSignatureTimeStamp, t.hash, t.info.Signature)
+		a, s, err := c.stamp(address, cms.OIDSignatureTimeStamp, t.hash, t.value)
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,9 @@ func (c *collector) raise(targets []*target, level, address string) error {
 	return nil
 }
 
-// stamp requests a time stamp over data and returns it as an attribute.
+// stamp requests a time stamp over data and returns it as an attribute. Evidence has checked the
+// token. Its digest and signature are checked again at this boundary: Evidence is an interface that
+// any program implements, and a wrong token would stay in the message.
 func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s stamp, err error) {
 	if err := c.ctx.Err(); err != nil {
 		return a, s, err
@@ -133,7 +136,7 @@ func (c *collector) complete(t *target, address string, notBefore time.Time) err
 		return err
 	}
 	certRefs, revRefs := certificateRefs(path, t.hash), revocationRefs(proofs, t.hash)
-	covered := escCovers(t.info.Signature, slices.Concat(t.info.UnsignedAttrs, t.attrs, []cms.Attribute{certRefs, revRefs}))
+	covered := escCovers(t.value, slices.Concat(t.has, t.attrs, []cms.Attribute{certRefs, revRefs}))
 	esc, s, err := c.stamp(address, cms.OIDEscTimeStamp, t.hash, covered)
 	if err != nil {
 		return err

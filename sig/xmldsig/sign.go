@@ -334,7 +334,8 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	value := base64.StdEncoding.EncodeToString(octets)
 	fill := map[string]string{slotValue: value, slotUnsigned: ""}
 	if st.Level == xadesT {
-		// Verify the value before requesting a time stamp for it.
+		// Callers verify a value before Finish. It is verified again here because this is the
+		// boundary to the outside: a time stamp cannot be taken back.
 		if err := job.Certificate.Verify(suite.Digest{Hash: s.Hash, Sum: st.Digest}, signature); err != nil {
 			return nil, err
 		}
