@@ -59,7 +59,9 @@ type service struct {
 	registered bool
 }
 
-// choose returns the services that may stamp, the one that was asked for first.
+// choose returns the services that may stamp, the one that was asked for first. Package policy has
+// decided about the address when the signature was ordered. It is decided again at this boundary to
+// the network, because the second of two steps may come after a service was removed.
 func (s *Source) choose(ctx context.Context, address string) ([]service, error) {
 	registered, err := s.Services(ctx)
 	if err != nil {
@@ -76,11 +78,8 @@ func (s *Source) choose(ctx context.Context, address string) ([]service, error) 
 		return nil, &sig.ErrEvidence{What: whatStamp, Text: fmt.Sprintf("the address %.100q is not one of http or https", address)}
 	}
 	var list []service
-	for _, r := range registered {
-		if key, ok := policy.NormalAddress(r.URL); ok && key == want {
-			list = append(list, service{r, key, true})
-			break
-		}
+	if r, found := policy.ServiceAt(registered, want); found {
+		list = append(list, service{r, want, true})
 	}
 	switch {
 	case len(list) == 0 && !s.AllowThirdPartyTSP:
@@ -97,7 +96,9 @@ func (s *Source) choose(ctx context.Context, address string) ([]service, error) 
 	return list, nil
 }
 
-// stamp asks one service once and checks the answer.
+// stamp asks one service once and checks the answer. This is the boundary to the service: another
+// one is asked where the answer of the first does not hold. Formats check the digest of a token
+// again, since they may be given another sig.Evidence.
 func (s *Source) stamp(ctx context.Context, svc service, t trust, d suite.Digest, hedged bool) ([]byte, error) {
 	token, request, err := s.ask(ctx, svc, d, hedged)
 	if err != nil {

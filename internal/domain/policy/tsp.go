@@ -178,15 +178,23 @@ func (s *Service) TSPAddress(ctx context.Context, requested string, present bool
 		}
 		return services[0].URL, nil
 	}
-	for _, t := range services {
-		if have, ok := NormalAddress(t.URL); ok && have == want {
-			return t.URL, nil
-		}
+	if t, found := ServiceAt(services, want); found {
+		return t.URL, nil
 	}
 	if !s.Rules.AllowThirdPartyTSP {
 		return "", fault.New(fault.AccessDenied, "TSPAddress: only registered time-stamp services are allowed here")
 	}
 	return requested, nil
+}
+
+// ServiceAt finds the registered service of an address in normal form.
+func ServiceAt(services []TSPService, normal string) (t TSPService, found bool) {
+	for _, t := range services {
+		if have, ok := NormalAddress(t.URL); ok && have == normal {
+			return t, true
+		}
+	}
+	return t, false
 }
 
 const wantAddress = "want an http or https address without user name and fragment, at most 2048 characters"
