@@ -312,10 +312,16 @@ func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Cert
 	return s.ResolveIn(ctx, nil, userID, identifier)
 }
 
+// IsDefault reports whether the text of a client means the default certificate.
+func IsDefault(identifier string) bool {
+	identifier = strings.TrimSpace(identifier)
+	return identifier == "" || identifier == "0"
+}
+
 // ResolveIn is Resolve with a snapshot of the same user. nil: everything is read.
 func (s *Service) ResolveIn(ctx context.Context, snap *Snapshot, userID, identifier string) (*Certificate, error) {
 	identifier = strings.TrimSpace(identifier)
-	if identifier == "" || identifier == "0" {
+	if IsDefault(identifier) {
 		r, found, err := s.defaultRecord(ctx, snap, userID)
 		if err != nil {
 			return nil, err

@@ -152,6 +152,7 @@ func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by 
 	if err := by.check(prepared.Digest, values[0]); err != nil {
 		return nil, err
 	}
+	// The state passes through bytes here too, so that one step finishes by what two steps read.
 	return format.Finish(ctx, job, prepared.State, values[0])
 }
 

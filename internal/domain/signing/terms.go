@@ -39,6 +39,8 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 	if err := s.Policy.PermitType(name, overHash); err != nil {
 		return nil, err
 	}
+	// The policy decides about the address, a missing one included. Formats refuse a missing one
+	// too, for programs that have no policy.
 	if s.Formats.Stamped(r) {
 		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
 		if err != nil {

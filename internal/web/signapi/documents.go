@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
@@ -53,6 +54,8 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	body := &r.Body
 	many := len(body.Documents) > 0
 	raw := r.Raw.Present()
+	// Package signing refuses an empty document, whatever form it came in. A missing one is refused
+	// here as well, so that this is said before what is wrong with other fields.
 	switch {
 	case raw && (many || !body.Content.Empty()):
 		return nil, fault.New(fault.InvalidParameters, "with the header CPDSS-OPERATION-PARAMS the body is the document: leave Content and Documents out of the header")
@@ -171,10 +174,10 @@ func recoded(err error, code string) error {
 // certificateObject is the certificate as the journal names it. A client may
 // send any text; only what can be a number is written down.
 func certificateObject(identifier string) string {
-	identifier = strings.TrimSpace(identifier)
-	if identifier == "" || identifier == "0" {
+	if keys.IsDefault(identifier) {
 		return "default certificate"
 	}
+	identifier = strings.TrimSpace(identifier)
 	if len(identifier) > 19 || strings.Trim(identifier, "0123456789") != "" {
 		return ""
 	}

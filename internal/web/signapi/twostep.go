@@ -33,7 +33,7 @@ type preSignResponse struct {
 func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (preSignResponse, error) {
 	body := &r.Body
 	var none preSignResponse
-	if body.Document.Empty() {
+	if body.Document.Empty() { // see sign
 		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
 	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: rest.Remote(ctx), Snapshot: snapshotOf(ctx)}
