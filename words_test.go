@@ -33,6 +33,7 @@ var plain = []string{
 	"internal/domain/audit",
 	"internal/domain/authority",
 	"internal/domain/contact",
+	"internal/domain/device",
 	"internal/domain/document",
 	"internal/domain/fault",
 	"internal/domain/notify",

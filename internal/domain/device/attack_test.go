@@ -15,7 +15,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// TestPhotographed: somebody else has a picture of the QR code.
+// TestPhotographed: an attacker has a picture of the QR code.
 func TestPhotographed(t *testing.T) {
 	b := newBench(t)
 	k := b.begin()
@@ -25,7 +25,7 @@ func TestPhotographed(t *testing.T) {
 		_, err := thief.register(k, fmt.Sprintf("%08d", i))
 		want(t, "a guess", err, fault.InvalidCode)
 	}
-	// What the owner said, heard on the way, does not fit another key.
+	// An intercepted message of the owner does not work for another key.
 	heard := owner.registration(k, code)
 	_, err := b.Register(t.Context(), thief.say(message.Register, heard))
 	want(t, "the owner's answer under another key", err, fault.KeyNotFound)
@@ -33,7 +33,7 @@ func TestPhotographed(t *testing.T) {
 	must(t, err)
 	_, err = thief.register(k, code)
 	want(t, "the right code, later", err, fault.KeyNotFound)
-	// The owner's answer got lost on the way, and the device says it again.
+	// The answer to the owner was lost, and the device repeats its message.
 	again, err := owner.register(k, code)
 	if err != nil || again.Device.Kid != a.Device.Kid {
 		t.Errorf("said again it is %+v, %v", again, err)
@@ -48,7 +48,7 @@ func TestPhotographed(t *testing.T) {
 		t.Errorf("there are %d devices", len(info.Devices))
 	}
 
-	// Guessing uses the code up, and the owner sees that.
+	// Guesses use up the code, and the owner's attempt shows it.
 	must(t, b.DeleteAll(t.Context(), b.operator, b.petrov))
 	k = b.begin()
 	code = b.post.code(t)
@@ -65,7 +65,7 @@ func TestPhotographed(t *testing.T) {
 	_, err = owner.register(k, b.post.code(t))
 	want(t, "another code", err, "")
 
-	// Without codes the first device has it.
+	// Without codes the first device wins.
 	b = newBench(t, func(s *device.Settings) { s.ActivationCodes = false })
 	k, err = b.Init(t.Context(), b.operator, b.petrov, device.KInitOrder{})
 	must(t, err)
@@ -79,7 +79,7 @@ func TestPhotographed(t *testing.T) {
 	want(t, "the second", err, fault.KeyNotFound)
 }
 
-// TestForgedMessages: each part of a message counts.
+// TestForgedMessages: each part of a message is authenticated.
 func TestForgedMessages(t *testing.T) {
 	b := newBench(t)
 	g := b.active(suite.GOST2012x256)
@@ -207,7 +207,7 @@ func TestTogether(t *testing.T) {
 			v, err := b.BeginVerification(t.Context(), b.operator, b.petrov, g.kid)
 			must(t, err)
 			answer := g.verification(v)
-			for i := range n { // each with a number of its own, so that the nonce decides
+			for i := range n { // each with its own number, so that only the nonce decides
 				messages[i] = g.say(message.Verify, answer)
 			}
 			if won := together(func(i int) error { _, err := b.Verify(t.Context(), messages[i]); return err }); won != 1 {
@@ -221,7 +221,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestSwappedCells: whoever moves cells of the database has devices that are none.
+// TestSwappedCells: devices whose cells in the database were swapped do not open.
 func TestSwappedCells(t *testing.T) {
 	swap := "WITH x AS MATERIALIZED (SELECT kid, %[1]s FROM devices) UPDATE devices SET %[1]s = (SELECT x.%[1]s FROM x WHERE x.kid <> devices.kid)"
 	for _, c := range []struct{ name, statement string }{
@@ -289,7 +289,7 @@ func TestSwappedCells(t *testing.T) {
 	})
 }
 
-// TestRollback: a verification whose notice fails has not happened.
+// TestRollback: a verification whose notice fails is rolled back.
 func TestRollback(t *testing.T) {
 	b := newBench(t)
 	g := b.registered(suite.ECDSAP256)

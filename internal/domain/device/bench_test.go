@@ -41,7 +41,7 @@ type bench struct {
 	file     string // of the database
 	users    *user.Service
 	post     *post
-	lost     []string // users whose last device went
+	lost     []string // users whose last device was lost
 	clock    time.Time
 	operator audit.Principal
 	other    audit.Principal // an operator of another group
@@ -80,7 +80,7 @@ func (p *post) code(t testing.TB) string {
 	return ""
 }
 
-// silent are the sessions of users, which nobody has here.
+// silent are sessions of users who have none.
 type silent struct{}
 
 func (silent) EndAll(context.Context, string) error  { return nil }
@@ -159,7 +159,7 @@ func (b *bench) contact(userID string, kind contact.Kind, value string, confirme
 	}
 }
 
-// sql runs a statement behind the back of the program.
+// sql runs a statement directly on the database.
 func (b *bench) sql(statement string, args ...any) {
 	b.t.Helper()
 	pool, err := sql.Open("sqlite", b.file)
@@ -172,7 +172,7 @@ func (b *bench) sql(statement string, args ...any) {
 	}
 }
 
-// gadget is a device in the hands of a test.
+// gadget is a device that a test controls.
 type gadget struct {
 	b      *bench
 	suite  *suite.Suite
@@ -260,7 +260,7 @@ func (b *bench) begin() device.KInit {
 	return k
 }
 
-// registered is a device of petrov that has still to be verified.
+// registered returns a device of petrov that is not yet verified.
 func (b *bench) registered(s *suite.Suite) *gadget {
 	b.t.Helper()
 	g := b.gadget(s)

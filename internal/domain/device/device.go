@@ -1,11 +1,12 @@
-// Package device owns mobile devices that prove who their user is: how one becomes
-// a user's (K-init, assignment, verification), its states, what it sends, and the
-// addresses it is reached at by push.
+// Package device manages the mobile devices that authenticate users: registration
+// (K-init, assignment, verification), states, messages, and push addresses. Begin with
+// New, Service.Init for operators and Service.Register for devices. The package does not
+// send push messages and does not confirm operations.
 //
-// Two parties speak to it. Operators register, verify, block and delete devices of
-// users; devices send messages signed with their own keys (package message). What
-// matters of a device is kept in one sealed record bound to its row: whoever moves or
-// changes cells of the database has a device that is none.
+// It has two kinds of callers. Operators register, verify, block and delete devices of
+// users. Devices send messages signed with their own keys (package message). A device is
+// stored as one sealed record bound to its row, so a device whose cells in the database
+// were moved or changed does not open.
 package device
 
 import (
@@ -31,34 +32,35 @@ type System struct {
 	Name string
 }
 
-// Settings of the room.
+// Settings configure a Service.
 type Settings struct {
-	// ServiceURL is where devices send their messages; QR codes name it, and messages
-	// for another address are refused.
+	// ServiceURL is the address that devices send messages to. QR codes contain it.
+	// Messages for another address are refused.
 	ServiceURL string
-	// Systems are the applications; the first one counts where a request names none.
+	// Systems are the applications. The first one is the default.
 	Systems []System
 
 	Devices           int  // of one user
-	InstallationLimit int  // devices of all users together; 0 is no bound
-	ActivationCodes   bool // a K-init works only with a code that was sent another way
-	ConfirmedContacts bool // such codes go to confirmed contacts of the user alone
+	InstallationLimit int  // devices of all users together; 0 is no limit
+	ActivationCodes   bool // a K-init needs a code that is sent separately
+	ConfirmedContacts bool // activation codes go only to confirmed contacts of the user
 	SendQR            bool // QR codes may be sent by e-mail
 	WithoutPassword   bool // devices may keep their keys without a password ("weakness")
 
 	KInitLife        time.Duration
 	VerificationLife time.Duration
 	DeviceLife       time.Duration // of the key of a device
-	Skew             time.Duration // the most that the clock of a device may be wrong
-	PollAfter        time.Duration // how soon a device asks again
+	Skew             time.Duration // largest allowed error of the clock of a device
+	PollAfter        time.Duration // interval between polls of a device
 
-	// Anonymous devices register without a K-init and wait for an operator to assign
-	// them: how many may wait, 0 for none, and how long.
+	// Anonymous is how many devices without a K-init may wait until an operator assigns
+	// them, 0 for none. AnonymousLife is how long they may wait.
 	Anonymous     int
 	AnonymousLife time.Duration
 }
 
-// DefaultSettings are the values of the interface family and our own choice.
+// DefaultSettings returns the values of the specifications and, where they have none, our
+// own.
 func DefaultSettings() Settings {
 	return Settings{
 		Devices: 5, ActivationCodes: true, ConfirmedContacts: true, SendQR: true,
@@ -68,7 +70,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Check reports every fault of the settings at once.
+// Check reports all problems of the settings at once.
 func (s Settings) Check() error {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -94,17 +96,18 @@ func (s Settings) Check() error {
 	return errors.Join(faults...)
 }
 
-// maxDevices bounds the devices of one user whatever the settings.
+// maxDevices is the largest value of Settings.Devices.
 const maxDevices = 100
 
-// Limits of what a device tells of itself, in characters.
+// Limits of what a device reports about itself, in characters.
 const (
 	maxName    = 100
 	maxVersion = 50
-	maxAddress = 4096 // octets of a push address
+	maxAddress = 4096 // bytes of a push address
 )
 
-// States of devices; a device that is blocked before it was verified has the last.
+// States of devices. NotVerifiedBlocked is a device that was blocked before it was
+// verified.
 const (
 	NotVerified        = "NotVerified"
 	Active             = "Active"
@@ -112,13 +115,13 @@ const (
 	NotVerifiedBlocked = NotVerified + "," + Blocked
 )
 
-// Device is a device of a user, or of nobody yet.
+// Device is a device of a user, or one that has no user yet.
 type Device struct {
 	Kid        string // decimal digits
-	UserID     string // "" for nobody's
-	UserName   string // login of the user; filled in where operators are answered
+	UserID     string // "" for a device without a user
+	UserName   string // login of the user; set only in answers to operators
 	Name       string
-	Type       string // as it says, such as android
+	Type       string // as the device reports it, such as android
 	AppVersion string
 	SystemID   string // of the mobile application
 	Key        []byte // SubjectPublicKeyInfo
@@ -127,10 +130,10 @@ type Device struct {
 	CreatedAt  time.Time
 	NotBefore  time.Time
 	NotAfter   time.Time
-	Push       *Push // nil where it is not reached
+	Push       *Push // nil without a push address
 }
 
-// State is the state by the name the interface has for it.
+// State returns the state by its name in the specification.
 func (d Device) State() string {
 	switch {
 	case d.Blocked && !d.Verified:
@@ -143,17 +146,17 @@ func (d Device) State() string {
 	return NotVerified
 }
 
-// Active reports whether the device may speak for its user.
+// Active reports whether the device may act for its user.
 func (d Device) Active(now time.Time) bool {
 	return d.UserID != "" && d.Verified && d.live(now)
 }
 
-// live reports whether messages of the device are listened to.
+// live reports whether messages of the device are accepted.
 func (d Device) live(now time.Time) bool {
 	return !d.Blocked && !now.Before(d.NotBefore) && now.Before(d.NotAfter)
 }
 
-// Push is the address that a device is reached at.
+// Push is the push address of a device.
 type Push struct {
 	Address      string
 	OSType       int // opaque; 1 iOS, 2 Android, 3 Huawei by our own choice
@@ -170,7 +173,7 @@ type Users interface {
 	Get(ctx context.Context, id string) (user.User, error)
 }
 
-// Contacts finds what is in the book of a user; contact.Store satisfies it.
+// Contacts finds contacts of users; contact.Store satisfies it.
 type Contacts interface {
 	Contact(ctx context.Context, userID string, t contact.Type, normal string) (c contact.Contact, found bool, err error)
 }
@@ -181,14 +184,14 @@ type Codes interface {
 	Spend(ctx context.Context, userID, purpose string, kind contact.Kind, normal, code string) error
 }
 
-// Messages tells people; *notify.Service satisfies it.
+// Messages sends messages and notices; *notify.Service satisfies it.
 type Messages interface {
 	Available() []notify.Channel
 	Order(ctx context.Context, d notify.Direct) error
 	Emit(ctx context.Context, e notify.Event) error
 }
 
-// Methods is told when a user has lost the last device that may speak for them, in
+// Methods is called when a user has lost the last device that may act for the user, in
 // the transaction of ctx. [session.Service] satisfies it.
 type Methods interface {
 	DevicesGone(ctx context.Context, userID string) error
@@ -206,13 +209,13 @@ type Deps struct {
 	Codes    Codes
 	Messages Messages
 	Methods  Methods
-	// Paint makes a picture of a QR code, GIF, small enough to be sent by mail.
+	// Paint makes a picture of a QR code: a GIF small enough for e-mail.
 	Paint func(text string) ([]byte, error)
 	Now   func() time.Time
 	Rand  io.Reader // of secrets and identifiers; safe for concurrent use
 }
 
-// Service keeps the devices. Operations that name who act for an operator and fail
+// Service manages devices. Methods with the argument who act for an operator and fail
 // with user_not_found for users out of reach.
 type Service struct {
 	settings Settings
@@ -228,7 +231,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{s, d}, nil
 }
 
-// system finds an application; "" is the first one.
+// system returns an application by identifier; "" means the first one.
 func (s *Service) system(id string) (System, bool) {
 	if id == "" {
 		return s.settings.Systems[0], true
@@ -240,18 +243,18 @@ func (s *Service) system(id string) (System, bool) {
 	return s.settings.Systems[i], true
 }
 
-// HasActive reports whether the user has a device that may speak for them now: what
-// the authentication method needs.
+// HasActive reports whether the user has a device that may act for the user now. The
+// authentication method needs one.
 func (s *Service) HasActive(ctx context.Context, userID string) (bool, error) {
 	list, err := s.devices(ctx, userID)
 	now := s.now()
 	return err == nil && slices.ContainsFunc(list, func(d Device) bool { return d.Active(now) }), err
 }
 
-// Sweep deletes what has expired; the server calls it now and then.
+// Sweep deletes expired records. The server calls it from time to time.
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.deps.Devices.SweepDevices(ctx, s.now())
 }
 
-// now is the time as stores keep it.
+// now returns the time with the precision of stores.
 func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }

@@ -18,13 +18,13 @@ import (
 
 // KInitOrder asks for the initialization of a new device.
 type KInitOrder struct {
-	Phone    string // that the activation code goes to, in any form people write
+	Phone    string // that the activation code goes to, in any usual form
 	Email    string // likewise
 	SystemID string // of the mobile application; "" is the first one of the settings
 }
 
-// KInit is the initialization of a device to be: whoever scans its QR code, and has
-// the activation code where one is required, registers the one device it is good for.
+// KInit is the initialization of a new device. A device that scans its QR code, and has
+// the activation code where one is required, may register. Only one device can.
 type KInit struct {
 	Kid        string
 	UserID     string
@@ -36,17 +36,17 @@ type KInit struct {
 	NotAfter   time.Time
 
 	QR      []byte // GIF
-	QRText  string // what the picture holds
+	QRText  string // text of the picture
 	Content message.KInitData
 }
 
-// Init begins the initialization of a new device and sends the activation code. The
-// faults are judged in this order: user_not_found, initialization_key_already_exists,
+// Init begins the initialization of a new device and sends the activation code. The first
+// of these faults is returned: user_not_found, initialization_key_already_exists,
 // maximum_tokens_count_exceeded, invalid_system_id, then of the contacts
 // invalid_contact_info, wrong_operation, contact_confirmation_required, then
 // invalid_license.
 func (s *Service) Init(ctx context.Context, who audit.Principal, userID string, o KInitOrder) (KInit, error) {
-	// Drawn and painted before the transaction, which holds up others.
+	// Made before the transaction, which other requests wait for.
 	kid, err := s.newKid()
 	if err != nil {
 		return KInit{}, err
@@ -114,8 +114,7 @@ func (s *Service) Init(ctx context.Context, who audit.Principal, userID string, 
 	return made, nil
 }
 
-// GetKInit gives the initialization that was begun once more. The fault is
-// key_not_found.
+// GetKInit returns the pending initialization again. The fault is key_not_found.
 func (s *Service) GetKInit(ctx context.Context, who audit.Principal, userID string) (made KInit, err error) {
 	var k kinit
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
@@ -134,8 +133,8 @@ func (s *Service) GetKInit(ctx context.Context, who audit.Principal, userID stri
 	return made, err
 }
 
-// SendKInit sends the QR code to an e-mail address. The faults are judged in this
-// order: key_not_found, invalid_contact_info without an address, invalid_email,
+// SendKInit sends the QR code to an e-mail address. The first of these faults is
+// returned: key_not_found, invalid_contact_info without an address, invalid_email,
 // wrong_operation, contact_confirmation_required.
 func (s *Service) SendKInit(ctx context.Context, who audit.Principal, userID, email string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
@@ -172,10 +171,10 @@ func (s *Service) SendKInit(ctx context.Context, who audit.Principal, userID, em
 	})
 }
 
-// ResendCode sends another activation code; the former one is of no use then. The
-// faults are judged in this order: key_not_found, wrong_operation where no code is
-// required, and of the contacts as in Init; too_many_requests before the resend time
-// of codes is over.
+// ResendCode sends another activation code. The previous code becomes invalid. The first
+// of these faults is returned: key_not_found, wrong_operation where no code is required,
+// and of the contacts as in Init; too_many_requests before the resend time of codes is
+// over.
 func (s *Service) ResendCode(ctx context.Context, who audit.Principal, userID string, o KInitOrder) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
 		k, err := s.pending(ctx, userID, fault.KeyNotFound)
@@ -196,7 +195,7 @@ func (s *Service) ResendCode(ctx context.Context, who audit.Principal, userID st
 		}
 		changed, err := s.deps.KInits.ChangeKInit(ctx, k.kid(), k.record.Sealed, sealed)
 		if err == nil && !changed {
-			err = fault.New(fault.Unavailable, "the initialization is being changed by somebody else: try again")
+			err = fault.New(fault.Unavailable, "another request is changing the initialization: try again")
 		}
 		if err != nil {
 			return err
@@ -205,11 +204,11 @@ func (s *Service) ResendCode(ctx context.Context, who audit.Principal, userID st
 	})
 }
 
-// DeleteKInit ends the initialization: its QR code and code are of no use from then
-// on. The fault is wrong_operation when there is none.
+// DeleteKInit ends the initialization: its QR code and activation code become invalid.
+// The fault is wrong_operation when there is none.
 func (s *Service) DeleteKInit(ctx context.Context, who audit.Principal, userID string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
-		// Not opened: what was damaged must go as well.
+		// The record is not opened, so that a damaged one can be deleted too.
 		r, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 		if err != nil {
 			return err
@@ -227,8 +226,8 @@ func (s *Service) DeleteKInit(ctx context.Context, who audit.Principal, userID s
 	})
 }
 
-// pending is the initialization of a user that lives; code is the one of the fault
-// when there is none.
+// pending returns the valid initialization of a user. Without one the fault has the given
+// code.
 func (s *Service) pending(ctx context.Context, userID, code string) (kinit, error) {
 	r, found, err := s.deps.KInits.KInit(ctx, userID, s.now())
 	if err == nil && !found {
@@ -244,35 +243,34 @@ func noKInit(code string) error {
 	return fault.New(code, "the user has no initialization key: create one with init")
 }
 
-// room refuses when the user has as many devices as a user may have.
+// room returns a fault when the user has the most devices allowed.
 func (s *Service) room(ctx context.Context, userID string) error {
 	have, err := s.deps.Devices.Devices(ctx, userID)
 	if err == nil && len(have) >= s.settings.Devices {
-		err = fault.Newf(fault.MaxTokens, "the user has %d devices, which is the bound: delete one first", len(have))
+		err = fault.Newf(fault.MaxTokens, "the user has %d devices, which is the limit: delete one first", len(have))
 	}
 	return err
 }
 
-// licensed refuses when the installation has as many devices as it may have.
+// licensed returns a fault when the installation has the most devices allowed.
 func (s *Service) licensed(ctx context.Context) error {
 	if s.settings.InstallationLimit == 0 {
 		return nil
 	}
 	have, err := s.deps.Devices.CountDevices(ctx, false)
 	if err == nil && have >= s.settings.InstallationLimit {
-		err = fault.New(fault.InvalidLicense, "the installation has as many devices as it may have: contact the administrator")
+		err = fault.New(fault.InvalidLicense, "the installation has the most devices allowed: contact the administrator")
 	}
 	return err
 }
 
-// recipient is a contact that something about a device is sent to.
+// recipient is a contact that a message about a device is sent to.
 type recipient struct {
 	kind   contact.Kind
 	normal string
 }
 
-// recipients judges the contacts of an order; there is at least one, and of two the
-// phone comes first.
+// recipients checks and returns the contacts of an order: one or two, the phone first.
 func (s *Service) recipients(ctx context.Context, userID string, o KInitOrder) ([]recipient, error) {
 	var to []recipient
 	for _, given := range []struct {
@@ -297,7 +295,8 @@ func (s *Service) recipients(ctx context.Context, userID string, o KInitOrder) (
 	return to, s.theirs(ctx, userID, to)
 }
 
-// reachable refuses what cannot be sent. The fault is wrong_operation.
+// reachable returns the fault wrong_operation for a contact whose channel is not
+// configured.
 func (s *Service) reachable(to []recipient) error {
 	for _, r := range to {
 		if !slices.Contains(s.deps.Messages.Available(), r.kind.Channel) {
@@ -307,8 +306,8 @@ func (s *Service) reachable(to []recipient) error {
 	return nil
 }
 
-// theirs refuses contacts that are not the user's, where the settings want them to
-// be. Faults: wrong_operation, contact_confirmation_required.
+// theirs refuses contacts that the user does not have confirmed, if the settings require
+// it. Faults: wrong_operation, contact_confirmation_required.
 func (s *Service) theirs(ctx context.Context, userID string, to []recipient) error {
 	if !s.settings.ConfirmedContacts {
 		return nil
@@ -330,10 +329,11 @@ func (s *Service) theirs(ctx context.Context, userID string, to []recipient) err
 	return nil
 }
 
-// codePurpose binds activation codes to one K-init.
+// codePurpose returns the purpose of activation codes, which binds them to one K-init.
 func codePurpose(kid string) string { return "device " + kid }
 
-// sendCode sends one activation code to every recipient. It is bound to the first.
+// sendCode sends one activation code to all recipients. The code is bound to the first
+// one.
 func (s *Service) sendCode(ctx context.Context, who audit.Principal, k kinit, to []recipient) error {
 	if len(to) == 0 {
 		return nil
@@ -370,7 +370,7 @@ func (s *Service) describeKInit(k kinit) (KInit, error) {
 	return made, err
 }
 
-// paint makes the text and the picture of a QR code.
+// paint returns the text and the picture of a QR code.
 func (s *Service) paint(data any) (string, []byte, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -383,8 +383,8 @@ func (s *Service) paint(data any) (string, []byte, error) {
 	return string(text), picture, nil
 }
 
-// within runs fn in one transaction after the right to act was read there. What is
-// refused leaves nothing behind.
+// within runs fn in one transaction that first checks the right to act on the user. A
+// fault rolls back.
 func (s *Service) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
 	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.deps.Users.Reach(ctx, who, userID); err != nil {
@@ -394,13 +394,13 @@ func (s *Service) within(ctx context.Context, who audit.Principal, userID string
 	})
 }
 
-// login is the name of a user.
+// login returns the login of a user.
 func (s *Service) login(ctx context.Context, userID string) (string, error) {
 	u, err := s.deps.Users.Get(ctx, userID)
 	return u.Login, err
 }
 
-// changed tells the user that the account is not what it was.
+// changed notifies the user of a change of the account.
 func (s *Service) changed(ctx context.Context, who audit.Principal, userID string) error {
 	return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
 }

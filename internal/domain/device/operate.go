@@ -13,8 +13,8 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Assign gives a device that registered without a K-init to a user. It has still to
-// be verified. Faults: key_not_found when there is no such device or it is somebody's,
+// Assign gives a device that registered without a K-init to a user. The device must still
+// be verified. Faults: key_not_found when there is no such device or it has a user,
 // maximum_tokens_count_exceeded, invalid_license.
 func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid string) (d Device, err error) {
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
@@ -59,11 +59,11 @@ func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid s
 	return d, err
 }
 
-// Info is what is known of a user's devices.
+// Info describes the devices of a user.
 type Info struct {
 	UserID  string
 	Devices []Device // the oldest first
-	KInit   *Device  // the device to be, where an initialization was begun: its Kid, system and times
+	KInit   *Device  // the device to be, set while an initialization is pending: its Kid, system and times
 }
 
 // Info reads a user's devices.
@@ -89,7 +89,7 @@ func (s *Service) Info(ctx context.Context, who audit.Principal, userID string) 
 			return err
 		}
 		info.KInit = &Device{
-			Kid: k.kid(), UserID: userID, UserName: login, SystemID: k.SystemID, Verified: true, // its state is Active
+			Kid: k.kid(), UserID: userID, UserName: login, SystemID: k.SystemID, Verified: true, // so that its state is Active
 			NotBefore: time.UnixMilli(k.CreatedAt).UTC(), NotAfter: k.record.ExpiresAt,
 		}
 		return nil
@@ -97,9 +97,9 @@ func (s *Service) Info(ctx context.Context, who audit.Principal, userID string) 
 	return info, err
 }
 
-// SetBlocked blocks a device or lifts the block. Nothing that a blocked device sends
-// is listened to from the moment this returns; a verification that was begun is
-// void. Unblocked it is what it was before. The fault is key_not_found.
+// SetBlocked blocks a device or lifts the block. When it returns, messages of a blocked
+// device are refused and its pending verification is void. Lifting the block restores the
+// state before. The fault is key_not_found.
 func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, kid string, block bool) (d Device, err error) {
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
 		var r Record
@@ -144,7 +144,7 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID, kid s
 	})
 }
 
-// DeleteAll deletes every device of a user and the initialization of a new one.
+// DeleteAll deletes all devices of a user and a pending initialization.
 func (s *Service) DeleteAll(ctx context.Context, who audit.Principal, userID string) error {
 	return s.within(ctx, who, userID, func(ctx context.Context) error {
 		list, err := s.deps.Devices.Devices(ctx, userID)
@@ -176,29 +176,29 @@ func (s *Service) delete(ctx context.Context, who audit.Principal, userID string
 	return s.changed(ctx, who, userID)
 }
 
-// lost tells the method when no device of the user may speak for them any more.
+// lost ends the sessions of the method when no device may act for the user any more.
 func (s *Service) lost(ctx context.Context, userID string) error {
 	has, err := s.HasActive(ctx, userID)
 	switch {
 	case errors.Is(err, vault.ErrSealed) || errors.Is(err, errMoved):
-		// One that was damaged speaks for nobody, and hides no other: to be on the safe
-		// side none does.
+		// A damaged record cannot be read, so to be safe the user counts as having no
+		// device.
 	case err != nil || has:
 		return err
 	}
 	return s.deps.Methods.DevicesGone(ctx, userID)
 }
 
-// Verification is the QR code that a device of a user is verified with.
+// Verification is the QR code that verifies a device of a user.
 type Verification struct {
 	QR     []byte // GIF
-	QRText string // what the picture holds
+	QRText string // text of the picture
 	Data   message.Verification
 }
 
-// BeginVerification makes a QR code that verifies a device when it is scanned with
-// it, once; a former one is of no use then. Faults: key_not_found; wrong_operation
-// for a device that is blocked, expired or verified already.
+// BeginVerification makes a QR code that verifies a device once when the device scans it.
+// A previous one becomes invalid. Faults: key_not_found; wrong_operation for a device
+// that is blocked, expired or verified already.
 func (s *Service) BeginVerification(ctx context.Context, who audit.Principal, userID, kid string) (Verification, error) {
 	nonce, err := s.secret(message.SecretSize)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Service) BeginVerification(ctx context.Context, who audit.Principal, us
 		case d.Blocked:
 			return fault.New(fault.WrongOperation, "the device is blocked: lift the block first")
 		case !d.live(now):
-			return fault.New(fault.WrongOperation, "the key of the device has expired: delete it and register it anew")
+			return fault.New(fault.WrongOperation, "the key of the device has expired: delete the device and register it again")
 		case d.Verified:
 			return fault.New(fault.WrongOperation, "the device is verified already")
 		}

@@ -17,8 +17,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// TestErrors provokes each line of the error table of the specification, and where
-// several of one operation apply, the one that comes first in it.
+// TestErrors provokes each row of the error table of the specification. If several rows
+// of one operation apply, the first one must win.
 func TestErrors(t *testing.T) {
 	mail, sms := []notify.Channel{notify.Email}, []notify.Channel{notify.SMS}
 	type order = device.KInitOrder
@@ -187,7 +187,7 @@ func TestReach(t *testing.T) {
 	if s := b.state(g.kid); s != device.Active {
 		t.Errorf("the device is %s after all these refusals", s)
 	}
-	// A device of another user of one's own is no device of this one.
+	// A device of another user within reach is not a device of this one.
 	for name, err := range map[string]error{
 		"lockout": func() error { _, err := b.SetBlocked(ctx, b.operator, b.sidorova, g.kid, true); return err }(),
 		"delete":  b.Delete(ctx, b.operator, b.sidorova, g.kid),
@@ -198,7 +198,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestKInit: what an initialization looks like, and how long it lives.
+// TestKInit: the content and the lifetime of an initialization.
 func TestKInit(t *testing.T) {
 	b := newBench(t)
 	k, err := b.Init(t.Context(), b.operator, b.petrov, device.KInitOrder{Phone: phone, Email: email})
@@ -255,11 +255,11 @@ func TestKInit(t *testing.T) {
 	}
 	must(t, b.DeleteKInit(t.Context(), b.operator, b.petrov))
 	b.begin()
-	must(t, b.DeleteAll(t.Context(), b.operator, b.petrov)) // takes it along
+	must(t, b.DeleteAll(t.Context(), b.operator, b.petrov)) // deletes it too
 	b.begin()
 }
 
-// TestInternal: an internal failure is no fault, and leaves nothing behind.
+// TestInternal: an internal failure is not a fault and leaves nothing behind.
 func TestInternal(t *testing.T) {
 	b := newBench(t)
 	failing, err := device.New(settingsOf(), device.Deps{
@@ -289,7 +289,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSettings: each setting out of its bounds is told, all at once.
+// TestSettings: all settings out of bounds are reported at once.
 func TestSettings(t *testing.T) {
 	_, err := device.New(device.Settings{Systems: []device.System{{ID: "x"}}, InstallationLimit: -1, Anonymous: 1}, device.Deps{})
 	for _, text := range []string{"service url", "GUID", "devices", "installation limit", "k-init", "verification", "device life", "skew", "poll", "anonymous life"} {

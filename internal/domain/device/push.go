@@ -12,9 +12,9 @@ import (
 
 // Sources of push addresses.
 const (
-	SourceContacts = ""       // those among the contacts of the user
-	SourceAll      = "All"    // these and those of devices that were removed from them
-	SourceTokens   = "Tokens" // those of devices alone, removed from the contacts
+	SourceContacts = ""       // those listed among the contacts of the user
+	SourceAll      = "All"    // these and those removed from the contacts
+	SourceTokens   = "Tokens" // only those removed from the contacts
 )
 
 // PushFilter selects push addresses.
@@ -23,8 +23,8 @@ type PushFilter struct {
 	ActiveOnly bool   // of devices that are Active
 }
 
-// PushAddress names a push address: that of one device. SystemID and OSType count
-// where they are given.
+// PushAddress names a push address: that of one device. SystemID and OSType are compared
+// only if they are set.
 type PushAddress struct {
 	Address  string
 	OSType   *int
@@ -35,7 +35,7 @@ type PushAddress struct {
 type PushContact struct {
 	Device
 	SystemName string
-	Source     string // SourceAll, or SourceTokens for one that is not among the contacts
+	Source     string // SourceAll, or SourceTokens for one removed from the contacts
 }
 
 // PushAddresses lists the push addresses of a user's devices, the oldest device first.
@@ -77,8 +77,8 @@ func (s *Service) RestorePush(ctx context.Context, who audit.Principal, userID s
 	})
 }
 
-// SetPushNotification has notifications sent to a push address, or no longer. The
-// fault is invalid_contact_info when the user has no such contact.
+// SetPushNotification starts or stops notifications to a push address. The fault is
+// invalid_contact_info when the user has no such contact.
 func (s *Service) SetPushNotification(ctx context.Context, who audit.Principal, userID string, a PushAddress, notification bool) (PushContact, error) {
 	return s.changePush(ctx, who, userID, a, func(p *Push) error {
 		if !p.Listed {
@@ -89,8 +89,8 @@ func (s *Service) SetPushNotification(ctx context.Context, who audit.Principal, 
 	})
 }
 
-// DeletePush takes a push address out of the contacts and returns it as it was. It
-// stays bound to its device, and [Service.RestorePush] brings it back. The fault is
+// DeletePush removes a push address from the contacts and returns it as it was. The
+// device keeps the address, and [Service.RestorePush] restores it. The fault is
 // invalid_contact_info when the user has no such contact.
 func (s *Service) DeletePush(ctx context.Context, who audit.Principal, userID string, a PushAddress) (PushContact, error) {
 	var was Push
@@ -113,8 +113,8 @@ func noPush() error {
 	return fault.New(fault.InvalidContactInfo, "the user has no such push address: want Address, OsType and SystemId as they are listed")
 }
 
-// changePush changes one push address. Of two devices with the same one, which is
-// what a phone looks like that was registered anew, the later one has it.
+// changePush changes one push address. A phone that was registered again appears as two
+// devices with the same address. Then the later one is changed.
 func (s *Service) changePush(ctx context.Context, who audit.Principal, userID string, a PushAddress, fn func(p *Push) error) (c PushContact, err error) {
 	err = s.within(ctx, who, userID, func(ctx context.Context) error {
 		records, err := s.deps.Devices.Devices(ctx, userID)
@@ -143,7 +143,7 @@ func (s *Service) changePush(ctx context.Context, who audit.Principal, userID st
 	return c, err
 }
 
-// names reports whether p is the address that is meant.
+// names reports whether a names p.
 func (a PushAddress) names(p *Push) bool {
 	return p != nil && a.Address == p.Address && (a.OSType == nil || *a.OSType == p.OSType) &&
 		(a.SystemID == "" || strings.EqualFold(a.SystemID, p.SystemID))
@@ -160,7 +160,7 @@ func (s *Service) describePush(d Device) PushContact {
 	return c
 }
 
-// PushTarget is where a push message goes, as it stands in the outbox.
+// PushTarget is the recipient of a push message, as the outbox stores it.
 type PushTarget struct {
 	Kid      string `json:"Kid"`
 	Address  string `json:"Address"`
@@ -168,15 +168,15 @@ type PushTarget struct {
 	SystemID string `json:"SystemId"`
 }
 
-// ParsePushTarget reads what [Addresses] gave.
+// ParsePushTarget parses the text that [Addresses] returned.
 func ParsePushTarget(text string) (PushTarget, bool) {
 	var t PushTarget
 	err := json.Unmarshal([]byte(text), &t)
 	return t, err == nil && t.Address != ""
 }
 
-// NotificationAddresses are the targets of a user's devices that are Active and have
-// the notification role, for [notify.Recipients].
+// NotificationAddresses implements [notify.Recipients]. It returns the targets of devices
+// that are Active and have the notification role.
 func (s *Service) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
 	if channel.Info().To != notify.ToDevices {
 		return nil, nil
@@ -199,8 +199,8 @@ func (s *Service) NotificationAddresses(ctx context.Context, userID string, chan
 	return list, nil
 }
 
-// PushGone is told by a sender that an address is no more; the device keeps none
-// unless it has another one meanwhile.
+// PushGone is called by a sender when an address does not exist any more. It removes the
+// address from the device, unless the device has another one by now.
 func (s *Service) PushGone(ctx context.Context, t PushTarget) error {
 	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
 		r, found, err := s.deps.Devices.Device(ctx, t.Kid)

@@ -12,7 +12,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// TestPush: addresses come from devices, operators only list and strike them.
+// TestPush: addresses come from devices, operators only list and remove them.
 func TestPush(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
@@ -87,7 +87,7 @@ func TestPush(t *testing.T) {
 	_, err = b.SetPushNotification(ctx, b.operator, b.petrov, a, true)
 	want(t, "notifications of a deleted one", err, fault.InvalidContactInfo)
 	must(t, set(message.PushAddress{Address: "token-1", OSType: 2, SystemID: systemID}))
-	is(device.PushFilter{}, "") // the same one stays struck
+	is(device.PushFilter{}, "") // the same one stays removed
 	c, err = b.RestorePush(ctx, b.operator, b.petrov, a)
 	must(t, err)
 	if !c.Push.Listed || c.Push.Notification {
@@ -111,7 +111,7 @@ func TestPush(t *testing.T) {
 	}
 	old := target
 	old.Address = "token-1"
-	must(t, b.PushGone(ctx, old)) // it has another one meanwhile
+	must(t, b.PushGone(ctx, old)) // it has another one by now
 	targets(1)
 	must(t, b.PushGone(ctx, target))
 	targets(0)

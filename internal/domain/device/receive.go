@@ -18,25 +18,25 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Answer is what a device is told in return for a message.
+// Answer is the answer to a message of a device.
 type Answer struct {
 	Device    Device
-	Who       audit.Principal // whom the device speaks for; the zero value for nobody
+	Who       audit.Principal // user of the device; the zero value for none
 	Time      time.Time
 	PollAfter time.Duration
 }
 
-// Register makes a new device known. With the answer to a K-init it becomes a device
-// of the user; without one it waits to be assigned. The message is signed with the
-// device's own key, and the answer to the K-init binds it to that key, so the first
-// device that registers is the only one. A device whose first answer was lost may
-// send the same again with the same key.
+// Register registers a new device. With the answer to a K-init it becomes a device of the
+// user. Without one it waits to be assigned. The message is signed with the device's own
+// key, and the answer to the K-init binds it to that key, so the first device that
+// registers is the only one. A device that did not get the answer may repeat the message
+// with the same key.
 //
 // Faults: invalid_parameters, wrong_time, invalid_token for a wrong signature;
-// key_not_found for a K-init that is not there, has expired, was used or belongs to
-// another QR code; invalid_confirmation_code, max_attempts_exceeded;
-// maximum_tokens_count_exceeded, invalid_license; wrong_operation where devices
-// without a K-init are not taken.
+// key_not_found for a K-init that is missing, has expired, was used or belongs to another
+// QR code; invalid_confirmation_code, max_attempts_exceeded;
+// maximum_tokens_count_exceeded, invalid_license; wrong_operation where devices need a
+// K-init.
 func (s *Service) Register(ctx context.Context, signed message.Signed) (Answer, error) {
 	m, err := s.parse(signed, message.Register)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 }
 
 func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Device, k message.KInitAnswer) (a Answer, err error) {
-	none := fault.New(fault.KeyNotFound, "the QR code is not good any more, or never was: ask the operator for another one")
+	none := fault.New(fault.KeyNotFound, "the QR code is not valid: ask the operator for another one")
 	d.Kid = k.Kid
 	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
 		r, found, err := s.deps.KInits.KInitByKid(ctx, k.Kid, s.now())
@@ -101,7 +101,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			return err
 		}
 		if !found {
-			// The same device again?
+			// A repetition by the same device?
 			known, found, err := s.device(ctx, k.Kid)
 			if err != nil {
 				return err
@@ -138,7 +138,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			return err
 		}
 		if begun.Activation {
-			if strings.TrimSpace(k.Code) == "" { // no attempt at guessing
+			if strings.TrimSpace(k.Code) == "" { // not counted as an attempt
 				return fault.New(fault.InvalidCode, "code is missing: want the activation code that was sent to the user")
 			}
 			if err := s.deps.Codes.Spend(ctx, d.UserID, codePurpose(k.Kid), kindOf(begun.Contact), begun.Normal, k.Code); err != nil {
@@ -178,13 +178,13 @@ func (s *Service) add(ctx context.Context, m *message.Message, d Device) (Answer
 	return s.answer(ctx, d)
 }
 
-// Verify verifies a device that was shown its verification code. The fault, beside
-// those of Poll, is invalid_confirmation_code for a code that is not the device's,
-// has expired or was used.
+// Verify verifies a device that has scanned its verification code. The fault, beside
+// those of Poll, is invalid_confirmation_code for a code that is not the device's, has
+// expired or was used.
 func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, error) {
 	var v message.VerificationAnswer
 	return s.receive(ctx, signed, message.Verify, &v, func(ctx context.Context, d *Device) error {
-		wrong := fault.New(fault.InvalidCode, "the QR code is not good any more, or belongs to another device: ask the operator for another one")
+		wrong := fault.New(fault.InvalidCode, "the QR code has expired or belongs to another device: ask the operator for another one")
 		r, found, err := s.deps.Nonces.Nonce(ctx, d.Kid, s.now())
 		if err != nil {
 			return err
@@ -213,9 +213,9 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 	})
 }
 
-// SetPush says where the device is reached; an empty address takes it away. A new
-// address is among the contacts of the user, with notifications; one that an operator
-// removed stays removed while it is the same.
+// SetPush sets the push address of the device; an empty address removes it. A new address
+// is listed among the contacts of the user, with notifications. An address that an
+// operator removed stays removed until it changes.
 func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, error) {
 	var p message.PushAddress
 	return s.receive(ctx, signed, message.Push, &p, func(_ context.Context, d *Device) error {
@@ -224,7 +224,7 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 			return nil
 		}
 		if len(p.Address) > maxAddress || !printable(p.Address) {
-			return fault.Newf(fault.InvalidParameters, "address: want up to %d octets without control characters", maxAddress)
+			return fault.Newf(fault.InvalidParameters, "address: want up to %d bytes without control characters", maxAddress)
 		}
 		system, known := s.system(strings.ToLower(p.SystemID))
 		if !known {
@@ -238,18 +238,18 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 	})
 }
 
-// Poll tells a device its state and, one day, the operations that wait for it.
-// Faults: invalid_parameters, wrong_time; invalid_token for a device that is not
-// known and for a wrong signature, which are not told apart; invalid_object_state for
-// a message that was received before; access_denied for a device that is blocked or
+// Poll returns the state of the device. In a later release it will return the operations
+// to confirm. Faults: invalid_parameters, wrong_time; invalid_token for an unknown device
+// or a wrong signature (the answer does not say which); invalid_object_state for a
+// message that was received before; access_denied for a device that is blocked or
 // expired, or whose user is locked.
 func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
 	m, key, err := s.hear(ctx, signed, message.Poll, &struct{}{})
 	if err != nil {
 		return Answer{}, err
 	}
-	// There are many of these and nothing to change together with the number, which
-	// the store writes with those of others where it is on its own.
+	// Polls are many and change nothing but the message number. Without a transaction
+	// around it, the store writes the number together with those of other polls.
 	d, _, err := s.count(ctx, m, key)
 	if err != nil {
 		return Answer{}, err
@@ -257,7 +257,7 @@ func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, erro
 	return s.answer(ctx, d)
 }
 
-// Leave has the device forgotten. The faults are those of Poll.
+// Leave deletes the device. The faults are those of Poll.
 func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, error) {
 	return s.receive(ctx, signed, message.Leave, &struct{}{}, func(ctx context.Context, d *Device) error {
 		if _, err := s.deps.Devices.DeleteDevice(ctx, d.Kid); err != nil || d.UserID == "" {
@@ -270,9 +270,8 @@ func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, err
 	})
 }
 
-// receive takes a message of a known device. fn may change the device, which is then
-// stored. The message number is spent whatever fn says; what fn wrote is kept unless
-// it fails.
+// receive handles a message of a known device. fn may change the device, which is then
+// stored. The message number is spent even if fn returns a fault.
 func (s *Service) receive(ctx context.Context, signed message.Signed, kind string, payload any, fn func(ctx context.Context, d *Device) error) (a Answer, err error) {
 	m, key, err := s.hear(ctx, signed, kind, payload)
 	if err != nil {
@@ -303,8 +302,8 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 	return a, err
 }
 
-// hear reads a message of a known device and verifies it. That is done before the
-// transaction, which holds up others; key is the one that verified it.
+// hear reads a message of a known device and verifies it with key. That is done before
+// the transaction, which other requests wait for.
 func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, payload any) (m *message.Message, key []byte, err error) {
 	if m, err = s.parse(signed, kind); err != nil {
 		return nil, nil, err
@@ -330,8 +329,8 @@ func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, 
 	return m, d.Key, nil
 }
 
-// count spends the number of a message and reads the device as it is then: whether
-// it is listened to is decided by this row.
+// count spends the number of a message and returns the device as stored then. That row
+// decides whether the message is accepted.
 func (s *Service) count(ctx context.Context, m *message.Message, key []byte) (Device, Record, error) {
 	r, counted, err := s.deps.Devices.CountMessage(ctx, m.Kid, m.Number)
 	if err != nil || !counted {
@@ -352,7 +351,7 @@ func (s *Service) count(ctx context.Context, m *message.Message, key []byte) (De
 	return d, r, err
 }
 
-// same reports whether messages have changed nothing of a device.
+// same reports whether a message left the device unchanged.
 func (d Device) same(other Device) bool {
 	if d.Verified != other.Verified || (d.Push == nil) != (other.Push == nil) {
 		return false
@@ -360,7 +359,7 @@ func (d Device) same(other Device) bool {
 	return d.Push == nil || *d.Push == *other.Push
 }
 
-// parse reads a message of one type that is meant for us and was made now.
+// parse reads a message of one type and checks its address and time.
 func (s *Service) parse(signed message.Signed, kind string) (*message.Message, error) {
 	m, err := message.Parse(signed)
 	if err != nil {
@@ -378,7 +377,7 @@ func (s *Service) parse(signed message.Signed, kind string) (*message.Message, e
 	return m, nil
 }
 
-// device finds a device by its kid.
+// device returns a device by its kid.
 func (s *Service) device(ctx context.Context, kid string) (d Device, found bool, err error) {
 	r, found, err := s.deps.Devices.Device(ctx, kid)
 	if err == nil && found {
@@ -396,7 +395,7 @@ func (s *Service) mayAct(ctx context.Context, userID string) error {
 	return err
 }
 
-// answer tells a device about itself.
+// answer returns the state of a device as an answer.
 func (s *Service) answer(ctx context.Context, d Device) (Answer, error) {
 	a := Answer{Device: d, Time: s.now(), PollAfter: s.settings.PollAfter}
 	if d.UserID == "" {
@@ -448,7 +447,7 @@ func checkAbout(about message.About) error {
 	return nil
 }
 
-// printable reports whether text holds nothing that steers terminals or pages.
+// printable reports whether text has no characters that control terminals or pages.
 func printable(text string) bool {
 	return utf8.ValidString(text) && !slices.ContainsFunc([]rune(text), func(r rune) bool {
 		return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)

@@ -84,7 +84,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestBlockedBeforeVerified: the state has both words, and what was begun is void.
+// TestBlockedBeforeVerified: the state has both words, and the pending verification is
+// void.
 func TestBlockedBeforeVerified(t *testing.T) {
 	b := newBench(t)
 	g := b.registered(suite.ECDSAP256)
@@ -108,7 +109,7 @@ func TestBlockedBeforeVerified(t *testing.T) {
 	want(t, "verified with a code from before", err, fault.InvalidCode)
 }
 
-// TestTooLate: a K-init and its code end to the second, also when the clock jumps.
+// TestTooLate: a K-init and its code expire to the second, also when the clock jumps.
 func TestTooLate(t *testing.T) {
 	b := newBench(t)
 	k := b.begin()
@@ -121,11 +122,11 @@ func TestTooLate(t *testing.T) {
 	b.clock = k.NotAfter
 	_, err = g.register(k, b.post.code(t))
 	want(t, "after the life of the K-init", err, fault.KeyNotFound)
-	b.clock = k.NotAfter.Add(-time.Minute) // somebody set the clock back
+	b.clock = k.NotAfter.Add(-time.Minute) // the clock was set back
 	_, err = g.register(k, b.post.code(t))
 	want(t, "an expired code", err, fault.InvalidCode)
 
-	// The clock of a device may be wrong by the skew and no more.
+	// The error of a device's clock may be up to the skew.
 	b = newBench(t)
 	g = b.active(suite.ECDSAP256)
 	for _, c := range []struct {
@@ -224,7 +225,7 @@ func TestAnonymous(t *testing.T) {
 	want(t, "where none are taken", err, fault.WrongOperation)
 }
 
-// TestLimits: the bounds hold at registration too, which comes after init.
+// TestLimits: the limits also apply at registration, which comes after init.
 func TestLimits(t *testing.T) {
 	b := newBench(t, func(s *device.Settings) { s.Devices = 2 })
 	b.registered(suite.ECDSAP256)
@@ -238,7 +239,8 @@ func TestLimits(t *testing.T) {
 	want(t, "a third device", err, fault.MaxTokens)
 }
 
-// TestBarred: a locked user's devices are not listened to, and a deleted one's are gone.
+// TestBarred: messages of a locked user's devices are refused, and a deleted user's
+// devices are gone.
 func TestBarred(t *testing.T) {
 	b := newBench(t)
 	g := b.active(suite.ECDSAP256)
@@ -252,14 +254,14 @@ func TestBarred(t *testing.T) {
 	must(t, b.users.SetLocked(t.Context(), b.operator, b.petrov, true))
 	_, err = b.gadget(suite.ECDSAP256).register(k, b.post.code(t))
 	want(t, "registered by a locked user", err, fault.AccessDenied)
-	g.number++ // of a message that is on its way while the user is deleted
+	g.number++ // of a message sent while the user is deleted
 	m := g.say(message.Poll, struct{}{})
 	must(t, store.Users{DB: b.db}.DeleteUser(t.Context(), b.petrov))
 	_, err = b.Poll(t.Context(), m)
 	want(t, "of a deleted user", err, fault.Unauthorized)
 }
 
-// TestLeave: a device may have itself forgotten.
+// TestLeave: a device may delete itself.
 func TestLeave(t *testing.T) {
 	b := newBench(t)
 	g := b.active(suite.ECDSAP256)
@@ -288,7 +290,7 @@ func FuzzPoll(f *testing.F) {
 	})
 }
 
-// TestLastDevice: the method is told when the last device that speaks for a user is
+// TestLastDevice: the sessions end when the last device that may act for the user is
 // gone, not before.
 func TestLastDevice(t *testing.T) {
 	b := newBench(t)

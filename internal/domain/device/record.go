@@ -15,7 +15,7 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// sealedDevice is what the sealed record of a device holds.
+// sealedDevice is the content of the sealed record of a device.
 type sealedDevice struct {
 	UserID     string      `json:"user_id"`
 	Name       string      `json:"name"`
@@ -38,19 +38,19 @@ type sealedPush struct {
 	Notification bool   `json:"notification"`
 }
 
-// sealedKInit is what the sealed record of a K-init holds.
+// sealedKInit is the content of the sealed record of a K-init.
 type sealedKInit struct {
 	UserID     string       `json:"user_id"`
 	Content    []byte       `json:"content"`
 	SystemID   string       `json:"system_id"`
 	Activation bool         `json:"activation"`
-	Contact    contact.Type `json:"contact,omitempty"` // that the code was sent to; of two the phone
+	Contact    contact.Type `json:"contact,omitempty"` // that the code was sent to; the phone if there are two
 	Normal     string       `json:"normal,omitempty"`
 	CreatedAt  int64        `json:"created_at"`
 	ExpiresAt  int64        `json:"expires_at"`
 }
 
-// sealedNonce is what the sealed record of a verification holds.
+// sealedNonce is the content of the sealed record of a verification.
 type sealedNonce struct {
 	UserID    string `json:"user_id"`
 	Nonce     []byte `json:"nonce"`
@@ -58,8 +58,8 @@ type sealedNonce struct {
 	ExpiresAt int64  `json:"expires_at"`
 }
 
-// errMoved is a record whose seal belongs to other cells of its row than stand there.
-var errMoved = errors.New("device: a record does not agree with its row: the database was changed by somebody else")
+// errMoved means that a sealed record does not match the other cells of its row.
+var errMoved = errors.New("device: a sealed record does not match its row: the database was changed by another program")
 
 func devicePlace(kid string) vault.Place {
 	return vault.Place{Purpose: "mobile device", Table: "devices", Row: kid, Column: "sealed"}
@@ -91,7 +91,7 @@ func (s *Service) open(p vault.Place, sealed []byte, v any) error {
 	}
 	defer clear(plain)
 	if err := json.Unmarshal(plain, v); err != nil {
-		return fmt.Errorf("device: %s: the record is in no form that this program knows", p.Row)
+		return fmt.Errorf("device: %s: the record has an unknown form", p.Row)
 	}
 	return nil
 }
@@ -125,8 +125,8 @@ func (s *Service) read(r Record) (Device, error) {
 	return d, nil
 }
 
-// devices reads the devices of a user, the oldest first. One that does not open fails
-// the whole: who changed the database must not thereby take a device out of sight.
+// devices reads the devices of a user, the oldest first. A record that does not open is
+// an error for all: otherwise a change of the database could hide a device.
 func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) {
 	records, err := s.deps.Devices.Devices(ctx, userID)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) 
 	return list, nil
 }
 
-// owned finds a device of a user. The fault is key_not_found, for a device of somebody
-// else as for none.
+// owned returns a device of a user. The fault is key_not_found for a missing device and
+// for one of another user.
 func (s *Service) owned(ctx context.Context, userID, kid string) (Device, Record, error) {
 	r, found, err := s.deps.Devices.Device(ctx, kid)
 	if err == nil && (!found || r.UserID != userID) {
@@ -163,7 +163,7 @@ func (s *Service) change(ctx context.Context, r Record, d Device) error {
 	}
 	changed, err := s.deps.Devices.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
 	if err == nil && !changed {
-		err = fault.New(fault.Unavailable, "the device is being changed by somebody else: try again")
+		err = fault.New(fault.Unavailable, "another request is changing the device: try again")
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (s *Service) newKid() (string, error) {
 			return "", fmt.Errorf("device: drawing an identifier: %w", err)
 		}
 		for _, x := range b {
-			if x >= 250 || len(kid) == 0 && x%10 == 0 { // each digit as likely as the others, no zero in front
+			if x >= 250 || len(kid) == 0 && x%10 == 0 { // uniformly distributed digits, no leading zero
 				continue
 			}
 			if kid = append(kid, '0'+x%10); len(kid) == cap(kid) {

@@ -1,6 +1,8 @@
-// Package message owns the form of what a mobile device says and is shown: the
-// signed messages it sends, and the data inside the QR codes it scans. The service
-// and the command-line device share it; docs/device-protocol.md describes it.
+// Package message defines the protocol of mobile devices: the signed messages that they
+// send, and the content of the QR codes that they scan. Begin with Parse and
+// Message.Verify in the service, and with Sign and ParseQR in a device. The service and
+// the command-line device share it. docs/device-protocol.md describes the protocol. The
+// package stores nothing and checks no numbers or times.
 //
 // A message is a JSON object of three Base64URL texts without padding, the flattened
 // form of a JSON Web Signature (RFC 7515, 7.2.2): "protected" is the header below,
@@ -26,29 +28,29 @@ import (
 // Version of the messages.
 const Version = 1
 
-// Types of messages. A signature is good for one type, so what was said for one
-// purpose cannot be brought for another.
+// Types of messages. A signature is valid for one type, so a message cannot be used for
+// another purpose.
 const (
-	Register = "register" // a new device makes itself known
-	Verify   = "verify"   // it was shown the QR code with the nonce
-	Push     = "push"     // where it is reached
-	Poll     = "poll"     // is there something to confirm
-	Leave    = "leave"    // it is to be forgotten
+	Register = "register" // a new device registers
+	Verify   = "verify"   // it has scanned the QR code with the nonce
+	Push     = "push"     // it sets its push address
+	Poll     = "poll"     // it asks for operations to confirm
+	Leave    = "leave"    // it deletes itself
 
-	// Confirm and Decline are reserved: their payload will name the operation and
-	// carry the digest of everything that was shown.
+	// Confirm and Decline are reserved. Their payload will contain the operation and the
+	// digest of everything that was shown.
 	Confirm = "confirm"
 	Decline = "decline"
 )
 
-// Bounds of a message, in octets of its Base64URL texts.
+// Limits of a message, in bytes of its Base64URL texts.
 const (
 	maxProtected = 4 << 10
 	maxPayload   = 16 << 10
 	maxSignature = 1 << 10
 )
 
-// Header says what a message is and who signs it. Kid or Key is there, not both.
+// Header is the header of a message. It has either Kid or Key.
 type Header struct {
 	Version   int    `json:"v"`
 	Algorithm string `json:"alg"`
@@ -67,7 +69,7 @@ type Signed struct {
 	Signature string `json:"signature"`
 }
 
-// Message is a message that was read. Who made it is not known before Verify.
+// Message is a parsed message. Its signer is not known before Verify.
 type Message struct {
 	Header
 	Payload []byte // JSON
@@ -77,14 +79,15 @@ type Message struct {
 	signature []byte
 }
 
-// algorithms by their names in headers. The signature value is r||s of 32 octets
-// each for ES256 (RFC 7518, 3.4), and s||r for GOST (RFC 4491, 2.2.2).
+// algorithms by their names in headers. The signature value is r||s of 32 bytes each for
+// ES256 (RFC 7518, 3.4), and s||r for GOST (RFC 4491, 2.2.2).
 var algorithms = map[string]*suite.Suite{
 	"ES256":        suite.ECDSAP256,
 	"GOST2012-256": suite.GOST2012x256,
 }
 
-// ErrForm marks a message that is none. Its text is fit for the sender.
+// ErrForm is wrapped by errors about malformed messages. Their texts may be shown to the
+// sender.
 var ErrForm = errors.New("message")
 
 func malformed(format string, args ...any) error {
@@ -130,11 +133,11 @@ func Parse(s Signed) (*Message, error) {
 	return m, nil
 }
 
-// ErrKey says that a public key is none that devices may have.
+// ErrKey reports that devices may not have this public key.
 var ErrKey = malformed("key: want the SubjectPublicKeyInfo of a GOST R 34.10-2012 key of 256 bits or of a P-256 key, as alg says")
 
-// CheckKey judges the public key of a new device: that it is one of the algorithm of
-// the message. The error is ErrKey.
+// CheckKey checks that the public key of a new device is of the algorithm of the message.
+// The error is ErrKey.
 func (m *Message) CheckKey() error {
 	_, err := m.publicKey(m.Key)
 	return err
@@ -190,18 +193,18 @@ func Sign(h Header, payload any, key crypto.Signer, s *suite.Suite, rand io.Read
 }
 
 // KInitProof proves that the holder of a key has seen the QR code of a K-init:
-// HMAC-SHA-256 under the content of the code over what it is for and the key, so
-// that nobody can take it over for another key.
+// HMAC-SHA-256 under the content of the code over the purpose and the key, so that the
+// proof is useless for another key.
 func KInitProof(content []byte, kid string, spki []byte) []byte {
 	return proof(content, "tamga device registration 1", []byte(kid), spki)
 }
 
-// VerificationProof proves likewise that a device was shown a verification code.
+// VerificationProof proves in the same way that a device has scanned a verification code.
 func VerificationProof(nonce, seed []byte, kid string, spki []byte) []byte {
 	return proof(nonce, "tamga device verification 1", seed, []byte(kid), spki)
 }
 
-// proof is the HMAC over its parts, each preceded by its length in four octets.
+// proof is the HMAC over its parts, each preceded by its length in four bytes.
 func proof(secret []byte, purpose string, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range append([][]byte{[]byte(purpose)}, parts...) {

@@ -18,7 +18,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// TestSignature: what either kind of key signs verifies under it and no other.
+// TestSignature: a signature of either kind of key verifies under that key and no other.
 func TestSignature(t *testing.T) {
 	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.ECDSAP256} {
 		key, err := s.Generate(rand.Reader)
@@ -56,8 +56,8 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestJOSE: with a P-256 key a message is a JSON Web Signature to another library,
-// in both directions.
+// TestJOSE: messages with a P-256 key are JSON Web Signatures that another library reads
+// and writes.
 func TestJOSE(t *testing.T) {
 	s := suite.ECDSAP256
 	key, err := s.Generate(rand.Reader)
@@ -85,7 +85,7 @@ func TestJOSE(t *testing.T) {
 	}
 }
 
-// TestProofs: the octets under the HMAC, as docs/device-protocol.md gives them.
+// TestProofs: the bytes under the HMAC are those of docs/device-protocol.md.
 func TestProofs(t *testing.T) {
 	secret, _ := hex.DecodeString(strings.Repeat("0f", 32))
 	spki := []byte("key")
@@ -130,7 +130,7 @@ func TestParseQR(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing a stranger sends does harm, and nothing verifies that was not signed.
+// FuzzParse: no input does harm, and no unsigned message verifies.
 func FuzzParse(f *testing.F) {
 	s := suite.ECDSAP256
 	generated, err := s.Generate(rand.Reader)

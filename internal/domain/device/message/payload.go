@@ -1,7 +1,7 @@
 package message
 
-// Registration is the payload of Register. Without a K-init the device belongs to
-// nobody until an operator assigns it.
+// Registration is the payload of Register. Without a K-init the device has no user until
+// an operator assigns it.
 type Registration struct {
 	KInit  *KInitAnswer `json:"kinit,omitempty"`
 	Device About        `json:"device"`
@@ -11,10 +11,10 @@ type Registration struct {
 type KInitAnswer struct {
 	Kid   string `json:"kid"`
 	Proof []byte `json:"proof"`          // KInitProof
-	Code  string `json:"code,omitempty"` // activation code, where the QR code says that one is required
+	Code  string `json:"code,omitempty"` // activation code, if the QR code requires one
 }
 
-// About is what a device tells of itself.
+// About is what a device reports about itself.
 type About struct {
 	Name       string `json:"name,omitempty"`
 	Type       string `json:"type,omitempty"` // such as android, huawei, ios, cli
@@ -26,17 +26,17 @@ type VerificationAnswer struct {
 	Proof []byte `json:"proof"` // VerificationProof
 }
 
-// PushAddress is the payload of Push. An empty address takes it away.
+// PushAddress is the payload of Push. An empty address removes it.
 type PushAddress struct {
 	Address  string `json:"address"`
 	OSType   int    `json:"os_type"`
 	SystemID string `json:"system_id"`
 }
 
-// Answer is what the service says to a device in return for every message.
+// Answer is the answer of the service to each message.
 type Answer struct {
 	Kid        string `json:"kid"`
-	UID        string `json:"uid"` // whose it is; empty for nobody's
+	UID        string `json:"uid"` // user of the device; empty for none
 	State      string `json:"state"`
 	NotAfter   int64  `json:"not_after"`   // Unix seconds
 	Time       int64  `json:"time"`        // of the service, Unix seconds

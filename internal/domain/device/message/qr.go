@@ -11,11 +11,11 @@ const (
 	TypeVerification = "Verification"
 )
 
-// SecretSize is the length in octets of what the QR codes keep secret: the content
-// of a K-init, the nonce of a verification.
+// SecretSize is the length in bytes of the secrets in QR codes: the content of a K-init,
+// the nonce of a verification.
 const SecretSize = 32
 
-// maxQR bounds the text of a QR code: the largest holds 2953 octets.
+// maxQR limits the text of a QR code: the largest contains 2953 bytes.
 const maxQR = 2953
 
 // KInit is the QR code that a new device is registered with.
@@ -25,36 +25,36 @@ type KInit struct {
 	Data    KInitData `json:"data"`
 }
 
-// KInitData is what a new device has to know.
+// KInitData is what a new device needs to register.
 type KInitData struct {
 	Kid                string `json:"kid"`
 	UID                string `json:"uid"`
 	ServiceURL         string `json:"service_url"`
-	KeyContent         string `json:"key_content"` // Base64URL without padding, SecretSize octets
+	KeyContent         string `json:"key_content"` // Base64URL without padding, SecretSize bytes
 	ActivationRequired bool   `json:"activation_required"`
 	Weakness           bool   `json:"weakness"` // whether the key may be kept without a password
 }
 
-// Verification is the QR code that proves that a device is in the hands of its user.
+// Verification is the QR code that proves that the user has the device.
 type Verification struct {
 	Type    string           `json:"type"`
 	Version int              `json:"version"`
 	Data    VerificationData `json:"data"`
 }
 
-// VerificationData is what the device answers to.
+// VerificationData is the content of a Verification.
 type VerificationData struct {
 	Kid        string `json:"kid"`
 	UID        string `json:"uid"`
 	ServiceURL string `json:"service_url"`
 	Seed       string `json:"seed"`  // Base64URL without padding
-	Nonce      string `json:"nonce"` // likewise, SecretSize octets
+	Nonce      string `json:"nonce"` // likewise, SecretSize bytes
 }
 
 // Secret is the text form of a secret inside a QR code.
 func Secret(secret []byte) string { return base64.RawURLEncoding.EncodeToString(secret) }
 
-// ReadSecret reads it. Errors wrap ErrForm.
+// ReadSecret parses the text form of a secret. Errors wrap ErrForm.
 func ReadSecret(text string) ([]byte, error) {
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(secret) != SecretSize {
