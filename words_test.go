@@ -36,6 +36,7 @@ var plain = []string{
 	"internal/domain/device",
 	"internal/domain/document",
 	"internal/domain/fault",
+	"internal/domain/keys",
 	"internal/domain/notify",
 	"internal/domain/policy",
 	"internal/domain/vault",

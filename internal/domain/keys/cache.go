@@ -10,12 +10,12 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// cacheSize bounds the certificates kept parsed, a few KiB each.
+// cacheSize limits the parsed certificates in memory, a few KiB each.
 const cacheSize = 4096
 
-// cache keeps parsed certificates and the last verdict on each. No other process can make an
-// entry wrong: the stored bytes of a certificate are compared with the entry each time, and a
-// verdict names what it holds for (see judgement). The zero cache is ready.
+// cache keeps parsed certificates and the last verdict on each. Other processes cannot
+// make an entry wrong: the stored bytes of a certificate are compared with the entry each
+// time, and a verdict has the evidence that it depends on. The zero cache is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[int64]*entry
@@ -26,30 +26,30 @@ type cache struct {
 type entry struct {
 	id     int64
 	x509   *x509gost.Certificate
-	judged atomic.Pointer[judgement] // nil: not judged yet
-	checks atomic.Int32              // how often values were verified against it
+	judged atomic.Pointer[judgement] // nil: not checked yet
+	checks atomic.Int32              // number of values verified with it
 	table  atomic.Pointer[gost3410.PublicKey]
 	tabled bool // table is there or being made; guarded by cache.mu
 }
 
-// A key whose values are verified again and again gets a table of its own, 86 to
-// 516 KiB: its making pays after some thirty verifications.
+// A key in frequent use gets a table of its own, of 86 to 516 KiB. It is worth it after
+// about 30 verifications.
 const (
 	tableAfter = 32
 	tableMost  = 128 // tables kept at a time, at most 65 MiB
 )
 
-// key is the public key to verify with.
+// key returns the public key to verify with.
 func (e *entry) key(c *cache) crypto.PublicKey {
 	if t := e.table.Load(); t != nil {
 		return t
 	}
 	public, ok := e.x509.PublicKey.(*gost3410.PublicKey)
-	if !ok || e.checks.Add(1) != tableAfter { // one of those who come makes it
+	if !ok || e.checks.Add(1) != tableAfter { // exactly one call makes the table
 		return e.x509.PublicKey
 	}
 	if !c.reserve(e) {
-		e.checks.Store(0) // others may have gone by then
+		e.checks.Store(0) // a table may be free by then
 		return public
 	}
 	t := public.Precompute()
@@ -57,7 +57,7 @@ func (e *entry) key(c *cache) crypto.PublicKey {
 	return t
 }
 
-// reserve takes one of the tables for an entry.
+// reserve takes one of the tableMost tables for an entry.
 func (c *cache) reserve(e *entry) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *cache) reserve(e *entry) bool {
 	return true
 }
 
-// entry finds the parsed form of a certificate by its number. The stored bytes
-// decide: a number that stands for other bytes than before is parsed anew.
+// entry finds the parsed form of a certificate by its number. If the stored bytes are not
+// those of the cached entry, they are parsed again.
 func (c *cache) entry(id int64, der []byte) (*entry, error) {
 	c.mu.Lock()
 	e := c.entries[id]
@@ -88,7 +88,7 @@ func (c *cache) entry(id int64, der []byte) (*entry, error) {
 	if c.entries == nil {
 		c.entries = map[int64]*entry{}
 	}
-	for other := range c.entries { // any one makes room: the order of a map is random
+	for other := range c.entries { // removes a random entry: the order of a map is random
 		if len(c.entries) < cacheSize {
 			break
 		}
@@ -107,7 +107,7 @@ func (c *cache) remove(id int64) {
 	delete(c.entries, id)
 }
 
-// find returns the entry of a certificate while it is kept.
+// find returns the cached entry of a certificate.
 func (c *cache) find(id int64, cert *x509gost.Certificate) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

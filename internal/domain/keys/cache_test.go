@@ -74,7 +74,7 @@ func TestCacheBelievesTheBytes(t *testing.T) {
 	if _, err := c.entry(8, []byte{1, 2, 3}); err == nil {
 		t.Error("three octets were a certificate")
 	}
-	// The caller may use its bytes again.
+	// The caller may reuse its bytes.
 	mine := bytes.Clone(one)
 	if _, err := c.entry(9, mine); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestCacheBelievesTheBytes(t *testing.T) {
 	}
 }
 
-// Keys in steady use get tables, a bounded number of them, and give them back.
+// Keys in frequent use get tables, of a limited number, and return them.
 func TestCacheTables(t *testing.T) {
 	var c cache
 	der := selfSigned(t, 1)

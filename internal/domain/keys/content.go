@@ -10,11 +10,11 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// DefaultUsages are the extended key usages that a request asks for when the client
-// says nothing: authentication of clients and protection of mail.
+// DefaultUsages are the extended key usages that a request asks for when the client names
+// none: authentication of clients and protection of mail.
 func DefaultUsages() []x509gost.OID { return append([]x509gost.OID(nil), userUsage...) }
 
-// description is what people read of a certificate, as XML writes it.
+// description is the readable content of a certificate in the form of XML.
 type description struct {
 	XMLName                                         xml.Name `xml:"Certificate"`
 	SerialNumber, Subject, Issuer                   string

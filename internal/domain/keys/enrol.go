@@ -22,24 +22,24 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// maxKeys bounds the certificates of one user, and the requests: lists show no more.
+// maxKeys limits the certificates of one user, and the requests: lists show no more.
 const maxKeys = 1000
 
-// maxUsages bounds the extended key usages of one request.
+// maxUsages limits the extended key usages of one request.
 const maxUsages = 32
 
 // Order asks for a certificate.
 type Order struct {
 	Authority int64             // 0: the first of the policy
-	Suite     string            // name of the new key's; "": that of the certificate that is renewed, otherwise gost2012-256
+	Suite     string            // name of the suite of the new key; "": that of the renewed certificate, otherwise gost2012-256
 	Name      map[string]string // parts of the subject, see Service.Subject
 	PIN       string            // of the new key
-	Template  string            // object identifier that is the authority's own name for what it issues; "": none
-	Usages    []string          // extended key usages as object identifiers; none: the usual ones
-	Life      time.Duration     // 0: the authority's own
+	Template  string            // object identifier of the authority's certificate template; "": none
+	Usages    []string          // extended key usages as object identifiers; empty: the default
+	Life      time.Duration     // 0: the default of the authority
 
-	// Renew names the certificate whose successor is wanted, and the PIN of its key.
-	// The successor has a key of its own and, unless Name says otherwise, its subject.
+	// Renew names the certificate to renew, and the PIN of its key. The successor has a
+	// key of its own and, unless Name says otherwise, its subject.
 	Renew, RenewPIN string
 }
 
@@ -55,18 +55,18 @@ type order struct {
 // interface family carry the template's name.
 var oidTemplate = x509gost.OID{1, 3, 6, 1, 4, 1, 311, 21, 7}
 
-// usageOfOthers are extended key usages that no user's key gets: those of servers, of
-// code, of an authority's own services, and any.
+// usageOfOthers are extended key usages that keys of users never get: those of servers,
+// of code signing and of an authority's own services, and anyExtendedKeyUsage.
 var usageOfOthers = []x509gost.OID{
 	x509gost.UsageAny,
 	{1, 3, 6, 1, 5, 5, 7, 3, 1}, {1, 3, 6, 1, 5, 5, 7, 3, 3},
 	{1, 3, 6, 1, 5, 5, 7, 3, 8}, {1, 3, 6, 1, 5, 5, 7, 3, 9},
 }
 
-// userUsage is what requests ask for when the client says nothing.
+// userUsage is the default extended key usage of requests.
 var userUsage = []x509gost.OID{{1, 3, 6, 1, 5, 5, 7, 3, 2}, {1, 3, 6, 1, 5, 5, 7, 3, 4}}
 
-// check refuses what no authority is to be asked.
+// check checks an order before any authority gets it.
 func (s *Service) check(asked Order) (*order, error) {
 	o := &order{Order: asked}
 	if err := s.checkNewPIN(o.PIN); err != nil {
@@ -126,7 +126,7 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 		return nil, err
 	}
 	userID := a.Who.UserID
-	// Asked again in the transaction; asked here, no key is made in vain.
+	// Checked again in the transaction. This first check avoids making a key in vain.
 	if err := s.mayAsk(ctx, userID); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 	return q, err
 }
 
-// addRequest stores a request and tells of it.
+// addRequest stores a request and emits its event.
 func (s *Service) addRequest(ctx context.Context, r RequestRecord, a Act, event notify.EventType) (q *Request, err error) {
 	if r.ID, err = s.RequestStore.AddRequest(ctx, r); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *Service) addRequest(ctx context.Context, r RequestRecord, a Act, event 
 	return q, s.emit(ctx, event, r.UserID, a.Who.UserID, "request "+strconv.FormatInt(r.ID, 10))
 }
 
-// mayAsk refuses a user whose last request waits, or who has too many certificates.
+// mayAsk refuses a user who has a pending request or too many certificates.
 func (s *Service) mayAsk(ctx context.Context, userID string) error {
 	requests, err := s.RequestStore.Requests(ctx, userID)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s *Service) mayAsk(ctx context.Context, userID string) error {
 	return nil
 }
 
-// subjectOf finds the subject of a certificate that is asked for, and the number of
-// the one that it renews.
+// subjectOf returns the subject for an ordered certificate, and the number of the
+// certificate that it renews.
 func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subject x509gost.Name, renews int64, err error) {
 	if o.Renew != "" {
 		old, err := s.Find(ctx, userID, o.Renew)
@@ -219,7 +219,7 @@ func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subje
 	return subject, renews, err
 }
 
-// newKeyID draws the id of a new key.
+// newKeyID returns a random id for a new key.
 func (s *Service) newKeyID() (string, error) {
 	guid, err := uuid.NewRandomFromReader(s.Rand)
 	if err != nil {
@@ -259,7 +259,7 @@ func keyRecord(id, userID string, k vault.Key, at time.Time) KeyRecord {
 	return KeyRecord{ID: id, UserID: userID, Suite: k.Suite.Name, Sealed: k.Sealed, HasPIN: k.HasPIN, CreatedAt: at}
 }
 
-// extensions are what a request asks for.
+// extensions returns the extensions of a request.
 func (o *order) extensions() ([]x509gost.Extension, error) {
 	usages := o.usages
 	if len(usages) == 0 {
@@ -287,8 +287,8 @@ func (o *order) extensions() ([]x509gost.Extension, error) {
 	return append(list, x509gost.Extension{OID: oidTemplate, Value: templateDER}), errors.Join(err, err2, err3)
 }
 
-// fulfil has the built-in authority do what a request asks for, inside a transaction.
-// actor is who caused it, "" for an operator.
+// fulfil has the built-in authority carry out a request, inside a transaction. actor is
+// the user who caused it, "" for an operator.
 func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 	if q.Type == ForRevocation {
 		r, found, err := s.Store.Certificate(ctx, q.CertificateID)
@@ -327,7 +327,7 @@ func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 	return s.accept(ctx, q, cert, false, actor)
 }
 
-// asked reads what a request of ours asks for.
+// asked parses the extensions of a request that extensions made.
 func asked(extensions []x509gost.Extension) (usages []x509gost.OID, template []x509gost.Extension, err error) {
 	for _, e := range extensions {
 		switch {
@@ -350,8 +350,8 @@ func asked(extensions []x509gost.Extension) (usages []x509gost.OID, template []x
 	return usages, template, nil
 }
 
-// accept stores the certificate that a request has brought, inside a transaction. A
-// user's first certificate is the default one.
+// accept stores the certificate issued for a request, inside a transaction. A user's
+// first certificate becomes the default one.
 func (s *Service) accept(ctx context.Context, q *Request, cert *x509gost.Certificate, outside bool, actor string) error {
 	id, err := s.Store.AddCertificate(ctx, NewCertificate{
 		UserID: q.UserID, KeyID: q.KeyID, DER: cert.Raw, Serial: cert.SerialNumber, CreatedAt: s.Now(), Outside: outside,
@@ -374,9 +374,9 @@ func (s *Service) accept(ctx context.Context, q *Request, cert *x509gost.Certifi
 	return s.emit(ctx, notify.CertificateIssued, q.UserID, actor, "certificate "+strconv.FormatInt(id, 10))
 }
 
-// RequestRevocation asks the built-in authority to revoke a certificate; it does so at
-// once unless it has an operator. Faults are those of SetStatus, and
-// pending_requests_exist when the same was asked already.
+// RequestRevocation asks the built-in authority to revoke a certificate; without an
+// operator it does so at once. Faults are those of SetStatus, and pending_requests_exist
+// for a repetition of a pending request.
 func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o StatusOrder) (*Request, error) {
 	if err := s.guard(ctx, a, policy.RevokeCertificate); err != nil {
 		return nil, err

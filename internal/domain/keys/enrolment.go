@@ -15,22 +15,22 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Profiles know what the service calls its users; see user.NameStore.NameOf.
+// Profiles returns the registered names of users; see user.NameStore.NameOf.
 type Profiles interface {
 	// ProfileOf returns the parts of a user's distinguished name by object identifier,
 	// at least a common name.
 	ProfileOf(ctx context.Context, userID string) (map[string]string, error)
 }
 
-// Authority is one that users may have their keys certified by.
+// Authority is a certificate authority that users may choose.
 type Authority struct {
 	ID   int64 // on the wire
 	Name string
-	// Operator says that requests to the built-in authority wait for an operator.
-	// Requests to another authority always wait, for its certificate.
+	// Operator makes requests to the built-in authority wait for an operator. Requests to
+	// another authority always wait, for its certificate.
 	Operator bool
-	// Outside authorities get requests by other ways than this program. Their roots are
-	// trusted and their other certificates used to build paths.
+	// Outside marks an authority that gets requests outside of this program. Its roots
+	// are trusted, and Intermediates are used to build paths.
 	Outside              bool
 	Roots, Intermediates []*x509gost.Certificate
 }
@@ -38,18 +38,17 @@ type Authority struct {
 // BuiltIn is the number of the built-in authority.
 const BuiltIn = 1
 
-// Enrolment says who certifies keys, and under which names. The zero value is the
+// Enrolment configures who certifies keys, and under which names. The zero value is the
 // built-in authority, which approves at once.
 type Enrolment struct {
 	Authorities []Authority
-	// Naming is what a distinguished name is made of; nil means
+	// Naming is the list of components of distinguished names; nil means
 	// user.DefaultComponents.
 	Naming []user.Component
-	// FixedNames says that users get the name the service knows them by and may not
-	// send another. Otherwise their requests decide what the profile leaves open or
-	// says differently.
+	// FixedNames gives users their registered names, which requests may not change.
+	// Otherwise requests may add to the profile and replace its values.
 	FixedNames bool
-	// Life is the longest a user may ask for; 0: 20 years.
+	// Life is the longest lifetime that a user may ask for; 0: 20 years.
 	Life time.Duration
 }
 
@@ -58,7 +57,7 @@ const (
 	shortestLife = time.Minute
 )
 
-// complete fills in the defaults and refuses what contradicts itself.
+// complete fills in the defaults and checks the whole.
 func (e *Enrolment) complete() error {
 	if len(e.Authorities) == 0 {
 		e.Authorities = []Authority{{ID: BuiltIn, Name: "Tamga"}}
@@ -66,11 +65,11 @@ func (e *Enrolment) complete() error {
 	for i, a := range e.Authorities {
 		switch {
 		case a.ID <= 0 || a.Name == "":
-			return errors.New("keys: an authority has a number from 1 on and a name")
+			return errors.New("keys: an authority needs a positive number and a name")
 		case a.Outside == (a.ID == BuiltIn):
-			return fmt.Errorf("keys: authority %d: number %d is the built-in one, and it alone", a.ID, BuiltIn)
+			return fmt.Errorf("keys: authority %d: want number %d for the built-in authority and another number for an outside one", a.ID, BuiltIn)
 		case a.Outside && (len(a.Roots) == 0 || a.Operator):
-			return fmt.Errorf("keys: authority %d: an outside authority has roots, and no operator here", a.ID)
+			return fmt.Errorf("keys: authority %d: an outside authority needs roots and must not have an operator", a.ID)
 		case slices.ContainsFunc(e.Authorities[:i], func(b Authority) bool { return b.ID == a.ID }):
 			return fmt.Errorf("keys: authority %d is listed twice", a.ID)
 		}
@@ -85,7 +84,8 @@ func (e *Enrolment) complete() error {
 	return nil
 }
 
-// authority finds one by number; 0 is the first. The fault is invalid_enroll.
+// authority returns an authority by number; 0 means the first. The fault is
+// invalid_enroll.
 func (e *Enrolment) authority(id int64) (Authority, error) {
 	for _, a := range e.Authorities {
 		if id == 0 || a.ID == id {
@@ -95,9 +95,9 @@ func (e *Enrolment) authority(id int64) (Authority, error) {
 	return Authority{}, fault.Newf(fault.InvalidEnroll, "there is no certificate authority %d here: the policy lists them", id)
 }
 
-// Subject makes the name a user's key is certified under: the parts that the user
-// asks for, by object identifier, number or short name as the policy lists them, and
-// for the rest what the service knows of the user. The fault is invalid_subject_name.
+// Subject returns the subject name for a user's certificate: the components that the user
+// asks for, by object identifier, number or short name as the policy lists them, and the
+// registered name for the others. The fault is invalid_subject_name.
 func (s *Service) Subject(ctx context.Context, userID string, asked map[string]string) (x509gost.Name, error) {
 	e := &s.Enrolment
 	profile := map[string]string{}
@@ -146,7 +146,7 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 	}
 	name, err := x509gost.BuildName(attributes)
 	if err == nil && name.IsEmpty() {
-		err = errors.New("nothing is in it")
+		err = errors.New("the name is empty")
 	}
 	if err != nil {
 		return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: a value does not have the form it has in certificates (INN has 12 digits, SNILS 11, OGRN 13, OGRNIP 15, C two Latin letters)").With(err)
@@ -154,7 +154,7 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 	return name, nil
 }
 
-// component finds a part of names by object identifier, number or short name.
+// component returns a component of names by object identifier, number or short name.
 func (e *Enrolment) component(key string) (user.Component, bool) {
 	key = strings.TrimSpace(key)
 	for _, c := range e.Naming {

@@ -15,7 +15,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// algorithms are the suites by the numbers (ALG_ID) of the interface.
+// algorithms are the suites by their numbers (ALG_ID) in the specification.
 var algorithms = map[int64]*suite.Suite{
 	11811: suite.GOST2001,
 	11849: suite.GOST2012x256,
@@ -24,9 +24,9 @@ var algorithms = map[int64]*suite.Suite{
 	9216:  suite.RSASHA256, // CALG_RSA_SIGN
 }
 
-// Generate makes a key of an algorithm with a certificate of the built-in authority
-// under the name the service knows the user by. parameters is the object identifier of
-// a GOST parameter set; "" takes the usual one. Faults: algid_is_not_supported,
+// Generate makes a key of an algorithm with a certificate of the built-in authority under
+// the registered name of the user. parameters is the object identifier of a GOST
+// parameter set; "" means the default one. Faults: algid_is_not_supported,
 // param_set_is_not_supported, enroll_is_missing, invalid_pin, invalid_subject_name,
 // pending_requests_exist, invalid_object_state, access_denied, wrong_operation (also
 // where an operator approves requests).
@@ -73,7 +73,7 @@ func (s *Service) Generate(ctx context.Context, a Act, algorithm int64, paramete
 	})
 }
 
-// parameterSet reads a parameter set for keys of a suite; nil is the usual one.
+// parameterSet returns a parameter set for keys of a suite; nil means the default one.
 func parameterSet(su *suite.Suite, text string) (*gost3410.Set, error) {
 	if text == "" {
 		return nil, nil
@@ -81,7 +81,7 @@ func parameterSet(su *suite.Suite, text string) (*gost3410.Set, error) {
 	oid, err := x509gost.ParseOID(text)
 	if err == nil && su.IsGOST() {
 		p, err := su.ParametersByOID(oid)
-		// Test sets have no place in certificates.
+		// Test parameter sets are not for certificates.
 		if err == nil && p.Set != gost3410.TestSet && p.Set != gost3410.TC26512Test {
 			return p.Set, nil
 		}

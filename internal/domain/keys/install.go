@@ -14,10 +14,10 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Install takes the certificate that an outside authority issued for a waiting request
-// of the user: DER, BER, PEM, their Base64, or a PKCS #7 container; further
-// certificates in it are passed over. It has to be for the key of the request, be
-// valid now and lead to a root of the request's authority. Faults:
+// Install stores the certificate that an outside authority issued for a pending request
+// of the user. The input is DER, BER, PEM, their Base64, or a PKCS #7 container, whose
+// other certificates are ignored. The certificate must be for the key of the request, be
+// valid now and have a path to a root of the request's authority. Faults:
 // invalid_certificate_format, invalid_certificate, request_not_found, access_denied,
 // wrong_operation.
 func (s *Service) Install(ctx context.Context, a Act, data []byte) (*Certificate, error) {
@@ -65,13 +65,13 @@ func (s *Service) Install(ctx context.Context, a Act, data []byte) (*Certificate
 	return s.Find(ctx, a.Who.UserID, strconv.FormatInt(id, 10))
 }
 
-// sameKey compares keys that authorities may write in several ways.
+// sameKey compares public keys, which authorities encode in several ways.
 func sameKey(cert *x509gost.Certificate, r *x509gost.Request) bool {
 	k, ok := cert.PublicKey.(interface{ Equal(x crypto.PublicKey) bool })
 	return ok && cert.Suite == r.Suite && k.Equal(r.PublicKey)
 }
 
-// trusted refuses a certificate that does not come from an authority.
+// trusted refuses a certificate that the authority did not issue.
 func (s *Service) trusted(cert *x509gost.Certificate, id int64) error {
 	target, err := s.Enrolment.authority(id)
 	if err != nil {
@@ -80,12 +80,12 @@ func (s *Service) trusted(cert *x509gost.Certificate, id int64) error {
 	_, err = chain.Build(cert, chain.Options{Roots: target.Roots, Intermediates: target.Intermediates, At: s.Now()})
 	var refusal *chain.Error
 	if errors.As(err, &refusal) {
-		return fault.Newf(fault.InvalidCertificate, "the certificate is not one of %s that is valid now", target.Name).With(err)
+		return fault.Newf(fault.InvalidCertificate, "the certificate is not a valid certificate of %s", target.Name).With(err)
 	}
 	return err
 }
 
-// readCertificates reads what people send as "the certificate".
+// readCertificates reads all the forms that Install accepts.
 func readCertificates(data []byte) ([]*x509gost.Certificate, error) {
 	list, err := x509gost.ParseCertificates(data)
 	if err == nil {

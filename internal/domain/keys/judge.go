@@ -11,37 +11,35 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// judgement is a favourable verdict with all it rests on. A kept one is right because it names
-// the revocation lists it was made from and the time it holds for: Judge compares both with what
-// is in force now, and the certificate itself never changes. What the database knows of the
-// certificate is looked at before, by refuse.
+// judgement is a positive verdict with the evidence that it depends on. It contains the
+// revocation lists that it was made from and its period of validity. Judge compares both
+// with the current lists and the time, and the certificate never changes. The stored
+// status of the certificate is checked before, by refuse.
 type judgement struct {
 	verdict     *chain.Verdict
 	crls        []*x509gost.RevocationList
-	from, until time.Time // the time it holds for, without until itself
+	from, until time.Time // period of validity, without until itself
 }
 
-// holds reports whether nothing that the verdict rests on has changed. The
-// authority hands out the same list while it is the current one in the database.
+// holds reports whether the verdict is valid at a time with the current revocation lists.
+// The authority returns the same list while it is the current one in the database.
 func (j *judgement) holds(crls []*x509gost.RevocationList, at time.Time) bool {
 	return j != nil && !at.Before(j.from) && at.Before(j.until) && slices.Equal(j.crls, crls)
 }
 
-// Judge says whether a certificate may be used at a time: it is valid then, not
-// revoked, and its path leads to a root of the built-in authority or, for one of
-// another authority, to a root of that. A
-// certificate that may not be used is the fault invalid_certificate, with the
-// reason in words: show it to the certificate's owner only.
+// Judge checks whether a certificate may be used at a time: it is valid then, not
+// revoked, and has a path to a root of the built-in authority or, for a certificate of an
+// outside authority, to a root of that authority. Otherwise it returns the fault
+// invalid_certificate with a reason for the owner of the certificate only.
 //
-// The current revocation lists are asked for each time, so a revocation by any
-// process counts at once. The verdict is the caller's.
+// The current revocation lists are read on each call, so a revocation by any process has
+// effect at once. The caller may change the verdict.
 func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
 	return s.JudgeIn(ctx, nil, c, at)
 }
 
-// JudgeIn is Judge by the revocation lists that were in force at the time of a snapshot, the one
-// that c was resolved with. nil: by the current ones. An outside authority is asked anew in any
-// case.
+// JudgeIn is Judge by the revocation lists of a snapshot, the one that c was resolved
+// with; nil means the current lists. An outside authority is always asked again.
 func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, at time.Time) (*chain.Verdict, error) {
 	if err := refuse(c, at); err != nil {
 		return nil, err
@@ -80,12 +78,13 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 	return j.copy(), nil
 }
 
-// refuse says what is wrong with the certificate itself.
+// refuse returns a fault for a certificate that is revoked, on hold or not valid at the
+// time.
 func refuse(c *Certificate, at time.Time) error {
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
 	case c.Outside && !c.RevokedAt.IsZero():
-		// What its authority said last is shown; now it is asked again.
+		// The stored status is only for display. The authority is asked again below.
 	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at) && c.Reason == reasonHold:
 		return fault.Newf(fault.InvalidCertificate, "certificate %d is on hold since %s", c.ID, c.RevokedAt.UTC().Format(day))
 	case !c.RevokedAt.IsZero() && !c.RevokedAt.After(at):
@@ -98,7 +97,7 @@ func refuse(c *Certificate, at time.Time) error {
 	return nil
 }
 
-// translate turns the reasons of package chain into faults.
+// translate turns errors of package chain into faults.
 func translate(c *Certificate, err error) error {
 	reasons := []struct {
 		kind error
@@ -120,7 +119,7 @@ func translate(c *Certificate, err error) error {
 	return err
 }
 
-// newJudgement finds the time in which a verdict holds.
+// newJudgement returns a verdict with the period in which it is valid.
 func newJudgement(v *chain.Verdict, crls []*x509gost.RevocationList) *judgement {
 	j := &judgement{verdict: v, crls: slices.Clone(crls)}
 	narrow := func(from, until time.Time) {
@@ -140,7 +139,7 @@ func newJudgement(v *chain.Verdict, crls []*x509gost.RevocationList) *judgement 
 	return j
 }
 
-// copy gives a verdict whose slices the caller may change.
+// copy returns a verdict whose slices the caller may change.
 func (j *judgement) copy() *chain.Verdict {
 	return &chain.Verdict{Chain: slices.Clone(j.verdict.Chain), Findings: slices.Clone(j.verdict.Findings)}
 }

@@ -1,11 +1,12 @@
-// Package keys owns users' private keys and certificates: which ones a user
-// has, which is the default, whether one may be used at a given time, the PIN that
-// guards a key, and the requests by which certificates come and go.
+// Package keys manages the private keys and certificates of users: the default
+// certificate, the certificate status, the PINs of keys, and the requests for
+// certificates and revocations. Begin with New, Service.Resolve to find a certificate,
+// Service.Judge to check it and Service.Sign to sign. The package does not know signature
+// formats: package signing does.
 //
-// Faults about a certificate never tell more than its owner may know: an
-// unknown certificate and somebody else's get the same answer. What users do by an Act
-// is judged by their access policy here; what takes no Act is for administrators, and
-// who is one was decided before.
+// Faults about a certificate reveal only what its owner may know: a missing certificate
+// and one of another user get the same answer. Methods that take an Act check the user's
+// access policy. The others are for administrators and expect an authorized caller.
 package keys
 
 import (
@@ -45,7 +46,7 @@ const maxFriendlyName = 255
 // Store keeps keys and certificates. The transactions of Atomic include the calls that
 // fn makes to the other stores of Options.
 type Store interface {
-	// Atomic runs fn in one serial transaction; it may run fn again.
+	// Atomic runs fn in one serializable transaction. It may run fn more than once.
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	// AddKey adds a key; its user exists.
@@ -57,7 +58,7 @@ type Store interface {
 	AddCertificate(ctx context.Context, c NewCertificate) (id int64, err error)
 	// Certificates reads the first 1000 certificates of a user by number.
 	Certificates(ctx context.Context, userID string) ([]CertificateRecord, error)
-	// Certificate reads one by number, whoever's it is.
+	// Certificate reads one by number, of any user.
 	Certificate(ctx context.Context, id int64) (CertificateRecord, bool, error)
 	// DefaultCertificate reads the default certificate of a user.
 	DefaultCertificate(ctx context.Context, userID string) (CertificateRecord, bool, error)
@@ -65,15 +66,15 @@ type Store interface {
 	// false when the user has no certificate of this number.
 	SetDefault(ctx context.Context, userID string, id int64) (bool, error)
 
-	// DeleteCertificate removes one by number; it is nobody's default any more.
+	// DeleteCertificate removes one by number. It is no default certificate any more.
 	DeleteCertificate(ctx context.Context, id int64) error
 	// SetFriendlyName names one by number.
 	SetFriendlyName(ctx context.Context, id int64, name string) error
-	// DeleteUnusedKey removes a key that has neither a certificate nor a pending
-	// request; another is left alone.
+	// DeleteUnusedKey removes a key that has neither a certificate nor a pending request.
+	// Other keys stay.
 	DeleteUnusedKey(ctx context.Context, keyID string) error
-	// ReplaceSealed puts another seal in place of the one given. It reports false when
-	// the key has yet another.
+	// ReplaceSealed replaces the sealed record old by sealed. It reports false when the
+	// stored record is not old.
 	ReplaceSealed(ctx context.Context, keyID string, old, sealed []byte, hasPIN bool) (bool, error)
 }
 
@@ -81,13 +82,14 @@ type Store interface {
 type RequestStore interface {
 	// AddRequest adds a request and gives it the next number.
 	AddRequest(ctx context.Context, r RequestRecord) (id int64, err error)
-	// Request reads one by number, whoever's it is.
+	// Request reads one by number, of any user.
 	Request(ctx context.Context, id int64) (RequestRecord, bool, error)
 	// Requests reads the last 1000 requests of a user by number.
 	Requests(ctx context.Context, userID string) ([]RequestRecord, error)
-	// PendingRequests reads the first 1000 requests of everybody that wait.
+	// PendingRequests reads the first 1000 pending requests of all users.
 	PendingRequests(ctx context.Context) ([]RequestRecord, error)
-	// Decide ends the waiting of a request. It reports false when it does not wait.
+	// Decide sets the status of a pending request. It reports false when the request is
+	// not pending.
 	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)
 	// DeleteRequest removes one by number.
 	DeleteRequest(ctx context.Context, id int64) error
@@ -96,13 +98,13 @@ type RequestStore interface {
 // StatusStore keeps what changes about certificates of outside authorities, and the
 // comments of users.
 type StatusStore interface {
-	// NoteStanding writes down what an outside authority said about a certificate; one
-	// that is not there any more is passed over.
+	// NoteStanding records the status that an outside authority gave a certificate. A
+	// missing certificate is no error.
 	NoteStanding(ctx context.Context, id int64, st Standing) error
-	// NoteComment keeps what was said when a certificate was revoked or put on hold.
+	// NoteComment records the user's comment on a revocation or a hold.
 	NoteComment(ctx context.Context, id int64, comment string) error
-	// DueStandings reads certificates of outside authorities that it is time to ask
-	// about, by number from after on.
+	// DueStandings reads certificates of outside authorities whose status is due for a
+	// check at now, by number, those greater than after.
 	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
 }
 
@@ -110,13 +112,13 @@ type StatusStore interface {
 type PINStore interface {
 	// PINFailures counts the attempts that ReservePIN took.
 	PINFailures(ctx context.Context, keyID string) (int, error)
-	// ReservePIN takes one of limit attempts of a key, durably before it returns,
-	// and reports false when none is left. It must not be called in a
-	// transaction, which could take the attempt back.
+	// ReservePIN takes one of limit attempts of a key, durably before it returns, and
+	// reports false when none is left. It must not be called in a transaction, whose
+	// rollback would return the attempt.
 	ReservePIN(ctx context.Context, keyID string, limit int) (bool, error)
-	// ReturnPIN gives one reserved attempt back.
+	// ReturnPIN returns one reserved attempt.
 	ReturnPIN(ctx context.Context, keyID string) error
-	// ResetPIN gives all attempts back.
+	// ResetPIN returns all attempts.
 	ResetPIN(ctx context.Context, keyID string) error
 }
 
@@ -140,21 +142,21 @@ type NewCertificate struct {
 	Outside       bool // issued by another authority than the built-in one
 }
 
-// CertificateRecord is a stored certificate with what is known about it now.
+// CertificateRecord is a stored certificate with its current status.
 type CertificateRecord struct {
 	ID int64
 	NewCertificate
 	HasPIN    bool
 	Default   bool
-	RevokedAt time.Time // zero: not revoked; of one of an outside authority, as far as is known
+	RevokedAt time.Time // zero: not revoked; as far as known, if Outside
 	Reason    int
-	Comment   string // what the user said about it
+	Comment   string // comment of the user on the revocation
 }
 
-// Status is the standing of a certificate, numbered as the interface numbers it.
+// Status is the status of a certificate. The numbers are those of the specification.
 type Status int
 
-// Standings of a certificate.
+// Statuses of a certificate.
 const (
 	Active   Status = 1
 	Revoked  Status = 2
@@ -164,7 +166,7 @@ const (
 
 var statusNames = map[Status]string{Active: "ACTIVE", Revoked: "REVOKED", Hold: "HOLD", NotValid: "NOT_VALID"}
 
-// String is the name the interface gives the standing.
+// String returns the name of the status in the specification.
 func (s Status) String() string {
 	if name, ok := statusNames[s]; ok {
 		return name
@@ -182,17 +184,17 @@ type Certificate struct {
 	Status        Status    // when it was read
 	RevokedAt     time.Time // zero: neither revoked nor on hold
 	Reason        int       // CRLReason of the revocation
-	Comment       string    // what the user said about it
+	Comment       string    // comment of the user on the revocation
 	FriendlyName  string
 	CreatedAt     time.Time
 	Outside       bool // issued by another authority than the built-in one
 
-	// key is the public key to verify with; nil stands for that of X509.
+	// key returns the public key to verify with; nil means that of X509.
 	key func() crypto.PublicKey
 }
 
-// Verify checks a signature value over a digest against the certificate. A key
-// that is used often is verified with faster than with X509 itself.
+// Verify checks a signature value over a digest against the certificate. For a key in
+// frequent use it is faster than X509 itself.
 func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	public := c.X509.PublicKey
 	if c.key != nil {
@@ -201,8 +203,8 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	return c.X509.Suite.Verify(public, d, value)
 }
 
-// Options are what a Service is made of. All are needed up to Now; acts of users need
-// Policy as well.
+// Options are what a Service is made of. All are needed up to Now; methods that take an
+// Act need Policy too.
 type Options struct {
 	// The stores keep their tables in one database.
 	Store        Store
@@ -218,40 +220,40 @@ type Options struct {
 	// PINAttempts blocks a key after so many wrong PINs in a row; 0 means
 	// DefaultPINAttempts.
 	PINAttempts int
-	// PINMode says whether new keys have a PIN; "" means PINAllow.
+	// PINMode is the rule about PINs of new keys; "" means PINAllow.
 	PINMode PINMode
-	// PINLength is how many characters a new PIN has at least; 0 means DefaultPINLength.
+	// PINLength is the least number of characters of a new PIN; 0 means DefaultPINLength.
 	PINLength int
 	// SimplePINs allows new PINs that SimplePIN reports.
 	SimplePINs bool
 
-	// Exportable says whether an administrator may take keys out.
+	// Exportable allows administrators to export keys.
 	Exportable bool
 
-	Policy       Permitter    // judges the acts of users
+	Policy       Permitter    // decides about the acts of users
 	Confirmation Confirmation // nil: nothing waits for a confirmation
-	Events       Events       // nil: nobody is told
-	Profiles     Profiles     // nil: nothing is known about users' names
+	Events       Events       // nil: no notices
+	Profiles     Profiles     // nil: users have no known names
 
-	// Enrolment says who certifies keys, and under which names.
+	// Enrolment configures who certifies keys, and under which names.
 	Enrolment Enrolment
-	// Evidence tells about the revocation of certificates of outside authorities; nil:
-	// nothing is known, so they cannot be used.
+	// Evidence fetches the revocation status of certificates of outside authorities.
+	// Without it these certificates cannot be used.
 	Evidence Evidence
-	// StandingAge is how old what is shown about their revocation may be; 0 means
-	// DefaultStandingAge.
+	// StandingAge is the greatest age of the status that is shown for these certificates;
+	// 0 means DefaultStandingAge.
 	StandingAge time.Duration
 }
 
-// Service gives users the use of their keys. It is safe for concurrent use; the
-// options do not change once it is in use.
+// Service manages keys and certificates. It is safe for concurrent use. The options must
+// not change once it is in use.
 type Service struct {
 	Options
 	gates gates
 	cache cache
 }
 
-// New makes the service.
+// New checks the options, fills in defaults and returns a Service.
 func New(o Options) (*Service, error) {
 	if o.Store == nil || o.RequestStore == nil || o.StatusStore == nil || o.PINStore == nil ||
 		o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
@@ -302,12 +304,12 @@ func (s *Service) List(ctx context.Context, userID string) ([]*Certificate, erro
 	return list, nil
 }
 
-// Resolve finds a certificate of a user by the text a client sent: "" and "0"
-// are the default one, other decimal numbers the one of that number. The answer
-// may be expired or revoked; Judge says whether it may be used.
+// Resolve finds a certificate of a user by the text a client sent: "" and "0" are the
+// default one, other decimal numbers the one of that number. The certificate may be
+// expired or revoked; Judge checks that.
 //
-// Every failure is the fault invalid_certificate, and a certificate that does
-// not exist, one of another user and a text that is no number get the same one.
+// All faults are invalid_certificate. A missing certificate, one of another user and a
+// text that is not a number get the same fault.
 func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Certificate, error) {
 	return s.ResolveIn(ctx, nil, userID, identifier)
 }
@@ -362,13 +364,14 @@ type IssueOrder struct {
 	first bool // make it the default one when the user has none
 }
 
-// Issue makes a key and has the built-in authority certify it; both are stored
-// or neither. A user's first certificate is the default one only when the order
-// says so. The mode of PINs is for users. Faults: invalid_pin for a PIN that is too
-// long, too short or too simple, invalid_parameters for a friendly name that is too long.
+// Issue makes a key and has the built-in authority certify it; both are stored or
+// neither. A user's first certificate becomes the default one only if the order says so.
+// PINMode is not applied: it is a rule for users. Faults: invalid_pin for a PIN that is
+// too long, too short or too simple, invalid_parameters for a friendly name that is too
+// long.
 func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error) {
 	if o.UserID == "" || o.Suite == nil {
-		return nil, errors.New("keys: an order has a user and a suite")
+		return nil, errors.New("keys: an order needs a user and a suite")
 	}
 	if err := s.checkPIN(o.PIN); err != nil {
 		return nil, err
@@ -379,8 +382,8 @@ func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error)
 	return s.certify(ctx, o, s.generate)
 }
 
-// SetDefault makes a certificate the default one of its user. One that is
-// unknown or somebody else's is the fault invalid_certificate, as in Resolve.
+// SetDefault makes a certificate the default one of its user. A missing certificate and
+// one of another user are the fault invalid_certificate, as in Resolve.
 func (s *Service) SetDefault(ctx context.Context, userID string, id int64) error {
 	found, err := s.Store.SetDefault(ctx, userID, id)
 	if err == nil && !found {
@@ -389,11 +392,11 @@ func (s *Service) SetDefault(ctx context.Context, userID string, id int64) error
 	return err
 }
 
-// Revoke revokes a certificate by number, whoever's it is, and renews the
-// revocation list. The reason is a CRLReason (RFC 5280, section 5.3.1): 0 to 6,
-// 9 or 10; 6 puts the certificate on hold and may be followed by another.
-// Faults: object_not_found, invalid_parameters, invalid_object_state when it is
-// revoked already, wrong_operation for one of another authority.
+// Revoke revokes a certificate of any user by number and renews the revocation list. The
+// reason is a CRLReason (RFC 5280, section 5.3.1): 0 to 6, 9 or 10; 6 puts the
+// certificate on hold, which another reason may replace. Faults: object_not_found,
+// invalid_parameters, invalid_object_state when it is revoked already, wrong_operation
+// for one of another authority.
 func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	if !authority.ValidReason(reason) {
 		return fault.Newf(fault.InvalidParameters, "revocation reason %d: want 0 to 6, 9 or 10", reason)
@@ -415,8 +418,8 @@ func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	return err
 }
 
-// Unhold lifts the hold of a certificate by number, whoever's it is, and renews the
-// revocation list. Faults: object_not_found, invalid_certificate_status.
+// Unhold lifts the hold of a certificate of any user by number and renews the revocation
+// list. Faults: object_not_found, invalid_certificate_status.
 func (s *Service) Unhold(ctx context.Context, id int64) error {
 	r, found, err := s.Store.Certificate(ctx, id)
 	if err != nil {
@@ -432,7 +435,7 @@ func (s *Service) Unhold(ctx context.Context, id int64) error {
 	return s.setStatus(ctx, c, StatusOrder{Status: Active})
 }
 
-// certificate makes the domain's view of a record.
+// certificate returns the certificate of a record.
 func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 	e, err := s.cache.entry(r.ID, r.DER)
 	if err != nil {
@@ -461,8 +464,8 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 
 const reasonHold = 6 // certificateHold
 
-// end is the first moment a certificate is no longer valid: notAfter is given in
-// whole seconds, and the last one belongs to the certificate.
+// end returns the first moment at which a certificate is not valid any more: notAfter is
+// in whole seconds, and that last second is still valid.
 func end(c *x509gost.Certificate) time.Time { return c.NotAfter.Add(time.Second) }
 
 func vaultID(keyID string) string { return Table + ":" + keyID }

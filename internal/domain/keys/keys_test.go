@@ -95,7 +95,7 @@ func start(t testing.TB) *process {
 	return startWith(t, 1)
 }
 
-// startWith is start with randomness of its own, for a second installation.
+// startWith is start with another seed, for a second installation.
 func startWith(t testing.TB, seed byte) *process {
 	t.Helper()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "tamga.db")
@@ -117,7 +117,7 @@ func startWith(t testing.TB, seed byte) *process {
 	return p
 }
 
-// join makes another process over the same database, with memory of its own.
+// join makes another process on the same database, with its own memory.
 func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	t.Helper()
 	ring, err := vault.NewRing("a", map[string][]byte{"a": bytes.Repeat([]byte{7}, vault.MasterKeySize)}, newReader(seed))
@@ -251,7 +251,7 @@ func TestIssueRefuses(t *testing.T) {
 	good := keys.IssueOrder{UserID: alice, Suite: suite.GOST2012x256, Subject: name(t)}
 	for what, c := range map[string]struct {
 		change func(o *keys.IssueOrder)
-		code   string // "": not the client's fault
+		code   string // "": not a fault
 	}{
 		"no user":            {func(o *keys.IssueOrder) { o.UserID = "" }, ""},
 		"an unknown user":    {func(o *keys.IssueOrder) { o.UserID = "nobody" }, ""},
@@ -421,8 +421,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSeesOtherProcesses revokes in one process what another has judged
-// good and remembers.
+// TestJudgeSeesOtherProcesses revokes in one process a certificate whose good verdict
+// another process has cached.
 func TestJudgeSeesOtherProcesses(t *testing.T) {
 	p := start(t)
 	ctx := t.Context()
@@ -437,7 +437,7 @@ func TestJudgeSeesOtherProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear(v.Chain) // the verdict is the caller's
+		clear(v.Chain) // the caller may change the verdict
 		v.Findings = append(v.Findings, v.Findings...)
 	}
 	if err := p.Revoke(ctx, made.ID, 1); err != nil {
@@ -447,8 +447,8 @@ func TestJudgeSeesOtherProcesses(t *testing.T) {
 		t.Errorf("judged before the revocation was read: %v", err)
 	}
 
-	// The issuer's revocation counts as well, and the renewal of lists does not
-	// disturb what is good.
+	// The revocation of the issuer has effect too, and the renewal of lists does not
+	// affect good certificates.
 	made = p.issue(t, keys.IssueOrder{})
 	for range 5 {
 		p.clock.advance(4 * 24 * time.Hour)
@@ -510,8 +510,8 @@ func TestSignNeedsItsOwnKey(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge is what a request pays: the standing of the lists is read from
-// the database each time; "first" also builds the path.
+// BenchmarkJudge is the cost for a request: the state of the lists is read from the
+// database each time; "first" also builds the path.
 func BenchmarkJudge(b *testing.B) {
 	p := start(b)
 	c := p.issue(b, keys.IssueOrder{})

@@ -16,32 +16,32 @@ import (
 	"tamga/pki/suite"
 )
 
-// Act says who acts on keys of their own.
+// Act is an operation of a user on their own keys.
 type Act struct {
 	Who audit.Principal
-	// ForceConfirmation is the client's own wish that the act be confirmed.
+	// ForceConfirmation is set when the client asks for a confirmation.
 	ForceConfirmation bool
 }
 
-// Permitter judges acts by the user's access policy; [policy.Service] satisfies it.
+// Permitter checks the user's access policy; [policy.Service] satisfies it.
 type Permitter interface {
 	Permit(ctx context.Context, userID string, a policy.Action) error
 }
 
-// Confirmation tells which acts of a user wait for a confirmation.
+// Confirmation decides which acts of a user need a confirmation.
 type Confirmation interface {
 	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
 }
 
-// Events tell people what happened; [notify.Service] satisfies it.
+// Events sends notices; [notify.Service] satisfies it.
 type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
 }
 
-// guard asks the policies before anything is done.
+// guard checks the policies before an act.
 func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error {
 	if a.Who.UserID == "" || s.Policy == nil {
-		return errors.New("keys: an act has a user and is judged by an access policy")
+		return errors.New("keys: an act needs a user and an access policy")
 	}
 	if err := s.Policy.Permit(ctx, a.Who.UserID, action); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error 
 		}
 	}
 	if needed {
-		return fault.Newf(fault.WrongOperation, "%s is to be confirmed first, and there is no way here to confirm it: nothing was done", action)
+		return fault.Newf(fault.WrongOperation, "%s needs a confirmation, which this installation does not support: nothing was done", action)
 	}
 	return nil
 }
 
-// emit tells the user of an event, in the transaction of ctx.
+// emit notifies the user of an event, in the transaction of ctx.
 func (s *Service) emit(ctx context.Context, event notify.EventType, userID, actor, detail string) error {
 	if s.Events == nil {
 		return nil
@@ -67,8 +67,8 @@ func (s *Service) emit(ctx context.Context, event notify.EventType, userID, acto
 	return s.Events.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: actor, Detail: detail})
 }
 
-// Find is Resolve for those who manage certificates: one that does not exist, one of
-// another user and a text that is no number are the fault certificate_not_found.
+// Find is Resolve for the management of certificates: a missing certificate, one of
+// another user and a text that is not a number are the fault certificate_not_found.
 func (s *Service) Find(ctx context.Context, userID, identifier string) (*Certificate, error) {
 	c, err := s.Resolve(ctx, userID, identifier)
 	if f, ok := fault.As(err); ok && f.Code == fault.InvalidCertificate {
@@ -77,18 +77,18 @@ func (s *Service) Find(ctx context.Context, userID, identifier string) (*Certifi
 	return c, err
 }
 
-// PINMode is what the installation wants of new PINs.
+// PINMode is the rule of the installation about new PINs.
 type PINMode string
 
-// The modes, named as the interface names them.
+// The modes, by their names in the specification.
 const (
 	PINRequired PINMode = "Required"
 	PINForbid   PINMode = "Forbid"
 	PINAllow    PINMode = "Allow"
 )
 
-// checkPIN checks the form of a new PIN; "" is a key without one. Keys keep the PINs they
-// have.
+// checkPIN checks the form of a new PIN; "" is a key without one. Existing PINs are not
+// checked.
 func (s *Service) checkPIN(pin string) error {
 	switch n := utf8.RuneCountInString(pin); {
 	case len(pin) > vault.MaxPIN:
@@ -120,23 +120,23 @@ func SimplePIN(pin string) bool {
 	return false
 }
 
-// checkNewPIN is checkPIN for PINs that users choose, with the mode of the installation.
+// checkNewPIN is checkPIN for PINs of users, which PINMode also applies to.
 func (s *Service) checkNewPIN(pin string) error {
 	if err := s.checkPIN(pin); err != nil {
 		return err
 	}
 	switch {
 	case pin == "" && s.PINMode == PINRequired:
-		return fault.New(fault.InvalidPIN, "keys have a PIN here: give one")
+		return fault.New(fault.InvalidPIN, "keys must have a PIN: give one")
 	case pin != "" && s.PINMode == PINForbid:
-		return fault.New(fault.InvalidPIN, "keys have no PIN here: leave it out")
+		return fault.New(fault.InvalidPIN, "keys must not have a PIN: leave it out")
 	}
 	return nil
 }
 
-// ChangePIN gives the key of a certificate another PIN: sets one, changes it, or
-// removes it with an empty newPIN. Wrong old PINs are counted as in Sign. Faults:
-// certificate_not_found, invalid_pin, access_denied, wrong_operation.
+// ChangePIN sets or changes the PIN of a certificate's key, or removes it with an empty
+// newPIN. Wrong old PINs are counted as in Sign. Faults: certificate_not_found,
+// invalid_pin, access_denied, wrong_operation.
 func (s *Service) ChangePIN(ctx context.Context, a Act, id, oldPIN, newPIN string) error {
 	if err := s.guard(ctx, a, policy.ChangePin); err != nil {
 		return err
@@ -156,24 +156,24 @@ func (s *Service) ChangePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 			return err
 		}
 		return s.Store.Atomic(ctx, func(ctx context.Context) error {
-			// The seal that was opened is the one that is replaced: another process may
+			// Only the sealed record that was opened is replaced: another process may
 			// have changed the PIN meanwhile.
 			replaced, err := s.Store.ReplaceSealed(ctx, c.KeyID, key.Sealed, made.Sealed, made.HasPIN)
 			if err != nil {
 				return err
 			}
 			if !replaced {
-				return fault.New(fault.InvalidObjectState, "the PIN was changed by somebody else at the same time: try again")
+				return fault.New(fault.InvalidObjectState, "another request changed the PIN at the same time: try again")
 			}
 			return s.emit(ctx, notify.CertificatePinChanged, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10))
 		})
 	})
 }
 
-// CheckPIN says whether a PIN is the one of a certificate's key. Every try is counted
-// as in Sign, or it would be a way round the count. reason says in words why not; with
-// attempts it names how many are left. A key without a PIN takes any. The fault is
-// certificate_not_found.
+// CheckPIN reports whether a PIN is that of a certificate's key. Attempts are counted as
+// in Sign; otherwise it would bypass the limit. reason is the text for a wrong PIN. With
+// attempts it includes the number of attempts left. A key without a PIN accepts any. The
+// fault is certificate_not_found.
 func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin string, attempts bool) (valid bool, reason string, err error) {
 	c, err := s.Find(ctx, who.UserID, id)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin str
 	return false, fmt.Sprintf("%s; attempts left: %d", reason, max(0, s.PINAttempts-failures)), nil
 }
 
-// opens tries a PIN and does nothing with the key.
+// opens checks a PIN without using the key.
 func (s *Service) opens(ctx context.Context, key vault.Key, secret []byte) error {
 	_, err := s.Holder.Sign(ctx, key, secret, []suite.Digest{})
 	return err
@@ -214,8 +214,8 @@ func (s *Service) MakeDefault(ctx context.Context, a Act, id string) (*Certifica
 	return c, nil
 }
 
-// SetFriendlyName names a certificate for its user; "" takes the name away. Names of
-// one user's certificates differ. Faults: certificate_not_found,
+// SetFriendlyName sets the friendly name of a certificate; "" removes it. Names are
+// unique among the certificates of a user. Faults: certificate_not_found,
 // duplicate_friendly_name, invalid_frinendly_name_length.
 func (s *Service) SetFriendlyName(ctx context.Context, a Act, id, name string) (*Certificate, error) {
 	name = strings.TrimSpace(name)
@@ -242,8 +242,8 @@ func (s *Service) SetFriendlyName(ctx context.Context, a Act, id, name string) (
 	return c, err
 }
 
-// Delete removes a certificate and, when nothing else needs it, its key: what was
-// signed stays, nothing more can be. It does not revoke. Faults: certificate_not_found,
+// Delete removes a certificate and, if nothing else needs it, its key. Existing
+// signatures stay valid: it does not revoke. Faults: certificate_not_found,
 // access_denied, wrong_operation.
 func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, error) {
 	if err := s.guard(ctx, a, policy.DeleteCertificate); err != nil {

@@ -24,7 +24,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// rules deny actions, ask for confirmations and note events.
+// rules is a policy that tests set; it records events.
 type rules struct {
 	denied, confirmed policy.Action
 	events            []notify.EventType
@@ -69,8 +69,8 @@ func as(userID string) keys.Act { return keys.Act{Who: audit.Principal{UserID: u
 
 func number(c *keys.Certificate) string { return strconv.FormatInt(c.ID, 10) }
 
-// Every change asks the access policy and what is to be confirmed, and does nothing
-// when one of them says no; somebody else's certificate is not found.
+// Every change checks the access policy and the need for a confirmation, and does nothing
+// if one of them refuses. A certificate of another user is not found.
 func TestGuards(t *testing.T) {
 	p, r := manage(t)
 	ctx := t.Context()
@@ -185,7 +185,7 @@ func TestChangePIN(t *testing.T) {
 	if r.events[len(r.events)-1] != notify.CertificatePinChanged {
 		t.Error(r.events)
 	}
-	// What cannot be told of is not done.
+	// An act whose event fails is not done.
 	r.broken = errors.New("the outbox is full")
 	if err := p.ChangePIN(ctx, as(alice), id, pin, "997531"); !errors.Is(err, r.broken) {
 		t.Error(err)
@@ -194,7 +194,7 @@ func TestChangePIN(t *testing.T) {
 	if got := p.try(ctx, c, pin); got != "ok" {
 		t.Errorf("after a failure: %s", got)
 	}
-	// Guesses are counted here as well.
+	// Guesses are counted here too.
 	for range keys.DefaultPINAttempts {
 		if err := p.ChangePIN(ctx, as(alice), id, "0000", "867530"); !fault.Is(err, fault.InvalidPIN) {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestPINModes(t *testing.T) {
 	} {
 		p, _ := manage(t, func(o *keys.Options) { o.PINMode = mode })
 		ctx := t.Context()
-		c := p.issue(t, keys.IssueOrder{PIN: "old pin"}) // from before the mode was chosen
+		c := p.issue(t, keys.IssueOrder{PIN: "old pin"}) // from before the mode was set
 		for secret, allowed := range good {
 			want := func(what string, err error) {
 				t.Helper()
@@ -560,7 +560,7 @@ func TestOperator(t *testing.T) {
 			t.Errorf("its key is there: %v", err)
 		}
 	}
-	// A revocation waits as well.
+	// A revocation request waits too.
 	id := strconv.FormatInt(approved.CertificateID, 10)
 	q, err = p.RequestRevocation(ctx, as(alice), id, keys.StatusOrder{Reason: 1, Comment: "потерян"})
 	if err != nil || q.Status != keys.Pending {
@@ -583,8 +583,7 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// TestRequestsTogether: of many requests at once one waits, whatever process they
-// came to.
+// TestRequestsTogether: of many concurrent requests in several processes one waits.
 func TestRequestsTogether(t *testing.T) {
 	p, _ := manage(t, operated)
 	made := make(chan error, 8)
@@ -604,7 +603,7 @@ func TestRequestsTogether(t *testing.T) {
 	}
 }
 
-// elsewhere is an authority that is not ours: OpenSSL with gost-engine.
+// elsewhere is an outside authority: OpenSSL with gost-engine.
 type elsewhere struct {
 	*judge.Tool
 	t    *testing.T
@@ -669,7 +668,7 @@ func TestOutside(t *testing.T) {
 		o.Evidence = e
 	})
 	ctx := t.Context()
-	// The list of OpenSSL bears the time of the machine.
+	// The list of OpenSSL has the time of the machine.
 	list, err := x509gost.ParseRevocationList(e.crl)
 	if err != nil {
 		t.Fatal(err)
@@ -702,7 +701,7 @@ func TestOutside(t *testing.T) {
 			t.Errorf("%s: %v, want %s", what, err, c.code)
 		}
 	}
-	// BER in Base64, which an authority may send as well.
+	// BER in Base64, which an authority may send too.
 	ber := append([]byte{0x30, 0x80}, block.Bytes[4:]...)
 	ber = append(ber, 0, 0)
 	c, err := p.Install(ctx, as(alice), []byte(base64.StdEncoding.EncodeToString(ber)))
@@ -741,7 +740,7 @@ func TestOutside(t *testing.T) {
 	refresh()
 	shown(keys.Active, 0)
 	at := p.clock.now()
-	// Without evidence it cannot be used; revoked there, it cannot be used here.
+	// Without evidence it cannot be used, nor after a revocation by its authority.
 	e.err = errors.New("down")
 	if _, err := p.Judge(ctx, c, p.clock.now()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("its authority is down: %v", err)
@@ -750,7 +749,7 @@ func TestOutside(t *testing.T) {
 	if _, err := p.Judge(ctx, c, p.clock.now()); !fault.Is(err, fault.InvalidCertificate) {
 		t.Errorf("told to be revoked: %v", err)
 	}
-	// Whoever looks at it sees what its authority said last, without asking.
+	// Lists show the last known status without asking the authority.
 	asked := e.asked
 	shown(keys.Revoked, 0)
 	if e.asked != asked {
@@ -792,7 +791,7 @@ func TestOutside(t *testing.T) {
 	shown(keys.Hold, 6)
 	e.err = nil
 	refresh()
-	shown(keys.Hold, 6) // asked once in a while
+	shown(keys.Hold, 6) // asked when due
 	p.clock.advance(keys.DefaultStandingAge)
 	refresh()
 	shown(keys.Active, 0)
@@ -876,11 +875,11 @@ func TestParameters(t *testing.T) {
 		err  error
 		code string
 	}{
-		"no name":             {set(as(alice), "", "v"), fault.ParamIsNull},
-		"no value":            {set(as(alice), "n", ""), fault.ValueIsNull},
-		"one too many":        {set(as(alice), "n", "v"), fault.InvalidObjectState},
-		"too long":            {set(as(alice), "1", strings.Repeat("v", 5000)), fault.InvalidParameters},
-		"somebody else's key": {set(as(bob), "1", "v"), fault.CertNotFound},
+		"no name":            {set(as(alice), "", "v"), fault.ParamIsNull},
+		"no value":           {set(as(alice), "n", ""), fault.ValueIsNull},
+		"one too many":       {set(as(alice), "n", "v"), fault.InvalidObjectState},
+		"too long":           {set(as(alice), "1", strings.Repeat("v", 5000)), fault.InvalidParameters},
+		"another user's key": {set(as(bob), "1", "v"), fault.CertNotFound},
 	} {
 		if !fault.Is(c.err, c.code) {
 			t.Errorf("%s: %v", what, c.err)

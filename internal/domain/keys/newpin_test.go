@@ -8,8 +8,8 @@ import (
 	"tamga/pki/pfx"
 )
 
-// Every way to give a key a PIN asks for the same: a length, and no plain run. Keys keep
-// the PINs they have.
+// All ways to set a PIN have the same rules: a length, and no simple sequence. Existing
+// PINs stay.
 func TestNewPINs(t *testing.T) {
 	lax := func(o *keys.Options) { o.PINLength, o.SimplePINs, o.Exportable = 1, true, true }
 	p, _ := manage(t, lax)
@@ -86,7 +86,7 @@ func TestNewPINs(t *testing.T) {
 				}
 			}
 		}
-		// A PIN from before opens its key and may be changed.
+		// An existing PIN opens its key and may be changed.
 		if ok, why, err := s.CheckPIN(ctx, as(alice).Who, number(old), "7", false); !ok || err != nil {
 			t.Errorf("the PIN of before: %v %s %v", ok, why, err)
 		}

@@ -11,17 +11,17 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Evidence tells what other authorities say about their certificates.
+// Evidence fetches the revocation status of certificates of outside authorities.
 type Evidence interface {
-	// Revocation returns what is in force now about cert of issuer: a
-	// BasicOCSPResponse or a CertificateList, each as DER. A certificate that is
-	// revoked is an error that wraps chain.ErrRevoked, and comes with what says so; any
-	// other error means that nothing could be learnt.
+	// Revocation returns the current evidence about cert of issuer: a BasicOCSPResponse
+	// or a CertificateList, each as DER. For a revoked certificate the error wraps
+	// chain.ErrRevoked and the evidence is returned too. Any other error means that the
+	// status is unknown.
 	Revocation(ctx context.Context, cert, issuer *x509gost.Certificate) (answer, list []byte, err error)
 }
 
-// judgeOutside is Judge for a certificate of another authority. Nothing is remembered
-// here for the next judgement: whoever fetches the evidence keeps it while it is good.
+// judgeOutside is Judge for a certificate of an outside authority. It caches nothing:
+// Evidence caches what it fetches.
 func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
 	verdict, learnt, err := s.askOutside(ctx, c, at)
 	if e := s.notice(ctx, c, learnt); e != nil && err == nil {
@@ -30,8 +30,8 @@ func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time
 	return verdict, err
 }
 
-// askOutside judges a certificate of another authority, and says what was learnt about
-// its revocation; nil: nothing.
+// askOutside checks a certificate of an outside authority and returns what was learned
+// about its revocation, nil for nothing.
 func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (verdict *chain.Verdict, learnt *Standing, err error) {
 	o := chain.Options{At: at}
 	for _, a := range s.Enrolment.Authorities {
@@ -58,7 +58,7 @@ func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) 
 			if ctx.Err() != nil {
 				return nil, nil, err
 			}
-			return nil, nil, fault.Newf(fault.Unavailable, "certificate %d cannot be used now: its authority does not tell whether it is revoked", c.ID).With(err)
+			return nil, nil, fault.Newf(fault.Unavailable, "certificate %d cannot be used now: its authority does not answer whether it is revoked", c.ID).With(err)
 		}
 		answers, lists = append(answers, answer), append(lists, list)
 		if len(answer) > 0 {

@@ -53,7 +53,7 @@ func (p Parameters) Set(ctx context.Context, a Act, id, name, value string) erro
 		return fault.New(fault.ValueIsNull, "Data is missing: send the value")
 	}
 	if len(value) > maxParameterValue {
-		return fault.Newf(fault.InvalidParameters, "Data: at most %d octets", maxParameterValue)
+		return fault.Newf(fault.InvalidParameters, "Data: at most %d bytes", maxParameterValue)
 	}
 	kept, err := p.Store.SetKeyParameter(ctx, c.KeyID, name, value, maxParameters)
 	if err == nil && !kept {

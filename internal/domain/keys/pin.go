@@ -12,32 +12,32 @@ import (
 	"tamga/pki/suite"
 )
 
-// settleTime bounds the write that settles an attempt after its caller has gone.
+// settleTime limits the write that settles an attempt after its client has disconnected.
 const settleTime = 10 * time.Second
 
-// Sign signs digests with the key of a certificate: as many values, in the form
-// of suite.Sign and in the same order. The caller has had Judge look at the
-// certificate and verifies the values.
+// Sign signs digests with the key of a certificate: as many values, in the form of
+// suite.Sign and in the same order. The caller must first check the certificate with
+// Judge, and must verify the values.
 //
 // Faults are invalid_pin only. For a key with a PIN:
-//   - An attempt is taken, durably, before the PIN is tried, and given back when
-//     it turns out right; a right PIN gives back all. So a process that dies in
-//     between, or many tries at once, never win an attempt.
+//   - An attempt is taken, durably, before the PIN is tried. A right PIN returns all
+//     attempts. So a process that dies in between and many concurrent tries never gain an
+//     attempt.
 //   - After PINAttempts wrong ones in a row the key is blocked, for the right
 //     PIN as well.
-//   - An empty PIN, and one longer than a PIN can be, is wrong and costs
-//     nothing: no key has one, so nothing is learnt by trying.
+//   - An empty PIN and one that is too long are wrong and cost no attempt: no key has
+//     such a PIN, so nothing is learned by trying.
 //
-// A key without a PIN ignores the PIN; clients send one out of habit.
+// A key without a PIN ignores the PIN, since many clients always send one.
 //
-// Within a process the tries on one key take turns, so that a user who sends
-// many documents at once with the right PIN does not use up the attempts. Sign
-// must not be called in a transaction.
+// Within a process the tries on one key take turns, so that many concurrent requests with
+// the right PIN do not use up the attempts. Sign must not be called in a transaction.
 func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	return s.SignIn(ctx, nil, c, pin, digests)
 }
 
-// SignIn is Sign with a snapshot, the one that c was resolved with. nil: everything is read.
+// SignIn is Sign with a snapshot, the one that c was resolved with; nil means to read the
+// key.
 func (s *Service) SignIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	var values [][]byte
 	err := s.openIn(ctx, snap, c, pin, func(ctx context.Context, key vault.Key, secret []byte) (err error) {
@@ -47,15 +47,16 @@ func (s *Service) SignIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 	return values, err
 }
 
-// open has use work with the key of a certificate and the octets of its PIN, nil
-// for a key without one, under the rules of Sign. What use answers is the answer,
-// but for vault.ErrPIN, which becomes the fault invalid_pin. When use changes the
-// PIN, what it wrote stays although the attempts could not be given back.
+// open calls use with the key of a certificate and the bytes of its PIN, nil for a key
+// without one, under the rules of Sign. It returns the error of use, but vault.ErrPIN
+// becomes the fault invalid_pin. When use changes the PIN, the change stays even if
+// returning the attempts fails.
 func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
 	return s.openIn(ctx, nil, c, pin, use)
 }
 
-// openIn is open with a snapshot. A key with a PIN is read anew once the attempt was taken.
+// openIn is open with a snapshot. A key with a PIN is read again after the attempt was
+// taken.
 func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
 	key, err := s.key(ctx, snap, c)
 	if err != nil {
@@ -86,11 +87,12 @@ func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 	if errors.Is(err, vault.ErrPIN) {
 		return wrongPIN().With(err)
 	}
-	// Whoever asked may have hung up; the attempt is settled all the same.
+	// The client may have disconnected. The attempt must be settled anyway.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if err != nil {
-		// Nothing was learnt about the PIN. What cannot be given back stays taken.
+		// Nothing was learned about the PIN. An attempt that cannot be returned stays
+		// taken.
 		return errors.Join(err, s.PINStore.ReturnPIN(settle, c.KeyID))
 	}
 	return s.PINStore.ResetPIN(settle, c.KeyID)
@@ -114,7 +116,7 @@ func blockedPIN() *fault.Error {
 
 func wrongPIN() *fault.Error { return fault.New(fault.InvalidPIN, "the PIN is wrong") }
 
-// key reads the key of a certificate.
+// key returns the key of a certificate.
 func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (vault.Key, error) {
 	r, found, err := s.keyRecord(ctx, snap, c.KeyID)
 	if err != nil {
@@ -130,8 +132,8 @@ func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (vaul
 	return vault.Key{ID: vaultID(r.ID), Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}, nil
 }
 
-// gates lets one caller a name through at a time. The zero value is ready; a
-// name takes memory only while somebody is at its gate.
+// gates is a set of locks by name. The zero value is ready. A name uses memory only while
+// it is locked or waited for.
 type gates struct {
 	mu    sync.Mutex
 	named map[string]*gate
@@ -142,7 +144,7 @@ type gate struct {
 	users int           // inside or waiting
 }
 
-// enter waits for the turn of the caller, or for ctx.
+// enter locks a name, or returns an error when ctx ends first. leave unlocks it.
 func (g *gates) enter(ctx context.Context, name string) (leave func(), err error) {
 	g.mu.Lock()
 	if g.named == nil {

@@ -16,8 +16,8 @@ import (
 
 const pin = "135791"
 
-// try signs with a PIN and says what came of it: "ok", "wrong", "blocked",
-// "needed", or the text of an error that is no fault.
+// try signs with a PIN and returns the result: "ok", "wrong", "blocked", "needed", or the
+// text of an error that is not a fault.
 func (p *process) try(ctx context.Context, c *keys.Certificate, pin string) string {
 	values, err := p.Sign(ctx, c, pin, digests(suite.GOST2012x256, "x"))
 	f, isFault := fault.As(err)
@@ -47,13 +47,13 @@ func TestPINAttempts(t *testing.T) {
 		}
 	}
 	expect(pin, "ok")
-	for range 2 { // a right PIN gives all attempts back
+	for range 2 { // a right PIN returns all attempts
 		for range keys.DefaultPINAttempts - 1 {
 			expect("1235", "wrong")
 		}
 		expect(pin, "ok")
 	}
-	// What no key can have costs nothing.
+	// A PIN that no key can have costs no attempt.
 	for range 3 * keys.DefaultPINAttempts {
 		expect("", "needed")
 		expect(strings.Repeat("1", 1000), "wrong")
@@ -68,7 +68,7 @@ func TestPINAttempts(t *testing.T) {
 	if p.holder.tries.Load() != before {
 		t.Error("a blocked key was tried")
 	}
-	// Another process knows it; another key does not suffer.
+	// Another process sees it too. Another key is not affected.
 	if got := join(t, p.db, p.clock, 2).try(ctx, c, pin); got != "blocked" {
 		t.Errorf("another process: %s", got)
 	}
@@ -96,8 +96,8 @@ func TestPINAttemptsAreConfigured(t *testing.T) {
 	}
 }
 
-// TestWrongPINsTogether sends fifty wrong PINs at once through three processes.
-// The budget is ten, and ten it is.
+// TestWrongPINsTogether sends fifty wrong PINs at once through three processes. Exactly
+// ten must be tried.
 func TestWrongPINsTogether(t *testing.T) {
 	p := start(t)
 	processes := []*process{p, join(t, p.db, p.clock, 2), join(t, p.db, p.clock, 3)}
@@ -164,8 +164,8 @@ func TestPINAttemptOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// TestPINAttemptComesBack: what says nothing about the PIN costs nothing, also
-// when the client has gone.
+// TestPINAttemptComesBack: an error that reveals nothing about the PIN costs no attempt,
+// also when the client has disconnected.
 func TestPINAttemptComesBack(t *testing.T) {
 	p := start(t)
 	c := p.issue(t, keys.IssueOrder{PIN: pin})
@@ -185,8 +185,7 @@ func TestPINAttemptComesBack(t *testing.T) {
 		}
 	}
 	p.holder.before = nil
-	// The wrong ones that came in between stay counted: a failure gives back its
-	// own attempt only.
+	// Wrong attempts in between stay counted: a failure returns only its own attempt.
 	for range keys.DefaultPINAttempts {
 		if got := p.try(t.Context(), c, "1235"); got != "wrong" {
 			t.Fatal(got)
@@ -198,8 +197,8 @@ func TestPINAttemptComesBack(t *testing.T) {
 	}
 }
 
-// TestRightPINIsSettledForAClientThatHungUp: the attempt comes back although
-// nobody waits for the answer any more.
+// TestRightPINIsSettledForAClientThatHungUp: the attempt is returned although the client
+// has disconnected.
 func TestRightPINIsSettledForAClientThatHungUp(t *testing.T) {
 	p := start(t)
 	c := p.issue(t, keys.IssueOrder{PIN: pin})
@@ -253,7 +252,7 @@ func TestPINOutsideOfTransactions(t *testing.T) {
 	}
 }
 
-// hangingUp is a holder whose client leaves while it signs.
+// hangingUp is a holder whose client disconnects while it signs.
 type hangingUp struct {
 	vault.Holder
 	hangUp context.CancelFunc

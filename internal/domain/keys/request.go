@@ -14,10 +14,10 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// RequestStatus is what became of a request, numbered as the interface numbers it.
+// RequestStatus is the status of a request. The numbers are those of the specification.
 type RequestStatus int
 
-// What becomes of requests.
+// Statuses of requests.
 const (
 	Pending  RequestStatus = 2
 	Accepted RequestStatus = 4
@@ -26,7 +26,7 @@ const (
 
 var requestStatusNames = map[RequestStatus]string{Pending: "PENDING", Accepted: "ACCEPTED", Rejected: "REJECTED"}
 
-// String is the name the interface gives it.
+// String returns the name in the specification.
 func (s RequestStatus) String() string {
 	if name, ok := requestStatusNames[s]; ok {
 		return name
@@ -34,10 +34,10 @@ func (s RequestStatus) String() string {
 	return "RequestStatus(" + strconv.Itoa(int(s)) + ")"
 }
 
-// RequestType is what a request asks for, numbered as the interface numbers it.
+// RequestType is the type of a request. The numbers are those of the specification.
 type RequestType int
 
-// What requests ask for.
+// Types of requests.
 const (
 	ForCertificate RequestType = 0
 	ForRevocation  RequestType = 1
@@ -45,7 +45,7 @@ const (
 
 var requestTypeNames = map[RequestType]string{ForCertificate: "Certificate", ForRevocation: "RevokeRequest"}
 
-// String is the name the interface gives it.
+// String returns the name in the specification.
 func (t RequestType) String() string {
 	if name, ok := requestTypeNames[t]; ok {
 		return name
@@ -60,9 +60,9 @@ type RequestRecord struct {
 	Type          RequestType
 	Status        RequestStatus
 	Authority     int64
-	KeyID         string // that a certificate is wanted for; "" once the key is gone, and for a revocation
-	CertificateID int64  // that was issued, or is to be revoked; 0: none yet
-	Renews        int64  // the certificate whose successor is wanted; 0: none
+	KeyID         string // key to certify; "" once it was deleted, and for a revocation
+	CertificateID int64  // issued certificate, or the one to revoke; 0: none yet
+	Renews        int64  // the certificate to renew; 0: none
 	DER           []byte // PKCS #10; empty for a revocation
 	Life          time.Duration
 	Reason        int // CRLReason of a revocation
@@ -74,12 +74,12 @@ type RequestRecord struct {
 // Request is a request for a certificate or for its revocation.
 type Request struct {
 	RequestRecord
-	Subject       string // of the certificate, in the manner of RFC 4514
+	Subject       string // of the certificate, in the form of RFC 4514
 	AuthorityName string
 	Parsed        *x509gost.Request // nil for a revocation
 }
 
-// request makes the domain's view of a record.
+// request returns the request of a record.
 func (s *Service) request(ctx context.Context, r RequestRecord) (*Request, error) {
 	q := &Request{RequestRecord: r}
 	if a, err := s.Enrolment.authority(r.Authority); err == nil {
@@ -87,7 +87,7 @@ func (s *Service) request(ctx context.Context, r RequestRecord) (*Request, error
 	}
 	if r.Type == ForRevocation {
 		c, found, err := s.Store.Certificate(ctx, r.CertificateID)
-		if err != nil || !found { // the certificate was deleted since
+		if err != nil || !found { // the certificate was deleted meanwhile
 			return q, err
 		}
 		parsed, err := s.certificate(c)
@@ -123,14 +123,14 @@ func (s *Service) Requests(ctx context.Context, who audit.Principal) ([]*Request
 	return s.requests(ctx, records, err)
 }
 
-// Waiting lists the requests of all users that wait, for an operator: the first 1000.
+// Waiting lists the pending requests of all users, for an operator: the first 1000.
 func (s *Service) Waiting(ctx context.Context) ([]*Request, error) {
 	records, err := s.RequestStore.PendingRequests(ctx)
 	return s.requests(ctx, records, err)
 }
 
-// Request finds a request of a user. One that does not exist, one of another user and
-// a text that is no number are the fault request_not_found.
+// Request finds a request of a user. A missing request, one of another user and a text
+// that is not a number are the fault request_not_found.
 func (s *Service) Request(ctx context.Context, who audit.Principal, identifier string) (*Request, error) {
 	unknown := fault.New(fault.RequestNotFound, "you have no request of this number")
 	id, err := strconv.ParseInt(identifier, 10, 64)
@@ -147,9 +147,9 @@ func (s *Service) Request(ctx context.Context, who audit.Principal, identifier s
 	return s.request(ctx, r)
 }
 
-// DeleteRequest removes a request of a user. With one that waits its key goes, so that
-// a certificate that comes later finds nothing. Faults: request_not_found,
-// access_denied, wrong_operation.
+// DeleteRequest removes a request of a user. The key of a pending request is deleted too,
+// so its certificate cannot be installed later. Faults: request_not_found, access_denied,
+// wrong_operation.
 func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (*Request, error) {
 	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 	return q, err
 }
 
-// waiting reads a request that an operator decides about, inside a transaction.
+// waiting reads a pending request for an operator, inside a transaction.
 func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
 	r, found, err := s.RequestStore.Request(ctx, id)
 	if err != nil {
@@ -182,9 +182,9 @@ func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
 	return s.request(ctx, r)
 }
 
-// Approve has the built-in authority do what a waiting request asks for, whoever's it
-// is: the caller is an operator. Faults: request_not_found, invalid_request_status,
-// wrong_operation for a request to an outside authority, those of the revocation.
+// Approve has the built-in authority carry out a pending request of any user, for an
+// operator. Faults: request_not_found, invalid_request_status, wrong_operation for a
+// request to an outside authority, those of the revocation.
 func (s *Service) Approve(ctx context.Context, id int64) (*Request, error) {
 	var q *Request
 	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
@@ -192,14 +192,14 @@ func (s *Service) Approve(ctx context.Context, id int64) (*Request, error) {
 			return err
 		}
 		if q.Authority != BuiltIn {
-			return fault.Newf(fault.WrongOperation, "request %d is for %s: its certificate is installed when it has come", id, q.AuthorityName)
+			return fault.Newf(fault.WrongOperation, "request %d is for %s: install its certificate instead", id, q.AuthorityName)
 		}
 		return fault.Rollback(s.fulfil(ctx, q, ""))
 	})
 	return q, err
 }
 
-// Reject refuses what a waiting request asks for, whoever's it is; its key goes.
+// Reject refuses a pending request of any user, for an operator, and deletes its key.
 // Faults: request_not_found, invalid_request_status.
 func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
 	var q *Request
@@ -220,7 +220,7 @@ func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
 	return q, err
 }
 
-// decide ends the waiting of a request, inside a transaction.
+// decide sets the status of a pending request, inside a transaction.
 func (s *Service) decide(ctx context.Context, q *Request, status RequestStatus, certificateID int64) error {
 	now := s.Now()
 	decided, err := s.RequestStore.Decide(ctx, q.ID, status, certificateID, now)

@@ -7,17 +7,18 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Snapshot is what a signature with the default certificate of a user reads of this room and
-// of the built-in authority, all of one moment. The caller decides how old it may be, see
-// package signing. Another certificate than the default one is read when it is asked for.
+// Snapshot has all records of this package and of the built-in authority that a signature
+// with the default certificate of a user reads, as of one moment. The caller decides how
+// old it may be; see package signing. Other certificates are read from the store when
+// needed.
 type Snapshot struct {
 	Default     *CertificateRecord // nil: the user has none
 	Key         KeyRecord          // of Default
 	Authorities []authority.Standing
 }
 
-// defaultRecord finds the default certificate of a user in the snapshot, or in the store
-// without one.
+// defaultRecord returns the default certificate of a user from the snapshot, or from the
+// store if there is no snapshot.
 func (s *Service) defaultRecord(ctx context.Context, snap *Snapshot, userID string) (CertificateRecord, bool, error) {
 	switch {
 	case snap == nil:
@@ -28,8 +29,8 @@ func (s *Service) defaultRecord(ctx context.Context, snap *Snapshot, userID stri
 	return *snap.Default, true, nil
 }
 
-// numberedRecord finds a certificate by number: the default one in the snapshot, another one
-// in the store.
+// numberedRecord returns a certificate by number: the default one from the snapshot,
+// others from the store.
 func (s *Service) numberedRecord(ctx context.Context, snap *Snapshot, id int64) (CertificateRecord, bool, error) {
 	if snap != nil && snap.Default != nil && snap.Default.ID == id {
 		return *snap.Default, true, nil
@@ -37,8 +38,8 @@ func (s *Service) numberedRecord(ctx context.Context, snap *Snapshot, id int64) 
 	return s.Store.Certificate(ctx, id)
 }
 
-// keyRecord finds the key of this id: that of the default certificate in the snapshot, another
-// one in the store.
+// keyRecord returns a key by id: that of the default certificate from the snapshot,
+// others from the store.
 func (s *Service) keyRecord(ctx context.Context, snap *Snapshot, id string) (KeyRecord, bool, error) {
 	if snap != nil && snap.Default != nil && snap.Key.ID == id {
 		return snap.Key, true, nil

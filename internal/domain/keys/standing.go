@@ -21,27 +21,27 @@ type Standing struct {
 	DueAt     time.Time // when to ask again
 }
 
-// DefaultStandingAge is how old what is shown about certificates of outside authorities
-// may be.
+// DefaultStandingAge is the greatest age of the status that is shown for certificates of
+// outside authorities.
 const DefaultStandingAge = 15 * time.Minute
 
 const (
-	// standingPortion is how many certificates are read at a time.
+	// standingPortion is the number of certificates read at a time.
 	standingPortion = 100
-	// hopeless is when to look again at a certificate that its authority need not be
-	// asked about: an expired one, one that is revoked for good, one whose path is gone.
+	// hopeless is the interval of checks for certificates whose status will hardly
+	// change: expired, revoked for good, or without a path.
 	hopeless = 30 * 24 * time.Hour
 )
 
-// Refresh asks outside authorities about the certificates that nobody asked about for
-// StandingAge, so that whoever looks at one does not wait for its authority. What was
-// said before stays when an authority does not answer, and the rest of its certificates
-// wait for the next call.
+// Refresh asks outside authorities about certificates whose status is older than
+// StandingAge, so that showing a certificate does not wait for its authority. When an
+// authority does not answer, the old statuses stay and its other certificates wait for
+// the next call.
 func (s *Service) Refresh(ctx context.Context) error {
 	if s.Evidence == nil {
 		return nil
 	}
-	silent := map[string]bool{} // names of issuers
+	silent := map[string]bool{} // names of issuers that did not answer
 	var failed []error
 	for after := int64(0); ; {
 		due, err := s.StatusStore.DueStandings(ctx, s.Now(), after, standingPortion)
@@ -87,7 +87,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	}
 }
 
-// notice keeps what a judgement learnt in passing. Most learn nothing new.
+// notice stores a status that Judge learned, if it is new.
 func (s *Service) notice(ctx context.Context, c *Certificate, learnt *Standing) error {
 	if learnt == nil || learnt.RevokedAt.Equal(c.RevokedAt) && learnt.Reason == c.Reason {
 		return nil
@@ -96,8 +96,8 @@ func (s *Service) notice(ctx context.Context, c *Certificate, learnt *Standing) 
 	return s.StatusStore.NoteStanding(ctx, c.ID, *learnt)
 }
 
-// revokedBy finds in the evidence of a revocation when and why it was. Evidence that
-// does not say so is of now, and gives no reason.
+// revokedBy reads the time and the reason of a revocation from its evidence. If the
+// evidence has none, the time is now and the reason 0.
 func revokedBy(cert, issuer *x509gost.Certificate, answer, list []byte, now time.Time) *Standing {
 	if len(answer) > 0 {
 		if basic, err := ocsp.ParseBasic(answer); err == nil {
@@ -116,7 +116,7 @@ func revokedBy(cert, issuer *x509gost.Certificate, answer, list []byte, now time
 	return &Standing{RevokedAt: now}
 }
 
-// isRevoked reports whether a path was refused because cert itself is revoked.
+// isRevoked reports whether err says that cert itself is revoked.
 func isRevoked(cert *x509gost.Certificate, err error) bool {
 	var refusal *chain.Error
 	if !errors.As(err, &refusal) {

@@ -12,21 +12,20 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// maxComment bounds what a user says about a revocation, in characters.
+// maxComment limits the comment on a revocation, in characters.
 const maxComment = 1000
 
-// StatusOrder asks for another standing of a certificate.
+// StatusOrder asks for another status of a certificate.
 type StatusOrder struct {
 	Status  Status // Active lifts a hold
 	Reason  int    // CRLReason, for Revoked
 	Comment string
-	// PIN of the key. It may be left out, since who has lost it must be able to
-	// revoke; a wrong one is refused.
+	// PIN of the key. It is optional, since a user who has lost it must be able to
+	// revoke. A wrong PIN is refused.
 	PIN string
 }
 
-// acts says which action of the access policy leads to a standing, and what is told
-// of it.
+// acts maps a status to the action of the access policy that sets it and to its event.
 var acts = map[Status]struct {
 	action policy.Action
 	event  notify.EventType
@@ -69,7 +68,7 @@ func (s *Service) SetStatus(ctx context.Context, a Act, id string, o StatusOrder
 	return s.Find(ctx, a.Who.UserID, strconv.FormatInt(c.ID, 10))
 }
 
-// checkStatus judges an order without doing it.
+// checkStatus checks an order without carrying it out.
 func checkStatus(c *Certificate, o StatusOrder) error {
 	switch {
 	case c.Outside:
@@ -82,7 +81,7 @@ func checkStatus(c *Certificate, o StatusOrder) error {
 	return nil
 }
 
-// setStatus does it, inside a transaction.
+// setStatus carries out an order, inside a transaction.
 func (s *Service) setStatus(ctx context.Context, c *Certificate, o StatusOrder) error {
 	if err := checkStatus(c, o); err != nil {
 		return err

@@ -16,21 +16,21 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// ImportOrder brings a key and its certificate in a PKCS #12 file.
+// ImportOrder is a key with its certificate in a PKCS #12 file.
 type ImportOrder struct {
 	UserID       string
 	File         []byte
 	Password     string // of the file
 	PIN          string // of the key here
-	Default      bool   // make it the default certificate; a user's first one is in any case
+	Default      bool   // make it the default certificate; a user's first one always is
 	FriendlyName string // "": that of the file
 }
 
-// Import takes a key with its certificate over; the caller is an administrator. The
-// certificate has to come from the built-in authority or one of the outside ones.
-// Faults: invalid_parameters for a file that cannot be opened, invalid_certificate,
-// invalid_pin, invalid_frinendly_name_length, invalid_object_state for a certificate
-// that the user has.
+// Import imports a key with its certificate, for an administrator. The certificate must
+// be of the built-in authority or a configured outside authority. Faults:
+// invalid_parameters for a file that cannot be opened, invalid_certificate, invalid_pin,
+// invalid_frinendly_name_length, invalid_object_state for a certificate that the user
+// has.
 func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, error) {
 	if err := s.checkNewPIN(o.PIN); err != nil {
 		return nil, err
@@ -40,15 +40,15 @@ func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, erro
 		return nil, fault.New(fault.InvalidParameters, "the password is wrong, or the file is damaged").With(err)
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidParameters, "the file cannot be read: want PKCS #12 with one key, PBES2 and a code of integrity").With(err)
+		return nil, fault.New(fault.InvalidParameters, "the file cannot be read: want PKCS #12 with one key, PBES2 and a MAC").With(err)
 	}
 	defer vault.Wipe(bundle.Key)
 	cert := bundle.Certificate
 	if cert == nil {
-		return nil, fault.New(fault.InvalidCertificate, "the file holds no certificate for its key")
+		return nil, fault.New(fault.InvalidCertificate, "the file has no certificate for its key")
 	}
 	if err := bundle.Suite.Accepts(bundle.Key.Public()); err != nil {
-		return nil, fault.Newf(fault.InvalidParameters, "the key of the file is none this service signs with").With(err)
+		return nil, fault.Newf(fault.InvalidParameters, "this service does not sign with keys of this kind").With(err)
 	}
 	outside, err := s.origin(ctx, cert)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, erro
 		}, notify.CertificateKeyImported)
 }
 
-// origin says whether a certificate comes from an outside authority, and refuses one
-// that comes from nobody known.
+// origin reports whether a certificate is of an outside authority. It refuses a
+// certificate of an unknown authority.
 func (s *Service) origin(ctx context.Context, cert *x509gost.Certificate) (outside bool, err error) {
 	roots, err := s.Authority.Roots(ctx)
 	if err != nil {
@@ -92,10 +92,10 @@ func (s *Service) origin(ctx context.Context, cert *x509gost.Certificate) (outsi
 			return true, nil
 		}
 	}
-	return false, fault.New(fault.InvalidCertificate, "the certificate is not valid now, or its authority is none of this service")
+	return false, fault.New(fault.InvalidCertificate, "the certificate is not valid now, or its authority is unknown to this service")
 }
 
-// absent refuses a certificate that the user has already.
+// absent returns a fault for a certificate that the user has already.
 func (s *Service) absent(ctx context.Context, userID string, cert *x509gost.Certificate) error {
 	records, err := s.Store.Certificates(ctx, userID)
 	if err != nil {
@@ -109,23 +109,23 @@ func (s *Service) absent(ctx context.Context, userID string, cert *x509gost.Cert
 	return nil
 }
 
-// ExportOrder takes a key and its certificate out.
+// ExportOrder asks for the export of a key with its certificate.
 type ExportOrder struct {
 	ID       int64
 	PIN      string // of the key
 	Password string // of the file
 	Options  pfx.Options
-	Auto     bool // Kuznyechik for GOST keys and AES for others, whatever Options says
+	Auto     bool // Kuznyechik for GOST keys and AES for others; overrides Options
 }
 
-// Export writes a key with its certificate into a PKCS #12 file; the caller is an
-// administrator. The access policy of the key's owner has to allow PrivateKeyAccess.
-// Faults: certificate_not_found, invalid_pin, access_denied, wrong_operation where
-// keys cannot leave, invalid_parameters.
+// Export returns a key with its certificate as a PKCS #12 file, for an administrator. The
+// access policy of the key's owner must allow PrivateKeyAccess. Faults:
+// certificate_not_found, invalid_pin, access_denied, wrong_operation where keys cannot
+// leave, invalid_parameters.
 func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 	exporter, ok := s.Holder.(vault.Exporter)
 	if !ok || !s.Exportable {
-		return nil, fault.New(fault.WrongOperation, "keys do not leave this installation: its configuration says so")
+		return nil, fault.New(fault.WrongOperation, "the configuration of this installation forbids the export of keys")
 	}
 	r, found, err := s.Store.Certificate(ctx, o.ID)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 		}
 	}
 	if o.Password == "" {
-		return nil, fault.New(fault.InvalidParameters, "a password for the file is wanted: without one it would protect nothing")
+		return nil, fault.New(fault.InvalidParameters, "the password is missing: the file must have one")
 	}
 	c, err := s.certificate(r)
 	if err != nil {
