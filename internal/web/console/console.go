@@ -1,5 +1,6 @@
-// Package console owns the pages that people look at with a browser. Today that is
-// one: the messages that a server for trying out captured instead of sending.
+// Package console serves the pages that people read in a browser. Today it has one: the
+// messages that a trial server captured instead of sending. Begin with [New] and
+// [API.Routes]. The package sends and stores no messages, and its pages have no sign-in.
 package console
 
 import (
@@ -15,7 +16,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
@@ -30,11 +32,11 @@ type Message struct {
 	Text    string    `json:"text"`
 }
 
-// Captured reads the captured messages, the newest last. What was ordered before it
-// was asked is among them.
+// Captured returns the captured messages, the newest last. It includes all messages ordered
+// before the call.
 type Captured func(ctx context.Context) ([]Message, error)
 
-// MessagesPath is where the captured messages are.
+// MessagesPath is the address of the page with the captured messages.
 const MessagesPath = "/captured-messages"
 
 // API serves the pages.
@@ -43,8 +45,8 @@ type API struct{ captured Captured }
 // New returns the API.
 func New(c Captured) *API { return &API{captured: c} }
 
-// Routes are the pages. They show codes and passwords to whoever reaches them: that
-// is what they are for, and why they are there only where messages are captured.
+// Routes returns the pages. They show codes and passwords to every client that reaches
+// them. That is their purpose, so they exist only where messages are captured.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET "+MessagesPath, "CapturedMessages", rest.Anyone, a.messages).Unjournaled().Answering([]Message{}, rest.Page{}),
@@ -59,14 +61,14 @@ var messagesText string
 
 var messagesPage = template.Must(template.New("messages").Parse(messagesText))
 
-// stylePolicy lets the page have its own style and nothing else: no scripts, no
-// images, nothing from other places, whatever a message says.
+// stylePolicy allows the page its own style and nothing else: no scripts, no images,
+// nothing from other hosts, with any text in a message.
 var stylePolicy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }()
 
-// messages answers programs with JSON and people with a page.
+// messages answers programs with JSON and browsers with a page.
 func (a *API) messages(ctx context.Context, r struct {
 	Accept string `header:"Accept"`
 }) (any, error) {

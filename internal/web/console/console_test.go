@@ -22,7 +22,7 @@ import (
 type noJournal struct{}
 
 func (noJournal) Record(context.Context, audit.Entry) error {
-	return errors.New("who looks at the page is not written down")
+	return errors.New("readers of the page have no audit entry")
 }
 
 func (noJournal) Begin(context.Context, audit.Entry) func(context.Context) error {

@@ -1,6 +1,6 @@
-// Package deviceapi owns the door that mobile devices come in by: one address for
-// each type of message. What is in a message, and whether it is listened to, is known
-// to the room device; docs/device-protocol.md describes the protocol.
+// Package deviceapi serves mobile devices: one address for each type of message. Begin with
+// [New] and [API.Routes]. Package device checks the messages and decides about them.
+// docs/device-protocol.md describes the protocol.
 package deviceapi
 
 import (
@@ -12,7 +12,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
@@ -23,17 +24,16 @@ type API struct {
 	admit   func(remote string) error
 }
 
-// New returns the API. admit may refuse a call by the address of its sender:
-// New returns the API. admit may refuse a call by the address of its sender: callers
-// have no tokens.
+// New returns the API. admit may refuse a call by the address of its sender, because
+// callers have no tokens.
 func New(devices *device.Service, admit func(remote string) error) *API {
 	return &API{devices, admit}
 }
 
-// maxMessage bounds a message, in octets: its texts have bounds of their own.
+// maxMessage bounds a message, in bytes. The texts in a message have limits of their own.
 const maxMessage = 32 << 10
 
-// Routes are the operations of this surface, below the path of the service.
+// Routes returns the operations of this surface, below the path of the service.
 func (a *API) Routes() []rest.Route {
 	var routes []rest.Route
 	for _, r := range []rest.Route{
@@ -41,7 +41,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /v1/"+message.Verify, "VerifyDevice", rest.Anyone, a.take((*device.Service).Verify)),
 		rest.Handle("POST /v1/"+message.Push, "SetDevicePushAddress", rest.Anyone, a.take((*device.Service).SetPush)),
 		rest.Handle("POST /v1/"+message.Leave, "LeaveDevice", rest.Anyone, a.take((*device.Service).Leave)),
-		// Every few seconds from every device, and nothing is changed by it.
+		// Each device polls every few seconds, and a poll changes nothing.
 		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.take((*device.Service).Poll)).Unjournaled(),
 	} {
 		routes = append(routes, r.AtMost(maxMessage).Guarded(a.admit))

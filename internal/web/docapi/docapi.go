@@ -1,6 +1,8 @@
-// Package docapi owns the document store's door. It stands apart from the signing
-// service's: clients know the store by an address of its own, and documents that come
-// in here go into the store as they come, not into the spool of a request.
+// Package docapi serves the document store: it reads uploads and descriptions of documents,
+// and writes what the store returns. Begin with [New] and [API.Routes]. It is a package
+// apart from signapi because clients know the store by an address of its own. A document
+// uploaded here goes into the store, not into the spool of a request. The package keeps
+// nothing itself.
 package docapi
 
 import (
@@ -19,12 +21,13 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
 
-// Store is what the door leads to; see [document.Service].
+// Store keeps documents; see [document.Service].
 type Store interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
 	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
@@ -48,7 +51,7 @@ type API struct {
 // New returns the API. upload bounds the body of an upload, in bytes.
 func New(s Store, upload int64) *API { return &API{s, upload} }
 
-// Routes are the operations of this door, below {docstore}/api.
+// Routes returns the operations of this surface, below {docstore}/api.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.HandleDocuments("POST /documents", "UploadDocument", rest.SignedIn, a.store.NewIntake, a.put).AtMost(a.upload),
@@ -66,10 +69,10 @@ func (a *API) Routes() []rest.Route {
 	}
 }
 
-// uploadInfo is what a client says of a document. It spells the name of the file in
-// two ways.
+// uploadInfo is the description of a document from a client. It has two spellings for the
+// name of the file.
 type uploadInfo struct {
-	FileName         rest.Text // "Filename" as well: letter case does not count
+	FileName         rest.Text // also "Filename", since letter case is ignored
 	Name             rest.Text
 	FileType         rest.Text
 	ParentDocumentID rest.Text `json:"ParentDocumentId"`
@@ -93,14 +96,14 @@ func (u *uploadInfo) name() string {
 	return string(u.Name)
 }
 
-// extra is the text of AdditionalInfo, an object.
+// extra returns the text of AdditionalInfo, which must be an object.
 func extra(b rest.Blob) (string, error) {
 	if b.Empty() {
 		return "", nil
 	}
 	text, ok := b.Object()
 	if !ok {
-		return "", fault.New(fault.DocumentInfoInvalid, "AdditionalInfo must be an object of at most 4096 octets")
+		return "", fault.New(fault.DocumentInfoInvalid, "AdditionalInfo must be an object of at most 4096 bytes")
 	}
 	return text, nil
 }
@@ -114,7 +117,7 @@ func boolean(key, text string) (bool, error) {
 	return false, fault.Newf(fault.DocumentInfoInvalid, "%s must be true or false", key)
 }
 
-// item is a document inside JSON: what uploadInfo has and the document itself.
+// item is a document inside JSON: the fields of uploadInfo and the content.
 type item struct {
 	FileName         rest.Text
 	Name             rest.Text
@@ -141,7 +144,8 @@ type manyIDs struct {
 	DocumentIDs []string `json:"DocumentIds"`
 }
 
-// put keeps one document, which is the body itself, and the header tells of it.
+// put keeps one document. The document is the body and the header describes it, or both are
+// in the JSON body.
 func (a *API) put(ctx context.Context, docs *uploads, r struct {
 	Raw  rest.Raw `header:"CPDSS-POSTDOC"`
 	Body item
@@ -183,7 +187,7 @@ func (a *API) keep(ctx context.Context, documents []document.New) (manyIDs, erro
 	return ids, nil
 }
 
-// concerning names documents in the journal.
+// concerning names documents in the audit entry.
 func concerning(ctx context.Context, ids []string) {
 	if len(ids) == 1 {
 		if document.IsIdentifier(ids[0]) {
@@ -214,14 +218,14 @@ func (a *API) pack(ctx context.Context, docs *uploads, r struct{ Body struct{ Do
 	return a.keep(ctx, documents)
 }
 
-// Endings of the names of parts.
+// Suffixes of the names of parts.
 const (
 	infoPart    = "_info"
 	contentPart = "_content"
 )
 
-// parts keeps documents that come as pairs of parts, <file>_info and <file>_content,
-// in any order.
+// parts keeps documents that come as pairs of parts, <file>_info and <file>_content, in any
+// order.
 func (a *API) parts(ctx context.Context, docs *uploads, r struct{ Body rest.Parts }) (manyIDs, error) {
 	var documents []document.New
 	var files []string
@@ -340,8 +344,8 @@ func (a *API) byHash(ctx context.Context, r struct {
 	return infoOf(&i)
 }
 
-// hashOf reads a hash value written in hexadecimal digits or in Base64 of either
-// alphabet, with padding or without. nil is none.
+// hashOf reads a hash value in hexadecimal digits or in Base64 of either alphabet, with
+// padding or without. It returns nil for an invalid value.
 func hashOf(text string) []byte {
 	if value, err := hex.DecodeString(text); err == nil {
 		return value
@@ -373,7 +377,7 @@ func (a *API) content(ctx context.Context, r byID) (rest.File, error) {
 	return rest.File{Content: d}, nil
 }
 
-// change changes what a client said of a document: keys that are there.
+// change changes the keys of the description that the request holds.
 func (a *API) change(ctx context.Context, _ *uploads, r struct {
 	ID   string `path:"id"`
 	Body struct {
@@ -438,7 +442,7 @@ type documentInfo struct {
 	ParentDocumentID *string `json:"ParentDocumentId"`
 	FileType         string
 	FileSize         int64
-	Content          *string // the content is not in the info
+	Content          *string // always null here
 }
 
 func infoOf(i *document.Info) (documentInfo, error) {
@@ -459,8 +463,8 @@ func infoOf(i *document.Info) (documentInfo, error) {
 // linkedDocument is the key of AdditionalInfo that a link sets.
 const linkedDocument = "LinkedDocument"
 
-// additional is AdditionalInfo as the client gave it, with the document it was linked
-// to.
+// additional returns AdditionalInfo as the client sent it, with the identifier of the
+// linked document.
 func additional(i *document.Info) (json.RawMessage, error) {
 	if i.Linked == "" {
 		if i.Extra == "" {
@@ -471,7 +475,7 @@ func additional(i *document.Info) (json.RawMessage, error) {
 	object := map[string]json.RawMessage{}
 	if i.Extra != "" {
 		if err := json.Unmarshal([]byte(i.Extra), &object); err != nil {
-			return nil, errors.New("docapi: AdditionalInfo of a stored document is no object")
+			return nil, errors.New("docapi: AdditionalInfo of a stored document is not an object")
 		}
 	}
 	for key := range object {

@@ -12,8 +12,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// download answers several documents as parts, in the order they were asked for. A
-// document that is not there is a part with an error.
+// download answers several documents as parts, in the order of the request. A missing
+// document is a part with an error.
 func (a *API) download(ctx context.Context, r idsRequest) (rest.File, error) {
 	concerning(ctx, r.Body.DocumentIDs)
 	list, err := a.store.Infos(ctx, rest.Caller(ctx), r.Body.DocumentIDs)
@@ -30,24 +30,24 @@ func (a *API) download(ctx context.Context, r idsRequest) (rest.File, error) {
 		d.size += int64(len(d.head(i))) + d.length(i)
 	}
 	d.size += int64(len(d.tail()))
-	// The boundary is quoted, since a client cuts one character off on both sides.
+	// The boundary is quoted, because a client cuts off one character on both sides.
 	return rest.File{Content: d, Type: `multipart/byteranges; boundary="` + d.boundary + `"`}, nil
 }
 
-// downloads is a body of documents. They are opened one after the other while it is
-// written: open ones cost.
+// downloads is a body of several documents. Each is opened when its turn to be written
+// comes, because open documents take resources.
 type downloads struct {
 	ctx      context.Context
 	store    Store
 	found    []document.Found
-	boundary string // 26 letters and digits nobody could know when the documents came in
+	boundary string // 26 random characters, unknown when the documents were uploaded
 	missing  []byte
 	size     int64
 }
 
-// head is what precedes the octets of a part. A client takes what follows the last
-// "name=" up to the end of the line for the identifier, so nothing comes after it and
-// it has no quotes. Identifiers are GUIDs by then.
+// head returns the bytes before the content of a part. A client takes the text after the
+// last "name=" up to the end of the line as the identifier. So nothing follows it and it
+// has no quotes. Identifiers are known to be GUIDs here.
 func (d *downloads) head(i int) string {
 	kind, between := "application/octet-stream", "\r\n"
 	if d.found[i].Record == nil {
@@ -71,8 +71,8 @@ func (d *downloads) length(i int) int64 {
 // Size implements [rest.Content].
 func (d *downloads) Size() int64 { return d.size }
 
-// WriteTo implements io.WriterTo. A document that goes meanwhile breaks the answer
-// off: its part has been announced.
+// WriteTo implements io.WriterTo. A document that is deleted meanwhile breaks off the
+// answer, because its length was already announced.
 func (d *downloads) WriteTo(w io.Writer) (n int64, err error) {
 	for i := range d.found {
 		m, err := io.WriteString(w, d.head(i))

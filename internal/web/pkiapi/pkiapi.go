@@ -1,11 +1,12 @@
-// Package pkiapi owns the public door of the built-in authority: its
-// certificates and revocation lists, at the addresses that issued certificates
-// name (CRL distribution point and caIssuers, RFC 5280, 4.2.1.13 and 4.2.2.1), OCSP
-// over HTTP (RFC 6960, appendix A) and time stamps over HTTP (RFC 3161, 3.4).
+// Package pkiapi serves the public addresses of the built-in authority: its certificates
+// and revocation lists at the addresses that issued certificates name (CRL distribution
+// point and caIssuers, RFC 5280, sections 4.2.1.13 and 4.2.2.1), OCSP over HTTP (RFC 6960,
+// appendix A) and time stamps over HTTP (RFC 3161, section 3.4). Begin with [New] and
+// [API.Routes]. Package authority makes the answers.
 //
-// Content types of requests are not looked at, and those of answers are the
-// standards'. Requests the authority refuses are answered with 200 and a refusal
-// in the protocol's own words, as both standards want.
+// Content types of requests are ignored. Those of answers are the ones of the standards. If
+// the authority refuses a request, the answer is 200 with a refusal in the protocol itself,
+// as both standards demand.
 package pkiapi
 
 import (
@@ -19,20 +20,22 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
 
-// maxRequest bounds requests for time stamps and OCSP answers, in octets.
+// maxRequest bounds requests for time stamps and OCSP answers, in bytes.
 const maxRequest = 64 << 10
 
-// Authority is what the door offers.
+// Authority answers the requests.
 type Authority interface {
-	// CRL returns the current revocation list of an authority (DER), or the fault
+	// CRL returns the current revocation list of an authority (DER). The fault is
 	// object_not_found.
 	CRL(ctx context.Context, name string) ([]byte, error)
-	// Certificate returns the certificate of an authority (DER), or the same fault.
+	// Certificate returns the certificate of an authority (DER). The fault is
+	// object_not_found.
 	Certificate(ctx context.Context, name string) ([]byte, error)
 	// OCSP answers an OCSPRequest with an OCSPResponse, both DER.
 	OCSP(ctx context.Context, request []byte) ([]byte, error)
@@ -46,9 +49,9 @@ type API struct{ authority Authority }
 // New returns the API of an authority.
 func New(a Authority) *API { return &API{authority: a} }
 
-// Routes are the operations of this door. Time stamps are in the audit log, since
-// the service makes a promise with each (see authority.TimeStamp). What is public and
-// only read is not, and neither are refused requests.
+// Routes returns the operations of this surface. Time stamps have audit entries, because
+// each is a promise of the service (see authority.TimeStamp). Public data that is only read
+// has none, and neither have refused requests.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unjournaled(),
@@ -58,7 +61,7 @@ func (a *API) Routes() []rest.Route {
 	}
 }
 
-// kinds are the files there are, by the end of their names.
+// kinds are the kinds of files, by the suffix of their names.
 var kinds = []struct {
 	suffix, mediaType string
 	read              func(Authority, context.Context, string) ([]byte, error)
@@ -81,7 +84,7 @@ func (a *API) file(ctx context.Context, r struct {
 		}
 		return rest.File{Content: bytes.NewReader(der), Name: r.File, Type: k.mediaType}, nil
 	}
-	return rest.File{}, fault.New(fault.NotFound, "there is no such file: want the name of an authority with .crl or .crt")
+	return rest.File{}, fault.New(fault.NotFound, "there is no such file: want the name of an authority followed by .crl or .crt")
 }
 
 // message is a body in DER.
@@ -91,8 +94,8 @@ func (a *API) postOCSP(ctx context.Context, r message) (rest.File, error) {
 	return a.ocsp(ctx, r.Body)
 }
 
-// getOCSP takes the request from the path, in Base64 whose slashes and plus signs
-// may be encoded or not.
+// getOCSP takes the request from the path, in Base64 whose slashes and plus signs may be
+// escaped or not.
 func (a *API) getOCSP(ctx context.Context, r struct {
 	Request string `path:"request"`
 }) (rest.File, error) {
@@ -103,7 +106,7 @@ func (a *API) getOCSP(ctx context.Context, r struct {
 	return a.ocsp(ctx, der)
 }
 
-// unURL undoes what programs do to Base64 so that it goes into an address.
+// unURL reverts the replacements that clients make in Base64 for an address.
 var unURL = strings.NewReplacer("-", "+", "_", "/", " ", "+")
 
 func (a *API) ocsp(ctx context.Context, request []byte) (rest.File, error) {

@@ -106,11 +106,11 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %.60s: %d %s %.60q", c.method, c.path, w.Code, w.Header().Get("Content-Type"), text)
 		}
 		if bytes.Contains(text, []byte(errDown.Error())) {
-			t.Errorf("%s %.60s tells what only the log should", c.method, c.path)
+			t.Errorf("%s %.60s reveals a text that is for the log only", c.method, c.path)
 		}
 	}
-	// Stamps are in the audit log, whoever asked; refusals are not.
+	// Each stamp has an audit entry, for any caller. Refusals have none.
 	if want := []string{"TimeStamp done", "TimeStamp done"}; !slices.Equal(j.operations, want) {
-		t.Errorf("the journal holds %q, want %q", j.operations, want)
+		t.Errorf("the audit log holds %q, want %q", j.operations, want)
 	}
 }

@@ -1,7 +1,6 @@
-// Package svsapi owns the door of the verification service: it turns the names and
-// forms of the interface's requests into questions of the domain and the verdicts
-// into its answers. Nobody signs in here: what is asked is whether somebody else's
-// signature holds.
+// Package svsapi serves the verification of signatures: it turns requests of the interface
+// into orders of the domain, and verdicts into answers. Begin with [New] and [API.Routes].
+// Callers need no token. Package signing verifies.
 package svsapi
 
 import (
@@ -19,29 +18,30 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
 
-// Verifier judges; see [signing.Verification].
+// Verifier verifies; see [signing.Verification].
 type Verifier interface {
 	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error)
 	JudgeCertificate(ctx context.Context, content *signing.Intake) (signing.Verdict, error)
 }
 
-// Rules bound what strangers may ask.
+// Rules bound the requests of strangers.
 type Rules struct {
-	// Admit refuses the address of a caller that comes too often; nil admits all.
+	// Admit refuses the address of a caller that comes too often. nil: all are admitted.
 	Admit func(remote string) error
-	// Limit bounds a request, in octets of its body.
+	// Limit bounds a request, in bytes of its body.
 	Limit int64
-	// Turn waits until a question from an address may be judged; done gives the place
-	// back. nil: all are judged at once.
+	// Turn waits until a request from an address may be carried out. done frees its place.
+	// nil: requests do not wait.
 	Turn func(ctx context.Context, remote string) (done func(), err error)
-	// Deadline ends a judgement, its wait not counted; 0 is none.
+	// Deadline ends a verification. The wait for its turn does not count. 0: none.
 	Deadline time.Duration
-	// Types are the types of signature that are judged, as the interface names them.
+	// Types are the types of signatures that are verified, as the interface names them.
 	Types []string
 }
 
@@ -61,7 +61,7 @@ type API struct {
 // New returns the API.
 func New(v Verifier, take Take, r Rules) *API { return &API{verifier: v, take: take, rules: r} }
 
-// Routes are the operations of this door, below {svs_url}/api.
+// Routes returns the operations of this surface, below {svs_url}/api.
 func (a *API) Routes() []rest.Route {
 	open := func(r rest.Route) rest.Route {
 		if a.rules.Admit != nil {
@@ -78,8 +78,8 @@ func (a *API) Routes() []rest.Route {
 	}
 }
 
-// inTurn judges when it is this caller's turn. The body was read before: its documents are in
-// the spool, and what waits holds little memory.
+// inTurn verifies when it is the turn of this caller. The body was read before: its
+// documents are in the spool, so a waiting request holds little memory.
 func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) error {
 	if a.rules.Turn != nil {
 		done, err := a.rules.Turn(ctx, rest.Remote(ctx))
@@ -95,12 +95,12 @@ func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) err
 	defer cancel()
 	err := judge(limited)
 	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
-		return fault.Newf(fault.Unavailable, "the judgement took longer than %s: try again later, or send a smaller document", a.rules.Deadline).Until(a.rules.Deadline).With(err)
+		return fault.Newf(fault.Unavailable, "the verification took longer than %s: try again later, or send a smaller document", a.rules.Deadline).Until(a.rules.Deadline).With(err)
 	}
 	return err
 }
 
-// verify asks the verifier in turn.
+// verify calls the verifier in turn.
 func (a *API) verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.Verdict, err error) {
 	err = a.inTurn(ctx, func(ctx context.Context) error {
 		found, err = a.verifier.Verify(ctx, order)
@@ -117,14 +117,14 @@ type question struct {
 		Certificate   rest.Blob
 		VerifyParams  map[string]rest.Text
 
-		CertVerifiersPluginsIDs rest.Unread `json:"CertVerifiersPluginsIds"` // there is one way certificates are judged
+		CertVerifiersPluginsIDs rest.Unread `json:"CertVerifiersPluginsIds"` // ignored: certificates are checked in one way
 	}
 }
 
-// schema are the names behind the numbers of VerifyParams.
+// schema maps the numbers of VerifyParams to names.
 var schema = map[string]string{"0": "signatureid", "1": "signatureindex", "3": "hash"}
 
-// params are VerifyParams by their names in lower case.
+// params returns VerifyParams by their names in lower case.
 func (q *question) params() (map[string]string, error) {
 	params := make(map[string]string, len(q.Body.VerifyParams))
 	for key, value := range q.Body.VerifyParams {
@@ -135,7 +135,7 @@ func (q *question) params() (map[string]string, error) {
 		if _, twice := params[name]; twice {
 			return nil, fault.Newf(fault.InvalidParameters, "VerifyParams: %.64q is given twice, in different spellings", key)
 		}
-		if params[name] = string(value); name != "pdfpassword" { // space around a password counts
+		if params[name] = string(value); name != "pdfpassword" { // white space is part of a password
 			params[name] = strings.TrimSpace(string(value))
 		}
 	}
@@ -179,8 +179,8 @@ func intake(docs *documents, b rest.Blob) (*signing.Intake, error) {
 	return docs.Open(b)
 }
 
-// verdict is the answer for one signer. Clients join Message and decode
-// SignerCertificate without looking, so both are always text.
+// verdict is the answer for one signer. Clients use Message and SignerCertificate without a
+// check for null, so both are always text.
 type verdict struct {
 	Result                bool
 	Message               string
@@ -194,7 +194,7 @@ type certificateInfo struct {
 }
 
 type signatureInfo struct {
-	Verdict          string // passed, failed or indeterminate; ours
+	Verdict          string // passed, failed or indeterminate; our addition
 	CAdESType        string
 	LocalSigningTime *string
 	TimeStampTime    *string
@@ -210,8 +210,9 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	if err != nil {
 		return nil, err
 	}
-	// Refused rather than ignored: whoever asks for it counts on it. VerifyPKCS7 asks
-	// for what is done anyway: a plain PKCS #7 message is judged like any other.
+	// ExtractContent is refused, not ignored, because the client would wait for the
+	// content. VerifyPKCS7 needs no code: a plain PKCS #7 message is verified like any
+	// other.
 	if asked, err := yes(params, "extractcontent"); err != nil {
 		return nil, err
 	} else if asked {
@@ -240,12 +241,12 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 	return answers, nil
 }
 
-// chosen keeps the signature that is asked about; all of them when none is named
-// or VerifyAll is given.
+// chosen returns the signature that the request names. It returns all of them if none is
+// named or VerifyAll is set.
 func chosen(found []signing.Verdict, params map[string]string, every bool) ([]signing.Verdict, error) {
 	id := params["signatureid"]
 	if id == "" {
-		id = params["signatureindex"] // the top signatures have their index as id
+		id = params["signatureindex"] // the id of a top-level signature is its index
 	}
 	if id == "" || every {
 		return found, nil
@@ -302,7 +303,7 @@ func (a *API) signersInfo(ctx context.Context, docs *documents, q question) (sig
 	list := signers{SignerInfoList: []signer{}}
 	for _, v := range found {
 		if v.ID == "" {
-			continue // nobody signed
+			continue // there is no signer
 		}
 		s := signer{ID: v.ID, Index: v.Index, SignerCertificateInfo: describe(v.Signer)}
 		if v.ParentID != "" {
