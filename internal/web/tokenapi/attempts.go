@@ -10,26 +10,28 @@ import (
 	"tamga/internal/web/rest/limit"
 )
 
-// Attempts bounds how often passwords may be tried here. What it decides depends on the
-// caller and on what was sent, never on whether a login exists: an answer tells nothing
-// of it, nor does the time it takes.
+// Attempts is the rate limit of password attempts. Its decisions depend on the caller and
+// on what was sent, never on whether a login exists. So neither the answer nor its time
+// reveals that a login exists.
 type Attempts struct {
 	// Addresses counts the attempts of an address, Logins those at one login as it was
-	// typed, both of strangers. Trusted callers have counts of their own. nil is no limit.
+	// typed. Both count strangers only: trusted callers have their own counts. nil: no
+	// limit.
 	Addresses, Logins               *limit.Limiter
 	TrustedAddresses, TrustedLogins *limit.Limiter
-	// Known are the addresses somebody signed in from by password. nil: none is known.
+	// Known has the addresses from which a user signed in by password. nil: none.
 	Known *limit.Known
 }
 
-// Limiting sets the limits of password attempts; without it there are none.
+// Limiting returns the API with the limits of password attempts. Without it there are none.
 func (a *API) Limiting(attempts Attempts) *API {
 	a.attempts = attempts
 	return a
 }
 
-// attempt counts a password attempt before it is judged. The context it returns says who
-// tries. proved: the client proved its secret. The fault is too_many_requests.
+// attempt counts a password attempt before the password is checked. The context it returns
+// names the caller. proved reports that the client proved its secret. The fault is
+// too_many_requests.
 func (a *API) attempt(ctx context.Context, client auth.Client, proved bool, login string) (context.Context, error) {
 	remote := rest.Remote(ctx)
 	known := a.attempts.Known != nil && a.attempts.Known.Has(remote)

@@ -21,10 +21,10 @@ const (
 	loginPath     = "/oauth/login"
 )
 
-// maxState is the longest state of a client, in octets.
+// maxState is the longest state of a client, in bytes.
 const maxState = 2048
 
-// visit is what a browser brings.
+// visit is what the request of a browser holds.
 type visit struct {
 	Authorization string `header:"Authorization"`
 	Cookie        string `header:"Cookie"`
@@ -33,15 +33,16 @@ type visit struct {
 	Body          rest.Form
 }
 
-// authorizeParameters may occur once (RFC 6749, 3.1).
+// authorizeParameters must not occur twice (RFC 6749, section 3.1).
 var authorizeParameters = []string{
 	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "resource", "state", "nonce", "login_hint", "prompt",
 	"code_challenge", "code_challenge_method", "request", "request_uri", "ui_locales",
 }
 
-// authorize begins a sign-in by browser (RFC 6749, 4.1.1 and 4.2.1): it answers with
-// the login page, or at once for who brings an access token. Until client and address
-// are known to belong together, a refusal is answered here and not sent anywhere.
+// authorize begins a sign-in by browser (RFC 6749, sections 4.1.1 and 4.2.1). It answers
+// with the login page, or at once if the request has an access token. Until the client and
+// the address are known to belong together, a refusal is answered here and not sent to the
+// address.
 func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	for _, name := range authorizeParameters {
 		if len(r.Body[name]) > 1 {
@@ -64,7 +65,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	if token := bearerOf(r.Authorization); token != "" {
 		issued, who, err := a.identity.AuthorizeBearer(ctx, token, request)
 		if err != nil {
-			return nil, refusal(err) // to a program, which reads it here
+			return nil, refusal(err) // the caller is a program, which reads it here
 		}
 		who.ClientID = request.Client.ID
 		rest.Identified(ctx, who)
@@ -86,7 +87,8 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	return page, err
 }
 
-// requestOf finds the client of a request. Refusals may not be sent to its address.
+// requestOf returns the client of a request. Its refusals must not be sent to the address
+// of the client.
 func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
 	client, known := a.clients.Find(p.ClientID)
 	if !known {
@@ -99,7 +101,7 @@ func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
 	return request, request.Check()
 }
 
-// acceptable refuses what the client itself should learn of.
+// acceptable returns refusals that the client itself must get.
 func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorization) error {
 	mode := form.Get("response_mode")
 	method := form.Get("code_challenge_method")
@@ -122,7 +124,7 @@ func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorizat
 	return a.identity.CheckRequest(request)
 }
 
-// login takes the form of the login page.
+// login reads the form of the login page.
 func (a *API) login(ctx context.Context, r visit) (any, error) {
 	if r.Site == "cross-site" {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
@@ -134,11 +136,11 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	}
 	request, err := a.requestOf(p)
 	if err != nil {
-		return nil, refusal(err) // the configuration has changed meanwhile
+		return nil, refusal(err) // the configuration changed meanwhile
 	}
 	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
 	login := r.Body.Get("login")
-	// No browser proves the secret of its client.
+	// A browser cannot prove the secret of its client.
 	attempt, err := a.attempt(ctx, request.Client, false, login)
 	if err != nil {
 		return a.tryLater(r, p, ticket, login, err)
@@ -156,7 +158,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	return a.finish(ctx, p, request, issued, who, err, true)
 }
 
-// finish sends a browser back to the application.
+// finish sends the browser back to the application.
 func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authorization, issued auth.Authorized, who audit.Principal, err error, posted bool) (any, error) {
 	if err != nil {
 		var g *auth.GrantError
@@ -170,8 +172,8 @@ func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authoriza
 	return forward(p, issued, posted), nil
 }
 
-// forward is the address with what was issued. code is the first parameter and the only
-// one unless the client sent a state.
+// forward returns the address with what was issued. code is the first parameter, and the
+// only one unless the client sent a state.
 func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect {
 	if p.ResponseType == "token" {
 		t := issued.Token
@@ -181,8 +183,9 @@ func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect 
 	return back(p, posted, "code", issued.Code)
 }
 
-// goBack sends a refusal to the client's address (RFC 6749, 4.1.2.1). Programs without
-// one would take it for a code: it is answered here.
+// goBack sends a refusal to the address of the client (RFC 6749, section 4.1.2.1). A client
+// without an address reads the answer itself and would take the refusal for a code, so it
+// is answered here.
 func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, error) {
 	var g *auth.GrantError
 	var own oauthError
@@ -196,8 +199,8 @@ func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, e
 	return back(p, posted, "error", g.Code, "error_description", g.Description), nil
 }
 
-// back is the client's address with parameters, names and values in turn, in the query
-// or for a token in the fragment. It is one of the client's own (Authorization.Check).
+// back returns the address of the client with parameters (names and values in turn) in the
+// query, or for a token in the fragment. Authorization.Check has checked the address.
 func back(p auth.Pending, posted bool, parameters ...string) rest.Redirect {
 	to := p.RedirectURI
 	separator := "?"
@@ -220,8 +223,8 @@ func back(p auth.Pending, posted bool, parameters ...string) rest.Redirect {
 	return rest.Redirect{Location: to, See: posted}
 }
 
-// cookie is what binds a sign-in to its browser. It comes along when the browser
-// returns from another provider, hence Lax.
+// cookie binds a sign-in to its browser. It is Lax, because the browser must send it when
+// it returns from another provider.
 func (a *API) cookie(browser string) *http.Cookie {
 	secure := strings.HasPrefix(a.issuer, "https:")
 	return &http.Cookie{
@@ -230,7 +233,7 @@ func (a *API) cookie(browser string) *http.Cookie {
 }
 
 // cookieName has the prefix that keeps other hosts of the domain from setting it (RFC
-// 6265bis, 4.1.3.2), where that is possible.
+// 6265bis, section 4.1.3.2), where that is possible.
 func (a *API) cookieName() string {
 	if strings.HasPrefix(a.issuer, "https:") {
 		return "__Host-tamga-sign-in"
@@ -238,7 +241,7 @@ func (a *API) cookieName() string {
 	return "tamga-sign-in"
 }
 
-// browserOf is the value of our cookie, "" for none or more than one.
+// browserOf returns the value of our cookie, "" for none or more than one.
 func (a *API) browserOf(header string) string {
 	cookies, err := http.ParseCookie(header)
 	if err != nil {

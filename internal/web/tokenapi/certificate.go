@@ -10,14 +10,14 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Codes of refusals that belong to this door (RFC 6749, 4.1.2.1, and OpenID Connect).
+// Codes of refusals of this surface (RFC 6749, section 4.1.2.1, and OpenID Connect).
 const (
 	unsupportedResponseType = "unsupported_response_type"
 	loginRequired           = "login_required"
 )
 
-// Judge says whether certificates that a client proved in a handshake may identify
-// their owner: path, time, use, revocation. The error is for the log.
+// Judge reports whether the certificates of a handshake may identify their owner: path,
+// time, use and revocation. The error is for the log.
 type Judge func(ctx context.Context, certificates [][]byte) error
 
 type authorization struct {
@@ -29,11 +29,11 @@ type authorization struct {
 	State        string `query:"state"`
 }
 
-// authorizeByCertificate answers the certificate of the handshake with a code. The
-// code is the first parameter of the address it redirects to, and the only one
-// unless the client sent a state: existing clients take whatever follows the first
-// equals sign. Refusals are answered here and not at the redirect address, where
-// those clients would take them for a code.
+// authorizeByCertificate answers the certificate of the handshake with a code. The code is
+// the first parameter of the redirect address, and the only one unless the client sent a
+// state: existing clients take everything after the first equals sign. Refusals are
+// answered here and not at the redirect address, where those clients would take them for a
+// code.
 func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest.Redirect, error) {
 	certificates := rest.PeerCertificates(ctx)
 	if len(certificates) == 0 {
@@ -66,7 +66,7 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 	return rest.Redirect{Location: to}, nil
 }
 
-// code is the grant of RFC 6749, 4.1.3.
+// code is the grant of RFC 6749, section 4.1.3.
 func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
 	t, err := a.identity.CodeGrant(ctx, client, auth.CodeRequest{
 		Code: form.Get("code"), RedirectURI: form.Get("redirect_uri"), Resource: form.Get("resource"), Verifier: form.Get("code_verifier"),

@@ -6,8 +6,8 @@ import (
 	"tamga/internal/domain/auth"
 )
 
-// metadata is what an OpenID library reads first (OpenID Connect Discovery, 3; RFC
-// 8414). All addresses come from the configuration, none from the request.
+// metadata is the document that an OpenID library reads first (OpenID Connect Discovery,
+// section 3; RFC 8414). All addresses come from the configuration, none from the request.
 type metadata struct {
 	Issuer               string   `json:"issuer"`
 	Authorization        string   `json:"authorization_endpoint"`

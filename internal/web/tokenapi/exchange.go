@@ -17,9 +17,8 @@ func (a *API) refresh(ctx context.Context, client auth.Client, form rest.Form) (
 	return t, err
 }
 
-// exchange is the grant of RFC 8693: an operator gets a token to act as a user. The
-// journal has the operator as the caller and the user as what was acted on, refused or
-// not.
+// exchange is the grant of RFC 8693: an operator gets a token to act as a user. The audit
+// entries name the operator as the caller and the user as the object, for refusals too.
 func (a *API) exchange(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
 	t, who, err := a.identity.ExchangeGrant(ctx, client, auth.Exchange{
 		Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),

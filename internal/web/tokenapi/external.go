@@ -14,21 +14,21 @@ import (
 
 const externalPath = "/oauth/external"
 
-// ReturnPath is where another provider sends browsers back to. Each has its own, so that
-// none can answer in the place of another (RFC 9700, 4.4).
+// ReturnPath is the address to which another provider sends browsers back. Each provider
+// has its own, so that none can answer in the place of another (RFC 9700, section 4.4).
 func ReturnPath(name string) string { return externalPath + "/" + url.PathEscape(name) + "/return" }
 
-// MetadataPath is where a provider of SAML finds what it has to know of us.
+// MetadataPath is the address of our metadata for a SAML provider.
 func MetadataPath(name string) string {
 	return externalPath + "/" + url.PathEscape(name) + "/metadata"
 }
 
-// finishPath is where our own page posts what another provider had the browser post to
-// the ReturnPath.
+// finishPath is the address to which our own page posts the form that another provider had
+// the browser post to the ReturnPath.
 func finishPath(name string) string { return externalPath + "/" + url.PathEscape(name) + "/finish" }
 
-// maxPosted is the limit of an answer in a form, in octets: a message of SAML has
-// certificates and all that its provider tells of a user in it, in Base64.
+// maxPosted is the limit of an answer in a form, in bytes. A SAML message holds
+// certificates and all attributes of a user, in Base64.
 const maxPosted = 512 << 10
 
 // begin sends a browser to another identity provider.
@@ -49,7 +49,7 @@ func (a *API) metadata(_ context.Context, r struct {
 	return rest.File{Content: bytes.NewReader(document), Type: "application/samlmetadata+xml"}, err
 }
 
-// arrival is a browser that comes from another identity provider.
+// arrival is a browser that returns from another identity provider.
 type arrival struct {
 	Name      string `path:"name"`
 	Cookie    string `header:"Cookie"`
@@ -62,7 +62,7 @@ func (r arrival) visit() visit {
 	return visit{Cookie: r.Cookie, Languages: r.Languages, Site: r.Site, Body: r.Body}
 }
 
-// once refuses parameters that are there twice.
+// once refuses repeated parameters.
 func (r arrival) once(names ...string) error {
 	for _, name := range names {
 		if len(r.Body[name]) > 1 {
@@ -72,7 +72,7 @@ func (r arrival) once(names ...string) error {
 	return nil
 }
 
-// comeBack takes a browser that another provider redirected to us.
+// comeBack ends the way of a browser that another provider redirected to us.
 func (a *API) comeBack(ctx context.Context, r arrival) (any, error) {
 	if err := r.once("state", "code", "error"); err != nil {
 		return nil, err
@@ -80,16 +80,16 @@ func (a *API) comeBack(ctx context.Context, r arrival) (any, error) {
 	return a.arrive(ctx, r, r.Body.Get("state"), r.Body.Get("code"), false)
 }
 
-// Parameters of an answer of SAML (bindings, 3.5.4).
+// Parameters of a SAML answer (bindings, section 3.5.4).
 const (
 	paramResponse = "SAMLResponse"
 	paramState    = "RelayState"
 )
 
-// handOn takes what the pages of another provider post. Our cookie does not come along
-// with it: it is for our own pages (SameSite), which is what keeps others from signing
-// somebody in. So the answer is a page of ours that posts the same once more. Nothing is
-// decided here.
+// handOn receives the form that a page of another provider posts. The browser does not send
+// our cookie with it: the cookie is for our own pages (SameSite), so that no other page can
+// sign a user in. So the answer is a page of ours that posts the same form again. Nothing
+// is decided here.
 func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 	if err := r.once(paramResponse, paramState); err != nil {
 		return nil, err
@@ -104,13 +104,13 @@ func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 		Script                  template.JS
 		Action, Response, State string
 	}{wordsFor(r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
-	// The answer to what the page posts sends the browser on to the client: browsers ask
-	// form-action for that as well.
+	// The answer to that form sends the browser to the client, and browsers check
+	// form-action for that address, too.
 	page.Policy = policyFor(a.issuer, to) + "; script-src 'sha256-" + repostHash + "'"
 	return page, err
 }
 
-// finishPosted takes what our own page posts for another provider.
+// finishPosted receives the form that our own page posts for another provider.
 func (a *API) finishPosted(ctx context.Context, r arrival) (any, error) {
 	if r.Site == "cross-site" {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")

@@ -61,8 +61,8 @@ var languages = []words{
 
 var matcher = language.NewMatcher([]language.Tag{language.English, language.Russian})
 
-// wordsFor picks the language: what the client asks for comes before what the browser
-// prefers.
+// wordsFor returns the texts in the language that the client asks for, otherwise in one
+// that the browser prefers.
 func wordsFor(r visit) words {
 	if len(r.Languages) > 256 {
 		r.Languages = ""
@@ -72,7 +72,7 @@ func wordsFor(r visit) words {
 	return languages[i]
 }
 
-// loginPage shows the form. complaint is why it is shown again, "" at first.
+// loginPage returns the form. complaint is the reason to show it again, "" at first.
 func (a *API) loginPage(r visit, p auth.Pending, ticket, name, complaint string) (rest.Page, error) {
 	type other struct{ Title, Address string }
 	view := struct {
@@ -95,7 +95,7 @@ func render(of *template.Template, view any) (rest.Page, error) {
 	return rest.Page{Content: bytes.NewReader(text.Bytes())}, err
 }
 
-// tryAgain shows the form once more. The name stays, the password does not.
+// tryAgain returns the form again, with the name and without the password.
 func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *auth.GrantError) (any, error) {
 	w := wordsFor(r)
 	complaint := w.Wrong
@@ -110,7 +110,7 @@ func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *auth.Gra
 	return nil, pageRefusal{page: page, outcome: g.Code}
 }
 
-// tryLater shows the form once more after too many attempts.
+// tryLater returns the form again after too many attempts.
 func (a *API) tryLater(r visit, p auth.Pending, ticket, name string, err error) (any, error) {
 	page, rendering := a.loginPage(r, p, ticket, name, wordsFor(r).Busy)
 	if rendering != nil {
@@ -124,7 +124,7 @@ func (a *API) tryLater(r visit, p auth.Pending, ticket, name string, err error) 
 	return nil, refusal
 }
 
-// ended is shown to a browser whose ticket is good no more.
+// ended is shown to a browser whose ticket is not valid any more.
 func (a *API) ended(r visit, err error) (any, error) {
 	if !fault.Is(err, fault.AccessDenied) {
 		return nil, err
@@ -143,11 +143,11 @@ func (a *API) ended(r visit, err error) (any, error) {
 	return nil, pageRefusal{page: page, outcome: fault.AccessDenied}
 }
 
-// pageRefusal is a refusal that people read.
+// pageRefusal is a refusal as a page for people.
 type pageRefusal struct {
 	page    rest.Page
 	outcome string
-	after   time.Duration // before the next attempt; 0: not told
+	after   time.Duration // before the next attempt; 0: not stated
 }
 
 func (e pageRefusal) Error() string   { return e.outcome }
@@ -162,7 +162,7 @@ func (e pageRefusal) Answer() (int, http.Header, any) {
 	return e.page.Status, header, e.page
 }
 
-// Hashes by which a policy lets a page have its style and its script.
+// Hashes with which a policy allows the style and the script of a page.
 var (
 	styleHash  = hashOf(loginStyle)
 	repostHash = hashOf(string(repost))
@@ -173,8 +173,9 @@ func hashOf(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// policyFor lets the page have its own style and its form reach us, and the client that
-// the answer to the form sends the browser on to; nothing else, and no frame around it.
+// policyFor allows the page its own style, and its form two targets: this server, and the
+// client to which the answer to the form redirects. It allows nothing else, and no frame
+// around the page.
 func policyFor(issuer, redirectURI string) string {
 	form := origin(issuer)
 	if to := origin(redirectURI); to != "" && to != form {
@@ -183,8 +184,8 @@ func policyFor(issuer, redirectURI string) string {
 	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src 'sha256-" + styleHash + "'; form-action " + form
 }
 
-// origin is the source expression of an address of the configuration: scheme and host,
-// or the scheme alone of an application's own.
+// origin returns the source expression of an address of the configuration: scheme and host,
+// or the scheme alone if it belongs to an application.
 func origin(address string) string {
 	u, err := url.Parse(address)
 	switch {

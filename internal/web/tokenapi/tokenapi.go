@@ -1,7 +1,8 @@
-// Package tokenapi owns the token endpoint (RFC 6749): it finds out which client
-// asks, hands the request to its grant, and answers in the shapes of OAuth. Beside it
-// are the authorization endpoints, for browsers and for client certificates, and what
-// OpenID Connect has besides: discovery, keys, userinfo.
+// Package tokenapi serves the token endpoint (RFC 6749): it identifies the client, passes
+// the request to its grant, and answers in the form of OAuth. It also serves the
+// authorization endpoints, for browsers and for client certificates, and the rest of OpenID
+// Connect: discovery, keys and userinfo. Begin with [New] and [API.Routes]. Package auth
+// checks the proofs and issues the tokens.
 package tokenapi
 
 import (
@@ -17,13 +18,14 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
 
-// maxForm is the limit of a token request in octets: tokens that are exchanged
-// for others are the largest thing in it.
+// maxForm is the limit of a token request in bytes. Tokens to exchange are the largest
+// values in it.
 const maxForm = 64 << 10
 
 // Identity issues tokens; see [auth.Service].
@@ -64,7 +66,7 @@ type API struct {
 	attempts Attempts
 }
 
-// New returns the API. issuer is {idp_url} as everybody knows it.
+// New returns the API. issuer is {idp_url}, the public address.
 func New(i Identity, c Clients, j Judge, issuer string) *API {
 	return &API{identity: i, clients: c, judge: j, issuer: issuer}
 }
@@ -72,7 +74,8 @@ func New(i Identity, c Clients, j Judge, issuer string) *API {
 // grantExchange is the grant_type of RFC 8693.
 const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-// grants by grant_type. A new grant is a file with its function and a row here.
+// grants are the functions by grant_type. A new grant is a file with its function and a row
+// here.
 var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error){
 	"password":           (*API).password,
 	"authorization_code": (*API).code,
@@ -80,8 +83,8 @@ var grants = map[string]func(a *API, ctx context.Context, client auth.Client, fo
 	grantExchange:        (*API).exchange,
 }
 
-// Routes are the operations of this door, below {idp_url}. One client asks by
-// GET with a query; the query is never logged.
+// Routes returns the operations of this surface, below {idp_url}. One client sends its
+// request as GET with a query. The query is never logged.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
@@ -90,7 +93,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize).Answering(rest.Page{}, rest.Redirect{}),
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
 		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack).Answering(rest.Page{}, rest.Redirect{}),
-		// The page that hands an answer on is no event: what it posts is.
+		// This page has no audit entry. The form that it posts has one.
 		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).Answering(rest.Page{}).AtMost(maxPosted).Unjournaled(),
 		rest.Handle("POST "+externalPath+"/{name}/finish", "ExternalReturn", rest.Anyone, a.finishPosted).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxPosted),
 		rest.Handle("GET "+externalPath+"/{name}/metadata", "ExternalMetadata", rest.Anyone, a.metadata).Unjournaled(),
@@ -107,7 +110,7 @@ type request struct {
 	Body          rest.Form
 }
 
-// answer is a token (RFC 6749, 5.1).
+// answer is a token (RFC 6749, section 5.1).
 type answer struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -128,9 +131,8 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	if err != nil {
 		return answer{}, refusal(err)
 	}
-	// The login is not written down before it proved to be one: people type
-	// passwords into the wrong field.
-	// Domain rooms name the user of one that does (audit.Tried).
+	// The login is not written before it proved to be one, because people type passwords
+	// into the wrong field. The domain names the user once it is known (audit.Tried).
 	if who := (audit.Principal{ClientID: client.ID}); client.Public {
 		rest.Claimed(ctx, who)
 	} else {
@@ -163,14 +165,14 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	}, nil
 }
 
-// parameters that may occur once (RFC 6749, 3.2); others are ignored.
+// parameters that must not occur twice (RFC 6749, section 3.2). Others are ignored.
 var parameters = []string{
 	"grant_type", "client_id", "client_secret", "username", "password", "resource", "scope", "code", "redirect_uri", "code_verifier",
 	"refresh_token", "actor_token", "actor_token_type", "subject_token", "subject_token_type",
 }
 
-// client finds out which program asks: by HTTP Basic or by client_id and
-// client_secret in the form, not by both unless they agree.
+// client identifies the program: by HTTP Basic, or by client_id and client_secret in the
+// form. If both are there, they must agree.
 func (a *API) client(r request) (auth.Client, error) {
 	id, secret := r.Body.Get("client_id"), r.Body.Get("client_secret")
 	scheme, _, _ := strings.Cut(r.Authorization, " ")
@@ -184,7 +186,7 @@ func (a *API) client(r request) (auth.Client, error) {
 	if !ok {
 		return auth.Client{}, refuse(auth.InvalidClient, "the Authorization header is not valid HTTP Basic")
 	}
-	// RFC 6749 wants both form-encoded inside Basic; most clients send them plain.
+	// RFC 6749 demands form encoding inside Basic. Most clients send plain text.
 	client, err := a.clients.Authenticate(basicID, basicSecret)
 	if encodedID, encodedSecret := rest.DecodeForm(basicID), rest.DecodeForm(basicSecret); err != nil && (encodedID != basicID || encodedSecret != basicSecret) {
 		client, err = a.clients.Authenticate(encodedID, encodedSecret)
@@ -198,15 +200,15 @@ func (a *API) client(r request) (auth.Client, error) {
 	return client, nil
 }
 
-// oauthError is a refusal in the shape of RFC 6749, 5.2.
+// oauthError is a refusal in the form of RFC 6749, section 5.2.
 type oauthError struct{ *auth.GrantError }
 
 func refuse(code, description string) error {
 	return oauthError{&auth.GrantError{Code: code, Description: description}}
 }
 
-// refusal gives errors of the domain the shape of this door. Faults and internal
-// errors keep theirs, which has error and error_description as well.
+// refusal turns errors of the domain into the form of this surface. Faults and internal
+// errors keep their form, which also has error and error_description.
 func refusal(err error) error {
 	var g *auth.GrantError
 	if errors.As(err, &g) {

@@ -228,7 +228,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The journal knows who got a token, and never what somebody typed in vain.
+// The audit log names users who got a token, and never what was typed in vain.
 func TestTokenJournal(t *testing.T) {
 	s, j := open(t)
 	for _, form := range []string{

@@ -10,7 +10,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// person are the claims of OpenID Connect Core, 5.1.
+// person has the claims of OpenID Connect Core, section 5.1.
 type person struct {
 	Subject  string `json:"sub"`
 	Username string `json:"preferred_username,omitempty"`
@@ -21,8 +21,9 @@ type bearerRequest struct {
 	Authorization string `header:"Authorization"`
 }
 
-// userInfo tells a client who has signed in (OpenID Connect Core, 5.3). Its tokens need
-// not be for the resource that others are for, so they are looked at here.
+// userInfo returns to a client who has signed in (OpenID Connect Core, section 5.3). Its
+// tokens may be for another resource than those of the other routes, so they are checked
+// here.
 func (a *API) userInfo(ctx context.Context, r bearerRequest) (person, error) {
 	p, err := a.identity.UserInfo(ctx, bearerOf(r.Authorization))
 	if err != nil {
@@ -35,7 +36,7 @@ func (a *API) userInfo(ctx context.Context, r bearerRequest) (person, error) {
 	return person{p.UserID, p.Name, p.DisplayName}, nil
 }
 
-// bearerOf is the token of a header, "" for none.
+// bearerOf returns the token in a header, "" for none.
 func bearerOf(header string) string {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -44,7 +45,7 @@ func bearerOf(header string) string {
 	return strings.TrimSpace(token)
 }
 
-// bearerError is a refusal in the shape of RFC 6750, 3.
+// bearerError is a refusal in the form of RFC 6750, section 3.
 type bearerError struct {
 	code string
 	err  error // the fault

@@ -9,7 +9,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// surface is what differs between phones and e-mails on the wire.
+// surface is the difference between phones and e-mails on the wire.
 type surface struct {
 	kind   contact.Kind
 	plural string // element of the path
@@ -48,7 +48,7 @@ func (a *API) contactRoutes() []rest.Route {
 		routes = append(routes,
 			rest.Handle("GET "+all, "GetUser"+s.name+"s", Operator, c.list),
 			rest.Handle("POST "+all, "AddUser"+s.name, Operator, c.add),
-			// The specification has e-mails checked under phones: the value tells.
+			// The specification checks e-mails under phones, so the value decides.
 			rest.Handle("POST /ums/user/"+s.plural+"/{value}/isunique", "Check"+s.name+"Unique", Operator, c.isUnique),
 			rest.Handle("DELETE "+one, "DeleteUser"+s.name, Operator, c.delete),
 			rest.Handle("GET /ums/user/{id}/"+s.single, "GetUser"+s.name+"TokenInfo", Operator, c.main).Answering(s.legacy(contact.Contact{})),
@@ -75,7 +75,7 @@ type contactAPI struct {
 	surface
 }
 
-// onContact is a request that says whom and which contact it is about.
+// onContact is a request that names a user and a contact and nothing else.
 type onContact struct {
 	ID    userID `path:"id"`
 	Value string `path:"value"`
@@ -162,7 +162,7 @@ func (c contactAPI) submitConfirmation(ctx context.Context, r struct {
 	return describeContact(x), err
 }
 
-// setRole gives a role to a contact or takes it away.
+// setRole assigns a role to a contact or removes it.
 type setRole func(b *contact.Book, ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)
 
 func (c contactAPI) setPrimary(ctx context.Context, r struct {

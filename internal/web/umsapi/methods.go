@@ -15,7 +15,7 @@ func (a *API) methodRoutes() []rest.Route {
 		rest.Handle("GET /ums/user/{id}/authmethod", "GetUserAuthenticationScheme", Operator, a.scheme),
 		rest.Handle("POST /ums/user/rawauthdata", "GetUserRawAuthenticationDataAsync", Operator, a.rawData),
 	}
-	// A route each: a pattern for any name would match the paths of others.
+	// One route for each name: a pattern for any name would match other paths.
 	for _, m := range auth.Methods() {
 		if m.Route == "" {
 			continue
@@ -44,10 +44,10 @@ func (a *API) scheme(ctx context.Context, r onUser) ([]authenticationInfo, error
 	return list, err
 }
 
-// level is the step of a method, where one is given.
+// level is the step of a method, if the request has one.
 type level struct{ number *int }
 
-// OpenAPI names the type that a level is described as.
+// OpenAPI returns the type that a level is described as.
 func (level) OpenAPI() string { return "integer" }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -55,8 +55,7 @@ func (l *level) UnmarshalText(text []byte) error {
 	return json.Unmarshal(text, &l.number)
 }
 
-// setMethodRequest has no body: what clients send there says nothing that the path
-// does not.
+// setMethodRequest has no body. What clients send there repeats the path.
 type setMethodRequest struct {
 	ID    userID `path:"id"`
 	Level level  `query:"level"`
@@ -77,8 +76,8 @@ func (a *API) deleteMethod(name string) func(context.Context, onUser) (rest.None
 	}
 }
 
-// rawDataRequest is UserRawAuthDataRequest. The values of Format are not public, and
-// all of them mean JSON here.
+// rawDataRequest is UserRawAuthDataRequest. The values of Format are not public. All of
+// them mean JSON here.
 type rawDataRequest struct {
 	UserID       string `json:"UserId"`
 	AuthnMethods []string
@@ -93,13 +92,13 @@ type rawMethod struct {
 	Parameters  []rawParameter
 }
 
-// rawData is the object inside the string that is answered.
+// rawData is the object inside the string of the answer.
 type rawData struct {
 	UserID          string `json:"UserId"`
 	AuthMethodInfos []rawMethod
 }
 
-// rawData answers JSON inside a JSON string, as the specification has it.
+// rawData answers JSON inside a JSON string, as the specification demands.
 func (a *API) rawData(ctx context.Context, r struct{ Body rawDataRequest }) (string, error) {
 	id := strings.ToLower(r.Body.UserID)
 	rest.Concerning(ctx, id)

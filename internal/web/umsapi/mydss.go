@@ -13,7 +13,7 @@ import (
 // deviceAPI serves the mobile devices of users and their push addresses.
 type deviceAPI struct{ devices *device.Service }
 
-// DeviceRoutes are the operations on mobile devices and push addresses, to be mounted
+// DeviceRoutes returns the operations on mobile devices and push addresses. Mount them
 // beside [API.Routes] at the same gate.
 func DeviceRoutes(devices *device.Service) []rest.Route {
 	a := deviceAPI{devices}
@@ -27,7 +27,7 @@ func (a deviceAPI) mydssRoutes() []rest.Route {
 		rest.Handle("POST "+mydss+"/assign", "AssignMyDssKey", Operator, a.assign),
 		rest.Handle("POST "+mydss+"/init", "CreateMyDssKInit", Operator, a.init),
 		rest.Handle("POST "+mydss+"/init/get", "GetMyDssKInit", Operator, a.getKInit),
-		// The table has the one path, the example the other.
+		// The table of the specification has one path, its example the other.
 		rest.Handle("POST "+mydss+"/init/sendqr", "SendMyDssKInit", Operator, a.sendQR),
 		rest.Handle("POST "+mydss+"/sendqr", "SendMyDssKInit", Operator, a.sendQR),
 		rest.Handle("POST "+mydss+"/init/resendotp", "ResendMyDssKInitOtp", Operator, a.resendCode),
@@ -53,7 +53,7 @@ type keyInfo struct {
 	NonceRequired bool
 }
 
-// describeKey tells of a device. Devices of ours have no profile.
+// describeKey returns the description of a device. Our devices have no profile.
 func describeKey(d device.Device) keyInfo {
 	return keyInfo{
 		UID: d.UserID, Kid: d.Kid, DeviceName: rest.OrNull(d.Name), NotBefore: d.NotBefore.Unix(), NotAfter: d.NotAfter.Unix(),
@@ -61,8 +61,8 @@ func describeKey(d device.Device) keyInfo {
 	}
 }
 
-// createdKeyInfo is the KeyInfo of MyDssCreatedKeyInfoEx. What stands before the
-// service's address belongs to another device protocol than ours.
+// createdKeyInfo is the KeyInfo of MyDssCreatedKeyInfoEx. The fields before the address of
+// the service belong to another device protocol.
 type createdKeyInfo struct {
 	EncryptedBlobs     *string
 	PublicKey          *string
@@ -83,16 +83,16 @@ type createdKey struct {
 func describeKInit(k device.KInit) createdKey {
 	info := describeKey(device.Device{
 		Kid: k.Kid, UserID: k.UserID, UserName: k.UserName, NotBefore: k.NotBefore, NotAfter: k.NotAfter,
-		Verified: true, // so that the state is Active, as the specification has it
+		Verified: true, // so the state is Active, as the specification demands
 	})
-	info.NonceRequired = true // of the device that comes of it
+	info.NonceRequired = true // of the device after its registration
 	return createdKey{
 		KeyInfo: createdKeyInfo{ActivationRequired: k.Activation, ServiceURL: k.ServiceURL, Alias: rest.OrNull(k.UserName), keyInfo: info},
 		QRCode:  k.QR, QRCodeData: k.QRText,
 	}
 }
 
-// onKey is a request that says whom and which device it is about.
+// onKey is a request that names a user and a device and nothing else.
 type onKey struct {
 	ID   userID `path:"id"`
 	Body struct{ Kid rest.Text }

@@ -16,8 +16,8 @@ func (a *API) nameRoutes() []rest.Route {
 	}
 }
 
-// components is a dictionary of the components of a distinguished name, by the
-// numbers of the policy. Object identifiers and short names are understood as well.
+// components is a dictionary of the components of a distinguished name, by the numbers of
+// the policy. Object identifiers and short names are accepted as well.
 type components map[string]rest.Text
 
 func (c components) values() map[string]string {

@@ -18,8 +18,8 @@ func (a *API) oathRoutes() []rest.Route {
 	}
 }
 
-// tokenCodes is OtpTokenInfo. A serial number may come as a JSON number; a code may not,
-// since that has no leading zeros.
+// tokenCodes is OtpTokenInfo. A serial number may be a JSON number. A code may not, because
+// a number loses leading zeros.
 type tokenCodes struct {
 	ID   userID `path:"id"`
 	Body struct {

@@ -20,8 +20,7 @@ func (a *API) passwordRoutes() []rest.Route {
 	}
 }
 
-// resetPassword answers the password, or an empty string where the settings do not
-// let it be shown.
+// resetPassword answers the password, or an empty string if the settings forbid to show it.
 func (a *API) resetPassword(ctx context.Context, r onUser) (string, error) {
 	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{Show: true})
 	return o.Password, err
@@ -37,7 +36,7 @@ type resetOrder struct {
 	ReturnPrintedPasswordFormat string
 }
 
-// resetOutcome is ResetPasswordResponse. What was not ordered is not there.
+// resetOutcome is ResetPasswordResponse. Keys for what was not requested are missing.
 type resetOutcome struct {
 	Password      *string `json:",omitempty"`
 	PrintForm     []byte  `json:",omitempty"`
@@ -66,7 +65,7 @@ func (a *API) resetAndSend(ctx context.Context, r struct {
 	return answer, nil
 }
 
-// sendTo is a reset whose password goes to one contact.
+// sendTo is a reset whose password is sent to one contact.
 type sendTo struct {
 	ID          userID `path:"id"`
 	Destination string `query:"destination"`

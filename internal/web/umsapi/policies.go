@@ -14,12 +14,11 @@ import (
 // policyAPI serves the policies of users.
 type policyAPI struct {
 	policies *policy.Service
-	lang     string // of descriptions where the client asks for none we have
+	lang     string // of descriptions if the client asks for no language that we have
 }
 
-// PolicyRoutes are the operations on the policies of users, to be mounted beside
-// [API.Routes] at the same gate. lang is the language of the installation, "ru" or
-// "en".
+// PolicyRoutes returns the operations on the policies of users. Mount them beside
+// [API.Routes] at the same gate. lang is the language of the installation, "ru" or "en".
 func PolicyRoutes(policies *policy.Service, lang string) []rest.Route {
 	a := policyAPI{policies, lang}
 	return []rest.Route{
@@ -33,7 +32,7 @@ func PolicyRoutes(policies *policy.Service, lang string) []rest.Route {
 	}
 }
 
-// policyRequest asks for a policy: as a list for clients of old, or in full.
+// policyRequest asks for a policy: as a list, for older clients, or in full.
 type policyRequest struct {
 	ID   userID `path:"id"`
 	Full flag   `query:"full"`
@@ -72,7 +71,7 @@ func (a policyAPI) access(ctx context.Context, r policyRequest) (any, error) {
 	return rules(p, r.Full.value, func(action any, marked bool) accessRule[any] { return accessRule[any]{action, marked} }), err
 }
 
-// rules lists every action there is, whether or not the policy marks it.
+// rules returns a rule for every action, whether or not the policy marks it.
 func rules[R any](p policy.Setting, full bool, rule func(action any, marked bool) R) any {
 	var list []R
 	for _, action := range policy.Actions() {
@@ -88,7 +87,7 @@ func rules[R any](p policy.Setting, full bool, rule func(action any, marked bool
 	return list
 }
 
-// setPolicyRequest brings a list of actions, or one value that stands for a list.
+// setPolicyRequest holds a list of actions, or one value in place of a list.
 type setPolicyRequest struct {
 	ID   userID `path:"id"`
 	Body any
@@ -104,8 +103,8 @@ func (a policyAPI) setActions(k policy.Kind) func(context.Context, setPolicyRequ
 	}
 }
 
-// readActions reads numbers and names of actions, each of one or of several. A body
-// that is not there must not be taken for a list of none.
+// readActions reads numbers and names of actions, each of one or of several. A missing body
+// must not count as an empty list.
 func readActions(body any) (policy.Action, error) {
 	list, ok := body.([]any)
 	if !ok {
@@ -117,7 +116,7 @@ func readActions(body any) (policy.Action, error) {
 		case json.Number:
 			texts = append(texts, e.String())
 		case string:
-			for name := range strings.SplitSeq(e, ",") { // as sets are written in the interface family
+			for name := range strings.SplitSeq(e, ",") { // sets are separated by commas
 				texts = append(texts, strings.TrimSpace(name))
 			}
 		default:
@@ -186,8 +185,8 @@ func (a policyAPI) setNotification(ctx context.Context, r setPolicyRequest) (res
 	return rest.None{}, a.policies.SetNotifiers(ctx, caller(ctx), string(r.ID), notifiers)
 }
 
-// readNotifiers reads a policy, by itself or as the Policy of what the getter answers.
-// Names of events that are known are spelled as the catalogue spells them.
+// readNotifiers reads a policy, by itself or as the Policy of the answer of the getter.
+// Names of known events get the spelling of the catalogue.
 func readNotifiers(body any) (map[string][]string, error) {
 	wrong := func(what string) error {
 		return fault.Newf(fault.InvalidParameters, "%s: want an object of types of events with a list of notifiers each, such as {\"UserPasswordChanged\": [\"Email\"]}", what)
@@ -231,8 +230,8 @@ func readNotifiers(body any) (map[string][]string, error) {
 	return notifiers, nil
 }
 
-// failures are the events of operations that failed, by the beginning of their names:
-// the first one counts. "" is none: the operation changes nothing, or only sends
+// failures are the events of failed operations, by the beginning of the operation's name.
+// The first match counts. "" means no event: the operation changes nothing, or only sends
 // something.
 var failures = []struct {
 	prefix string
@@ -252,9 +251,9 @@ var failures = []struct {
 	{"", notify.UserAccountChangeFail},
 }
 
-// FailEvent is the event of an operation of user management that failed; "" for none.
+// FailEvent returns the event of a failed operation of user management, "" for none.
 func FailEvent(operation string) notify.EventType {
-	if operation == "DeleteUser" { // others delete something of a user's
+	if operation == "DeleteUser" { // other Delete operations remove something of a user
 		return notify.UserDeleteFail
 	}
 	for _, f := range failures {

@@ -26,7 +26,7 @@ func (a deviceAPI) pushRoutes() []rest.Route {
 	return routes
 }
 
-// pushAddressInfo is PushAddressInfo as it is answered.
+// pushAddressInfo is PushAddressInfo in answers.
 type pushAddressInfo struct {
 	Address  string
 	OSType   int    `json:"OsType"`
@@ -95,7 +95,7 @@ func (a deviceAPI) filteredPushAddresses(ctx context.Context, r struct {
 	return describePushes(list)
 }
 
-// pushAddressRequest is PushAddressInfo as it is sent.
+// pushAddressRequest is PushAddressInfo in requests.
 type pushAddressRequest struct {
 	Address  string
 	OSType   *rest.Text `json:"OsType" api:"integer"`
@@ -117,14 +117,14 @@ func (r pushAddressRequest) address() (device.PushAddress, error) {
 	return a, nil
 }
 
-// onPush is a request that says whom and which push address it is about.
+// onPush is a request that names a user and a push address and nothing else.
 type onPush struct {
 	ID   userID `path:"id"`
 	Body pushAddressRequest
 }
 
-// changedPush answers a change of one push address. The specification's table has one
-// object here; its examples of two operations have a list.
+// changedPush answers a change of one push address. The table of the specification has one
+// object here. Its examples of two operations have a list.
 func changedPush(c device.PushContact, err error) (pushContact, error) {
 	if err != nil {
 		return pushContact{}, err

@@ -18,8 +18,8 @@ func (a *API) searchRoutes() []rest.Route {
 	}
 }
 
-// searchOrder is a page of a search. Without bounds it is the first one, as large as
-// they come.
+// searchOrder is a page of a search. Without bounds it is the first page, of the largest
+// size.
 type searchOrder struct {
 	StartPosition  int
 	EndPosition    *int
@@ -33,7 +33,7 @@ type searchFilter struct{ Column, Operation, Value rest.Text }
 // searchPage is the answer to a search.
 type searchPage struct {
 	UserInfos     []userInfo
-	TotalCount    int // users that the filters keep
+	TotalCount    int // users that match the filters
 	AffectedCount int // of them on this page
 }
 
@@ -78,7 +78,7 @@ func (a *API) search(ctx context.Context, r struct{ Body searchOrder }) (searchP
 	return page, nil
 }
 
-// description is the answer of GetPolicy. The first key is spelled so on the wire.
+// description is the answer of GetPolicy. The first key has this spelling on the wire.
 type description struct {
 	AvaliableIdentifierTypes []string
 	AuthMethods              []authMethod
@@ -96,8 +96,8 @@ type authMethod struct {
 	Type       string // Primary or Secondary
 }
 
-// authenticationPolicy says the same as AuthMethods to clients of another version, and
-// what needs a confirmation where nothing else is set for a user or a group.
+// authenticationPolicy repeats AuthMethods for clients of another version, with the actions
+// that need a confirmation if nothing else is set for a user or a group.
 type authenticationPolicy struct {
 	Mode            string // On or Off: whether anything needs a confirmation
 	EditableByUser  bool

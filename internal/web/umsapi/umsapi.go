@@ -1,6 +1,7 @@
-// Package umsapi owns the user management interface on the wire: its paths, the
-// names in its bodies, and how they become calls of the domain's rooms. Who may act
-// on whom and what happens then is theirs to know.
+// Package umsapi serves user management: it has the paths of the interface and the names in
+// its bodies, and turns requests into calls of the domain. Begin with [New] and
+// [API.Routes]; [DeviceRoutes] and [PolicyRoutes] are further tables for the same gate. The
+// domain decides who may act on whom.
 package umsapi
 
 import (
@@ -22,13 +23,14 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
 
-// Operator is the right to this surface: an operator, and where a path names a user
-// one whom they reach.
+// Operator is the right to this surface: the caller is an operator, and if the path names a
+// user, one within the reach of the operator.
 const Operator rest.Right = "operator"
 
 // API serves user management.
@@ -40,22 +42,21 @@ type API struct {
 	rules    Rules
 }
 
-// Rules are what the surface needs to know of the installation.
+// Rules are facts about the installation that the surface needs.
 type Rules struct {
 	Local string // name of our own identity provider, such as "realsts"
-	// Check counts n questions of an operator whether a value is taken: their answers
-	// tell of all users, also of those out of the operator's reach. The fault is
-	// too_many_requests.
+	// Check counts n questions of an operator whether a value is taken. Their answers
+	// reveal users outside the reach of the operator. The fault is too_many_requests.
 	Check func(operatorID string, n int) error
-	// Confirmed are the actions that need a confirmation where nothing else is set for
-	// a user or a group.
+	// Confirmed are the actions that need a confirmation if nothing else is set for a user
+	// or a group.
 	Confirmed policy.Action
 	Providers []CryptoProvider
 	// MethodURIs is the spelling of the addresses of methods in GetPolicy.
 	MethodURIs auth.Spelling
 }
 
-// CryptoProvider is a kind of keys as GetPolicy tells of it.
+// CryptoProvider is a kind of keys in the answer of GetPolicy.
 type CryptoProvider struct {
 	ID          string `json:"Id"` // GUID
 	Name        string
@@ -68,10 +69,10 @@ func New(users *user.Service, contacts *contact.Book, identity *auth.Service, to
 	return &API{users: users, contacts: contacts, identity: identity, tokens: tokens, rules: r}
 }
 
-// Permit judges the right of this surface, for [rest.Gate]. The rooms ask for the
-// reach again inside the transaction that acts; asking before the body is read keeps
-// a route that forgets to from being open, and tells a user of another group from
-// none by nothing.
+// Permit checks the right of this surface, for [rest.Gate]. The domain checks the reach
+// again inside the transaction that acts. The check also runs before the body is read. A
+// handler that forgets it stays closed, and a user of another group looks like a missing
+// one.
 func (a *API) Permit(ctx context.Context, who audit.Principal, right rest.Right, value func(name string) string) error {
 	if right != Operator || !who.Operator {
 		return fault.New(fault.AccessDenied, "this is for operators")
@@ -84,12 +85,12 @@ func (a *API) Permit(ctx context.Context, who audit.Principal, right rest.Right,
 	return a.users.Reach(ctx, who, id)
 }
 
-// Routes are the operations of this surface, below {idp_url}.
+// Routes returns the operations of this surface, below {idp_url}.
 func (a *API) Routes() []rest.Route {
 	return slices.Concat(a.userRoutes(), a.nameRoutes(), a.loginRoutes(), a.passwordRoutes(), a.contactRoutes(), a.methodRoutes(), a.oathRoutes(), a.lockRoutes(), a.searchRoutes())
 }
 
-// userID is the identifier of a user in a path. Letter case does not count in it.
+// userID is the identifier of a user in a path. Letter case is ignored.
 type userID string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -98,13 +99,12 @@ func (u *userID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// onUser is a request that says nothing but whom it is about.
+// onUser is a request that names a user and nothing else.
 type onUser struct {
 	ID userID `path:"id"`
 }
 
-// flag is a truth value that has to be given: a request that forgets it must not be
-// taken for one of the two.
+// flag is a required boolean: a request without it must not count as false.
 type flag struct{ given, value bool }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -120,13 +120,12 @@ func (f *flag) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// OpenAPI names the type that a flag is described as.
+// OpenAPI returns the type that a flag is described as.
 func (flag) OpenAPI() string { return "boolean" }
 
-// flagOf takes a truth value from the body, where it is a JSON boolean, its text or
-// its number, or from the query, where clients put it as well: then the body is empty
-// or an object, of which nothing is known but that it may hold the value under its
-// name.
+// flagOf reads a boolean from the body, where it is a JSON boolean, its text or its number,
+// or from the query. Clients use both. If it is in the query, the body is empty or an
+// object that may hold the value under its name.
 func flagOf(name string, body any, query flag) (bool, error) {
 	if object, is := body.(map[string]any); is {
 		body = nil
@@ -155,12 +154,12 @@ func flagOf(name string, body any, query flag) (bool, error) {
 	return query.value, nil
 }
 
-// isoTime is a time as this interface writes it.
+// isoTime returns a time in the format of this interface.
 func isoTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// caller is the operator of a request.
+// caller returns the operator of a request.
 func caller(ctx context.Context) audit.Principal { return rest.Caller(ctx) }
 
 // check counts n questions whether a value is taken.

@@ -13,7 +13,7 @@ import (
 func (a *API) userRoutes() []rest.Route {
 	set := rest.Handle("POST /ums/user/{id}", "SetUserProperty", Operator, a.setProperty)
 	return []rest.Route{
-		// With and without groupName: one operation, since method and path are one.
+		// With and without groupName: one operation, because method and path are the same.
 		rest.Handle("POST /ums/user", "RegisterUser", Operator, a.register),
 		rest.Handle("POST /ums/user/register", "RegisterUser2", Operator, a.register2),
 		rest.Handle("POST /ums/user/isunique", "CheckIdentifiersUnique", Operator, a.checkUnique),
@@ -28,7 +28,7 @@ func (a *API) userRoutes() []rest.Route {
 // identifiers is a dictionary from identifier types, by name or number, to values.
 type identifiers map[string]*rest.Text
 
-// parse reads the keys. A type that is null is not given.
+// parse reads the keys. A type with null counts as missing.
 func (d identifiers) parse() (map[user.IdentifierType]string, error) {
 	parsed := map[user.IdentifierType]string{}
 	for key, value := range d {
@@ -108,8 +108,7 @@ func (a *API) checkUnique(ctx context.Context, r struct {
 	return results, nil
 }
 
-// never is the time of a sign-in that has not been: clients read a time there, not
-// null.
+// never is the time of a missing sign-in. Clients expect a time there, not null.
 const never = "0001-01-01T00:00:00.000Z"
 
 // userInfo is DssUserInfo.
@@ -168,7 +167,7 @@ func (a *API) find(ctx context.Context, r struct {
 	return describe(i), err
 }
 
-// properties by their number and their name.
+// properties are the properties by number and name.
 var properties = []struct {
 	number, name string
 	property     user.PropertyType
