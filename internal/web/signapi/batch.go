@@ -13,8 +13,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// signMany signs the documents of a batch. A document that cannot be read is an
-// error of its own.
+// signMany signs the documents of a batch. A document that cannot be read has an error of
+// its own.
 func (a *API) signMany(ctx context.Context, docs *documents, list []document, s *signature) (any, error) {
 	order := &signing.BatchOrder{
 		Type:        string(s.Type),
@@ -78,15 +78,15 @@ func item(docs *documents, d *document) (signing.Item, error) {
 
 // batchResults is the form of a batchAnswer, for its description.
 type batchResults struct {
-	Results []*[]byte // signatures or signed documents; null where there is an error
+	Results []*[]byte // signatures or signed documents; null if there is an error
 	Errors  []*struct {
 		Message string // "code: sentence"
 	}
 }
 
-// batchAnswer is {"Results":[...],"Errors":[...]}: the results as Base64 and the
-// errors as objects with a Message, null where there is none. It is encoded while
-// it is written, so that all results are never in memory as text.
+// batchAnswer is {"Results":[...],"Errors":[...]}: the results as Base64, and the errors as
+// objects with a Message, or null. It is encoded while it is written, so the results are
+// never in memory as text.
 type batchAnswer struct {
 	outcomes []signing.Outcome
 	errors   [][]byte // JSON texts

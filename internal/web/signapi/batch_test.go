@@ -235,7 +235,7 @@ func TestEmptyBatchIsSingle(t *testing.T) {
 	}
 }
 
-// documentsOf writes a batch of n documents of size octets.
+// documentsOf writes a batch of n documents of size bytes.
 func documentsOf(n, size int, signature string) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -246,7 +246,7 @@ func documentsOf(n, size int, signature string) io.Reader {
 			}
 			content := strings.Repeat(fmt.Sprintf("%06d ", i), size/7+1)[:size]
 			if _, err := fmt.Fprintf(w, `{"Name":"%d","Content":"%s","OriginalContent":""}`, i, base64.StdEncoding.EncodeToString([]byte(content))); err != nil {
-				return // whoever read it has said why
+				return // the reader reports the error
 			}
 		}
 		io.WriteString(w, `],`+signature+`}`)
@@ -262,7 +262,7 @@ const bareAsUser = `"Signature":{"Type":"GOST3410","Parameters":{"Hash":"False"}
 func TestBatchMemory(t *testing.T) {
 	d, v := newBank(t, nil)
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that garbage adds little to what is kept
-	const most = 48 << 20                            // octets the heap may grow by
+	const most = 48 << 20                            // bytes the heap may grow by
 	for _, c := range []struct{ n, size int }{
 		{2500, 32 << 10}, // 80 MB together, each below what one may keep
 		{80, 1 << 20},

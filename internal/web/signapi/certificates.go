@@ -30,11 +30,11 @@ type certificate struct {
 type status struct {
 	Value          string
 	RevocationInfo *revocationInfo
-	PinCode        *string // only ever null in an answer
+	PinCode        *string // always null in answers
 	ActiveCertID   int64   `json:"ActiveCertId"`
 }
 
-// revocationInfo has every name the interface knows; what we do not record is null.
+// revocationInfo has every name of the interface. Values that we do not record are null.
 type revocationInfo struct {
 	ApproveDate        *string
 	DistName           *string
@@ -47,15 +47,15 @@ type revocationInfo struct {
 	UnholdDate         *string
 }
 
-// builtInAuthority and outsideAuthority are what certificates name as their
-// authority; which outside one it was stands in the request.
+// builtInAuthority and outsideAuthority are the authorities that certificates name. The
+// request for a certificate names the outside authority exactly.
 const (
 	builtInAuthority = keys.BuiltIn
 	outsideAuthority = 0
 )
 
-// provider is a kind of keys that this program holds itself, as the interface tells
-// of them. The groups are our own GUIDs, the same in every installation.
+// provider is a kind of keys in this program, as the interface describes it. The groups are
+// our own GUIDs, the same in every installation.
 type provider struct {
 	suite       string // name of the suite
 	group       string // CspID and GroupID
@@ -66,7 +66,7 @@ type provider struct {
 	description string // clients look for "10-2012" in it
 }
 
-// providers are the kinds there are, the usual one first.
+// providers are all kinds, the usual one first.
 var providers = []provider{
 	{"gost2012-256", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a11", 80, 256, "GR 34.11-2012 256", "Tamga GOST R 34.10-2012", "ГОСТ Р 34.10-2012, 256 бит (GOST R 34.10-2012)"},
 	{"gost2012-512", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a12", 81, 512, "GR 34.11-2012 512", "Tamga GOST R 34.10-2012 Strong", "ГОСТ Р 34.10-2012, 512 бит (GOST R 34.10-2012)"},
@@ -75,13 +75,13 @@ var providers = []provider{
 	{"ecdsa-p256", "6f0e0f0c-7d0b-4a8e-9a53-5c9f2b0f7a15", 16, 256, "SHA-256", "Tamga ECDSA", "ECDSA, P-256"},
 }
 
-// CryptoProvider is a kind of keys as user management tells of it.
+// CryptoProvider is a kind of keys for the answers of user management.
 type CryptoProvider struct {
 	ID, Name, Description string // ID is the CspID of certificates
 	Type                  string // GOST or RSA_AES
 }
 
-// CryptoProviders are the kinds of keys, but for those that are of neither type.
+// CryptoProviders returns the kinds of keys of type GOST or RSA_AES.
 func CryptoProviders() []CryptoProvider {
 	types := map[int]string{75: "GOST", 80: "GOST", 81: "GOST", 24: "RSA_AES"}
 	var list []CryptoProvider
@@ -93,7 +93,7 @@ func CryptoProviders() []CryptoProvider {
 	return list
 }
 
-// providerOf finds the kind of a suite; the zero one when there is none.
+// providerOf returns the provider of a suite, the zero value if there is none.
 func providerOf(suite string) provider {
 	for _, p := range providers {
 		if p.suite == suite {
@@ -103,7 +103,7 @@ func providerOf(suite string) provider {
 	return provider{}
 }
 
-// reasons are the names of CRLReason (RFC 5280, 5.3.1).
+// reasons are the names of CRLReason (RFC 5280, section 5.3.1).
 var reasons = map[int]string{
 	0: "UNSPECIFIED",
 	1: "KEY_COMPROMISE",
@@ -158,7 +158,7 @@ func describe(c *keys.Certificate) certificate {
 		FriendlyName:           c.FriendlyName,
 		CertificateType:        "ServerSide",
 	}
-	if s := c.X509.Suite; s != nil { // nil: a key of a kind we cannot sign with
+	if s := c.X509.Suite; s != nil { // nil: a kind of key that cannot sign here
 		p := providerOf(s.Name)
 		d.HashAlgorithms = append(d.HashAlgorithms, s.Hash.Name)
 		d.CspID, d.ProviderType, d.ProviderName = p.group, p.kind, rest.OrNull(p.name)

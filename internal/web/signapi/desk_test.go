@@ -44,11 +44,11 @@ type desk struct {
 	service *signing.Service
 	db      *store.DB
 	clock   *clock
-	data    string // the directory that outlives the process
+	data    string // directory that remains after the process
 	down    func()
 }
 
-// clock stands still until it is set.
+// clock shows the same time until it is set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -132,7 +132,7 @@ type noServices struct{ policy.Store }
 
 func (noServices) TSPServices(context.Context) ([]policy.TSPService, error) { return nil, nil }
 
-// openDesk starts a process over data; change may alter its service and its door.
+// openDesk starts a process over data. change may alter its service and its API.
 func openDesk(t testing.TB, data string, now *clock, change func(*signing.Service, *API) *API) *desk {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Options{URL: "sqlite:" + filepath.Join(data, "tamga.db"), Now: now.now})
@@ -251,7 +251,7 @@ type presigned struct {
 	Cyrillic      string `json:"\u0421acheObjectId"`
 }
 
-// presign asks for a document to be prepared, which has to work.
+// presign prepares a document. It must succeed.
 func (d *desk) presign(t testing.TB, body object) presigned {
 	t.Helper()
 	status, text := d.call(t, "POST", "/api/signatures/presign", body)

@@ -14,9 +14,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// signRequest is the signing request of the specification, of one document or of
-// many. Documents that are there and empty mean nothing. With the header the body
-// is the document itself.
+// signRequest is the signing request of the specification, for one document or many. Empty
+// documents are ignored. With the header, the body is the document itself.
 type signRequest struct {
 	Raw  rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 	Body struct {
@@ -41,10 +40,10 @@ type signature struct {
 	PinCode       rest.Text
 }
 
-// original is the one parameter that is a document.
+// original is the only parameter that is a document.
 const original = "OriginalDocument"
 
-// parameterForms tells the form of the parameters of signatures.
+// parameterForms describes the parameters of signatures.
 type parameterForms interface {
 	Parameter(name string) signing.Parameter
 }
@@ -97,10 +96,10 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 	return rest.Stream{Content: result}, nil
 }
 
-// readParameters takes the parameters of a signature apart: texts, and the
-// original document when there is one. where names them for messages. Clients
-// write keys in several letter cases and one with a space behind it, so a key may
-// not occur twice up to these differences: which of the two would count?
+// readParameters splits the parameters of a signature into texts and the original document,
+// if there is one. where is the name of the parameters in messages. Clients write keys in
+// several letter cases, and one with a space after it. So a key must not occur twice up to
+// these differences, because it would be unclear which one counts.
 func readParameters(docs *documents, forms parameterForms, where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
 	texts = make(map[string]string, len(parameters))
 	seen := make(map[string]bool, len(parameters))
@@ -116,7 +115,7 @@ func readParameters(docs *documents, forms parameterForms, where string, paramet
 			seen[folded] = true
 		}
 		if strings.EqualFold(name, original) {
-			// An empty one is sent along by some clients and means nothing.
+			// Some clients send an empty one. It is ignored.
 			if value.Empty() {
 				continue
 			}
@@ -143,7 +142,7 @@ func readParameters(docs *documents, forms parameterForms, where string, paramet
 	return texts, document, nil
 }
 
-// long reads a parameter of Base64 that may be longer than other texts: up to most bytes.
+// long reads a parameter of Base64 that may be longer than other texts, up to most bytes.
 func long(docs *documents, name string, value rest.Blob, most int64) (string, error) {
 	text, err := value.Text()
 	if err == nil {
@@ -154,7 +153,7 @@ func long(docs *documents, name string, value rest.Blob, most int64) (string, er
 		return "", recoded(err, fault.InvalidSignatureParams)
 	}
 	if in.Size() > most {
-		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d octets, want at most %d", name, in.Size(), most)
+		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d bytes, want at most %d", name, in.Size(), most)
 	}
 	octets := make([]byte, in.Size())
 	if n, err := in.ReadAt(octets, 0); n < len(octets) {
@@ -163,7 +162,7 @@ func long(docs *documents, name string, value rest.Blob, most int64) (string, er
 	return base64.StdEncoding.EncodeToString(octets), nil
 }
 
-// recoded gives a fault of the kit the code that the specification has for its place.
+// recoded gives a fault of package rest the code of the specification for its place.
 func recoded(err error, code string) error {
 	if f, ok := fault.As(err); ok {
 		return fault.New(code, f.Message)
@@ -171,8 +170,8 @@ func recoded(err error, code string) error {
 	return err
 }
 
-// certificateObject is the certificate as the journal names it. A client may
-// send any text; only what can be a number is written down.
+// certificateObject returns the certificate for an audit entry. A client may send any text,
+// so only a text that can be a number is written.
 func certificateObject(identifier string) string {
 	if keys.IsDefault(identifier) {
 		return "default certificate"

@@ -121,7 +121,7 @@ func TestEnhance(t *testing.T) {
 			t.Errorf("%s: asked %q", c.name, net.asked)
 		}
 	}
-	// Somebody else's outage is no fault of the client's, and says what it is.
+	// An outage of another service is no fault of the client, and the answer names it.
 	net.err = &sig.ErrEvidence{What: "time stamp", Text: "the service answered status 503", Err: errBroken}
 	status, text := d.call(t, "POST", "/api/signatures/enhance", args(object{"Content": "QQ=="}))
 	if code, says := refused(t, status, text); status != 500 || code != fault.Failed || says != "time stamp: the service answered status 503" {

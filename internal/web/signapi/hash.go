@@ -8,8 +8,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// hashRequest asks for the hash of a document, which is the body itself with the
-// header and Content without.
+// hashRequest asks for the hash of a document. With the header the document is the body,
+// without it Content.
 type hashRequest struct {
 	Raw  rest.Raw `header:"CPDSS-OPERATION-PARAMS"`
 	Body struct {
@@ -18,7 +18,7 @@ type hashRequest struct {
 	}
 }
 
-// hash answers the octets of the hash value in their plain order.
+// hash answers the bytes of the hash value in their standard order.
 func (a *API) hash(ctx context.Context, docs *documents, r hashRequest) ([]byte, error) {
 	var content rest.Source = r.Raw
 	if !r.Raw.Present() {

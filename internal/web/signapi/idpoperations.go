@@ -8,7 +8,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// OperationRoutes are the operations of a user as the identity provider tells of them,
+// OperationRoutes returns the operations of a user in the form of the identity provider,
 // below {idp_url}.
 func (o *Operating) OperationRoutes() []rest.Route {
 	return []rest.Route{
@@ -19,8 +19,8 @@ func (o *Operating) OperationRoutes() []rest.Route {
 	}
 }
 
-// operationInfo is an operation as the identity provider tells of it. Times are Unix
-// seconds; one that has not come is null.
+// operationInfo is an operation in the form of the identity provider. Times are Unix
+// seconds. A time that has not come is null.
 type operationInfo struct {
 	ID                 string `json:"Id"`
 	Type               string
@@ -67,14 +67,14 @@ const (
 	actionError    = "Error"
 )
 
-// The closed set of operationAction.Status, less the one for what is put off.
+// The closed set of operationAction.Status, without the value for postponed documents.
 const (
 	actionConsidering = "Considering"
 	actionApproved    = "Approved"
 	actionDeclined    = "Declined"
 )
 
-// unix is a time as a number; the zero time is null.
+// unix returns a time as a number, null for the zero time.
 func unix(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -83,7 +83,7 @@ func unix(t time.Time) *int64 {
 	return &n
 }
 
-// describeOperation is what the identity provider tells of an operation.
+// describeOperation returns an operation in the form of the identity provider.
 func describeOperation(op *signing.Operation) operationInfo {
 	i := operationInfo{
 		ID: op.ID, Type: op.Action.String(), Parameters: op.Parameters, Description: op.Description, State: op.State,

@@ -10,7 +10,7 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Both services tell of every state in the words of their closed sets.
+// Both services describe every state with the words of their closed sets.
 func TestOperationInWords(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	failed := fault.New(fault.InvalidPIN, "wrong")

@@ -10,8 +10,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// keyAnswer is the answer of the calls on keys. A refusal has the same form, with
-// IsError; the certificate stands there under both pairs of names that clients read.
+// keyAnswer is the answer of the calls on keys. A refusal has the same form, with IsError.
+// The certificate is there under both pairs of names that clients read.
 type keyAnswer struct {
 	IsError           bool
 	ErrorDescription  *string // the code
@@ -21,14 +21,14 @@ type keyAnswer struct {
 	CertificateBase64 []byte  `json:",omitempty"`
 }
 
-// keyRefusal answers 200 with the code of a fault, as the interface family has it for
-// calls on keys.
+// keyRefusal answers 200 with the code of a fault, as the interface family does for calls
+// on keys.
 type keyRefusal struct{ cause *fault.Error }
 
-// Error is the text for the log.
+// Error returns the text for the log.
 func (r keyRefusal) Error() string { return r.cause.Error() }
 
-// Unwrap gives the fault.
+// Unwrap returns the fault.
 func (r keyRefusal) Unwrap() error { return r.cause }
 
 // Outcome implements [rest.Refusal].
@@ -39,8 +39,8 @@ func (r keyRefusal) Answer() (int, http.Header, any) {
 	return http.StatusOK, nil, keyAnswer{IsError: true, ErrorDescription: &r.cause.Code}
 }
 
-// keyFailure gives a fault the form of the calls on keys. What concerns the right to
-// call at all stays as it is everywhere.
+// keyFailure turns a fault into the form of the calls on keys. Faults about the right to
+// call at all keep their usual form.
 func keyFailure(err error) error {
 	f, ok := fault.As(err)
 	if !ok || f.Code == fault.AccessDenied || f.Code == fault.Unauthorized {

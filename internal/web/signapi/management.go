@@ -15,17 +15,18 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Management is what users manage their keys and certificates with.
+// Management has the services with which users manage their keys and certificates.
 type Management struct {
 	Keys       *keys.Service
 	Parameters keys.Parameters
 	Policy     *policy.Service
-	// Realm is the name of the identity provider whose users these are.
+	// Realm is the name of the identity provider of the users.
 	Realm string
 	// Templates are the processing templates of the installation.
 	Templates []Template
 	Now       func() time.Time
-	// Life is that of operations, which those of v2 say although they are over at once.
+	// Life is the lifetime of operations. Answers of v2 state it even for finished
+	// operations.
 	Life time.Duration
 }
 
@@ -66,8 +67,8 @@ func (a *API) managementRoutes() []rest.Route {
 	return append(routes, write(m, "DELETE", "/requests/{id}", "DeleteRequest", m.deleteRequest, true)...)
 }
 
-// write makes the two routes of an operation that changes something: v1 answers the
-// result, or nothing where void says so, and v2 an operation that is over.
+// write returns the two routes of an operation that changes something. v1 answers the
+// result, or nothing if void is set. v2 answers a finished operation.
 func write[Req, Res any](m *Management, method, path, name string, do func(context.Context, Req) (Res, error), void bool) []rest.Route {
 	v1 := rest.Handle(method+" "+path, name, rest.SignedIn, do)
 	if void {
@@ -86,13 +87,13 @@ func write[Req, Res any](m *Management, method, path, name string, do func(conte
 	return []rest.Route{v1, v2.Answering(answerOf[Res]{})}
 }
 
-// act is who calls. force is the ForceConfirmation of the body.
+// act returns the caller. force is the ForceConfirmation of the body.
 func act(ctx context.Context, force rest.Text) (keys.Act, error) {
 	forced, err := truth("ForceConfirmation", force, false)
 	return keys.Act{Who: rest.Caller(ctx), ForceConfirmation: forced}, err
 }
 
-// truth reads a boolean in any of the forms clients send; "" is absent.
+// truth reads a boolean as [rest.Truth] does. "" is absent.
 func truth(name string, text rest.Text, absent bool) (bool, error) {
 	if strings.TrimSpace(string(text)) == "" {
 		return absent, nil
@@ -103,7 +104,7 @@ func truth(name string, text rest.Text, absent bool) (bool, error) {
 	return false, fault.Newf(fault.InvalidParameters, "%s: want true or false", name)
 }
 
-// number reads an integer that clients send as a number or as a string; "" is 0.
+// number reads an integer that clients send as a number or as a string. "" is 0.
 func number(name string, text rest.Text) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -131,7 +132,7 @@ func (m *Management) install(ctx context.Context, r struct {
 	return described(m.Keys.Install(ctx, a, []byte(r.Body.Certificate)))
 }
 
-// described is describe for what may have failed.
+// described is describe for a result that may be an error.
 func described(c *keys.Certificate, err error) (certificate, error) {
 	if err != nil {
 		return certificate{}, err
@@ -139,7 +140,7 @@ func described(c *keys.Certificate, err error) (certificate, error) {
 	return describe(c), nil
 }
 
-// onCertificate is a request that says no more than which certificate it is about.
+// onCertificate is a request that names a certificate and nothing else.
 type onCertificate struct {
 	ID   string `path:"id"`
 	Body struct {
@@ -244,12 +245,13 @@ func (m *Management) content(ctx context.Context, r struct {
 	return "", fault.Newf(fault.InvalidParameters, "format: want %d (RAW), %d (XML) or %d (FORMATTED)", formatRaw, formatXML, formatFormatted)
 }
 
-// statusNames are the standings that may be asked for, by name and by number.
+// statusNames are the certificate statuses that a client may ask for, by name and by
+// number.
 var statusNames = map[string]keys.Status{
 	"REVOKED": keys.Revoked, "2": keys.Revoked, "HOLD": keys.Hold, "3": keys.Hold, "ACTIVE": keys.Active, "1": keys.Active,
 }
 
-// statusOrder is a standing as clients write it, in the fields of DSSCertificateStatus.
+// statusOrder is a certificate status in a request, in the fields of DSSCertificateStatus.
 type statusOrder struct {
 	Status, Value  rest.Text // one or the other
 	RevocationInfo struct {

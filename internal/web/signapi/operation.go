@@ -14,16 +14,16 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// answerOf is what every call of v2 that does something answers, with a result of a
-// type: of any for what is written, of one for what is described.
+// answerOf is the answer of every call of v2 that changes something. R is the type of the
+// result: any in answers that are written, a struct in those that are described.
 type answerOf[R any] struct {
 	Operation operationOf[R]
 }
 
 type operationAnswer = answerOf[any]
 
-// operationOf is an operation as the signing service tells of it. Clients check its
-// statuses against closed sets, and take an Error that is not empty for a failure.
+// operationOf is an operation in the form of the signing service. Clients check its
+// statuses against closed sets, and treat any Error that is not empty as a failure.
 type operationOf[R any] struct {
 	ID               string `json:"Id"`
 	Status           string // one of the constants below
@@ -33,7 +33,7 @@ type operationOf[R any] struct {
 	UserLogin        string
 	UserRealm        string
 	UserID           string `json:"UserId"`
-	Result           R      // last, since what has contents is written behind the rest; null while Created
+	Result           R      // last, because contents are written after the rest; null while Created
 }
 
 type operation = operationOf[any]
@@ -49,8 +49,8 @@ const (
 	operationError      = "Error"
 )
 
-// The closed set of processedDocument.Status, less Posponed (so spelled by the
-// interface), which nothing here is.
+// The closed set of processedDocument.Status, without Posponed (the spelling of the
+// interface), which is not used here.
 const (
 	documentCompleted  = "Completed"
 	documentInProgress = "InProgress"
@@ -58,8 +58,8 @@ const (
 	documentDeclined   = "Declined"
 )
 
-// newOperation is an operation of a caller that is over: with a result, or with a
-// fault. id is a GUID.
+// newOperation returns a finished operation of a caller, with a result or with a fault. id
+// is a GUID.
 func newOperation(id string, who audit.Principal, realm string, expires time.Time, result any, failed *fault.Error) operation {
 	o := operation{
 		ID: id, Status: operationCompleted, ExpirationDate: expires.Unix(),
@@ -71,8 +71,8 @@ func newOperation(id string, who audit.Principal, realm string, expires time.Tim
 	return o
 }
 
-// processedDocument is what became of one document. Content, its last field, is
-// written behind the others while the answer is.
+// processedDocument is the state of one document. Content, its last field, is written after
+// the others while the answer is sent.
 type processedDocument struct {
 	RefID               *string `json:"RefId"`
 	ContentInfo         *string
@@ -81,11 +81,11 @@ type processedDocument struct {
 	Status              string
 	Error               *string
 	ErrorDescription    *string
-	Content             *string // only ever null in this type
+	Content             *string // always null in this type
 }
 
-// pieces is JSON text with contents in between, which are encoded as Base64 while
-// it is written: all results together are never in memory.
+// pieces is JSON text with contents in between. They are encoded as Base64 while they are
+// written, so the results are never in memory as text.
 type pieces struct {
 	list []piece
 	size int64
@@ -93,7 +93,7 @@ type pieces struct {
 
 type piece struct {
 	text    []byte
-	content signing.Result // behind the text, without quotes; nil: none
+	content signing.Result // after the text, without quotes; nil: none
 }
 
 func (p *pieces) text(b string) {
@@ -135,8 +135,8 @@ func (p *pieces) WriteTo(w io.Writer) (int64, error) {
 	return p.size, nil
 }
 
-// withContents writes an operation whose documents may have contents. contents has
-// an entry for each document, nil where there is none.
+// withContents returns the JSON of an operation whose documents may have contents. contents
+// has one entry for each document, nil if there is none.
 func withContents(o operation, documents []processedDocument, contents []signing.Result) (*pieces, error) {
 	open := []byte("null")
 	cut := func(v any, end string) ([]byte, error) {

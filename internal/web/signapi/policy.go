@@ -10,7 +10,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Template is a processing template: parameters of a signature under a name.
+// Template is a processing template: named parameters of a signature.
 type Template struct {
 	ID          string `json:"Id"`
 	Description string
@@ -78,19 +78,21 @@ type wireTSP struct {
 }
 
 const (
-	// actionURI begins the address of an action, which ends in its name in lower case.
+	// actionURI is the beginning of the address of an action, which ends in its name in
+	// lower case.
 	actionURI = "http://dss.cryptopro.ru/identity/claims/action/"
-	// caAutomatic and caByHand are how clients know authorities that answer by
-	// themselves and those whose certificates are brought.
+	// caAutomatic marks authorities that issue by themselves. caByHand marks authorities
+	// whose certificates are imported.
 	caAutomatic = "CryptoProCA20Enroll"
 	caByHand    = "DSSOutOfBandEnroll"
-	// usagesName heads the usages a certificate is for when nothing else is asked.
+	// usagesName is the title of the key usages of a certificate if nothing else is
+	// requested.
 	usagesName = "Подпись документов"
-	// providerKind names what holds the keys: this program.
+	// providerKind names the holder of the keys: this program.
 	providerKind = "9a4d1a52-5f0b-4e5d-8f0a-2b6a4c1f7e01"
 )
 
-// actionTitles are the actions for people.
+// actionTitles are the titles of the actions for people.
 var actionTitles = map[policy.Action]string{
 	policy.Issue: "Вход", policy.SignDocument: "Подпись документа", policy.SignDocuments: "Подпись пакета документов",
 	policy.DecryptDocument: "Расшифрование документа", policy.CreateRequest: "Создание запроса на сертификат",
@@ -161,7 +163,7 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 	return p, nil
 }
 
-// names is what a distinguished name is made of, with what is known of the user.
+// names returns the components of a distinguished name, with the values known for the user.
 func (m *Management) names(ctx context.Context, userID string) ([]namePolicy, error) {
 	profile := map[string]string{}
 	if m.Keys.Profiles != nil {

@@ -13,7 +13,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// requestAnswer is a request as the interface family shows it.
+// requestAnswer is a request in the form of the interface family.
 type requestAnswer struct {
 	ID                     int64
 	Base64Request          []byte
@@ -24,7 +24,7 @@ type requestAnswer struct {
 	Subject                string
 	Status                 string
 	CertificateID          int64
-	CspID                  *string // of a request for a key; an identifier, so never ""
+	CspID                  *string // identifier in a request for a key, so null instead of ""
 	RequestType            string
 	CertificateType        string
 }
@@ -59,8 +59,8 @@ func (m *Management) find(ctx context.Context, id string) (*keys.Request, error)
 	return m.Keys.Request(ctx, rest.Caller(ctx), id)
 }
 
-// requestObject is a request as the journal names it; only what can be a number is
-// written down.
+// requestObject returns the request for an audit entry. Only a text that can be a number is
+// written.
 func requestObject(id string) string {
 	if len(id) > 19 || id == "" || strings.Trim(id, "0123456789") != "" {
 		return ""
@@ -68,7 +68,7 @@ func requestObject(id string) string {
 	return "request " + id
 }
 
-// onRequest is a request that says no more than which one it is about.
+// onRequest is a request that names a certificate request and nothing else.
 type onRequest struct {
 	ID string `path:"id"`
 }
@@ -146,7 +146,7 @@ func (m *Management) createRequest(ctx context.Context, r struct{ Body requestOr
 	return describeRequest(q), nil
 }
 
-// requestParameters is what the Parameters of a request come to.
+// requestParameters are the Parameters of a request after they were read.
 type requestParameters struct {
 	order   keys.Order
 	revoke  bool
@@ -199,7 +199,7 @@ func readRequestParameters(b *requestOrder, now time.Time) (*requestParameters, 
 	return p, p.life(now)
 }
 
-// parameters are the names that mean something, in lower case, and what they do.
+// parameters are the known names, in lower case, with what they do.
 var parameters = map[string]func(p *requestParameters, text string) error{
 	"requesttype": func(p *requestParameters, text string) error {
 		switch strings.ToLower(text) {
@@ -259,7 +259,7 @@ var parameters = map[string]func(p *requestParameters, text string) error{
 func (p *requestParameters) take(name, text string) error {
 	set, ok := parameters[strings.ToLower(strings.TrimSpace(name))]
 	if !ok {
-		return nil // clients send names of other releases; what is unknown everywhere is ignored
+		return nil // clients send names of other releases; unknown names are ignored
 	}
 	return set(p, text)
 }
@@ -299,8 +299,7 @@ var units = map[string]time.Duration{
 	"days": 24 * time.Hour, "hours": time.Hour, "minutes": time.Minute,
 }
 
-// life finds how long the certificate is to live; the order stays at 0 when nothing
-// says so.
+// life reads the lifetime of the certificate. The order keeps 0 if the request sets none.
 func (p *requestParameters) life(now time.Time) error {
 	if p.count != "" || p.unit != "" {
 		n, err := strconv.ParseInt(p.count, 10, 32)

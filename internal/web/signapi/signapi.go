@@ -1,6 +1,7 @@
-// Package signapi owns the signing service's door: it turns the names and forms
-// of the specification's requests into orders of the domain, and what the domain
-// answers into the specification's answers. It decides nothing.
+// Package signapi serves the signing service: it turns the names and forms of requests in
+// the specification into orders of the domain, and results of the domain into answers of
+// the specification. Begin with [New] and [API.Routes]; [API.Anonymous], [API.Managing] and
+// [API.Operating] add to the API. The domain makes all decisions.
 package signapi
 
 import (
@@ -14,7 +15,8 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Docs describes the operations of this door for people; see [tamga/internal/web/rest/openapi].
+// Docs describes the operations of this surface for people; see
+// [tamga/internal/web/rest/openapi].
 //
 //go:embed operations.txt
 var Docs string
@@ -31,7 +33,7 @@ type Signer interface {
 	Hash(ctx context.Context, content *signing.Intake, algorithm string) ([]byte, error)
 }
 
-// Certificates finds the certificates of a user; see [keys.Service].
+// Certificates returns the certificates of a user; see [keys.Service].
 type Certificates interface {
 	List(ctx context.Context, userID string) ([]*keys.Certificate, error)
 	Resolve(ctx context.Context, userID, identifier string) (*keys.Certificate, error)
@@ -42,19 +44,18 @@ type API struct {
 	signer       Signer
 	certificates Certificates
 	anonymous    *Anonymous
-	management   *Management // nil: keys are used and not managed
-	operations   *Operating  // nil: there is no v2 of signing
+	management   *Management // nil: no routes that manage keys
+	operations   *Operating  // nil: no routes of v2 of signing
 }
 
-// Anonymous opens the routes that use no key of ours (two steps and enhancing) to
-// callers without a token, as existing clients of two steps expect. Whoever
-// reaches the address may then fill the quota of prepared objects and have time
-// stamps made.
+// Anonymous opens the routes that use none of our keys (two steps and enhancing) to callers
+// without a token, as existing clients of two steps expect. Every client that reaches the
+// address can then fill the quota of prepared objects and have time stamps made.
 type Anonymous struct {
 	// Admit refuses the address of a caller that comes too often, with the fault
-	// too_many_requests; nil admits all.
+	// too_many_requests. nil: all are admitted.
 	Admit func(remote string) error
-	// Limit bounds a request, in octets of its body; 0 is 64 MiB.
+	// Limit bounds a request, in bytes of its body. 0 is 64 MiB.
 	Limit int64
 }
 
@@ -66,14 +67,14 @@ type documents = rest.Documents[*signing.Intake]
 // New returns the API.
 func New(s Signer, c Certificates) *API { return &API{signer: s, certificates: c} }
 
-// Anonymous returns the API with its routes opened as said there.
+// Anonymous returns the API with its routes opened by the rules.
 func (a *API) Anonymous(rules Anonymous) *API {
 	open := *a
 	open.anonymous = &rules
 	return &open
 }
 
-// Routes are the operations of this door, below {base_url}/api.
+// Routes returns the operations of this surface, below {base_url}/api.
 func (a *API) Routes() []rest.Route {
 	right, own := rest.SignedIn, rest.Route.Large
 	if a.anonymous != nil {

@@ -42,7 +42,7 @@ type seen struct {
 
 // signer remembers the last order and answers "signed:" and the document.
 type signer struct {
-	*signing.Service // gives room for documents
+	*signing.Service // opens intakes
 
 	mu    sync.Mutex
 	order *seen
@@ -107,8 +107,7 @@ func (noKeys) SignIn(context.Context, *keys.Snapshot, *keys.Certificate, string,
 	panic("not asked")
 }
 
-// spool counts files and keeps a digest of each instead of its octets, or the
-// octets when they are few.
+// spool counts files. It keeps the bytes of a small file and only a digest of a large one.
 type spool struct {
 	mu     sync.Mutex
 	files  []*spoolFile

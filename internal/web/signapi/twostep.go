@@ -21,9 +21,9 @@ type preSignRequest struct {
 	}
 }
 
-// preSignResponse is DSSPreSignResponse. Of existing clients one reads the name of
-// the object only as a server of the family once wrote it, with the Cyrillic
-// letter U+0421 in front.
+// preSignResponse is DSSPreSignResponse. One of the existing clients reads the name of the
+// object only as a server of the family once wrote it, with the Cyrillic letter U+0421 in
+// front.
 type preSignResponse struct {
 	HashValue             []byte
 	CacheObjectID         string `json:"CacheObjectId"`
@@ -56,7 +56,8 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	return preSignResponse{prepared.Hash, prepared.ID, prepared.ID}, nil
 }
 
-// postSignRequest is PostSignArgs with what existing clients repeat of the first step.
+// postSignRequest is PostSignArgs, with the fields that existing clients repeat from the
+// first step.
 type postSignRequest struct {
 	Body struct {
 		CacheObjectID         rest.Text `json:"CacheObjectId"`
@@ -108,7 +109,7 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 	return rest.Stream{Content: completed}, nil
 }
 
-// rawCertificate reads a certificate, which is Base64 or, from some clients, PEM.
+// rawCertificate reads a certificate in Base64 or, from some clients, in PEM.
 func rawCertificate(b rest.Blob) ([]byte, error) {
 	if text, err := b.Text(); err == nil && strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") {
 		return []byte(text), nil
@@ -116,7 +117,7 @@ func rawCertificate(b rest.Blob) ([]byte, error) {
 	return octets("RawCertificate", b, fault.InvalidCertificate)
 }
 
-// octets reads a short value that is Base64, in lines or not.
+// octets reads a short value in Base64, with or without line breaks.
 func octets(name string, b rest.Blob, code string) ([]byte, error) {
 	text, err := b.Text()
 	if err != nil {
@@ -129,8 +130,8 @@ func octets(name string, b rest.Blob, code string) ([]byte, error) {
 	return value, nil
 }
 
-// preparedObject is a prepared object as the journal names it. A client may send
-// any text; only what can be a name is written down.
+// preparedObject returns the prepared object for an audit entry. A client may send any
+// text, so only a text that can be a name is written.
 func preparedObject(id string) string {
 	if len(id) != 36 || strings.Trim(id, "0123456789abcdef-") != "" {
 		return ""
@@ -138,8 +139,8 @@ func preparedObject(id string) string {
 	return "prepared object " + id
 }
 
-// enhanceRequest is EnhanceSignatureArgs. The specification does not show the name
-// of the field with the signature: the first of six that is not empty counts.
+// enhanceRequest is EnhanceSignatureArgs. The specification does not show the name of the
+// field with the signature, so the first of six fields that is not empty counts.
 type enhanceRequest struct {
 	Body struct {
 		Signature       rest.Blob
@@ -163,7 +164,7 @@ func (a *API) enhance(ctx context.Context, docs *documents, r enhanceRequest) (r
 	return rest.Stream{}, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
 }
 
-// enhanceSignatureRequest is the same in the shape of a signing request.
+// enhanceSignatureRequest is enhanceRequest in the form of a signing request.
 type enhanceSignatureRequest struct {
 	Body struct {
 		Content   rest.Blob
@@ -195,6 +196,6 @@ func (a *API) enhanceOne(ctx context.Context, docs *documents, message rest.Blob
 	if err != nil {
 		return rest.Stream{}, err
 	}
-	audit.Changed(ctx, "") // whoever asked for it
+	audit.Changed(ctx, "") // also for callers without a token
 	return rest.Stream{Content: result}, nil
 }

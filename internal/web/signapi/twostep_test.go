@@ -38,8 +38,8 @@ func presignBody(p *sigtest.Party, params object) object {
 	return object{"Document": []byte("document"), "RawCertificate": p.Certificate.Raw, "SignatureType": "CAdES", "SignatureParams": params}
 }
 
-// TestTwoSteps goes both steps with every suite, form of signature, spelling of
-// keys, and order of the octets of a value.
+// TestTwoSteps runs both steps with every suite, form of signature, spelling of keys, and
+// byte order of a value.
 func TestTwoSteps(t *testing.T) {
 	d := newDesk(t, nil)
 	for _, su := range suite.All() {
@@ -49,7 +49,7 @@ func TestTwoSteps(t *testing.T) {
 			format       sig.Format
 			presign      object
 			postsign     object
-			original     bool // the document stands beside the result
+			original     bool // the document is sent besides the result
 		}{
 			{"detached", "/api", cades.New(), object{"signatureType": "CAdES", "signatureParams": detached}, object{"SignatureType": "CAdES"}, true},
 			{"attached", "/rest/api", cades.New(), object{"SignatureType": 2, "SignatureParams": object{"isDetached": false}}, object{"signatureType": "2", "signatureParams": object{"IsDetached": "False", "PDFReason": ""}}, false},
@@ -189,8 +189,8 @@ func TestPreSignBadInput(t *testing.T) {
 	}
 }
 
-// TestPostSignContradicts: what the second step repeats has to agree with the
-// first, and a contradiction costs nothing.
+// TestPostSignContradicts: values that the second step repeats must agree with the first,
+// and the object remains after a contradiction.
 func TestPostSignContradicts(t *testing.T) {
 	d := newDesk(t, nil)
 	p := client(t, suite.GOST2012x256)
@@ -330,7 +330,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// TestExpiry: an object lives for its time and leaves nothing behind.
+// TestExpiry: an object is kept for its time and leaves nothing behind.
 func TestExpiry(t *testing.T) {
 	d := newDesk(t, func(s *signing.Service, a *API) *API { s.TwoStep.Life = time.Minute; return a })
 	p := client(t, suite.GOST2012x256)

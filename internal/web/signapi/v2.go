@@ -20,10 +20,10 @@ type Operations interface {
 	Cancel(ctx context.Context, who audit.Principal, id string) error
 }
 
-// Operating is what v2 of signing needs.
+// Operating has the services that v2 of signing needs.
 type Operating struct {
 	Operations Operations
-	// Realm is the name of the identity provider whose users these are.
+	// Realm is the name of the identity provider of the users.
 	Realm string
 }
 
@@ -34,7 +34,7 @@ func (a *API) Operating(o Operating) *API {
 	return &operating
 }
 
-// routes are the operations of v2; take opens the intake of a document.
+// routes returns the operations of v2. take opens the intake of a document.
 func (o *Operating) routes(take func(context.Context, audit.Principal) (*signing.Intake, error)) []rest.Route {
 	return []rest.Route{
 		rest.HandleDocuments("POST /v2/signature", "SignatureOperation", rest.SignedIn, take, o.start).Answering(answerOf[*processed]{}).Large().Once(),
@@ -50,7 +50,7 @@ type binary struct {
 	RelatedRefID rest.Text `json:"RelatedRefId"`
 }
 
-// operationSignature is the Signature of v2. Clients send the template here or beside.
+// operationSignature is the Signature of v2. Clients send the template in it or beside it.
 type operationSignature struct {
 	Type                 rest.Text
 	Parameters           map[string]rest.Blob
@@ -70,13 +70,13 @@ type operationRequest struct {
 	}
 }
 
-// start signs the documents of a request, or accepts it.
+// start signs the documents of a request, or accepts them for later.
 func (o *Operating) start(ctx context.Context, docs *documents, r operationRequest) (rest.JSON, error) {
 	b := &r.Body
 	s := b.Signature
 	switch {
 	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
-		// What carries out a confirmed operation: its token says which.
+		// Only the token of a confirmed operation says which operation to carry out.
 		return rest.JSON{}, fault.New(fault.InvalidOperation, "there is no operation to carry out: the access token is not that of a confirmed one, so send BinaryData and Signature")
 	case len(b.BinaryData) == 0:
 		return rest.JSON{}, fault.New(fault.ContentRequired, "BinaryData is missing or empty: send the documents to sign")
@@ -116,12 +116,12 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	return o.answer(op)
 }
 
-// operationObject is an operation as the journal names it.
+// operationObject returns an operation for an audit entry.
 func operationObject(op *signing.Operation, certificate string) string {
 	return fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(certificate), len(op.Documents))
 }
 
-// order turns what is to be signed into the words of the domain.
+// order returns the order of the domain for a request.
 func (o *Operating) order(docs *documents, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
 	order := &signing.OperationOrder{
 		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
@@ -148,7 +148,7 @@ func (o *Operating) order(docs *documents, data []binary, s *operationSignature)
 		}
 		content, err := docs.Open(d.Content)
 		if _, ok := fault.As(err); ok {
-			in.Err = err // of this document
+			in.Err = err // error of this document alone
 		} else if err != nil {
 			return nil, err
 		}
@@ -157,8 +157,8 @@ func (o *Operating) order(docs *documents, data []binary, s *operationSignature)
 	return order, nil
 }
 
-// result is our own: what became of an operation, for clients that cannot be called
-// back.
+// result is our addition: the state of an operation, for clients that cannot receive
+// callbacks.
 func (o *Operating) result(ctx context.Context, r struct {
 	ID string `path:"id"`
 }) (rest.JSON, error) {
@@ -179,10 +179,10 @@ func (o *Operating) answer(op *signing.Operation) (rest.JSON, error) {
 	return rest.JSON{Content: p}, nil
 }
 
-// Render makes the body of a callback.
+// Render returns the body of a callback.
 func (o *Operating) Render(op *signing.Operation) (signing.Result, error) { return o.render(op) }
 
-// render writes an operation as the signing service tells of it.
+// render returns an operation in the form of the signing service.
 func (o *Operating) render(op *signing.Operation) (*pieces, error) {
 	answer := newOperation(op.ID, op.Owner, o.Realm, op.CompleteBefore, nil, op.Fault)
 	waiting := documentInProgress
