@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// cache keeps values by key, the most recently used, up to a number of entries
-// and of octets. What a value is worth and until when is for its user to judge.
+// cache keeps the most recently used values by key, up to a number of entries and of
+// bytes. Its users decide how long a value is valid.
 type cache struct {
 	mu       sync.Mutex
 	entries  map[string]*list.Element
-	order    *list.List // of *cached, the most recently used in front
+	order    *list.List // of *cached, the most recently used first
 	count    int
 	capacity int64
 	used     int64
@@ -38,10 +38,9 @@ func (c *cache) get(key string) any {
 	return e.Value.(*cached).value
 }
 
-// put keeps a value of size octets; one that is larger than everything there is
-// room for is not kept.
+// put keeps a value of size bytes. A value larger than the capacity is not kept.
 func (c *cache) put(key string, value any, size int64) {
-	size += int64(len(key)) + 256 // what the books take
+	size += int64(len(key)) + 256 // the cache's own memory for an entry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.entries[key]; ok {

@@ -14,22 +14,22 @@ import (
 	"tamga/sig"
 )
 
-// relistPause is how long a list that is too old for somebody is not downloaded
-// again: lists are large and appear rarely.
+// relistPause is the minimum time between two downloads of a list that is too old for a
+// caller: lists are large and appear rarely.
 const relistPause = 30 * time.Second
 
-// revokedEntrySize is what one parsed entry of a list takes in memory, beside
-// its octets, with its place in the index.
+// revokedEntrySize is the memory of one parsed entry of a list in bytes, with its place
+// in the index and without its raw bytes.
 const revokedEntrySize = 64
 
-// heldList is a list that was checked, and when it was downloaded.
+// heldList is a checked list with the time of its download.
 type heldList struct {
 	list    *x509gost.RevocationList
 	fetched time.Time
 }
 
-// askList looks a certificate up in the CRL at an address. One download serves
-// everybody who asks about certificates of the issuer.
+// askList looks a certificate up in the CRL at an address. One download serves all
+// requests about certificates of the issuer.
 func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error) {
 	key := "crl" + fingerprint(issuer.Raw) + address
 	now := s.Now()
@@ -70,8 +70,8 @@ func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509
 	return a, nil
 }
 
-// downloadList fetches a list and checks everything but the certificate it is
-// asked for.
+// downloadList fetches a list and checks everything that does not depend on the
+// certificate of the request.
 func (s *Source) downloadList(ctx context.Context, address string, issuer *x509gost.Certificate) (*x509gost.RevocationList, error) {
 	u, err := s.guard.Parse(address)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Source) downloadList(ctx context.Context, address string, issuer *x509g
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(der, []byte("-----BEGIN ")) { // against RFC 5280, 4.2.1.13, and met all the same
+	if bytes.HasPrefix(der, []byte("-----BEGIN ")) { // not allowed by RFC 5280, 4.2.1.13, but such lists exist
 		if block, _ := pem.Decode(der); block != nil && block.Type == "X509 CRL" {
 			der = block.Bytes
 		}

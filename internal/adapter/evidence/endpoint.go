@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Health: after failuresToRest outages in a row an endpoint rests, first for
-// firstRest, then twice as long each time up to longestRest. A resting endpoint
-// is asked only when nobody else can answer.
+// Back-off: after failuresToRest outages in a row an endpoint rests, first for firstRest,
+// then twice as long each time up to longestRest. A resting endpoint is asked only if no
+// other one can answer.
 const (
 	failuresToRest = 3
 	firstRest      = 5 * time.Second
 	longestRest    = 5 * time.Minute
 )
 
-// maxEndpoints bounds how many endpoints are remembered. Certificates name them,
-// so there can be any number.
+// maxEndpoints limits how many endpoints are remembered. Certificates name them, so there
+// can be any number.
 const maxEndpoints = 1024
 
-// endpoint is what is remembered about an address that is asked.
+// endpoint is the state of an address that receives requests.
 type endpoint struct {
 	failures  int       // outages since the last answer
-	restUntil time.Time // zero: in good health
+	restUntil time.Time // zero: not resting
 
-	// The token bucket: tokens at the moment counted, at most perMinute.
+	// The token bucket: tokens is the count at the time counted, at most perMinute.
 	tokens  float64
 	counted time.Time
 }
 
-// endpoints remembers the health and the quotas of addresses.
+// endpoints remembers the back-off and the quotas of addresses.
 type endpoints struct {
 	mu    sync.Mutex
 	known *cache
@@ -38,7 +38,7 @@ func newEndpoints(most int) *endpoints {
 	return &endpoints{known: newCache(most, int64(most)*4096)}
 }
 
-// endpoint is called under the lock.
+// endpoint must be called under the lock.
 func (e *endpoints) endpoint(address string) *endpoint {
 	if p, ok := e.known.get(address).(*endpoint); ok {
 		return p
@@ -48,7 +48,7 @@ func (e *endpoints) endpoint(address string) *endpoint {
 	return p
 }
 
-// resting tells whether an address is left in peace for now.
+// resting reports whether an address is in back-off.
 func (e *endpoints) resting(address string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,13 +56,13 @@ func (e *endpoints) resting(address string, now time.Time) bool {
 	return ok && now.Before(p.restUntil)
 }
 
-// failed notes an outage.
+// failed records an outage.
 func (e *endpoints) failed(address string, now time.Time, jitter func(time.Duration) time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.endpoint(address)
 	if now.Before(p.restUntil) {
-		return // one that began before the rest says nothing new
+		return // a request from before the rest proves nothing new
 	}
 	if p.failures++; p.failures >= failuresToRest {
 		rest := firstRest << min(p.failures-failuresToRest, 10)
@@ -70,7 +70,7 @@ func (e *endpoints) failed(address string, now time.Time, jitter func(time.Durat
 	}
 }
 
-// answered notes that somebody is there.
+// answered records that an address has answered.
 func (e *endpoints) answered(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,8 +79,8 @@ func (e *endpoints) answered(address string) {
 	}
 }
 
-// take spends one request of the quota and returns 0, or returns how long it
-// takes until there is one.
+// take takes one request from the quota and returns 0, or returns the time until one is
+// available.
 func (e *endpoints) take(address string, perMinute int, now time.Time) time.Duration {
 	if perMinute <= 0 {
 		return 0
@@ -103,5 +103,5 @@ func (e *endpoints) take(address string, perMinute int, now time.Time) time.Dura
 	return time.Duration((1 - p.tokens) / most * float64(time.Minute))
 }
 
-// tokenDust is what rounding may take from a token.
+// tokenDust is the tolerance for rounding of a token.
 const tokenDust = 1e-6

@@ -1,20 +1,24 @@
-// Package evidence fetches over HTTP what proves a signature: time stamps (RFC
-// 3161), revocation data (OCSP, RFC 6960; CRL, RFC 5280) and certificates of
-// issuers. It implements [sig.Evidence].
+// Package evidence fetches over HTTP the evidence for signatures: time stamps (RFC 3161),
+// revocation data (OCSP, RFC 6960; CRL, RFC 5280) and certificates of issuers. It
+// implements [sig.Evidence].
 //
-// It trusts nobody: every address is checked before and every address of the
-// network after its name was resolved, redirects are refused, answers and time
-// are bounded, and what comes back is checked to the last octet before anyone
-// sees it. It expects other people's services to fail: registered time-stamp
-// services of one class stand in for one another, requests are tried again with
-// growing pauses, a second service is asked when the first is slow, and answers
-// about revocation are kept until their nextUpdate.
+// Begin with New, then use Source.TimeStamp, Source.Revocation and Source.Issuer. Examine
+// tests a time-stamp service. The package does not decide which services a user may use
+// (package policy does).
 //
-// What each file owns: address.go which addresses may be reached, fetch.go one
-// bounded request, failure.go how a failure is told, endpoint.go health and
-// quotas, stamp.go and race.go time stamps, examine.go the trial of a service,
-// revocation.go with ocsp.go and crl.go revocation, issuer.go issuers, cache.go
-// what is kept.
+// No answer is trusted. Every address is checked before its name is resolved, and every
+// resolved network address is checked too. Redirects are refused, the size and time of
+// answers are limited, and answers are checked completely before they are used.
+//
+// Services of others may fail at any time. Registered time-stamp services of one class
+// replace each other, requests are repeated with growing pauses, a second service is
+// asked if the first one is slow, and answers about revocation are kept until their
+// nextUpdate.
+//
+// Files: fetch.go has one bounded request, failure.go the texts of failures, endpoint.go
+// back-off and quotas, stamp.go and race.go time stamps, examine.go the test of a
+// service, revocation.go, ocsp.go and crl.go revocation, issuer.go issuers, cache.go the
+// cache.
 package evidence
 
 import (
@@ -37,92 +41,92 @@ import (
 	"tamga/sig"
 )
 
-// Config says whom to ask and how patiently. Zero values mean the defaults named
-// at each field.
+// Config has the sources and limits of a Source. Zero values mean the defaults named at
+// each field.
 type Config struct {
-	// Services reads the registered time-stamp services; it is asked for every
-	// stamp. Required.
+	// Services reads the registered time-stamp services. It is called for every stamp.
+	// Required.
 	Services func(ctx context.Context) ([]policy.TSPService, error)
-	// AllowThirdPartyTSP lets a stamp come from an address that is not
-	// registered. The policy decides first; this is the second lock of the door.
+	// AllowThirdPartyTSP allows stamps from an address that is not registered. The policy
+	// of the user must allow it too and is checked before.
 	AllowThirdPartyTSP bool
-	// Anchors reads the certificates that are trusted as they are (roots) and the
-	// authorities that are known here (intermediates). A time-stamping
-	// authority's path must lead to a root. Required.
+	// Anchors reads the trusted certificates (roots) and the known authorities
+	// (intermediates). The path of a time-stamping authority must lead to a root.
+	// Required.
 	Anchors func(ctx context.Context) (roots, intermediates []*x509gost.Certificate, err error)
 
-	// Exceptions are networks and hosts that may be reached although they are
-	// private, loopback and the like.
+	// Exceptions are networks and hosts that may be reached although they are not on the
+	// public internet.
 	Exceptions []guard.Exception
-	// Proxy is the HTTP proxy to go through; nil goes directly. The environment
-	// is not asked. Behind a proxy names are resolved by the proxy, so only it can
-	// keep requests out of private networks; addresses given as numbers are still
-	// checked here.
+	// Proxy is the HTTP proxy; nil connects directly. Environment variables are ignored.
+	// A proxy resolves names itself, so only it can keep requests out of private
+	// networks. Numeric addresses are still checked here.
 	Proxy *url.URL
 	// TLS is the configuration for https; nil trusts the roots of the system.
 	TLS *tls.Config
 	// Resolver turns names into addresses; nil means the system's.
 	Resolver guard.Resolver
 
-	// Now is the clock, Rand the source of nonces and of the jitter of pauses,
-	// safe for concurrent use. Defaults time.Now and crypto/rand.
+	// Now is the clock. Rand is the source of nonces and of the jitter of pauses, and
+	// must be safe for concurrent use. Defaults time.Now and crypto/rand.
 	Now  func() time.Time
 	Rand io.Reader
-	// Observe is called after every request and every answer from the cache; nil
-	// for nobody. It must be quick.
+	// Observe is called after every request and every answer from the cache, if it is not
+	// nil. It must be fast.
 	Observe func(Event)
 
-	// ClockTolerance is how far the time of a stamp, or of an answer about
-	// revocation that lies in the future, may be from ours. Default 5 minutes.
+	// ClockTolerance is the maximum difference between our clock and the time of a stamp,
+	// or of an answer about revocation from the future. Default 5 minutes.
 	ClockTolerance time.Duration
-	// Tries is how many requests one stamp may cost, over all services, and
-	// Pause the first pause before asking the same service again; each next one
-	// is twice as long, less a random part. Defaults 4 and 200 ms.
+	// Tries is the maximum number of requests for one stamp, over all services. Pause is
+	// the first pause before the same service is asked again. Each further pause is twice
+	// as long, minus a random part. Defaults 4 and 200 ms.
 	Tries int
 	Pause time.Duration
-	// HedgeAfter is how long a time-stamp service may keep us waiting before a
-	// second one of its class is asked too. Default 1.5 s; negative: never.
+	// HedgeAfter is how long a time-stamp service may take before a second one of its
+	// class is asked too. Default 1.5 s; negative: never.
 	HedgeAfter time.Duration
 	// QuotaWait is how long a stamp waits for the quota of a service. Default 2 s.
 	QuotaWait time.Duration
-	// FreshWait is how long Revocation waits for an OCSP responder whose answers
-	// are a moment older than asked for: times in answers are whole seconds, and
-	// clocks differ. Default 5 s.
+	// FreshWait is how long Revocation waits for an OCSP responder whose answers are
+	// slightly older than requested: times in answers are whole seconds, and clocks
+	// differ. Default 5 s.
 	FreshWait time.Duration
-	// StampTimeout and StatusTimeout bound one request to a time-stamp service,
-	// and to an OCSP responder or for a certificate; ListTimeout one download of
-	// a CRL. Defaults 5 s, 5 s, 1 minute.
+	// StampTimeout limits one request to a time-stamp service, StatusTimeout one to an
+	// OCSP responder or for a certificate, ListTimeout one download of a CRL. Defaults 5
+	// s, 5 s, 1 minute.
 	StampTimeout, StatusTimeout, ListTimeout time.Duration
-	// TotalTimeout bounds a whole TimeStamp. Default 20 s. A Revocation or Issuer
-	// takes at most that and ListTimeout.
+	// TotalTimeout limits a whole TimeStamp. Default 20 s. A Revocation or Issuer takes
+	// at most TotalTimeout plus ListTimeout.
 	TotalTimeout time.Duration
 
-	// RequireStampRevocation refuses a stamp when the revocation of its authority
-	// cannot be found out. Otherwise only a revoked authority is refused.
+	// RequireStampRevocation refuses a stamp if the revocation status of its authority
+	// cannot be determined. Otherwise only a revoked authority is refused.
 	RequireStampRevocation bool
-	// RequireOCSPNonce refuses answers without our nonce. Answers with another
-	// nonce are refused always; those without are common: they were made ahead.
+	// RequireOCSPNonce refuses answers without our nonce. Answers with another nonce are
+	// always refused. Answers without a nonce are common, because they were made in
+	// advance.
 	RequireOCSPNonce bool
-	// OCSPHash names certificates in OCSP requests. Default SHA-1, the one every
-	// responder knows; nothing rests on it.
+	// OCSPHash is the digest that names certificates in OCSP requests. Default SHA-1, the
+	// only one that every responder supports. Security does not depend on it.
 	OCSPHash *suite.Hash
 
-	// MaxStamp bounds a TSP answer, in octets. Default 64 KiB. OCSP answers are
-	// bounded by 1 MiB, CRLs by 64 MiB, bundles of certificates by 1 MiB.
+	// MaxStamp limits a TSP answer, in bytes. Default 64 KiB. OCSP answers are limited to
+	// 1 MiB, CRLs to 64 MiB, bundles of certificates to 1 MiB.
 	MaxStamp int64
-	// CachedAnswers and CachedAnswerBytes bound what is kept of OCSP and issuers,
-	// CachedLists and CachedListBytes of CRLs. Defaults 10000 and 32 MiB, 64 and
-	// 256 MiB.
+	// CachedAnswers and CachedAnswerBytes limit the cache of OCSP answers and issuers,
+	// CachedLists and CachedListBytes that of CRLs. Defaults 10000 and 32 MiB, 64 and 256
+	// MiB.
 	CachedAnswers, CachedLists         int
 	CachedAnswerBytes, CachedListBytes int64
 }
 
-// Event is one request that ended, or one answer that was at hand.
+// Event is one finished request, or one answer from the cache.
 type Event struct {
 	Kind     string // tsp, ocsp, crl, issuer
-	Host     string // that was asked; empty for an answer from the cache
+	Host     string // of the request; empty for an answer from the cache
 	Outcome  string // ok, failed, canceled, cached
-	Hedged   bool   // a second request beside one that was slow
+	Hedged   bool   // a second request in addition to a slow one
 	Duration time.Duration
 }
 
@@ -132,18 +136,18 @@ type Source struct {
 	client   *http.Client
 	slots    map[*kind]chan struct{}
 	services *endpoints // registered time-stamp services
-	hosts    *endpoints // everybody else who is asked
+	hosts    *endpoints // all other hosts
 	answers  *cache     // OCSP and issuers
 	lists    *cache     // CRLs
 	flights  singleflight.Group
-	base     context.Context // of requests that several callers wait for
+	base     context.Context // of requests that several callers share
 	stop     context.CancelFunc
 	guard    *guard.Guard
 }
 
 var _ sig.Evidence = (*Source)(nil)
 
-// New returns a source. Close it when done.
+// New returns a source. The caller must Close it.
 func New(c Config) (*Source, error) {
 	if c.Services == nil || c.Anchors == nil {
 		return nil, errors.New("evidence: want Services and Anchors")
@@ -214,8 +218,7 @@ func New(c Config) (*Source, error) {
 	return s, nil
 }
 
-// Close ends requests under way that nobody but the cache waits for, and idle
-// connections.
+// Close cancels requests that serve only the cache, and closes idle connections.
 func (s *Source) Close() {
 	s.stop()
 	s.client.CloseIdleConnections()
@@ -227,7 +230,7 @@ func (s *Source) observe(e Event) {
 	}
 }
 
-// random returns n random octets.
+// random returns n random bytes.
 func (s *Source) random(n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(s.Rand, b); err != nil {
@@ -236,8 +239,8 @@ func (s *Source) random(n int) ([]byte, error) {
 	return b, nil
 }
 
-// jitter shortens a pause by a random part of up to a half, so that callers who
-// failed together do not come back together.
+// jitter shortens a pause by a random part of up to a half, so that callers that failed
+// together do not retry together.
 func (s *Source) jitter(d time.Duration) time.Duration {
 	b, err := s.random(8)
 	if err != nil || d < 2 {
@@ -246,7 +249,7 @@ func (s *Source) jitter(d time.Duration) time.Duration {
 	return d - time.Duration(binary.BigEndian.Uint64(b)%uint64(d/2))
 }
 
-// sleep waits, unless ctx ends first.
+// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

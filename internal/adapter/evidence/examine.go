@@ -11,23 +11,23 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Examination is what was right and wrong with one stamp of a service.
+// Examination is the result of testing a service with one stamp.
 type Examination struct {
 	Took   time.Duration
-	Size   int                     // octets of the token; 0 when there is none
-	Info   *tsp.Info               // nil when there is no token
-	Off    time.Duration           // of the token's time from our clock
-	Path   []*x509gost.Certificate // of the authority, the anchor last; as far as it is known
-	Checks []Check                 // in the order in which they were made
+	Size   int                     // bytes of the token; 0 if there is none
+	Info   *tsp.Info               // nil if there is no token
+	Off    time.Duration           // difference of the token's time from our clock
+	Path   []*x509gost.Certificate // of the authority, the anchor last; as far as it could be built
+	Checks []Check                 // in the order of the checks
 }
 
-// Check is one thing that was looked at.
+// Check is one check of an Examination.
 type Check struct {
 	Name string // connection, answer, signature, clock, trust, revocation
-	Err  error  // nil: it is right
+	Err  error  // nil: passed
 }
 
-// Good tells that a stamp like this one would be accepted.
+// Good reports whether such a stamp would be accepted.
 func (e *Examination) Good() bool {
 	for _, c := range e.Checks {
 		if c.Err != nil {
@@ -37,9 +37,9 @@ func (e *Examination) Good() bool {
 	return true
 }
 
-// Examine asks a service, registered or not, for one stamp over a digest and
-// looks at all of it where TimeStamp would stop at the first fault. What is
-// unknown about the authority's revocation counts as a fault here.
+// Examine requests one stamp over a digest from a service, registered or not. It makes
+// all checks, while TimeStamp stops at the first failure. An unknown revocation status of
+// the authority is a failure here.
 func (s *Source) Examine(ctx context.Context, t policy.TSPService, d suite.Digest) (*Examination, error) {
 	if err := t.Check(); err != nil {
 		return nil, err

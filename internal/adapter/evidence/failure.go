@@ -13,13 +13,12 @@ import (
 	"tamga/sig"
 )
 
-// Two people read why there is no evidence. The client of the service reads the
-// text: which service, and what was wrong with it, in words that say nothing of
-// the network we stand in. The log reads the details too: addresses that names
-// resolved to, and what the system said.
+// The reason for missing evidence has two readers. The client of the service reads the
+// text: which service failed and why, without details of our network. The log has the
+// details too: resolved addresses and errors of the system.
 
-// outage is a failure that may be over the next time: no connection, no answer
-// in time, a service that says it is in trouble.
+// outage is a failure that may be temporary: no connection, no answer in time, or a
+// service that reports an internal problem.
 type outage struct{ err error }
 
 func (e *outage) Error() string { return e.err.Error() }
@@ -32,7 +31,7 @@ func isOutage(err error) bool {
 
 func outagef(format string, args ...any) error { return &outage{fmt.Errorf(format, args...)} }
 
-// detailed is a text for everybody with a detail for the log.
+// detailed is a text for clients with a detail for the log.
 type detailed struct {
 	text   string
 	detail error
@@ -41,7 +40,7 @@ type detailed struct {
 func (e *detailed) Error() string { return e.text }
 func (e *detailed) Unwrap() error { return e.detail }
 
-// transportError says why there was no answer.
+// transportError returns the reason for a missing answer.
 func transportError(err error) error {
 	var refused *guard.Refused
 	if errors.As(err, &refused) {
@@ -66,13 +65,13 @@ func transportError(err error) error {
 	return &outage{&detailed{text, err}}
 }
 
-// unavailable is what the caller learns when nobody had the evidence: the text
-// and why each one failed, the details in Err.
+// unavailable returns the error for missing evidence: the text with the reason of each
+// failure, and the details in Err.
 func unavailable(what, text string, failed []error) error {
 	e := &sig.ErrEvidence{What: what, Text: text}
 	var texts, details []string
 	for _, err := range failed {
-		// Tries of one service that failed alike are told once.
+		// Equal failures of repeated requests are listed once.
 		if t := err.Error(); len(texts) == 0 || texts[len(texts)-1] != t {
 			texts = append(texts, t)
 		}
@@ -101,7 +100,8 @@ func detailOf(err error) string {
 	return ""
 }
 
-// ended is the error of a context that is over, or nil.
+// ended returns the error of the context if it has ended and err is not nil, otherwise
+// err.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

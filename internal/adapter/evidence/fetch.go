@@ -12,14 +12,14 @@ import (
 	"tamga/internal/adapter/guard"
 )
 
-// kind is a kind of request with the bounds of its answers. Memory taken by
-// answers under way is at most the sum of size times atOnce.
+// kind is a kind of request with its limits. The answers in progress take at most the sum
+// of size times atOnce in memory.
 type kind struct {
 	name   string // of events
-	accept string // media type that is asked for
+	accept string // media type of the answer
 	send   string // media type of the body; empty: a GET
-	size   int64  // octets of an answer
-	atOnce int    // requests under way, the rest waits
+	size   int64  // bytes of an answer
+	atOnce int    // requests in progress; others wait
 }
 
 var (
@@ -40,9 +40,9 @@ const (
 	maxHeader       = 32 << 10
 )
 
-// newClient returns a client that goes where the guard lets it, follows no
-// redirects and keeps no cookies. It speaks HTTP/1.1: one request and one answer
-// are all that these protocols need.
+// newClient returns a client that connects through the guard, follows no redirects and
+// keeps no cookies. It uses HTTP/1.1, because these protocols have one request and one
+// answer.
 func newClient(c Config, g *guard.Guard) *http.Client {
 	t := &http.Transport{
 		DialContext:            g.Dial,
@@ -52,7 +52,7 @@ func newClient(c Config, g *guard.Guard) *http.Client {
 		MaxIdleConns:           maxIdle,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // an answer is as large as it says
+		DisableCompression:     true, // the answer has exactly its announced size
 	}
 	if c.TLS != nil {
 		t.TLSClientConfig = c.TLS.Clone()
@@ -72,7 +72,7 @@ type order struct {
 	url     *url.URL
 	body    []byte
 	timeout time.Duration
-	limit   int64 // of the answer; 0 means that of the kind
+	limit   int64 // of the answer; 0 means the limit of the kind
 	hedged  bool
 }
 
@@ -118,8 +118,8 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	req.Header.Set("User-Agent", "tamga")
 	if o.kind.send != "" {
 		req.Header.Set("Content-Type", o.kind.send)
-		// What is asked changes nothing over there, so a connection that the other
-		// side closed while it was idle is no failure: ask on a new one.
+		// The request changes nothing on the server. If the server closed an idle
+		// connection, the request is repeated on a new one.
 		req.Header["Idempotency-Key"] = nil
 	}
 	resp, err := s.client.Do(req)
@@ -144,7 +144,7 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 	}
 	var answer bytes.Buffer
 	if resp.ContentLength > 0 {
-		answer.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead) // what is only announced gets no room
+		answer.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead) // a merely announced size reserves no more
 	}
 	if _, err := answer.ReadFrom(io.LimitReader(resp.Body, limit+1)); err != nil {
 		return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d octets", answer.Len()), err}}

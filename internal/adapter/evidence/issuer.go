@@ -10,11 +10,11 @@ import (
 	"tamga/sig"
 )
 
-// issuerLife is how long a certificate found at an address is kept.
+// issuerLife is how long a downloaded certificate is kept.
 const issuerLife = 24 * time.Hour
 
-// maxIssuersTried bounds how many certificates of one bundle are tried by their
-// signature: whoever serves the bundle chose them.
+// maxIssuersTried limits how many certificates of one bundle are tried by their
+// signature, because the server of the bundle chose them.
 const maxIssuersTried = 16
 
 type heldIssuer struct {
@@ -22,9 +22,9 @@ type heldIssuer struct {
 	fetched time.Time
 }
 
-// Issuer implements sig.Evidence: among the anchors and authorities that are
-// registered here, then at the caIssuers addresses the certificate names. What
-// comes from there is found by its name and key and is not trusted for that.
+// Issuer implements sig.Evidence. It searches the registered anchors and authorities,
+// then the caIssuers addresses in the certificate. A downloaded certificate is recognised
+// by its name and key and does not become trusted.
 func (s *Source) Issuer(ctx context.Context, cert *x509gost.Certificate) (*x509gost.Certificate, error) {
 	if cert == nil {
 		return nil, errors.New("evidence: issuer: want a certificate")
@@ -66,10 +66,10 @@ func issued(issuer, cert *x509gost.Certificate) bool {
 	return issuer.Subject.Equal(cert.Issuer) && cert.CheckSignatureFrom(issuer) == nil
 }
 
-// issuerAt takes the issuer from an address, or from what was found there before.
+// issuerAt returns the issuer from an address, or from the cache.
 func (s *Source) issuerAt(ctx context.Context, address string, cert *x509gost.Certificate) (*x509gost.Certificate, error) {
-	// One issuer is kept for all it issued; the name alone would not do, since
-	// two authorities may have one.
+	// One issuer is kept for all certificates that it issued. The name alone is not
+	// enough, because two authorities may have the same name.
 	key := "issuer" + fingerprint(cert.RawIssuer) + address
 	if h, ok := s.answers.get(key).(*heldIssuer); ok && s.Now().Before(h.fetched.Add(issuerLife)) && issued(h.issuer, cert) {
 		s.observe(Event{Kind: issuerKind.name, Outcome: "cached"})
@@ -115,7 +115,7 @@ func (s *Source) downloadIssuer(ctx context.Context, address string, cert *x509g
 			break
 		}
 		if issued(c, cert) {
-			// A copy without the bundle behind it.
+			// A copy, so that the bundle can be freed.
 			return x509gost.ParseCertificate(append([]byte(nil), c.Raw...))
 		}
 	}

@@ -12,17 +12,17 @@ import (
 	"tamga/sig"
 )
 
-// ocspNonceSize is the length of a nonce in octets: what RFC 9654, 2.1, asks of
+// ocspNonceSize is the length of a nonce in bytes, as RFC 9654, 2.1, requires of
 // requests.
 const ocspNonceSize = 32
 
-// maxWaits bounds how often an answer that is a moment too old is asked for anew.
+// maxWaits limits how often a slightly too old answer is requested again.
 const maxWaits = 2
 
-// askResponder asks an OCSP responder, together with everybody who asks about the
-// same certificate. When the answer is a moment older than notBefore it waits
-// for a newer one: times in answers are whole seconds, so one made right after a
-// time stamp may say that it is older.
+// askResponder asks an OCSP responder once for all concurrent requests about the same
+// certificate. If the answer is slightly older than notBefore, it waits for a newer one:
+// times in answers are whole seconds, so an answer made just after a time stamp may have
+// an earlier time.
 func (s *Source) askResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error) {
 	key := statusKey(cert, issuer)
 	for waits := 0; ; waits++ {
@@ -51,7 +51,7 @@ func (s *Source) askResponder(ctx context.Context, address string, cert, issuer 
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err
 		}
-		// Somebody who waited too may have the answer already.
+		// Another request that waited may have the answer already.
 		if a, ok := s.answers.get(key).(*standing); ok && a.serves(s.Now(), notBefore) {
 			return a, nil
 		}
@@ -96,7 +96,7 @@ func (s *Source) queryResponder(ctx context.Context, address string, cert, issue
 	return nil, fmt.Errorf("it refuses to answer (OCSP status %d)", response.Status)
 }
 
-// readStatus checks an answer and takes what it says about cert.
+// readStatus checks an answer and returns its status of cert.
 func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, nonce []byte) (*standing, error) {
 	now := s.Now()
 	latest := now.Add(s.ClockTolerance)
@@ -116,7 +116,7 @@ func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, n
 		return nil, fmt.Errorf("the answer is out of date: a newer one was due at %s", instant(single.NextUpdate))
 	}
 	if b.Nonce == nil && single.NextUpdate.IsZero() && now.Sub(single.ThisUpdate) > s.ClockTolerance {
-		// Neither bound to this request nor to a period: anybody may have kept it.
+		// Neither bound to this request nor to a period: it may be a replay.
 		return nil, fmt.Errorf("the answer is of %s, and neither our nonce nor a nextUpdate shows that it is still good", instant(single.ThisUpdate))
 	}
 	responder, err := b.Responder(issuer)
@@ -127,7 +127,7 @@ func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, n
 		return nil, fmt.Errorf("the responder's %s is not valid now", describe(responder))
 	}
 	return &standing{
-		proof:      sig.Proof{OCSP: bytes.Clone(b.Raw)}, // without the request's buffer behind it
+		proof:      sig.Proof{OCSP: bytes.Clone(b.Raw)}, // without keeping the request's buffer in memory
 		status:     single.Status,
 		revokedAt:  single.RevokedAt,
 		reason:     single.Reason,

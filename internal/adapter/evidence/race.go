@@ -9,8 +9,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// race gets one stamp from several services: one after the other when they fail,
-// a second one beside the first when that is slow. The first good stamp wins.
+// race gets one stamp from several services: the next one if one fails, and a second one
+// in parallel if the first is slow. The first valid stamp wins.
 type race struct {
 	source  *Source
 	trust   trust
@@ -18,21 +18,21 @@ type race struct {
 	queue   []turn
 	budget  int // requests that may still be sent
 	running int
-	hedged  bool   // a second service was asked beside a slow one
+	hedged  bool   // a second service was asked because the first was slow
 	asked   string // key of the service asked last
-	slow    string // key of the slow one, while it has not answered
+	slow    string // key of the slow service, while it has not answered
 	results chan outcome
-	failed  []error // in the order in which they came
+	failed  []error // in order of arrival
 	pause   time.Duration
 }
 
-// turn is a service that may be asked from a moment on.
+// turn is a service that may be asked from a given time.
 type turn struct {
 	service  service
 	from     time.Time
 	patience time.Time // how long to wait for its quota; zero until that is used up
-	again    bool      // it was asked already
-	resting  bool      // it was down lately
+	again    bool      // it was asked before
+	resting  bool      // it is in back-off
 }
 
 type outcome struct {
@@ -41,8 +41,8 @@ type outcome struct {
 	err   error
 }
 
-// newRace lines the services up. One that rests after outages is asked when
-// nobody else is left, and once.
+// newRace puts the services into a queue. A resting service is asked only if no other is
+// left, and once.
 func newRace(s *Source, services []service, t trust, d suite.Digest) *race {
 	now := s.Now()
 	r := &race{source: s, trust: t, digest: d, budget: s.Tries, pause: s.Pause, results: make(chan outcome, s.Tries)}
@@ -53,7 +53,7 @@ func newRace(s *Source, services []service, t trust, d suite.Digest) *race {
 }
 
 func (r *race) run(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithCancel(ctx) // ends the losers
+	ctx, cancel := context.WithCancel(ctx) // cancels the losers
 	defer cancel()
 	hedge, wake := stoppedTimer(), stoppedTimer()
 	defer hedge.Stop()
@@ -77,7 +77,7 @@ func (r *race) run(ctx context.Context) ([]byte, error) {
 			case o.err == nil:
 				r.won(o)
 				return o.token, nil
-			case ctx.Err() == nil: // otherwise it failed because we gave up
+			case ctx.Err() == nil: // otherwise it failed because of our cancellation
 				r.note(o)
 			}
 		case <-hedge.C:
@@ -98,8 +98,8 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// start asks the service whose turn it is. Otherwise it says how long to wait, or
-// reports false when there is nobody left to ask.
+// start asks the next service. If it must wait first, it returns the time. It returns
+// false if no service is left.
 func (r *race) start(ctx context.Context, hedged bool) (wait time.Duration, ok bool) {
 	for len(r.queue) > 0 && r.budget > 0 {
 		now := r.source.Now()
@@ -136,9 +136,9 @@ func (r *race) start(ctx context.Context, hedged bool) (wait time.Duration, ok b
 	return 0, false
 }
 
-// next is the index of the earliest turn, of those in good health first. A hedge
-// is for one in good health that was not asked yet: the slow service is not asked
-// twice.
+// next returns the index of the earliest turn, preferring services that are not resting.
+// A hedge uses only services that are not resting and were not asked before, so that the
+// slow service is not asked twice.
 func (r *race) next(hedged bool) int {
 	best := -1
 	for i, t := range r.queue {
@@ -152,7 +152,7 @@ func (r *race) next(hedged bool) int {
 	return best
 }
 
-// second asks another service beside the slow one.
+// second asks another service in addition to the slow one.
 func (r *race) second(ctx context.Context) {
 	slow := r.asked
 	_, _ = r.start(ctx, true)
@@ -161,8 +161,8 @@ func (r *race) second(ctx context.Context) {
 	}
 }
 
-// won learns from a success: a service that was overtaken by the one asked after
-// it is as good as down.
+// won records a success. A service that was overtaken by one asked later counts as
+// failed.
 func (r *race) won(o outcome) {
 	s := r.source
 	if o.turn.service.registered {
@@ -173,7 +173,7 @@ func (r *race) won(o outcome) {
 	}
 }
 
-// note learns from a failure.
+// note records a failure.
 func (r *race) note(o outcome) {
 	r.failed = append(r.failed, fmt.Errorf("%s: %w", o.turn.service.URL, o.err))
 	s := r.source
@@ -195,7 +195,7 @@ func (r *race) note(o outcome) {
 	}
 }
 
-// refusal is what the caller learns when nobody stamped.
+// refusal returns the error if no service stamped.
 func (r *race) refusal() error {
 	return unavailable(whatStamp, "no time-stamp service gave one", r.failed)
 }

@@ -14,18 +14,18 @@ import (
 	"tamga/sig"
 )
 
-// maxAddressesAsked bounds how many responders and how many lists of one
-// certificate are asked: whoever made the certificate chose their number.
+// maxAddressesAsked limits how many responders and how many lists of one certificate are
+// asked, because the issuer of the certificate chose their number.
 const maxAddressesAsked = 4
 
-// Revocation implements sig.Evidence: OCSP responders that the certificate names
-// first, then its CRLs. Of what is kept, an answer serves when it is in force
-// and, with a notBefore, when its thisUpdate is not before that (the moment of
-// the download says nothing). A revoked certificate is an error that wraps
-// chain.ErrRevoked and is no *sig.ErrEvidence; the proof comes with it.
+// Revocation implements sig.Evidence. It asks the OCSP responders in the certificate
+// first, then its CRLs. A cached answer is used if it is in force and, with a notBefore,
+// if its thisUpdate is not earlier. The time of the download does not matter. A revoked
+// certificate causes an error that wraps chain.ErrRevoked and is not a *sig.ErrEvidence,
+// and the proof is returned with it.
 //
-// The certificate of a delegated OCSP responder is checked to be valid now;
-// its own revocation is for whoever relies on the answer.
+// The certificate of a delegated OCSP responder must be valid now. The caller must check
+// its revocation.
 func (s *Source) Revocation(ctx context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time) (sig.Proof, error) {
 	if cert == nil || issuer == nil || !cert.Issuer.Equal(issuer.Subject) {
 		return sig.Proof{}, errors.New("evidence: revocation: want a certificate and its issuer")
@@ -36,17 +36,17 @@ func (s *Source) Revocation(ctx context.Context, cert, issuer *x509gost.Certific
 	return proof, ended(ctx, err)
 }
 
-// standing is what one answer says about one certificate.
+// standing is the status of one certificate in one answer.
 type standing struct {
 	proof      sig.Proof
 	status     ocsp.Status
 	revokedAt  time.Time
 	reason     int
 	thisUpdate time.Time
-	nextUpdate time.Time // zero: there may be a newer one at any time
+	nextUpdate time.Time // zero: a newer one may exist at any time
 }
 
-// serves tells whether an answer that was kept is still good.
+// serves reports whether a cached answer is still valid.
 func (a *standing) serves(now, notBefore time.Time) bool {
 	if a.nextUpdate.IsZero() {
 		return !notBefore.IsZero() && !a.thisUpdate.Before(notBefore)
@@ -54,14 +54,13 @@ func (a *standing) serves(now, notBefore time.Time) bool {
 	return now.Before(a.nextUpdate) && !a.thisUpdate.Before(notBefore)
 }
 
-// way is one place that speaks of a certificate's revocation.
+// way is one source for the revocation status of a certificate.
 type way struct {
 	address string
 	ask     func(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error)
 }
 
-// revocation is Revocation; an impatient caller passes over those who are
-// known to be down.
+// revocation implements Revocation. If patient is false, it skips addresses in back-off.
 func (s *Source) revocation(ctx context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time, patient bool) (sig.Proof, error) {
 	if a, ok := s.answers.get(statusKey(cert, issuer)).(*standing); ok && a.serves(s.Now(), notBefore) {
 		s.observe(Event{Kind: statusKind.name, Outcome: "cached"})
@@ -104,7 +103,7 @@ func (s *Source) revocation(ctx context.Context, cert, issuer *x509gost.Certific
 	return sig.Proof{}, unavailable(whatRevocation, "nobody could say whether "+describe(cert)+" is revoked", failed)
 }
 
-// conclude turns a definite answer into what Revocation returns.
+// conclude returns the results of Revocation for a definite answer.
 func conclude(cert *x509gost.Certificate, a *standing) (sig.Proof, error) {
 	if a.status == ocsp.Revoked {
 		return a.proof, fmt.Errorf("revocation: %s was revoked at %s (reason %d): %w", describe(cert), instant(a.revokedAt), a.reason, chain.ErrRevoked)
@@ -120,7 +119,7 @@ func describe(c *x509gost.Certificate) string {
 	return fmt.Sprintf("certificate %.200q (serial %s)", name, c.SerialHex())
 }
 
-// fingerprint names octets in a key of the cache.
+// fingerprint returns the part of a cache key that identifies data.
 func fingerprint(der []byte) string {
 	sum := sha256.Sum256(der)
 	return string(sum[:])
@@ -130,9 +129,8 @@ func statusKey(cert, issuer *x509gost.Certificate) string {
 	return "ocsp" + fingerprint(cert.Raw) + fingerprint(issuer.Raw)
 }
 
-// once runs fn for all who ask for the same thing at the same time. It goes on
-// when a caller gives up, since others may wait and the answer is kept; timeout
-// bounds it.
+// once runs fn for all concurrent requests with the same key. It continues when one
+// caller cancels, because others may wait and the answer is cached. timeout limits it.
 func (s *Source) once(ctx context.Context, key string, timeout time.Duration, fn func(ctx context.Context) (any, error)) (any, error) {
 	done := s.flights.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(s.base, timeout)
@@ -147,8 +145,8 @@ func (s *Source) once(ctx context.Context, key string, timeout time.Duration, fn
 	}
 }
 
-// twice runs fn, and once more after a pause when there was an outage. It keeps
-// the books of the address's health.
+// twice runs fn, and again after a pause if there was an outage. It records the back-off
+// state of the address.
 func (s *Source) twice(ctx context.Context, address string, fn func() error) error {
 	for again := false; ; again = true {
 		err := fn()
@@ -163,7 +161,7 @@ func (s *Source) twice(ctx context.Context, address string, fn func() error) err
 	}
 }
 
-// older says that an answer is older than asked for.
+// older returns the error for an answer that is older than requested.
 func older(what string, thisUpdate, nextUpdate, notBefore time.Time) error {
 	due := "and it does not say when there will be a newer one"
 	if !nextUpdate.IsZero() {

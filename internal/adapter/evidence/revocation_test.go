@@ -184,7 +184,7 @@ func TestRevocationRefuses(t *testing.T) {
 		if _, err := s.Revocation(ctx, p.other.cert, p.ca.cert, time.Time{}); !errors.Is(err, context.Canceled) || isEvidence(err) {
 			t.Errorf("the caller gave up: %v", err)
 		}
-		// Addresses of a certificate are anybody's words.
+		// An attacker may choose the addresses in a certificate.
 		inside := certify(t, &p.ca, "Inside", func(t *x509gost.Template) {
 			t.OCSPServers = []string{"http://127.0.0.1/", "http://169.254.169.254/latest", "gopher://ocsp.example/", "http://ocsp.example:22/"}
 			t.CRLDistributionPoints = []string{"ldap://crl.example/cn=CA", "file:///etc/passwd"}

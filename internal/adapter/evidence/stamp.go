@@ -16,16 +16,16 @@ import (
 	"tamga/sig"
 )
 
-// What of sig.ErrEvidence.
+// Values of sig.ErrEvidence.What.
 const (
 	whatStamp      = "time stamp"
 	whatRevocation = "revocation"
 	whatIssuer     = "issuer"
 )
 
-// TimeStamp implements sig.Evidence. address must be registered, unless third
-// parties are allowed; an empty one is the first registered service. When the
-// service has a class, others of the class may stamp in its place.
+// TimeStamp implements sig.Evidence. address must be registered, unless third parties are
+// allowed. An empty address means the first registered service. If the service has a
+// class, others of the class may stamp instead.
 func (s *Source) TimeStamp(ctx context.Context, address string, d suite.Digest) ([]byte, error) {
 	if d.Hash == nil || len(d.Sum) != d.Hash.Size {
 		return nil, errors.New("evidence: time stamp: the digest does not fit its algorithm")
@@ -44,7 +44,7 @@ func (s *Source) TimeStamp(ctx context.Context, address string, d suite.Digest) 
 	return token, ended(ctx, err)
 }
 
-// trust is what paths of certificates may be built from.
+// trust is the certificates for building paths.
 type trust struct{ roots, known []*x509gost.Certificate }
 
 func (s *Source) trust(ctx context.Context) (t trust, err error) {
@@ -52,16 +52,20 @@ func (s *Source) trust(ctx context.Context) (t trust, err error) {
 	return t, err
 }
 
-// service is a time-stamp service as it is used.
+// service is a time-stamp service with its key.
 type service struct {
 	policy.TSPService
 	key        string // its address in normal form
 	registered bool
 }
 
+<<<<<<< HEAD
 // choose returns the services that may stamp, the one that was asked for first. Package policy has
 // decided about the address when the signature was ordered. It is decided again at this boundary to
 // the network, because the second of two steps may come after a service was removed.
+=======
+// choose returns the services that may stamp, the requested one first.
+>>>>>>> 536deda (evidence: say it in plain English)
 func (s *Source) choose(ctx context.Context, address string) ([]service, error) {
 	registered, err := s.Services(ctx)
 	if err != nil {
@@ -124,10 +128,10 @@ func (s *Source) stamp(ctx context.Context, svc service, t trust, d suite.Digest
 	return token.Raw, nil
 }
 
-// nonceSize is the length of a TSP nonce in octets.
+// nonceSize is the length of a TSP nonce in bytes.
 const nonceSize = 16
 
-// ask sends a request and reads the token of the answer.
+// ask sends a request and returns the token of the answer.
 func (s *Source) ask(ctx context.Context, svc service, d suite.Digest, hedged bool) (*tsp.Token, *tsp.Request, error) {
 	parse := s.guard.Parse
 	if svc.registered {
@@ -163,7 +167,8 @@ func (s *Source) ask(ctx context.Context, svc service, d suite.Digest, hedged bo
 	return token, request, nil
 }
 
-// rejection tells a service in trouble from one that will never stamp this.
+// rejection distinguishes a service with a temporary problem from one that will never
+// stamp this request.
 func rejection(err error) error {
 	var r *tsp.RejectedError
 	if errors.As(err, &r) && (r.FailInfo == tsp.TimeNotAvailable || r.FailInfo == tsp.SystemFailure) {
@@ -172,7 +177,7 @@ func rejection(err error) error {
 	return err
 }
 
-// checkClock refuses a token whose time is far from our clock.
+// checkClock refuses a token whose time differs too much from our clock.
 func (s *Source) checkClock(token *tsp.Token) error {
 	off := token.Info.Time.Sub(s.Now())
 	if off.Abs() > s.ClockTolerance+token.Info.Accuracy.Abs() {
@@ -183,7 +188,7 @@ func (s *Source) checkClock(token *tsp.Token) error {
 
 // path builds the path of a time-stamping authority to an anchor.
 func (s *Source) path(t trust, token *tsp.Token, signer *x509gost.Certificate) ([]*x509gost.Certificate, error) {
-	inside, _ := token.Message.X509() // those that cannot be parsed cannot be on the path
+	inside, _ := token.Message.X509() // one that cannot be parsed cannot be on the path
 	verdict, err := chain.Build(signer, chain.Options{
 		Roots:         t.roots,
 		Intermediates: append(t.known[:len(t.known):len(t.known)], inside...),
@@ -196,9 +201,9 @@ func (s *Source) path(t trust, token *tsp.Token, signer *x509gost.Certificate) (
 	return verdict.Chain, nil
 }
 
-// checkPath refuses a path with a revoked certificate. Unless it must be known,
-// revocation is asked for briefly: a responder that is down is not to cost the
-// stamp, which is there already.
+// checkPath refuses a path with a revoked certificate. Unless the status is required, it
+// is requested only briefly: a responder that is down must not invalidate a stamp that
+// was already made.
 func (s *Source) checkPath(ctx context.Context, path []*x509gost.Certificate) error {
 	limited := ctx
 	if !s.RequireStampRevocation {
@@ -215,7 +220,7 @@ func (s *Source) checkPath(ctx context.Context, path []*x509gost.Certificate) er
 	return ctx.Err()
 }
 
-// parseOID reads the dotted form that policy.TSPService.Check has seen.
+// parseOID parses the dotted form, which policy.TSPService.Check has checked.
 func parseOID(text string) (oid x509gost.OID, err error) {
 	for arc := range strings.SplitSeq(text, ".") {
 		n, err := strconv.ParseUint(arc, 10, 31)
@@ -227,5 +232,5 @@ func parseOID(text string) (oid x509gost.OID, err error) {
 	return oid, nil
 }
 
-// instant is a time for people.
+// instant formats a time for messages.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }

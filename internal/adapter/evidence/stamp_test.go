@@ -203,7 +203,7 @@ func TestStampRefusedBeforeConnecting(t *testing.T) {
 	})
 }
 
-// A service is of somebody's own choice, and so is its port.
+// An operator chose a registered service, and its port too.
 func TestStampRegisteredPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newInternet(t)

@@ -122,7 +122,7 @@ var everybody = sync.OnceValue(func() *people {
 	return &p
 })
 
-// fatal stands for the test where none is running.
+// fatal is a testing.TB for code that runs outside of a test.
 type fatal struct{ testing.TB }
 
 func (*fatal) Helper()           {}

@@ -24,7 +24,7 @@ func (p *process) snapshot(t *testing.T, userID string) *keys.Snapshot {
 }
 
 // A snapshot is what its moment was, another certificate than the default one is read, and
-// somebody else's stays unknown.
+// another user's stays unknown.
 func TestSnapshotServes(t *testing.T) {
 	p := start(t)
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func TestSnapshotServes(t *testing.T) {
 			t.Errorf("%q: %v", identifier, err)
 		}
 	}
-	// Were it asked for with the snapshot of somebody else, the certificate still is not theirs.
+	// Were it asked for with the snapshot of another user, the certificate still is not theirs.
 	if _, err := p.ResolveIn(ctx, snap, "bob", fmt.Sprint(first.ID)); !fault.Is(err, fault.InvalidCertificate) {
 		t.Errorf("a certificate of another user: %v", err)
 	}
