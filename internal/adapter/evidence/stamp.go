@@ -59,13 +59,9 @@ type service struct {
 	registered bool
 }
 
-<<<<<<< HEAD
-// choose returns the services that may stamp, the one that was asked for first. Package policy has
+// choose returns the services that may stamp, the requested one first. Package policy has
 // decided about the address when the signature was ordered. It is decided again at this boundary to
 // the network, because the second of two steps may come after a service was removed.
-=======
-// choose returns the services that may stamp, the requested one first.
->>>>>>> 536deda (evidence: say it in plain English)
 func (s *Source) choose(ctx context.Context, address string) ([]service, error) {
 	registered, err := s.Services(ctx)
 	if err != nil {
