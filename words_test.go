@@ -33,6 +33,7 @@ var plain = []string{
 	"internal/adapter/guard",
 	"internal/adapter/print",
 	"internal/adapter/qr",
+	"internal/adapter/webhook",
 	"internal/domain/audit",
 	"internal/domain/authority",
 	"internal/domain/contact",

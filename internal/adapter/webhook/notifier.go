@@ -11,7 +11,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Listeners know where systems that listen are; [notify.Subscriptions] satisfies it.
+// Listeners finds the addresses and secrets of systems that receive events.
+// [notify.Subscriptions] implements it.
 type Listeners interface {
 	Open(ctx context.Context, id string) (address string, secret []byte, err error)
 }
@@ -24,28 +25,28 @@ type Notifier struct {
 
 var _ notify.Notifier = (*Notifier)(nil)
 
-// NewNotifier returns the notifier. Every listener has a secret of its own, so that of
-// c is not used.
+// NewNotifier returns the notifier. Every listener has its own secret, so the secret in c
+// is not used.
 func NewNotifier(c Config, l Listeners) *Notifier { return &Notifier{newSender(c), l} }
 
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Webhook }
 
-// Check refuses an address that can be refused by its looks. The fault is
+// Check refuses an address that can be refused without resolving it. The fault is
 // invalid_parameters.
 func (n *Notifier) Check(address string) error { return n.sender.Check(address) }
 
-// event is the body of a request. It is the same at every attempt.
+// event is the body of a request. It is the same for every attempt.
 type event struct {
 	Type      notify.EventType `json:"type"`
-	Timestamp string           `json:"timestamp"` // when it happened
+	Timestamp string           `json:"timestamp"` // the time of the event
 	Data      eventData        `json:"data"`
 }
 
 type eventData struct {
 	Category string `json:"category"`
 	UserID   string `json:"user_id,omitempty"`
-	ActorID  string `json:"actor_id,omitempty"` // who caused it; absent: the service itself
+	ActorID  string `json:"actor_id,omitempty"` // the user who caused it; absent: the service itself
 	Detail   string `json:"detail,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	return n.sender.post(ctx, secret, address, m.ID, octets(body))
 }
 
-// octets are a body that is in memory.
+// octets is a body in memory.
 type octets []byte
 
 func (o octets) Size() int64 { return int64(len(o)) }

@@ -16,7 +16,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// listening is a register of one system, under the identifier "one".
+// listening is a register of one system with the identifier "one".
 type listening struct {
 	address string
 	secret  []byte
@@ -41,7 +41,7 @@ func TestNotifier(t *testing.T) {
 		got, header = string(text), r.Header
 	}))
 	defer receiver.Close()
-	// The secret of one system is not that of another, nor that of callbacks.
+	// The secret of one system differs from that of another, and from that of callbacks.
 	l := &listening{address: receiver.URL, secret: bytes.Repeat([]byte{9}, 32)}
 	n := NewNotifier(Config{Guard: loopback(), Plain: true, Now: func() time.Time { return now }}, l)
 	if n.Channel() != notify.Webhook {

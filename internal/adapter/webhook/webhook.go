@@ -1,11 +1,14 @@
-// Package webhook sends requests to addresses that clients of the service name
-// (Callback) and events to systems that listen (Notifier), signed as
-// https://www.standardwebhooks.com has it.
+// Package webhook sends requests to addresses that clients of the service choose (Sender)
+// and events to systems that receive them (Notifier). Requests are signed as
+// https://www.standardwebhooks.com defines it. Sender implements [signing.Callbacks].
 //
-// Such an address is whatever an attacker wants it to be. Where a connection may go is
-// decided by the guard when it is made, so a name that resolves to another address than
-// a moment ago gains nothing; redirects are not followed, no proxy of the environment
-// is used, and of an answer only its status counts. It implements [signing.Callbacks].
+// Begin with New and Sender.Post, or with NewNotifier. The package does not retry: its
+// callers do.
+//
+// An attacker may choose such an address. The guard decides about each connection when it
+// is made, so a name that resolves to another address later gains nothing. Redirects are
+// not followed, proxy settings of the environment are ignored, and of an answer only the
+// status matters.
 package webhook
 
 import (
@@ -30,12 +33,12 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Config is what a Sender works with.
+// Config is the configuration of a Sender.
 type Config struct {
-	Secret string // whsec_ and Base64 of 24 to 64 octets
+	Secret string // whsec_ and Base64 of 24 to 64 bytes
 	Guard  *guard.Guard
-	Plain  bool           // whether http:// is taken beside https://
-	Roots  *x509.CertPool // nil: the authorities of the system
+	Plain  bool           // whether http:// is allowed in addition to https://
+	Roots  *x509.CertPool // nil: the roots of the system
 	Now    func() time.Time
 }
 
@@ -50,16 +53,17 @@ var _ signing.Callbacks = (*Sender)(nil)
 
 const (
 	prefix = "whsec_"
-	// wait is how long a receiver may take to begin its answer once it has all.
+	// wait is how long a receiver may take to begin its answer after it has received the
+	// whole request.
 	wait = 30 * time.Second
-	// stalled is how long it may take nothing of a body.
+	// stalled is how long it may accept no data of a body.
 	stalled = 60 * time.Second
-	// maxAnswer is how much of an answer is read so that its connection can be used
-	// again, in octets.
+	// maxAnswer is how much of an answer is read so that its connection can be reused, in
+	// bytes.
 	maxAnswer = 16 << 10
 )
 
-// New reads the secret.
+// New returns a Sender with the secret in c.
 func New(c Config) (*Sender, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(c.Secret), prefix))
 	if err != nil || !strings.HasPrefix(strings.TrimSpace(c.Secret), prefix) || len(key) < 24 || len(key) > 64 {
@@ -101,8 +105,8 @@ func (s *Sender) Check(address string) error {
 	return nil
 }
 
-// Post implements [signing.Callbacks]. The body is written out twice: for its
-// signature, which stands before it, and to the receiver.
+// Post implements [signing.Callbacks]. It writes the body twice: to compute the
+// signature, which is in the header, and to the receiver.
 func (s *Sender) Post(ctx context.Context, address, id string, body signing.Result) error {
 	return s.post(ctx, s.key, address, id, body)
 }
@@ -117,8 +121,8 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 	if err := exactly(mac, body); err != nil {
 		return err
 	}
-	// A closed reader ends the writer, so nothing is left behind by a receiver that
-	// hangs up.
+	// A closed reader ends the writer, so a receiver that closes the connection leaves no
+	// goroutine behind.
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	go func() { writer.CloseWithError(exactly(writer, body)) }()
@@ -148,7 +152,7 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 	}
 }
 
-// exactly writes body out and checks that it has as many octets as it says.
+// exactly writes body and checks that it has the announced number of bytes.
 func exactly(w io.Writer, body signing.Result) error {
 	c := &counted{w: w}
 	if _, err := body.WriteTo(c); err != nil {
@@ -160,8 +164,8 @@ func exactly(w io.Writer, body signing.Result) error {
 	return nil
 }
 
-// counted counts what it writes. The answers of the server have the same type: an
-// adapter and the surfaces of the server share no package.
+// counted counts the bytes that it writes. The responses of the server have the same
+// type, but an adapter and the surfaces of the server share no package.
 type counted struct {
 	w io.Writer
 	n int64
@@ -173,8 +177,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// moving is a connection whose peer has to take something now and then. There is no
-// limit on the whole: a large body takes its time.
+// moving is a connection whose peer must accept data from time to time. There is no limit
+// on the total time, because a large body takes long.
 type moving struct{ net.Conn }
 
 func (c *moving) Write(p []byte) (int, error) {

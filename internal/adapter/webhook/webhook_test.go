@@ -38,14 +38,14 @@ func sender(t *testing.T, g *guard.Guard) *Sender {
 	return s
 }
 
-// loopback lets a guard through to the servers of tests.
+// loopback returns a guard that allows the servers of tests.
 func loopback() *guard.Guard {
 	return guard.New(guard.Config{Exceptions: []guard.Exception{{Network: netip.MustParsePrefix("127.0.0.0/8")}}})
 }
 
 type body struct{ *strings.Reader }
 
-// WriteTo writes out all, any number of times.
+// WriteTo writes all, any number of times.
 func (b body) WriteTo(w io.Writer) (int64, error) {
 	b.Seek(0, io.SeekStart)
 	return b.Reader.WriteTo(w)
@@ -108,8 +108,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// turning is a name that resolves to a public address first and to one inside from
-// then on.
+// turning is a name that resolves to a public address first and to an internal one
+// afterwards.
 type turning struct {
 	mu    sync.Mutex
 	asked int
@@ -124,8 +124,8 @@ func (r *turning) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("10.0.0.1")}, nil
 }
 
-// Checklist 24: no request to an address inside, by its looks, by its name, or by a
-// name that changes its mind.
+// Checklist 24: no request to an internal address, whether it is written as an address,
+// as a name, or as a name that resolves differently the next time.
 func TestSSRF(t *testing.T) {
 	var reached []string
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an address inside was reached") }))
@@ -185,7 +185,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A body that is not as long as it says is no request.
+// A body that is shorter than announced is not sent at all.
 func TestWrongSize(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("sent") }))
 	defer receiver.Close()
