@@ -146,6 +146,7 @@ func mustJSON(t testing.TB, v any) []byte {
 // Killed at any moment: whoever repeats gets what was answered, if something was, and
 // one signature in any case.
 func TestIdempotencyKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
 	c := openV2(t, dir, settings...)

@@ -145,6 +145,7 @@ func TestMessageCommands(t *testing.T) {
 // Messages outlive the process that ordered them, and the Host a client names is in
 // none of them.
 func TestMessagesSurviveKill(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	server := startMailServer(t)
 	server.setRefuse(&smtp.SMTPError{Code: 451, Message: "later"})
 	settings := []string{"--set", "messages.capture=false", "--set", "messages.mail.address=" + server.address,

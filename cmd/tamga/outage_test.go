@@ -88,6 +88,7 @@ func readyBody(t *testing.T, p *process) (int, map[string]string) {
 // TestDatabaseSilent: a database that is silent or gone is 503 for every kind of request,
 // soon, and what is asked when it is back is carried out.
 func TestDatabaseSilent(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	proxy := storetest.NewProxy(t, storetest.PostgreSQL(t).Database(t))
 	w := startUMS(t, "--set", "database="+proxy.URL)
 	signing := string(signingBody(t, w.cert("gost2012-256", false).ID, ""))
@@ -139,6 +140,7 @@ func TestDatabaseSilent(t *testing.T) {
 
 // TestBucketSilent is the same for the bucket, silent and gone.
 func TestBucketSilent(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s3 := judge.S3(t)
 	target, err := url.Parse(s3.Endpoint)
 	if err != nil {

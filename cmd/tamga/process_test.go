@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,11 @@ import (
 // command "tamga" of the scripts, and as a server in a process of its own that a
 // test can kill.
 func TestMain(m *testing.M) {
+	// Parallel tests here wait most of the time, so their number does not depend on the processors.
+	// The command line counts before.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	testscript.Main(asProgram{m}, map[string]func(){"tamga": main})
 }
 

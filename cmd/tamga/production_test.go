@@ -18,6 +18,7 @@ import (
 // PostgreSQL: configuration, master key, migration, group, user, certificate, a
 // client with a secret, and two processes that are one service.
 func TestProduction(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	database := storetest.PostgreSQL(t).Database(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {

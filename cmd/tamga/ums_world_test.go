@@ -54,10 +54,14 @@ func (a umsAnswer) String() string {
 	return fmt.Sprintf("%s %s: %d %s", a.method, a.path, a.status, a.body)
 }
 
-// onBothEngines runs a test over SQLite and over PostgreSQL.
+// onBothEngines runs a test over SQLite and over PostgreSQL, at the same time.
 func onBothEngines(t *testing.T, test func(t *testing.T, w *umsWorld)) {
-	t.Run("SQLite", func(t *testing.T) { test(t, startUMS(t)) })
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, startUMS(t))
+	})
 	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
 		test(t, startUMS(t, "--set", "database="+storetest.PostgreSQL(t).Database(t)))
 	})
 }

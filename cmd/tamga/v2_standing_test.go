@@ -34,8 +34,12 @@ type owner struct {
 // between the process only accepts, the world changes, and then another process goes
 // on over the same database.
 func TestV2AskedAgain(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { askedAgain(t) })
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		askedAgain(t)
+	})
 	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
 		askedAgain(t, "--set", "database="+storetest.PostgreSQL(t).Database(t))
 	})
 }

@@ -390,6 +390,7 @@ func asynchronous(t *testing.T, dir string) (key []byte, settings []string) {
 }
 
 func TestV2Asynchronous(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	key, settings := asynchronous(t, dir)
 	c := openV2(t, dir, settings...)
@@ -450,6 +451,7 @@ func TestV2Asynchronous(t *testing.T) {
 // Killed again and again while operations are carried out: each ends once, with one
 // result, and none is lost.
 func TestV2KilledWhileAsynchronous(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	key, settings := asynchronous(t, dir)
 	c := openV2(t, dir, settings...)
