@@ -5,7 +5,9 @@
 #                      watches the domain, the adapters and the doors, where things run in parallel
 #   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs,
 #                      processes are frozen for longer
-#   ./test.sh --quick  only the tests, without the race detector and the fuzz targets
+#   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
+#                      tests take their short form (-short of Go), which tries everything fewer
+#                      times or for less long
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # The judges of what we make are programs we did not write: OpenSSL with gost-engine,
@@ -23,7 +25,7 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '2,12s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
 
@@ -113,7 +115,7 @@ if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/d
 fi
 
 if [ -n "$quick" ]; then
-  exec go test ./...
+  exec go test -short ./...
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   go vet "${packages[@]}"

@@ -165,6 +165,8 @@ func TestFrozenProcess(t *testing.T) {
 	frozen := 6 * time.Second
 	if os.Getenv(fullFaults) != "" {
 		frozen = 20 * time.Second
+	} else if testing.Short() {
+		frozen = 4 * time.Second // still longer than most
 	}
 	const most = 3 * time.Second
 	f := startFleet(t, 3)

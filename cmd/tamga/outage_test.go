@@ -220,6 +220,8 @@ func TestStopsBehindABalancer(t *testing.T) {
 	stops := 2
 	if os.Getenv(fullFaults) != "" {
 		stops = 20
+	} else if testing.Short() {
+		stops = 1
 	}
 	f := startFleet(t, 2, "--set", "drain_time=3s")
 	dir := t.TempDir()

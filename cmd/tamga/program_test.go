@@ -44,9 +44,6 @@ func TestStartedAs(t *testing.T) {
 
 // The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	cmd := exec.Command("go", "run", "./cmd/tamga", "sign", "README.md", "--data", t.TempDir())
 	cmd.Dir = "../.."
 	out, err := cmd.CombinedOutput()
