@@ -115,7 +115,7 @@ func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorizat
 	case form.Get("request_uri") != "":
 		return refuse("request_uri_not_supported", "request objects are not served here")
 	case len(p.State) > maxState:
-		return refuse(auth.InvalidRequest, "state: want at most "+strconv.Itoa(maxState)+" octets")
+		return refuse(auth.InvalidRequest, "state: want at most "+strconv.Itoa(maxState)+" bytes")
 	case p.Challenge != "" && method != "S256" || p.Challenge == "" && method != "":
 		return refuse(auth.InvalidRequest, "code_challenge_method: want S256 with a code_challenge")
 	case !request.Direct && p.Challenge == "" && request.NeedsChallenge():
