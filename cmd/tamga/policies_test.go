@@ -290,7 +290,7 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 	w.want(id, "access", "DecryptDocument ChangePin", true)
 	w.want(id, "operation", "SignDocument", false)
 	w.told(id, map[string][]string{"UserCreated": {"Email", "SMS"}, "UserDeleted": {"SMS"}})
-	if a := w.ask(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[]`); a.status != 400 || !strings.Contains(a.body, `"error":"wrong_operation"`) || !strings.Contains(a.body, "fixed it") {
+	if a := w.ask(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[]`); a.status != 400 || !strings.Contains(a.body, `"error":"wrong_operation"`) || !strings.Contains(a.body, "is fixed") {
 		t.Errorf("a policy that is fixed: %v", a)
 	}
 	w.want(id, "operation", "SignDocument", false)
