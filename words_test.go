@@ -43,6 +43,7 @@ var plain = []string{
 	"internal/domain/keys",
 	"internal/domain/notify",
 	"internal/domain/policy",
+	"internal/domain/user",
 	"internal/domain/vault",
 	"internal/web",
 	"words_test.go",

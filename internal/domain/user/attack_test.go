@@ -18,8 +18,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// onUser is every operation of the service that acts on a user, with arguments that
-// would succeed.
+// onUser has all operations that act on a user, with arguments that would succeed.
 var onUser = map[string]func(ctx context.Context, w *town, who audit.Principal, id string) error{
 	"Reach": func(ctx context.Context, w *town, who audit.Principal, id string) error { return w.Reach(ctx, who, id) },
 	"ByID": func(ctx context.Context, w *town, who audit.Principal, id string) error {
@@ -71,8 +70,7 @@ var onUser = map[string]func(ctx context.Context, w *town, who audit.Principal, 
 
 func second[T any](_ T, err error) error { return err }
 
-// The table above has every method that takes a caller and a user: a new one that is
-// not in it fails here.
+// The table above must have all methods that take a caller and a user.
 func TestMissingAuthorizationOnASideEntrance(t *testing.T) {
 	typ := reflect.TypeFor[*user.Service]()
 	var want, got []string
@@ -90,8 +88,8 @@ func TestMissingAuthorizationOnASideEntrance(t *testing.T) {
 	}
 }
 
-// Operations on users of other groups answer like operations on users who are not
-// there, word for word, and leave no trace.
+// Operations on users of other groups answer like those on missing users, word for word,
+// and leave no trace.
 func TestCrossGroupAccess(t *testing.T) {
 	for name, do := range onUser {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +129,7 @@ func TestCrossGroupAccess(t *testing.T) {
 	}
 }
 
-// told is what a client gets to see of an error.
+// told returns what a client sees of an error.
 func told(err error) string {
 	f, ok := fault.As(err)
 	if !ok {
@@ -140,7 +138,7 @@ func told(err error) string {
 	return f.Code + ": " + f.Message
 }
 
-// Searching by an identifier of a foreign user is no oracle either.
+// A search by an identifier of a user out of reach reveals nothing either.
 func TestEnumerationByIdentifier(t *testing.T) {
 	w := newTown(t)
 	ids := map[user.IdentifierType]string{user.Login: "petrov", user.PhoneNumber: "79261234567", user.Email: "p@example.ru"}
@@ -176,7 +174,7 @@ func TestEnumerationByIdentifier(t *testing.T) {
 	}
 }
 
-// A right that is gone by the time the change is made does not make it.
+// A right that was lost before the change does not allow the change.
 func TestNameBasedRightUsedLater(t *testing.T) {
 	w := newTown(t)
 	for name, do := range onUser {
@@ -188,7 +186,7 @@ func TestNameBasedRightUsedLater(t *testing.T) {
 		}}
 		err := do(t.Context(), w, w.a, id)
 		switch name {
-		case "Reach", "ByID", "Logins", "DN", "GroupOf", "DeleteLogin": // these read, with no transaction to wait for
+		case "Reach", "ByID", "Logins", "DN", "GroupOf", "DeleteLogin": // these read without a transaction
 		default:
 			if !fault.Is(err, fault.UserNotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -204,7 +202,7 @@ func TestNameBasedRightUsedLater(t *testing.T) {
 	}
 }
 
-// meanwhile does something before each transaction.
+// meanwhile calls do before each transaction.
 type meanwhile struct {
 	user.Store
 	do func()
@@ -215,8 +213,8 @@ func (m meanwhile) Atomic(ctx context.Context, fn func(ctx context.Context) erro
 	return m.Store.Atomic(ctx, fn)
 }
 
-// Of many who want one identifier at once one gets it, on both engines, and the
-// others leave nothing behind.
+// Of many concurrent registrations of one identifier one succeeds, on both engines, and
+// the others leave nothing behind.
 func TestRaceForOneIdentifier(t *testing.T) {
 	for _, engine := range []struct {
 		name string
@@ -269,7 +267,7 @@ func TestRaceForOneIdentifier(t *testing.T) {
 	}
 }
 
-// Contacts of a foreign user are not reached through the book either.
+// Contacts of a user out of reach are not accessible through the book either.
 func TestCrossGroupContacts(t *testing.T) {
 	w := newTown(t)
 	theirs := w.person(t, w.b, "petrov")

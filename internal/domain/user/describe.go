@@ -13,7 +13,7 @@ type Issuer struct {
 	Description string
 }
 
-// Description tells an operator what the installation knows of users.
+// Description is the configuration of user management in the installation, for operators.
 type Description struct {
 	Identifiers []IdentifierType
 	Components  []Component // of distinguished names, in their order
@@ -22,7 +22,7 @@ type Description struct {
 	UniqueNames bool        // whether two users may not share a distinguished name
 }
 
-// Policy describes the installation to an operator. The fault is access_denied.
+// Policy returns the Description for an operator. The fault is access_denied.
 func (s *Service) Policy(ctx context.Context, who audit.Principal) (Description, error) {
 	groups, err := s.operatorGroups(ctx, who)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// SetDN replaces the distinguished name. Keys are component numbers, object
-// identifiers or names of the installation's [Naming]; an empty value counts as
-// none. Faults: user_not_found, invalid_parameters, duplicate_distinguished_name.
+// SetDN replaces the distinguished name. Keys are component numbers, object identifiers
+// or names of the installation's [Naming]; an empty value means none. Faults:
+// user_not_found, invalid_parameters, duplicate_distinguished_name.
 func (s *Service) SetDN(ctx context.Context, who audit.Principal, userID string, components map[string]string) error {
 	name, err := s.wholeName(components)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Service) SetDN(ctx context.Context, who audit.Principal, userID string,
 	return s.change(ctx, who, userID, func(ctx context.Context) error { return s.setName(ctx, userID, name) })
 }
 
-// wholeName makes a name of components that are all there is of it.
+// wholeName makes a complete name from components.
 func (s *Service) wholeName(components map[string]string) (Name, error) {
 	values, err := s.Naming.resolve(components)
 	if err == nil {
@@ -52,9 +52,9 @@ func (s *Service) DN(ctx context.Context, who audit.Principal, userID string) (m
 	return s.Naming.numbered(values), nil
 }
 
-// CheckDNUnique predicts what SetDN would say of a name for a new user. Where names
-// need not be unique, only users within the operator's reach are looked at. Data is
-// the name as text. Faults: access_denied, invalid_parameters.
+// CheckDNUnique predicts what SetDN would say of a name for a new user. If names need not
+// be unique, only users within the operator's reach are compared. Data is the name as
+// text. Faults: access_denied, invalid_parameters.
 func (s *Service) CheckDNUnique(ctx context.Context, who audit.Principal, components map[string]string) (Unique, error) {
 	name, err := s.wholeName(components)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestUniqueNames(t *testing.T) {
 		if unique != fault.Is(err, fault.DuplicateName) {
 			t.Errorf("unique %v: %v", unique, err)
 		}
-		// Where names need not be unique, a name in another group is nobody's business.
+		// If names need not be unique, a name in another group does not count.
 		if said.IsUnique != !unique || said.Required != unique {
 			t.Errorf("unique %v: said %+v", unique, said)
 		}
@@ -91,7 +91,7 @@ func TestUniqueNames(t *testing.T) {
 		if said, err := w.CheckDNUnique(t.Context(), w.a, map[string]string{"11": "Иванов Иван"}); err != nil || !said.IsUnique {
 			t.Errorf("a part of it: %+v, %v", said, err)
 		}
-		w.ac.Groups = nil // what the token said does not count, the database does
+		w.ac.Groups = nil // the database decides, not the token
 		moved := w.SetGroup(t.Context(), w.ac, first, "C", map[string]string{"10": "Отдел"})
 		if moved != nil {
 			t.Fatal(moved)

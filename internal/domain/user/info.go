@@ -21,10 +21,10 @@ type Info struct {
 	EmailConfirmed bool
 	DisplayName    string
 	Name           string // the distinguished name as text; see [Naming.Text]
-	Locked         bool   // at the time it was read: by an operator, by a delay that ran out, for want of approval, or for wrong passwords
+	Locked         bool   // when read: by an operator, by a delayed lock, for missing approval, or for wrong passwords
 	Group          string
 	CreatedAt      time.Time
-	LockedAt       time.Time // since when, or from when a delayed lock counts; zero for neither
+	LockedAt       time.Time // start of the lock, past or future; zero without one
 	LastLoginAt    time.Time // zero for never
 }
 
@@ -43,10 +43,10 @@ func (s *Service) Find(ctx context.Context, who audit.Principal, kind Identifier
 	if err != nil {
 		return Info{}, err
 	}
-	return s.ByID(ctx, who, id) // also for nobody: the work is the same
+	return s.ByID(ctx, who, id) // also without a user: the same work for both answers
 }
 
-// owner is the user who has an identifier, "" for nobody.
+// owner returns the user who has an identifier, or "".
 func (s *Service) owner(ctx context.Context, kind IdentifierType, value, issuer string) (string, error) {
 	if kind == Login {
 		if s.local(issuer) {
@@ -60,7 +60,7 @@ func (s *Service) owner(ctx context.Context, kind IdentifierType, value, issuer 
 	}
 	normal, err := contactKind.Normal(value)
 	if err != nil {
-		normal = "" // nobody's
+		normal = "" // no user has it
 	}
 	return s.Contacts.PrimaryOf(ctx, contactKind, normal)
 }
@@ -73,8 +73,8 @@ func absent(id string, err error) (string, error) {
 	return id, err
 }
 
-// IdentifierType is a kind of name a user is registered and found by. The numbers
-// are those of the interface.
+// IdentifierType is a kind of identifier of users. The numbers are those of the
+// specification.
 type IdentifierType int
 
 // The identifier types.
@@ -87,7 +87,7 @@ const (
 // identifierNames holds the name of type i at index i.
 var identifierNames = [...]string{"Login", "PhoneNumber", "Email"}
 
-// String is the name on the wire.
+// String returns the name on the wire.
 func (t IdentifierType) String() string {
 	if t < 0 || int(t) >= len(identifierNames) {
 		return "unknown"
@@ -95,7 +95,7 @@ func (t IdentifierType) String() string {
 	return identifierNames[t]
 }
 
-// IdentifierTypes lists the types in the order of their numbers.
+// IdentifierTypes returns the types in the order of their numbers.
 func IdentifierTypes() []IdentifierType { return []IdentifierType{Login, PhoneNumber, Email} }
 
 // ParseIdentifierType reads a name, without regard to letter case, or a number. The
@@ -109,7 +109,7 @@ func ParseIdentifierType(text string) (IdentifierType, error) {
 	return 0, fault.New(fault.InvalidParameters, "type: unknown identifier type, want Login, PhoneNumber or Email")
 }
 
-// contact is the kind of contact that identifies, false for a login.
+// contact returns the kind of contact for the type, or false for Login.
 func (t IdentifierType) contact() (contact.Kind, bool) {
 	switch t {
 	case PhoneNumber:

@@ -8,28 +8,28 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// MaxLockDelay is the longest a lock may be put off.
+// MaxLockDelay is the longest delay of a lock.
 const MaxLockDelay = 10 * 366 * 24 * time.Hour
 
-// LockOrder says how an account is locked or unlocked.
+// LockOrder locks or unlocks an account.
 type LockOrder struct {
 	Lock     bool
-	UseDelay bool  // lock later: Delay counts
+	UseDelay bool  // lock after Delay
 	Delay    int64 // in units of Service.LockDelayUnit
 }
 
-// SetLocked locks an account at once or unlocks it. A lock ends every token; it
-// also takes the place of a lock that was to come. Unlocking lifts the automatic
-// lock for wrong passwords as well. The fault is user_not_found.
+// SetLocked locks an account at once or unlocks it. A lock ends all tokens and replaces a
+// delayed lock. Unlocking also lifts the automatic lock for wrong passwords. The fault is
+// user_not_found.
 func (s *Service) SetLocked(ctx context.Context, who audit.Principal, userID string, lock bool) error {
 	return s.SetLockedEx(ctx, who, userID, LockOrder{Lock: lock})
 }
 
-// SetLockedEx is SetLocked, with a delay where one is asked for: the time a lock
-// comes due is stored and compared with the clock at every check, so it comes to
-// the second and survives a restart. An account that is locked already stays so.
-// Unlocking cancels a lock to come; a delay means nothing to it. Faults:
-// user_not_found, invalid_parameters for a delay below zero or beyond MaxLockDelay.
+// SetLockedEx is SetLocked with an optional delay. The time of the lock is stored and
+// compared with the clock at every check, so the lock is exact to the second and survives
+// a restart. An account that is locked already stays locked. Unlocking cancels a delayed
+// lock and ignores the delay. Faults: user_not_found, invalid_parameters for a delay
+// below zero or beyond MaxLockDelay.
 func (s *Service) SetLockedEx(ctx context.Context, who audit.Principal, userID string, o LockOrder) error {
 	unit := s.LockDelayUnit
 	if unit == 0 {
@@ -49,7 +49,7 @@ func (s *Service) SetLockedEx(ctx context.Context, who audit.Principal, userID s
 	})
 }
 
-// lock locks a user after a delay; with none at once.
+// lock locks a user after a delay; 0 means now.
 func (s *Service) lock(ctx context.Context, userID string, delay time.Duration) error {
 	u, err := s.Store.UserByID(ctx, userID)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) lock(ctx context.Context, userID string, delay time.Duration) 
 	}
 	at := now
 	if locked {
-		at = u.LockAt // since when it is
+		at = u.LockAt // start of the lock
 	}
 	if err := s.Store.SetLock(ctx, userID, true, at); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (s *Service) lock(ctx context.Context, userID string, delay time.Duration) 
 	return s.Sessions.EndAll(ctx, userID)
 }
 
-// unlock lets a user in again. Tokens end here, too: those from before a lock that
-// came due by itself are out still.
+// unlock lifts the lock of a user. It ends tokens too: those from before a delayed lock
+// were not ended when it came due.
 func (s *Service) unlock(ctx context.Context, userID string) error {
 	u, err := s.Store.UserByID(ctx, userID)
 	if err != nil {
@@ -88,14 +88,14 @@ func (s *Service) unlock(ctx context.Context, userID string) error {
 	return s.Sessions.Forgive(ctx, userID)
 }
 
-// Approve lets a user in, or out until approved. Who is not approved has no valid
+// Approve sets or removes the approval of a user. A user without approval has no valid
 // token and gets none. The fault is user_not_found.
 func (s *Service) Approve(ctx context.Context, who audit.Principal, userID string, approved bool) error {
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		if err := s.Store.SetUnapproved(ctx, userID, !approved); err != nil {
 			return err
 		}
-		// Both ways: approval must not revive what ended with its loss.
+		// For both: an approval must not revive tokens that ended with its loss.
 		return s.Sessions.EndAll(ctx, userID)
 	})
 }

@@ -18,13 +18,13 @@ type ExternalLogin struct {
 // MaxIssuer is the longest name of an identity provider, in characters.
 const MaxIssuer = 255
 
-// local reports whether an issuer is this identity provider, by name or by none.
+// local reports whether an issuer is this identity provider: its name or "".
 func (s *Service) local(issuer string) bool {
 	return issuer == "" || FoldIssuer(issuer) == FoldIssuer(s.LocalIssuer)
 }
 
-// checkIssuer refuses what is no name of an identity provider. Any name will do:
-// the list of Service.Issuers is for people, and a login may come before its issuer.
+// checkIssuer refuses a text that cannot be the name of an identity provider. The name
+// need not be in Service.Issuers: a login may be set before its issuer is configured.
 func (s *Service) checkIssuer(issuer string) error {
 	if s.local(issuer) {
 		return nil
@@ -50,9 +50,9 @@ func (s *Service) SetLocalLogin(ctx context.Context, who audit.Principal, userID
 	})
 }
 
-// SetLogin adds or replaces the login at an issuer; the local issuer makes it
-// local. An empty login removes the one there is. Faults: user_not_found,
-// invalid_parameters, duplicate_login.
+// SetLogin adds or replaces the login at an issuer; the local issuer makes it local. An
+// empty login removes the login. Faults: user_not_found, invalid_parameters,
+// duplicate_login.
 func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID string, l ExternalLogin) error {
 	switch {
 	case l.Issuer == "":
@@ -76,7 +76,7 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		}
 		for _, old := range had {
 			if err == nil && FoldIssuer(old.Issuer) == FoldIssuer(l.Issuer) && FoldLogin(old.Login) != FoldLogin(l.Login) {
-				err = s.Sessions.EndAll(ctx, userID) // they may have been signed in by the one it replaces
+				err = s.Sessions.EndAll(ctx, userID) // sign-ins by the replaced login end
 			}
 		}
 		return err
@@ -98,9 +98,8 @@ func (s *Service) Logins(ctx context.Context, who audit.Principal, userID string
 	return append(list, external...), err
 }
 
-// DeleteLocalLogin removes the local login and ends every token: they were obtained
-// by a name that is gone. A user without one stays as they are. The fault is
-// user_not_found.
+// DeleteLocalLogin removes the local login and ends all tokens, since they were obtained
+// with it. Without a local login it only ends tokens. The fault is user_not_found.
 func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, userID string) error {
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		if err := s.LoginStore.SetLogin(ctx, userID, "", ""); err != nil {
@@ -110,15 +109,15 @@ func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, use
 	})
 }
 
-// externalMethod is [audit.Principal.Method] of somebody who signed in at another
-// identity provider.
+// externalMethod is [audit.Principal.Method] of a user who signed in at another identity
+// provider.
 const externalMethod = "saml"
 
 // DeleteLogin removes the login at an issuer, the local one when that is the local
-// issuer. Without an issuer it is the external login at the issuer under which the
-// operator signed in: nothing for an operator who signed in here, where no login is
-// external. Faults: user_not_found, invalid_parameters; wrong_operation for an
-// operator who signed in elsewhere and has logins at several providers.
+// issuer. Without an issuer it removes the login at the issuer where the operator signed
+// in, and does nothing for an operator who signed in here. Faults: user_not_found,
+// invalid_parameters; wrong_operation for an operator who signed in elsewhere and has
+// logins at several providers.
 func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, issuer string) error {
 	if issuer == "" {
 		err := s.Reach(ctx, who, userID)
@@ -143,7 +142,7 @@ func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, 
 	})
 }
 
-// issuerOf is the identity provider at which an operator signed in; "" for this one.
+// issuerOf returns the identity provider at which an operator signed in; "" for this one.
 func (s *Service) issuerOf(ctx context.Context, who audit.Principal) (string, error) {
 	if who.Method != externalMethod {
 		return "", nil

@@ -16,9 +16,8 @@ const (
 	MaxGroup       = 64
 )
 
-// checkName refuses what a person could not tell apart from something else or
-// would not see: control, format and unassigned characters, unusual spaces,
-// spaces at the ends.
+// checkName refuses characters that people cannot see or distinguish: control, format and
+// unassigned characters, unusual spaces, spaces at the ends.
 func checkName(field, s string, shortest, longest int) error {
 	n := utf8.RuneCountInString(s)
 	if n < shortest || n > longest || !utf8.ValidString(s) {
@@ -26,9 +25,9 @@ func checkName(field, s string, shortest, longest int) error {
 	}
 	for _, r := range s {
 		if r == unicode.ReplacementChar {
-			// What a reader makes of a text in another encoding: all such names of one
-			// length would be the same.
-			return fault.Newf(fault.InvalidParameters, "%s: want UTF-8, there are octets of another encoding in it", field)
+			// The replacement character of a text in another encoding: all such names of
+			// one length would be equal.
+			return fault.Newf(fault.InvalidParameters, "%s: want UTF-8, it contains bytes of another encoding", field)
 		}
 		if !unicode.IsPrint(r) {
 			return fault.Newf(fault.InvalidParameters, "%s: character U+%04X is not allowed, want letters, digits, punctuation and plain spaces", field, r)
@@ -51,13 +50,12 @@ func checkLogin(login string) error {
 	return nil
 }
 
-// FoldIssuer is the form in which names of identity providers are compared.
+// FoldIssuer returns the form in which names of identity providers are compared.
 func FoldIssuer(issuer string) string { return foldText(issuer) }
 
-// FoldLogin is the form in which logins are compared: compatibility-composed
-// (NFKC) and without letter case, so that one name typed on two keyboards is
-// one login. A text too long to be a login comes back as it is; it matches
-// nobody.
+// FoldLogin returns the form in which logins are compared: compatibility-composed (NFKC)
+// and without letter case, so that one name typed on two keyboards is one login. A text
+// too long to be a login is returned unchanged. It matches no user.
 func FoldLogin(login string) string {
 	if len(login) > MaxLogin*utf8.UTFMax {
 		return login
@@ -74,9 +72,8 @@ func foldText(text string) string {
 	return norm.NFKC.String(string(folded))
 }
 
-// foldRune picks the smallest of the characters that differ in letter case
-// only, and of those the lower-case one where Unicode knows a simple pair, so
-// that the stored form reads well.
+// foldRune maps the characters that differ only in letter case to one of them: the lower
+// case of the smallest, so that the stored form is readable.
 func foldRune(r rune) rune {
 	smallest := r
 	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {

@@ -13,21 +13,21 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Component is a part of a distinguished name as the installation allows it.
+// Component is a component of distinguished names in the installation.
 type Component struct {
-	ID          int    // the key on the wire; belongs to the installation
+	ID          int    // the key on the wire; chosen by the installation
 	OID         string // dotted
 	Name        string // short, such as "CN"
 	DisplayName string // for people
 	Order       int    // place in the name, the smallest first
-	MinLength   int    // in characters, of a value that is there
+	MinLength   int    // in characters, of a value that is given
 	MaxLength   int    // in characters
 	Required    bool
-	Values      []string // the values there are to choose from; nil for any
+	Values      []string // allowed values; nil for any
 	Default     string   // for a component that is not given; "" for none
 }
 
-// DefaultComponents is the table of an installation that configured none.
+// DefaultComponents returns the components of an installation without configured ones.
 func DefaultComponents() []Component {
 	list := []Component{
 		{ID: 11, OID: "2.5.4.3", Name: "CN", DisplayName: "Общее имя", MaxLength: 128, Required: true},
@@ -53,22 +53,22 @@ func DefaultComponents() []Component {
 	return list
 }
 
-// oidCommonName is what a user is called by who has no other name yet.
+// oidCommonName is the component that a registration sets.
 const oidCommonName = "2.5.4.3"
 
-// Naming is the policy of distinguished names.
+// Naming has the rules of distinguished names.
 type Naming struct {
 	components []Component // in their order
 	byKey      map[string]int
 	unique     bool
 }
 
-// maxComponentLength is the most a component may allow, in characters: a name is
-// text in lists and in certificates.
+// maxComponentLength is the largest MaxLength of a component, in characters: names appear
+// in lists and certificates.
 const maxComponentLength = 1024
 
-// NewNaming checks a list of components and reports every fault in it. unique says
-// whether two users may not have the same name.
+// NewNaming checks a list of components and reports all problems. unique forbids two
+// users with the same name.
 func NewNaming(list []Component, unique bool) (*Naming, error) {
 	n := &Naming{components: slices.Clone(list), byKey: map[string]int{}, unique: unique}
 	slices.SortStableFunc(n.components, func(a, b Component) int { return a.Order - b.Order })
@@ -109,14 +109,14 @@ func dotted(s string) bool {
 	return len(parts) > 1
 }
 
-// Components lists the components in their order.
+// Components returns the components in their order.
 func (n *Naming) Components() []Component { return slices.Clone(n.components) }
 
 // Unique reports whether two users may not have the same name.
 func (n *Naming) Unique() bool { return n.unique }
 
-// resolve turns keys into object identifiers; empty values are kept, they stand for
-// removal. The fault is invalid_parameters.
+// resolve turns keys into object identifiers. Empty values are kept: they mean removal.
+// The fault is invalid_parameters.
 func (n *Naming) resolve(components map[string]string) (map[string]string, error) {
 	values := make(map[string]string, len(components))
 	for key, value := range components {
@@ -133,8 +133,8 @@ func (n *Naming) resolve(components map[string]string) (map[string]string, error
 	return values, nil
 }
 
-// complete drops empty values, fills in the defaults and checks the rules. The
-// fault is invalid_parameters and names every component at fault.
+// complete drops empty values, fills in the defaults and checks the rules. The fault is
+// invalid_parameters and names all wrong components.
 func (n *Naming) complete(values map[string]string) (map[string]string, error) {
 	whole := make(map[string]string, len(values))
 	var wrong []string
@@ -171,10 +171,9 @@ func (n *Naming) checkValue(c Component, value string) error {
 	return nil
 }
 
-// Text is the name for people and for DistinguishName on the wire: components in
-// their order, NAME=VALUE, separated by commas, with the characters escaped that
-// RFC 4514, 2.4 names. Components that the policy no longer has come last under
-// their object identifiers.
+// Text returns the name for people and for DistinguishName on the wire: components in
+// their order, NAME=VALUE, separated by commas, escaped as in RFC 4514, 2.4. Components
+// that are not configured any more come last, under their object identifiers.
 func (n *Naming) Text(values map[string]string) string {
 	var parts []string
 	known := map[string]bool{}
@@ -192,8 +191,8 @@ func (n *Naming) Text(values map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// escapeValue escapes a value for Text. Values hold no control characters and no
-// spaces at their ends; see checkName.
+// escapeValue escapes a value for Text. Values have no control characters and no spaces
+// at their ends; see checkName.
 func escapeValue(v string) string {
 	var b strings.Builder
 	for i, r := range v {
@@ -205,7 +204,8 @@ func escapeValue(v string) string {
 	return b.String()
 }
 
-// numbered is the name by component number, without what the policy no longer has.
+// numbered returns the name by component number, without components that are not
+// configured any more.
 func (n *Naming) numbered(values map[string]string) map[int]string {
 	out := make(map[int]string, len(values))
 	for oid, v := range values {
@@ -216,16 +216,16 @@ func (n *Naming) numbered(values map[string]string) map[int]string {
 	return out
 }
 
-// Name is a distinguished name as a Store keeps it.
+// Name is a distinguished name as NameStore keeps it.
 type Name struct {
 	Values map[string]string // by object identifier
 	Text   string
-	Folded string            // Text as it is searched
+	Folded string            // Text in the form for search
 	Key    [sha256.Size]byte // equal for names that differ in letter case only
-	Unique bool              // the constraint of the installation applies to it
+	Unique bool              // names must be unique in the installation
 }
 
-// name makes the stored form of complete values.
+// name returns the stored form of complete values.
 func (n *Naming) name(values map[string]string) Name {
 	text := n.Text(values)
 	h := sha256.New()
@@ -237,9 +237,9 @@ func (n *Naming) name(values map[string]string) Name {
 	return name
 }
 
-// firstName is the name of a user at registration: CN with the identifier they were
-// registered by, cut to what the policy allows, and the defaults. The installation
-// may have no CN, or require more than that: then the name is left unset.
+// firstName returns the name of a user at registration: CN with the identifier, truncated
+// to the allowed length, and the defaults. It reports false when the installation has no
+// CN or requires more components.
 func (n *Naming) firstName(identifier string) (Name, bool) {
 	i, has := n.byKey[oidCommonName]
 	if !has {

@@ -141,8 +141,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// What isunique says is what registration does, and nothing more is said of users of
-// other groups.
+// CheckUnique predicts the result of a registration, and reveals nothing more about users
+// of other groups.
 func TestCheckUniqueKeepsItsWord(t *testing.T) {
 	w := newTown(t)
 	taken := map[user.IdentifierType]string{user.Login: "Taken", user.PhoneNumber: "79261234567", user.Email: "taken@example.ru"}
@@ -249,7 +249,7 @@ func TestLogins(t *testing.T) {
 	if d := cmp.Diff([]string{id, id, id, id, id, id, id, id, id}, w.out.ended); d != "" {
 		t.Errorf("tokens ended with the logins they came from: %s", d)
 	}
-	// A login that reads as a phone somebody signs in with would keep them out.
+	// A login that is also the phone of another user would keep that user out.
 	phone := map[user.IdentifierType]string{user.PhoneNumber: "79261234567"}
 	mine, err := w.Register(t.Context(), w.a, user.Registration{Identifiers: phone})
 	if err != nil {
@@ -261,7 +261,8 @@ func TestLogins(t *testing.T) {
 	if err := w.SetLocalLogin(t.Context(), w.a, mine, "79261234567"); err != nil {
 		t.Errorf("one's own phone as a login: %v", err)
 	}
-	// The login is free for another, and the one without is not found by any.
+	// The login is free for another user, and the user without a login is not found by
+	// one.
 	if err := w.SetLocalLogin(t.Context(), w.b, other, "ivanov"); err != nil {
 		t.Error(err)
 	}
@@ -383,8 +384,8 @@ func TestDelayedLock(t *testing.T) {
 	}
 }
 
-// Tokens end with a lock, and with unlocking after a lock that came by itself;
-// unlocking forgives wrong passwords.
+// Tokens end with a lock, and with unlocking after a delayed lock. Unlocking resets wrong
+// passwords.
 func TestLocksEndTokens(t *testing.T) {
 	w := newTown(t)
 	id := w.person(t, w.a, "ivanov")
@@ -451,11 +452,11 @@ func TestSetOperatorGroups(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.fault)
 		}
 	}
-	w.info(t, w.a, id) // the old token's groups do not matter
+	w.info(t, w.a, id) // the groups in the old token do not matter
 }
 
-// Two logins that look the same cannot both exist, whoever registers them and in which
-// order; logins from before stay.
+// Two logins that look the same cannot both exist, whatever operator registers them and
+// in which order; existing logins stay.
 func TestLoginsThatLookAlike(t *testing.T) {
 	w := newTown(t)
 	ctx := t.Context()
@@ -499,11 +500,11 @@ func TestLoginsThatLookAlike(t *testing.T) {
 	if err := w.SetLocalLogin(ctx, w.b, id, "сор"); err != nil {
 		t.Errorf("the user's own login in another script: %v", err)
 	}
-	// Logins at other providers are not ours to judge.
+	// Logins at other providers are not checked.
 	if err := w.SetLogin(ctx, w.a, other, user.ExternalLogin{Login: "оperator", Issuer: "elsewhere"}); err != nil {
 		t.Error(err)
 	}
-	// What there is stays and can be managed.
+	// Existing logins stay and can be managed.
 	old := user.User{ID: "old", Login: "оld", DisplayName: "old", Group: "A"}
 	if err := w.Store.AddUser(ctx, old, user.FoldLogin(old.Login)); err != nil {
 		t.Fatal(err)
@@ -514,7 +515,7 @@ func TestLoginsThatLookAlike(t *testing.T) {
 	if u, err := w.ByLogin(ctx, old.Login); err != nil || u.ID != old.ID {
 		t.Errorf("%+v, %v", u, err)
 	}
-	// At the same moment.
+	// Concurrently.
 	for range 5 {
 		texts := []string{"хсо", "xco"}
 		errs := make([]error, len(texts))

@@ -8,13 +8,13 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Reach returns nil when the operator may act on the user. A user of a group that
-// is not the operator's is the same fault user_not_found as one that does not
-// exist, found out by the same single query.
+// Reach returns nil when the operator may act on the user. A user of a group that is not
+// the operator's gets the same fault user_not_found as a missing one, by the same single
+// query.
 //
-// Rights are those of the transaction in ctx: call it first in the unit that acts.
-// An operator is reached by another only if all groups of the one are groups of
-// the other, since acting on somebody must not lend the rights of somebody else.
+// Rights are read in the transaction of ctx: call it first in the transaction that acts.
+// An operator may act on another operator only with all groups of that one, since the act
+// must not give the caller more rights.
 func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string) error {
 	ok, err := s.Store.Reachable(ctx, who.UserID, userID, s.now())
 	if err == nil && !ok {
@@ -23,11 +23,11 @@ func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string)
 	return err
 }
 
-// notFoundText is all that is ever said of a user one may not know of.
+// notFoundText is the only text about a user out of reach.
 const notFoundText = "User not found"
 
-// operatorGroups are the groups of the caller as they are now, sorted. The fault
-// is access_denied for one who is no operator (any more).
+// operatorGroups returns the current groups of the caller, sorted. The fault is
+// access_denied for a caller who is not an operator (any more).
 func (s *Service) operatorGroups(ctx context.Context, who audit.Principal) ([]string, error) {
 	groups, err := s.Store.ActingGroups(ctx, who.UserID, s.now())
 	if err == nil && len(groups) == 0 {
@@ -36,8 +36,8 @@ func (s *Service) operatorGroups(ctx context.Context, who audit.Principal) ([]st
 	return groups, err
 }
 
-// groupOf picks the group a user is put into: the one that was named, which has to
-// be the operator's, or the only one the operator has.
+// groupOf returns the group for a user: the named one, which must be the operator's, or
+// the only one the operator has.
 func (s *Service) groupOf(ctx context.Context, who audit.Principal, named string) (string, error) {
 	groups, err := s.operatorGroups(ctx, who)
 	switch {

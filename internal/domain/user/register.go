@@ -11,15 +11,15 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Registration is a new user as an operator registers one.
+// Registration describes a new user that an operator registers.
 type Registration struct {
 	Identifiers map[IdentifierType]string // at least one
 	Group       string                    // "" for the only group of the operator
 }
 
-// Register adds a user to a group of the operator and returns the identifier. The
-// user has no authentication method, so no token is issued to them yet. Their name
-// is CN with the login, e-mail or phone number until another is set. Faults:
+// Register adds a user to a group of the operator and returns the identifier. The user
+// has no authentication method yet, so no token is issued. The distinguished name is CN
+// with the login, e-mail or phone number until another is set. Faults:
 // invalid_parameters; wrong_operation when no group is named and the operator has
 // several; duplicate_login, and the faults of contacts.
 func (s *Service) Register(ctx context.Context, who audit.Principal, r Registration) (string, error) {
@@ -62,7 +62,7 @@ func (s *Service) Register(ctx context.Context, who audit.Principal, r Registrat
 	return u.ID, nil
 }
 
-// checkIdentifiers refuses identifiers that nobody could have.
+// checkIdentifiers refuses malformed identifiers.
 func checkIdentifiers(identifiers map[IdentifierType]string) error {
 	if len(identifiers) == 0 {
 		return fault.New(fault.InvalidParameters, "identifiers: want at least one of Login, PhoneNumber, Email")
@@ -90,23 +90,23 @@ func checkIdentifier(kind IdentifierType, value string) error {
 	return err
 }
 
-// emit tells of an event caused by the caller.
+// emit sends an event caused by the caller.
 func (s *Service) emit(ctx context.Context, event notify.EventType, who audit.Principal, userID string) error {
 	return s.Events.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID})
 }
 
-// Unique tells whether registration would take an identifier.
+// Unique is the result of CheckUnique for an identifier.
 type Unique struct {
 	Data     string // as given
 	IsUnique bool
-	Required bool // whether the installation wants it unique at all
+	Required bool // whether it must be unique in the installation
 }
 
-// CheckUnique predicts what Register, SetLogin and their like would say of these
-// identifiers; issuer is the identity provider of a login, "" for this one. Only
-// whether a value is taken is told, never by whom: identifiers are unique over the
-// installation, so an answer about the operator's groups alone would be wrong.
-// Faults: access_denied, invalid_parameters, invalid_phone, invalid_email.
+// CheckUnique predicts whether Register and SetLogin would accept these identifiers;
+// issuer is the identity provider of a login, "" for this one. It reveals whether a value
+// is taken, never by whom. Identifiers are unique in the installation, so an answer about
+// the operator's groups only would be wrong. Faults: access_denied, invalid_parameters,
+// invalid_phone, invalid_email.
 func (s *Service) CheckUnique(ctx context.Context, who audit.Principal, issuer string, identifiers map[IdentifierType]string) (map[IdentifierType]Unique, error) {
 	if err := checkIdentifiers(identifiers); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Service) CheckUnique(ctx context.Context, who audit.Principal, issuer s
 	return answers, nil
 }
 
-// PropertyType is a property of a user that the interface sets by number.
+// PropertyType is a property of a user, by its number in the specification.
 type PropertyType int
 
 // The properties.
@@ -175,8 +175,8 @@ func (s *Service) SetProperty(ctx context.Context, who audit.Principal, userID s
 	return fault.New(fault.InvalidParameters, "PropertyType: unknown, want 0 (DisplayName) or 1 (AccountLockedState)")
 }
 
-// change runs fn on a user within reach and tells of the change, all in one
-// transaction. Whatever fn refuses leaves nothing behind.
+// change runs fn on a user within reach and sends a notice of the change, all in one
+// transaction. A fault of fn rolls back.
 func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.Reach(ctx, who, userID); err != nil {
@@ -189,7 +189,7 @@ func (s *Service) change(ctx context.Context, who audit.Principal, userID string
 	})
 }
 
-// Delete removes a user and everything that is theirs. The fault is user_not_found.
+// Delete removes a user and all data of the user. The fault is user_not_found.
 func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.Reach(ctx, who, userID); err != nil {
@@ -199,10 +199,11 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string
 	})
 }
 
-// remove deletes a user who is there. Keys, methods and whatever else refers to the user goes with
-// the record; certificates are left to the authority, which lists what it revoked.
+// remove deletes an existing user, with keys, methods and all other records that refer to
+// the user. Certificates stay with the authority, which needs them for its revocation
+// lists.
 func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
-	// First the word, while there is somebody to send it to.
+	// The notice comes first, while the contacts of the user exist.
 	if err := s.emit(ctx, notify.UserDeleted, who, userID); err != nil {
 		return fault.Rollback(err)
 	}

@@ -23,8 +23,8 @@ var scripts = map[string]*unicode.RangeTable{
 // writtenTogether are the scripts of one language (UTS #39, 5.1).
 var writtenTogether = [][]string{{"Han", "Hiragana", "Katakana"}, {"Bopomofo", "Han"}, {"Han", "Hangul"}}
 
-// scriptOf is the name of a character's script: "" for one that all scripts share, such
-// as a digit; ok is false for a script that logins are not written in.
+// scriptOf returns the name of a character's script: "" for one that all scripts share,
+// such as a digit; ok is false for a script that logins may not use.
 func scriptOf(r rune) (name string, ok bool) {
 	if r < unicode.MaxASCII && !unicode.IsLetter(r) || unicode.In(r, unicode.Common, unicode.Inherited) {
 		return "", true
@@ -37,8 +37,8 @@ func scriptOf(r rune) (name string, ok bool) {
 	return "", false
 }
 
-// checkScript refuses a login that is written in more than one script: its letters may
-// look like those of another login (UTS #39, 5.1). The fault is invalid_parameters.
+// checkScript refuses a login of more than one script: its letters may look like those of
+// another login (UTS #39, 5.1). The fault is invalid_parameters.
 func checkScript(login string) error {
 	var have []string
 	for _, r := range FoldLogin(login) {
@@ -67,7 +67,7 @@ const (
 	capitalLooks = "AАΑ BВΒ CСϹ EЕΕ GԌ HНΗ IІӀΙ JЈ KКΚ MМΜ NΝ OОΟՕ PРΡ SЅՏ TТΤ UՍ VѴ WԜ XХΧ YУҮΥ ZΖ ГΓ ЛΛ ПΠ ФΦՓ ѰΨ"
 )
 
-// looks finds the letter of a script that a letter looks like.
+// looks returns the letter of a script that a letter looks like.
 type looks map[rune]map[string]rune
 
 var smallLook, capitalLook = readLooks(smallLooks), readLooks(capitalLooks)
@@ -86,12 +86,12 @@ func readLooks(classes string) looks {
 	return l
 }
 
-// lookAlikes are the logins, folded, that are written in another script and look the same
-// as a login in small letters, in capitals, or with capitals at the beginning of words:
-// whole-script confusables (UTS #39, 4.1). There are 18 at most.
+// lookAlikes returns the folded logins in other scripts that look the same as a login in
+// small letters, in capitals, or with capitals at the beginning of words: whole-script
+// confusables (UTS #39, 4.1). There are at most 18.
 func lookAlikes(login string) []string {
 	var list []string
-	// Folding makes another letter of a lunate sigma, but people see the login as it is.
+	// Folding changes a lunate sigma, but people see the login before folding.
 	shown, folded := strings.ToLower(login), FoldLogin(login)
 	for _, script := range []string{"Latin", "Cyrillic", "Greek", "Armenian"} {
 		for _, capital := range []func(first bool) bool{
@@ -107,8 +107,8 @@ func lookAlikes(login string) []string {
 	return list
 }
 
-// rewrite writes a login in small letters with look-alikes of another script, folded;
-// false if there is no letter to write or one has no look-alike.
+// rewrite returns a login in small letters with the look-alikes of another script,
+// folded. It reports false if the login has no letters or one has no look-alike.
 func rewrite(login, script string, capital func(first bool) bool) (string, bool) {
 	var text strings.Builder
 	letters, first := false, true

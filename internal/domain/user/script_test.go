@@ -46,8 +46,8 @@ func TestLookAlikes(t *testing.T) {
 	}
 }
 
-// What looks like another looks like it from both sides, as far as the usual letters go,
-// and the tables hold letters of the four scripts in their case.
+// Looking alike is symmetric for the usual letters, and the tables contain letters of the
+// four scripts in their case.
 func TestLooksAreSymmetric(t *testing.T) {
 	for name, c := range map[string]struct {
 		looks looks

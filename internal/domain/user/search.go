@@ -20,24 +20,24 @@ type Search struct {
 	Descending bool
 }
 
-// Filter keeps users whose column compares with a value.
+// Filter selects users by comparing a column with a value.
 type Filter struct {
 	Column    Column
 	Operation Operation
 	Value     string // text, a truth value, or a time as ISO 8601 or in Unix seconds
 }
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	maxFilters     = 16
-	maxFilterValue = 1024    // octets
+	maxFilterValue = 1024    // bytes
 	maxPosition    = 1 << 30 // of the end of a page
 )
 
-// Column is a column of a search, by the numbers of the interface.
+// Column is a column of a search. The numbers are those of the specification.
 type Column int
 
-// The columns. The interface spells PhoneNumberComfirmed so.
+// The columns. The specification spells PhoneNumberComfirmed so.
 const (
 	ColumnLogin Column = iota
 	ColumnPhoneNumber
@@ -54,19 +54,19 @@ const (
 	ColumnTokenType
 )
 
-// Type is how values of a column compare.
+// Type is the type of the values of a column.
 type Type int
 
-// The types. A text takes Equal, NotEqual and Like, a truth value Equal and NotEqual,
-// a time everything but Like.
+// The types. Text allows Equal, NotEqual and Like. Truth allows Equal and NotEqual. Time
+// allows all operations but Like.
 const (
 	Text Type = iota + 1
 	Truth
 	Time
 )
 
-// columns by number: the name on the wire and the type. Users are ordered neither by
-// methods, of which they have several, nor by tokens, which few have.
+// columns by number: the name on the wire and the type. Users cannot be ordered by
+// methods, since they have several, or by tokens, since few have one.
 var columns = [...]struct {
 	name string
 	typ  Type
@@ -76,11 +76,11 @@ var columns = [...]struct {
 	{"TokenSerial", Text}, {"TokenType", Text},
 }
 
-// Operation compares a column with a value, by the numbers of the interface.
+// Operation compares a column with a value. The numbers are those of the specification.
 type Operation int
 
-// The operations. Like looks for the value anywhere in the column, without regard
-// to letter case; where the value holds % that stands for any text.
+// The operations. Like finds the value anywhere in the column, ignoring letter case. A %
+// in the value matches any text.
 const (
 	Equal Operation = iota
 	NotEqual
@@ -116,11 +116,10 @@ func ParseOperation(text string) (Operation, error) {
 // Found is a page of a search.
 type Found struct {
 	Users []Info
-	Total int // users that the filters keep, on all pages
+	Total int // users that the filters select, on all pages
 }
 
-// Condition is a filter as a Store applies it: checked, and its value in the form
-// that is compared.
+// Condition is a checked filter with its value in the form that SearchStore compares.
 type Condition struct {
 	Column    Column
 	Operation Operation
@@ -130,8 +129,8 @@ type Condition struct {
 	Time      time.Time
 }
 
-// Parts are the texts of a Like that follow each other in the column, with anything
-// between them; an empty first or last one leaves that end open.
+// Parts returns the texts of a Like, which must follow each other in the column, with
+// anything between them. An empty first or last part leaves that end open.
 func (c Condition) Parts() []string {
 	if !strings.Contains(c.Text, "%") {
 		return []string{"", c.Text, ""}
@@ -139,7 +138,7 @@ func (c Condition) Parts() []string {
 	return strings.Split(c.Text, "%")
 }
 
-// pickGroups finds the groups a condition on ColumnGroup means.
+// pickGroups sets the groups that a condition on ColumnGroup matches.
 func (c *Condition) pickGroups(groups []string) {
 	if c.Column != ColumnGroup {
 		return
@@ -170,8 +169,8 @@ func matches(parts []string, text string) bool {
 	return true
 }
 
-// List searches the users within the operator's reach. Nothing of the answer, the
-// count included, depends on anybody else. Faults: access_denied, error_bad_bounds,
+// List searches the users within the operator's reach. The answer and its count do not
+// depend on other users. Faults: access_denied, error_bad_bounds,
 // error_invalid_filter_value, error_operation_not_supported, invalid_parameters.
 func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Found, error) {
 	if q.Start < 0 || q.End < q.Start || q.End > maxPosition || q.End-q.Start > MaxPage {
@@ -220,10 +219,10 @@ func (f Filter) condition() (Condition, error) {
 		fits = f.Operation == Equal || f.Operation == NotEqual || f.Operation == Greater || f.Operation == Less
 	}
 	if !fits {
-		return c, fault.Newf(fault.UnsupportedOperation, "filter of %s: this column is not compared so", column.name)
+		return c, fault.Newf(fault.UnsupportedOperation, "filter of %s: this column does not allow the operation", column.name)
 	}
 	if len(f.Value) > maxFilterValue || !utf8.ValidString(f.Value) {
-		return bad("at most " + strconv.Itoa(maxFilterValue) + " octets of UTF-8")
+		return bad("at most " + strconv.Itoa(maxFilterValue) + " bytes of UTF-8")
 	}
 	switch column.typ {
 	case Text:
@@ -245,11 +244,11 @@ func (f Filter) condition() (Condition, error) {
 	return c, nil
 }
 
-// text is the value in the form of its column.
+// text returns the value in the form of its column.
 func (f Filter) text() string {
 	kind := Login
 	switch f.Column {
-	case ColumnGroup: // letter case counts in names of groups, but not in looking for one
+	case ColumnGroup: // names of groups are case-sensitive, but Like is not
 		if f.Operation != Like {
 			return f.Value
 		}
@@ -269,7 +268,7 @@ func (f Filter) text() string {
 	return foldText(f.Value)
 }
 
-// methodRoutes are the methods whose paths have another name.
+// methodRoutes maps names in paths to methods, where they differ.
 var methodRoutes = map[string]string{"idonly": "none", "cert": "certificate", "external": "saml"}
 
 // timeLayouts are the forms of ISO 8601 that clients send; without a zone it is UTC.

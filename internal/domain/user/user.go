@@ -1,5 +1,7 @@
-// Package user owns the people the service knows: their registration, names and
-// groups, operators, and locking.
+// Package user manages users: their registration, logins and names, groups, operators,
+// locking, and search. Begin with Service.Register for operators, Service.Add for
+// administrators, and Service.List to search. The package does not authenticate users:
+// package auth does.
 package user
 
 import (
@@ -26,18 +28,18 @@ type User struct {
 	DisplayName string
 	Group       string
 	Operator    bool      // manages the users of the groups that OperatorGroups names
-	Locked      bool      // by an operator; see Barred for the whole truth
-	LockAt      time.Time // when the lock came, or comes: a delayed lock has no other sign until then
+	Locked      bool      // by an operator; Barred has all reasons
+	LockAt      time.Time // time of the lock; a delayed lock has it in the future and Locked unset
 	Unapproved  bool      // waits for approval
 	CreatedAt   time.Time
 }
 
-// Key is what lists of users are sorted by: the folded login, and before all of
-// those, for users without one, a text that no login folds to.
+// Key returns the sort key of lists of users: the folded login. Users without a login
+// come first, with a key that no login folds to.
 func (u User) Key() string { return LoginKey(u.ID, FoldLogin(u.Login)) }
 
-// LoginKey is the Key of a user with a folded login, which is also what is kept of it
-// where folded logins are unique: "" is the login of many.
+// LoginKey returns the Key of a user with a folded login. Stores use it where folded
+// logins must be unique, since many users have the login "".
 func LoginKey(id, folded string) string {
 	if folded == "" {
 		return "\x01" + id // logins have no control characters
@@ -45,20 +47,20 @@ func LoginKey(id, folded string) string {
 	return folded
 }
 
-// Barred reports whether the user may not be signed in at this moment: locked, by a
-// delayed lock that has come due, or not approved. It is asked at every check.
+// Barred reports whether the user may not be signed in now: locked, also by a delayed
+// lock that has come due, or not approved. Every check of a token calls it.
 func (u User) Barred(now time.Time) bool {
 	return u.Locked || u.Unapproved || !u.LockAt.IsZero() && !now.Before(u.LockAt)
 }
 
 // Group is a set of users that operators are responsible for.
 type Group struct {
-	Name      string // unique, letter case counts
+	Name      string // unique, case-sensitive
 	Title     string // for people
 	CreatedAt time.Time
 }
 
-// What a Store answers besides its own failures.
+// Errors of the stores besides failures.
 var (
 	ErrNotFound  = errors.New("user: not found")
 	ErrDuplicate = errors.New("user: already exists")
@@ -68,11 +70,11 @@ var (
 // Query selects a page of users in the order of their Keys.
 type Query struct {
 	Groups []string // only users of these groups; nil means all groups, empty means none
-	After  string   // only users after the one with this Key; "" begins at the first
+	After  string   // only users after the one with this Key; "" for the first page
 	Limit  int      // 1 to MaxPage
 }
 
-// MaxPage is the most a list returns at once.
+// MaxPage is the largest Limit.
 const MaxPage = 1000
 
 // Store keeps users and reads the rights of operators. A user who is barred or is not an
@@ -92,13 +94,12 @@ type Store interface {
 	SetGroup(ctx context.Context, id, group string) error                    // ErrNotFound, ErrNoGroup
 	SetLock(ctx context.Context, id string, locked bool, at time.Time) error // or ErrNotFound
 	SetUnapproved(ctx context.Context, id string, unapproved bool) error     // or ErrNotFound
-	DeleteUser(ctx context.Context, id string) error                         // with all that refers to them; or ErrNotFound
+	DeleteUser(ctx context.Context, id string) error                         // with all records that refer to the user; or ErrNotFound
 
-	// ActingGroups are the groups of an operator, sorted; none for anybody else.
+	// ActingGroups returns the groups of an operator, sorted; none for other users.
 	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
-	// Reachable reports whether the user is in a group of the operator; see
-	// Service.Reach for users who are operators. One query does the same work
-	// whatever the answer.
+	// Reachable reports whether the user is in a group of the operator; see Service.Reach
+	// for users who are operators. One query does the same work for both answers.
 	Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error)
 }
 
@@ -142,10 +143,10 @@ type SearchStore interface {
 
 // Sessions ends what a user has signed in to. [session.Service] satisfies it.
 type Sessions interface {
-	// EndAll ends every token of the user, in the transaction of ctx.
+	// EndAll ends all tokens of the user, in the transaction of ctx.
 	EndAll(ctx context.Context, userID string) error
-	// Forgive forgets the wrong passwords counted against the user and so lifts the
-	// automatic lock, in the transaction of ctx.
+	// Forgive resets the count of wrong passwords and so lifts the automatic lock, in the
+	// transaction of ctx.
 	Forgive(ctx context.Context, userID string) error
 }
 
@@ -153,15 +154,15 @@ type Sessions interface {
 type Contacts interface {
 	// Register makes a value an identifier of a new user.
 	Register(ctx context.Context, userID string, kind contact.Kind, value string) error
-	// PrimaryOf is the user whom a normal value identifies, "" for nobody.
+	// PrimaryOf returns the user whom a normal value identifies, or "".
 	PrimaryOf(ctx context.Context, kind contact.Kind, normal string) (string, error)
 	// IsUnique predicts whether a value may become an identifier.
 	IsUnique(ctx context.Context, value string) (contact.Unique, error)
-	// DeleteAll deletes every contact of a user.
+	// DeleteAll deletes all contacts of a user.
 	DeleteAll(ctx context.Context, userID string) error
 }
 
-// Events tell people what happened; [notify.Service] satisfies it.
+// Events sends notices; [notify.Service] satisfies it.
 type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
 }
@@ -183,17 +184,17 @@ type Service struct {
 	Rand     io.Reader // of identifiers
 
 	LocalIssuer   string        // usually "realsts"
-	Issuers       []Issuer      // other identity providers to tell of; optional
+	Issuers       []Issuer      // other identity providers, for Policy; optional
 	LockDelayUnit time.Duration // of LockOrder.Delay; optional, a second
 }
 
 // Account describes a new user as an administrator adds one.
 type Account struct {
 	Login       string // 1 to MaxLogin characters
-	DisplayName string // up to MaxDisplayName characters; "" stands for the login
+	DisplayName string // up to MaxDisplayName characters; "" means the login
 	Group       string
 	Operator    bool
-	Groups      []string // of an operator: what they are responsible for, at least one
+	Groups      []string // of an operator: groups to be responsible for, at least one
 }
 
 // Add adds a user for an administrator; operators call Register. Faults:
@@ -262,7 +263,7 @@ func (s *Service) add(ctx context.Context, u User) error {
 		return nil
 	}
 	if err = s.NameStore.SetName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
-		return nil // it is to be set to one that is free
+		return nil // a free name must be set later
 	}
 	return err
 }
@@ -275,11 +276,11 @@ func (s *Service) newID() (string, error) {
 	return id.String(), nil
 }
 
-// freeLogin returns ErrDuplicate for a login that reads as a phone or an e-mail
-// somebody else signs in with: a login comes first when a name is looked for, so it
-// would keep that user out. The same for one that looks like a login of another user in
-// another script. The fault is invalid_parameters for a login of mixed scripts. Equal
-// logins of others are the Store's to find.
+// freeLogin returns ErrDuplicate for a login that is also a phone or an e-mail that
+// another user signs in with: logins are looked up first, so it would keep that user out.
+// It does so too for a login that looks like a login of another user in another script.
+// The fault is invalid_parameters for a login of mixed scripts. LoginStore finds equal
+// logins.
 func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 	if err := checkScript(login); err != nil {
 		return err
@@ -296,7 +297,7 @@ func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
 		normal, err := kind.Normal(login)
 		if err != nil {
-			continue // it does not read so
+			continue // not a value of this kind
 		}
 		owner, err := s.Contacts.PrimaryOf(ctx, kind, normal)
 		if err != nil {
@@ -341,7 +342,7 @@ func (s *Service) Page(ctx context.Context, q Query) ([]User, error) {
 	return s.Store.ListUsers(ctx, q)
 }
 
-// OperatorGroups names the groups an operator is responsible for.
+// OperatorGroups returns the groups an operator is responsible for.
 func (s *Service) OperatorGroups(ctx context.Context, id string) ([]string, error) {
 	return s.GroupStore.OperatorGroups(ctx, id)
 }
@@ -354,20 +355,20 @@ func (s *Service) Rename(ctx context.Context, id, displayName string) error {
 	return notFound(s.Store.SetDisplayName(ctx, id, displayName))
 }
 
-// Lock shuts a user out for an administrator: from the moment it returns no token of
-// theirs is accepted and none is issued. The fault is user_not_found.
+// Lock locks a user for an administrator: when it returns, no token of the user is
+// accepted and none is issued. The fault is user_not_found.
 func (s *Service) Lock(ctx context.Context, id string) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.lock(ctx, id, 0) })
 }
 
-// Unlock lets a user in again; tokens from before the lock stay ended. The
-// fault is user_not_found.
+// Unlock lifts the lock of a user. Tokens from before the lock stay ended. The fault is
+// user_not_found.
 func (s *Service) Unlock(ctx context.Context, id string) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.unlock(ctx, id) })
 }
 
-// SetOperatorGroups changes what an operator is responsible for. Faults:
-// user_not_found, invalid_parameters, wrong_operation for a user who is no operator.
+// SetOperatorGroups replaces the groups an operator is responsible for. Faults:
+// user_not_found, invalid_parameters, wrong_operation for a user who is not an operator.
 func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
 	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
 	if len(groups) == 0 {
@@ -379,14 +380,14 @@ func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []str
 			return notFound(err)
 		}
 		if !u.Operator {
-			return fault.New(fault.WrongOperation, "the user is no operator: register an operator instead")
+			return fault.New(fault.WrongOperation, "the user is not an operator: register an operator instead")
 		}
 		return noGroup(s.GroupStore.SetOperatorGroups(ctx, id, groups))
 	})
 }
 
-// Remove deletes a user for an administrator, with everything that is theirs. The
-// fault is user_not_found.
+// Remove deletes a user for an administrator, with all data of the user. The fault is
+// user_not_found.
 func (s *Service) Remove(ctx context.Context, id string) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		if _, err := s.Store.UserByID(ctx, id); err != nil {
@@ -416,13 +417,13 @@ func (s *Service) AddGroup(ctx context.Context, name, title string) (Group, erro
 	return g, nil
 }
 
-// Groups lists the groups by name.
+// Groups returns the groups, sorted by name.
 func (s *Service) Groups(ctx context.Context) ([]Group, error) {
 	return s.GroupStore.Groups(ctx)
 }
 
-// now is the time as stores keep it, so that a record compares equal to its
-// stored form.
+// now returns the time with the precision of stores, so that a record equals its stored
+// form.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
 
 func notFound(err error) error {

@@ -22,7 +22,7 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// sessions notes who was signed out and forgiven, and may fail.
+// sessions records calls of EndAll and Forgive, and may fail.
 type sessions struct {
 	ended, forgiven []string
 	err             error
@@ -38,7 +38,7 @@ func (s *sessions) Forgive(_ context.Context, id string) error {
 	return nil
 }
 
-// notices keeps the events it was told of, in their order.
+// notices records events in their order.
 type notices struct {
 	events []notify.Event
 	err    error
@@ -69,7 +69,7 @@ type bench struct {
 
 func newBench(t testing.TB, db *store.DB, unique bool) *bench {
 	t.Helper()
-	// The clock shows more than a database keeps.
+	// The clock is more precise than a database.
 	b := &bench{db: db, out: &sessions{}, notices: &notices{}, clock: time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.Local)}
 	naming, err := user.NewNaming(user.DefaultComponents(), unique)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestAdd(t *testing.T) {
 		{"too long", user.Account{Login: strings.Repeat("x", 129), Group: "Default"}, fault.InvalidParameters, nil},
 		{"control", user.Account{Login: "a\nb", Group: "Default"}, fault.InvalidParameters, nil},
 		{"NUL", user.Account{Login: "a\x00", Group: "Default"}, fault.InvalidParameters, nil},
-		{"another encoding", user.Account{Login: "\ufffd\ufffd", Group: "Default"}, fault.InvalidParameters, nil}, // as the reader of bodies hands it on
+		{"another encoding", user.Account{Login: "\ufffd\ufffd", Group: "Default"}, fault.InvalidParameters, nil}, // as read from a body
 		{"right-to-left mark", user.Account{Login: "a\u202eb", Group: "Default"}, fault.InvalidParameters, nil},
 		{"zero width", user.Account{Login: "de\u200bmo", Group: "Default"}, fault.InvalidParameters, nil},
 		{"space at the end", user.Account{Login: "demo ", Group: "Default"}, fault.InvalidParameters, nil},
