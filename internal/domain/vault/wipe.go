@@ -25,7 +25,7 @@ func wipe(key crypto.Signer) {
 		wipeInt(k.Precomputed.Dq)
 		wipeInt(k.Precomputed.Qinv)
 	case *ecdsa.PrivateKey:
-		// lint:ignore SA1019 there is no other access to the scalar
+		//lint:ignore SA1019 there is no other access to the scalar
 		wipeInt(k.D)
 	}
 }
