@@ -194,7 +194,7 @@ func TestReach(t *testing.T) {
 		"verify":  func() error { _, err := b.BeginVerification(ctx, b.operator, b.sidorova, g.kid); return err }(),
 		"assign":  func() error { _, err := b.Assign(ctx, b.operator, b.sidorova, g.kid); return err }(),
 	} {
-		want(t, name+" of somebody else's device", err, fault.KeyNotFound)
+		want(t, name+" of another user's device", err, fault.KeyNotFound)
 	}
 }
 

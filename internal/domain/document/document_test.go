@@ -371,7 +371,7 @@ func TestQuotas(t *testing.T) {
 		t.Error("exactly the quota does not fit")
 	}
 	if fits(t, s, 1) {
-		t.Error("an octet beyond the quota")
+		t.Error("a byte beyond the quota")
 	}
 	var ids []string
 	if err := s.List(t.Context(), anna, func(i document.Info) error { ids = append(ids, i.ID); return nil }); err != nil || len(ids) != 1 {
@@ -737,7 +737,7 @@ func TestWalk(t *testing.T) {
 		}
 		var got bytes.Buffer
 		if _, err := d.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), content(k.size)) {
-			t.Errorf("%s: %d octets, %v", id, got.Len(), err)
+			t.Errorf("%s: %d bytes, %v", id, got.Len(), err)
 		}
 		d.Close()
 	}

@@ -72,7 +72,7 @@ func TestCacheBelievesTheBytes(t *testing.T) {
 		t.Error("the verdict on the earlier certificate could be taken for the later one")
 	}
 	if _, err := c.entry(8, []byte{1, 2, 3}); err == nil {
-		t.Error("three octets were a certificate")
+		t.Error("three bytes were accepted as a certificate")
 	}
 	// The caller may reuse its bytes.
 	mine := bytes.Clone(one)

@@ -106,7 +106,7 @@ func TestGuards(t *testing.T) {
 	}
 	for _, x := range acts {
 		if err := x.do(as(bob)); !fault.Is(err, fault.CertificateNotFound) {
-			t.Errorf("%s of somebody else's certificate: %v", x.name, err)
+			t.Errorf("%s of another user's certificate: %v", x.name, err)
 		}
 		r.denied = x.action
 		if err := x.do(as(alice)); !fault.Is(err, fault.AccessDenied) {
@@ -277,7 +277,7 @@ func TestFriendlyName(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a name": set(alice, a, strings.Repeat("я", 255)), "the same again": set(alice, a, strings.Repeat("я", 255)),
-		"another": set(alice, a, "Первый"), "somebody else's name": set(bob, theirs, "Первый"), "none": set(alice, b, ""),
+		"another": set(alice, a, "Первый"), "another user's name": set(bob, theirs, "Первый"), "none": set(alice, b, ""),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -520,10 +520,10 @@ func TestOperator(t *testing.T) {
 		t.Errorf("past the operator: %v", err)
 	}
 	if _, err := p.Request(ctx, audit.Principal{UserID: bob}, strconv.FormatInt(q.ID, 10)); !fault.Is(err, fault.RequestNotFound) {
-		t.Errorf("somebody else's request: %v", err)
+		t.Errorf("another user's request: %v", err)
 	}
 	if _, err := p.DeleteRequest(ctx, as(bob), strconv.FormatInt(q.ID, 10)); !fault.Is(err, fault.RequestNotFound) {
-		t.Errorf("somebody else's request deleted: %v", err)
+		t.Errorf("another user's request deleted: %v", err)
 	}
 	if _, err := p.Install(ctx, as(alice), p.issue(t, keys.IssueOrder{}).X509.Raw); !fault.Is(err, fault.RequestNotFound) {
 		t.Errorf("past the operator by installing: %v", err)
@@ -691,7 +691,7 @@ func TestOutside(t *testing.T) {
 		data []byte
 		code string
 	}{
-		"somebody else":  {bob, issued, fault.RequestNotFound},
+		"another user":   {bob, issued, fault.RequestNotFound},
 		"another key":    {alice, e.root.Raw, fault.InvalidCertificate},
 		"no certificate": {alice, []byte("x"), fault.CertificateFormat},
 		"cut off":        {alice, block.Bytes[:100], fault.CertificateFormat},

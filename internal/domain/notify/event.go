@@ -1,6 +1,6 @@
 package notify
 
-// EventType names an event as the interface does.
+// EventType is the name of an event in the specification.
 type EventType string
 
 // The events of this release that the interface family names.

@@ -37,7 +37,7 @@ func TestSubscriptions(t *testing.T) {
 	o, s, _ := register(t)
 	all, secret, err := s.Add(t.Context(), "https://a.example/", nil)
 	if err != nil || len(secret) != notify.SecretSize || bytes.Contains(all.Sealed, secret) {
-		t.Fatalf("%d octets: %v", len(secret), err)
+		t.Fatalf("%d bytes: %v", len(secret), err)
 	}
 	o.now = o.now.Add(time.Second)
 	some, other, err := s.Add(t.Context(), "https://b.example/", []string{"usercreated", "UserDeleted", "UserCreated"})

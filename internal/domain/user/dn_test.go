@@ -124,9 +124,9 @@ func TestSetGroup(t *testing.T) {
 		fault      string
 		want       string
 	}{
-		{"to a group of somebody else", w.a, "B", nil, fault.InvalidParameters, "A CN=Иванов,O=ООО"},
+		{"to a group of another operator", w.a, "B", nil, fault.InvalidParameters, "A CN=Иванов,O=ООО"},
 		{"to no group", w.a, "", nil, fault.InvalidParameters, "A CN=Иванов,O=ООО"},
-		{"by somebody else", w.b, "B", nil, fault.UserNotFound, "A CN=Иванов,O=ООО"},
+		{"by another operator", w.b, "B", nil, fault.UserNotFound, "A CN=Иванов,O=ООО"},
 		{"without the required", w.ac, "C", map[string]string{"11": ""}, fault.InvalidParameters, "A CN=Иванов,O=ООО"},
 		{"unknown component", w.ac, "C", map[string]string{"77": "x"}, fault.InvalidParameters, "A CN=Иванов,O=ООО"},
 		{"with components", w.ac, "C", map[string]string{"11": "Петров", "10": "Отдел"}, "", "C CN=Петров,OU=Отдел,O=ООО"},

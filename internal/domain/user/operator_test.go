@@ -96,7 +96,7 @@ func TestRegister(t *testing.T) {
 		{"all", w.b, ids{user.Login: "Пётр", user.PhoneNumber: "89260000001", user.Email: "p@почта.рф"}, "", "", user.Info{Login: "Пётр", PhoneNumber: "79260000001", Email: "p@почта.рф", DisplayName: "Пётр", Name: "CN=Пётр", Group: "B"}},
 		{"named group", w.ac, ids{user.Login: "in C"}, "C", "", user.Info{Login: "in C", DisplayName: "in C", Name: "CN=in C", Group: "C"}},
 		{"operator of two groups names none", w.ac, ids{user.Login: "nowhere"}, "", fault.WrongOperation, user.Info{}},
-		{"group of somebody else", w.a, ids{user.Login: "nowhere"}, "B", fault.InvalidParameters, user.Info{}},
+		{"group of another operator", w.a, ids{user.Login: "nowhere"}, "B", fault.InvalidParameters, user.Info{}},
 		{"group that is not there", w.a, ids{user.Login: "nowhere"}, "no", fault.InvalidParameters, user.Info{}},
 		{"nothing", w.a, nil, "", fault.InvalidParameters, user.Info{}},
 		{"empty login", w.a, ids{user.Login: ""}, "", fault.InvalidParameters, user.Info{}},
@@ -256,7 +256,7 @@ func TestLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.SetLocalLogin(t.Context(), w.b, other, "+7 (926) 123-45-67"); !fault.Is(err, fault.DuplicateLogin) {
-		t.Errorf("somebody's phone as a login: %v", err)
+		t.Errorf("the phone of another user as a login: %v", err)
 	}
 	if err := w.SetLocalLogin(t.Context(), w.a, mine, "79261234567"); err != nil {
 		t.Errorf("one's own phone as a login: %v", err)

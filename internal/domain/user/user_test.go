@@ -329,7 +329,7 @@ func FuzzFoldLogin(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		folded := user.FoldLogin(s)
 		if len(folded) > 18*4*user.MaxLogin+len(s) {
-			t.Errorf("%d octets grew to %d", len(s), len(folded))
+			t.Errorf("%d bytes grew to %d", len(s), len(folded))
 		}
 		if len(s) <= user.MaxLogin && len(folded) <= user.MaxLogin {
 			if again := user.FoldLogin(folded); again != folded {

@@ -97,7 +97,7 @@ func malformed(format string, args ...any) error {
 // Parse reads a message of a known version and algorithm. Errors wrap ErrForm.
 func Parse(s Signed) (*Message, error) {
 	if len(s.Protected) > maxProtected || len(s.Payload) > maxPayload || len(s.Signature) > maxSignature {
-		return nil, malformed("too long, want at most %d octets of protected and %d of payload", maxProtected, maxPayload)
+		return nil, malformed("too long, want at most %d bytes of protected and %d of payload", maxProtected, maxPayload)
 	}
 	m := &Message{}
 	var protected []byte

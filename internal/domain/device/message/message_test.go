@@ -48,7 +48,7 @@ func TestSignature(t *testing.T) {
 				*part = base64.RawURLEncoding.EncodeToString(raw)
 				raw[j] ^= 1
 				if m, err := message.Parse(signed); err == nil && m.Verify(public(t, key.Public(), s)) {
-					t.Fatalf("%s: with octet %d of part %d changed it verifies still", s.Name, j, i)
+					t.Fatalf("%s: with byte %d of part %d changed it verifies still", s.Name, j, i)
 				}
 			}
 			*part = before

@@ -58,7 +58,7 @@ func Secret(secret []byte) string { return base64.RawURLEncoding.EncodeToString(
 func ReadSecret(text string) ([]byte, error) {
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(secret) != SecretSize {
-		return nil, malformed("the QR code holds no secret of %d octets", SecretSize)
+		return nil, malformed("the QR code has no secret of %d bytes", SecretSize)
 	}
 	return secret, nil
 }
