@@ -29,9 +29,11 @@ var floors = []struct {
 	{"internal/setting", 3},
 	{"internal/adapter", 4},
 	{"internal/web", 4},
+	{"internal/files", 4},
 	{"internal/config", 5},
 	{"internal/app", 6},
-	{"cmd", 7},
+	{"internal/cli", 7},
+	{"cmd", 8},
 	// Judges and benchmarks stand beside the house: tests lean on them, nothing
 	// of the product does.
 	{"internal/judge", -1},
@@ -44,10 +46,11 @@ var rooms = map[string][]string{
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
 	"internal/domain": {"fault", "vault", "audit", "notify", "policy", "session", "contact", "user", "device", "password", "oath", "auth", "authority", "keys", "document", "signing", "confirm"},
+	"internal/app":    {"", "dev"},
 }
 
-// shared are the only rooms of a wall that its other rooms may import.
-var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest"}
+// shared are the only rooms of a floor that its other rooms may import.
+var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest", "internal/cli": ""}
 
 // downstairs says which rooms below its floor a domain room may see besides the
 // rooms to its left; a name without a slash is a whole floor.
@@ -68,6 +71,9 @@ var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "databas
 // configured are the rooms of the walls whose types the configuration needs to check what it
 // says about them.
 var configured = []string{"internal/adapter/guard", "internal/web/rest"}
+
+// configuring are the floors that know the configuration.
+var configuring = []string{"internal/app", "internal/cli", "cmd"}
 
 type place struct {
 	prefix, room string
@@ -158,12 +164,13 @@ func refuse(from place, imported string) string {
 		return ""
 	case to.prefix == from.prefix && to.room == from.room:
 		return ""
-	case to.prefix == from.prefix && shared[from.prefix] != "":
-		if to.room != shared[from.prefix] {
-			return "adapters share guard, doors share the kit, and nothing else"
-		}
-		return ""
 	case to.prefix == from.prefix:
+		if only, set := shared[from.prefix]; set {
+			if to.room != only {
+				return "adapters share guard, doors share the kit, sub-commands share internal/cli, and nothing else"
+			}
+			return ""
+		}
 		line := rooms[from.prefix]
 		i, j := slices.Index(line, from.room), slices.Index(line, to.room)
 		if i < 0 || j < 0 {
@@ -175,6 +182,8 @@ func refuse(from place, imported string) string {
 		return ""
 	case from.prefix == "internal/web" && to.prefix == "internal/adapter", from.prefix == "internal/adapter" && to.prefix == "internal/web":
 		return "the outer walls never meet"
+	case to.prefix == "internal/config" && !slices.Contains(configuring, from.prefix):
+		return "only what puts the program together knows its configuration"
 	case from.prefix == "internal/web" && to.prefix != "internal/domain":
 		return "a door speaks to the domain only"
 	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit":

@@ -7,17 +7,19 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"tamga/internal/cli/admin"
 )
 
 // auditLines reads the audit log of a directory of serve --dev.
-func auditLines(t *testing.T, dir string, filter ...string) (lines []auditLine) {
+func auditLines(t *testing.T, dir string, filter ...string) (lines []admin.AuditLine) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := run(t.Context(), append([]string{"audit", "--data", dir, "--json", "--attempts", "--limit", "0"}, filter...), strings.NewReader(""), &out, &out); err != nil {
 		t.Fatal(err, out.String())
 	}
 	for d := json.NewDecoder(&out); d.More(); {
-		var l auditLine
+		var l admin.AuditLine
 		if err := d.Decode(&l); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +68,7 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := auditLines(t, server.dir)
-	var refused []auditLine
+	var refused []admin.AuditLine
 	for _, l := range lines[earlier:] {
 		switch {
 		case l.Operation == "ReadAudit":

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/cli/admin"
 	"tamga/internal/judge"
 )
 
@@ -301,7 +302,7 @@ func TestCertificateAuthorities(t *testing.T) {
 	run("pkcs12", "-in", "out.p12", "-passin", "pass:пароль", "-nodes", "-out", "all.pem")
 	run("pkcs12", "-export", "-inkey", "all.pem", "-in", "all.pem", "-keypbe", "gost89", "-certpbe", "gost89", "-macalg", "md_gost12_512", "-passout", "pass:пароль", "-out", "theirs.p12")
 	m.good("demo", "DELETE", fmt.Sprintf("/api/certificates/%v", approved["CertificateID"]), "")
-	var back certificateJSON
+	var back admin.CertificateJSON
 	text := m.command("", append([]string{"key", "import", "demo", filepath.Join(tool.Dir, "theirs.p12"), "--password-file", password, "--pin-file", pin, "--json"}, set...)...)
 	if err := json.Unmarshal([]byte(text), &back); err != nil {
 		t.Fatal(err)

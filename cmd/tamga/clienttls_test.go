@@ -138,10 +138,10 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 	defer os.RemoveAll(dir)
 	config := config.Dev(dir, false, app.Parts())
 	config.GOSTTLS.Socket = "gost.sock"
-	log := newLogger(io.Discard, config)
+	log := app.NewLogger(io.Discard, config)
 	open := func(user string) (net.Listener, error) {
 		config.GOSTTLS.FrontEndUser = user
-		return listenFrontEnd(config, log)
+		return app.ListenFrontEnd(config, log)
 	}
 	if _, err := open("nobody-has-this-name"); err == nil {
 		t.Error("a user who is none is taken")

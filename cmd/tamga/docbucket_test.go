@@ -14,6 +14,8 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/app"
+	"tamga/internal/app/dev"
 	"tamga/internal/judge"
 )
 
@@ -115,20 +117,20 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	if got := a.content(ids[1]); !bytes.Equal(got, large) {
 		t.Errorf("the other process reads %d octets", len(got))
 	}
-	config, err := devConfig(dir, settings, false)
+	config, err := dev.Config(dir, settings, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHouse(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
+	h, err := app.Open(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
-	place, err := h.place(t.Context())
+	defer h.Close()
+	place, err := h.Place(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := h.documents(place)
+	service := h.Documents(place)
 	service.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

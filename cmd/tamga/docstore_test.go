@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/app"
+	"tamga/internal/app/dev"
 	"tamga/pki/suite"
 )
 
@@ -652,20 +654,20 @@ func TestDocumentStoreKill(t *testing.T) {
 // returns the files that are left.
 func sweepAt(t testing.TB, dir string, now time.Time) []string {
 	t.Helper()
-	config, err := devConfig(dir, nil, false)
+	config, err := dev.Config(dir, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHouse(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
+	h, err := app.Open(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
-	place, err := h.place(t.Context())
+	defer h.Close()
+	place, err := h.Place(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := h.documents(place)
+	service := h.Documents(place)
 	service.Now = func() time.Time { return now }
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/cli/admin"
 	"tamga/internal/domain/notify"
 )
 
@@ -82,7 +83,7 @@ func (e *ear) register(w *umsWorld, events ...string) (id string) {
 	for _, x := range events {
 		args = append(args, "--event", x)
 	}
-	var made webhookJSON
+	var made admin.WebhookJSON
 	if err := json.Unmarshal([]byte(w.tamga(args...)), &made); err != nil {
 		w.t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/cli/verify"
+	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -44,11 +46,11 @@ func request(content []byte, kind string, cert int64, p parameters) map[string]a
 }
 
 // verified runs tamga verify and returns its report.
-func verified(t *testing.T, file string, args ...string) (verifyReport, error) {
+func verified(t *testing.T, file string, args ...string) (verify.Report, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	err := run(t.Context(), append([]string{"verify", file, "--json"}, args...), strings.NewReader(""), &out, &errs)
-	var r verifyReport
+	var r verify.Report
 	if e := json.Unmarshal(out.Bytes(), &r); e != nil {
 		t.Fatalf("tamga verify: %v\n%s%s", err, out.String(), errs.String())
 	}
@@ -274,5 +276,5 @@ func twoSteps(t *testing.T, first, server *process, suiteName string, document [
 	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
 		t.Errorf("an object that is spent is answered %d %s", status, answer)
 	}
-	judge(message, string(pemOf(cert)))
+	judge(message, string(files.PEM(cert)))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/cli/gosttls"
 	"tamga/internal/judge"
 )
 
@@ -63,7 +64,7 @@ func startFrontEnd(t *testing.T) *frontEnd {
 	free.Close()
 	f.command("", append([]string{"gost-tls", "init", "--dir", f.config, "--name", "localhost", "--listen", "127.0.0.1:" + f.port}, set...)...)
 	f.command("", append([]string{"gost-tls", "check", "--dir", f.config}, set...)...)
-	judge.HAProxy(t, filepath.Join(f.config, frontEndConfig), filepath.Join(f.config, frontEndOpenSSL), "127.0.0.1:"+f.port)
+	judge.HAProxy(t, filepath.Join(f.config, gosttls.FrontEndConfig), filepath.Join(f.config, gosttls.FrontEndOpenSSL), "127.0.0.1:"+f.port)
 
 	f.operatorKey("operator", "gost2012_256", "A", "md_gost12_256")
 	f.command("", "operator", "certificate", "add", f.dev.Operator.Login, filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.dir)
@@ -79,7 +80,7 @@ func written(method, path, body string, headers ...string) string {
 // talk sends a request through the front end with the key of a name.
 func (f *frontEnd) talk(say, name string, args ...string) string {
 	f.t.Helper()
-	args = append([]string{"-connect", "127.0.0.1:" + f.port, "-servername", "localhost", "-CAfile", filepath.Join(f.config, frontEndRoot), "-verify_return_error"}, args...)
+	args = append([]string{"-connect", "127.0.0.1:" + f.port, "-servername", "localhost", "-CAfile", filepath.Join(f.config, gosttls.FrontEndRoot), "-verify_return_error"}, args...)
 	if name != "" {
 		args = append(args, "-cert", name+".pem", "-key", name+".key")
 	}
@@ -98,14 +99,14 @@ func (f *frontEnd) expect(name, want, got string) {
 func TestGOSTTLS(t *testing.T) {
 	f := startFrontEnd(t)
 	policy := written("GET", "/STS/ums/policy", "")
-	for suite := range strings.SplitSeq(gostCiphers, ":") {
+	for suite := range strings.SplitSeq(gosttls.Ciphers, ":") {
 		f.expect(suite, "HTTP/1.1 200 OK", f.talk(policy, "operator", "-tls1_2", "-cipher", suite))
 	}
 	f.expect("no suite chosen", `"AvaliableIdentifierTypes"`, f.talk(policy, "operator"))
 
 	t.Run("GnuTLS", func(t *testing.T) {
 		pem := func(name string) string { return filepath.Join(f.tool.Dir, name) }
-		out := judge.TalkGnuTLS(t, f.tool.Dir, policy, "--priority", "NONE:+VERS-TLS1.2:+GOST:+COMP-NULL", "--x509cafile", filepath.Join(f.config, frontEndRoot),
+		out := judge.TalkGnuTLS(t, f.tool.Dir, policy, "--priority", "NONE:+VERS-TLS1.2:+GOST:+COMP-NULL", "--x509cafile", filepath.Join(f.config, gosttls.FrontEndRoot),
 			"--x509certfile", pem("operator.pem"), "--x509keyfile", pem("operator.key"), "-p", f.port, "localhost")
 		f.expect("GnuTLS", "HTTP/1.1 200 OK", out)
 	})
@@ -220,12 +221,12 @@ func TestGOSTTLSCheck(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "gost.sock")
 	set := []string{"--data", p.dir, "--set", "gost_tls.socket=" + socket}
 	p.command("", append([]string{"gost-tls", "init", "--dir", dir, "--name", "localhost", "--listen", ":4430"}, set...)...)
-	file := filepath.Join(dir, frontEndConfig)
+	file := filepath.Join(dir, gosttls.FrontEndConfig)
 	good, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := parseProxy(string(good)).wrong(socket); len(found) != 0 {
+	if found := wrong(gosttls.ParseProxy(string(good)), socket); len(found) != 0 {
 		t.Errorf("what init wrote is wrong: %q", found)
 	}
 	for _, c := range []struct{ name, old, new, says string }{
@@ -250,18 +251,18 @@ func TestGOSTTLSCheck(t *testing.T) {
 		if changed == string(good) {
 			t.Errorf("%s: the file has no %q", c.name, c.old)
 		}
-		if found := strings.Join(parseProxy(changed).wrong(socket), "\n"); !strings.Contains(found, c.says) {
+		if found := strings.Join(wrong(gosttls.ParseProxy(changed), socket), "\n"); !strings.Contains(found, c.says) {
 			t.Errorf("%s: found %q, want %q", c.name, found, c.says)
 		}
 	}
 	// The order counts: what is removed after it was set is gone.
 	line := "  http-request del-header client-cert -m beg\n"
 	late := strings.Replace(string(good), line, "", 1) + "\nfrontend more\n" + line
-	if found := strings.Join(parseProxy(late).wrong(socket), "\n"); !strings.Contains(found, "forge client-cert") {
+	if found := strings.Join(wrong(gosttls.ParseProxy(late), socket), "\n"); !strings.Contains(found, "forge client-cert") {
 		t.Errorf("a late removal: found %q", found)
 	}
 
-	bundle := filepath.Join(dir, frontEndServer)
+	bundle := filepath.Join(dir, gosttls.FrontEndServer)
 	for _, c := range []struct {
 		name, says string
 		spoil      func() error
@@ -269,7 +270,7 @@ func TestGOSTTLSCheck(t *testing.T) {
 		{"a readable key", "chmod 600", func() error { return os.Chmod(bundle, 0o644) }},
 		{"another key", "want a certificate and its key", func() error { return os.WriteFile(bundle, []byte("x"), 0o600) }},
 		{"no engine", "gost-engine is not installed", func() error {
-			return os.WriteFile(filepath.Join(dir, frontEndOpenSSL), []byte("dynamic_path = /nowhere/gost.so\nactivate = 1\n"), 0o644)
+			return os.WriteFile(filepath.Join(dir, gosttls.FrontEndOpenSSL), []byte("dynamic_path = /nowhere/gost.so\nactivate = 1\n"), 0o644)
 		}},
 	} {
 		if err := c.spoil(); err != nil {
@@ -289,8 +290,8 @@ func TestGOSTTLSCheck(t *testing.T) {
 }
 
 // wrong lists what is wrong in the lines.
-func (p *proxyConfig) wrong(socket string) (found []string) {
-	for _, k := range p.check(socket) {
+func wrong(p *gosttls.ProxyConfig, socket string) (found []string) {
+	for _, k := range p.Check(socket) {
 		if k.Wrong != "" {
 			found = append(found, k.Trap)
 		}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tamga/internal/app/dev"
 )
 
 // BenchmarkHTTP times a running server as its clients see it: the journal is on,
@@ -34,7 +36,7 @@ func BenchmarkHTTP(b *testing.B) {
 	server := startProgram(b, plainProgram(b), b.TempDir(), more...)
 	token := server.token()
 	document := bytes.Repeat([]byte("0123456789abcdef"), 64)
-	one := func(name string, c devCertificate, order map[string]any) {
+	one := func(name string, c dev.Certificate, order map[string]any) {
 		order["Signature"].(map[string]any)["PinCode"] = c.PIN
 		body, err := json.Marshal(order)
 		if err != nil {
@@ -54,7 +56,7 @@ func BenchmarkHTTP(b *testing.B) {
 		})
 	}
 	plain := server.cert("gost2012-256", false)
-	cms := func(level string, c devCertificate) map[string]any {
+	cms := func(level string, c dev.Certificate) map[string]any {
 		return request(document, "CAdES", c.ID, parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
 	}
 	one("BES-1KiB", plain, cms("BES", plain))

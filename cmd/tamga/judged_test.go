@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"tamga/internal/app/dev"
 	"tamga/internal/judge"
 )
 
@@ -39,7 +40,7 @@ func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
 	changed[len(changed)/2] ^= 1
 	changedFile := openssl.Write("changed", changed)
 
-	sign := func(t *testing.T, content []byte, kind string, params map[string]string, cert devCertificate) []byte {
+	sign := func(t *testing.T, content []byte, kind string, params map[string]string, cert dev.Certificate) []byte {
 		t.Helper()
 		body, err := json.Marshal(map[string]any{
 			"Content": content,

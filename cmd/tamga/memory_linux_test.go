@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"tamga/internal/files"
 )
 
 func dumpable(t *testing.T) int {
@@ -22,7 +24,7 @@ func dumpable(t *testing.T) int {
 func TestNoCoreDumps(t *testing.T) {
 	limit := func(env string) string {
 		t.Helper()
-		t.Setenv(allowCoreDumps, env)
+		t.Setenv(files.AllowCoreDumps, env)
 		server := startDev(t, t.TempDir())
 		status, body := server.do(t.Context(), "GET", server.url+"/metrics", "", nil)
 		if status != 200 || !strings.Contains(string(body), "process_open_fds ") || !strings.Contains(string(body), "process_resident_memory_bytes ") {
@@ -47,14 +49,14 @@ func TestNoCoreDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := limit("1"); before.Max > 0 && got == "0 0 bytes" {
-		t.Errorf("with %s=1 core dumps may have %s", allowCoreDumps, got)
+		t.Errorf("with %s=1 core dumps may have %s", files.AllowCoreDumps, got)
 	}
 
 	if dumpable(t) != 1 {
 		t.Skip("the tests are not dumpable themselves")
 	}
 	defer unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-	if err := privateMemory(); err != nil {
+	if err := files.PrivateMemory(); err != nil {
 		t.Fatal(err)
 	}
 	if dumpable(t) != 0 {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"tamga/internal/cli/admin"
 )
 
 // mailServer is a mail server on loopback whose mind a test changes.
@@ -55,8 +57,10 @@ func startMailServer(t *testing.T) *mailServer {
 type mailSession struct{ server *mailServer }
 
 func (s *mailSession) Mail(string, *smtp.MailOptions) error { return nil }
-func (s *mailSession) Reset()                               {}
-func (s *mailSession) Logout() error                        { return nil }
+
+func (s *mailSession) Reset() {}
+
+func (s *mailSession) Logout() error { return nil }
 
 func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.server.mu.Lock()
@@ -98,7 +102,7 @@ func TestMessageCommands(t *testing.T) {
 	path := "/ums/user/" + id + "/emails/" + email
 	w.ok(ours, "POST", path+"/requireconfirm", "{}")
 	next(t, server.refused, "the attempt")
-	list := func(more ...string) (list []messageJSON) {
+	list := func(more ...string) (list []admin.MessageJSON) {
 		t.Helper()
 		text := w.command("", append([]string{"message", "list", "--json", "--data", w.dir}, more...)...)
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
@@ -106,7 +110,7 @@ func TestMessageCommands(t *testing.T) {
 		}
 		return list
 	}
-	var m messageJSON
+	var m admin.MessageJSON
 	for begun := time.Now(); m.State != "dead"; { // the outcome is written after the answer of the server
 		if got := list(); len(got) == 1 {
 			m = got[0]

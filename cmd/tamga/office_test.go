@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/cli/verify"
+	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -27,7 +29,7 @@ func TestOffice(t *testing.T) {
 	kinds := []string{"docx", "xlsx", "pptx"}
 	documents := office.Make("Договор № 7", kinds...)
 	dir := t.TempDir()
-	judged := func(t *testing.T, name string, document []byte) (verifyReport, error) {
+	judged := func(t *testing.T, name string, document []byte) (verify.Report, error) {
 		t.Helper()
 		file := dir + "/" + name
 		if err := os.WriteFile(file, document, 0o600); err != nil {
@@ -110,7 +112,7 @@ func ordinaryRoots(t *testing.T, data []byte) (list [][]byte) {
 	}
 	for _, c := range certificates {
 		if c.IsSelfIssued() && (c.Suite == suite.ECDSAP256 || c.Suite == suite.RSASHA256) {
-			list = append(list, pemOf(c))
+			list = append(list, files.PEM(c))
 		}
 	}
 	return list
@@ -174,7 +176,7 @@ func officeTwoSteps(t *testing.T, server *process, suiteName string, document []
 		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "MSOffice", "SignatureValue": value,
 	})
 	file, roots := dir+"/two.docx", dir+"/two.pem"
-	for name, data := range map[string][]byte{file: signed, roots: pemOf(cert)} {
+	for name, data := range map[string][]byte{file: signed, roots: files.PEM(cert)} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

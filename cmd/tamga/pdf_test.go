@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/cli"
+	"tamga/internal/cli/verify"
+	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 )
@@ -25,7 +28,7 @@ func TestPDF(t *testing.T) {
 	tools.Trust(ordinaryRoots(t, readFile(t, ca))...)
 	document := pdfOf(5000)
 	dir := t.TempDir()
-	judged := func(t *testing.T, document []byte, args ...string) (verifyReport, error) {
+	judged := func(t *testing.T, document []byte, args ...string) (verify.Report, error) {
 		t.Helper()
 		file := dir + "/signed.pdf"
 		if err := os.WriteFile(file, document, 0o600); err != nil {
@@ -199,15 +202,15 @@ func encryptedVerdicts(t *testing.T, server *process, signed []byte, password, d
 	if err := os.WriteFile(file, signed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	old := terminalForSecrets
-	terminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
-	t.Cleanup(func() { terminalForSecrets = old })
+	old := cli.TerminalForSecrets
+	cli.TerminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
+	t.Cleanup(func() { cli.TerminalForSecrets = old })
 	if err := os.WriteFile(dir+"/wrong", []byte("wrong-secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{"--password-file": nil, "does not open the document": {"--password-file", dir + "/wrong"}} {
 		r := runProgram(t.Context(), "", append([]string{"verify", file}, args...)...)
-		if r.code != int(exitUnreadable) || !strings.Contains(r.err, says) || strings.Contains(r.err, "wrong-secret") {
+		if r.code != int(verify.ExitUnreadable) || !strings.Contains(r.err, says) || strings.Contains(r.err, "wrong-secret") {
 			t.Errorf("tamga verify %q: %v %s", args, r.failure, r.err)
 		}
 	}
@@ -243,7 +246,7 @@ func pdfTwoSteps(t *testing.T, server *process, suiteName string, document []byt
 		return
 	}
 	file, roots := dir+"/two.pdf", dir+"/two.pem"
-	for name, data := range map[string][]byte{file: signed, roots: pemOf(cert)} {
+	for name, data := range map[string][]byte{file: signed, roots: files.PEM(cert)} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

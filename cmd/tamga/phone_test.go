@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/cli/phone"
 	"tamga/internal/config"
 	"tamga/internal/domain/device"
 	devmsg "tamga/internal/domain/device/message"
@@ -190,7 +191,7 @@ func TestPhone(t *testing.T) {
 			if err != nil || !strings.Contains(out, "Tell the operator the number") {
 				t.Fatalf("registered: %s, %v", out, err)
 			}
-			var facts phoneFacts
+			var facts phone.Facts
 			if out, err = runPhone(t, file, "show", "--json"); err == nil {
 				err = json.Unmarshal([]byte(out), &facts)
 			}

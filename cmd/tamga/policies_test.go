@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/cli/admin"
 )
 
 // The policies as clients read them.
@@ -302,11 +303,11 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 	// An administrator is not kept from anything.
 	w.tamga("policy", "set", "operation", "--user", login, "--action", "Issue")
 	w.want(id, "operation", "Issue", false)
-	var shown []policyJSON
+	var shown []admin.PolicyJSON
 	if err := json.Unmarshal([]byte(w.tamga("policy", "show", "--user", login, "--json")), &shown); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]policyJSON{{Kind: "access", Set: true, ChangesAllowed: true}, {Kind: "operation", Set: true, Actions: []string{"Issue"}}, {Kind: "notification", Set: true, ChangesAllowed: true}}, shown); d != "" {
+	if d := cmp.Diff([]admin.PolicyJSON{{Kind: "access", Set: true, ChangesAllowed: true}, {Kind: "operation", Set: true, Actions: []string{"Issue"}}, {Kind: "notification", Set: true, ChangesAllowed: true}}, shown); d != "" {
 		t.Error(d)
 	}
 	if out := w.tamga("policy", "show", "--group", "Default"); !strings.Contains(out, "to be confirmed: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
@@ -630,7 +631,7 @@ func (e *ear) answer(status int) {
 }
 
 // messages are those of a state, newest first.
-func (w *umsWorld) messages(state string) (list []messageJSON) {
+func (w *umsWorld) messages(state string) (list []admin.MessageJSON) {
 	w.t.Helper()
 	if err := json.Unmarshal([]byte(w.tamga("message", "list", "--state", state, "--json")), &list); err != nil {
 		w.t.Fatal(err)

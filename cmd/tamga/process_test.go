@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tamga/internal/app/dev"
 )
 
 // TestMain makes the test binary stand in for the program itself: as the
@@ -51,7 +53,7 @@ type process struct {
 	cmd  *exec.Cmd
 	url  string // scheme, host and port it listens on
 	dir  string // of --dev
-	dev  *devDescription
+	dev  *dev.Description
 	done chan struct{}
 
 	mu  sync.Mutex
@@ -94,7 +96,7 @@ func startProgram(t testing.TB, program, dir string, more ...string) *process {
 	p := startServer(t, program, append([]string{"serve", "--dev", "--data", dir, "--listen", "127.0.0.1:0"}, more...)...)
 	p.dir = dir
 	var err error
-	if p.dev, err = readDev(dir); err != nil {
+	if p.dev, err = dev.Read(dir); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -167,7 +169,7 @@ func (p *process) stop() error {
 func (p *process) path(relative string) string { return filepath.Join(p.dir, relative) }
 
 // cert returns the certificate of a suite, with or without a PIN.
-func (p *process) cert(suite string, withPIN bool) devCertificate {
+func (p *process) cert(suite string, withPIN bool) dev.Certificate {
 	p.t.Helper()
 	for _, c := range p.dev.Certificates {
 		if c.Suite == suite && (c.PIN != "") == withPIN {
@@ -175,7 +177,7 @@ func (p *process) cert(suite string, withPIN bool) devCertificate {
 		}
 	}
 	p.t.Fatalf("dev.json has no certificate %s (PIN: %t)", suite, withPIN)
-	return devCertificate{}
+	return dev.Certificate{}
 }
 
 // token signs the user demo in.

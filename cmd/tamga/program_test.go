@@ -1,46 +1,12 @@
 package main
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func TestStartedAs(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "bin", "tamga")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", filepath.Dir(file))
-	for _, c := range []struct{ cwd, executable, argument, cache, want string }{
-		{dir, file, "tamga", "", "tamga"},
-		{dir, file, file, "", "tamga"}, // it is what the shell finds
-		{dir, "/opt/tamga", "./tamga", "", "./tamga"},
-		{dir, "/opt/tamga", "../x y/tamga", "", "'../x y/tamga'"},
-		{dir, "/tmp/go-build12/b001/tamga.test", "/tmp/go-build12/b001/tamga.test", "", "tamga"},
-		{dir, "/tmp/go-build12/b001/exe/tamga", "/tmp/go-build12/b001/exe/tamga", "", "go run tamga/cmd/tamga"},
-		{"../..", "/root/.cache/go-build/ab/abcd-d/tamga", "/root/.cache/go-build/ab/abcd-d/tamga", "", "go run ./cmd/tamga"},
-		{"../..", "/var/cache/go/ab/abcd-d/tamga", "/var/cache/go/ab/abcd-d/tamga", "/var/cache/go/", "go run ./cmd/tamga"},
-		{".", "/tmp/go-build12/b001/exe/tamga", "/tmp/go-build12/b001/exe/tamga", "", "go run ."},
-	} {
-		t.Run(c.want, func(t *testing.T) {
-			t.Chdir(c.cwd)
-			if got := startedAs(c.executable, c.argument, c.cache); got != c.want {
-				t.Errorf("%s as %s: got %q", c.executable, c.argument, got)
-			}
-		})
-	}
-	const text = `run "tamga migrate", then tamga gost-tls check --dir x; see tamga --help. Tamga and tamga.db stay.`
-	if got, want := asStartedBy("./t", text), `run "./t migrate", then ./t gost-tls check --dir x; see ./t --help. Tamga and tamga.db stay.`; got != want {
-		t.Errorf("got %s", got)
-	}
-}
+	"tamga/internal/app/dev"
+)
 
 // The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
@@ -51,7 +17,7 @@ func TestBannerAfterGoRun(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	var text strings.Builder
-	(&devDescription{}).explain(&text, "tamga-data", "go run ./cmd/tamga")
+	(&dev.Description{}).Explain(&text, "tamga-data", "go run ./cmd/tamga")
 	for _, want := range []string{"  go run ./cmd/tamga sign hello.txt --data tamga-data\n", "  go run ./cmd/tamga verify hello.txt.sig --ca tamga-data\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tamga/internal/app/dev"
 )
 
 // TestScripts runs the scripts of testdata, which read like a manual.
@@ -44,7 +46,7 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if d, err := readDev(ts.MkAbs(args[0])); err == nil && answers(ctx, d) {
+		if d, err := dev.Read(ts.MkAbs(args[0])); err == nil && answers(ctx, d) {
 			return
 		}
 		select {
@@ -55,7 +57,7 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func answers(ctx context.Context, d *devDescription) bool {
+func answers(ctx context.Context, d *dev.Description) bool {
 	u, err := url.Parse(d.BaseURL)
 	if err != nil {
 		return false
@@ -77,7 +79,7 @@ func devEnvironment(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: devenv DIR")
 	}
-	d, err := readDev(ts.MkAbs(args[0]))
+	d, err := dev.Read(ts.MkAbs(args[0]))
 	ts.Check(err)
 	for name, value := range map[string]string{
 		"IDP_URL": d.IDPURL, "TOKEN_URL": d.TokenURL, "CAPTURED_MESSAGES_URL": d.CapturedURL, "RESOURCE": d.Resource,

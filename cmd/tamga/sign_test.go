@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/cli"
+	"tamga/internal/cli/client"
 )
 
 // fakeServer speaks the interface of the signing service and of the identity
@@ -99,7 +102,7 @@ func runProgram(ctx context.Context, stdin string, args ...string) result {
 	var out, errs bytes.Buffer
 	err := run(ctx, args, strings.NewReader(stdin), &out, &errs)
 	r := result{out: out.String(), err: errs.String(), failure: err}
-	var code exitCode
+	var code cli.ExitCode
 	switch {
 	case errors.As(err, &code):
 		r.code = int(code)
@@ -276,7 +279,7 @@ func TestSignAsSomebodyElse(t *testing.T) {
 		},
 		{
 			"another server", []string{"--data", "data", "--server", server, "--login", "ivanov", "--password-file", "password", "--client-id", "c", "--client-secret-file", "client"},
-			map[string]string{"grant_type": "password", "username": "ivanov", "password": "secret", "resource": defaultResource, "client_id": "c", "client_secret": "shared", "scope": "dss"},
+			map[string]string{"grant_type": "password", "username": "ivanov", "password": "secret", "resource": client.DefaultResource, "client_id": "c", "client_secret": "shared", "scope": "dss"},
 			"Bearer a.b.c",
 		},
 		{"a token", []string{"--server", server, "--token-file", "token"}, nil, "Bearer x.y.z"},
@@ -307,9 +310,9 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "long"), strings.Repeat("ab", 4096))
 	writeFile(t, filepath.Join(dir, "lines"), "pin\nand more")
 	before := listing(t, dir)
-	old := terminalForSecrets
-	terminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
-	t.Cleanup(func() { terminalForSecrets = old })
+	old := cli.TerminalForSecrets
+	cli.TerminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
+	t.Cleanup(func() { cli.TerminalForSecrets = old })
 	for _, c := range []struct{ name, args, want string }{
 		{"output is there", "there", "--force"},
 		{"no document", "nowhere", "no such file"},

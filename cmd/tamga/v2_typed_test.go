@@ -74,13 +74,17 @@ type (
 func (operationStatuses) values() []string {
 	return []string{"Created", "Processing", "Completed", "Error"}
 }
+
 func (documentStatuses) values() []string {
 	return []string{"Completed", "InProgress", "Error", "Declined", "Posponed"}
 }
+
 func (operationStates) values() []string {
 	return []string{"Created", "Challenged", "Cancelled", "Declined", "Confirmed", "Completed", "Error", "Expired"}
 }
+
 func (actionStates) values() []string { return []string{"Pending", "Executing", "Executed", "Error"} }
+
 func (actionStatuses) values() []string {
 	return []string{"Considering", "Approved", "Declined", "Posponed"}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/cli/verify"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -222,7 +223,7 @@ func TestVerifyCannotJudge(t *testing.T) {
 				t.Errorf("exit code %d, printed %q and %q, want 2 and %q", r.code, r.out, r.err, c.want)
 			}
 			r = runProgram(t.Context(), "", append(args, "--json")...)
-			var got unknownVerdict
+			var got verify.UnknownVerdict
 			if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 				t.Fatalf("%v: %s", err, r.out)
 			}
@@ -350,7 +351,7 @@ func TestVerifyEverySuite(t *testing.T) {
 			}
 		}
 		r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root"}, strings.Fields(at)...)...)
-		if want := fmt.Sprintf("with     %s, hash %s, level BES", algorithm(s.Name), s.Hash.Name); r.code != 0 || !strings.Contains(r.out, want) {
+		if want := fmt.Sprintf("with     %s, hash %s, level BES", verify.Algorithm(s.Name), s.Hash.Name); r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("%s: exit code %d, %q not in\n%s%s", s.Name, r.code, want, r.out, r.err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -53,7 +54,7 @@ func TestXML(t *testing.T) {
 	var root []byte
 	for _, c := range authorities {
 		if c.Suite == suite.ECDSAP256 && c.Issuer.Equal(c.Subject) {
-			root = pemOf(c)
+			root = files.PEM(c)
 		}
 	}
 	dir := t.TempDir()
@@ -152,7 +153,7 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	if err := os.WriteFile(file, signed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(roots, pemOf(cert), 0o600); err != nil {
+	if err := os.WriteFile(roots, files.PEM(cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := verified(t, file, "--ca", roots); err != nil || r.Verdict != "passed" {

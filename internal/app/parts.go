@@ -1,4 +1,3 @@
-// Package app puts the program together.
 package app
 
 import (

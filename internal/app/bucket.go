@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/files"
+)
+
+// bucket opens the bucket of the configuration.
+func (h *Rooms) bucket(ctx context.Context) (blob.Place, error) {
+	c := &h.Config.Bucket
+	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
+	var err error
+	if o.AccessKey, err = files.OwnSecret(h.Config.Path(c.AccessKeyFile), "bucket.access_key_file"); err != nil {
+		return nil, err
+	}
+	if o.SecretKey, err = files.OwnSecret(h.Config.Path(c.SecretKeyFile), "bucket.secret_key_file"); err != nil {
+		return nil, err
+	}
+	if c.AuthoritiesFile != "" {
+		text, err := os.ReadFile(h.Config.Path(c.AuthoritiesFile))
+		if err != nil {
+			return nil, fmt.Errorf("bucket.authorities_file: %w", err)
+		}
+		o.Authorities = x509.NewCertPool()
+		if !o.Authorities.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("bucket.authorities_file: %s holds no certificate", c.AuthoritiesFile)
+		}
+	}
+	return blob.NewBucket(ctx, o)
+}

@@ -1,0 +1,368 @@
+// Package dev makes what serve --dev promises: a configuration, keys, an authority, an operator
+// and the user demo. Config returns the configuration of a directory, Furnish makes what is
+// missing, and Read reads dev.json, which describes the running server to programs.
+package dev
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tamga/internal/app"
+	"tamga/internal/config"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/user"
+	"tamga/internal/files"
+	webconsole "tamga/internal/web/console"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+// Read reads dev.json of a directory; without one the error is
+// os.ErrNotExist, wrapped.
+func Read(dir string) (*Description, error) {
+	path := filepath.Join(dir, "dev.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	dev := &Description{}
+	if err := json.Unmarshal(text, dev); err != nil {
+		return nil, fmt.Errorf("%s: not the file that tamga serve --dev writes: %w", path, err)
+	}
+	return dev, nil
+}
+
+// Names inside the directory of serve --dev.
+const (
+	devFile    = "dev.json"
+	devSecrets = "dev-secrets.json" // there only while the first start is under way
+	devGroup   = "Default"
+)
+
+// Config is the configuration of serve --dev over dir.
+func Config(dir string, settings []string, anywhere bool) (*config.Config, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the data directory: %w", err)
+	}
+	c := config.Dev(dir, anywhere, app.Parts())
+	if err := c.Apply(settings); err != nil {
+		return nil, err
+	}
+	return c, ensureMasterKey(filepath.Join(dir, config.DevMasterKey))
+}
+
+// ensureMasterKey makes the master key of a new directory.
+func ensureMasterKey(file string) error {
+	key := make([]byte, 32)
+	rand.Read(key)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("making the master key: %w", err)
+	}
+	_, err = fmt.Fprintln(f, hex.EncodeToString(key))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		os.Remove(file)
+	}
+	return err
+}
+
+// Description is dev.json: everything a client, a script or a person needs to
+// know of a server started with --dev. Paths are relative to its directory.
+type Description struct {
+	BaseURL      string        `json:"base_url"`
+	IDPURL       string        `json:"idp_url"`
+	DocumentsURL string        `json:"document_store_url"`
+	SVSURL       string        `json:"svs_url"`
+	TokenURL     string        `json:"token_url"`
+	TSPURL       string        `json:"tsp_url"`
+	OCSPURL      string        `json:"ocsp_url"`
+	CRLURL       string        `json:"crl_url"`
+	CapturedURL  string        `json:"captured_messages_url,omitempty"`
+	Resource     string        `json:"resource"`
+	ClientID     string        `json:"client_id"`
+	MobileSystem string        `json:"mobile_system_id"`
+	DevicesURL   string        `json:"devices_url"`
+	CAPEM        string        `json:"ca_pem"`
+	Operator     User          `json:"operator"`
+	User         User          `json:"user"`
+	Certificates []Certificate `json:"certificates"`
+}
+
+type User struct {
+	ID       string `json:"id"`
+	Login    string `json:"login"`
+	Password string `json:"password"`
+}
+
+type Certificate struct {
+	ID      int64  `json:"id"`
+	Suite   string `json:"suite"`
+	Default bool   `json:"default"`
+	PIN     string `json:"pin"`
+	PEM     string `json:"pem"`
+}
+
+// secrets are what a first start draws. They are on disk before the database
+// knows them, so that a start that was interrupted goes on where it was.
+type secrets struct {
+	Operator string `json:"operator_password"`
+	User     string `json:"user_password"`
+	PIN      string `json:"pin"`
+}
+
+// Furnish makes what serve --dev promises, unless it is there: group, operator,
+// user, certificates, files. It writes dev.json anew, since the address may be
+// another one.
+func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error) {
+	drawn, first, err := devSecretsOf(dir, h.Config.PIN.MinLength)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Authority.Bootstrap(ctx); err != nil {
+		return nil, err
+	}
+	_, err = h.Users.AddGroup(ctx, devGroup, "")
+	if err != nil && !fault.Is(err, fault.InvalidObjectState) {
+		return nil, err
+	}
+	operator, err := furnishUser(ctx, h, user.Account{Login: "operator", Group: devGroup, Operator: true, Groups: []string{devGroup}}, drawn.Operator, first)
+	if err != nil {
+		return nil, err
+	}
+	demo, err := furnishUser(ctx, h, user.Account{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := furnishCertificates(ctx, h, dir, demo.ID, drawn.PIN)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeAuthorities(ctx, h, filepath.Join(dir, "ca.pem")); err != nil {
+		return nil, err
+	}
+	base := h.Config.BaseURL()
+	d := &Description{
+		BaseURL:      base + h.Config.SignServer,
+		IDPURL:       base + h.Config.IDP,
+		DocumentsURL: base + h.Config.DocumentStore,
+		SVSURL:       base + h.Config.SVS,
+		TokenURL:     base + h.Config.IDP + "/oauth/token",
+		TSPURL:       base + authority.TSPPath(),
+		OCSPURL:      base + authority.OCSPPath(),
+		CRLURL:       base + authority.CRLPath("gost"),
+		Resource:     h.Config.Resource,
+		ClientID:     config.DevClient,
+		MobileSystem: h.Config.Devices.Settings(base, "").Systems[0].ID,
+		DevicesURL:   base + h.Config.Devices.Path,
+		CAPEM:        "ca.pem",
+		Operator:     User{operator.ID, operator.Login, drawn.Operator},
+		User:         User{demo.ID, demo.Login, drawn.User},
+		Certificates: certificates,
+	}
+	if h.Captured != nil {
+		d.CapturedURL = base + webconsole.MessagesPath
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := files.Replace(filepath.Join(dir, devFile), append(text, '\n'), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(filepath.Join(dir, devSecrets)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return d, nil
+}
+
+// devSecretsOf returns the passwords and the PIN of a directory, a new PIN of at least
+// length digits; first tells that
+// its first start is not complete.
+func devSecretsOf(dir string, length int) (s secrets, first bool, err error) {
+	d, err := Read(dir)
+	if err == nil {
+		s = secrets{Operator: d.Operator.Password, User: d.User.Password}
+		for _, c := range d.Certificates {
+			if c.PIN != "" {
+				s.PIN = c.PIN
+			}
+		}
+		return s, false, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, false, err
+	}
+	file := filepath.Join(dir, devSecrets)
+	data, err := os.ReadFile(file)
+	if err == nil {
+		return s, true, json.Unmarshal(data, &s)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, true, err
+	}
+	s = secrets{Operator: rand.Text(), User: rand.Text(), PIN: randomPIN(length)}
+	if data, err = json.Marshal(s); err != nil {
+		return s, true, err
+	}
+	return s, true, files.Replace(file, data, 0o600)
+}
+
+// randomPIN draws decimal digits, eight at least.
+func randomPIN(length int) string {
+	for {
+		var pin strings.Builder
+		for pin.Len() < max(8, length) {
+			var b [1]byte
+			rand.Read(b[:])
+			if b[0] < 250 { // each digit as likely as the others
+				pin.WriteByte('0' + b[0]%10)
+			}
+		}
+		if !keys.SimplePIN(pin.String()) {
+			return pin.String()
+		}
+	}
+}
+
+// furnishUser registers a user unless known; on a first start the password is set.
+func furnishUser(ctx context.Context, h *app.Rooms, r user.Account, password string, first bool) (user.User, error) {
+	u, err := h.Users.ByLogin(ctx, r.Login)
+	if fault.Is(err, fault.UserNotFound) {
+		u, err = h.Users.Add(ctx, r)
+		first = true
+	}
+	if err != nil || !first {
+		return u, err
+	}
+	identity, err := h.Auth(ctx)
+	if err != nil {
+		return u, err
+	}
+	return u, identity.SetPassword(ctx, u.ID, password)
+}
+
+// devKeys are the keys of the user demo: one of each suite without a PIN and one
+// with.
+var devKeys = []struct {
+	suite         *suite.Suite
+	pin, standard bool
+}{
+	{suite: suite.GOST2012x256, standard: true},
+	{suite: suite.GOST2012x512},
+	{suite: suite.GOST2001},
+	{suite: suite.ECDSAP256},
+	{suite: suite.RSASHA256},
+	{suite: suite.GOST2012x256, pin: true},
+}
+
+// furnishCertificates issues the certificates of demo that are missing and
+// writes all of them to files.
+func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin string) ([]Certificate, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "certs"), 0o700); err != nil {
+		return nil, err
+	}
+	have, err := h.Keys.List(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := x509gost.BuildName([]x509gost.Attribute{
+		{OID: x509gost.OIDCountry, Value: "RU"},
+		{OID: x509gost.OIDCommonName, Value: "Demo User"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var described []Certificate
+	for _, want := range devKeys {
+		var c *keys.Certificate
+		for _, h := range have {
+			if c == nil && h.X509.Suite == want.suite && h.HasPIN == want.pin && h.Status == keys.Active {
+				c = h
+			}
+		}
+		if c == nil {
+			order := keys.IssueOrder{UserID: userID, Suite: want.suite, Subject: subject, Default: want.standard}
+			if want.pin {
+				order.PIN = pin
+			}
+			if c, err = h.Keys.Issue(ctx, order); err != nil {
+				return nil, err
+			}
+		}
+		d := Certificate{ID: c.ID, Suite: want.suite.Name, Default: c.Default, PEM: fmt.Sprintf("certs/%d.pem", c.ID)}
+		if want.pin {
+			d.PIN = pin
+		}
+		described = append(described, d)
+		if err := files.Replace(filepath.Join(dir, d.PEM), files.PEM(c.X509), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return described, nil
+}
+
+// writeAuthorities writes the roots and issuing authorities as PEM: what a
+// program needs to build the path of every certificate.
+func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
+	roots, err := h.Authority.Roots(ctx)
+	if err != nil {
+		return err
+	}
+	issuing, err := h.Authority.Issuing(ctx)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for _, c := range append(roots, issuing...) {
+		text = append(text, files.PEM(c)...)
+	}
+	return files.Replace(file, text, 0o644)
+}
+
+// Explain prints where things are and what to paste first, in a program started as
+// program.
+func (d *Description) Explain(w io.Writer, dir, program string) {
+	messages := "are sent as configured"
+	if d.CapturedURL != "" {
+		messages = d.CapturedURL + " (kept there, not sent)"
+	}
+	fmt.Fprintf(w, `Tamga serves for trying out. Everything it made lies in %[1]s; %[2]s there names it.
+
+  signing service    %[3]s
+  identity provider  %[4]s
+  user               %[5]s, password in %[2]s
+  operator           %[11]s, password in %[2]s
+  e-mails and SMS    %[12]s
+  authority          %[6]s, revocation list %[7]s
+
+Sign a file and check it:
+
+  echo 'Hello' > hello.txt
+  %[13]s sign hello.txt --data %[1]s
+  %[13]s verify hello.txt.sig --ca %[6]s
+
+The same with curl:
+
+  PASSWORD=$(sed -n '/"user"/,/}/s/.*"password": "\(.*\)".*/\1/p' %[1]s/%[2]s)
+  TOKEN=$(curl -s %[8]s -d grant_type=password -d username=%[5]s -d password=$PASSWORD \
+    -d client_id=%[9]s -d resource=%[10]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s %[3]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
+    -d '{"Content":"SGVsbG8K","Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}'
+
+`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages, program)
+}

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"tamga/internal/adapter/evidence"
+	"tamga/internal/adapter/guard"
+	"tamga/internal/config"
+)
+
+// OpenEvidence makes the source of evidence from the network. observe may be nil.
+func (h *Rooms) OpenEvidence(e config.Evidence, observe func(evidence.Event)) (*evidence.Source, error) {
+	exceptions, err := e.Exceptions()
+	if err != nil {
+		return nil, err
+	}
+	own, err := ownAddress(h.Config.BaseURL())
+	if err != nil {
+		return nil, err
+	}
+	exceptions = append(exceptions, own...)
+	var proxy *url.URL
+	if e.Proxy != "" {
+		if proxy, err = url.Parse(e.Proxy); err != nil {
+			return nil, errors.New("evidence.proxy: want http:// or https:// and a host")
+		}
+	}
+	anchors, err := h.anchors()
+	if err != nil {
+		return nil, err
+	}
+	return evidence.New(evidence.Config{
+		Services:               h.Policies.TSPServices,
+		AllowThirdPartyTSP:     h.Policies.Rules.AllowThirdPartyTSP,
+		Anchors:                anchors,
+		Exceptions:             exceptions,
+		Proxy:                  proxy,
+		Observe:                observe,
+		ClockTolerance:         e.ClockTolerance,
+		HedgeAfter:             e.HedgeAfter,
+		StampTimeout:           e.StampTimeout,
+		StatusTimeout:          e.StatusTimeout,
+		ListTimeout:            e.ListTimeout,
+		TotalTimeout:           e.TotalTimeout,
+		RequireStampRevocation: e.RequireTSPRevocation,
+		RequireOCSPNonce:       e.RequireOCSPNonce,
+		CachedAnswerBytes:      int64(e.CacheAnswers),
+		CachedListBytes:        int64(e.CacheLists),
+	})
+}
+
+// ownAddress is the exception for our own public address, which certificates of
+// the built-in authority name and which may well be private. There is none when
+// the address names no host or port one could connect to.
+func ownAddress(public string) ([]guard.Exception, error) {
+	u, err := url.Parse(public)
+	if err != nil {
+		return nil, fmt.Errorf("public_url: %w", err)
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+	if err != nil || port == 0 || u.Hostname() == "" {
+		return nil, nil
+	}
+	x := guard.Exception{Host: strings.ToLower(u.Hostname()), Port: uint16(port)}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
+		a = a.Unmap()
+		x.Host, x.Network = "", netip.PrefixFrom(a, a.BitLen())
+	}
+	return []guard.Exception{x}, nil
+}

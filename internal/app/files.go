@@ -1,0 +1,76 @@
+package app
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"tamga/internal/files"
+	"tamga/pki/x509gost"
+)
+
+// ownFile reads a secret of several lines, which its owner alone may read.
+func (h *Rooms) ownFile(file, what string) ([]byte, error) {
+	file = h.Config.Path(file)
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+	}
+	if info.Size() > files.MaxSecret {
+		return nil, fmt.Errorf("%s: %s has more than %d bytes: it must hold the secret and nothing else", what, file, files.MaxSecret)
+	}
+	return os.ReadFile(file)
+}
+
+// certificatesOf reads every certificate of some files of the configuration.
+func (h *Rooms) certificatesOf(files []string, what string) (list []*x509gost.Certificate, err error) {
+	for _, file := range files {
+		data, err := os.ReadFile(h.Config.Path(file))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		certs, err := x509gost.ParseCertificates(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", what, file, err)
+		}
+		list = append(list, certs...)
+	}
+	return list, nil
+}
+
+// certificates reads a file of at least one certificate.
+func (h *Rooms) certificates(file string) ([]*x509gost.Certificate, error) {
+	data, err := os.ReadFile(h.Config.Path(file))
+	if err != nil {
+		return nil, err
+	}
+	return x509gost.ParseCertificates(data)
+}
+
+// roots reads authorities that a server's certificate leads to; nil are those of the
+// system.
+func (h *Rooms) roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(h.Config.Path(file))
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: want certificates as PEM", file)
+	}
+	return pool, nil
+}
+
+// optionalSecret reads a secret that may not be configured.
+func (h *Rooms) optionalSecret(file, what string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	return files.OwnSecret(h.Config.Path(file), what)
+}

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"tamga/internal/config"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
+	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
+)
+
+// Validate checks a configuration against the signature formats of this program.
+func Validate(c *config.Config) error {
+	return c.Validate(Formats(c).Names())
+}
+
+// Formats are the signature formats of the service and of the commands sign and verify.
+// A new one is a line here. The zero Config gives those with the strictest rules.
+func Formats(config *config.Config) sig.Formats {
+	cms := &cades.Format{
+		Allowance:              config.LongTerm.RevocationAllowance,
+		OldListsForAuthorities: config.LongTerm.OldListsForAuthorities,
+	}
+	return sig.Formats{
+		cms,
+		&xmldsig.Format{MaxSize: int64(config.XML.Document), AllowDoctype: config.XML.AllowDoctype},
+		&pdf.Format{CMS: cms},
+		ooxml.New(),
+		raw.New(),
+	}
+}

@@ -1,0 +1,100 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"strconv"
+
+	"tamga/internal/config"
+)
+
+// FrontEndUID is the user the front end runs as; it is our own unless configured.
+func FrontEndUID(c *config.Config) (int, error) {
+	name := c.GOSTTLS.FrontEndUser
+	if name == "" {
+		return os.Getuid(), nil
+	}
+	if uid, err := strconv.ParseUint(name, 10, 31); err == nil {
+		return int(uid), nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, fmt.Errorf("gost_tls.front_end_user: %w", err)
+	}
+	return strconv.Atoi(u.Uid)
+}
+
+// ListenFrontEnd opens the socket of the TLS front end. What comes in there is
+// believed about client certificates, so connections of any other user are closed.
+func ListenFrontEnd(config *config.Config, log *slog.Logger) (net.Listener, error) {
+	uid, err := FrontEndUID(config)
+	if err != nil {
+		return nil, err
+	}
+	file := config.Path(config.GOSTTLS.Socket)
+	if err := removeStale(file); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", file)
+	if err != nil {
+		return nil, fmt.Errorf("gost_tls.socket: %w", err)
+	}
+	mode := fs.FileMode(0o600)
+	if uid != os.Getuid() {
+		// The kernel tells who connects; the mode only has to let them in.
+		mode = 0o666
+	}
+	if err := os.Chmod(file, mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("gost_tls.socket: %w", err), l.Close())
+	}
+	return &frontEndListener{l.(*net.UnixListener), uid, log}, nil
+}
+
+// removeStale removes a socket that a process left behind which is no more.
+func removeStale(file string) error {
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("gost_tls.socket: %w", err)
+	}
+	if info.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("gost_tls.socket: %s is there and no socket", file)
+	}
+	if conn, err := net.Dial("unix", file); err == nil {
+		conn.Close()
+		return fmt.Errorf("gost_tls.socket: another process listens at %s: every process has a socket of its own", file)
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("gost_tls.socket: %w", err)
+	}
+	return nil
+}
+
+// frontEndListener takes connections of one user only.
+type frontEndListener struct {
+	*net.UnixListener
+	uid int
+	log *slog.Logger
+}
+
+func (l *frontEndListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := peerUID(conn)
+		if err == nil && uid == l.uid {
+			return conn, nil
+		}
+		l.log.Warn("gost_tls: a connection of a user who is not the front end was closed", "uid", uid, "front_end_uid", l.uid, "error", err)
+		conn.Close()
+	}
+}

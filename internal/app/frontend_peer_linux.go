@@ -1,0 +1,26 @@
+package app
+
+import (
+	"net"
+	"syscall"
+)
+
+// peerUID tells which user is on the other end of a Unix socket, as the kernel
+// knows it.
+func peerUID(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var credentials *syscall.Ucred
+	var failure error
+	if err := raw.Control(func(fd uintptr) {
+		credentials, failure = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if failure != nil {
+		return 0, failure
+	}
+	return int(credentials.Uid), nil
+}

@@ -1,0 +1,228 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/evidence"
+	"tamga/internal/adapter/store"
+	"tamga/internal/config"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signing"
+	webconsole "tamga/internal/web/console"
+	"tamga/internal/web/deviceapi"
+	"tamga/internal/web/docapi"
+	"tamga/internal/web/pkiapi"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/rest/openapi"
+	"tamga/internal/web/signapi"
+	"tamga/internal/web/svsapi"
+	"tamga/internal/web/tokenapi"
+	"tamga/internal/web/umsapi"
+	"tamga/pki/cms"
+	"tamga/pki/x509gost"
+)
+
+// Handler puts all doors on one server.
+func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, error) {
+	if err := h.Usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.Authority.Bootstrap(ctx); err != nil {
+		return nil, fmt.Errorf("the built-in authority: %w", err)
+	}
+	if err := signing.Canary(rand.Reader); err != nil {
+		return nil, err
+	}
+	identity, err := h.Auth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := h.clients()
+	if err != nil {
+		return nil, err
+	}
+	spool, err := blob.NewSpool(h.Config.Path(h.Config.SpoolDir))
+	if err != nil {
+		return nil, err
+	}
+	place, err := h.Place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h.Config.Users.IDOnlyPublic {
+		h.log.Warn("whoever knows the name of a user with identification only can sign in as them through a public client", "setting", "users.id_only_public")
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(h.delivered)
+	if h.network, err = h.OpenEvidence(h.Config.Evidence, countEvidence(registry)); err != nil {
+		return nil, err
+	}
+	two := &h.Config.TwoStep
+	signer := &signing.Service{
+		Formats: Formats(h.Config), Keys: h.Keys, Policy: h.Policies, Confirmation: h.Policies, Snapshots: store.Snapshots{DB: h.DB}, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Evidence: h.network, BatchItems: h.Config.BatchItems,
+		Prepared: store.Prepared{DB: h.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
+		TwoStep: signing.TwoStep{
+			Life:   two.Life,
+			All:    signing.Quota{Objects: two.Objects, Octets: int64(two.Octets)},
+			Caller: signing.Quota{Objects: two.CallerObjects, Octets: int64(two.CallerOctets)},
+		},
+	}
+	documents := h.Documents(place)
+	signatures := signapi.New(signer, h.Keys).Managing(signapi.Management{Keys: h.Keys, Parameters: keys.Parameters{Keys: h.Keys, Store: store.Keys{DB: h.DB}}, Policy: h.Policies, Realm: config.LocalIssuer, Templates: templatesOf(h.Config), Now: time.Now, Life: h.Config.Operations.Life})
+	operations, operating, err := h.openOperations(signer, documents)
+	if err != nil {
+		return nil, err
+	}
+	h.operations = operations
+	signatures = signatures.Operating(operating)
+	answers := h.answers(signer)
+	if two.Anonymous {
+		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
+		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
+	}
+	peers, err := h.peers()
+	if err != nil {
+		return nil, err
+	}
+	h.tasks = []task{
+		{"sweeping codes of contacts", h.contacts.Sweep},
+		{"sweeping messages", h.Messages.Sweep},
+		{"sweeping mobile devices", h.devices.Sweep},
+		{"sweeping expired tokens", identity.Sweep},
+		{"sweeping one-time-password tokens", h.Oath.Sweep},
+		{"renewing token signing keys", h.maintainTokenKeys},
+		{"sweeping prepared documents", signer.Sweep},
+		{"sweeping operations", operations.Sweep},
+		{"sweeping kept answers", answers.Sweep},
+		{"sweeping stored documents", documents.Sweep},
+		{"renewing what the authority has published", h.Authority.Maintain},
+	}
+
+	h.refusals = rest.NewGatherer(h.Audit, time.Now)
+	gate := &rest.Gate{
+		Identify: identity.Authenticate,
+		Audit:    h.Audit,
+		Gather:   h.refusals,
+		Once:     once(answers),
+		Limits:   rest.Limits{Ordinary: int64(h.Config.Limits.OtherRequest), Large: int64(h.Config.Limits.SigningRequest), Documents: 2 * h.Config.BatchItems},
+		Log:      h.log,
+	}
+	ums := h.ums()
+	const family = "Served under /rest/api as well."
+	signingGate := *gate
+	signingGate.IdentifyWith = h.identifySigner(identity)
+	surfaces := []surface{
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
+		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.Config.DocumentStore, Routes: docapi.New(documents, int64(h.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
+		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.Policies, h.Config.Messages.Language)), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceDoor().Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.Authority).Routes(), Docs: pkiapi.Docs}},
+	}
+	if h.Config.Verification.Enabled {
+		svs, err := h.verification(signer)
+		if err != nil {
+			return nil, err
+		}
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.Config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
+	}
+	if h.Captured != nil {
+		h.log.Warn("messages are captured and shown to whoever reaches "+webconsole.MessagesPath+", not sent", "setting", "messages.capture")
+		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes(), Docs: webconsole.Docs}})
+	}
+	mux, err := h.mount(version, surfaces, gate)
+	if err != nil {
+		return nil, err
+	}
+	h.Readiness = rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
+	rest.Health(mux, h.Readiness, rest.MetricsPage(registry))
+	front := h.Readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(registry)))
+	// Of serve --dev everything is for people at this machine, otherwise the messages
+	// that are shown without a sign-in.
+	covers := func(path string) bool {
+		return h.Config.IsDev() || h.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+	}
+	return rest.Hosted(front, h.Config.Host(), covers, h.log), nil
+}
+
+// surface is a table of routes with what it is mounted by.
+type surface struct {
+	openapi.Surface
+	api  bool // at the two addresses of rest.MountAPI
+	gate *rest.Gate
+}
+
+// mount puts the surfaces on one mux, with their description.
+func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
+	mux := http.NewServeMux()
+	var described []openapi.Surface
+	for _, s := range surfaces {
+		if s.api {
+			rest.MountAPI(mux, s.Prefix, s.gate, s.Routes)
+			s.Prefix += "/api"
+		} else {
+			rest.Mount(mux, s.Prefix, s.gate, s.Routes)
+		}
+		described = append(described, s.Surface)
+	}
+	document, err := openapi.Document("Tamga", version, h.Config.BaseURL(), described)
+	if err != nil {
+		return nil, err
+	}
+	rest.Mount(mux, "", gate, []rest.Route{openapi.Route(document)})
+	return mux, nil
+}
+
+// countEvidence counts what is asked of other people's services.
+func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tamga_evidence_requests_total",
+		Help: "Time stamps, OCSP answers, CRLs and issuers asked for, by kind and outcome.",
+	}, []string{"kind", "outcome"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tamga_evidence_request_seconds",
+		Help: "How long the services of others took, by kind.",
+	}, []string{"kind"})
+	registry.MustRegister(requests, seconds)
+	return func(e evidence.Event) {
+		requests.WithLabelValues(e.Kind, e.Outcome).Inc()
+		if e.Host != "" {
+			seconds.WithLabelValues(e.Kind).Observe(e.Duration.Seconds())
+		}
+	}
+}
+
+// containerCertificates reads the certificates of a PKCS #7 container.
+func containerCertificates(message []byte) ([]*x509gost.Certificate, error) {
+	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	if err != nil {
+		return nil, err
+	}
+	var list []*x509gost.Certificate
+	for _, raw := range m.Certificates {
+		if raw[0] != 0x30 { // an attribute certificate or another kind of long ago
+			continue
+		}
+		c, err := x509gost.ParseCertificate(raw)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

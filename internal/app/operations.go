@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/guard"
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/webhook"
+	"tamga/internal/config"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/auth"
+	stored "tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
+	"tamga/internal/files"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/signapi"
+)
+
+// openOperations puts together what carries out requests of v2, and its door.
+func (h *Rooms) openOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
+	c := &h.Config.Operations
+	o := signing.Operations{
+		Signer: signer, Store: store.Operations{DB: h.DB}, CallbackStore: store.Operations{DB: h.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
+		Audit: h.Audit, Templates: c.TemplatesByID(), Standing: standing{h.Users, h.Identity}, Settings: c.Settings(),
+		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
+	}
+	door := signapi.Operating{Realm: config.LocalIssuer}
+	if file := c.Callbacks.SecretFile; file != "" {
+		secret, err := files.OwnSecret(h.Config.Path(file), "operations.callbacks.secret_file")
+		if err != nil {
+			return nil, door, err
+		}
+		exceptions, err := c.Callbacks.Exceptions()
+		if err != nil {
+			return nil, door, err
+		}
+		roots, err := h.roots(c.Callbacks.AuthoritiesFile)
+		if err != nil {
+			return nil, door, err
+		}
+		sender, err := webhook.New(webhook.Config{
+			Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.Callbacks.PlainHTTP, Roots: roots, Now: time.Now,
+		})
+		if err != nil {
+			return nil, door, fmt.Errorf("operations.callbacks: %w", err)
+		}
+		o.Callbacks, o.Render = sender, door.Render
+	}
+	operations := signing.NewOperations(o)
+	door.Operations = operations
+	return operations, door, nil
+}
+
+// standing asks whether the owner of an operation may still act when it gets its turn.
+type standing struct {
+	users    *user.Service
+	identity *auth.Service
+}
+
+func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
+	u, err := s.users.Get(ctx, who.UserID)
+	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(time.Now()) {
+		return fault.New(fault.AccessDenied, "the user was locked or deleted before the operation was carried out")
+	}
+	if err != nil {
+		return err
+	}
+	return s.identity.MayContinue(ctx, who)
+}
+
+// answers keep what was answered to requests with an Idempotency-Key.
+func (h *Rooms) answers(signer *signing.Service) *signing.Answers {
+	r := &h.Config.Repetitions
+	return &signing.Answers{
+		Store: store.Answers{DB: h.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: h.ring, Now: time.Now, Rand: rand.Reader,
+		Rules:  signing.AnswerRules{Life: r.Life, Lease: r.Lease, Octets: int64(r.UserOctets)},
+		Failed: func(err error) { h.log.Error("keeping answers", "error", err) },
+	}
+}
+
+// once gives requests with an Idempotency-Key their turn.
+func once(a *signing.Answers) rest.Begin {
+	return func(ctx context.Context, caller, key string, request []byte) (rest.Turn, bool, error) {
+		t, wait, err := a.Begin(ctx, caller, key, request)
+		if err != nil || wait {
+			return nil, wait, err
+		}
+		return t, false, nil
+	}
+}
+
+// templatesOf are the processing templates as the policy of the signing service
+// lists them.
+func templatesOf(config *config.Config) (list []signapi.Template) {
+	for _, t := range config.Operations.Templates {
+		var endings []string
+		for _, r := range t.Rules {
+			if len(r.Extensions) == 0 {
+				endings = append(endings, "*")
+			}
+			endings = append(endings, r.Extensions...)
+		}
+		list = append(list, signapi.Template{ID: t.ID, Description: strings.Join(endings, ", ")})
+	}
+	return list
+}

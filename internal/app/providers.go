@@ -1,0 +1,118 @@
+package app
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"tamga/internal/adapter/idp"
+	"tamga/internal/config"
+	"tamga/internal/domain/auth"
+	"tamga/internal/web/tokenapi"
+)
+
+// providers are the other identity providers of the configuration.
+func (h *Rooms) providers() ([]auth.Provider, error) {
+	var list []auth.Provider
+	for i, c := range h.Config.External {
+		what := fmt.Sprintf("external[%d]", i)
+		if c.SAML != (config.SAML{}) {
+			p, err := h.samlProvider(c, what+".saml")
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, p)
+			continue
+		}
+		secret, err := h.optionalSecret(c.SecretFile, what+".secret_file")
+		if err != nil {
+			return nil, err
+		}
+		roots, err := h.roots(c.AuthoritiesFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s.authorities_file: %w", what, err)
+		}
+		p, err := idp.New(idp.Options{
+			Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
+			RedirectURL: h.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: time.Now,
+			Failed: h.notConfirmed,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (h *Rooms) notConfirmed(err error) {
+	h.log.Warn("another identity provider did not confirm a sign-in", "error", err)
+}
+
+// samlProvider is a provider of SAML; what is its place in the configuration.
+func (h *Rooms) samlProvider(c config.External, what string) (*idp.SAML, error) {
+	s := c.SAML
+	o := idp.SAMLOptions{
+		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: h.idpURL() + tokenapi.ReturnPath(c.Name),
+		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: time.Now, Failed: h.notConfirmed,
+	}
+	if o.EntityID == "" {
+		o.EntityID = h.idpURL() + tokenapi.MetadataPath(c.Name)
+	}
+	if s.MetadataFile != "" {
+		data, err := os.ReadFile(h.Config.Path(s.MetadataFile))
+		if err == nil {
+			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s.metadata_file: %w", what, err)
+		}
+	} else {
+		certificates, err := h.certificates(s.CertificatesFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s.certificates_file: %w", what, err)
+		}
+		o.Provider = idp.SAMLProvider{EntityID: s.EntityID, SSO: s.SSOURL, Certificates: certificates}
+	}
+	if s.KeyFile != "" {
+		certificates, err := h.certificates(s.CertificateFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s.certificate_file: %w", what, err)
+		}
+		o.Certificate = certificates[0].Raw
+		text, err := h.ownFile(s.KeyFile, what+".key_file")
+		if err != nil {
+			return nil, err
+		}
+		if o.Key, err = readPrivateKey(text); err != nil {
+			return nil, fmt.Errorf("%s.key_file: %w", what, err)
+		}
+	}
+	p, err := idp.NewSAML(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return p, nil
+}
+
+// readPrivateKey reads PKCS #8 in PEM. What is wrong is told without the text.
+func readPrivateKey(text []byte) (crypto.Signer, error) {
+	unfit := errors.New("want a private key as PEM (PRIVATE KEY): openssl pkey writes one")
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return nil, unfit
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, unfit
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, unfit
+	}
+	return signer, nil
+}

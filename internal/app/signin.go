@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/config"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/password"
+	"tamga/internal/domain/vault"
+	"tamga/internal/files"
+	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/tokenapi"
+)
+
+// Auth opens the room that proves identities, once. Its token signing key is in the
+// database, which has to have its tables.
+func (h *Rooms) Auth(ctx context.Context) (*auth.Service, error) {
+	if h.Identity != nil {
+		return h.Identity, nil
+	}
+	tokens := store.Tokens{DB: h.DB}
+	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
+	if err != nil {
+		return nil, fmt.Errorf("the token signing key: %w", err)
+	}
+	opened, err := h.openTokenKeys(sealed)
+	if err != nil {
+		return nil, err
+	}
+	settings := auth.DefaultSettings()
+	settings.Issuer = h.idpURL()
+	settings.Resource, settings.Aliases = h.Config.Resource, h.Config.ResourceAliases
+	settings.TokenLife, settings.RefreshLife = h.Config.Tokens.AccessLife, h.Config.Tokens.RefreshLife
+	settings.Failures = h.Config.Passwords.Attempts
+	settings.Window, settings.LockOut = h.Config.Passwords.Window, h.Config.Passwords.LockOut
+	settings.LocalIssuer, settings.CodeLife = config.LocalIssuer, h.Config.Tokens.CodeLife
+	settings.PasswordDisplay, settings.IDOnlyPublic = h.Config.Users.PasswordDisplay, h.Config.Users.IDOnlyPublic
+	settings.MethodURIs = auth.Spelling(h.Config.Users.MethodURIs)
+	if h.Config.Operations.Async {
+		settings.Remember = h.Config.Operations.Life + h.Config.Operations.Lease
+	}
+	providers, err := h.providers()
+	if err != nil {
+		return nil, err
+	}
+	if h.Identity, err = auth.New(settings, auth.Deps{
+		Store: tokens, Sessions: h.Sessions, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Reach: h.Users, Contacts: h.contacts, Devices: activeDevices{h}, Policies: h.Policies, Messages: h.Messages, Printer: h.printer,
+		Vault: h.ring, Oath: h.Oath,
+	}); err != nil {
+		return nil, err
+	}
+	return h.Identity, nil
+}
+
+// idpURL is {idp_url}, the issuer of tokens, as everybody knows it.
+func (h *Rooms) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
+
+// TokenKeyOverlap is how token signing keys follow each other.
+func (h *Rooms) TokenKeyOverlap() auth.Overlap {
+	return auth.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
+}
+
+// loadTokenKeys reads the token signing keys there are, the newest first.
+func (h *Rooms) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
+	sealed, err := store.Tokens{DB: h.DB}.SigningKeys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the token signing keys: %w", err)
+	}
+	return h.openTokenKeys(sealed)
+}
+
+func (h *Rooms) openTokenKeys(sealed []auth.SealedKey) (list []auth.TokenKey, err error) {
+	for _, k := range sealed {
+		signer, err := h.openTokenKey(k)
+		if err != nil {
+			return nil, fmt.Errorf("the token signing key %s: %w", k.ID, err)
+		}
+		list = append(list, auth.TokenKey{ID: k.ID, Signer: signer, From: h.TokenKeyOverlap().From(k)})
+	}
+	return list, nil
+}
+
+// maintainTokenKeys deletes keys whose time is over and takes up those that others made.
+func (h *Rooms) maintainTokenKeys(ctx context.Context) error {
+	if err := auth.RetireSigningKeys(ctx, store.Tokens{DB: h.DB}, h.TokenKeyOverlap(), time.Now()); err != nil {
+		return err
+	}
+	return h.Identity.ReloadKeys(ctx)
+}
+
+func tokenKeyPlace(id string) vault.Place {
+	return vault.Place{Purpose: "token signing key", Table: "signing_keys", Row: id, Column: "sealed"}
+}
+
+func (h *Rooms) NewTokenKey() (auth.SealedKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return auth.SealedKey{}, err
+	}
+	plain, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return auth.SealedKey{}, err
+	}
+	defer clear(plain)
+	id := uuid.NewString()
+	sealed, err := h.ring.Seal(tokenKeyPlace(id), plain)
+	return auth.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
+}
+
+func (h *Rooms) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
+	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	key, err := x509.ParsePKCS8PrivateKey(plain)
+	if err != nil {
+		return nil, errors.New("it is no PKCS #8 key")
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("it cannot sign")
+	}
+	return signer, nil
+}
+
+// clients returns the applications of the configuration.
+func (h *Rooms) clients() (*auth.Clients, error) {
+	var list []auth.Client
+	for _, c := range h.Config.Clients {
+		client := auth.Client{
+			ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
+			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE,
+		}
+		if !client.Public {
+			secret, err := files.OwnSecret(h.Config.Path(c.SecretFile), "secret of client "+c.ID)
+			if err != nil {
+				return nil, err
+			}
+			client.Secret = auth.HashSecret(secret)
+		}
+		list = append(list, client)
+	}
+	return auth.NewClients(list)
+}
+
+// attempts are the limits of password attempts that wait.
+func attempts(c *config.Config) password.Limits {
+	p := &c.Passwords
+	return password.Limits{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
+}
+
+// trustedSignIns is how many more attempts than a stranger a trusted caller has.
+const trustedSignIns = 10
+
+// signInLimits are the rate limits of password attempts. Each remembers the callers that
+// called last.
+func signInLimits(c *config.Config) tokenapi.Attempts {
+	p := &c.Passwords
+	const callers = 50_000
+	limiter := func(perSecond float64, atOnce, factor int) *limit.Limiter {
+		return limit.New(perSecond*float64(factor), atOnce*factor, callers, time.Now)
+	}
+	return tokenapi.Attempts{
+		Addresses: limiter(p.AddressPerSecond, p.AddressAtOnce, 1), TrustedAddresses: limiter(p.AddressPerSecond, p.AddressAtOnce, trustedSignIns),
+		Logins: limiter(p.LoginPerMinute/60, p.LoginAtOnce, 1), TrustedLogins: limiter(p.LoginPerMinute/60, p.LoginAtOnce, trustedSignIns),
+		Known: limit.NewKnown(p.KnownAddresses, p.KnownFor, time.Now),
+	}
+}

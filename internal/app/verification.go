@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/svsapi"
+	"tamga/pki/x509gost"
+	"tamga/sig/budget"
+)
+
+// Limits on the machine for verification without a token, with the bounds of one document
+// (budget.Stranger): the heap grows to three times of what is held, so one verification
+// takes less than 64 MiB and all together less than 256 MiB.
+const (
+	verificationShare   = 4 // of the processors one in so many
+	verificationsMost   = 4 // at once
+	verificationsQueued = 64
+	verificationsOfOne  = 8 // queued of one address
+)
+
+// anchors are the certificates that judgements rest on: those of the built-in
+// authority and those of the configuration.
+func (h *Rooms) anchors() (func(ctx context.Context) (roots, others []*x509gost.Certificate, err error), error) {
+	e := &h.Config.Evidence
+	roots, err := h.certificatesOf(e.RootFiles, "evidence.root_files")
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.certificatesOf(e.AuthorityFiles, "evidence.authority_files")
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]*x509gost.Certificate, []*x509gost.Certificate, error) {
+		ownRoots, err := h.Authority.Roots(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		issuing, err := h.Authority.Issuing(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return slices.Concat(ownRoots, roots), slices.Concat(issuing, known), nil
+	}, nil
+}
+
+// stranger are the bounds of a document that anybody may send. One that takes more than a few
+// milliseconds rests in between: on a machine of two processors, too, signatures go first.
+func stranger() budget.Limits {
+	l := budget.Stranger()
+	l.Rest = func() { time.Sleep(2 * time.Millisecond) }
+	return l
+}
+
+// verification is the service behind svs_url. The documents to verify are taken as those
+// to sign are.
+func (h *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
+	c := &h.Config.Verification
+	anchors, err := h.anchors()
+	if err != nil {
+		return nil, err
+	}
+	served := Formats(h.Config)
+	v := &signing.Verification{
+		Formats: served, Now: time.Now, Limits: stranger(),
+		Trust: func(ctx context.Context) (t signing.Trust, err error) {
+			if t.Roots, t.Intermediates, err = anchors(ctx); err != nil {
+				return t, err
+			}
+			t.CRLs, err = h.Authority.CRLs(ctx)
+			return t, err
+		},
+	}
+	if c.Fetch {
+		v.Evidence = h.network
+	}
+	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
+	turns := limit.NewTurns(limit.TurnRules{
+		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
+		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
+	})
+	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
+		return signer.NewIntake(ctx, nil)
+	}
+	return svsapi.New(v, take, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
+}

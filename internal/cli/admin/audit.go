@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/audit"
+)
+
+// auditPage is how many entries are read at a time.
+const auditPage = 1000
+
+type Audit struct {
+	User      string           `placeholder:"ID" help:"Only what this user did or had done to them (GUID)."`
+	Login     string           `help:"Only what the caller of this login did."`
+	Operation string           `help:"Only this operation, such as RegisterUser."`
+	Outcome   string           `help:"Only with this outcome: ok, canceled or the code of a refusal."`
+	Since     time.Duration    `placeholder:"TIME" help:"Only of the last while, such as 24h."`
+	Attempts  bool             `help:"Attempts as well: an attempt without an outcome was cut off by the end of the process."`
+	Limit     int              `default:"100" help:"The newest so many; 0 for all."`
+	From      cli.Installation `embed:""`
+}
+
+// AuditLine is an entry as programs read it.
+type AuditLine struct {
+	At        time.Time `json:"at"`
+	RequestID string    `json:"request_id"`
+	Operation string    `json:"operation"`
+	Phase     string    `json:"phase"`
+	Outcome   string    `json:"outcome"`
+	Object    string    `json:"object"`
+	Detail    string    `json:"detail"`
+	UserID    string    `json:"user_id"`
+	Login     string    `json:"login"`
+	Group     string    `json:"group"`
+	Operator  bool      `json:"operator"`
+	ClientID  string    `json:"client_id"`
+	TokenID   string    `json:"token_id"`
+	Method    string    `json:"method"`
+	Actor     string    `json:"actor"`
+	Remote    string    `json:"remote"`
+	Micros    int64     `json:"duration_us"`
+
+	Correlation string `json:"client_request_id,omitempty"` // given by a known caller
+}
+
+// Run reads the journal. Reading is written down like anything else.
+func (a *Audit) Run(c *cli.Console) error {
+	if a.Limit < 0 {
+		return fmt.Errorf("--limit %d: want 0 or more", a.Limit)
+	}
+	return cli.Administer(c, &a.From, "ReadAudit", a.User, func(ctx context.Context, h *app.Rooms) error {
+		filter := store.AuditFilter{UserID: a.User, Login: a.Login, Operation: a.Operation, Outcome: a.Outcome, OutcomesOnly: !a.Attempts}
+		if a.Since > 0 {
+			filter.Since = time.Now().Add(-a.Since)
+		}
+		entries, err := readAudit(ctx, store.Audit{DB: h.DB}, filter, a.Limit)
+		if err != nil {
+			return err
+		}
+		if a.From.JSON {
+			out := json.NewEncoder(c.Stdout)
+			for _, e := range entries {
+				p := e.Principal
+				line := AuditLine{
+					e.At, e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail,
+					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote, e.Duration.Microseconds(), e.Correlation,
+				}
+				if err := out.Encode(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, e := range entries {
+			outcome := e.Outcome
+			if e.Phase == audit.Attempt {
+				outcome = "(attempt)"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format("2006-01-02 15:04:05.000Z"), cli.Printable(e.Principal.Login),
+				e.Operation, cli.Printable(e.Object), cli.Printable(outcome), cli.Printable(e.Remote), cli.Printable(e.Detail))
+		}
+		table.Flush()
+		_, err = fmt.Fprint(c.Stdout, text.String())
+		return err
+	})
+}
+
+// readAudit reads the newest entries that match, oldest of them first; limit 0 is
+// all of them.
+func readAudit(ctx context.Context, journal store.Audit, filter store.AuditFilter, limit int) ([]audit.Entry, error) {
+	var pages [][]audit.Entry
+	for have := 0; limit == 0 || have < limit; {
+		want := auditPage
+		if limit > 0 {
+			want = min(want, limit-have)
+		}
+		page, before, err := journal.Read(ctx, filter, want)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+		have += len(page)
+		if len(page) < want {
+			break
+		}
+		filter.Before = before
+	}
+	var entries []audit.Entry
+	for i := len(pages) - 1; i >= 0; i-- {
+		entries = append(entries, pages[i]...)
+	}
+	return entries, nil
+}

@@ -1,0 +1,169 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/user"
+	"tamga/internal/files"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+)
+
+type Cert struct {
+	Issue   certIssueCommand   `cmd:"" help:"Make a key for a user and certify it with the built-in authority."`
+	List    certListCommand    `cmd:"" help:"List the certificates of a user."`
+	Default certDefaultCommand `cmd:"" help:"Make a certificate the default one of its user."`
+	Revoke  certRevokeCommand  `cmd:"" help:"Revoke a certificate; the revocation list is renewed at once."`
+	Unhold  certUnholdCommand  `cmd:"" help:"Lift the hold of a certificate."`
+}
+
+type certIssueCommand struct {
+	onUser  `embed:""`
+	Suite   string   `default:"gost2012-256" help:"gost2001, gost2012-256, gost2012-512, ecdsa-p256 or rsa-2048."`
+	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP; may be repeated. CN is the user's name when absent."`
+	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN of the key; without it the key has none."`
+	Default bool     `help:"Make it the user's default certificate."`
+}
+
+func (i *certIssueCommand) Run(c *cli.Console) error {
+	su, ok := suite.ByName(i.Suite)
+	if !ok {
+		return fmt.Errorf("--suite %s: want gost2001, gost2012-256, gost2012-512, ecdsa-p256 or rsa-2048", i.Suite)
+	}
+	pin := ""
+	if i.PINFile != "" {
+		var err error
+		if pin, err = files.OwnSecret(i.PINFile, "--pin-file"); err != nil {
+			return err
+		}
+	}
+	return cli.Administer(c, &i.From, "IssueCertificate", i.Login, func(ctx context.Context, h *app.Rooms) error {
+		u, err := h.Users.ByLogin(ctx, i.Login)
+		if err != nil {
+			return err
+		}
+		subject, err := subjectOf(i.Subject, u.DisplayName)
+		if err != nil {
+			return err
+		}
+		if err := h.Authority.Bootstrap(ctx); err != nil {
+			return err
+		}
+		cert, err := h.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
+		if err != nil {
+			return err
+		}
+		return i.From.Answer(c, certificateLine(cert), "Certificate %d of %s, %s, is issued until %s.\n", cert.ID, u.Login, su.Name, cert.X509.NotAfter.Format(time.DateOnly))
+	})
+}
+
+// subjectOf builds a name from NAME=VALUE parts.
+func subjectOf(parts []string, commonName string) (x509gost.Name, error) {
+	var attributes []x509gost.Attribute
+	named := false
+	for _, p := range parts {
+		name, value, ok := strings.Cut(p, "=")
+		oid, known := x509gost.AttributeByName(name)
+		if !ok || !known {
+			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, such as INN=007700000000", p)
+		}
+		named = named || oid.Equal(x509gost.OIDCommonName)
+		attributes = append(attributes, x509gost.Attribute{OID: oid, Value: value})
+	}
+	if !named {
+		attributes = append(attributes, x509gost.Attribute{OID: x509gost.OIDCommonName, Value: commonName})
+	}
+	return x509gost.BuildName(attributes)
+}
+
+type CertificateJSON struct {
+	ID       int64     `json:"id"`
+	Suite    string    `json:"suite"`
+	Subject  string    `json:"subject"`
+	Status   string    `json:"status"`
+	Default  bool      `json:"default"`
+	HasPIN   bool      `json:"has_pin"`
+	NotAfter time.Time `json:"not_after"`
+}
+
+func certificateLine(c *keys.Certificate) CertificateJSON {
+	return CertificateJSON{c.ID, c.X509.Suite.Name, c.X509.Subject.String(), c.Status.String(), c.Default, c.HasPIN, c.X509.NotAfter}
+}
+
+type certListCommand struct {
+	onUser `embed:""`
+}
+
+func (l *certListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListCertificates", l.Login, func(ctx context.Context, h *app.Rooms) error {
+		u, err := h.Users.ByLogin(ctx, l.Login)
+		if err != nil {
+			return err
+		}
+		list, err := h.Keys.List(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		lines := []CertificateJSON{}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, x := range list {
+			line := certificateLine(x)
+			lines = append(lines, line)
+			mark := ""
+			if line.Default {
+				mark = "default"
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\tuntil %s\t%s\t%s\n", line.ID, line.Suite, line.Status, line.NotAfter.Format(time.DateOnly), cli.Printable(line.Subject), mark)
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type certDefaultCommand struct {
+	onUser `embed:""`
+	ID     int64 `arg:"" help:"Number of the certificate."`
+}
+
+func (d *certDefaultCommand) Run(c *cli.Console) error {
+	return d.do(c, "SetDefaultCertificate", fmt.Sprintf("signs with certificate %d by default", d.ID), func(ctx context.Context, h *app.Rooms, u user.User) error {
+		return h.Keys.SetDefault(ctx, u.ID, d.ID)
+	})
+}
+
+type certRevokeCommand struct {
+	ID     int64            `arg:"" help:"Number of the certificate."`
+	Reason int              `help:"Reason as CRLReason of RFC 5280: 0 unspecified, 1 key compromise, 3 affiliation changed, 4 superseded, 5 cessation, 6 hold, 9 privilege withdrawn."`
+	From   cli.Installation `embed:""`
+}
+
+func (r *certRevokeCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RevokeCertificate", fmt.Sprint(r.ID), func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Keys.Revoke(ctx, r.ID, r.Reason); err != nil {
+			return err
+		}
+		return r.From.Answer(c, map[string]int64{"revoked": r.ID}, "Certificate %d is revoked.\n", r.ID)
+	})
+}
+
+type certUnholdCommand struct {
+	ID   int64            `arg:"" help:"Number of the certificate."`
+	From cli.Installation `embed:""`
+}
+
+func (u *certUnholdCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &u.From, "UnholdCertificate", fmt.Sprint(u.ID), func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Keys.Unhold(ctx, u.ID); err != nil {
+			return err
+		}
+		return u.From.Answer(c, map[string]int64{"unheld": u.ID}, "Certificate %d is good again.\n", u.ID)
+	})
+}

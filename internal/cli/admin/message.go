@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/notify"
+)
+
+type Message struct {
+	List   messageListCommand   `cmd:"" help:"List messages to people, newest first: where each one is, and why it did not arrive."`
+	Resend messageResendCommand `cmd:"" help:"Have a message tried again that was given up."`
+}
+
+type messageListCommand struct {
+	State string           `enum:",pending,sent,dead" default:"" placeholder:"STATE" help:"Only those that are pending, sent or dead (given up)."`
+	User  string           `placeholder:"LOGIN" help:"Only those to this user."`
+	Limit int              `default:"100" help:"How many at most, up to 1000."`
+	From  cli.Installation `embed:""`
+}
+
+// MessageJSON is a message as programs read it. Its text is nobody's business.
+type MessageJSON struct {
+	ID        string     `json:"id"`
+	Channel   string     `json:"channel"`
+	To        string     `json:"to"`
+	Subject   string     `json:"subject"` // what it is about
+	UserID    string     `json:"user_id"`
+	State     string     `json:"state"`
+	Attempts  int        `json:"attempts"`
+	Error     string     `json:"error"`
+	CreatedAt time.Time  `json:"created_at"`
+	DueAt     *time.Time `json:"due_at,omitempty"`  // of a pending one
+	DoneAt    *time.Time `json:"done_at,omitempty"` // of another
+	ExpiresAt time.Time  `json:"expires_at"`
+}
+
+func (l *messageListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListMessages", l.User, func(ctx context.Context, h *app.Rooms) error {
+		q := notify.MessageQuery{State: notify.State(l.State), Limit: l.Limit}
+		if l.User != "" {
+			u, err := h.Users.ByLogin(ctx, l.User)
+			if err != nil {
+				return err
+			}
+			q.UserID = u.ID
+		}
+		list, err := h.Messages.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		lines := make([]MessageJSON, len(list))
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for i, r := range list {
+			lines[i] = MessageJSON{
+				ID: r.ID, Channel: string(r.Channel), To: r.To, Subject: r.Subject, UserID: r.UserID,
+				State: string(r.State), Attempts: r.Attempts, Error: r.Error, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+			}
+			note := ""
+			if r.State == notify.Pending {
+				lines[i].DueAt = &r.DueAt
+				if r.Attempts > 0 {
+					note = "next attempt " + r.DueAt.Format(time.RFC3339)
+				}
+			} else {
+				lines[i].DoneAt = &r.DoneAt
+			}
+			if r.Error != "" {
+				note = strings.TrimPrefix(note+"; "+cli.Printable(r.Error), "; ")
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.CreatedAt.Format(time.RFC3339), r.Channel,
+				cli.Printable(r.To), cli.Printable(r.Subject), r.State, r.Attempts, note)
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type messageResendCommand struct {
+	ID   string           `arg:"" help:"Identifier of the message, as the list shows it."`
+	From cli.Installation `embed:""`
+}
+
+func (r *messageResendCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "ResendMessage", r.ID, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Messages.Resend(ctx, r.ID); err != nil {
+			return err
+		}
+		return r.From.Answer(c, map[string]string{"resent": r.ID}, "Message %s goes out with the next delivery of a running server.\n", r.ID)
+	})
+}

@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/user"
+)
+
+type methodCommand struct {
+	List   methodListCommand   `cmd:"" help:"List the authentication methods of a user."`
+	Add    methodAddCommand    `cmd:"" help:"Give a user an authentication method."`
+	Remove methodRemoveCommand `cmd:"" help:"Take an authentication method from a user; every token ends."`
+}
+
+type methodListCommand struct {
+	onUser `embed:""`
+}
+
+func (m *methodListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &m.From, "ListMethods", m.Login, func(ctx context.Context, h *app.Rooms) error {
+		x, err := m.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := identity.SchemeOf(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		type line struct {
+			Method string `json:"method"`
+			URI    string `json:"uri"`
+			Level  int    `json:"level"`
+		}
+		lines := []line{}
+		var text strings.Builder
+		for _, i := range list {
+			method, _ := auth.MethodNamed(i.MethodURI)
+			lines = append(lines, line{method.Route, i.MethodURI, i.Level})
+			fmt.Fprintf(&text, "%s (level %d)\n", method.Route, i.Level)
+		}
+		return m.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type methodAddCommand struct {
+	onUser `embed:""`
+	Method string `arg:"" help:"idonly, password, cert, external, otpviasms, otpviaemail, oath or mydss."`
+}
+
+func (m *methodAddCommand) Run(c *cli.Console) error {
+	return m.do(c, "SetMethod", "signs in with "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		return identity.GrantMethod(ctx, x.ID, m.Method)
+	})
+}
+
+type methodRemoveCommand struct {
+	onUser `embed:""`
+	Method string `arg:"" help:"Name of the method."`
+}
+
+func (m *methodRemoveCommand) Run(c *cli.Console) error {
+	return m.do(c, "DeleteMethod", "signs in without "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		return identity.WithdrawMethod(ctx, x.ID, m.Method)
+	})
+}

@@ -1,0 +1,89 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/user"
+)
+
+type Operator struct {
+	Add         operatorAddCommand    `cmd:"" help:"Register an operator, who acts on the users of one or more groups."`
+	List        operatorListCommand   `cmd:"" help:"List operators and their groups."`
+	Groups      operatorGroupsCommand `cmd:"" help:"Change the groups an operator acts on; it counts from the next request on."`
+	Certificate certificateCommand    `cmd:"" help:"Administer the certificates an operator signs in with."`
+}
+
+type operatorAddCommand struct {
+	Login        string           `arg:"" help:"Login of the operator."`
+	Group        []string         `required:"" help:"Group whose users the operator acts on; may be repeated."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+	From         cli.Installation `embed:""`
+}
+
+func (o *operatorAddCommand) Run(c *cli.Console) error {
+	return register(c, &o.From, "AddOperator", user.Account{Login: o.Login, Operator: true, Groups: o.Group}, o.PasswordFile)
+}
+
+type operatorListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+func (o *operatorListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &o.From, "ListOperators", "", func(ctx context.Context, h *app.Rooms) error {
+		type line struct {
+			ID     string   `json:"id"`
+			Login  string   `json:"login"`
+			Groups []string `json:"groups"`
+			Locked bool     `json:"locked"`
+		}
+		lines := []line{}
+		for after := ""; ; {
+			page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+			if err != nil {
+				return err
+			}
+			for _, x := range page {
+				if !x.Operator {
+					continue
+				}
+				groups, err := h.Users.OperatorGroups(ctx, x.ID)
+				if err != nil {
+					return err
+				}
+				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(time.Now())})
+			}
+			if len(page) < user.MaxPage {
+				break
+			}
+			after = page[len(page)-1].Key()
+		}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, l := range lines {
+			mark := ""
+			if l.Locked {
+				mark = "locked"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Login, strings.Join(l.Groups, ", "), l.ID, mark)
+		}
+		table.Flush()
+		return o.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type operatorGroupsCommand struct {
+	onUser `embed:""`
+	Group  []string `required:"" help:"Group whose users the operator acts on; may be repeated. Others are taken away."`
+}
+
+func (o *operatorGroupsCommand) Run(c *cli.Console) error {
+	return o.do(c, "SetOperatorGroups", "acts on "+strings.Join(o.Group, ", "), func(ctx context.Context, h *app.Rooms, x user.User) error {
+		return h.Users.SetOperatorGroups(ctx, x.ID, o.Group)
+	})
+}

@@ -1,0 +1,198 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+)
+
+type Policy struct {
+	Show  policyShowCommand  `cmd:"" help:"Show the policies of a user, of a group, or of the installation."`
+	Set   policySetCommand   `cmd:"" help:"Set a policy of a user or of a group. It counts at once, in every process."`
+	Clear policyClearCommand `cmd:"" help:"Take a policy of a user or of a group away: the group's or the installation's counts again."`
+}
+
+// onPolicy names whose policy is meant.
+type onPolicy struct {
+	User  string           `placeholder:"LOGIN" xor:"whose" help:"Policy of a user."`
+	Group string           `placeholder:"NAME" xor:"whose" help:"Policy of the users of a group who have none of their own."`
+	From  cli.Installation `embed:""`
+}
+
+// object names in the journal whom it was about.
+func (o *onPolicy) object() string { return o.User + o.Group }
+
+// userID finds the user.
+func (o *onPolicy) userID(ctx context.Context, h *app.Rooms) (string, error) {
+	u, err := h.Users.ByLogin(ctx, o.User)
+	return u.ID, err
+}
+
+// change sets a policy; nil takes it away.
+func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *policy.Setting, done string) error {
+	if o.User == "" && o.Group == "" {
+		return cli.UsageError{Err: errors.New("want --user LOGIN or --group NAME; the installation's own policies are in its configuration (user_policies)")}
+	}
+	return cli.Administer(c, &o.From, operation, o.object(), func(ctx context.Context, h *app.Rooms) error {
+		if o.Group != "" {
+			if err := h.Policies.SetGroup(ctx, o.Group, k, s); err != nil {
+				return err
+			}
+		} else {
+			id, err := o.userID(ctx, h)
+			if err != nil {
+				return err
+			}
+			if err := h.Policies.SetUser(ctx, id, k, s); err != nil {
+				return err
+			}
+		}
+		return o.From.Answer(c, map[string]string{"policy": string(k), "of": o.object()}, "The %s policy of %s is %s.\n", k, cli.Printable(o.object()), done)
+	})
+}
+
+type policySetCommand struct {
+	Kind   string   `arg:"" enum:"access,operation,notification" help:"access (actions that are denied), operation (actions to be confirmed) or notification."`
+	Action []string `placeholder:"NAME" help:"Action that is denied, or needs a confirmation; may be repeated. Without it none."`
+	Event  []string `placeholder:"TYPE=NOTIFIER,..." sep:"none" help:"Event and how it is told of: ${notifiers}; may be repeated. Without it none."`
+	Fixed  bool     `help:"Of a group: operators may not change the policies of its users."`
+	On     onPolicy `embed:""`
+}
+
+func (s *policySetCommand) Run(c *cli.Console) error {
+	k := policy.Kind(s.Kind)
+	switch {
+	case k == policy.Notification && len(s.Action) > 0, k != policy.Notification && len(s.Event) > 0:
+		return cli.UsageError{Err: errors.New("--action is for access and operation, --event for notification")}
+	case s.Fixed && s.On.User != "":
+		return cli.UsageError{Err: errors.New("--fixed is for groups")}
+	}
+	actions, err := policy.ParseActions(s.Action)
+	if err != nil {
+		return withoutCode(err)
+	}
+	setting := &policy.Setting{Actions: actions, Fixed: s.Fixed}
+	if k == policy.Notification {
+		setting.Notifiers = map[string][]string{}
+	}
+	for _, text := range s.Event {
+		name, notifiers, ok := strings.Cut(text, "=")
+		e, known := notify.EventByName(name)
+		if !ok || !known {
+			return cli.UsageError{Err: fmt.Errorf("--event %s: want a type of docs/events.md and notifiers, such as UserPasswordChanged=Email,SMS", text)}
+		}
+		setting.Notifiers[string(e.Type)] = strings.Split(notifiers, ",")
+	}
+	return s.On.change(c, "SetPolicy", k, setting, "set")
+}
+
+// withoutCode takes the code off a fault: it is for programs on the wire.
+func withoutCode(err error) error {
+	if f, ok := fault.As(err); ok {
+		return errors.New(f.Message)
+	}
+	return err
+}
+
+type policyClearCommand struct {
+	Kind string   `arg:"" enum:"access,operation,notification" help:"access, operation or notification."`
+	On   onPolicy `embed:""`
+}
+
+func (l *policyClearCommand) Run(c *cli.Console) error {
+	return l.On.change(c, "ClearPolicy", policy.Kind(l.Kind), nil, "taken away")
+}
+
+type policyShowCommand struct {
+	On onPolicy `embed:""`
+}
+
+// PolicyJSON is a policy as programs read it.
+type PolicyJSON struct {
+	Kind           policy.Kind         `json:"kind"`
+	Set            bool                `json:"set"` // for the one that was asked for; otherwise it is inherited
+	Actions        []string            `json:"actions,omitempty"`
+	Events         map[string][]string `json:"events,omitempty"`
+	ChangesAllowed bool                `json:"changes_allowed"`
+}
+
+func (p *policyShowCommand) Run(c *cli.Console) error {
+	o := &p.On
+	return cli.Administer(c, &o.From, "ShowPolicies", o.object(), func(ctx context.Context, h *app.Rooms) error {
+		var lines []PolicyJSON
+		for _, k := range policy.Kinds() {
+			counts, set := h.Policies.Defaults[k], o.User == "" && o.Group == ""
+			switch {
+			case o.User != "":
+				id, err := o.userID(ctx, h)
+				if err != nil {
+					return err
+				}
+				own, _, err := h.Policies.Store.Settings(ctx, id, k)
+				if err != nil {
+					return err
+				}
+				set = own != nil
+				if counts, err = h.Policies.Effective(ctx, id, k); err != nil {
+					return err
+				}
+			case o.Group != "":
+				own, err := h.Policies.Store.GroupSetting(ctx, o.Group, k)
+				if err != nil {
+					return err
+				}
+				if set = own != nil; set {
+					counts = *own
+				}
+			}
+			line := PolicyJSON{Kind: k, Set: set, Events: counts.Notifiers, ChangesAllowed: !counts.Fixed}
+			for _, a := range policy.Actions() {
+				if counts.Actions&a != 0 {
+					line.Actions = append(line.Actions, a.String())
+				}
+			}
+			lines = append(lines, line)
+		}
+		return o.From.Answer(c, lines, "%s", policyTable(lines))
+	})
+}
+
+// policyTable writes policies for people.
+func policyTable(lines []PolicyJSON) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		what := strings.Join(l.Actions, ", ")
+		if l.Kind == policy.Notification {
+			var parts []string
+			for _, event := range slices.Sorted(maps.Keys(l.Events)) {
+				parts = append(parts, cli.Printable(event)+" by "+strings.Join(l.Events[event], ", "))
+			}
+			what = strings.Join(parts, "; ")
+		}
+		if what == "" {
+			what = "nothing"
+		}
+		notes := ""
+		if !l.Set {
+			notes += " (inherited)"
+		}
+		if !l.ChangesAllowed {
+			notes += " (fixed)"
+		}
+		verb := map[policy.Kind]string{policy.Access: "denied", policy.Operation: "to be confirmed", policy.Notification: "told"}[l.Kind]
+		fmt.Fprintf(table, "%s\t%s: %s%s\n", l.Kind, verb, what, notes)
+	}
+	table.Flush()
+	return text.String()
+}

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/keys"
+)
+
+type Request struct {
+	List    requestListCommand    `cmd:"" help:"List requests of users that wait for an operator or for a certificate."`
+	Approve requestApproveCommand `cmd:"" help:"Have the built-in authority do what a request asks for."`
+	Reject  requestRejectCommand  `cmd:"" help:"Refuse what a request asks for."`
+}
+
+type requestListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+// requestJSON is a waiting request for programs.
+type requestJSON struct {
+	ID        int64     `json:"id"`
+	UserID    string    `json:"user_id"`
+	Type      string    `json:"type"`
+	Status    string    `json:"status"`
+	Authority string    `json:"authority"`
+	Subject   string    `json:"subject"`
+	CreatedAt time.Time `json:"created_at"`
+	Request   []byte    `json:"request"` // PKCS #10
+	// Certificate is the one that was issued, or is to be revoked.
+	Certificate int64 `json:"certificate"`
+}
+
+func requestLine(q *keys.Request) requestJSON {
+	return requestJSON{q.ID, q.UserID, q.Type.String(), q.Status.String(), q.AuthorityName, q.Subject, q.CreatedAt, q.DER, q.CertificateID}
+}
+
+func (l *requestListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListRequests", "", func(ctx context.Context, h *app.Rooms) error {
+		list, err := h.Keys.Waiting(ctx)
+		if err != nil {
+			return err
+		}
+		lines := []requestJSON{}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, q := range list {
+			lines = append(lines, requestLine(q))
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", q.ID, q.Type, cli.Printable(q.AuthorityName), q.CreatedAt.Format(time.DateOnly), q.UserID, cli.Printable(q.Subject))
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type requestApproveCommand struct {
+	ID   int64            `arg:"" help:"Number of the request."`
+	From cli.Installation `embed:""`
+}
+
+func (a *requestApproveCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &a.From, "ApproveRequest", fmt.Sprint("request ", a.ID), func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Authority.Bootstrap(ctx); err != nil {
+			return err
+		}
+		q, err := h.Keys.Approve(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		return a.From.Answer(c, requestLine(q), "Request %d is approved: certificate %d.\n", q.ID, q.CertificateID)
+	})
+}
+
+type requestRejectCommand struct {
+	ID   int64            `arg:"" help:"Number of the request."`
+	From cli.Installation `embed:""`
+}
+
+func (r *requestRejectCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RejectRequest", fmt.Sprint("request ", r.ID), func(ctx context.Context, h *app.Rooms) error {
+		q, err := h.Keys.Reject(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		return r.From.Answer(c, requestLine(q), "Request %d is rejected.\n", q.ID)
+	})
+}

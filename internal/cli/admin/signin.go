@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/auth"
+	"tamga/internal/domain/user"
+)
+
+type certificateCommand struct {
+	Add    certificateAddCommand    `cmd:"" help:"Let somebody sign in with a certificate."`
+	List   certificateListCommand   `cmd:"" help:"List the certificates somebody signs in with."`
+	Remove certificateRemoveCommand `cmd:"" help:"Take a certificate from somebody; every token ends."`
+}
+
+type certificateAddCommand struct {
+	onUser `embed:""`
+	File   string `arg:"" help:"The certificate, PEM or DER."`
+}
+
+func (a *certificateAddCommand) Run(c *cli.Console) error {
+	der, err := certificateFile(a.File)
+	if err != nil {
+		return err
+	}
+	return cli.Administer(c, &a.From, "AddSignInCertificate", a.Login, func(ctx context.Context, h *app.Rooms) error {
+		x, err := a.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		added, err := identity.AddCertificate(ctx, x.ID, der)
+		if err != nil {
+			return err
+		}
+		return a.From.Answer(c, signInLine(added), "%s signs in with the certificate %x (%s).\n", a.Login, added.Thumbprint, cli.Printable(added.Subject))
+	})
+}
+
+// certificateFile reads one certificate, PEM or DER.
+func certificateFile(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	block, rest := pem.Decode(data)
+	if block == nil {
+		return data, nil
+	}
+	if block.Type != "CERTIFICATE" {
+		return nil, fmt.Errorf("%s: it begins with %q, want one certificate", name, block.Type)
+	}
+	if next, _ := pem.Decode(rest); next != nil {
+		return nil, fmt.Errorf("%s: it holds more than one PEM block, want one certificate", name)
+	}
+	return block.Bytes, nil
+}
+
+type signInJSON struct {
+	Thumbprint string    `json:"thumbprint"` // SHA-256 of the certificate
+	Subject    string    `json:"subject"`
+	Issuer     string    `json:"issuer"`
+	Serial     string    `json:"serial"`
+	NotAfter   time.Time `json:"not_after"`
+}
+
+func signInLine(s auth.SignInCertificate) signInJSON {
+	return signInJSON{hex.EncodeToString(s.Thumbprint[:]), s.Subject, s.Issuer, s.Serial, s.NotAfter}
+}
+
+type certificateListCommand struct {
+	onUser `embed:""`
+}
+
+func (l *certificateListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListSignInCertificates", l.Login, func(ctx context.Context, h *app.Rooms) error {
+		x, err := l.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := identity.Certificates(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		lines := []signInJSON{}
+		var text strings.Builder
+		for _, s := range list {
+			line := signInLine(s)
+			lines = append(lines, line)
+			fmt.Fprintf(&text, "%s  until %s  %s\n", line.Thumbprint, line.NotAfter.Format(time.DateOnly), cli.Printable(line.Subject))
+		}
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type certificateRemoveCommand struct {
+	onUser     `embed:""`
+	Thumbprint string `arg:"" help:"SHA-256 of the certificate in hexadecimal, as the list shows it."`
+}
+
+func (r *certificateRemoveCommand) Run(c *cli.Console) error {
+	var thumbprint [32]byte
+	raw, err := hex.DecodeString(strings.ReplaceAll(r.Thumbprint, ":", ""))
+	if err != nil || len(raw) != len(thumbprint) {
+		return errors.New("the thumbprint: want 64 hexadecimal digits, as the list shows them")
+	}
+	copy(thumbprint[:], raw)
+	return r.do(c, "RemoveSignInCertificate", "signs in with that certificate no more", func(ctx context.Context, h *app.Rooms, x user.User) error {
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		return identity.RemoveCertificate(ctx, x.ID, thumbprint)
+	})
+}

@@ -1,0 +1,210 @@
+package admin
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/stock"
+	"tamga/internal/files"
+)
+
+type Token struct {
+	Import  tokenImportCommand  `cmd:"" help:"Take the tokens of a manufacturer's file into the stock."`
+	List    tokenListCommand    `cmd:"" help:"List tokens and whose they are."`
+	Unlock  tokenUnlockCommand  `cmd:"" help:"Forget the wrong codes of a token."`
+	Discard tokenDiscardCommand `cmd:"" help:"Delete a token in stock, such as a lost one."`
+}
+
+type tokenImportCommand struct {
+	File         string           `arg:"" help:"PSKC container (RFC 6030), or CSV with the columns serial, type (HOTP, TOTP), secret_hex or secret_base32 and, where they differ from SHA1, 6, 30 and 0, algorithm, digits, period, counter. - is standard input."`
+	Format       string           `enum:"auto,pskc,csv" default:"auto" help:"pskc, csv, or auto: what begins with a tag is PSKC."`
+	KeyFile      string           `placeholder:"FILE" help:"File with the key a PSKC container is encrypted with, in hexadecimal."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password it is encrypted with."`
+	From         cli.Installation `embed:""`
+}
+
+func (i *tokenImportCommand) Run(c *cli.Console) error {
+	list, err := i.read(c)
+	if err != nil {
+		return err
+	}
+	defer stock.Wipe(list)
+	return cli.Administer(c, &i.From, "ImportTokens", "", func(ctx context.Context, h *app.Rooms) error {
+		known, err := h.Oath.ImportTokens(ctx, list)
+		if err != nil {
+			return err
+		}
+		answer := struct {
+			Imported int      `json:"imported"`
+			Known    []string `json:"known"` // serial numbers that were there before
+		}{len(list) - len(known), append([]string{}, known...)}
+		text := fmt.Sprintf("Imported %d tokens into the stock.\n", answer.Imported)
+		if len(known) > 0 {
+			text += fmt.Sprintf("%d were known before and stay as they are: %s\n", len(known), shortList(known))
+		}
+		return i.From.Answer(c, answer, "%s", text)
+	})
+}
+
+// shortList names the first few.
+func shortList(names []string) string {
+	const some = 10
+	if len(names) > some {
+		return strings.Join(names[:some], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+func (i *tokenImportCommand) read(c *cli.Console) ([]stock.Token, error) {
+	var with stock.Opening
+	if i.KeyFile != "" {
+		text, err := files.OwnSecret(i.KeyFile, "--key-file")
+		if err != nil {
+			return nil, err
+		}
+		if with.Key, err = hex.DecodeString(strings.TrimSpace(text)); err != nil {
+			return nil, errors.New("--key-file: want hexadecimal digits")
+		}
+		defer clear(with.Key)
+	}
+	if i.PasswordFile != "" {
+		var err error
+		if with.Password, err = files.OwnSecret(i.PasswordFile, "--password-file"); err != nil {
+			return nil, err
+		}
+	}
+	in := c.Stdin
+	if i.File != "-" {
+		f, err := os.Open(i.File)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	begin := make([]byte, 64)
+	n, err := io.ReadFull(in, begin)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	begin = begin[:n]
+	whole := io.MultiReader(strings.NewReader(string(begin)), in)
+	isXML := strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(string(begin), "\ufeff"), " \t\r\n"), "<")
+	if i.Format == "pskc" || i.Format == "auto" && isXML {
+		return stock.ReadPSKC(whole, with)
+	}
+	if with.Key != nil || with.Password != "" {
+		return nil, errors.New("the file is CSV, which is not encrypted: leave --key-file and --password-file out")
+	}
+	return stock.ReadCSV(whole)
+}
+
+type tokenListCommand struct {
+	Free bool             `help:"Only those in stock."`
+	User string           `placeholder:"LOGIN" help:"Only that of this user."`
+	From cli.Installation `embed:""`
+}
+
+// tokenJSON is a token as programs read it.
+type tokenJSON struct {
+	Serial      string     `json:"serial"`
+	Type        string     `json:"type"`
+	App         bool       `json:"app"`
+	UserID      string     `json:"user_id"`
+	Locked      bool       `json:"locked"`
+	LockedUntil *time.Time `json:"locked_until,omitempty"` // not of one that somebody has to unlock
+	CreatedAt   time.Time  `json:"created_at"`
+	AssignedAt  *time.Time `json:"assigned_at,omitempty"`
+}
+
+func (l *tokenListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListTokens", l.User, func(ctx context.Context, h *app.Rooms) error {
+		q := oath.Query{Free: l.Free, Limit: oath.MaxTokenPage}
+		if l.User != "" {
+			u, err := h.Users.ByLogin(ctx, l.User)
+			if err != nil {
+				return err
+			}
+			q.UserID = u.ID
+		}
+		lines := []tokenJSON{}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for {
+			page, err := h.Oath.Tokens(ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, t := range page {
+				line := tokenLine(t, time.Now())
+				lines = append(lines, line)
+				where, mark := "in stock", ""
+				if t.UserID != "" {
+					where = t.UserID
+				}
+				switch {
+				case line.LockedUntil != nil:
+					mark = "locked until " + line.LockedUntil.Format(time.RFC3339)
+				case line.Locked:
+					mark = "locked"
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Serial, t.Type, where, mark)
+			}
+			if len(page) < oath.MaxTokenPage {
+				break
+			}
+			q.After = page[len(page)-1].Serial
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+func tokenLine(t oath.Token, now time.Time) tokenJSON {
+	line := tokenJSON{Serial: t.Serial, Type: string(t.Type), App: t.App, UserID: t.UserID, Locked: now.Before(t.LockedUntil), CreatedAt: t.CreatedAt}
+	if line.Locked && t.LockedUntil.Before(oath.Blocked) {
+		line.LockedUntil = &t.LockedUntil
+	}
+	if !t.AssignedAt.IsZero() {
+		line.AssignedAt = &t.AssignedAt
+	}
+	return line
+}
+
+type tokenUnlockCommand struct {
+	Serial string           `arg:"" help:"Serial number of the token."`
+	From   cli.Installation `embed:""`
+}
+
+func (u *tokenUnlockCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &u.From, "UnlockToken", u.Serial, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Oath.UnlockToken(ctx, u.Serial); err != nil {
+			return err
+		}
+		return u.From.Answer(c, map[string]string{"unlocked": u.Serial}, "Token %s is unlocked.\n", cli.Printable(u.Serial))
+	})
+}
+
+type tokenDiscardCommand struct {
+	Serial string           `arg:"" help:"Serial number of the token."`
+	From   cli.Installation `embed:""`
+}
+
+func (d *tokenDiscardCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &d.From, "DiscardToken", d.Serial, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Oath.DiscardToken(ctx, d.Serial); err != nil {
+			return err
+		}
+		return d.From.Answer(c, map[string]string{"discarded": d.Serial}, "Token %s is no more.\n", cli.Printable(d.Serial))
+	})
+}

@@ -1,0 +1,243 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/adapter/evidence"
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/policy"
+	"tamga/pki/suite"
+)
+
+type TSP struct {
+	List   tspListCommand   `cmd:"" help:"List the registered time-stamp services, the default one first."`
+	Add    tspAddCommand    `cmd:"" help:"Register a time-stamp service. It counts at once, in every process."`
+	Remove tspRemoveCommand `cmd:"" help:"Remove a registered time-stamp service."`
+	Check  tspCheckCommand  `cmd:"" help:"Ask a time-stamp service for a stamp and say what is right and wrong with it."`
+}
+
+// tspJSON is a registered service as programs read it.
+type tspJSON struct {
+	Name      string `json:"name"`
+	Title     string `json:"title"`
+	URL       string `json:"url"`
+	Class     string `json:"class"`
+	Policy    string `json:"policy"`
+	PerMinute int    `json:"per_minute"`
+	From      string `json:"from"` // configuration or database
+}
+
+type tspListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+func (l *tspListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListTSPServices", "", func(ctx context.Context, h *app.Rooms) error {
+		services, err := h.Policies.TSPServices(ctx)
+		if err != nil {
+			return err
+		}
+		lines := []tspJSON{}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for i, t := range services {
+			line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
+			if i < len(h.Policies.Rules.TSPServices) {
+				line.From = "configuration"
+			}
+			lines = append(lines, line)
+			var notes []string
+			for _, n := range []struct{ name, value string }{{"class", t.Class}, {"policy", t.Policy}, {"title", cli.Printable(t.Title)}} {
+				if n.value != "" {
+					notes = append(notes, n.name+" "+n.value)
+				}
+			}
+			if t.PerMinute > 0 {
+				notes = append(notes, fmt.Sprintf("%d a minute", t.PerMinute))
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, cli.Printable(t.URL), line.From, strings.Join(notes, ", "))
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type tspAddCommand struct {
+	Name      string           `arg:"" help:"Short name, unique: lower-case letters, digits, dots, hyphens, underscores."`
+	URL       string           `arg:"" help:"Address, http or https."`
+	Title     string           `help:"What people call it."`
+	Class     string           `help:"Services of one class stand in for one another when one is down. Without it none does."`
+	Policy    string           `placeholder:"OID" help:"TSA policy to ask for and insist on. Without it that of the service."`
+	PerMinute int              `help:"Requests a minute each process may send; 0 for no bound."`
+	From      cli.Installation `embed:""`
+}
+
+func (a *tspAddCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &a.From, "AddTSPService", a.Name, func(ctx context.Context, h *app.Rooms) error {
+		t := policy.TSPService{Name: a.Name, Title: a.Title, URL: a.URL, Class: a.Class, Policy: a.Policy, PerMinute: a.PerMinute}
+		if err := h.Policies.AddTSPService(ctx, t); err != nil {
+			return err
+		}
+		line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
+		return a.From.Answer(c, line, "Time-stamp service %s is registered. Try it with: tamga tsp check %s\n", t.Name, t.Name)
+	})
+}
+
+type tspRemoveCommand struct {
+	Name string           `arg:"" help:"Name of the service."`
+	From cli.Installation `embed:""`
+}
+
+func (r *tspRemoveCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RemoveTSPService", r.Name, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Policies.RemoveTSPService(ctx, r.Name); err != nil {
+			return err
+		}
+		return r.From.Answer(c, map[string]string{"removed": r.Name}, "Time-stamp service %s is removed.\n", r.Name)
+	})
+}
+
+type tspCheckCommand struct {
+	Service string           `arg:"" name:"service" help:"Name of a registered service, or any address."`
+	Policy  string           `placeholder:"OID" help:"TSA policy to ask for, over that of the registration."`
+	Hash    string           `default:"GR 34.11-2012 256" help:"Algorithm of the digest to be stamped."`
+	From    cli.Installation `embed:""`
+}
+
+// checkJSON is an examination as programs read it.
+type checkJSON struct {
+	URL      string        `json:"url"`
+	Good     bool          `json:"good"`
+	Checks   []checkedJSON `json:"checks"`
+	TookMS   int64         `json:"took_ms"`
+	Size     int           `json:"size"`
+	Time     *time.Time    `json:"time,omitempty"`
+	OffMS    int64         `json:"off_ms"`
+	Policy   string        `json:"policy"`
+	Accuracy string        `json:"accuracy"`
+	Path     []string      `json:"path"`
+}
+
+type checkedJSON struct {
+	Name  string `json:"name"`
+	Good  bool   `json:"good"`
+	Error string `json:"error,omitempty"`
+}
+
+// checkTitles says what a check that went well means.
+var checkTitles = map[string]string{
+	"connection": "the service answers and grants a stamp",
+	"answer":     "the stamp is for the request: digest, nonce, policy",
+	"signature":  "it has one signer, for time stamping alone, whose signature holds",
+	"clock":      "its time is near our clock",
+	"trust":      "its certificate leads to a trusted root",
+	"revocation": "nothing on the path is revoked",
+}
+
+func (k *tspCheckCommand) Run(c *cli.Console) error {
+	hash, ok := suite.HashByName(k.Hash)
+	if !ok {
+		return fmt.Errorf("--hash %s: want the name of a digest algorithm, such as %q", cli.Printable(k.Hash), suite.Streebog256.Name)
+	}
+	var bad error // a service that is bad is not a command that failed: it is told and ends with 1
+	err := cli.Administer(c, &k.From, "CheckTSPService", k.Service, func(ctx context.Context, h *app.Rooms) error {
+		service, err := k.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		source, err := h.OpenEvidence(h.Config.Evidence, nil)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		sample := make([]byte, 32)
+		rand.Read(sample)
+		e, err := source.Examine(ctx, service, hash.Digest(sample))
+		if err != nil {
+			return err
+		}
+		if !e.Good() {
+			bad = cli.ExitCode(1)
+		}
+		return k.From.Answer(c, examinationFor(service.URL, e), "%s", explainExamination(service.URL, e))
+	})
+	if err != nil {
+		return err
+	}
+	return bad
+}
+
+// examinationFor is an examination for programs.
+func examinationFor(address string, e *evidence.Examination) checkJSON {
+	out := checkJSON{URL: address, Good: e.Good(), TookMS: e.Took.Milliseconds(), Size: e.Size, OffMS: e.Off.Milliseconds(), Checks: []checkedJSON{}, Path: []string{}}
+	for _, check := range e.Checks {
+		line := checkedJSON{Name: check.Name, Good: check.Err == nil}
+		if check.Err != nil {
+			line.Error = check.Err.Error()
+		}
+		out.Checks = append(out.Checks, line)
+	}
+	if e.Info != nil {
+		at := e.Info.Time.UTC()
+		out.Time, out.Policy = &at, e.Info.Policy.String()
+		if e.Info.Accuracy > 0 {
+			out.Accuracy = e.Info.Accuracy.String()
+		}
+	}
+	for _, x := range e.Path {
+		out.Path = append(out.Path, x.Subject.String())
+	}
+	return out
+}
+
+// explainExamination is an examination for people.
+func explainExamination(address string, e *evidence.Examination) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\n", cli.Printable(address))
+	for _, check := range e.Checks {
+		if check.Err == nil {
+			fmt.Fprintf(&text, "  right  %s\n", checkTitles[check.Name])
+		} else {
+			fmt.Fprintf(&text, "  WRONG  %s: %s\n", check.Name, cli.Printable(check.Err.Error()))
+		}
+	}
+	if e.Info != nil {
+		fmt.Fprintf(&text, "\n  time %s (%s from our clock), policy %s, %d octets, %s\n",
+			e.Info.Time.UTC().Format(time.RFC3339), e.Off.Round(time.Millisecond), e.Info.Policy, e.Size, e.Took.Round(time.Millisecond))
+	}
+	for i, x := range e.Path {
+		fmt.Fprintf(&text, "  %s%s\n", strings.Repeat("  ", i), cli.Printable(x.Subject.String()))
+	}
+	verdict := "Stamps of this service are accepted."
+	if !e.Good() {
+		verdict = "This service is not fit for use as it is."
+	}
+	fmt.Fprintf(&text, "\n%s\n", verdict)
+	return text.String()
+}
+
+// find takes a registered service by its name or its address, or any address.
+func (k *tspCheckCommand) find(ctx context.Context, h *app.Rooms) (policy.TSPService, error) {
+	services, err := h.Policies.TSPServices(ctx)
+	if err != nil {
+		return policy.TSPService{}, err
+	}
+	found := policy.TSPService{Name: "unregistered", URL: k.Service}
+	asked, _ := policy.NormalAddress(k.Service)
+	for _, t := range services {
+		if normal, _ := policy.NormalAddress(t.URL); t.Name == k.Service || normal == asked {
+			found = t
+			break
+		}
+	}
+	if k.Policy != "" {
+		found.Policy = k.Policy
+	}
+	return found, nil
+}

@@ -1,0 +1,289 @@
+// Package admin has the sub-commands that administer an installation beside its running server:
+// users, groups, operators, certificates, keys, policies, messages. One file has one sub-command,
+// which acts inside cli.Administer so that the audit log has it.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+	"tamga/internal/files"
+)
+
+type User struct {
+	Add      userAddCommand      `cmd:"" help:"Register a user."`
+	List     userListCommand     `cmd:"" help:"List users."`
+	Lock     userLockCommand     `cmd:"" help:"Lock a user: every token ends at once."`
+	Unlock   userUnlockCommand   `cmd:"" help:"Unlock a user."`
+	Logout   userLogoutCommand   `cmd:"" help:"End every token of a user."`
+	Sessions userSessionsCommand `cmd:"" help:"List what a user stays signed in to: the applications that hold refresh tokens."`
+	Password userPasswordCommand `cmd:"" help:"Set the password of a user; every token ends."`
+	Deny     userDenyCommand     `cmd:"" help:"Forbid a user an action, such as SignDocument."`
+	Allow    userAllowCommand    `cmd:"" help:"Allow a user an action again."`
+
+	Method      methodCommand      `cmd:"" help:"Administer the authentication methods of a user."`
+	Certificate certificateCommand `cmd:"" help:"Administer the certificates a user signs in with."`
+	Delete      userDeleteCommand  `cmd:"" help:"Delete a user with everything that is theirs: keys, contacts, tokens."`
+}
+
+type userAddCommand struct {
+	Login        string           `arg:"" help:"Login of the user."`
+	Group        string           `required:"" help:"Group the user belongs to."`
+	Name         string           `help:"Name for people; the login when absent."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+	From         cli.Installation `embed:""`
+}
+
+func (u *userAddCommand) Run(c *cli.Console) error {
+	return register(c, &u.From, "AddUser", user.Account{Login: u.Login, DisplayName: u.Name, Group: u.Group}, u.PasswordFile)
+}
+
+// register registers a user or operator with a password.
+func register(c *cli.Console, from *cli.Installation, operation string, r user.Account, passwordFile string) error {
+	password, err := newPassword(c, r.Login, passwordFile)
+	if err != nil {
+		return err
+	}
+	return cli.Administer(c, from, operation, r.Login, func(ctx context.Context, h *app.Rooms) error {
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		setPassword, err := identity.PreparePassword(ctx, password)
+		if err != nil {
+			return err
+		}
+		var made user.User
+		// By turns with the operators who register users at a server meanwhile.
+		err = h.Users.Store.Atomic(ctx, func(ctx context.Context) error {
+			if made, err = h.Users.Add(ctx, r); err != nil {
+				return fault.Rollback(err)
+			}
+			return fault.Rollback(setPassword(ctx, made.ID))
+		})
+		if err != nil {
+			return err
+		}
+		return from.Answer(c, map[string]string{"id": made.ID, "login": made.Login, "group": made.Group}, "%s is registered as %s.\n", made.Login, made.ID)
+	})
+}
+
+// newPassword takes a password from a file or asks for it.
+func newPassword(c *cli.Console, login, file string) (string, error) {
+	if file != "" {
+		return files.OwnSecret(file, "--password-file")
+	}
+	return cli.AskSecret(c.Context, "Password of "+cli.Printable(login)+": ", "--password-file")
+}
+
+type userListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+func (u *userListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &u.From, "ListUsers", "", func(ctx context.Context, h *app.Rooms) error {
+		type line struct {
+			ID       string `json:"id"`
+			Login    string `json:"login"`
+			Name     string `json:"name"`
+			Group    string `json:"group"`
+			Operator bool   `json:"operator"`
+			Locked   bool   `json:"locked"`
+		}
+		lines := []line{}
+		for after := ""; ; {
+			page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+			if err != nil {
+				return err
+			}
+			for _, x := range page {
+				lines = append(lines, line{x.ID, x.Login, x.DisplayName, x.Group, x.Operator, x.Locked})
+			}
+			if len(page) < user.MaxPage {
+				break
+			}
+			after = page[len(page)-1].Key()
+		}
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, l := range lines {
+			var marks []string
+			if l.Operator {
+				marks = append(marks, "operator")
+			}
+			if l.Locked {
+				marks = append(marks, "locked")
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Login, "-"), l.Group, l.ID, cli.Printable(l.Name), strings.Join(marks, ", "))
+		}
+		table.Flush()
+		return u.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+// onUser is a command that does one thing to one user.
+type onUser struct {
+	Login string           `arg:"" help:"Login of the user; of one without a login the identifier."`
+	From  cli.Installation `embed:""`
+}
+
+// find finds the user by login, otherwise by identifier.
+func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
+	u, err := h.Users.ByLogin(ctx, o.Login)
+	if fault.Is(err, fault.UserNotFound) {
+		u, err = h.Users.Get(ctx, strings.ToLower(o.Login))
+	}
+	return u, err
+}
+
+func (o *onUser) do(c *cli.Console, operation, done string, act func(ctx context.Context, h *app.Rooms, u user.User) error) error {
+	return cli.Administer(c, &o.From, operation, o.Login, func(ctx context.Context, h *app.Rooms) error {
+		u, err := o.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		if err := act(ctx, h, u); err != nil {
+			return err
+		}
+		return o.From.Answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s %s.\n", cmp.Or(u.Login, u.ID), done)
+	})
+}
+
+type userLockCommand struct {
+	onUser `embed:""`
+}
+
+func (u *userLockCommand) Run(c *cli.Console) error {
+	return u.do(c, "LockUser", "is locked", func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Lock(ctx, x.ID) })
+}
+
+type userUnlockCommand struct {
+	onUser `embed:""`
+}
+
+func (u *userUnlockCommand) Run(c *cli.Console) error {
+	return u.do(c, "UnlockUser", "is unlocked", func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Unlock(ctx, x.ID) })
+}
+
+type userLogoutCommand struct {
+	onUser `embed:""`
+}
+
+func (u *userLogoutCommand) Run(c *cli.Console) error {
+	return u.do(c, "EndTokens", "has no tokens any more", func(ctx context.Context, h *app.Rooms, x user.User) error {
+		return h.Sessions.EndAll(ctx, x.ID)
+	})
+}
+
+type userPasswordCommand struct {
+	onUser       `embed:""`
+	PasswordFile string `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+}
+
+func (u *userPasswordCommand) Run(c *cli.Console) error {
+	password, err := newPassword(c, u.Login, u.PasswordFile)
+	if err != nil {
+		return err
+	}
+	return u.do(c, "SetPassword", "has a new password", func(ctx context.Context, h *app.Rooms, x user.User) error {
+		identity, err := h.Auth(ctx)
+		if err != nil {
+			return err
+		}
+		return identity.SetPassword(ctx, x.ID, password)
+	})
+}
+
+type userDenyCommand struct {
+	onUser `embed:""`
+	Action string `arg:"" help:"Name or number of the action."`
+}
+
+func (u *userDenyCommand) Run(c *cli.Console) error {
+	return changeAccess(c, &u.onUser, u.Action, "DenyAction", "may not perform", func(denied, a policy.Action) policy.Action { return denied | a })
+}
+
+type userAllowCommand struct {
+	onUser `embed:""`
+	Action string `arg:"" help:"Name or number of the action."`
+}
+
+func (u *userAllowCommand) Run(c *cli.Console) error {
+	return changeAccess(c, &u.onUser, u.Action, "AllowAction", "may perform", func(denied, a policy.Action) policy.Action { return denied &^ a })
+}
+
+func changeAccess(c *cli.Console, o *onUser, action, operation, done string, change func(denied, a policy.Action) policy.Action) error {
+	a, err := policy.ParseAction(action)
+	if err != nil {
+		return err
+	}
+	return o.do(c, operation, done+" "+a.String(), func(ctx context.Context, h *app.Rooms, x user.User) error {
+		return h.Policies.Store.Atomic(ctx, func(ctx context.Context) error {
+			have, err := h.Policies.Effective(ctx, x.ID, policy.Access)
+			if err != nil {
+				return err
+			}
+			have.Actions = change(have.Actions, a)
+			return h.Policies.SetUser(ctx, x.ID, policy.Access, &have)
+		})
+	})
+}
+
+type userDeleteCommand struct {
+	onUser `embed:""`
+	Yes    bool `required:"" help:"Say that it is meant: nothing brings the user back."`
+}
+
+func (u *userDeleteCommand) Run(c *cli.Console) error {
+	return u.do(c, "DeleteUser", "is deleted", func(ctx context.Context, h *app.Rooms, x user.User) error {
+		return h.Users.Remove(ctx, x.ID)
+	})
+}
+
+type userSessionsCommand struct {
+	onUser `embed:""`
+}
+
+// Run lists the grants of a user. They end together: tamga user logout.
+func (u *userSessionsCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &u.From, "ListSessions", "", func(ctx context.Context, h *app.Rooms) error {
+		x, err := u.find(ctx, h)
+		if err != nil {
+			return err
+		}
+		grants, err := h.Identity.Grants(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		for _, g := range grants {
+			if u.From.JSON {
+				err = json.NewEncoder(c.Stdout).Encode(struct {
+					ID         string    `json:"id"`
+					Client     string    `json:"client_id"`
+					Scope      string    `json:"scope"`
+					Method     string    `json:"method"`
+					SignedInAt time.Time `json:"signed_in_at"`
+					UsedAt     time.Time `json:"used_at"`
+					ExpiresAt  time.Time `json:"expires_at"`
+				}{g.ID, g.ClientID, g.Scope, g.Method, g.SignedInAt, g.UsedAt, g.ExpiresAt})
+			} else {
+				_, err = fmt.Fprintf(c.Stdout, "%s  %s, signed in %s by %s, used %s, until %s\n", cli.Printable(g.ClientID), g.Scope,
+					g.SignedInAt.UTC().Format(time.DateTime), g.Method, g.UsedAt.UTC().Format(time.DateTime), g.ExpiresAt.UTC().Format(time.DateTime))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+)
+
+// ErrAnswer says that a server answered 200 with something that is no signature.
+var ErrAnswer = errors.New("the answer of the server is not a complete JSON string of Base64")
+
+// CopyAnswer decodes a JSON string of Base64 from src into dst while it arrives.
+// It returns an error unless the string and its Base64 are complete and nothing
+// follows; what was written to dst by then is of no use.
+func CopyAnswer(dst io.Writer, src io.Reader) (int64, error) {
+	n, err := CopyBase64(dst, &jsonStringReader{src: bufio.NewReaderSize(src, 64<<10)})
+	if errors.Is(err, ErrBase64) {
+		err = ErrAnswer
+	}
+	return n, err
+}
+
+var ErrBase64 = errors.New("the Base64 is broken or incomplete")
+
+// CopyBase64 decodes src, which is Base64 and nothing else, into dst. Text that
+// ends early or goes on after its padding is errBase64.
+func CopyBase64(dst io.Writer, src io.Reader) (int64, error) {
+	in, out := make([]byte, 64<<10), make([]byte, 48<<10)
+	var total int64
+	padded := false // only nothing may follow padding
+	for {
+		n, err := io.ReadFull(src, in)
+		// A reader that ends regularly while the buffer is half full.
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !last {
+			return total, err
+		}
+		m, decodeErr := base64.StdEncoding.Strict().Decode(out, in[:n])
+		if decodeErr != nil || padded && n > 0 {
+			return total, ErrBase64
+		}
+		padded = m != len(out)
+		k, err := dst.Write(out[:m])
+		total += int64(k)
+		if err != nil {
+			return total, err
+		}
+		if last {
+			return total, nil
+		}
+	}
+}
+
+// jsonStringReader reads the value of a JSON string that is alone in src.
+type jsonStringReader struct {
+	src   *bufio.Reader
+	begun bool
+	done  bool
+}
+
+func (r *jsonStringReader) Read(b []byte) (int, error) {
+	if r.done {
+		return 0, io.EOF
+	}
+	if !r.begun {
+		c, err := r.skipSpace()
+		if err != nil || c != '"' {
+			return 0, broken(err)
+		}
+		r.begun = true
+	}
+	n := 0
+	for n < len(b) {
+		if n > 0 && r.src.Buffered() == 0 {
+			return n, nil // what is here can be written while more arrives
+		}
+		if _, err := r.src.Peek(1); err != nil {
+			return n, broken(err)
+		}
+		here, _ := r.src.Peek(min(r.src.Buffered(), len(b)-n))
+		plain := 0
+		for plain < len(here) && here[plain] >= 0x20 && here[plain] < utf8.RuneSelf && here[plain] != '"' && here[plain] != '\\' {
+			plain++
+		}
+		n += copy(b[n:], here[:plain])
+		r.src.Discard(plain) // cannot fail: these octets are buffered
+		if plain == len(here) {
+			continue
+		}
+		switch c, _ := r.src.ReadByte(); c {
+		case '"':
+			if _, err := r.skipSpace(); err != io.EOF {
+				return n, broken(err)
+			}
+			r.done = true
+			return n, io.EOF
+		case '\\':
+			c, err := r.escape()
+			if err != nil {
+				return n, err
+			}
+			b[n] = c
+			n++
+		default: // a control character, or text that is not Base64
+			return n, ErrAnswer
+		}
+	}
+	return n, nil
+}
+
+// escape reads what follows a backslash. Servers write "\/" and "\u002B" inside
+// Base64; escapes that Base64 has no use for are refused.
+func (r *jsonStringReader) escape() (byte, error) {
+	c, err := r.src.ReadByte()
+	if err != nil {
+		return 0, broken(err)
+	}
+	switch c {
+	case '/':
+		return '/', nil
+	case 'u':
+		var digits [4]byte
+		if _, err := io.ReadFull(r.src, digits[:]); err != nil {
+			return 0, broken(err)
+		}
+		if v, err := strconv.ParseUint(string(digits[:]), 16, 16); err == nil && v < utf8.RuneSelf {
+			return byte(v), nil
+		}
+	}
+	return 0, ErrAnswer
+}
+
+func (r *jsonStringReader) skipSpace() (byte, error) {
+	for {
+		c, err := r.src.ReadByte()
+		if err != nil || c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c, err
+		}
+	}
+}
+
+// broken says that the string is not whole, keeping the error of the connection
+// where there is one.
+func broken(err error) error {
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return ErrAnswer
+	}
+	return fmt.Errorf("the answer of the server broke off: %w", err)
+}

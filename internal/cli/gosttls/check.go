@@ -1,0 +1,381 @@
+package gosttls
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/config"
+	"tamga/pki/x509gost"
+)
+
+type gostTLSCheckCommand struct {
+	Dir  string           `default:"gost-tls" placeholder:"DIR" help:"Directory that gost-tls init made."`
+	From cli.Installation `embed:""`
+}
+
+// frontEndCheck is one trap: what was looked at, and what is wrong there or "".
+type frontEndCheck struct {
+	Trap  string `json:"trap"`
+	Wrong string `json:"wrong,omitempty"`
+}
+
+func (g *gostTLSCheckCommand) Run(c *cli.Console) error {
+	dir, err := filepath.Abs(g.Dir)
+	if err != nil {
+		return err
+	}
+	h, err := g.From.Open(c)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	socket, err := filepath.Abs(h.Config.Path(h.Config.GOSTTLS.Socket))
+	if err != nil {
+		return err
+	}
+	checks, err := checkFrontEnd(c.Context, dir, socket, h.Config, time.Now())
+	if err != nil {
+		return err
+	}
+	faults := 0
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, k := range checks {
+		mark := "ok"
+		if k.Wrong != "" {
+			mark = "WRONG"
+			faults++
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, k.Trap, k.Wrong)
+	}
+	table.Flush()
+	if err := g.From.Answer(c, checks, "%s", text.String()); err != nil {
+		return err
+	}
+	if faults > 0 {
+		return fmt.Errorf("%d of %d checks found something wrong", faults, len(checks))
+	}
+	return nil
+}
+
+// checkFrontEnd looks for every trap we know in the files of a front end.
+func checkFrontEnd(ctx context.Context, dir, socket string, config *config.Config, now time.Time) ([]frontEndCheck, error) {
+	text, err := os.ReadFile(filepath.Join(dir, FrontEndConfig))
+	if err != nil {
+		return nil, fmt.Errorf("no front end in %s (tamga gost-tls init makes one): %w", dir, err)
+	}
+	proxy := ParseProxy(string(text))
+	checks := proxy.Check(socket)
+	add := func(trap, wrong string) { checks = append(checks, frontEndCheck{trap, wrong}) }
+
+	_, uidErr := app.FrontEndUID(config)
+	add("gost_tls.front_end_user is a user of this machine", message(uidErr))
+	add("gost_tls.socket is set, and nobody else may put a socket in its place", socketWrong(config.GOSTTLS.Socket, socket))
+	for _, file := range proxy.bundles {
+		add("the server's certificate "+file, bundleWrong(file, now))
+	}
+	for _, file := range proxy.authorities {
+		add("the authorities of operators in "+file, authoritiesWrong(file))
+	}
+	openssl := filepath.Join(dir, FrontEndOpenSSL)
+	add("the engine is loaded by "+openssl, opensslWrong(openssl))
+	add("OPENSSL_CONF of this shell is not loaded a second time", doubleWrong(openssl, os.Getenv("OPENSSL_CONF")))
+	if program, err := exec.LookPath("haproxy"); err == nil {
+		add("HAProxy takes the configuration", trial(ctx, openssl, program, "-c", "-q", "-f", filepath.Join(dir, FrontEndConfig)))
+	} else {
+		add("HAProxy takes the configuration", "haproxy is not installed here: apt-get install haproxy libengine-gost-openssl")
+	}
+	return checks, nil
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// ProxyConfig is what matters of a configuration of HAProxy.
+type ProxyConfig struct {
+	lines                []proxyLine
+	bundles, authorities []string
+}
+
+type proxyLine struct {
+	section string
+	words   []string
+}
+
+// has reports whether the line begins with these words.
+func (l proxyLine) has(words ...string) bool {
+	return len(l.words) >= len(words) && slices.Equal(l.words[:len(words)], words)
+}
+
+// after returns the word behind an option, "" when it is not there.
+func (l proxyLine) after(option string) string {
+	if i := slices.Index(l.words, option); i >= 0 && i+1 < len(l.words) {
+		return l.words[i+1]
+	}
+	return ""
+}
+
+var proxySections = []string{"global", "defaults", "frontend", "backend", "listen"}
+
+// ParseProxy splits a configuration into lines of words. It knows no quoting: what
+// gost-tls init writes has none.
+func ParseProxy(text string) *ProxyConfig {
+	p := &ProxyConfig{}
+	section := ""
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if slices.Contains(proxySections, words[0]) {
+			section = strings.Join(words, " ")
+			continue
+		}
+		l := proxyLine{section, words}
+		p.lines = append(p.lines, l)
+		if l.has("bind") && slices.Contains(words, "ssl") {
+			for i, w := range words[:len(words)-1] {
+				switch w {
+				case "crt":
+					p.bundles = append(p.bundles, words[i+1])
+				case "ca-file":
+					p.authorities = append(p.authorities, words[i+1])
+				}
+			}
+		}
+	}
+	return p
+}
+
+// Check looks for the traps in the lines.
+func (p *ProxyConfig) Check(socket string) []frontEndCheck {
+	var checks []frontEndCheck
+	add := func(trap, wrong string, ok bool) {
+		if ok {
+			wrong = ""
+		}
+		checks = append(checks, frontEndCheck{trap, wrong})
+	}
+	var binds []proxyLine
+	for _, l := range p.lines {
+		if l.has("bind") {
+			binds = append(binds, l)
+		}
+	}
+	add("there is a port with TLS", "no bind line has ssl", slices.ContainsFunc(binds, func(l proxyLine) bool { return slices.Contains(l.words, "ssl") }))
+	for _, l := range binds {
+		at := strings.Join(l.words[:min(2, len(l.words))], " ")
+		add(at+": speaks TLS", "a plain port in front of the socket lets anyone in: remove it", slices.Contains(l.words, "ssl"))
+		add(at+": TLS 1.2 alone", "want ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2: a client that is offered TLS 1.3 never sends its GOST certificate",
+			l.after("ssl-min-ver") == "TLSv1.2" && l.after("ssl-max-ver") == "TLSv1.2")
+		add(at+": GOST suites alone", "want ciphers "+Ciphers, onlyGOST(l.after("ciphers")))
+		add(at+": one certificate, not a mixed port", "want one crt, of a GOST key", count(l.words, "crt") == 1 && count(l.words, "crt-list") == 0)
+		add(at+": demands a certificate", "want verify required and a ca-file", l.after("verify") == "required" && l.after("ca-file") != "")
+		add(at+": no session tickets", "want no-tls-tickets: a resumed session brings no certificate", slices.Contains(l.words, "no-tls-tickets"))
+	}
+	find := func(words ...string) int {
+		return slices.IndexFunc(p.lines, func(l proxyLine) bool { return l.has(words...) })
+	}
+	add("queries are not logged", "option httplog writes them down, and they hold secrets now and then: want a log-format with %HP", find("option", "httplog") < 0)
+	add("no session cache", "want tune.ssl.cachesize 0 in global", find("tune.ssl.cachesize", "0") >= 0)
+
+	set := find("http-request", "set-header", "client-cert")
+	add("the certificate is forwarded", "want http-request set-header client-cert :%[ssl_c_der,base64]:",
+		set >= 0 && slices.Equal(p.lines[set].words[3:], []string{":%[ssl_c_der,base64]:"}))
+	for _, family := range []struct {
+		name  string
+		exact bool // one name and no family
+	}{{"client-cert", false}, {"client_cert", false}, {"x-tamga-tls-", false}, {"x-forwarded-", false}, {"forwarded", true}} {
+		i := slices.IndexFunc(p.lines, func(l proxyLine) bool {
+			return l.has("http-request", "del-header", family.name) && (family.exact || l.after("-m") == "beg")
+		})
+		want := "want http-request del-header " + family.name
+		if !family.exact {
+			want += " -m beg"
+		}
+		conditional := i >= 0 && (slices.Contains(p.lines[i].words, "if") || slices.Contains(p.lines[i].words, "unless"))
+		add("clients cannot forge "+family.name, want+", without a condition, before set-header", i >= 0 && !conditional && (set < 0 || i < set))
+	}
+	deny := find("http-request", "deny", "deny_status", "421", "unless")
+	add("foreign Host names are refused", "want http-request deny deny_status 421 unless { req.hdr(host),field(1,:) -m str -i NAME }",
+		deny >= 0 && slices.Contains(p.lines[deny].words, "req.hdr(host),field(1,:)") && slices.Contains(p.lines[deny].words, "str"))
+	var servers []string
+	for _, l := range p.lines {
+		if l.has("server") && len(l.words) > 2 {
+			servers = append(servers, l.words[2])
+		}
+	}
+	add("requests go to the service's socket", "want one server at unix@"+socket, slices.Equal(servers, []string{"unix@" + socket}))
+	return checks
+}
+
+func count(words []string, word string) (n int) {
+	for _, w := range words {
+		if w == word {
+			n++
+		}
+	}
+	return n
+}
+
+func onlyGOST(ciphers string) bool {
+	for c := range strings.SplitSeq(ciphers, ":") {
+		if !strings.Contains(c, "GOST") {
+			return false
+		}
+	}
+	return true
+}
+
+// socketWrong looks at the directory of the socket.
+func socketWrong(configured, socket string) string {
+	if configured == "" {
+		return "want gost_tls.socket in the configuration"
+	}
+	info, err := os.Stat(filepath.Dir(socket))
+	switch {
+	case err != nil:
+		return err.Error()
+	case info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
+		return filepath.Dir(socket) + " can be written by everybody: chmod o-w it"
+	}
+	return ""
+}
+
+// bundleWrong looks at the server's certificate and key.
+func bundleWrong(file string, now time.Time) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err.Error()
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "its key can be read by others: chmod 600 it"
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer clear(data)
+	var leaf *x509gost.Certificate
+	var key crypto.Signer
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		switch {
+		case block.Type == "CERTIFICATE" && leaf == nil:
+			if leaf, err = x509gost.ParseCertificate(block.Bytes); err != nil {
+				return err.Error()
+			}
+		case block.Type == "PRIVATE KEY":
+			if key, _, err = x509gost.ParsePrivateKey(block.Bytes); err != nil {
+				return err.Error()
+			}
+		}
+	}
+	switch {
+	case leaf == nil || key == nil:
+		return "want a certificate and its key (PRIVATE KEY) as PEM"
+	case leaf.Suite == nil || !strings.HasPrefix(leaf.Suite.Name, "gost2012"):
+		return "its key is not GOST R 34.10-2012: want a port for GOST alone"
+	case now.Before(leaf.NotBefore):
+		return "it is not valid before " + leaf.NotBefore.Format(time.RFC3339)
+	case now.After(leaf.NotAfter):
+		return "it expired on " + leaf.NotAfter.Format(time.RFC3339) + ": tamga gost-tls init --force makes another"
+	case now.AddDate(0, 0, 14).After(leaf.NotAfter):
+		return "it expires on " + leaf.NotAfter.Format(time.RFC3339) + ": tamga gost-tls init --force makes another"
+	case !slices.ContainsFunc(leaf.ExtKeyUsage, func(o x509gost.OID) bool { return o.Equal(x509gost.OID{1, 3, 6, 1, 5, 5, 7, 3, 1}) }):
+		return "it is not for servers (extendedKeyUsage serverAuth)"
+	}
+	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(leaf.PublicKey) {
+		return "the key is not that of the certificate"
+	}
+	return ""
+}
+
+// authoritiesWrong looks at the authorities a handshake accepts.
+func authoritiesWrong(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	list, err := x509gost.ParseCertificates(data)
+	if err != nil {
+		return err.Error()
+	}
+	for _, c := range list {
+		if !c.IsCA {
+			return cli.Printable(c.Subject.String()) + " is no authority"
+		}
+	}
+	return ""
+}
+
+// opensslWrong looks at the configuration of the engine.
+func opensslWrong(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	engine := ""
+	active := false
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, "=")
+		switch name, value = strings.TrimSpace(name), strings.TrimSpace(value); name {
+		case "dynamic_path":
+			engine = value
+		case "activate":
+			active = value == "1"
+		}
+	}
+	if engine == "" {
+		return "want dynamic_path with the file of gost-engine"
+	}
+	if _, err := os.Stat(engine); err != nil {
+		return "gost-engine is not installed (apt-get install libengine-gost-openssl): " + err.Error() +
+			"; without it HAProxy says that it finds no private key"
+	}
+	if !active {
+		return "the default provider is not activated: want a section of it with activate = 1"
+	}
+	return ""
+}
+
+// doubleWrong looks for a second place that loads the engine.
+func doubleWrong(file, variable string) string {
+	if variable == "" || variable == file {
+		return ""
+	}
+	if data, err := os.ReadFile(variable); err == nil && bytes.Contains(data, []byte("engine_id")) {
+		return variable + " loads an engine as well: start HAProxy with " + file + " alone"
+	}
+	return ""
+}
+
+// trial runs a program with the engine and says what it said when it fails.
+func trial(ctx context.Context, openssl, program string, args ...string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "OPENSSL_CONF="+openssl)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return strings.TrimSpace(errors.Join(err, errors.New(cli.Printable(strings.TrimSpace(string(out))))).Error())
+}

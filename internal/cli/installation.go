@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/app"
+	"tamga/internal/app/dev"
+	"tamga/internal/config"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Administer opens the installation, lets fn act on it, and writes the act and
+// its outcome into the journal like any request.
+func Administer(c *Console, from *Installation, operation, object string, fn func(ctx context.Context, h *app.Rooms) error) error {
+	h, err := from.Open(c)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := h.Usable(c.Context); err != nil {
+		return err
+	}
+	if _, err := h.Auth(c.Context); err != nil {
+		return err
+	}
+	entry := audit.Entry{
+		At: time.Now(), Operation: operation, Phase: audit.Attempt, Object: object,
+		Remote: "command line", Principal: audit.Principal{Login: "administrator", Method: "command line"},
+	}
+	if err := h.Audit.Record(c.Context, entry); err != nil {
+		return fmt.Errorf("the journal cannot be written, so nothing was done: %w", err)
+	}
+	actErr := fn(c.Context, h)
+	entry.At, entry.Duration = time.Now(), time.Since(entry.At)
+	entry.Phase, entry.Outcome = audit.Done, audit.OK
+	if f, ok := fault.As(actErr); ok {
+		entry.Outcome = f.Code
+		actErr = errors.New(f.Message) // the code is for programs on the wire
+	} else if actErr != nil {
+		entry.Outcome = "internal_error"
+	}
+	return errors.Join(actErr, h.Audit.Record(context.WithoutCancel(c.Context), entry))
+}
+
+// Answer prints a value as JSON, or the lines for people.
+func (f *Installation) Answer(c *Console, value any, people string, args ...any) error {
+	if f.JSON {
+		out := json.NewEncoder(c.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(value)
+	}
+	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(fmt.Sprintf(people, args...)))
+	return err
+}
+
+// Installation is how the administrating commands find the installation.
+type Installation struct {
+	Config string   `placeholder:"FILE" help:"Configuration file of the installation."`
+	Data   string   `placeholder:"DIR" help:"Directory of a server started with --dev (default tamga-data when there is one)."`
+	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the configuration; may be repeated."`
+	JSON   bool     `help:"Print JSON for programs instead of text for people."`
+}
+
+// openDev is the configuration of a directory of serve --dev. Its server may have
+// taken any port, and what is issued now names that server.
+func (f *Installation) openDev(dir string) (*config.Config, error) {
+	d, err := dev.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings := f.Set
+	if u, err := url.Parse(d.BaseURL); err == nil && u.Host != "" {
+		settings = append([]string{"listen=" + u.Host}, settings...)
+	}
+	return dev.Config(dir, settings, true)
+}
+
+// Open opens the installation beside a running server.
+func (f *Installation) Open(c *Console) (*app.Rooms, error) {
+	var conf *config.Config
+	var err error
+	switch {
+	case f.Config != "" && f.Data != "":
+		return nil, errors.New("--config and --data name two installations: give one")
+	case f.Config != "":
+		conf, err = config.Load(f.Config, f.Set, app.Parts())
+	default:
+		conf, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := app.Validate(conf); err != nil {
+		return nil, fmt.Errorf("the configuration does not hold:\n%w", err)
+	}
+	return app.Open(c.Context, conf, store.CommandLimits, app.NewLogger(c.Stderr, conf))
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listing returns the names in a directory.
+func listing(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func writeOut(t *testing.T, target, text string, force bool) error {
+	t.Helper()
+	o, err := CreateOutfile(target, force)
+	if err != nil {
+		return err
+	}
+	defer o.Discard()
+	if _, err := o.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return o.Commit()
+}
+
+func TestOutfile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	content := func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if err := writeOut(t, path, "one", false); err != nil || content() != "one" {
+		t.Fatal(err, content())
+	}
+	if err := writeOut(t, path, "two", false); err == nil || content() != "one" {
+		t.Error("a file was overwritten without force", err, content())
+	}
+	if err := writeOut(t, path, "two", true); err != nil || content() != "two" {
+		t.Error(err, content())
+	}
+	// A link still leads to the file after that, and the file is the new one.
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("a", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeOut(t, link, "three", true); err != nil || content() != "three" {
+		t.Error(err, content())
+	}
+	if to, err := os.Readlink(link); err != nil || to != "a" {
+		t.Error("the link is gone", to, err)
+	}
+	if err := writeOut(t, dir, "x", true); err == nil {
+		t.Error("a directory was overwritten")
+	}
+	if diff := cmp.Diff([]string{"a", "link"}, listing(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOutfileThatAppears: a file that another program made meanwhile stays.
+func TestOutfileThatAppears(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	o, err := CreateOutfile(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("theirs"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Commit(); err == nil {
+		t.Error("it was overwritten")
+	}
+	o.Discard()
+	if b, _ := os.ReadFile(path); string(b) != "theirs" {
+		t.Errorf("it holds %q", b)
+	}
+	if diff := cmp.Diff([]string{"a"}, listing(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOutfileToADevice: a device is written to, never replaced.
+func TestOutfileToADevice(t *testing.T) {
+	if err := writeOut(t, os.DevNull, "x", false); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&os.ModeDevice == 0 {
+		t.Error("the device is gone")
+	}
+}

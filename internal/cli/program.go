@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Program is the program as the person at the terminal knows it.
+type Program struct {
+	// Name starts the program again in commands that people paste: "go run ./cmd/tamga",
+	// a path, or "tamga" when that is what the shell finds.
+	Name    string
+	Version string
+
+	mentioned *regexp.Regexp // "tamga COMMAND" in a text
+}
+
+// NewProgram returns the running program. Commands are the names of its sub-commands.
+func NewProgram(version string, commands []string) *Program {
+	executable, err := os.Executable()
+	if err != nil {
+		executable = os.Args[0]
+	}
+	return newProgram(startedAs(executable, os.Args[0], os.Getenv("GOCACHE")), version, commands)
+}
+
+func newProgram(name, version string, commands []string) *Program {
+	names := []string{"--help"}
+	for _, c := range commands {
+		names = append(names, regexp.QuoteMeta(c))
+	}
+	return &Program{name, version, regexp.MustCompile(`\btamga (` + strings.Join(names, "|") + `)\b`)}
+}
+
+// AsStarted rewrites the commands in a text so that they can be pasted.
+func (p *Program) AsStarted(text string) string {
+	if p == nil || p.Name == "tamga" {
+		return text
+	}
+	return p.mentioned.ReplaceAllStringFunc(text, func(found string) string {
+		return p.Name + strings.TrimPrefix(found, "tamga")
+	})
+}
+
+// startedAs finds out how an executable was started as argument. go run builds into a
+// directory of its own (go-build1234/b001/exe) or runs what lies in the build cache.
+func startedAs(executable, argument, cache string) string {
+	built := cache != "" && strings.HasPrefix(executable, strings.TrimSuffix(cache, "/")+"/")
+	for element := range strings.SplitSeq(filepath.ToSlash(executable), "/") {
+		built = built || strings.HasPrefix(element, "go-build")
+	}
+	switch {
+	case strings.HasSuffix(executable, ".test"):
+		return "tamga"
+	case built:
+		for _, dir := range []string{"./cmd/tamga", "."} {
+			if _, err := os.Stat(filepath.Join(dir, "testdata", "tutorial.txtar")); err == nil {
+				return "go run " + dir
+			}
+		}
+		return "go run tamga/cmd/tamga" // by its import path, anywhere in the module
+	}
+	name := filepath.Base(argument)
+	if found, err := exec.LookPath(name); err == nil && sameFile(found, executable) {
+		return name
+	}
+	if strings.Trim(argument, safeInShell) != "" {
+		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+	}
+	return argument
+}
+
+const safeInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+"
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}

@@ -1,0 +1,252 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"tamga/internal/cli"
+	"tamga/internal/files"
+	"tamga/sig"
+)
+
+// document is a file as sig.Document; it may be larger than memory.
+type document struct {
+	*os.File
+	size int64
+	bar  *cli.Progress
+}
+
+var _ sig.Document = (*document)(nil)
+
+// Size implements sig.Document.
+func (d *document) Size() int64 { return d.size }
+
+// ReadAt implements io.ReaderAt.
+func (d *document) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := d.File.ReadAt(b, offset)
+	d.bar.Add(n)
+	return n, err
+}
+
+func openDocument(path string, bar *cli.Progress) (*document, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file: it is read more than once, so a file is needed", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &document{f, info.Size(), bar}, nil
+}
+
+// signedInput is FILE of verify, recognised.
+type signedInput struct {
+	document *document
+	format   sig.Described
+	contents sig.Contents
+	notes    []string
+	close    func()
+}
+
+// headSize is the number of bytes at the beginning of a file that decide its kind.
+const headSize = 1024
+
+// openSigned opens FILE and finds out which of the formats it is. Text is decoded into a
+// temporary file, since it may be as large as any document.
+func openSigned(ctx context.Context, path string, known sig.Formats, bar *cli.Progress) (*signedInput, error) {
+	d, err := openDocument(path, bar)
+	if err != nil {
+		return nil, err
+	}
+	in := &signedInput{document: d, close: func() { d.Close() }}
+	if err := in.recognise(ctx, path, known); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (in *signedInput) recognise(ctx context.Context, path string, known sig.Formats) error {
+	head, err := in.head()
+	if err != nil {
+		return err
+	}
+	if form := textForm(head); form != "" {
+		if err := in.decode(ctx, form); err != nil {
+			return fmt.Errorf("%s looks like %s, but cannot be decoded: %w", path, form, err)
+		}
+		in.notes = append(in.notes, fmt.Sprintf("%s is %s: it was decoded first", path, form))
+		if head, err = in.head(); err != nil {
+			return err
+		}
+	}
+	size := in.document.Size()
+	if in.format = known.Recognise(head, size); in.format == nil {
+		other := "of another kind (" + files.Octets(size) + ")"
+		if size == 0 {
+			other = "empty"
+		}
+		return fmt.Errorf("%s is %s: %s expected", path, other, known.Expected())
+	}
+	if inspect := in.format.Describe().Inspect; inspect != nil {
+		if in.contents, err = inspect(in.document); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// head returns the first octets.
+func (in *signedInput) head() ([]byte, error) {
+	head := make([]byte, headSize)
+	n, err := in.document.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return head[:n], nil
+}
+
+// Forms of text that signatures come in.
+const (
+	formPEM    = "PEM text"
+	formJSON   = "Base64 in quotes, as the signing interface answers"
+	formBase64 = "Base64 text"
+)
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// textForm tells in which text form a signature may be written here, "" when it
+// is none.
+func textForm(head []byte) string {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
+	switch {
+	case bytes.HasPrefix(text, []byte("-----BEGIN ")):
+		return formPEM
+	case len(text) >= 2 && text[0] == '"' && isBase64(text[1]):
+		return formJSON
+	case len(text) >= 40 && bytes.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("=\r\n\t ", r) && (r > 0x7f || !isBase64(byte(r))) }) < 0:
+		return formBase64 // a bare signature in octets is not that lucky
+	}
+	return ""
+}
+
+func isBase64(c byte) bool {
+	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
+}
+
+// decode puts what the text holds in the place of the text.
+func (in *signedInput) decode(ctx context.Context, form string) error {
+	text := in.document
+	f, err := os.CreateTemp("", "tamga-*.der")
+	if err != nil {
+		return err
+	}
+	os.Remove(f.Name()) // where open files can be removed, nothing stays behind even after a crash
+	closeText := in.close
+	in.close = func() {
+		closeText()
+		f.Close()
+		os.Remove(f.Name())
+	}
+	src := &contextReader{ctx, io.NewSectionReader(text, 0, text.Size())}
+	var n int64
+	if form == formJSON {
+		n, err = cli.CopyAnswer(f, src)
+		if errors.Is(err, cli.ErrAnswer) {
+			err = cli.ErrBase64
+		}
+	} else {
+		n, err = cli.CopyBase64(f, &base64Text{src: bufio.NewReaderSize(src, 64<<10)})
+	}
+	if err != nil {
+		return err
+	}
+	in.document = &document{f, n, text.bar}
+	return nil
+}
+
+// contextReader ends a long copy when the work is canceled.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *contextReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
+// base64Text hands out the Base64 of the first PEM block, or of a text that is
+// nothing but Base64, without line ends and spaces.
+type base64Text struct {
+	src   *bufio.Reader
+	begun bool
+	pem   bool
+	done  bool
+}
+
+func (t *base64Text) Read(b []byte) (int, error) {
+	if !t.begun {
+		if err := t.begin(); err != nil {
+			return 0, err
+		}
+	}
+	n := 0
+	for n < len(b) && !t.done {
+		c, err := t.src.ReadByte()
+		switch {
+		case err == io.EOF && !t.pem:
+			t.done = true
+		case err == io.EOF:
+			return n, cli.ErrBase64 // the line -----END is missing
+		case err != nil:
+			return n, err
+		case t.pem && c == '-':
+			t.done = true
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		default:
+			b[n] = c // what does not belong here is for the decoder to refuse
+			n++
+		}
+	}
+	if t.done {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// begin skips a byte order mark, blank space and the line -----BEGIN.
+func (t *base64Text) begin() error {
+	t.begun = true
+	if mark, _ := t.src.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
+		t.src.Discard(len(byteOrderMark))
+	}
+	for {
+		next, err := t.src.Peek(1)
+		if err != nil {
+			return err
+		}
+		if next[0] == '-' {
+			t.pem = true
+			_, err := t.src.ReadSlice('\n') // a longer line than the buffer is no PEM
+			return err
+		}
+		if strings.IndexByte(" \t\r\n", next[0]) < 0 {
+			return nil
+		}
+		t.src.Discard(1)
+	}
+}

@@ -1,0 +1,346 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tamga/internal/cli"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Report is what tamga verify --json prints. Names stay as they are once
+// released; new ones may be added. Times are RFC 3339 in UTC. What is not known
+// is left out.
+type Report struct {
+	noun string // of the format, for people
+
+	File     string `json:"file"`
+	Format   string `json:"format"`             // sig.Description.Kind: cms, xml, ...
+	Original string `json:"original,omitempty"` // the document that was read beside FILE
+	// Verdict is passed, failed or indeterminate: the worst of the file, its
+	// signatures and countersignatures. The exit code says the same with 0, 1 and 3.
+	Verdict    string            `json:"verdict"`
+	Headlines  []string          `json:"headlines,omitempty"` // what to know beside the verdict
+	JudgedAt   time.Time         `json:"judged_at"`           // the moment certificates were judged at
+	Notes      []string          `json:"notes,omitempty"`
+	Findings   []findingReport   `json:"findings,omitempty"` // about the file as a whole
+	Signatures []signatureReport `json:"signatures"`
+
+	verdict sig.Verdict
+}
+
+// signatureReport is one signature.
+type signatureReport struct {
+	Index int `json:"index"` // in the order of the file, from 0
+	// Verdict is passed, failed or indeterminate, countersignatures included.
+	Verdict   string   `json:"verdict"`
+	Headlines []string `json:"headlines,omitempty"`
+	// SignatureHolds reports whether the document is the one signed with the key of
+	// the signer's certificate, by all rules of the format.
+	SignatureHolds bool `json:"signature_holds"`
+	// Trusted reports whether this certificate leads to a trusted root and none on
+	// the way is refused.
+	Trusted        bool                `json:"trusted"`
+	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1 or XMLDSig
+	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
+	Hash           string              `json:"hash,omitempty"`
+	Covers         string              `json:"covers,omitempty"`       // in words
+	SigningTime    *time.Time          `json:"signing_time,omitempty"` // claimed by the signer
+	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest time stamp that holds, by which the signature existed
+	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
+	Signer         *certificateReport  `json:"signer,omitempty"`
+	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
+	Findings       []findingReport     `json:"findings,omitempty"`
+	Countersigners []signatureReport   `json:"countersignatures,omitempty"` // count in the verdict
+}
+
+// timeStampReport is one time stamp of a signature.
+type timeStampReport struct {
+	// Kind is signature (over its value), CAdES-C (over value, stamps and
+	// references), references or archive.
+	Kind     string             `json:"kind"`
+	Time     time.Time          `json:"time"`
+	Verdict  string             `json:"verdict"`
+	Holds    bool               `json:"holds"`   // the token is unbroken and over what it stamps
+	Trusted  bool               `json:"trusted"` // its service's certificate leads to a trusted root
+	Signer   *certificateReport `json:"signer,omitempty"`
+	Findings []findingReport    `json:"findings,omitempty"`
+}
+
+// certificateReport is one certificate.
+type certificateReport struct {
+	Subject    string            `json:"subject"`
+	IDs        map[string]string `json:"identifiers,omitempty"` // INN, SNILS, OGRN, OGRNIP, INNLE of the subject
+	Issuer     string            `json:"issuer"`
+	Serial     string            `json:"serial"` // lower-case hexadecimal
+	NotBefore  time.Time         `json:"not_before"`
+	NotAfter   time.Time         `json:"not_after"`
+	Thumbprint string            `json:"thumbprint"` // SHA-1 of the certificate, upper-case hexadecimal
+}
+
+// findingReport is one thing noticed.
+type findingReport struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Verdict and Indication (EN 319 102-1) are what the finding leads to; absent if
+	// it does not touch the verdict.
+	Verdict    string `json:"verdict,omitempty"`
+	Indication string `json:"indication,omitempty"`
+}
+
+// UnknownVerdict is printed instead when nothing could be judged (exit code 2).
+type UnknownVerdict struct {
+	File    string `json:"file"`
+	Verdict string `json:"verdict"` // unreadable
+	Error   string `json:"error"`
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// fill takes over what the format found.
+func (r *Report) fill(report *sig.Report) {
+	r.Findings = findingReports(report.Findings)
+	r.Signatures = signatureReports(report.Signatures)
+	r.verdict = report.Verdict()
+	r.Verdict, r.Headlines = r.verdict.String(), report.Headlines()
+}
+
+func signatureReports(signatures []sig.Signature) []signatureReport {
+	out := make([]signatureReport, 0, len(signatures)) // [] in JSON, not null
+	for i := range signatures {
+		s := &signatures[i]
+		one := signatureReport{
+			Index: s.Index, Verdict: s.Verdict().String(), Headlines: s.Headlines(),
+			SignatureHolds: s.Holds(), Trusted: s.Trusted(),
+			Level: s.Level, Covers: s.Covers, Findings: findingReports(s.Findings),
+		}
+		if s.Scheme != nil {
+			one.Suite, one.Hash = suiteOf(s), s.Scheme.Hash.Name
+		}
+		if !s.SigningTime.IsZero() {
+			t := s.SigningTime.UTC()
+			one.SigningTime = &t
+		}
+		for i := range s.TimeStamps {
+			ts := &s.TimeStamps[i]
+			stamp := timeStampReport{
+				Kind: ts.Kind, Time: ts.Time.UTC(), Verdict: ts.Verdict().String(), Holds: ts.Holds(), Trusted: ts.Trusted(), Findings: findingReports(ts.Findings),
+			}
+			if ts.Signer != nil {
+				c := certificateOf(ts.Signer)
+				stamp.Signer = &c
+			}
+			if t := s.BestTime.UTC(); ts.Passed() && t.Equal(stamp.Time) {
+				one.BestTime = &t
+			}
+			one.TimeStamps = append(one.TimeStamps, stamp)
+		}
+		if s.Signer != nil {
+			c := certificateOf(s.Signer)
+			one.Signer = &c
+		}
+		for _, c := range s.Chain {
+			one.Chain = append(one.Chain, certificateOf(c))
+		}
+		if len(s.Countersigners) > 0 {
+			one.Countersigners = signatureReports(s.Countersigners)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func findingReports(findings []sig.Finding) (out []findingReport) {
+	for _, f := range findings {
+		one := findingReport{Code: f.Code, Text: f.Text, Indication: string(f.Indication)}
+		if f.Indication != "" {
+			one.Verdict = f.Indication.Verdict().String()
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// identifiers are the numbers by which Russian registers know people and
+// organisations.
+var identifiers = []struct {
+	name string
+	oid  x509gost.OID
+}{
+	{"INN", x509gost.OIDINN}, {"SNILS", x509gost.OIDSNILS}, {"OGRN", x509gost.OIDOGRN},
+	{"OGRNIP", x509gost.OIDOGRNIP}, {"INNLE", x509gost.OIDINNLE},
+}
+
+func certificateOf(c *x509gost.Certificate) certificateReport {
+	out := certificateReport{
+		Subject: c.Subject.String(), Issuer: c.Issuer.String(), Serial: c.SerialHex(),
+		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Thumbprint: c.Thumbprint(),
+	}
+	for _, id := range identifiers {
+		if value, ok := c.Subject.Get(id.oid); ok {
+			if out.IDs == nil {
+				out.IDs = map[string]string{}
+			}
+			out.IDs[id.name] = value
+		}
+	}
+	return out
+}
+
+// Print writes the report for people. Text from certificates is made harmless
+// for a terminal.
+func (r *Report) Print(w io.Writer) error {
+	p := &printer{}
+	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), r.noun, len(r.Signatures), plural(len(r.Signatures), "signature"))
+	for _, n := range r.Notes {
+		p.line("note: %s", n)
+	}
+	p.findings("", r.Findings)
+	for _, s := range r.Signatures {
+		p.line("")
+		p.signature(&s, "", "Signature", len(r.Signatures))
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+type printer struct{ strings.Builder }
+
+// line prints one line; every text argument is made printable.
+func (p *printer) line(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = cli.Printable(s)
+		}
+	}
+	fmt.Fprintf(p, format+"\n", args...)
+}
+
+func (p *printer) field(indent, name, format string, args ...any) {
+	p.line(indent+"  "+fmt.Sprintf("%-9s", name)+format, args...)
+}
+
+func (p *printer) signature(s *signatureReport, indent, what string, of int) {
+	verdict := headline(s.Verdict, s.Headlines)
+	if s.SignatureHolds && !s.Trusted {
+		verdict += "; the signature holds, but its signer is not trusted"
+	}
+	if of > 1 {
+		p.line(indent+"%s %d of %d: %s", what, s.Index+1, of, verdict)
+	} else {
+		p.line(indent+"%s: %s", what, verdict)
+	}
+	if c := s.Signer; c != nil {
+		p.field(indent, "signer", "%s", c.Subject)
+		var ids []string
+		for _, id := range identifiers {
+			if value, ok := c.IDs[id.name]; ok {
+				ids = append(ids, id.name+" "+value)
+			}
+		}
+		if ids != nil {
+			p.field(indent, "", "%s", strings.Join(ids, ", "))
+		}
+		p.field(indent, "serial", "%s", c.Serial)
+		p.field(indent, "issuer", "%s", c.Issuer)
+	} else {
+		p.field(indent, "signer", "not known")
+	}
+	if s.SigningTime != nil {
+		p.field(indent, "signed", "%s, as the signer says", moment(*s.SigningTime))
+	} else {
+		p.field(indent, "signed", "the signer does not say when")
+	}
+	for _, ts := range s.TimeStamps {
+		who, verdict := "a service that is not known", "holds"
+		if ts.Signer != nil {
+			who = ts.Signer.Subject
+		}
+		switch {
+		case !ts.Holds:
+			verdict = "does NOT hold"
+		case !ts.Trusted:
+			verdict = "holds, but its service is not trusted"
+		}
+		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), who, ts.Kind, verdict)
+	}
+	if s.Suite != "" {
+		p.field(indent, "with", "%s, hash %s, level %s", Algorithm(s.Suite), s.Hash, s.Level)
+	}
+	if s.Covers != "" {
+		p.field(indent, "covers", "%s", s.Covers)
+	}
+	for i, c := range s.Chain {
+		name, trusted := "", ""
+		if i == 0 {
+			name = "chain"
+		}
+		if i == len(s.Chain)-1 && s.Trusted {
+			trusted = ", trusted"
+		}
+		p.field(indent, name, "%d. %s, valid %s to %s%s", i+1, c.Subject, day(c.NotBefore), day(c.NotAfter), trusted)
+	}
+	p.findings(indent+"  ", s.Findings)
+	for i := range s.Countersigners {
+		p.signature(&s.Countersigners[i], indent+"  ", "Countersignature", len(s.Countersigners))
+	}
+}
+
+func (p *printer) findings(indent string, findings []findingReport) {
+	for _, f := range findings {
+		kind := "note"
+		switch f.Verdict {
+		case sig.Failed.String():
+			kind = "wrong"
+		case sig.Indeterminate.String():
+			kind = "unclear"
+		}
+		p.line(indent+"%-9s%s", kind, f.Text)
+	}
+}
+
+// headline is a verdict and what to know beside it. What did not pass stands out.
+func headline(verdict string, beside []string) string {
+	if verdict != sig.Passed.String() {
+		verdict = strings.ToUpper(verdict)
+	}
+	return strings.Join(append([]string{verdict}, beside...), "; ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// suiteOf names the algorithms of a signature: the suite, or those no suite has.
+func suiteOf(s *sig.Signature) string {
+	for _, su := range suite.All() {
+		if su.Scheme() == s.Scheme && (s.Signer == nil || s.Signer.Suite == su) {
+			return su.Name
+		}
+	}
+	return s.Scheme.Name
+}
+
+// Algorithm names a suite as its standard does.
+func Algorithm(name string) string {
+	if su, ok := suite.ByName(name); ok {
+		return su.Title
+	}
+	return name
+}
+
+// moment shows a time where the reader is, and in UTC.
+func moment(t time.Time) string {
+	return t.Local().Format("2006-01-02 15:04:05 -07:00") + " (" + t.UTC().Format("2006-01-02 15:04:05") + " UTC)"
+}
+
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }

@@ -1,0 +1,305 @@
+// Package verify has the sub-command verify, which checks a signature offline and reports why it
+// holds or not. It asks no server.
+package verify
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/app/dev"
+	"tamga/internal/cli"
+	"tamga/internal/config"
+	"tamga/internal/files"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
+	"tamga/sig"
+)
+
+// Command judges signatures without asking anybody: what it may trust and
+// what it may know of revocation is what the flags name.
+type Command struct {
+	File string `arg:"" help:"A signed message (CMS, CAdES: DER, BER, PEM or Base64), a signed XML, PDF or Office document, or a bare signature value."`
+
+	Original      string   `placeholder:"FILE" help:"The document that a detached or bare signature was made over. Default for NAME.sig: NAME, when it is there."`
+	Hash          string   `placeholder:"HEX" help:"The hash of that document instead of the document."`
+	HashAlgorithm string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
+	Cert          string   `placeholder:"FILE" help:"Certificate of the signer: needed for a bare signature, and for a message that holds none."`
+	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER; may be repeated. Default: those of a server started with --dev in --data, if there is one."`
+	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates that may lead from the signer to a root; may be repeated."`
+	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER; may be repeated. Nothing is fetched."`
+	At            string   `placeholder:"TIME" help:"The moment that certificates are judged at: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
+	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"What an unknown revocation status means. known: a revoked certificate fails, an unknown status passes and the first line says so. require: an unknown status is indeterminate. Default: known."`
+	Strict        bool     `help:"Fail signatures that cover a part of the document only."`
+	Covers        string   `placeholder:"PATH" help:"Fail signatures that do not cover this element of an XML document or all of it, for instance /Envelope/Body."`
+	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF; without it the password is asked for where one is needed."`
+	JSON          bool     `name:"json" help:"Print for programs."`
+	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Exit codes: 0 every signature passed; 1 a signature failed; 2 the file cannot be read; 3 indeterminate: what is at hand decides neither way, for instance because no trusted root is known. The worst signature or countersignature decides.`
+}
+
+// ExitUnreadable is the exit code for a file that cannot be read.
+const ExitUnreadable = cli.ExitCode(2)
+
+// exitCodes are the exit codes by verdict; passed is 0.
+var exitCodes = map[sig.Verdict]cli.ExitCode{sig.Failed: 1, sig.Indeterminate: 3}
+
+// Run prints the judgement; its error is the exit code.
+func (v *Command) Run(c *cli.Console) error {
+	r, err := v.Judge(c, app.Formats(&config.Config{}))
+	if err != nil {
+		if v.JSON {
+			writeJSON(c.Stdout, UnknownVerdict{File: v.File, Verdict: "unreadable", Error: err.Error()})
+		} else {
+			fmt.Fprintln(c.Stderr, "tamga:", err)
+		}
+		return ExitUnreadable
+	}
+	show := r.Print
+	if v.JSON {
+		show = func(w io.Writer) error { return writeJSON(w, r) }
+	}
+	if err := show(c.Stdout); err != nil {
+		fmt.Fprintln(c.Stderr, "tamga:", err)
+		return ExitUnreadable
+	}
+	if code, ok := exitCodes[r.verdict]; ok {
+		return code
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Judge collects the question, asks the format of the file and words the answer.
+func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
+	if v.Original != "" && v.Hash != "" {
+		return nil, errors.New("--original and --hash say the same thing twice: give one")
+	}
+	if v.HashAlgorithm != "" && v.Hash == "" {
+		return nil, errors.New("--hash-algorithm says how --hash was made: it needs --hash")
+	}
+	at, err := parseTime(v.At)
+	if err != nil {
+		return nil, err
+	}
+	check := &sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}
+	r := &Report{File: v.File, JudgedAt: at.UTC()}
+	if err := v.trust(check, r); err != nil {
+		return nil, err
+	}
+	if v.Cert != "" {
+		certs, err := files.Certificates(v.Cert)
+		if err != nil {
+			return nil, fmt.Errorf("--cert: %w", err)
+		}
+		if len(certs) != 1 {
+			return nil, fmt.Errorf("--cert: %s holds %d certificates; the signer's alone is needed (others go to --intermediate)", v.Cert, len(certs))
+		}
+		check.Certificate = certs[0]
+	}
+
+	bar := cli.NewProgress(c)
+	defer bar.Clear()
+	in, err := openSigned(c.Context, v.File, known, bar)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	check.Document = in.document
+	about := in.format.Describe()
+	r.Format, r.noun, r.Notes = about.Kind, about.Noun, append(r.Notes, in.notes...)
+	if about.Bare && check.Certificate == nil {
+		return nil, fmt.Errorf("%s holds %d octets that are no CMS message: to check them as a bare signature, name the signer's certificate with --cert", v.File, in.document.Size())
+	}
+
+	original := v.Original
+	if original == "" && v.Hash == "" && in.contents.Detached {
+		var ok bool
+		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
+			return nil, fmt.Errorf("%s does not hold the document: name it with --original, or give its hash with --hash", v.File)
+		}
+		r.note("the document is taken from %s", original)
+	}
+	if original != "" {
+		d, err := openDocument(original, bar)
+		if err != nil {
+			return nil, fmt.Errorf("--original: %w", err)
+		}
+		defer d.Close()
+		check.Original, r.Original = d, original
+	}
+	if v.Hash != "" {
+		if check.Hash, err = v.digest(in, check.Certificate); err != nil {
+			return nil, err
+		}
+	}
+
+	report, err := v.verify(c, in.format, check, bar)
+	if err != nil {
+		return nil, explain(v.File, err)
+	}
+	r.fill(report)
+	return r, nil
+}
+
+// verify asks the format. The password of an encrypted document is asked for only when
+// the document turns out to need one.
+func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress) (*sig.Report, error) {
+	if v.PasswordFile != "" {
+		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
+		if err != nil {
+			return nil, err
+		}
+		check.Password = []byte(password)
+	}
+	bar.Stage("checking", -1)
+	report, err := format.Verify(c.Context, check)
+	var params *sig.ErrParams
+	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
+		bar.Clear()
+		password, err := cli.AskSecret(c.Context, "Password of "+cli.Printable(v.File)+": ", "--password-file")
+		if err != nil {
+			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
+		}
+		check.Password = []byte(password)
+		return format.Verify(c.Context, check)
+	}
+	return report, err
+}
+
+// explain words the errors of formats for this command.
+func explain(file string, err error) error {
+	var params *sig.ErrParams
+	var document *sig.ErrDocument
+	switch {
+	case errors.As(err, &document):
+		return fmt.Errorf("%s: %w", file, err)
+	case errors.As(err, &params):
+		return fmt.Errorf("%s cannot be judged: %w", file, err)
+	}
+	return err
+}
+
+// digest reads --hash. Its algorithm is the one named, the one of the message's
+// signatures that has this length, or the one of the certificate.
+func (v *Command) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Digest, error) {
+	sum, err := hex.DecodeString(strings.TrimSpace(v.Hash))
+	if err != nil || len(sum) == 0 {
+		return nil, errors.New("--hash: hexadecimal digits expected, two per octet")
+	}
+	var candidates []*suite.Hash
+	switch {
+	case v.HashAlgorithm != "":
+		h, ok := suite.HashByName(v.HashAlgorithm)
+		if !ok {
+			return nil, fmt.Errorf("--hash-algorithm: %q is not known; for instance %q", v.HashAlgorithm, suite.Streebog256.Name)
+		}
+		candidates = append(candidates, h)
+	case in.contents.Hashes != nil:
+		candidates = in.contents.Hashes
+	case cert != nil && cert.Suite != nil:
+		candidates = append(candidates, cert.Suite.Hash)
+	}
+	for _, h := range candidates {
+		if h.Size == len(sum) {
+			return &suite.Digest{Hash: h, Sum: sum}, nil
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, errors.New("--hash: the signature does not say by which algorithm: name it with --hash-algorithm")
+	}
+	return nil, fmt.Errorf("--hash: %d octets given, but a %s hash has %d", len(sum), candidates[0].Name, candidates[0].Size)
+}
+
+// trust reads what the judgement of certificates rests on.
+func (v *Command) trust(check *sig.Check, r *Report) error {
+	anchors := v.CA
+	if len(anchors) == 0 {
+		dev, err := dev.Read(v.Data)
+		switch {
+		case err == nil && dev.CAPEM != "":
+			anchors = []string{filepath.Join(v.Data, dev.CAPEM)}
+			r.note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
+		case err == nil || errors.Is(err, os.ErrNotExist):
+			r.note("no --ca is given: nobody is trusted, only the cryptography can hold")
+		default:
+			return err
+		}
+	}
+	for _, path := range anchors {
+		certs, err := files.Certificates(path)
+		if err != nil {
+			return fmt.Errorf("--ca: %w", err)
+		}
+		roots, others := splitRoots(certs)
+		check.Roots = append(check.Roots, roots...)
+		check.Intermediates = append(check.Intermediates, others...)
+	}
+	for _, path := range v.Intermediate {
+		certs, err := files.Certificates(path)
+		if err != nil {
+			return fmt.Errorf("--intermediate: %w", err)
+		}
+		check.Intermediates = append(check.Intermediates, certs...)
+	}
+	for _, path := range v.CRL {
+		lists, err := files.RevocationLists(path)
+		if err != nil {
+			return fmt.Errorf("--crl: %w", err)
+		}
+		check.CRLs = append(check.CRLs, lists...)
+	}
+	return nil
+}
+
+// splitRoots takes the self-issued certificates of a file as what is trusted and
+// the others as help on the way, so that a bundle with both can be named. A file
+// without any self-issued one is trusted as it is.
+func splitRoots(certs []*x509gost.Certificate) (roots, others []*x509gost.Certificate) {
+	for _, c := range certs {
+		if c.Subject.Equal(c.Issuer) {
+			roots = append(roots, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	if len(roots) == 0 {
+		return others, nil
+	}
+	return roots, others
+}
+
+// parseTime reads --at; empty text means now.
+func parseTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Now(), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--at: %q is no time; write 2006-01-02, \"2006-01-02 15:04:05\" or 2006-01-02T15:04:05+03:00", s)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

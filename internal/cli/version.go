@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Version is the command version.
+type Version struct{}
+
+// Run prints the version.
+func (Version) Run(c *Console) error {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " " + s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(c.Stdout, "tamga %s%s %s %s/%s\n", c.Program.Version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package files
+
+// KeepMemoryPrivate does nothing: other systems have their own ways.
+func KeepMemoryPrivate() error { return nil }

@@ -1,0 +1,25 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes a file beside the one it is to become, so that a reader
+// sees the old one or the new one, whole.
+func Replace(file string, data []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
