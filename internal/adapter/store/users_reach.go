@@ -30,7 +30,7 @@ func reachedBy(operator string) string {
 		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = ` + operator + ` AND mine.group_name = theirs.group_name)))`
 }
 
-// Reachable implements user.Store.
+// Reachable implements reach.Store.
 func (s Users) Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error) {
 	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reached, operatorID, millis(now), userID)
 	return found, err

@@ -252,7 +252,7 @@ type Store interface {
 	Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error
 }
 
-// Reach decides whether an operator may act on a user; [user.Service] satisfies it.
+// Reach decides whether an operator may act on a user; [reach.Service] satisfies it.
 type Reach interface {
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }

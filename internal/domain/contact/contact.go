@@ -80,9 +80,9 @@ type Unique struct {
 	Required bool // true: identifiers are always unique
 }
 
-// Reach decides whether an operator may act on a user. Package user satisfies it.
+// Reach decides whether an operator may act on a user. Package reach satisfies it.
 type Reach interface {
-	// Reach returns nil or the fault user_not_found; see package user.
+	// Reach returns nil or the fault user_not_found; see package reach.
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 

@@ -6,25 +6,16 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/reach"
 )
 
-// Reach returns nil when the operator may act on the user. A user of a group that is not
-// the operator's gets the same fault user_not_found as a missing one, by the same single
-// query.
-//
-// Rights are read in the transaction of ctx: call it first in the transaction that acts.
-// An operator may act on another operator only with all groups of that one, since the act
-// must not give the caller more rights.
+// Reach returns nil when the operator may act on the user; see [reach.Service.Reach].
 func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string) error {
-	ok, err := s.Store.Reachable(ctx, who.UserID, userID, s.now())
-	if err == nil && !ok {
-		err = fault.New(fault.UserNotFound, notFoundText)
-	}
-	return err
+	return (&reach.Service{Store: s.Store, Now: s.now}).Reach(ctx, who, userID)
 }
 
 // notFoundText is the only text about a user out of reach.
-const notFoundText = "User not found"
+const notFoundText = reach.NotFound
 
 // operatorGroups returns the current groups of the caller, sorted. The fault is
 // access_denied for a caller who is not an operator (any more).

@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/reach"
 )
 
 // User is a registered person.
@@ -81,6 +82,7 @@ const MaxPage = 1000
 // operator has no rights. The transactions of Atomic include the calls that fn makes to
 // the other stores of Service.
 type Store interface {
+	reach.Store
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
 	// AddUser returns ErrDuplicate for a login (compared by folded) or id that
@@ -98,9 +100,6 @@ type Store interface {
 
 	// ActingGroups returns the groups of an operator, sorted; none for other users.
 	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
-	// Reachable reports whether the user is in a group of the operator; see Service.Reach
-	// for users who are operators. One query does the same work for both answers.
-	Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error)
 }
 
 // GroupStore keeps groups and the operators who are responsible for them.
