@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
@@ -121,7 +120,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := app.Open(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
+	h, err := app.Open(t.Context(), config, app.ForCommand, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/pki/suite"
@@ -658,7 +657,7 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := app.Open(t.Context(), config, store.CommandLimits, slog.New(slog.DiscardHandler))
+	h, err := app.Open(t.Context(), config, app.ForCommand, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

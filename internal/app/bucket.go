@@ -11,7 +11,7 @@ import (
 )
 
 // bucket opens the bucket of the configuration.
-func (h *Rooms) bucket(ctx context.Context) (blob.Place, error) {
+func (h *Base) bucket(ctx context.Context) (blob.Place, error) {
 	c := &h.Config.Bucket
 	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
 	var err error

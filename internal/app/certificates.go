@@ -7,20 +7,23 @@ import (
 	"os"
 	"time"
 
+	"tamga/internal/adapter/evidence"
+	"tamga/internal/config"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/user"
 	"tamga/pki/x509gost"
 )
 
 // enrolment reads who certifies keys.
-func (h *Rooms) enrolment() (keys.Enrolment, error) {
-	c := h.Config.Certificates
-	e := keys.Enrolment{FixedNames: c.FixedNames, Life: c.LongestLife, Naming: h.Users.Naming.Components()}
+func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error) {
+	c := conf.Certificates
+	e := keys.Enrolment{FixedNames: c.FixedNames, Life: c.LongestLife, Naming: naming.Components()}
 	if c.BuiltIn {
 		e.Authorities = append(e.Authorities, keys.Authority{ID: keys.BuiltIn, Name: c.Name, Operator: c.Approval == "operator"})
 	}
 	for _, a := range c.Authorities {
 		one := keys.Authority{ID: a.ID, Name: a.Name, Outside: true}
-		data, err := os.ReadFile(h.Config.Path(a.CertificatesFile))
+		data, err := os.ReadFile(conf.Path(a.CertificatesFile))
 		if err != nil {
 			return e, fmt.Errorf("certificates.authorities: %s: %w", a.Name, err)
 		}
@@ -44,13 +47,13 @@ func (h *Rooms) enrolment() (keys.Enrolment, error) {
 }
 
 // profiles tell what users are registered as; see keys.Profiles.
-type profiles struct{ *Rooms }
+type profiles struct{ users *user.Service }
 
 // oidCommonName is what users are called by who have no other name.
 const oidCommonName = "2.5.4.3"
 
 func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]string, error) {
-	values, err := p.Users.NameStore.NameOf(ctx, userID)
+	values, err := p.users.NameStore.NameOf(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]stri
 		values = map[string]string{}
 	}
 	if values[oidCommonName] == "" {
-		u, err := p.Users.Get(ctx, userID)
+		u, err := p.users.Get(ctx, userID)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +75,19 @@ func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]stri
 	return values, nil
 }
 
-// revocations ask outside authorities about their certificates; see keys.Evidence.
-type revocations struct{ *Rooms }
+// revocations asks outside authorities about their certificates; see keys.Evidence.
+type revocations struct{ network *evidence.Source }
 
+// Revocation implements keys.Evidence.
 func (r revocations) Revocation(ctx context.Context, cert, issuer *x509gost.Certificate) (answer, list []byte, err error) {
-	if r.network == nil {
-		return nil, nil, errors.New("nobody is asked about certificates here: a running server does")
-	}
 	proof, err := r.network.Revocation(ctx, cert, issuer, time.Time{})
 	return proof.OCSP, proof.CRL, err
+}
+
+// nobodyAsked is keys.Evidence of a command.
+type nobodyAsked struct{}
+
+// Revocation implements keys.Evidence.
+func (nobodyAsked) Revocation(context.Context, *x509gost.Certificate, *x509gost.Certificate) (answer, list []byte, err error) {
+	return nil, nil, errors.New("nobody is asked about certificates here: a running server does")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Place is where document bytes are kept, and how.
-func (h *Rooms) Place(ctx context.Context) (blob.Options, error) {
+func (h *Base) Place(ctx context.Context) (blob.Options, error) {
 	o := blob.Options{Ring: h.ring, Plain: h.Config.Documents.Plain}
 	var err error
 	if h.Config.Bucket.Endpoint != "" {
@@ -26,7 +26,7 @@ func (h *Rooms) Place(ctx context.Context) (blob.Options, error) {
 }
 
 // Documents is the document store.
-func (h *Rooms) Documents(place blob.Options) *stored.Service {
+func (h *Base) Documents(place blob.Options) *stored.Service {
 	return &stored.Service{
 		Store: store.Documents{DB: h.DB}, Uploads: store.Documents{DB: h.DB}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
 		Now: time.Now, Rand: rand.Reader, Rules: h.Config.Documents.Rules(),
@@ -35,7 +35,7 @@ func (h *Rooms) Documents(place blob.Options) *stored.Service {
 
 // documentDigest hashes documents the way their owner will most likely sign them: as
 // the default certificate does, and by GOST R 34.11-2012 of 256 bits without one.
-func (h *Rooms) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
+func (h *Base) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
 	hash := suite.Streebog256
 	c, err := h.Keys.Resolve(ctx, userID, "")
 	switch {

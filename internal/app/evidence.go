@@ -12,15 +12,22 @@ import (
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/guard"
 	"tamga/internal/config"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/policy"
 )
 
-// OpenEvidence makes the source of evidence from the network. observe may be nil.
-func (h *Rooms) OpenEvidence(e config.Evidence, observe func(evidence.Event)) (*evidence.Source, error) {
+// OpenEvidence makes another source of evidence from the network, with settings of its own.
+func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
+	return openEvidence(b.Config, e, b.Policies, b.Authority, nil)
+}
+
+// openEvidence makes a source of evidence from the network. observe may be nil.
+func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, authority *authority.Service, observe func(evidence.Event)) (*evidence.Source, error) {
 	exceptions, err := e.Exceptions()
 	if err != nil {
 		return nil, err
 	}
-	own, err := ownAddress(h.Config.BaseURL())
+	own, err := ownAddress(c.BaseURL())
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +38,14 @@ func (h *Rooms) OpenEvidence(e config.Evidence, observe func(evidence.Event)) (*
 			return nil, errors.New("evidence.proxy: want http:// or https:// and a host")
 		}
 	}
-	anchors, err := h.anchors()
+	trusted, err := anchors(c, authority)
 	if err != nil {
 		return nil, err
 	}
 	return evidence.New(evidence.Config{
-		Services:               h.Policies.TSPServices,
-		AllowThirdPartyTSP:     h.Policies.Rules.AllowThirdPartyTSP,
-		Anchors:                anchors,
+		Services:               policies.TSPServices,
+		AllowThirdPartyTSP:     policies.Rules.AllowThirdPartyTSP,
+		Anchors:                trusted,
 		Exceptions:             exceptions,
 		Proxy:                  proxy,
 		Observe:                observe,

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 
+	"tamga/internal/config"
 	"tamga/internal/files"
 	"tamga/pki/x509gost"
 )
 
 // ownFile reads a secret of several lines, which its owner alone may read.
-func (h *Rooms) ownFile(file, what string) ([]byte, error) {
-	file = h.Config.Path(file)
+func ownFile(c *config.Config, file, what string) ([]byte, error) {
+	file = c.Path(file)
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -26,9 +27,9 @@ func (h *Rooms) ownFile(file, what string) ([]byte, error) {
 }
 
 // certificatesOf reads every certificate of some files of the configuration.
-func (h *Rooms) certificatesOf(files []string, what string) (list []*x509gost.Certificate, err error) {
+func certificatesOf(c *config.Config, files []string, what string) (list []*x509gost.Certificate, err error) {
 	for _, file := range files {
-		data, err := os.ReadFile(h.Config.Path(file))
+		data, err := os.ReadFile(c.Path(file))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
@@ -42,8 +43,8 @@ func (h *Rooms) certificatesOf(files []string, what string) (list []*x509gost.Ce
 }
 
 // certificates reads a file of at least one certificate.
-func (h *Rooms) certificates(file string) ([]*x509gost.Certificate, error) {
-	data, err := os.ReadFile(h.Config.Path(file))
+func certificates(c *config.Config, file string) ([]*x509gost.Certificate, error) {
+	data, err := os.ReadFile(c.Path(file))
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +53,11 @@ func (h *Rooms) certificates(file string) ([]*x509gost.Certificate, error) {
 
 // roots reads authorities that a server's certificate leads to; nil are those of the
 // system.
-func (h *Rooms) roots(file string) (*x509.CertPool, error) {
+func roots(c *config.Config, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(h.Config.Path(file))
+	data, err := os.ReadFile(c.Path(file))
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +69,9 @@ func (h *Rooms) roots(file string) (*x509.CertPool, error) {
 }
 
 // optionalSecret reads a secret that may not be configured.
-func (h *Rooms) optionalSecret(file, what string) (string, error) {
+func optionalSecret(c *config.Config, file, what string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	return files.OwnSecret(h.Config.Path(file), what)
+	return files.OwnSecret(c.Path(file), what)
 }

@@ -17,14 +17,14 @@ func Validate(c *config.Config) error {
 
 // Formats are the signature formats of the service and of the commands sign and verify.
 // A new one is a line here. The zero Config gives those with the strictest rules.
-func Formats(config *config.Config) sig.Formats {
+func Formats(c *config.Config) sig.Formats {
 	cms := &cades.Format{
-		Allowance:              config.LongTerm.RevocationAllowance,
-		OldListsForAuthorities: config.LongTerm.OldListsForAuthorities,
+		Allowance:              c.LongTerm.RevocationAllowance,
+		OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
 	}
 	return sig.Formats{
 		cms,
-		&xmldsig.Format{MaxSize: int64(config.XML.Document), AllowDoctype: config.XML.AllowDoctype},
+		&xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype},
 		&pdf.Format{CMS: cms},
 		ooxml.New(),
 		raw.New(),

@@ -31,12 +31,12 @@ func FrontEndUID(c *config.Config) (int, error) {
 
 // ListenFrontEnd opens the socket of the TLS front end. What comes in there is
 // believed about client certificates, so connections of any other user are closed.
-func ListenFrontEnd(config *config.Config, log *slog.Logger) (net.Listener, error) {
-	uid, err := FrontEndUID(config)
+func ListenFrontEnd(c *config.Config, log *slog.Logger) (net.Listener, error) {
+	uid, err := FrontEndUID(c)
 	if err != nil {
 		return nil, err
 	}
-	file := config.Path(config.GOSTTLS.Socket)
+	file := c.Path(c.GOSTTLS.Socket)
 	if err := removeStale(file); err != nil {
 		return nil, err
 	}

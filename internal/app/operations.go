@@ -22,8 +22,8 @@ import (
 	"tamga/internal/web/signapi"
 )
 
-// openOperations puts together what carries out requests of v2, and its door.
-func (h *Rooms) openOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
+// newOperations puts together what carries out requests of v2, and its door.
+func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &h.Config.Operations
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: h.DB}, CallbackStore: store.Operations{DB: h.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
@@ -40,7 +40,7 @@ func (h *Rooms) openOperations(signer *signing.Service, documents *stored.Servic
 		if err != nil {
 			return nil, door, err
 		}
-		roots, err := h.roots(c.Callbacks.AuthoritiesFile)
+		roots, err := roots(h.Config, c.Callbacks.AuthoritiesFile)
 		if err != nil {
 			return nil, door, err
 		}
@@ -97,8 +97,8 @@ func once(a *signing.Answers) rest.Begin {
 
 // templatesOf are the processing templates as the policy of the signing service
 // lists them.
-func templatesOf(config *config.Config) (list []signapi.Template) {
-	for _, t := range config.Operations.Templates {
+func templatesOf(c *config.Config) (list []signapi.Template) {
+	for _, t := range c.Operations.Templates {
 		var endings []string
 		for _, r := range t.Rules {
 			if len(r.Extensions) == 0 {

@@ -75,10 +75,10 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 	return p, nil
 }
 
-// ClientTLS is the configuration of Go's own TLS: with client certificates it
+// clientTLS is the configuration of Go's own TLS: with client certificates it
 // asks for one and takes none on trust, since a handshake proves the key alone and
 // the certificate is judged at each request.
-func (h *Rooms) ClientTLS(ctx context.Context) (*tls.Config, error) {
+func (h *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if !h.Config.TLS.ClientCertificates {
 		return c, nil

@@ -2,12 +2,12 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
 	"time"
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
@@ -16,39 +16,37 @@ import (
 	"tamga/internal/web/umsapi"
 )
 
-// openPolicies opens the room that says what is allowed. The rooms it needs to let
-// operators change something come later; see completePolicies.
-func (h *Rooms) openPolicies() error {
-	allowed := h.Config.Policy.AllowedSignatureTypes
+// newPolicies makes the room that says what is allowed.
+func newPolicies(c *config.Config, db *store.DB) (*policy.Service, error) {
+	allowed := c.Policy.AllowedSignatureTypes
 	if len(allowed) == 0 {
-		allowed = Formats(h.Config).Names()
+		allowed = Formats(c).Names()
 	}
-	defaults, err := h.Config.UserPolicies.Settings()
+	defaults, err := c.UserPolicies.Settings()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.Policies = &policy.Service{
-		Store: store.Policies{DB: h.DB}, Defaults: defaults,
+	return &policy.Service{
+		Store: store.Policies{DB: db}, Defaults: defaults,
 		Rules: policy.Rules{
 			AllowedSignatureTypes: allowed,
-			AllowHashSigning:      h.Config.Policy.AllowHashSigning,
-			AllowThirdPartyTSP:    h.Config.Policy.AllowThirdPartyTSP,
+			AllowHashSigning:      c.Policy.AllowHashSigning,
+			AllowThirdPartyTSP:    c.Policy.AllowThirdPartyTSP,
 			// Our own service stands last: it is the default one where no other is named.
-			TSPServices: append(h.Config.Evidence.Services(), policy.TSPService{
-				Name: "builtin", Title: "Tamga", URL: h.Config.BaseURL() + authority.TSPPath(),
+			TSPServices: append(c.Evidence.Services(), policy.TSPService{
+				Name: "builtin", Title: "Tamga", URL: c.BaseURL() + authority.TSPPath(),
 			}),
 		},
-	}
-	return nil
+	}, nil
 }
 
-// completePolicies gives the room the people it decides about.
-func (h *Rooms) completePolicies() {
-	h.Policies.Users, h.Policies.Events = h.Users, policyEvents{h.Messages}
-	h.Policies.Notifiers = []string{}
-	for _, channel := range h.Messages.Available() {
-		h.Policies.Notifiers = append(h.Policies.Notifiers, string(channel))
+// newPolicyEditor makes what operators change policies with.
+func newPolicyEditor(policies *policy.Service, reach policy.Reach, messages *notify.Service) *policy.Editor {
+	e := &policy.Editor{Service: policies, Users: reach, Events: policyEvents{messages}, Notifiers: []string{}}
+	for _, channel := range messages.Available() {
+		e.Notifiers = append(e.Notifiers, string(channel))
 	}
+	return e
 }
 
 // policyEvents tells users that a policy of theirs was changed.
@@ -59,29 +57,16 @@ func (e policyEvents) PolicyChanged(ctx context.Context, who audit.Principal, us
 }
 
 // outward is what requests to addresses that others name are made with.
-func (h *Rooms) outward() (webhook.Config, error) {
-	c := &h.Config.Webhooks
+func outward(conf *config.Config) (webhook.Config, error) {
+	c := &conf.Webhooks
 	exceptions, err := c.Exceptions()
 	if err != nil {
 		return webhook.Config{}, err
 	}
-	roots, err := h.roots(c.AuthoritiesFile)
+	roots, err := roots(conf, c.AuthoritiesFile)
 	return webhook.Config{
 		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: time.Now,
 	}, err
-}
-
-// openWebhooks opens the register of systems that listen to events, and what tells
-// them.
-func (h *Rooms) openWebhooks() (notify.Notifier, error) {
-	c, err := h.outward()
-	if err != nil {
-		return nil, err
-	}
-	h.Webhooks = &notify.Subscriptions{Store: store.Webhooks{DB: h.DB}, Vault: h.ring, Now: time.Now, Rand: rand.Reader}
-	n := webhook.NewNotifier(c, h.Webhooks)
-	h.Webhooks.Check = n.Check
-	return n, nil
 }
 
 // failed tells of an operation of user management that was refused.

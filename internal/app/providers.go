@@ -16,7 +16,7 @@ import (
 )
 
 // providers are the other identity providers of the configuration.
-func (h *Rooms) providers() ([]auth.Provider, error) {
+func (h *Base) providers() ([]auth.Provider, error) {
 	var list []auth.Provider
 	for i, c := range h.Config.External {
 		what := fmt.Sprintf("external[%d]", i)
@@ -28,11 +28,11 @@ func (h *Rooms) providers() ([]auth.Provider, error) {
 			list = append(list, p)
 			continue
 		}
-		secret, err := h.optionalSecret(c.SecretFile, what+".secret_file")
+		secret, err := optionalSecret(h.Config, c.SecretFile, what+".secret_file")
 		if err != nil {
 			return nil, err
 		}
-		roots, err := h.roots(c.AuthoritiesFile)
+		roots, err := roots(h.Config, c.AuthoritiesFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.authorities_file: %w", what, err)
 		}
@@ -49,12 +49,12 @@ func (h *Rooms) providers() ([]auth.Provider, error) {
 	return list, nil
 }
 
-func (h *Rooms) notConfirmed(err error) {
+func (h *Base) notConfirmed(err error) {
 	h.log.Warn("another identity provider did not confirm a sign-in", "error", err)
 }
 
 // samlProvider is a provider of SAML; what is its place in the configuration.
-func (h *Rooms) samlProvider(c config.External, what string) (*idp.SAML, error) {
+func (h *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	s := c.SAML
 	o := idp.SAMLOptions{
 		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: h.idpURL() + tokenapi.ReturnPath(c.Name),
@@ -72,19 +72,19 @@ func (h *Rooms) samlProvider(c config.External, what string) (*idp.SAML, error) 
 			return nil, fmt.Errorf("%s.metadata_file: %w", what, err)
 		}
 	} else {
-		certificates, err := h.certificates(s.CertificatesFile)
+		certificates, err := certificates(h.Config, s.CertificatesFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificates_file: %w", what, err)
 		}
 		o.Provider = idp.SAMLProvider{EntityID: s.EntityID, SSO: s.SSOURL, Certificates: certificates}
 	}
 	if s.KeyFile != "" {
-		certificates, err := h.certificates(s.CertificateFile)
+		certificates, err := certificates(h.Config, s.CertificateFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificate_file: %w", what, err)
 		}
 		o.Certificate = certificates[0].Raw
-		text, err := h.ownFile(s.KeyFile, what+".key_file")
+		text, err := ownFile(h.Config, s.KeyFile, what+".key_file")
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,15 @@
-// Package app puts the service together from a configuration. Open makes the domain rooms over
-// the database, Handler puts the web interfaces on one server, and Serve runs the server until
-// it is told to stop. Formats is the one list of signature formats.
+// Package app puts the service together from a configuration.
 //
-// It reads no flags and prints nothing: the packages of internal/cli do. It decides nothing
-// that the packages of internal/domain decide.
+//   - Open opens the database and makes everything that works before the database has its
+//     tables. A new database gets its tables next, by Base.Migrate.
+//   - Base.Rooms adds sign-in, which needs the tables. Commands that administer work with Rooms.
+//   - NewServer puts the web interfaces on one server, and Server.Serve runs it until the
+//     context ends.
+//
+// Formats is the one list of signature formats.
+//
+// The package reads no flags and prints nothing: the packages of internal/cli do. It decides
+// nothing that the packages of internal/domain decide.
 package app
 
 import (
@@ -13,16 +19,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
+	printing "tamga/internal/adapter/print"
+	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
@@ -34,132 +46,272 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
-	"tamga/internal/web/rest"
 	"tamga/internal/web/signapi"
 )
 
-// Rooms is everything a process is made of. Every choice of the program is a
-// line in this file.
-type Rooms struct {
-	Config     *config.Config
-	log        *slog.Logger
-	DB         *store.DB
-	ring       *vault.Ring
-	passwords  *password.Hasher
-	Users      *user.Service
-	contacts   *contact.Book
-	Messages   *notify.Service
-	devices    *device.Service
-	Webhooks   *notify.Subscriptions
-	Captured   *capture.Box // nil unless messages are captured
-	printer    auth.Printer
-	delivered  *prometheus.CounterVec
-	Sessions   *session.Service
-	Oath       *oath.Service
-	Identity   *auth.Service // once auth has opened it
-	Policies   *policy.Service
-	Authority  *authority.Service
-	Keys       *keys.Service
-	Audit      audit.Log
-	refusals   *rest.Gatherer      // once handler has made it
-	network    *evidence.Source    // once handler has opened it
-	operations *signing.Operations // once handler has opened it
-	Readiness  *rest.Readiness     // once handler has made it
-	senders    []notify.Notifier   // closed with the house
-	tasks      []task              // due now and then beside the handler, which adds them
+// Base is an installation whose database is open and may have no tables yet. Nothing in it
+// changes.
+type Base struct {
+	Config *config.Config
+	DB     *store.DB
+	Audit  audit.Log
+
+	Policies     *policy.Service
+	PolicyEditor *policy.Editor
+	Webhooks     *notify.Subscriptions
+	Messages     *notify.Service
+	Captured     *capture.Box // nil unless messages are captured
+	Sessions     *session.Service
+	Contacts     *contact.Book
+	Users        *user.Service
+	Devices      *device.Service
+	Oath         *oath.Service
+	Authority    *authority.Service
+	Keys         *keys.Service
+
+	log       *slog.Logger
+	ring      *vault.Ring
+	passwords *password.Hasher
+	printer   auth.Printer
+	metrics   *prometheus.Registry
+	network   *evidence.Source // nil for a command
+	opened    closers
 }
 
-// Open opens the database, whose work limits bound, and puts the rooms together. It
-// writes nothing: a database without tables is found out by the first who needs one.
-func Open(ctx context.Context, config *config.Config, limits store.Limits, log *slog.Logger) (*Rooms, error) {
-	ring, err := openRing(config)
+// Purpose is what an installation is opened for.
+type Purpose int
+
+// The purposes. Only a server asks other people's services about certificates, and its work on
+// the database has other limits.
+const (
+	ForCommand Purpose = iota
+	ForServer
+)
+
+// Open makes everything that needs no tables in the database. Each part gets what it needs
+// when it is made. Open writes nothing.
+func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logger) (made *Base, err error) {
+	ring, err := openRing(c)
 	if err != nil {
 		return nil, err
 	}
-	address, err := databaseURL(config)
+	address, err := databaseURL(c)
 	if err != nil {
 		return nil, err
 	}
-	h := &Rooms{Config: config, log: log, ring: ring}
-	holder, err := config.Holder().Open(vault.Environment{
+	holder, err := c.Holder().Open(vault.Environment{
 		Ring: ring, Rand: rand.Reader,
 		PIN: vault.SoftOptions{
-			MemoryKiB: uint32(config.Argon2.Memory >> 10),
-			Passes:    uint32(config.Argon2.Passes),
-			Parallel:  config.Argon2.Parallel,
+			MemoryKiB: uint32(c.Argon2.Memory >> 10),
+			Passes:    uint32(c.Argon2.Passes),
+			Parallel:  c.Argon2.Parallel,
 		},
-		Path: config.Path,
+		Path: c.Path,
 		Secret: func(file, setting string) (string, error) {
-			return h.optionalSecret(file, "keys."+config.Keys.Holder+"."+setting)
+			return optionalSecret(c, file, "keys."+c.Keys.Holder+"."+setting)
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.passwords, err = password.New(password.Cost{
-		MemoryKiB: uint32(config.Argon2.Memory >> 10),
-		Passes:    uint32(config.Argon2.Passes),
+	passwords, err := password.New(password.Cost{
+		MemoryKiB: uint32(c.Argon2.Memory >> 10),
+		Passes:    uint32(c.Argon2.Passes),
 		Lanes:     1,
-	}, int64(config.Argon2.Memory>>10)*int64(config.Argon2.Parallel), attempts(config), rand.Reader)
+	}, int64(c.Argon2.Memory>>10)*int64(c.Argon2.Parallel), attempts(c), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	if h.DB, err = store.Open(ctx, store.Options{URL: address, Connections: config.DatabaseConnections, Limits: limits}); err != nil {
-		return nil, err
+	limits := store.CommandLimits
+	if purpose == ForServer {
+		limits = store.ServingLimits
 	}
-	h.Audit = store.Audit{DB: h.DB}
-	if err := errors.Join(h.openPolicies(), h.openPeople()); err != nil {
-		h.Close()
-		return nil, err
-	}
-	h.Authority, err = authority.New(authority.Config{BaseURL: config.BaseURL()}, store.Authority{DB: h.DB}, holder, rand.Reader, time.Now)
+	db, err := store.Open(ctx, store.Options{URL: address, Connections: c.DatabaseConnections, Limits: limits})
 	if err != nil {
-		h.Close()
 		return nil, err
 	}
-	enrolment, err := h.enrolment()
+	opened := closers{{"the database", db.Close}}
+	defer func() {
+		if err != nil {
+			opened.close(log)
+		}
+	}()
+	metrics := prometheus.NewRegistry()
+
+	policies, err := newPolicies(c, db)
 	if err != nil {
-		h.Close()
 		return nil, err
 	}
-	stored := store.Keys{DB: h.DB}
-	h.Keys, err = keys.New(keys.Options{
-		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
-		Holder: holder, Authority: h.Authority,
-		Rand: rand.Reader, Now: time.Now, PINAttempts: config.PIN.Attempts, PINMode: keys.PINMode(config.PIN.Mode), PINLength: config.PIN.MinLength, SimplePINs: config.PIN.AllowSimple,
-		Exportable: config.Certificates.Exportable, Policy: h.Policies, Confirmation: h.Policies, Events: h.Messages, Profiles: profiles{h},
-		Enrolment: enrolment, Evidence: revocations{h}, StandingAge: config.Certificates.StatusAge,
+	var own fs.FS
+	if dir := c.Messages.TemplatesDir; dir != "" {
+		own = os.DirFS(c.Path(dir))
+	}
+	templates, err := notify.NewTemplates(c.Messages.Title, own)
+	if err != nil {
+		return nil, fmt.Errorf("messages.templates_dir: %w", err)
+	}
+	printer, err := printing.New(c.Messages.Language, c.Messages.Title, own)
+	if err != nil {
+		return nil, fmt.Errorf("messages.templates_dir: %w", err)
+	}
+	deviceStore, contactStore := store.Devices{DB: db}, store.Contacts{DB: db}
+	recipients := recipients{
+		contacts: contact.Addresses{Store: contactStore},
+		devices:  device.NewAddresses(deviceStore, ring, time.Now),
+	}
+	var captured *capture.Box
+	var senders []notify.Notifier
+	if c.Messages.Capture {
+		captured = capture.New(store.Captured{DB: db}, ring)
+		senders = captured.Notifiers()
+	} else if senders, err = notifiers(c, recipients.devices); err != nil {
+		return nil, err
+	}
+	for _, n := range senders {
+		if closer, ok := n.(io.Closer); ok {
+			opened = append(opened, opening{"a sender of messages", closer.Close})
+		}
+	}
+	outward, err := outward(c)
+	if err != nil {
+		return nil, fmt.Errorf("webhooks: %w", err)
+	}
+	webhooks := &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: ring, Check: outward.Check, Now: time.Now, Rand: rand.Reader}
+	messages, err := notify.New(c.Messages.Settings(), notify.Deps{
+		Store: store.Outbox{DB: db}, Vault: ring, Templates: templates,
+		Notifiers: append(senders, webhook.NewNotifier(outward, webhooks)), Listeners: webhooks,
+		Preferences: notify.ByPolicy{Policies: policies}, Recipients: recipients, Now: time.Now, Rand: rand.Reader,
+		Delivered: countMessages(metrics),
+		Failed:    func(err error) { log.Error("delivering messages", "error", err) },
 	})
 	if err != nil {
-		h.Close()
 		return nil, err
 	}
-	return h, nil
+
+	userStore := store.Users{DB: db}
+	reach := &reach.Service{Store: userStore, Now: time.Now}
+	sessions := session.New(store.Tokens{DB: db})
+	naming, err := c.Users.Naming()
+	if err != nil {
+		return nil, err
+	}
+	contacts, err := contact.New(c.Users.Contacts(), contact.Deps{
+		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Notices: messages, Vault: ring,
+		Now: time.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, err
+	}
+	users := &user.Service{
+		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore,
+		Sessions: sessions, Contacts: contacts, Events: messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
+	}
+	oath, err := oath.New(c.Oath.Settings(c.Messages.Title), oath.Deps{
+		Store: store.Tokens{DB: db}, Sessions: sessions, Reach: reach, Events: messages,
+		Vault: ring, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, err
+	}
+	policyEditor := newPolicyEditor(policies, reach, messages)
+	deviceCodes, err := contact.NewCodes(contact.CodeSettings{
+		Digits: c.Devices.Codes.Digits, Life: c.Devices.Codes.Life, Attempts: c.Devices.Codes.Attempts, Resend: c.Devices.Codes.Resend,
+	}, contactStore, ring, time.Now, rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("devices.codes: %w", err)
+	}
+	devices, err := device.New(c.Devices.Settings(c.BaseURL(), c.Messages.Title), device.Deps{
+		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
+		Messages: messages, Methods: sessions, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("devices: %w", err)
+	}
+
+	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL()}, store.Authority{DB: db}, holder, rand.Reader, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	enrolment, err := enrolment(c, naming)
+	if err != nil {
+		return nil, err
+	}
+	var network *evidence.Source
+	var status keys.Evidence = nobodyAsked{}
+	if purpose == ForServer {
+		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		if network, err = openEvidence(c, c.Evidence, policies, authority, countEvidence(metrics)); err != nil {
+			return nil, err
+		}
+		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
+		status = revocations{network}
+	}
+	keyStore := store.Keys{DB: db}
+	keys, err := keys.New(keys.Options{
+		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore,
+		Holder: holder, Authority: authority,
+		Rand: rand.Reader, Now: time.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
+		Exportable: c.Certificates.Exportable, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
+		Enrolment: enrolment, Evidence: status, StandingAge: c.Certificates.StatusAge,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Base{
+		Config: c, DB: db, Audit: store.Audit{DB: db},
+		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
+		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Authority: authority, Keys: keys,
+		log: log, ring: ring, passwords: passwords, printer: printer, metrics: metrics, network: network, opened: opened,
+	}, nil
 }
 
-func (h *Rooms) Close() {
-	if h.refusals != nil {
-		if err := h.refusals.Flush(context.Background()); err != nil {
-			h.log.Error("writing refused sign-ins to the audit log", "error", err)
+// Close closes what Open opened.
+func (b *Base) Close() { b.opened.close(b.log) }
+
+// Migrate brings the database to the schema of this release.
+func (b *Base) Migrate(ctx context.Context) error { return b.DB.Migrate(ctx) }
+
+// Rooms is an installation whose database has its tables: all domain rooms are there. Nothing
+// in it changes.
+type Rooms struct {
+	*Base
+	Identity *auth.Service
+}
+
+// Rooms adds sign-in. The database must have its tables. The first call on a new database makes
+// the key that signs tokens.
+func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
+	if err := b.usable(ctx); err != nil {
+		return nil, err
+	}
+	identity, err := newIdentity(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return &Rooms{b, identity}, nil
+}
+
+// closers are what has to be closed, in the order it was opened.
+type closers []opening
+
+type opening struct {
+	what  string
+	close func() error
+}
+
+// close closes the last one first.
+func (c closers) close(log *slog.Logger) {
+	for i := len(c) - 1; i >= 0; i-- {
+		if err := c[i].close(); err != nil {
+			log.Error("closing "+c[i].what, "error", err)
 		}
-	}
-	if h.network != nil {
-		h.network.Close()
-	}
-	for _, n := range h.senders {
-		if c, ok := n.(io.Closer); ok {
-			if err := c.Close(); err != nil {
-				h.log.Error("closing a sender of messages", "error", err)
-			}
-		}
-	}
-	if err := h.DB.Close(); err != nil {
-		h.log.Error("closing the database", "error", err)
 	}
 }
 
@@ -184,16 +336,16 @@ func databaseURL(c *config.Config) (string, error) {
 }
 
 // openRing reads the master keys.
-func openRing(config *config.Config) (*vault.Ring, error) {
+func openRing(c *config.Config) (*vault.Ring, error) {
 	keys := map[string][]byte{}
 	defer func() { // the ring has what it needs of them
 		for _, key := range keys {
 			clear(key)
 		}
 	}()
-	for id, file := range config.MasterKeys.Files {
+	for id, file := range c.MasterKeys.Files {
 		what := "master key " + id
-		text, err := files.OwnSecretBytes(config.Path(file), what)
+		text, err := files.OwnSecretBytes(c.Path(file), what)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +357,7 @@ func openRing(config *config.Config) (*vault.Ring, error) {
 			return nil, fmt.Errorf("%s: want 64 hexadecimal digits; make one with: openssl rand -hex 32", what)
 		}
 	}
-	return vault.NewRing(config.MasterKeys.Active, keys, rand.Reader)
+	return vault.NewRing(c.MasterKeys.Active, keys, rand.Reader)
 }
 
 // identifySigner identifies the callers of the signing surface. The statement that finds the token
@@ -222,13 +374,13 @@ func (h *Rooms) identifySigner(identity *auth.Service) func(context.Context, str
 	}
 }
 
-// Usable refuses a database of another schema; one that a later release
+// usable refuses a database of another schema; one that a later release
 // migrated is fine, since migrations only add.
-func (h *Rooms) Usable(ctx context.Context) error {
-	err := h.DB.Migrated(ctx)
+func (b *Base) usable(ctx context.Context) error {
+	err := b.DB.Migrated(ctx)
 	var schema *store.SchemaError
 	if errors.As(err, &schema) && schema.Newer() {
-		h.log.Warn("the database was migrated by a later release", "error", err)
+		b.log.Warn("the database was migrated by a later release", "error", err)
 		return nil
 	}
 	return err

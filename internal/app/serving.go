@@ -28,52 +28,83 @@ func (s StopSignal) Error() string { return "stopped by the signal " + s.String(
 // Is makes the end by a signal a cancellation like any other.
 func (s StopSignal) Is(target error) bool { return target == context.Canceled }
 
-// Door is where requests come in.
-type Door struct {
-	Listener    net.Listener
-	TLS         *tls.Config // nil: plain HTTP
-	ConnContext func(context.Context, net.Conn) context.Context
+// door is where requests come in.
+type door struct {
+	listener    net.Listener
+	tls         *tls.Config // nil: plain HTTP
+	connContext func(context.Context, net.Conn) context.Context
 }
 
-func (d Door) serve(s *http.Server, config *config.Config) error {
-	listener := rest.Bulk(rest.Crowded(d.Listener, config.Limits.Connections))
-	if d.TLS == nil {
+func (d door) serve(s *http.Server, c *config.Config) error {
+	listener := rest.Bulk(rest.Crowded(d.listener, c.Limits.Connections))
+	if d.tls == nil {
 		return s.Serve(listener)
 	}
-	s.TLSConfig = d.TLS
-	return s.ServeTLS(listener, config.Path(config.TLS.CertificateFile), config.Path(config.TLS.KeyFile))
+	s.TLSConfig = d.tls
+	return s.ServeTLS(listener, c.Path(c.TLS.CertificateFile), c.Path(c.TLS.KeyFile))
 }
 
-// Serve answers at the doors until ctx ends. Then it drains, see [drain], takes no more
-// connections and waits for requests under way, at most config.StopTime. The background
+// Serve answers requests at the listener, and at the socket of the GOST-TLS front end if there is
+// one, until ctx ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	c, log := s.rooms.Config, s.rooms.log
+	proxies, err := rest.ParseProxies(c.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	doors := []door{{listener: listener, connContext: proxies.ConnContext}}
+	if c.ProxyProtocol {
+		doors[0].listener = rest.ProxyProtocol(listener, proxies, log)
+	}
+	if c.TLS.CertificateFile != "" {
+		if doors[0].tls, err = s.rooms.clientTLS(ctx); err != nil {
+			return err
+		}
+	}
+	if c.GOSTTLS.Socket != "" {
+		front, err := ListenFrontEnd(c, log)
+		if err != nil {
+			return err
+		}
+		defer front.Close()
+		doors = append(doors, door{listener: front, connContext: rest.FrontEnd})
+		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
+	}
+	log.Info("listening", "address", c.Listen, "url", c.BaseURL())
+	return s.answer(ctx, doors)
+}
+
+// answer answers at the doors until ctx ends. Then it drains, see [drain], takes no more
+// connections and waits for requests under way, at most the configured time. The background
 // work ends with it.
-func Serve(ctx context.Context, doors []Door, handler http.Handler, config *config.Config, log *slog.Logger, notReady func(), background func(context.Context)) error {
+func (s *Server) answer(ctx context.Context, doors []door) error {
+	c, log := s.rooms.Config, s.rooms.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	working := make(chan struct{})
 	workCtx, stopWork := context.WithCancel(ctx)
 	defer stopWork()
-	go func() { defer close(working); background(workCtx) }()
+	go func() { defer close(working); s.work(workCtx) }()
 
 	failed := make(chan error, len(doors))
 	var servers []*http.Server
 	for _, d := range doors {
-		server := rest.NewServer(handler, log)
+		server := rest.NewServer(s.handler, log)
 		server.BaseContext = func(net.Listener) context.Context { return requests }
-		server.ConnContext = d.ConnContext
+		server.ConnContext = d.connContext
 		servers = append(servers, server)
-		go func() { failed <- d.serve(server, config) }()
+		go func() { failed <- d.serve(server, c) }()
 	}
 	var err error
 	select {
 	case err = <-failed:
 		err = fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
-		notReady()
-		drain(ctx, config.DrainTime, log)
-		log.Info("stopping", "waiting", config.StopTime.String())
+		s.readiness.Drain()
+		drain(ctx, c.DrainTime, log)
+		log.Info("stopping", "waiting", c.StopTime.String())
 	}
-	deadline, cancel := context.WithTimeout(requests, config.StopTime)
+	deadline, cancel := context.WithTimeout(requests, c.StopTime)
 	var stopping sync.WaitGroup
 	for _, server := range servers {
 		stopping.Go(func() {
@@ -111,11 +142,11 @@ func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
 }
 
 // NewLogger returns the one logger of the process.
-func NewLogger(w io.Writer, config *config.Config) *slog.Logger {
+func NewLogger(w io.Writer, c *config.Config) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(config.Log.Level)) // Validate has seen it
+	_ = level.UnmarshalText([]byte(c.Log.Level)) // Validate has seen it
 	options := &slog.HandlerOptions{Level: level}
-	if config.Log.Format == "text" {
+	if c.Log.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))

@@ -23,12 +23,9 @@ import (
 	"tamga/internal/web/tokenapi"
 )
 
-// Auth opens the room that proves identities, once. Its token signing key is in the
-// database, which has to have its tables.
-func (h *Rooms) Auth(ctx context.Context) (*auth.Service, error) {
-	if h.Identity != nil {
-		return h.Identity, nil
-	}
+// newIdentity makes the room that proves identities. Its token signing keys are in the
+// database.
+func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 	tokens := store.Tokens{DB: h.DB}
 	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
 	if err != nil {
@@ -54,26 +51,23 @@ func (h *Rooms) Auth(ctx context.Context) (*auth.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.Identity, err = auth.New(settings, auth.Deps{
+	return auth.New(settings, auth.Deps{
 		Store: tokens, Sessions: h.Sessions, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
-		Reach: h.Users, Contacts: h.contacts, Devices: activeDevices{h}, Policies: h.Policies, Messages: h.Messages, Printer: h.printer,
+		Reach: h.Users, Contacts: h.Contacts, Devices: h.Devices, Policies: h.Policies, Messages: h.Messages, Printer: h.printer,
 		Vault: h.ring, Oath: h.Oath,
-	}); err != nil {
-		return nil, err
-	}
-	return h.Identity, nil
+	})
 }
 
 // idpURL is {idp_url}, the issuer of tokens, as everybody knows it.
-func (h *Rooms) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
+func (h *Base) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
 
 // TokenKeyOverlap is how token signing keys follow each other.
-func (h *Rooms) TokenKeyOverlap() auth.Overlap {
+func (h *Base) TokenKeyOverlap() auth.Overlap {
 	return auth.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
 }
 
 // loadTokenKeys reads the token signing keys there are, the newest first.
-func (h *Rooms) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
+func (h *Base) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
 	sealed, err := store.Tokens{DB: h.DB}.SigningKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing keys: %w", err)
@@ -81,7 +75,7 @@ func (h *Rooms) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
 	return h.openTokenKeys(sealed)
 }
 
-func (h *Rooms) openTokenKeys(sealed []auth.SealedKey) (list []auth.TokenKey, err error) {
+func (h *Base) openTokenKeys(sealed []auth.SealedKey) (list []auth.TokenKey, err error) {
 	for _, k := range sealed {
 		signer, err := h.openTokenKey(k)
 		if err != nil {
@@ -104,7 +98,7 @@ func tokenKeyPlace(id string) vault.Place {
 	return vault.Place{Purpose: "token signing key", Table: "signing_keys", Row: id, Column: "sealed"}
 }
 
-func (h *Rooms) NewTokenKey() (auth.SealedKey, error) {
+func (h *Base) NewTokenKey() (auth.SealedKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return auth.SealedKey{}, err
@@ -119,7 +113,7 @@ func (h *Rooms) NewTokenKey() (auth.SealedKey, error) {
 	return auth.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
 }
 
-func (h *Rooms) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
+func (h *Base) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
 	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
 	if err != nil {
 		return nil, err
@@ -137,7 +131,7 @@ func (h *Rooms) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
 }
 
 // clients returns the applications of the configuration.
-func (h *Rooms) clients() (*auth.Clients, error) {
+func (h *Base) clients() (*auth.Clients, error) {
 	var list []auth.Client
 	for _, c := range h.Config.Clients {
 		client := auth.Client{

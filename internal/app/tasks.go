@@ -12,24 +12,22 @@ type task struct {
 	do   func(context.Context) error
 }
 
-// Work delivers messages and does what is due now and then, until ctx ends.
-func (h *Rooms) Work(ctx context.Context) {
+// work delivers messages and does what is due now and then, until ctx ends.
+func (s *Server) work(ctx context.Context) {
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
-	delivering.Go(func() { h.Messages.Run(ctx) })
+	delivering.Go(func() { s.rooms.Messages.Run(ctx) })
 	delivering.Go(func() {
-		h.refusals.Run(ctx, func(err error) { h.log.Error("writing refused sign-ins to the audit log", "error", err) })
+		s.refusals.Run(ctx, func(err error) { s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err) })
 	})
-	if h.operations != nil {
-		delivering.Go(func() { h.operations.Run(ctx) })
-	}
+	delivering.Go(func() { s.operations.Run(ctx) })
 	// Asking other authorities may take long; nothing else waits for it.
-	delivering.Go(func() { h.repeat(ctx, task{"asking other authorities about their certificates", h.Keys.Refresh}) })
-	h.repeat(ctx, h.tasks...)
+	delivering.Go(func() { s.repeat(ctx, task{"asking other authorities about their certificates", s.rooms.Keys.Refresh}) })
+	s.repeat(ctx, s.tasks...)
 }
 
 // repeat does tasks every minute, one after the other.
-func (h *Rooms) repeat(ctx context.Context, tasks ...task) {
+func (s *Server) repeat(ctx context.Context, tasks ...task) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
@@ -39,7 +37,7 @@ func (h *Rooms) repeat(ctx context.Context, tasks ...task) {
 		case <-tick.C:
 			for _, t := range tasks {
 				if err := t.do(ctx); err != nil && ctx.Err() == nil {
-					h.log.Error(t.name, "error", err)
+					s.rooms.log.Error(t.name, "error", err)
 				}
 			}
 		}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
@@ -26,22 +28,22 @@ const (
 
 // anchors are the certificates that judgements rest on: those of the built-in
 // authority and those of the configuration.
-func (h *Rooms) anchors() (func(ctx context.Context) (roots, others []*x509gost.Certificate, err error), error) {
-	e := &h.Config.Evidence
-	roots, err := h.certificatesOf(e.RootFiles, "evidence.root_files")
+func anchors(c *config.Config, authority *authority.Service) (func(ctx context.Context) (roots, others []*x509gost.Certificate, err error), error) {
+	e := &c.Evidence
+	roots, err := certificatesOf(c, e.RootFiles, "evidence.root_files")
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.certificatesOf(e.AuthorityFiles, "evidence.authority_files")
+	known, err := certificatesOf(c, e.AuthorityFiles, "evidence.authority_files")
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) ([]*x509gost.Certificate, []*x509gost.Certificate, error) {
-		ownRoots, err := h.Authority.Roots(ctx)
+		ownRoots, err := authority.Roots(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		issuing, err := h.Authority.Issuing(ctx)
+		issuing, err := authority.Issuing(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -61,7 +63,7 @@ func stranger() budget.Limits {
 // to sign are.
 func (h *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
 	c := &h.Config.Verification
-	anchors, err := h.anchors()
+	trusted, err := anchors(h.Config, h.Authority)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func (h *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
 	v := &signing.Verification{
 		Formats: served, Now: time.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
-			if t.Roots, t.Intermediates, err = anchors(ctx); err != nil {
+			if t.Roots, t.Intermediates, err = trusted(ctx); err != nil {
 				return t, err
 			}
 			t.CRLs, err = h.Authority.CRLs(ctx)

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"time"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/config"
@@ -21,15 +20,13 @@ import (
 // Administer opens the installation, lets fn act on it, and writes the act and
 // its outcome into the journal like any request.
 func Administer(c *Console, from *Installation, operation, object string, fn func(ctx context.Context, h *app.Rooms) error) error {
-	h, err := from.Open(c)
+	base, err := from.Open(c)
 	if err != nil {
 		return err
 	}
-	defer h.Close()
-	if err := h.Usable(c.Context); err != nil {
-		return err
-	}
-	if _, err := h.Auth(c.Context); err != nil {
+	defer base.Close()
+	h, err := base.Rooms(c.Context)
+	if err != nil {
 		return err
 	}
 	entry := audit.Entry{
@@ -88,7 +85,7 @@ func (f *Installation) openDev(dir string) (*config.Config, error) {
 }
 
 // Open opens the installation beside a running server.
-func (f *Installation) Open(c *Console) (*app.Rooms, error) {
+func (f *Installation) Open(c *Console) (*app.Base, error) {
 	var conf *config.Config
 	var err error
 	switch {
@@ -105,5 +102,5 @@ func (f *Installation) Open(c *Console) (*app.Rooms, error) {
 	if err := app.Validate(conf); err != nil {
 		return nil, fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
-	return app.Open(c.Context, conf, store.CommandLimits, app.NewLogger(c.Stderr, conf))
+	return app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
 }

@@ -32,10 +32,6 @@ func NewNotifier(c Config, l Listeners) *Notifier { return &Notifier{newSender(c
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Webhook }
 
-// Check refuses an address that can be refused without resolving it. The fault is
-// invalid_parameters.
-func (n *Notifier) Check(address string) error { return n.sender.Check(address) }
-
 // event is the body of a request. It is the same for every attempt.
 type event struct {
 	Type      notify.EventType `json:"type"`

@@ -94,9 +94,13 @@ func newSender(c Config) *Sender {
 }
 
 // Check implements [signing.Callbacks].
-func (s *Sender) Check(address string) error {
-	u, err := s.config.Guard.Parse(address)
-	if err == nil && u.Scheme != "https" && !s.config.Plain {
+func (s *Sender) Check(address string) error { return s.config.Check(address) }
+
+// Check refuses an address that is refused by its text alone. The fault is
+// invalid_parameters.
+func (c Config) Check(address string) error {
+	u, err := c.Guard.Parse(address)
+	if err == nil && u.Scheme != "https" && !c.Plain {
 		err = errors.New("want https")
 	}
 	if err != nil {

@@ -249,11 +249,7 @@ func furnishUser(ctx context.Context, h *app.Rooms, r user.Account, password str
 	if err != nil || !first {
 		return u, err
 	}
-	identity, err := h.Auth(ctx)
-	if err != nil {
-		return u, err
-	}
-	return u, identity.SetPassword(ctx, u.ID, password)
+	return u, h.Identity.SetPassword(ctx, u.ID, password)
 }
 
 // devKeys are the keys of the user demo: one of each suite without a PIN and one

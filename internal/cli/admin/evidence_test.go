@@ -30,7 +30,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	source, err := h.OpenEvidence(config.Default(config.Parts{}).Evidence, nil)
+	source, err := h.OpenEvidence(config.Default(config.Parts{}).Evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 		if err := server.authority.Revoke(t.Context(), cert.SerialNumber, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := h.OpenEvidence(config.Default(config.Parts{}).Evidence, nil)
+		fresh, err := h.OpenEvidence(config.Default(config.Parts{}).Evidence)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,11 +27,7 @@ func (m *methodListCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		list, err := identity.SchemeOf(ctx, x.ID)
+		list, err := h.Identity.SchemeOf(ctx, x.ID)
 		if err != nil {
 			return err
 		}
@@ -58,11 +54,7 @@ type methodAddCommand struct {
 
 func (m *methodAddCommand) Run(c *cli.Console) error {
 	return m.do(c, "SetMethod", "signs in with "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		return identity.GrantMethod(ctx, x.ID, m.Method)
+		return h.Identity.GrantMethod(ctx, x.ID, m.Method)
 	})
 }
 
@@ -73,10 +65,6 @@ type methodRemoveCommand struct {
 
 func (m *methodRemoveCommand) Run(c *cli.Console) error {
 	return m.do(c, "DeleteMethod", "signs in without "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		return identity.WithdrawMethod(ctx, x.ID, m.Method)
+		return h.Identity.WithdrawMethod(ctx, x.ID, m.Method)
 	})
 }

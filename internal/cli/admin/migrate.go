@@ -14,7 +14,7 @@ func (m *Migrate) Run(c *cli.Console) error {
 		return err
 	}
 	defer h.Close()
-	if err := h.DB.Migrate(c.Context); err != nil {
+	if err := h.Migrate(c.Context); err != nil {
 		return err
 	}
 	return m.From.Answer(c, map[string]bool{"migrated": true}, "The database has the schema of this release.\n")

@@ -45,7 +45,7 @@ func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *po
 	}
 	return cli.Administer(c, &o.From, operation, o.object(), func(ctx context.Context, h *app.Rooms) error {
 		if o.Group != "" {
-			if err := h.Policies.SetGroup(ctx, o.Group, k, s); err != nil {
+			if err := h.PolicyEditor.SetGroup(ctx, o.Group, k, s); err != nil {
 				return err
 			}
 		} else {
@@ -53,7 +53,7 @@ func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *po
 			if err != nil {
 				return err
 			}
-			if err := h.Policies.SetUser(ctx, id, k, s); err != nil {
+			if err := h.PolicyEditor.SetUser(ctx, id, k, s); err != nil {
 				return err
 			}
 		}

@@ -37,11 +37,7 @@ func (a *certificateAddCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		added, err := identity.AddCertificate(ctx, x.ID, der)
+		added, err := h.Identity.AddCertificate(ctx, x.ID, der)
 		if err != nil {
 			return err
 		}
@@ -90,11 +86,7 @@ func (l *certificateListCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		list, err := identity.Certificates(ctx, x.ID)
+		list, err := h.Identity.Certificates(ctx, x.ID)
 		if err != nil {
 			return err
 		}
@@ -122,10 +114,6 @@ func (r *certificateRemoveCommand) Run(c *cli.Console) error {
 	}
 	copy(thumbprint[:], raw)
 	return r.do(c, "RemoveSignInCertificate", "signs in with that certificate no more", func(ctx context.Context, h *app.Rooms, x user.User) error {
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		return identity.RemoveCertificate(ctx, x.ID, thumbprint)
+		return h.Identity.RemoveCertificate(ctx, x.ID, thumbprint)
 	})
 }

@@ -151,7 +151,7 @@ func (k *tspCheckCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		source, err := h.OpenEvidence(h.Config.Evidence, nil)
+		source, err := h.OpenEvidence(h.Config.Evidence)
 		if err != nil {
 			return err
 		}

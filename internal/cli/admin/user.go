@@ -55,11 +55,7 @@ func register(c *cli.Console, from *cli.Installation, operation string, r user.A
 		return err
 	}
 	return cli.Administer(c, from, operation, r.Login, func(ctx context.Context, h *app.Rooms) error {
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		setPassword, err := identity.PreparePassword(ctx, password)
+		setPassword, err := h.Identity.PreparePassword(ctx, password)
 		if err != nil {
 			return err
 		}
@@ -196,11 +192,7 @@ func (u *userPasswordCommand) Run(c *cli.Console) error {
 		return err
 	}
 	return u.do(c, "SetPassword", "has a new password", func(ctx context.Context, h *app.Rooms, x user.User) error {
-		identity, err := h.Auth(ctx)
-		if err != nil {
-			return err
-		}
-		return identity.SetPassword(ctx, x.ID, password)
+		return h.Identity.SetPassword(ctx, x.ID, password)
 	})
 }
 
@@ -234,7 +226,7 @@ func changeAccess(c *cli.Console, o *onUser, action, operation, done string, cha
 				return err
 			}
 			have.Actions = change(have.Actions, a)
-			return h.Policies.SetUser(ctx, x.ID, policy.Access, &have)
+			return h.PolicyEditor.SetUser(ctx, x.ID, policy.Access, &have)
 		})
 	})
 }

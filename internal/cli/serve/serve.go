@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"net"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/files"
-	"tamga/internal/web/rest"
 )
 
 type Command struct {
@@ -60,51 +58,32 @@ func (s *Command) Run(c *cli.Console) error {
 		return fmt.Errorf("the configuration does not hold:\n%w", err)
 	}
 
-	h, err := app.Open(c.Context, conf, store.ServingLimits, log)
+	base, err := app.Open(c.Context, conf, app.ForServer, log)
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer base.Close()
 	if s.Dev {
-		if err := h.DB.Migrate(c.Context); err != nil {
+		if err := base.Migrate(c.Context); err != nil {
 			return err
 		}
-		if _, err := h.Auth(c.Context); err != nil {
-			return err
-		}
-		d, err := dev.Furnish(c.Context, h, s.Data)
+	}
+	rooms, err := base.Rooms(c.Context)
+	if err != nil {
+		return err
+	}
+	if s.Dev {
+		d, err := dev.Furnish(c.Context, rooms, s.Data)
 		if err != nil {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
 		}
 		d.Explain(c.Stdout, s.Data, c.Program.Name)
 	}
 	app.CollectLess()
-	handler, err := h.Handler(c.Context, c.Program.Version)
+	server, err := app.NewServer(c.Context, rooms, c.Program.Version)
 	if err != nil {
 		return err
 	}
-	proxies, err := rest.ParseProxies(conf.TrustedProxies)
-	if err != nil {
-		return err
-	}
-	doors := []app.Door{{Listener: listener, ConnContext: proxies.ConnContext}}
-	if conf.ProxyProtocol {
-		doors[0].Listener = rest.ProxyProtocol(listener, proxies, log)
-	}
-	if conf.TLS.CertificateFile != "" {
-		if doors[0].TLS, err = h.ClientTLS(c.Context); err != nil {
-			return err
-		}
-	}
-	if conf.GOSTTLS.Socket != "" {
-		front, err := app.ListenFrontEnd(conf, log)
-		if err != nil {
-			return err
-		}
-		defer front.Close()
-		doors = append(doors, app.Door{Listener: front, ConnContext: rest.FrontEnd})
-		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
-	}
-	log.Info("listening", "address", conf.Listen, "url", conf.BaseURL())
-	return app.Serve(c.Context, doors, handler, conf, log, h.Readiness.Drain, h.Work)
+	defer server.Close()
+	return server.Serve(c.Context, listener)
 }

@@ -36,6 +36,7 @@ const (
 // confirmed phone and e-mail, and a user "sidorova".
 type bench struct {
 	*device.Service
+	*device.Addresses
 	t        testing.TB
 	db       *store.DB
 	file     string // of the database
@@ -123,6 +124,7 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	for _, c := range change {
 		c(&settings)
 	}
+	b.Addresses = device.NewAddresses(store.Devices{DB: b.db}, ring, now)
 	b.Service, err = device.New(settings, device.Deps{
 		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
 		Methods: gone{b}, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },

@@ -218,6 +218,7 @@ type Deps struct {
 // Service manages devices. Methods with the argument who act for an operator and fail
 // with user_not_found for users out of reach.
 type Service struct {
+	records
 	settings Settings
 	deps     Deps
 }
@@ -228,7 +229,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	s.Systems = slices.Clone(s.Systems)
-	return &Service{s, d}, nil
+	return &Service{records{d.Devices, d.Vault}, s, d}, nil
 }
 
 // system returns an application by identifier; "" means the first one.

@@ -7,7 +7,6 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/notify"
 )
 
 // Sources of push addresses.
@@ -173,45 +172,4 @@ func ParsePushTarget(text string) (PushTarget, bool) {
 	var t PushTarget
 	err := json.Unmarshal([]byte(text), &t)
 	return t, err == nil && t.Address != ""
-}
-
-// NotificationAddresses implements [notify.Recipients]. It returns the targets of devices
-// that are Active and have the notification role.
-func (s *Service) NotificationAddresses(ctx context.Context, userID string, channel notify.Channel) ([]string, error) {
-	if channel.Info().To != notify.ToDevices {
-		return nil, nil
-	}
-	devices, err := s.devices(ctx, userID)
-	if err != nil {
-		return nil, err
-	}
-	var list []string
-	for _, d := range devices {
-		if d.Push == nil || !d.Push.Listed || !d.Push.Notification || !d.Active(s.now()) {
-			continue
-		}
-		text, err := json.Marshal(PushTarget{d.Kid, d.Push.Address, d.Push.OSType, d.Push.SystemID})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, string(text))
-	}
-	return list, nil
-}
-
-// PushGone is called by a sender when an address does not exist any more. It removes the
-// address from the device, unless the device has another one by now.
-func (s *Service) PushGone(ctx context.Context, t PushTarget) error {
-	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
-		r, found, err := s.deps.Devices.Device(ctx, t.Kid)
-		if err != nil || !found {
-			return err
-		}
-		d, err := s.read(r)
-		if err != nil || d.Push == nil || d.Push.Address != t.Address {
-			return err
-		}
-		d.Push = nil
-		return fault.Rollback(s.change(ctx, r, d))
-	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/vault"
 )
 
@@ -73,19 +74,25 @@ func noncePlace(kid string) vault.Place {
 	return vault.Place{Purpose: "device verification", Table: "device_nonces", Row: kid, Column: "sealed"}
 }
 
+// records reads and writes the sealed records of devices.
+type records struct {
+	store Store
+	vault notify.Sealer
+}
+
 // seal seals v as JSON.
-func (s *Service) seal(p vault.Place, v any) ([]byte, error) {
+func (s records) seal(p vault.Place, v any) ([]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	defer clear(plain)
-	return s.deps.Vault.Seal(p, plain)
+	return s.vault.Seal(p, plain)
 }
 
 // open is the inverse of seal.
-func (s *Service) open(p vault.Place, sealed []byte, v any) error {
-	plain, err := s.deps.Vault.Open(p, sealed)
+func (s records) open(p vault.Place, sealed []byte, v any) error {
+	plain, err := s.vault.Open(p, sealed)
 	if err != nil {
 		return fmt.Errorf("device: %s: %w", p.Row, err)
 	}
@@ -97,7 +104,7 @@ func (s *Service) open(p vault.Place, sealed []byte, v any) error {
 }
 
 // record is the stored form of a device.
-func (s *Service) record(d Device) (Record, error) {
+func (s records) record(d Device) (Record, error) {
 	content := sealedDevice{
 		UserID: d.UserID, Name: d.Name, Type: d.Type, AppVersion: d.AppVersion, SystemID: d.SystemID, Key: d.Key,
 		Verified: d.Verified, Blocked: d.Blocked, NotBefore: d.NotBefore.UnixMilli(), NotAfter: d.NotAfter.UnixMilli(),
@@ -108,7 +115,7 @@ func (s *Service) record(d Device) (Record, error) {
 }
 
 // read opens a stored device.
-func (s *Service) read(r Record) (Device, error) {
+func (s records) read(r Record) (Device, error) {
 	var c sealedDevice
 	if err := s.open(devicePlace(r.Kid), r.Sealed, &c); err != nil {
 		return Device{}, err
@@ -127,8 +134,8 @@ func (s *Service) read(r Record) (Device, error) {
 
 // devices reads the devices of a user, the oldest first. A record that does not open is
 // an error for all: otherwise a change of the database could hide a device.
-func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) {
-	records, err := s.deps.Devices.Devices(ctx, userID)
+func (s records) devices(ctx context.Context, userID string) ([]Device, error) {
+	records, err := s.store.Devices(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +150,8 @@ func (s *Service) devices(ctx context.Context, userID string) ([]Device, error) 
 
 // owned returns a device of a user. The fault is key_not_found for a missing device and
 // for one of another user.
-func (s *Service) owned(ctx context.Context, userID, kid string) (Device, Record, error) {
-	r, found, err := s.deps.Devices.Device(ctx, kid)
+func (s records) owned(ctx context.Context, userID, kid string) (Device, Record, error) {
+	r, found, err := s.store.Device(ctx, kid)
 	if err == nil && (!found || r.UserID != userID) {
 		err = fault.New(fault.KeyNotFound, "Kid: the user has no such device")
 	}
@@ -156,12 +163,12 @@ func (s *Service) owned(ctx context.Context, userID, kid string) (Device, Record
 }
 
 // change stores a device that was read as r.
-func (s *Service) change(ctx context.Context, r Record, d Device) error {
+func (s records) change(ctx context.Context, r Record, d Device) error {
 	after, err := s.record(d)
 	if err != nil {
 		return err
 	}
-	changed, err := s.deps.Devices.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
+	changed, err := s.store.ChangeDevice(ctx, d.Kid, r.Sealed, after.Sealed)
 	if err == nil && !changed {
 		err = fault.New(fault.Unavailable, "another request is changing the device: try again")
 	}
@@ -176,7 +183,7 @@ type kinit struct {
 
 func (k kinit) kid() string { return k.record.Kid }
 
-func (s *Service) readKInit(r KInitRecord) (kinit, error) {
+func (s records) readKInit(r KInitRecord) (kinit, error) {
 	k := kinit{record: r}
 	if err := s.open(kinitPlace(r.Kid), r.Sealed, &k.sealedKInit); err != nil {
 		return kinit{}, err

@@ -34,15 +34,24 @@ type Setting struct {
 // Set holds what is set of one kind for a user and for the user's group. nil: nothing is set.
 type Set struct{ Own, Group *Setting }
 
-// Reach decides whether an operator may act on a user. Package user satisfies it.
+// Reach decides whether an operator may act on a user. Package reach satisfies it.
 type Reach interface {
-	// Reach returns nil or the fault user_not_found; see package user.
+	// Reach returns nil or the fault user_not_found; see package reach.
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
 // Events is called when who changed a policy of a user, in the transaction of ctx.
 type Events interface {
 	PolicyChanged(ctx context.Context, who audit.Principal, userID string) error
+}
+
+// Editor shows and changes the policies of users for operators and administrators. It needs
+// users and messages, which need Service.
+type Editor struct {
+	*Service
+	Users     Reach
+	Events    Events
+	Notifiers []string // that users may choose from, in the order they are told of them
 }
 
 // Permit returns nil when the user may perform every action in a, otherwise the
@@ -112,7 +121,7 @@ func (s *Service) effective(k Kind, set Set) Setting {
 
 // Get returns the setting that applies to a user, for an operator. The fault is
 // user_not_found.
-func (s *Service) Get(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, error) {
+func (s *Editor) Get(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, error) {
 	if err := s.Users.Reach(ctx, who, userID); err != nil {
 		return Setting{}, err
 	}
@@ -121,7 +130,7 @@ func (s *Service) Get(ctx context.Context, who audit.Principal, userID string, k
 
 // SetActions replaces the access or operation policy of a user; an empty set is valid.
 // Faults: user_not_found, invalid_parameters, wrong_operation where the policy is fixed.
-func (s *Service) SetActions(ctx context.Context, who audit.Principal, userID string, k Kind, a Action) error {
+func (s *Editor) SetActions(ctx context.Context, who audit.Principal, userID string, k Kind, a Action) error {
 	if err := checkActions(a); err != nil {
 		return err
 	}
@@ -130,7 +139,7 @@ func (s *Service) SetActions(ctx context.Context, who audit.Principal, userID st
 
 // SetNotifiers replaces the notification policy of a user: the user is not notified of
 // other events. The faults are those of SetActions.
-func (s *Service) SetNotifiers(ctx context.Context, who audit.Principal, userID string, notifiers map[string][]string) error {
+func (s *Editor) SetNotifiers(ctx context.Context, who audit.Principal, userID string, notifiers map[string][]string) error {
 	notifiers, err := normalNotifiers(notifiers)
 	if err != nil {
 		return err
@@ -138,7 +147,7 @@ func (s *Service) SetNotifiers(ctx context.Context, who audit.Principal, userID 
 	return s.change(ctx, who, userID, Notification, Setting{Notifiers: notifiers})
 }
 
-func (s *Service) change(ctx context.Context, who audit.Principal, userID string, k Kind, wanted Setting) error {
+func (s *Editor) change(ctx context.Context, who audit.Principal, userID string, k Kind, wanted Setting) error {
 	return s.Store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.Users.Reach(ctx, who, userID); err != nil {
 			return err
@@ -159,7 +168,7 @@ func (s *Service) change(ctx context.Context, who audit.Principal, userID string
 
 // SetUser sets a policy of a user for an administrator, even if it is fixed. With nil the
 // setting of the group applies again. Faults: user_not_found, invalid_parameters.
-func (s *Service) SetUser(ctx context.Context, userID string, k Kind, wanted *Setting) error {
+func (s *Editor) SetUser(ctx context.Context, userID string, k Kind, wanted *Setting) error {
 	wanted, err := normal(wanted)
 	if err != nil {
 		return err
@@ -175,7 +184,7 @@ func (s *Service) SetUser(ctx context.Context, userID string, k Kind, wanted *Se
 // SetGroup sets a policy for the users of a group who have no setting of their own. With
 // nil the setting of the installation applies again. Faults: object_not_found,
 // invalid_parameters.
-func (s *Service) SetGroup(ctx context.Context, group string, k Kind, wanted *Setting) error {
+func (s *Editor) SetGroup(ctx context.Context, group string, k Kind, wanted *Setting) error {
 	wanted, err := normal(wanted)
 	if err != nil {
 		return err

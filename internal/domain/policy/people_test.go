@@ -48,8 +48,8 @@ func TestEffective(t *testing.T) {
 			{"own in a group", own, group, policy.Setting{Notifiers: own.Notifiers}},
 			{"own", own, nil, policy.Setting{Notifiers: own.Notifiers, Fixed: true}},
 		} {
-			s := policy.Service{Store: &denials{set: map[string]*policy.Setting{"user u" + string(k): c.own, "group" + string(k): c.group}},
-				Defaults: map[policy.Kind]policy.Setting{k: installation}, Users: &people{}}
+			s := policy.Editor{Service: &policy.Service{Store: &denials{set: map[string]*policy.Setting{"user u" + string(k): c.own, "group" + string(k): c.group}},
+				Defaults: map[policy.Kind]policy.Setting{k: installation}}, Users: &people{}}
 			got, err := s.Get(t.Context(), audit.Principal{}, "u", k)
 			if d := cmp.Diff(c.want, got); d != "" || err != nil {
 				t.Errorf("%s %s: %v %s", c.name, k, err, d)
@@ -62,7 +62,7 @@ func TestSetActions(t *testing.T) {
 	who := audit.Principal{UserID: "operator"}
 	for _, k := range []policy.Kind{policy.Access, policy.Operation} {
 		store, p := &denials{}, &people{}
-		s := policy.Service{Store: store, Users: p, Events: p, Defaults: map[policy.Kind]policy.Setting{}}
+		s := policy.Editor{Service: &policy.Service{Store: store, Defaults: map[policy.Kind]policy.Setting{}}, Users: p, Events: p}
 		set := func(userID string, a policy.Action, code string) {
 			t.Helper()
 			err := s.SetActions(t.Context(), who, userID, k, a)
@@ -108,7 +108,7 @@ func TestSetActions(t *testing.T) {
 
 func TestSetNotifiers(t *testing.T) {
 	p := &people{}
-	s := policy.Service{Store: &denials{}, Users: p, Events: p}
+	s := policy.Editor{Service: &policy.Service{Store: &denials{}}, Users: p, Events: p}
 	many := map[string][]string{}
 	for i := range 257 {
 		many[strings.Repeat("x", i%128+1)+strings.Repeat("y", i/128)] = nil

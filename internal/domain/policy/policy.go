@@ -52,11 +52,6 @@ type Service struct {
 	Store    Store
 	Rules    Rules
 	Defaults map[Kind]Setting // of the installation; a missing kind has the zero Setting
-
-	// Needed only where operators change policies.
-	Users     Reach
-	Events    Events
-	Notifiers []string // that users may choose from, in the order of answers
 }
 
 // PermitType returns nil when the installation makes signatures of this type. With hash

@@ -13,13 +13,13 @@ import (
 
 // policyAPI serves the policies of users.
 type policyAPI struct {
-	policies *policy.Service
+	policies *policy.Editor
 	lang     string // of descriptions if the client asks for no language that we have
 }
 
 // PolicyRoutes returns the operations on the policies of users. Mount them beside
 // [API.Routes] at the same gate. lang is the language of the installation, "ru" or "en".
-func PolicyRoutes(policies *policy.Service, lang string) []rest.Route {
+func PolicyRoutes(policies *policy.Editor, lang string) []rest.Route {
 	a := policyAPI{policies, lang}
 	return []rest.Route{
 		rest.Handle("GET /ums/user/{id}/operationpolicy", "GetUserOperationPolicy", Operator, a.operation).Answering([]operationRule[uint32]{}, fullPolicy[operationRule[string]]{}),

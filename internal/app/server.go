@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/evidence"
@@ -34,19 +33,22 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Handler puts all doors on one server.
-func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, error) {
-	if err := h.Usable(ctx); err != nil {
-		return nil, err
-	}
+// Server answers requests and does what is due beside them.
+type Server struct {
+	rooms      *Rooms
+	handler    http.Handler
+	readiness  *rest.Readiness
+	refusals   *rest.Gatherer
+	operations *signing.Operations
+	tasks      []task // due now and then
+}
+
+// NewServer puts the web interfaces on one server. The rooms must have been opened ForServer.
+func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 	if err := h.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
 	}
 	if err := signing.Canary(rand.Reader); err != nil {
-		return nil, err
-	}
-	identity, err := h.Auth(ctx)
-	if err != nil {
 		return nil, err
 	}
 	clients, err := h.clients()
@@ -64,12 +66,6 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 	if h.Config.Users.IDOnlyPublic {
 		h.log.Warn("whoever knows the name of a user with identification only can sign in as them through a public client", "setting", "users.id_only_public")
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(h.delivered)
-	if h.network, err = h.OpenEvidence(h.Config.Evidence, countEvidence(registry)); err != nil {
-		return nil, err
-	}
 	two := &h.Config.TwoStep
 	signer := &signing.Service{
 		Formats: Formats(h.Config), Keys: h.Keys, Policy: h.Policies, Confirmation: h.Policies, Snapshots: store.Snapshots{DB: h.DB}, Spool: spool, Now: time.Now, Rand: rand.Reader,
@@ -83,11 +79,10 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 	}
 	documents := h.Documents(place)
 	signatures := signapi.New(signer, h.Keys).Managing(signapi.Management{Keys: h.Keys, Parameters: keys.Parameters{Keys: h.Keys, Store: store.Keys{DB: h.DB}}, Policy: h.Policies, Realm: config.LocalIssuer, Templates: templatesOf(h.Config), Now: time.Now, Life: h.Config.Operations.Life})
-	operations, operating, err := h.openOperations(signer, documents)
+	operations, operating, err := h.newOperations(signer, documents)
 	if err != nil {
 		return nil, err
 	}
-	h.operations = operations
 	signatures = signatures.Operating(operating)
 	answers := h.answers(signer)
 	if two.Anonymous {
@@ -98,11 +93,11 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 	if err != nil {
 		return nil, err
 	}
-	h.tasks = []task{
-		{"sweeping codes of contacts", h.contacts.Sweep},
+	tasks := []task{
+		{"sweeping codes of contacts", h.Contacts.Sweep},
 		{"sweeping messages", h.Messages.Sweep},
-		{"sweeping mobile devices", h.devices.Sweep},
-		{"sweeping expired tokens", identity.Sweep},
+		{"sweeping mobile devices", h.Devices.Sweep},
+		{"sweeping expired tokens", h.Identity.Sweep},
 		{"sweeping one-time-password tokens", h.Oath.Sweep},
 		{"renewing token signing keys", h.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
@@ -112,11 +107,11 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 		{"renewing what the authority has published", h.Authority.Maintain},
 	}
 
-	h.refusals = rest.NewGatherer(h.Audit, time.Now)
+	refusals := rest.NewGatherer(h.Audit, time.Now)
 	gate := &rest.Gate{
-		Identify: identity.Authenticate,
+		Identify: h.Identity.Authenticate,
 		Audit:    h.Audit,
-		Gather:   h.refusals,
+		Gather:   refusals,
 		Once:     once(answers),
 		Limits:   rest.Limits{Ordinary: int64(h.Config.Limits.OtherRequest), Large: int64(h.Config.Limits.SigningRequest), Documents: 2 * h.Config.BatchItems},
 		Log:      h.log,
@@ -124,13 +119,13 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 	ums := h.ums()
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.IdentifyWith = h.identifySigner(identity)
+	signingGate.IdentifyWith = h.identifySigner(h.Identity)
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.Config.DocumentStore, Routes: docapi.New(documents, int64(h.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
-		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.devices), umsapi.PolicyRoutes(h.Policies, h.Config.Messages.Language)), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(h.Identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
+		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.Devices), umsapi.PolicyRoutes(h.PolicyEditor, h.Config.Messages.Language)), Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceDoor().Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.Authority).Routes(), Docs: pkiapi.Docs}},
 	}
@@ -149,15 +144,25 @@ func (h *Rooms) Handler(ctx context.Context, version string) (http.Handler, erro
 	if err != nil {
 		return nil, err
 	}
-	h.Readiness = rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
-	rest.Health(mux, h.Readiness, rest.MetricsPage(registry))
-	front := h.Readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(registry)))
+	readiness := rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
+	rest.Health(mux, readiness, rest.MetricsPage(h.metrics))
+	front := readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(h.metrics)))
 	// Of serve --dev everything is for people at this machine, otherwise the messages
 	// that are shown without a sign-in.
 	covers := func(path string) bool {
 		return h.Config.IsDev() || h.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
-	return rest.Hosted(front, h.Config.Host(), covers, h.log), nil
+	return &Server{
+		rooms: h, handler: rest.Hosted(front, h.Config.Host(), covers, h.log), readiness: readiness,
+		refusals: refusals, operations: operations, tasks: tasks,
+	}, nil
+}
+
+// Close writes what the server has gathered for the audit log. Close it before the rooms.
+func (s *Server) Close() {
+	if err := s.refusals.Flush(context.Background()); err != nil {
+		s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err)
+	}
 }
 
 // surface is a table of routes with what it is mounted by.
