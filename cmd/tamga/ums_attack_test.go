@@ -258,13 +258,15 @@ func hostileInput(t *testing.T, w *umsWorld) {
 		"=cmd|' /C calc'!A0", "\u202egpj.exe", "a\x00b", "\xff\xfe\xfd", "\xc0\xae\xc0\xae/", strings.Repeat("я", 5000), "..", "../../etc/passwd", "a/b", "%2e%2e%2f", "%252e", " ", "", "\r\nX-Injected: 1",
 		"１２３", "ſelect", "null", "-1", "1e309", "99999999999999999999",
 	}
-	for _, text := range texts {
+	// The short form takes a quarter of the combinations: each text and each call comes with others.
+	skip := func(i, j int) bool { return testing.Short() && (i+j)%4 != 0 }
+	for i, text := range texts {
 		quoted, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		q, p := url.QueryEscape(text), url.PathEscape(text)
-		for _, call := range [][3]string{
+		for j, call := range [][3]string{
 			{"POST", "/ums/user", `{"Login":` + string(quoted) + `}`},
 			{"POST", "/ums/user", `{"Email":` + string(quoted) + `}`},
 			{"POST", "/ums/user", `{"PhoneNumber":` + string(quoted) + `}`},
@@ -301,6 +303,9 @@ func hostileInput(t *testing.T, w *umsWorld) {
 			{"POST", "/ums/users", `{"Filters":[{"Column":"Login","Operation":"Like","Value":` + string(quoted) + `},{"Column":"Rdn","Operation":0,"Value":` + string(quoted) + `}]}`},
 			{"POST", "/ums/users", `{"Filters":[{"Column":` + string(quoted) + `,"Operation":` + string(quoted) + `,"Value":1}],"OrderColumn":` + string(quoted) + `,"OrderDirection":` + string(quoted) + `}`},
 		} {
+			if skip(i, j) {
+				continue
+			}
 			// "." and ".." cannot be a segment; the address is another one then.
 			if a := w.ask(ours, call[0], call[1], call[2]); a.status >= 500 || a.header.Get("X-Injected") != "" {
 				t.Errorf("%.300s", a.String())
@@ -311,19 +316,22 @@ func hostileInput(t *testing.T, w *umsWorld) {
 	w.asked = nil
 
 	// Bodies of every other form, at every operation that takes one.
-	for _, o := range operations(t) {
+	for i, o := range operations(t) {
 		if o.method == "GET" || o.method == "DELETE" {
 			continue
 		}
 		var u target
 		u.id, u.login, u.phone, u.email = w.register()
 		path, _ := address(o, u)
-		for _, body := range []string{
+		for j, body := range []string{
 			"", " ", "{}", "[]", "null", "true", "1", `""`, `"x"`, "{", "[", `{"a":`, "\xef\xbb\xbf{}", "\xff", "{}{}", `{"a":{"a":{"a":1}}}`,
 			strings.Repeat("[", 100_000), `{"` + strings.Repeat("k", 100_000) + `":1}`, `{"Login":"a","Login":"b"}`, `{"Filters":null,"StartPosition":-1}`,
 			`{"StartPosition":9223372036854775807,"EndPosition":-9223372036854775808}`, `{"LockUser":true,"UseLockoutDelay":true,"LockoutDelay":9223372036854775807}`,
 			`{"PropertyType":1e9}`, `{"UserId":null,"AuthnMethods":null}`, "a=b&c=d",
 		} {
+			if skip(i, j) {
+				continue
+			}
 			if a := w.ask(ours, o.method, path, body); a.status >= 500 {
 				t.Errorf("%.300s", a.String())
 			}
