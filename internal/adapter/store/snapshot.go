@@ -54,7 +54,7 @@ func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.T
 	var b auth.Bearer
 	snap, found, err := one(ctx, s.DB, func(r row) (*signing.Snapshot, error) { return scanSnapshot(r, bearerFields(&b)...) },
 		bearerSnapshotQuery, tokenID, millis(now))
-	if b, err = (Tokens{s.DB}).known(ctx, b, found, err); err != nil {
+	if b, err = Tokens(s).known(ctx, b, found, err); err != nil {
 		return b, nil, err
 	}
 	snap.UserID, snap.At = b.User.ID, now
