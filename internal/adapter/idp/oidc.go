@@ -1,5 +1,10 @@
-// Package idp owns the other identity providers that users may sign in at: OpenID
-// Connect by the code flow, as a client of theirs.
+// Package idp lets users sign in at other identity providers: by OpenID Connect with the
+// code flow (OIDC), and by the Web Browser SSO profile of SAML 2.0 (SAML).
+//
+// Begin with New or NewSAML; ReadSAMLMetadata reads what a SAML provider publishes. Both
+// types implement auth.Provider: Begin returns the address for the browser, Finish checks
+// the answer and returns the login. The package does not find the user of a login and
+// opens no session: package auth does.
 package idp
 
 import (
@@ -25,33 +30,35 @@ import (
 // Bounds of what a provider may cost.
 const (
 	patience  = 10 * time.Second // for one request
-	maxAnswer = 1 << 20          // octets
-	maxLogin  = 1024             // octets
+	maxAnswer = 1 << 20          // bytes
+	maxLogin  = 1024             // bytes
 )
 
-// algorithms an ID token may be signed with, whatever the provider lists. None of them
-// is made with a secret: the client's own could be known to others.
+// algorithms lists the signature algorithms of ID tokens that are accepted, whatever the
+// provider announces. None of them is symmetric, because others may know the client
+// secret.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 
-// Options of a provider.
+// Options configures an OpenID Connect provider.
 type Options struct {
-	Name         string // by which users have logins there
-	Title        string // for people
-	Issuer       string // its address, exactly as it calls itself
-	ClientID     string // of ours there
-	ClientSecret string // "" for a public client
-	RedirectURL  string // where it sends browsers back to
+	Name         string // the name under which users have logins there
+	Title        string // the name that people see
+	Issuer       string // its address, exactly as the provider writes it
+	ClientID     string // our identifier at the provider
+	ClientSecret string // empty for a public client
+	RedirectURL  string // where the provider sends browsers back to
 	Scopes       []string
-	// Claim of the ID token that is the login: a text. With "email" the provider has to
-	// say that it has verified the address.
+	// Claim is the claim of the ID token that is the login. It must be a string. With
+	// "email", the provider must also assert that it has verified the address.
 	Claim  string
-	Roots  *x509.CertPool // nil: those of the system
+	Roots  *x509.CertPool // nil: the roots of the system
 	Now    func() time.Time
-	Failed func(err error) // is told for the log what a provider did wrong
+	Failed func(err error) // called with the error of a provider, for the log
 }
 
-// OIDC is a provider; it is an auth.Provider. It is asked for its addresses when the
-// first user goes there, so that one that is down keeps nobody else from signing in.
+// OIDC is an OpenID Connect provider. It implements auth.Provider. It requests the
+// provider's configuration when the first user signs in there, so a provider that is down
+// does not keep other users from signing in.
 type OIDC struct {
 	o      Options
 	client *http.Client
@@ -62,7 +69,7 @@ type OIDC struct {
 
 var _ auth.Provider = (*OIDC)(nil)
 
-// New checks the options.
+// New checks the options and returns the provider. It opens no connection.
 func New(o Options) (*OIDC, error) {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -84,7 +91,7 @@ func New(o Options) (*OIDC, error) {
 		Transport: bounded{transport},
 		Timeout:   patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("idp: the provider redirects, which is not followed")
+			return errors.New("idp: the provider redirects; redirects are not followed")
 		},
 	}}, nil
 }
@@ -102,14 +109,14 @@ func (p *OIDC) Title() string {
 	return p.o.Title
 }
 
-// open asks the provider for its addresses, once.
+// open requests the provider's configuration once.
 func (p *OIDC) open(ctx context.Context) (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.provider != nil {
 		return p.provider, nil
 	}
-	// The keys are fetched with this client later on, when ctx is over.
+	// The keys are fetched with this client later, when ctx has ended.
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
 	if err != nil {
 		return nil, p.unavailable(err)
@@ -164,7 +171,7 @@ func (p *OIDC) Finish(ctx context.Context, code, nonce, verifier string) (string
 	return login, nil
 }
 
-// login verifies an ID token (OpenID Connect Core, 3.1.3.7) and takes the login.
+// login verifies an ID token (OpenID Connect Core, 3.1.3.7) and returns the login.
 func (p *OIDC) login(ctx context.Context, provider *oidc.Provider, raw, access, nonce string) (string, error) {
 	verified, err := provider.Verifier(&oidc.Config{ClientID: p.o.ClientID, SupportedSigningAlgs: algorithms, Now: p.o.Now}).Verify(ctx, raw)
 	if err != nil {
@@ -202,7 +209,7 @@ func (p *OIDC) refuse(err error) error {
 	return &auth.GrantError{Code: auth.AccessDenied, Description: "the other identity provider did not confirm the sign-in"}
 }
 
-// bounded cuts answers off that are larger than any honest one.
+// bounded truncates answers that are too large.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {

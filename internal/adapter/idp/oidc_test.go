@@ -21,7 +21,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// provider is another identity provider that says what a test has it say.
+// provider is an identity provider that answers what a test sets.
 type provider struct {
 	*httptest.Server
 	key    *ecdsa.PrivateKey

@@ -36,40 +36,41 @@ const (
 	formatTransient = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient"
 )
 
-// SAMLProvider is what has to be known of a provider of SAML.
+// SAMLProvider describes a SAML provider.
 type SAMLProvider struct {
-	EntityID string // how it calls itself
+	EntityID string // the name of the provider
 	SSO      string // where browsers are sent to, by the binding HTTP-Redirect
-	// Certificates name the keys it signs with. Their lives and issuers are not looked
-	// at: whoever wrote the configuration trusts the keys.
+	// Certificates hold the keys that the provider signs with. Their validity and their
+	// issuers are not checked: the configuration makes the keys trusted.
 	Certificates []*x509gost.Certificate
-	WantsSigned  bool      // it takes signed requests only
-	ValidUntil   time.Time // of its metadata; zero: no end
+	WantsSigned  bool      // it accepts signed requests only
+	ValidUntil   time.Time // of its metadata; zero: no limit
 }
 
-// SAMLOptions of a provider.
+// SAMLOptions configures a SAML provider.
 type SAMLOptions struct {
-	Name     string // by which users have logins there
-	Title    string // for people
+	Name     string // the name under which users have logins there
+	Title    string // the name that people see
 	Provider SAMLProvider
-	EntityID string // how we call ourselves there
-	// ReturnURL takes the answers, by the binding HTTP-POST.
+	EntityID string // our name at the provider
+	// ReturnURL receives the answers, by the binding HTTP-POST.
 	ReturnURL string
-	// Attribute that is the login; "" takes the NameID.
+	// Attribute is the attribute that holds the login; empty: the NameID is the login.
 	Attribute string
-	// NameIDFormat is asked for, and then no other is taken; "" leaves it to the provider.
+	// NameIDFormat is the requested format, and no other is accepted. Empty: the provider
+	// chooses.
 	NameIDFormat string
-	// Key signs requests, RSA or ECDSA on P-256; nil: they are not signed. Certificate is
-	// that of the key (DER), for the metadata.
+	// Key signs requests: RSA, or ECDSA on P-256. If Key is nil, requests are not signed.
+	// Certificate (DER) belongs to the key and is published in the metadata.
 	Key         crypto.Signer
 	Certificate []byte
 	Now         func() time.Time
-	Failed      func(err error) // is told for the log what a provider did wrong
+	Failed      func(err error) // called with the error of a provider, for the log
 }
 
-// SAML is a provider by the Web Browser SSO profile of SAML 2.0 (profiles, 4.1), for
-// which this service is a service provider; it is an auth.PostingProvider. Requests go by
-// HTTP-Redirect, answers come by HTTP-POST and only to requests.
+// SAML is a provider of the Web Browser SSO profile of SAML 2.0 (profiles, 4.1). This
+// service is its service provider. SAML implements auth.PostingProvider. Requests are
+// sent by HTTP-Redirect. Answers arrive by HTTP-POST and must answer a request.
 type SAML struct {
 	o     SAMLOptions
 	suite *suite.Suite // of Key
@@ -77,7 +78,7 @@ type SAML struct {
 
 var _ auth.PostingProvider = (*SAML)(nil)
 
-// NewSAML checks the options.
+// NewSAML checks the options and returns the provider.
 func NewSAML(o SAMLOptions) (*SAML, error) {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -89,7 +90,7 @@ func NewSAML(o SAMLOptions) (*SAML, error) {
 	must(err == nil && sso.Host != "" && sso.Fragment == "" && (sso.Scheme == "https" || sso.Scheme == "http" && loopback(sso.Hostname())), "sso_url: want https:// and a host, without a fragment")
 	must(o.Name != "", "name: want one, as users have it in their logins")
 	must(o.Provider.EntityID != "", "entity_id: want how the provider calls itself")
-	// A provider may have more keys, of kinds that are not supported here.
+	// A provider may have more keys, of types that are not supported here.
 	must(slices.ContainsFunc(o.Provider.Certificates, func(c *x509gost.Certificate) bool { return c.PublicKey != nil && c.Suite != suite.GOST2001 }),
 		"certificates: want at least one that the provider signs with, with a key of RSA, ECDSA, Ed25519 or GOST R 34.10-2012")
 	must(o.EntityID != "" && len(o.EntityID) <= 1024, "own entity_id: want 1 to 1024 octets")
@@ -122,12 +123,14 @@ func (p *SAML) Title() string {
 	return p.o.Title
 }
 
-// requestID is the ID of the request of a sign-in: an xs:ID begins with no digit.
+// requestID returns the ID of the request of a sign-in. An xs:ID must not begin with a
+// digit.
 func requestID(nonce string) string { return "_" + nonce }
 
-// Begin implements auth.Provider: a request by the binding HTTP-Redirect (bindings, 3.4).
-// The verifier is for protocols in which we fetch the answer ourselves: here the nonce
-// alone, as the ID of the request, binds it.
+// Begin implements auth.Provider: it makes a request by the binding HTTP-Redirect
+// (bindings, 3.4). It does not use the verifier, which is for protocols in which the
+// service fetches the answer. Here the nonce is the ID of the request and binds the
+// answer to it.
 func (p *SAML) Begin(_ context.Context, state, nonce, _ string) (string, error) {
 	if err := p.expired(); err != nil {
 		return "", err
@@ -178,7 +181,7 @@ func (p *SAML) sign(query string) (string, error) {
 	return query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(value)), nil
 }
 
-// Finish implements auth.Provider: answer is a SAMLResponse as it was posted.
+// Finish implements auth.Provider. answer is a SAMLResponse as it was posted.
 func (p *SAML) Finish(ctx context.Context, answer, nonce, _ string) (string, error) {
 	if err := p.expired(); err != nil {
 		return "", err
@@ -194,9 +197,10 @@ func (p *SAML) Finish(ctx context.Context, answer, nonce, _ string) (string, err
 	return login, nil
 }
 
-// failed tells what was wrong. Names of elements may be long, lines of the log may not.
+// failed reports an error to Failed. It truncates the text, because names of elements may
+// be long.
 func (p *SAML) failed(err error) {
-	const most = 600 // octets
+	const most = 600 // bytes
 	text := err.Error()
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "..."
@@ -206,21 +210,21 @@ func (p *SAML) failed(err error) {
 	}
 }
 
-// expired refuses to work by metadata that its provider says is over (metadata, 2.3.2).
+// expired returns an error if the metadata of the provider has ended (metadata, 2.3.2).
 func (p *SAML) expired() error {
 	until := p.o.Provider.ValidUntil
 	if until.IsZero() || p.o.Now().Before(until) {
 		return nil
 	}
-	err := fmt.Errorf("its metadata ended at %s: a newer file is needed", until.UTC().Format(time.RFC3339))
+	err := fmt.Errorf("its metadata ended at %s: configure a newer file", until.UTC().Format(time.RFC3339))
 	p.failed(err)
-	return fault.New(fault.Unavailable, "what is known of the other identity provider is out of date").With(err)
+	return fault.New(fault.Unavailable, "the metadata of the other identity provider has expired").With(err)
 }
 
-// escape makes a text fit for XML, inside an element or an attribute.
+// escape returns a text escaped for XML, for an element or an attribute.
 func escape(text string) string {
 	var b strings.Builder
-	// A strings.Builder takes everything.
+	// A strings.Builder returns no error.
 	_ = xml.EscapeText(&b, []byte(text))
 	return b.String()
 }

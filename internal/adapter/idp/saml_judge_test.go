@@ -22,8 +22,8 @@ func pemOf(t *testing.T, p *sigtest.Party) (key, certificate string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), string(p.PEM())
 }
 
-// TestSAMLByOthers has an identity provider that we did not write read our metadata,
-// judge our requests and answer them.
+// TestSAMLByOthers has a foreign identity provider read our metadata, check our requests
+// and answer them.
 func TestSAMLByOthers(t *testing.T) {
 	idp := judge.SAML(t)
 	root := sigtest.Root(t, suite.RSASHA256)

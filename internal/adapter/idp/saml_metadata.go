@@ -12,8 +12,9 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Metadata implements auth.PostingProvider: an EntityDescriptor of a service provider
-// (metadata, 2.4.4). It has no key to encrypt for, so that nobody does.
+// Metadata implements auth.PostingProvider. It returns an EntityDescriptor of a service
+// provider (metadata, 2.4.4). It publishes no encryption key, so providers send
+// assertions unencrypted.
 func (p *SAML) Metadata() ([]byte, error) {
 	signed, key, format := "false", "", ""
 	if p.o.Key != nil {
@@ -31,12 +32,12 @@ func (p *SAML) Metadata() ([]byte, error) {
 		`</md:SPSSODescriptor></md:EntityDescriptor>` + "\n"), nil
 }
 
-// metadataLimits bound a file of metadata; those of federations are large.
+// metadataLimits bounds a metadata file. Files of federations are large.
 var metadataLimits = xmltree.Options{Size: 64 << 20, Depth: 64}
 
-// ReadSAMLMetadata reads what a provider says of itself: the EntityDescriptor of that
-// entity, "" for the only one of the document. A signature of the document is not looked
-// at: it came with the configuration, and is trusted as that is.
+// ReadSAMLMetadata reads the metadata of a provider: the EntityDescriptor with entityID,
+// or the only one of the document if entityID is empty. A signature of the document is
+// not checked: the document is part of the configuration and trusted as such.
 func ReadSAMLMetadata(document []byte, entityID string) (SAMLProvider, error) {
 	t, err := xmltree.Parse(document, metadataLimits)
 	if err != nil {
@@ -57,12 +58,12 @@ func readEntity(t *xmltree.Tree, entityID string) (p SAMLProvider, err error) {
 		case entityID != "" && id != entityID:
 			continue
 		case entity != xmltree.None:
-			return p, errors.New("there is more than one EntityDescriptor: give entity_id, which one of them has")
+			return p, errors.New("there is more than one EntityDescriptor: set entity_id to choose one")
 		}
 		entity, p.EntityID = n, id
 	}
 	if entity == xmltree.None {
-		return p, errors.New("there is no EntityDescriptor of the entity")
+		return p, errors.New("there is no EntityDescriptor with this entity_id")
 	}
 	role := xmltree.None
 	for n := range t.Elements(entity) {
@@ -75,7 +76,7 @@ func readEntity(t *xmltree.Tree, entityID string) (p SAMLProvider, err error) {
 	if role == xmltree.None {
 		return p, errors.New("the entity has no IDPSSODescriptor of SAML 2.0")
 	}
-	// The end of an element is that of what is in it.
+	// validUntil of an element also limits the elements inside it.
 	for n := role; n != xmltree.Document; n = t.Parent(n) {
 		text, has := t.Get(n, "validUntil")
 		if !has {
@@ -83,7 +84,7 @@ func readEntity(t *xmltree.Tree, entityID string) (p SAMLProvider, err error) {
 		}
 		until, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return p, errors.New("validUntil is no time")
+			return p, errors.New("validUntil is not a valid time")
 		}
 		if p.ValidUntil.IsZero() || until.Before(p.ValidUntil) {
 			p.ValidUntil = until

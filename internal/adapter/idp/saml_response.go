@@ -14,26 +14,26 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Bounds of an answer. Honest ones have some dozens of elements.
+// Bounds of an answer. Legitimate answers have some dozens of elements.
 const (
-	maxMessage = 384 << 10 // octets of Base64
+	maxMessage = 384 << 10 // bytes of Base64
 	skew       = time.Minute
 )
 
 var messageLimits = xmltree.Options{Size: 256 << 10, Depth: 64, Attributes: 64, Nodes: 16 << 10, Names: 512, Namespaces: 128}
 
-// message is an answer being judged. Everything is read from nodes on the way down from
-// the root, each of which stands where the profile has it: nothing is looked up by a name
-// or an ID elsewhere in the document, so there is no second place to put a forgery in.
+// message is an answer while it is checked. The code reads nodes on the way down from the
+// root, and each must be where the profile puts it. It looks up nothing by name or ID
+// elsewhere in the document, so an attacker has no second place for a forged element.
 type message struct {
 	*xmltree.Tree
 	p       *SAML
-	request string // the ID of the request it has to answer
+	request string // the ID of the request that it must answer
 	now     time.Time
 }
 
-// judge decides about an answer and returns the login in it (profiles, 4.1.4.2, 4.1.4.3
-// and 4.1.4.5; core, 3.2.2 and 2.3.3).
+// judge validates an answer and returns the login in it (profiles, 4.1.4.2, 4.1.4.3 and
+// 4.1.4.5; core, 3.2.2 and 2.3.3).
 func (p *SAML) judge(ctx context.Context, answer, request string) (string, error) {
 	if len(answer) > maxMessage {
 		return "", fmt.Errorf("the answer has more than %d characters", maxMessage)
@@ -57,7 +57,7 @@ func (p *SAML) judge(ctx context.Context, answer, request string) (string, error
 	return m.assertion(assertion)
 }
 
-// response reads the message around the assertion.
+// response checks the message around the assertion and returns the assertion.
 func (m *message) response() (assertion xmltree.Node, err error) {
 	root := m.Root()
 	if !m.Is(root, nsProtocol, "Response") {
@@ -86,15 +86,15 @@ func (m *message) response() (assertion xmltree.Node, err error) {
 	}
 	switch {
 	case parts["EncryptedAssertion"] != nil:
-		return 0, errors.New("the assertion is encrypted, which is not supported: the provider has to send it as it is")
+		return 0, errors.New("the assertion is encrypted, which is not supported: configure the provider to send it unencrypted")
 	case len(parts["Assertion"]) != 1:
 		return 0, fmt.Errorf("there are %d assertions, one expected", len(parts["Assertion"]))
 	}
 	return parts["Assertion"][0], nil
 }
 
-// signed verifies the signatures. One has to be there, over the message or the assertion,
-// and those that are there have to hold.
+// signed verifies the signatures. The message or the assertion must be signed, and every
+// signature must be valid.
 func (m *message) signed(ctx context.Context, assertion xmltree.Node) error {
 	count := 0
 	for _, n := range []xmltree.Node{m.Root(), assertion} {
@@ -110,8 +110,8 @@ func (m *message) signed(ctx context.Context, assertion xmltree.Node) error {
 	if count == 0 {
 		return errors.New("neither the message nor the assertion is signed")
 	}
-	// Of each there is one in an honest answer. A second one anywhere is the mark of a
-	// wrapping, whichever of the two somebody else would read.
+	// A legitimate answer has one of each. A second one anywhere indicates a signature
+	// wrapping attack, whichever of the two another program would read.
 	for _, of := range []struct {
 		space, local string
 		most         int
@@ -127,7 +127,7 @@ func (m *message) signed(ctx context.Context, assertion xmltree.Node) error {
 	return nil
 }
 
-// assertion reads the login out of an assertion whose signature holds.
+// assertion returns the login of an assertion whose signature is valid.
 func (m *message) assertion(n xmltree.Node) (string, error) {
 	if err := m.versioned(n); err != nil {
 		return "", err
@@ -153,7 +153,7 @@ func (m *message) assertion(n xmltree.Node) (string, error) {
 		return "", err
 	}
 	if len(parts["AuthnStatement"]) == 0 {
-		return "", errors.New("the assertion does not say that anybody signed in: it has no AuthnStatement")
+		return "", errors.New("the assertion has no AuthnStatement, so nobody has signed in")
 	}
 	for _, statement := range parts["AuthnStatement"] {
 		if err := m.inTime(statement, "", "SessionNotOnOrAfter"); err != nil {
@@ -166,7 +166,7 @@ func (m *message) assertion(n xmltree.Node) (string, error) {
 	return m.attribute(parts["AttributeStatement"])
 }
 
-// conditions judges the Conditions (core, 2.5). What is not known makes them unfulfilled.
+// conditions checks the Conditions (core, 2.5). An unknown condition is an error.
 func (m *message) conditions(n xmltree.Node) error {
 	if err := m.inTime(n, "NotBefore", "NotOnOrAfter"); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (m *message) conditions(n xmltree.Node) error {
 	for _, c := range children {
 		switch {
 		case m.Is(c, nsAssertion, "AudienceRestriction"):
-			// Every restriction has to name us (core, 2.5.1.4).
+			// Every restriction must name this service (core, 2.5.1.4).
 			audiences, err := m.elements(c)
 			if err != nil {
 				return err
@@ -197,9 +197,9 @@ func (m *message) conditions(n xmltree.Node) error {
 			}
 			restricted = true
 		case m.Is(c, nsAssertion, "OneTimeUse"), m.Is(c, nsAssertion, "ProxyRestriction"):
-			// Every assertion is used once here, and none is passed on.
+			// Every assertion is used only once here, and none is passed on.
 		default:
-			return fmt.Errorf("the condition %s is not known", m.Name(c))
+			return fmt.Errorf("the condition %s is unknown", m.Name(c))
 		}
 	}
 	if !restricted {
@@ -208,8 +208,8 @@ func (m *message) conditions(n xmltree.Node) error {
 	return nil
 }
 
-// subject finds the confirmation that this browser may bring the assertion, and returns
-// the NameID, None when there is none.
+// subject checks that this browser may present the assertion. It returns the NameID, or
+// None if there is none.
 func (m *message) subject(n xmltree.Node) (name xmltree.Node, err error) {
 	parts, err := m.parts(n, nsAssertion, "NameID", nsAssertion, "SubjectConfirmation")
 	if err != nil {
@@ -223,7 +223,7 @@ func (m *message) subject(n xmltree.Node) (name xmltree.Node, err error) {
 		}
 		data := m.Child(c, nsAssertion, "SubjectConfirmationData")
 		if data == xmltree.None {
-			why = errors.New("the confirmation of the bearer says nothing of where and when")
+			why = errors.New("the SubjectConfirmation of the bearer has no SubjectConfirmationData")
 		} else if err := m.bearer(data); err != nil {
 			why = err
 		} else {
@@ -240,14 +240,14 @@ func (m *message) subject(n xmltree.Node) (name xmltree.Node, err error) {
 	return parts["NameID"][0], nil
 }
 
-// bearer judges a SubjectConfirmationData (profiles, 4.1.4.2). The address of the user in
-// it is not compared: what the provider saw may be another network's than what we see.
+// bearer checks a SubjectConfirmationData (profiles, 4.1.4.2). It does not compare the
+// address of the user: the provider may see an address of another network than we do.
 func (m *message) bearer(n xmltree.Node) error {
 	if to, _ := m.Get(n, "Recipient"); to != m.p.o.ReturnURL {
 		return fmt.Errorf("the recipient is %s, %s expected", quote(to), m.p.o.ReturnURL)
 	}
 	if _, limited := m.Get(n, "NotOnOrAfter"); !limited {
-		return errors.New("the confirmation of the bearer has no end: NotOnOrAfter expected")
+		return errors.New("the SubjectConfirmationData of the bearer has no NotOnOrAfter")
 	}
 	if err := m.answers(n); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (m *message) bearer(n xmltree.Node) error {
 	return m.inTime(n, "NotBefore", "NotOnOrAfter")
 }
 
-// nameID is the login of a NameID.
+// nameID returns the login of a NameID.
 func (m *message) nameID(n xmltree.Node) (string, error) {
 	if n == xmltree.None {
 		return "", errors.New("the subject has no NameID")
@@ -263,18 +263,18 @@ func (m *message) nameID(n xmltree.Node) (string, error) {
 	format, _ := m.Get(n, "Format")
 	switch want := m.p.o.NameIDFormat; {
 	case format == formatTransient:
-		return "", errors.New("the NameID is a transient one, which is another at each sign-in: set attribute or name_id_format")
+		return "", errors.New("the NameID is transient, so it differs at each sign-in: set attribute or name_id_format")
 	case want != "" && format != want:
-		return "", fmt.Errorf("the NameID has the format %s, %s was asked for", quote(format), want)
+		return "", fmt.Errorf("the NameID has the format %s, %s expected", quote(format), want)
 	}
 	if for_, has := m.Get(n, "SPNameQualifier"); has && for_ != m.p.o.EntityID {
-		return "", errors.New("the NameID is one for another service")
+		return "", errors.New("the NameID is for another service")
 	}
 	return m.login(n)
 }
 
-// attribute is the login in the attribute of the options. Were there several, one
-// program would take the first and another the last.
+// attribute returns the login in the attribute of the options. Several values are an
+// error, because one program would read the first and another the last.
 func (m *message) attribute(statements []xmltree.Node) (string, error) {
 	var values []xmltree.Node
 	for _, statement := range statements {
@@ -302,7 +302,7 @@ func (m *message) attribute(statements []xmltree.Node) (string, error) {
 func (m *message) login(n xmltree.Node) (string, error) {
 	login, err := m.text(n)
 	if err == nil && (login == "" || len(login) > maxLogin) {
-		err = fmt.Errorf("%s: a text of 1 to %d octets expected", m.Name(n), maxLogin)
+		err = fmt.Errorf("%s: a text of 1 to %d bytes expected", m.Name(n), maxLogin)
 	}
 	if err != nil {
 		return "", err
@@ -322,8 +322,8 @@ func (m *message) issued(n xmltree.Node) error {
 	return nil
 }
 
-// answers checks that a node answers our request. What nobody asked for is refused: an
-// attacker could have obtained it for themselves.
+// answers checks that a node answers our request. An answer without a request is refused,
+// because an attacker could have obtained it for their own account.
 func (m *message) answers(n xmltree.Node) error {
 	if to, has := m.Get(n, "InResponseTo"); !has {
 		return fmt.Errorf("%s answers no request: InResponseTo expected", m.Name(n))
@@ -353,8 +353,8 @@ func (m *message) succeeded(status []xmltree.Node) error {
 	return fmt.Errorf("the provider refuses: %s", quote(code))
 }
 
-// inTime checks the period of a node, with a minute for clocks that differ. Attributes
-// that are not there set no limit.
+// inTime checks the validity period of a node, with a tolerance of a minute for clocks. A
+// missing attribute sets no limit.
 func (m *message) inTime(n xmltree.Node, from, to string) error {
 	for _, bound := range []struct {
 		name  string
@@ -370,7 +370,7 @@ func (m *message) inTime(n xmltree.Node, from, to string) error {
 		}
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return fmt.Errorf("%s of %s is no time of UTC", bound.name, m.Name(n))
+			return fmt.Errorf("%s of %s is not a time in UTC", bound.name, m.Name(n))
 		}
 		if !bound.holds(at) {
 			return fmt.Errorf("%s %s: %s is %s, it is %s", m.Name(n), bound.text, bound.name, at.UTC().Format(time.RFC3339), m.now.UTC().Format(time.RFC3339))
@@ -381,16 +381,16 @@ func (m *message) inTime(n xmltree.Node, from, to string) error {
 
 func (m *message) versioned(n xmltree.Node) error {
 	if version, _ := m.Get(n, "Version"); version != "2.0" {
-		return fmt.Errorf("%s is of version %s, 2.0 expected", m.Name(n), quote(version))
+		return fmt.Errorf("%s has the version %s, 2.0 expected", m.Name(n), quote(version))
 	}
 	return nil
 }
 
-// repeated are the elements of which there may be more than one in a parent.
+// repeated lists the elements that a parent may have more than once.
 var repeated = []string{"Assertion", "AuthnStatement", "AttributeStatement", "AuthzDecisionStatement", "SubjectConfirmation", "AttributeValue"}
 
-// parts sorts the child elements of n, which are of those names (namespace and local name
-// in turn) only, by local name.
+// parts returns the child elements of n by local name. names lists the allowed elements,
+// namespace and local name in turn. Any other element is an error.
 func (m *message) parts(n xmltree.Node, names ...string) (map[string][]xmltree.Node, error) {
 	children, err := m.elements(n)
 	if err != nil {
@@ -405,7 +405,7 @@ func (m *message) parts(n xmltree.Node, names ...string) (map[string][]xmltree.N
 		local := m.Name(c).Local
 		switch {
 		case !known:
-			return nil, fmt.Errorf("%s has no place in %s here", m.Name(c), m.Name(n))
+			return nil, fmt.Errorf("%s is not allowed in %s", m.Name(c), m.Name(n))
 		case len(out[local]) > 0 && !slices.Contains(repeated, local):
 			return nil, fmt.Errorf("there is more than one %s in %s", local, m.Name(n))
 		}
@@ -414,7 +414,7 @@ func (m *message) parts(n xmltree.Node, names ...string) (map[string][]xmltree.N
 	return out, nil
 }
 
-// elements are the child elements of n, which has no text beside them.
+// elements returns the child elements of n. Text between them is an error.
 func (m *message) elements(n xmltree.Node) (out []xmltree.Node, err error) {
 	for c := range m.Children(n) {
 		switch m.Kind(c) {
@@ -429,9 +429,9 @@ func (m *message) elements(n xmltree.Node) (out []xmltree.Node, err error) {
 	return out, nil
 }
 
-// text is that of an element with nothing else in it. A comment is covered by no
-// signature here, and cuts a name in two for programs that read the first piece alone: an
-// honest answer has none.
+// text returns the text of an element that contains nothing else. A comment is an error:
+// no signature covers it here, and it splits a name in two for programs that read only
+// the first part.
 func (m *message) text(n xmltree.Node) (string, error) {
 	for c := range m.Children(n) {
 		if m.Kind(c) != xmltree.KindText {
@@ -441,7 +441,7 @@ func (m *message) text(n xmltree.Node) (string, error) {
 	return strings.TrimSpace(m.StringValue(n)), nil
 }
 
-// quote shows a text from outside, cut so that an error stays one line.
+// quote quotes a text from outside and truncates it, so that an error stays one line.
 func quote(s string) string {
 	const most = 200
 	if len(s) > most {

@@ -32,13 +32,13 @@ const (
 
 var nonce = strings.Repeat("5", 64)
 
-// clock is the time of these tests.
+// clock returns the time of these tests.
 func clock() time.Time { return sigtest.Time }
 
-// at is a time from then, as SAML writes it.
+// at returns the time d after clock, as SAML writes it.
 func at(d time.Duration) string { return clock().Add(d).Format("2006-01-02T15:04:05Z") }
 
-// signatureOf is an empty signature of the element with an ID.
+// signatureOf returns an empty signature of the element with this ID.
 func signatureOf(s *suite.Suite, id string) string {
 	return `<ds:Signature xmlns:ds="` + nsDS + `"><ds:SignedInfo><ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/>` +
 		`<ds:SignatureMethod Algorithm="` + s.XML[0] + `"/><ds:Reference URI="#` + id + `"><ds:Transforms>` +
@@ -50,7 +50,7 @@ func signatureOf(s *suite.Suite, id string) string {
 // Places of signatures in the text of an answer.
 const ofMessage, ofAssertion = "<!--message-->", "<!--assertion-->"
 
-// plain is an answer without signatures, in which a test replaces what it is about.
+// plain is an answer without signatures. Tests replace parts of it.
 var plain = `<samlp:Response xmlns:samlp="` + nsProtocol + `" xmlns:saml="` + nsAssertion + `" ID="_r" Version="2.0" IssueInstant="` + at(0) +
 	`" Destination="` + ourACS + `" InResponseTo="_` + nonce + `"><saml:Issuer>` + theirID + `</saml:Issuer>` + ofMessage +
 	`<samlp:Status><samlp:StatusCode Value="` + statusSuccess + `"/></samlp:Status>` +
@@ -62,7 +62,8 @@ var plain = `<samlp:Response xmlns:samlp="` + nsProtocol + `" xmlns:saml="` + ns
 	`<saml:AttributeStatement><saml:Attribute Name="` + mail + `"><saml:AttributeValue xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="xs:string">anna@example.ru</saml:AttributeValue></saml:Attribute></saml:AttributeStatement>` +
 	`</saml:Assertion></samlp:Response>`
 
-// sign fills in the signatures: of the assertion first, that of the message covers it.
+// sign fills in the signatures. The assertion comes first, because the signature of the
+// message covers it.
 func sign(t testing.TB, by *sigtest.Party, text string, message, assertion bool) string {
 	t.Helper()
 	for _, part := range []struct {
@@ -80,7 +81,7 @@ func sign(t testing.TB, by *sigtest.Party, text string, message, assertion bool)
 	return text
 }
 
-// swap replaces parts of a text, old and new in turn. Each has to be there.
+// swap replaces parts of a text, old and new in turn. Each old part must be present.
 func swap(t testing.TB, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -92,7 +93,7 @@ func swap(t testing.TB, text string, pairs ...string) string {
 	return text
 }
 
-// service is a SAML with a provider that signs with those keys.
+// service returns a SAML whose provider signs with these keys.
 func service(t testing.TB, change func(*SAMLOptions), by ...*sigtest.Party) (*SAML, *error) {
 	t.Helper()
 	refused := new(error)
@@ -117,7 +118,7 @@ func bring(t testing.TB, p *SAML, text string) (string, error) {
 	return p.Finish(t.Context(), base64.StdEncoding.EncodeToString([]byte(text)), nonce, "")
 }
 
-// mustRefuse fails the test unless an answer is refused for that reason.
+// mustRefuse fails the test unless an answer is refused for this reason.
 func mustRefuse(t *testing.T, p *SAML, refused *error, text, why string) {
 	t.Helper()
 	*refused = nil
@@ -164,7 +165,8 @@ func TestSAMLAccepts(t *testing.T) {
 	}
 }
 
-// What an honest provider may have signed, and is not for us, not for now, or unclear.
+// TestSAMLContent checks answers that a legitimate provider has signed, but for another
+// service, for another time or with an unclear meaning.
 func TestSAMLContent(t *testing.T) {
 	s := suite.ECDSAP256
 	by := sigtest.Root(t, s).Signer(t, s, "The provider")
@@ -177,13 +179,13 @@ func TestSAMLContent(t *testing.T) {
 		{"a longer audience", "", "", "another audience", []string{`<saml:Audience>` + ourID, `<saml:Audience>` + ourID + `/x`}},
 		{"one more restriction", "", "", "another audience", []string{`</saml:Conditions>`, `<saml:AudienceRestriction><saml:Audience>x</saml:Audience></saml:AudienceRestriction></saml:Conditions>`}},
 		{"no audience", "", "", "no AudienceRestriction", []string{`<saml:AudienceRestriction><saml:Audience>` + ourID + `</saml:Audience></saml:AudienceRestriction>`, ""}},
-		{"an unknown condition", "", "", "is not known", []string{`</saml:Conditions>`, `<saml:Condition/></saml:Conditions>`}},
+		{"an unknown condition", "", "", "is unknown", []string{`</saml:Conditions>`, `<saml:Condition/></saml:Conditions>`}},
 		{"no conditions", "", "", "no Conditions", []string{`saml:Conditions`, `saml:Advice`}},
 		{"expired", "", "", "is over", []string{at(5 * time.Minute), at(-time.Minute)}},
 		{"the confirmation expired", "", "", "is over", []string{`Recipient="` + ourACS + `" NotOnOrAfter="` + at(5*time.Minute), `Recipient="` + ourACS + `" NotOnOrAfter="` + at(-time.Minute)}},
 		{"to come", "", "", "begins later", []string{`NotBefore="` + at(0), `NotBefore="` + at(61*time.Second)}},
-		{"no time", "", "", "no time", []string{`NotBefore="` + at(0), `NotBefore="soon`}},
-		{"a confirmation without end", "", "", "has no end", []string{`Recipient="` + ourACS + `" NotOnOrAfter="` + at(5*time.Minute) + `"`, `Recipient="` + ourACS + `"`}},
+		{"not a time", "", "", "not a time", []string{`NotBefore="` + at(0), `NotBefore="soon`}},
+		{"a confirmation without end", "", "", "no NotOnOrAfter", []string{`Recipient="` + ourACS + `" NotOnOrAfter="` + at(5*time.Minute) + `"`, `Recipient="` + ourACS + `"`}},
 		{"a session that is over", "", "", "is over", []string{`<saml:AuthnStatement `, `<saml:AuthnStatement SessionNotOnOrAfter="` + at(-time.Hour) + `" `}},
 		{"another recipient", "", "", "the recipient is", []string{`Recipient="` + ourACS, `Recipient="https://other.example/return`}},
 		{"no recipient", "", "", "the recipient is", []string{`Recipient="` + ourACS + `"`, ``}},
@@ -201,17 +203,17 @@ func TestSAMLContent(t *testing.T) {
 		{"two status", "", "", "more than one Status", []string{`</samlp:Status>`, `</samlp:Status><samlp:Status><samlp:StatusCode Value="x"/></samlp:Status>`}},
 		{"nobody signed in", "", "", "no AuthnStatement", []string{`<saml:AuthnStatement AuthnInstant="` + at(0) + `">`, `<saml:AuthzDecisionStatement>`, `</saml:AuthnStatement>`, `</saml:AuthzDecisionStatement>`}},
 		{"not a bearer", "", "", "SubjectConfirmation of a bearer", []string{methodBearer, "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key"}},
-		{"no data of the bearer", "", "", "nothing of where and when", []string{`<saml:SubjectConfirmationData`, `<saml:KeyInfo`}},
-		{"another version", "", "", "is of version", []string{`ID="_a" Version="2.0"`, `ID="_a" Version="1.1"`}},
+		{"no data of the bearer", "", "", "no SubjectConfirmationData", []string{`<saml:SubjectConfirmationData`, `<saml:KeyInfo`}},
+		{"another version", "", "", "has the version", []string{`ID="_a" Version="2.0"`, `ID="_a" Version="1.1"`}},
 		{"a comment in the name", "", "", "comment in the text", []string{`>anna<`, `>anna<!-- -->.evil.example<`}},
 		{"an instruction in the name", "", "", "processing instruction in the text", []string{`>anna<`, `>anna<?x?>.evil.example<`}},
 		{"an element in the name", "", "", "element in the text", []string{`>anna<`, `>an<b>na</b><`}},
 		{"an empty name", "", "", "a text of 1 to", []string{`>anna<`, `> <`}},
 		{"a long name", "", "", "a text of 1 to", []string{`>anna<`, `>` + strings.Repeat("a", maxLogin+1) + `<`}},
 		{"two names", "", "", "more than one NameID", []string{`</saml:NameID>`, `</saml:NameID><saml:NameID>boris</saml:NameID>`}},
-		{"an encrypted name", "", "", "has no place", []string{`saml:NameID`, `saml:EncryptedID`}},
+		{"an encrypted name", "", "", "is not allowed", []string{`saml:NameID`, `saml:EncryptedID`}},
 		{"a transient name", "", "", "transient", []string{persistent, formatTransient}},
-		{"another format of the name", "", "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress", "was asked for", nil},
+		{"another format of the name", "", "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress", "emailAddress expected", nil},
 		{"a name for another service", "", "", "for another service", []string{`<saml:NameID `, `<saml:NameID SPNameQualifier="https://other.example" `}},
 		{"no such attribute", "login", "", "0 values", nil},
 		{"two values", mail, "", "2 values", []string{`</saml:AttributeValue>`, `</saml:AttributeValue><saml:AttributeValue>boris</saml:AttributeValue>`}},
@@ -228,7 +230,7 @@ func TestSAMLContent(t *testing.T) {
 	}
 }
 
-// What somebody makes of a good answer on its way, and answers of others.
+// TestSAMLForged checks good answers changed on their way, and answers of others.
 func TestSAMLForged(t *testing.T) {
 	s := suite.RSASHA256
 	root := sigtest.Root(t, s)
@@ -301,16 +303,17 @@ func TestSAMLForged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { mustRefuse(t, p, refused, c.text, c.why) })
 	}
 	if _, err := p.Finish(t.Context(), "?", nonce, ""); err == nil || !strings.Contains((*refused).Error(), "Base64") {
-		t.Errorf("no Base64: %v", *refused)
+		t.Errorf("an answer that is not Base64: %v", *refused)
 	}
 	if login, err := bring(t, p, good); login != "anna" || err != nil {
-		t.Errorf("what all of them were made of: %q, %v: %v", login, err, *refused)
+		t.Errorf("the original answer: %q, %v: %v", login, err, *refused)
 	}
 }
 
-// The eight wrappings of Somorovsky and others (On Breaking SAML, 2012), in the variants
-// that the tools for them make: what was signed is moved where it is found by its ID, and
-// a forgery stands where it is read. Each with the ID of the original, another, and none.
+// TestSAMLWrapping tries the eight wrappings of Somorovsky and others (On Breaking SAML,
+// 2012), in the variants that attack tools make: the signed element is moved to where a
+// lookup by its ID finds it, and a forged element is put where it is read. Each is tried
+// with the ID of the original, another ID, and none.
 func TestSAMLWrapping(t *testing.T) {
 	s := suite.ECDSAP256
 	by := sigtest.Root(t, s).Signer(t, s, "The provider")
@@ -468,7 +471,7 @@ func TestSAMLMetadata(t *testing.T) {
 	_, begun := p.Begin(t.Context(), "s", nonce, "")
 	_, finished := bring(t, p, sign(t, a, plain, true, true))
 	if !fault.Is(begun, fault.Unavailable) || !fault.Is(finished, fault.Unavailable) || !strings.Contains((*refused).Error(), "metadata ended") {
-		t.Errorf("out of date: %v; %v", begun, finished)
+		t.Errorf("with expired metadata: Begin: %v; Finish: %v", begun, finished)
 	}
 }
 
@@ -503,10 +506,10 @@ func TestSAMLOptions(t *testing.T) {
 	}
 }
 
-// FuzzSAMLResponse: nothing that is made of an answer without the key says another name,
-// and nothing brings the reader down, before the signatures and behind them.
+// FuzzSAMLResponse checks that no change of an answer without the key yields another
+// login, and that nothing panics, before the signatures are checked and after.
 func FuzzSAMLResponse(f *testing.F) {
-	// Keys of GOST are the same in every process of a fuzz run.
+	// GOST keys are the same in every process of a fuzz run.
 	s := suite.GOST2012x256
 	by := sigtest.Root(f, s).Signer(f, s, "The provider")
 	p, _ := service(f, nil, by)
@@ -527,12 +530,12 @@ func FuzzSAMLResponse(f *testing.F) {
 			return
 		}
 		if login, err := m.assertion(assertion); err == nil && (login == "" || len(login) > maxLogin) {
-			t.Errorf("a login of %d octets", len(login))
+			t.Errorf("a login of %d bytes", len(login))
 		}
 	})
 }
 
-// FuzzSAMLMetadata: what is read is fit for use or refused.
+// FuzzSAMLMetadata checks that metadata is either usable or refused.
 func FuzzSAMLMetadata(f *testing.F) {
 	root := sigtest.Root(f, suite.ECDSAP256)
 	p, _ := service(f, func(o *SAMLOptions) { o.Key, o.Certificate = root.Key, root.Certificate.Raw }, root)
