@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// dialer opens the one connection of a message and can close it at any time.
+// dialer opens the single connection of a message and can close it at any time.
 type dialer struct {
 	config   *tls.Config
-	implicit bool // TLS from the first octet on
+	implicit bool // TLS from the first byte on
 
 	mu     sync.Mutex
 	conn   net.Conn

@@ -1,4 +1,7 @@
-// Package mail sends messages by SMTP. It is the notifier of the channel Email.
+// Package mail sends messages by SMTP. It implements the notifier of the channel Email.
+//
+// Begin with New and Notifier.Send, or with Settings, which reads the configuration. The
+// package does not retry and keeps no queue: package notify does.
 package mail
 
 import (
@@ -21,37 +24,37 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Security says how the connection to the server is protected.
+// Security is how the connection to the server is protected.
 type Security string
 
 // The ways to protect a connection.
 const (
 	StartTLS Security = "starttls" // a server that does not offer it is refused
-	TLS      Security = "tls"      // from the first octet on
+	TLS      Security = "tls"      // from the first byte on
 	None     Security = "none"     // for a server on this machine
 )
 
-// Config says which server takes our mail.
+// Config configures the SMTP server for outgoing mail.
 type Config struct {
 	Address  string         // HOST:PORT
 	Security Security       // "" is StartTLS
-	Roots    *x509.CertPool // that the server's certificate leads to; nil: those of the system
-	User     string         // "": the server takes mail from us without a name
+	Roots    *x509.CertPool // roots for the server's certificate; nil: the roots of the system
+	User     string         // empty: no authentication
 	Password string
 	From     string        // address of the sender
-	FromName string        // what people read beside it; may be empty
-	Hello    string        // our name in the greeting; "": the domain of From
-	Timeout  time.Duration // of one message, dialling included; 0 is 30 s
+	FromName string        // name of the sender; may be empty
+	Hello    string        // our name in the greeting; empty: the domain of From
+	Timeout  time.Duration // of one message, including dialling; 0 is 30 s
 }
 
-// Notifier sends mail. Each message has a connection of its own.
+// Notifier sends mail. Each message has its own connection.
 type Notifier struct {
 	config       Config
 	host, domain string
 	port         int
 }
 
-// New checks the configuration and connects to nothing.
+// New checks the configuration. It opens no connection.
 func New(c Config) (*Notifier, error) {
 	host, port, err := net.SplitHostPort(c.Address)
 	if err != nil || host == "" {
@@ -98,9 +101,9 @@ func isLoopback(host string) bool {
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Email }
 
-// Send implements notify.Notifier. What the server refuses with a code of 500 and
-// above at the recipient or the text is permanent; what concerns the connection, the
-// sender or our password is not: an administrator can mend it.
+// Send implements notify.Notifier. A code of 500 or above about the recipient or the text
+// is permanent. An error about the connection, the sender or our password is temporary,
+// because an administrator can fix it.
 func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	message, err := n.compose(m)
 	if err != nil {
@@ -109,8 +112,8 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
 	dial := &dialer{config: n.tlsConfig(), implicit: n.config.Security == TLS}
-	// The library leaves a connection open that fails in the greeting, and knows
-	// the context only while it dials.
+	// The library does not close a connection that fails during the greeting, and it
+	// observes the context only while dialling.
 	stop := context.AfterFunc(ctx, dial.close)
 	defer stop()
 	defer dial.close()
@@ -124,7 +127,7 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	}
 	err = client.SendWithSMTPClient(session, message)
 	if message.IsDelivered() {
-		// The server has it. Whether it liked how we took leave changes nothing.
+		// The server has accepted the message. An error while closing changes nothing.
 		client.CloseWithSMTPClient(session)
 		return nil
 	}
@@ -147,8 +150,8 @@ func (n *Notifier) options(dial *dialer) []gomail.Option {
 	}
 	if n.config.User != "" {
 		options = append(options,
-			// Those that do not show the password come first. The library refuses to
-			// send it in clear to another machine.
+			// Mechanisms that do not reveal the password come first. The library refuses
+			// to send the password in clear to another machine.
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1,
 				gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5),
 			gomail.WithUsername(n.config.User), gomail.WithPassword(n.config.Password))
@@ -160,21 +163,21 @@ func (n *Notifier) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: n.host, RootCAs: n.config.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// compose makes the mail.
+// compose returns the mail for m.
 func (n *Notifier) compose(m notify.Message) (*gomail.Msg, error) {
 	to, err := contact.ASCIIAddress(m.To)
 	if err != nil {
-		return nil, notify.Permanent(errors.New("mail: the recipient is no address"))
+		return nil, notify.Permanent(errors.New("mail: the recipient is not an e-mail address"))
 	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	message.FromMailAddress(&netmail.Address{Name: n.config.FromName, Address: n.config.From})
 	if err := message.To(to); err != nil {
-		return nil, notify.Permanent(errors.New("mail: the recipient is no address"))
+		return nil, notify.Permanent(errors.New("mail: the recipient is not an e-mail address"))
 	}
-	message.Subject(notify.OneLine(m.Subject))           // again: a subject with line breaks would be headers
-	message.SetMessageIDWithValue(m.ID + "@" + n.domain) // the same at every attempt
+	message.Subject(notify.OneLine(m.Subject))           // checked again: a subject with line breaks would add headers
+	message.SetMessageIDWithValue(m.ID + "@" + n.domain) // the same for every attempt
 	message.SetDateWithValue(m.Created)
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no replies by machines
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
 	if m.Picture != nil {
 		err = message.AttachReader("qr.gif", bytes.NewReader(m.Picture), gomail.WithFileContentType("image/gif"))
@@ -182,7 +185,7 @@ func (n *Notifier) compose(m notify.Message) (*gomail.Msg, error) {
 	return message, err
 }
 
-// judge says what a refusal of the server means.
+// judge classifies an error of the server as permanent or temporary.
 func judge(err error) error {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {
@@ -192,7 +195,7 @@ func judge(err error) error {
 	if code := refused.ErrorCode(); code != 0 {
 		text += fmt.Sprintf(": the server answered %d %s", code, refused.EnhancedStatusCode())
 	}
-	// The words of the server may quote the mail, so the codes have to do.
+	// The text of the server may quote the mail, so only the code is kept.
 	short := errors.New(strings.TrimSpace(text))
 	switch refused.Reason {
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
@@ -203,7 +206,7 @@ func judge(err error) error {
 	return short
 }
 
-// describe keeps of an answer of the server its code.
+// describe returns an error that keeps only the code of a server's answer.
 func describe(step string, err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) {

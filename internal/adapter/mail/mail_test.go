@@ -53,8 +53,8 @@ func (s *server) received() []received {
 
 const password = "correct horse \" battery"
 
-// start runs a server; implicit has it speak TLS from the first octet, plain has it
-// offer none at all.
+// start runs a server. implicit: it speaks TLS from the first byte. plain: it offers no
+// TLS.
 func start(t *testing.T, s *server, implicit, plain bool) *server {
 	t.Helper()
 	certificate, roots := certificateOf(t)
@@ -72,7 +72,7 @@ func start(t *testing.T, s *server, implicit, plain bool) *server {
 	server.Domain = "mx.example"
 	server.EnableSMTPUTF8 = true
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	server.AllowInsecureAuth = true // so that a password sent in clear would be seen
+	server.AllowInsecureAuth = true // so that a password sent in clear would be noticed
 	if implicit {
 		listener = tls.NewListener(listener, config)
 	} else if !plain {
@@ -239,7 +239,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// No name, subject, address or text begins a header of its own.
+// TestHeaderInjection checks that no name, subject, address or text starts a new header.
 func TestHeaderInjection(t *testing.T) {
 	s := start(t, &server{}, false, false)
 	n := s.notifier(t, nil)
@@ -302,7 +302,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A server that does not offer STARTTLS gets neither the mail nor the password.
+// TestStartTLSIsNotOptional checks that a server without STARTTLS gets neither the mail
+// nor the password.
 func TestStartTLSIsNotOptional(t *testing.T) {
 	s := start(t, &server{}, false, true)
 	n := s.notifier(t, func(c *Config) { c.User, c.Password = "tamga", password })
@@ -314,7 +315,8 @@ func TestStartTLSIsNotOptional(t *testing.T) {
 	}
 }
 
-// A server that says nothing costs the time of one message and no connection.
+// TestSilentServer checks that a server that does not answer costs only the timeout of
+// one message and no leaked connection.
 func TestSilentServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPicture: a picture goes as an attachment beside the text.
+// TestPicture checks that a picture is an attachment in addition to the text.
 func TestPicture(t *testing.T) {
 	s := start(t, &server{}, false, false)
 	with := message
@@ -50,7 +50,7 @@ func TestPicture(t *testing.T) {
 		}
 		got, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, part))
 		if err != nil || !bytes.Equal(got, with.Picture) {
-			t.Errorf("the picture has %d octets, %v; want %d", len(got), err, len(with.Picture))
+			t.Errorf("the picture has %d bytes, %v; want %d", len(got), err, len(with.Picture))
 		}
 	}
 	if d := cmp.Diff([]string{"text/plain", "image/gif"}, kinds); d != "" {

@@ -6,7 +6,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Settings is the SMTP server that takes our mail. It implements notify.Plugin.
+// Settings configures the SMTP server for outgoing mail. It implements notify.Plugin.
 type Settings struct {
 	// SMTP server, HOST:PORT. Without it no e-mail is sent.
 	Address string `yaml:"address"`
