@@ -23,14 +23,14 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// APNsConfig names an application at the Apple Push Notification service.
+// APNsConfig configures an application at the Apple Push Notification service.
 type APNsConfig struct {
 	Key    []byte // the .p8 file of the signing key: PKCS #8, PEM
 	KeyID  string // ten characters
-	TeamID string // likewise
+	TeamID string // ten characters
 	Topic  string // bundle identifier of the application
-	// Endpoint and Roots are another server and its authorities: the sandbox, or a
-	// relay. Empty and nil: the service itself, and the authorities of the system.
+	// Endpoint and Roots select another server and its roots: the sandbox, or a relay.
+	// Empty and nil: the service itself, and the roots of the system.
 	Endpoint string
 	Roots    *x509.CertPool
 	Now      func() time.Time
@@ -49,10 +49,10 @@ type APNs struct {
 
 const (
 	apnsEndpoint = "https://api.push.apple.com"
-	// Tokens are good for an hour and may be renewed every 20 minutes at most.
+	// Tokens are valid for an hour and may be renewed at most every 20 minutes.
 	apnsTokenLife = 40 * time.Minute
 	apnsLife      = 24 * time.Hour // of a notification
-	maxAPNsToken  = 100            // octets of the address of a device
+	maxAPNsToken  = 100            // bytes of the address of a device
 )
 
 // NewAPNs reads the key.
@@ -104,7 +104,7 @@ func (a *APNs) Send(ctx context.Context, to device.PushTarget, title string, m n
 	response, answer, err := a.post(ctx, a.config.Endpoint+"/3/device/"+to.Address, http.Header{
 		"Authorization": {"bearer " + token}, "Content-Type": {"application/json"},
 		"Apns-Topic": {a.config.Topic}, "Apns-Push-Type": {"alert"}, "Apns-Priority": {"10"},
-		"Apns-Id":         {m.ID}, // the same at every attempt
+		"Apns-Id":         {m.ID}, // the same for every attempt
 		"Apns-Expiration": {strconv.FormatInt(a.config.Now().Add(apnsLife).Unix(), 10)},
 	}, body)
 	if err != nil || response.StatusCode == http.StatusOK {
@@ -119,7 +119,7 @@ func (a *APNs) Send(ctx context.Context, to device.PushTarget, title string, m n
 	case status == http.StatusGone, status == http.StatusBadRequest && (reason == "BadDeviceToken" || reason == "DeviceTokenNotForTopic"):
 		return gone(a.name, word(reason))
 	case status == http.StatusForbidden:
-		a.forget(token) // an expired token, or a key that an administrator can mend
+		a.forget(token) // an expired token, or a key that an administrator can fix
 		return a.refusal(status, reason)
 	case passing(status):
 		return a.refusal(status, reason)
@@ -127,7 +127,7 @@ func (a *APNs) Send(ctx context.Context, to device.PushTarget, title string, m n
 	return notify.Permanent(a.refusal(status, reason))
 }
 
-// providerToken makes the token that says who we are.
+// providerToken returns the token that authenticates us.
 func (a *APNs) providerToken() (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,7 +143,7 @@ func (a *APNs) providerToken() (string, error) {
 	return token, nil
 }
 
-// forget drops a token that was refused.
+// forget drops a refused token.
 func (a *APNs) forget(token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,12 +21,12 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// FCMConfig names a project of Firebase Cloud Messaging.
+// FCMConfig configures a project of Firebase Cloud Messaging.
 type FCMConfig struct {
 	// ServiceAccount is the JSON file of a service account that may send.
 	ServiceAccount []byte
-	// Endpoint and Roots are another server and its authorities, for a relay. Empty
-	// and nil: the service itself, and the authorities of the system.
+	// Endpoint and Roots select another server and its roots, for a relay. Empty and nil:
+	// the service itself, and the roots of the system.
 	Endpoint string
 	Roots    *x509.CertPool
 	Now      func() time.Time
@@ -44,7 +44,7 @@ type FCM struct {
 	expires time.Time
 }
 
-// account is what we need of the file of a service account.
+// account holds the fields of a service account file that are used here.
 type account struct {
 	Type         string `json:"type"`
 	ProjectID    string `json:"project_id"`
@@ -120,7 +120,8 @@ type fcmError struct {
 	} `json:"error"`
 }
 
-// reason is the code of FCM itself, otherwise that of Google's services.
+// reason returns the code of FCM if there is one, otherwise the status of Google's
+// services.
 func (e fcmError) reason() string {
 	for _, d := range e.Error.Details {
 		if d.ErrorCode != "" {
@@ -159,7 +160,7 @@ func (f *FCM) Send(ctx context.Context, to device.PushTarget, title string, m no
 	case response.StatusCode == http.StatusNotFound && reason == "UNREGISTERED":
 		return gone(f.name, reason)
 	case response.StatusCode == http.StatusUnauthorized:
-		f.forget(token) // an administrator can mend the account
+		f.forget(token) // an administrator can fix the account
 		return f.refusal(response.StatusCode, reason)
 	case passing(response.StatusCode) || response.StatusCode == http.StatusForbidden && reason != "SENDER_ID_MISMATCH":
 		return f.refusal(response.StatusCode, reason)
@@ -167,7 +168,7 @@ func (f *FCM) Send(ctx context.Context, to device.PushTarget, title string, m no
 	return notify.Permanent(f.refusal(response.StatusCode, reason))
 }
 
-// accessToken gets a token of the service account, and keeps it for its life.
+// accessToken requests a token of the service account and keeps it until it expires.
 func (f *FCM) accessToken(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +202,7 @@ func (f *FCM) accessToken(ctx context.Context) (string, error) {
 	return f.token, nil
 }
 
-// forget drops a token that was refused.
+// forget drops a refused token.
 func (f *FCM) forget(token string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,9 +1,13 @@
-// Package push hands notifications to mobile devices: through Firebase Cloud
-// Messaging, through the Apple Push Notification service, or to an address of one's
-// own that knows other ways. It is the notifier of the channel Push.
+// Package push sends notifications to mobile devices: through Firebase Cloud Messaging
+// (FCM), through the Apple Push Notification service (APNs), or to an operator's own
+// address that reaches devices in another way (Webhook). It implements the notifier of
+// the channel Push.
 //
-// A push is a bell and not a letter: it passes through other people's services, and
-// what matters a device fetches itself.
+// Begin with New, which chooses a Sender for each device by its routes, or with Settings,
+// which reads the configuration. The package does not retry: package notify does.
+//
+// A push only wakes the device. It passes through services of others, so the device
+// fetches the important data from this service itself.
 package push
 
 import (
@@ -24,20 +28,21 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Sender hands a message to a push service. Errors are those of
-// [notify.Notifier.Send]; one that wraps ErrGone says that the address is no more.
+// Sender passes a message to a push service. Its errors are those of
+// [notify.Notifier.Send]. An error that wraps ErrGone means that the address no longer
+// exists.
 type Sender interface {
 	Send(ctx context.Context, to device.PushTarget, title string, m notify.Message) error
 }
 
-// ErrGone says that nothing will ever arrive at an address again.
-var ErrGone = errors.New("the address is no more")
+// ErrGone means that nothing will ever reach an address again.
+var ErrGone = errors.New("the address no longer exists")
 
 func gone(service, reason string) error {
 	return notify.Permanent(fmt.Errorf("push: %s: %s: %w", service, reason, ErrGone))
 }
 
-// Route says which devices a sender is for.
+// Route selects the devices of a sender.
 type Route struct {
 	OSTypes  []int  // empty: all
 	SystemID string // empty: all
@@ -48,21 +53,21 @@ func (r Route) leadsTo(to device.PushTarget) bool {
 	return (len(r.OSTypes) == 0 || slices.Contains(r.OSTypes, to.OSType)) && (r.SystemID == "" || r.SystemID == to.SystemID)
 }
 
-// Config is what a Notifier works with.
+// Config is the configuration of a Notifier.
 type Config struct {
 	Title  string  // of every notification
-	Routes []Route // the first that leads to a device is taken
-	// Gone is told of recipients whose address is no more.
+	Routes []Route // the first that matches a device is used
+	// Gone is called with recipients whose address no longer exists.
 	Gone func(ctx context.Context, to string) error
 }
 
 // Notifier implements notify.Notifier.
 type Notifier struct{ config Config }
 
-// New returns a notifier. It has at least one route.
+// New returns a notifier. It needs at least one route.
 func New(c Config) (*Notifier, error) {
 	if len(c.Routes) == 0 || c.Gone == nil {
-		return nil, errors.New("push: want at least one service, and somebody to tell of addresses that are no more")
+		return nil, errors.New("push: want at least one service, and a function Gone")
 	}
 	return &Notifier{c}, nil
 }
@@ -70,11 +75,11 @@ func New(c Config) (*Notifier, error) {
 // Channel implements notify.Notifier.
 func (n *Notifier) Channel() notify.Channel { return notify.Push }
 
-// Send implements notify.Notifier. The address is what device.Service gives as one.
+// Send implements notify.Notifier. The address of a message comes from device.Service.
 func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	to, ok := device.ParsePushTarget(m.To)
 	if !ok {
-		return notify.Permanent(errors.New("push: the recipient is no address of a device"))
+		return notify.Permanent(errors.New("push: the recipient is not the address of a device"))
 	}
 	i := slices.IndexFunc(n.config.Routes, func(r Route) bool { return r.leadsTo(to) })
 	if i < 0 {
@@ -87,17 +92,17 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	return err
 }
 
-// maxAnswer bounds what is read of an answer, in octets.
+// maxAnswer bounds how much of an answer is read, in bytes.
 const maxAnswer = 64 << 10
 
-// service is a push service spoken to by HTTP.
+// service is an HTTP client of a push service.
 type service struct {
 	name   string
 	client *http.Client
 }
 
-// newService returns a client that trusts roots (nil: those of the system) and
-// follows no redirections: what is sent is for the one address.
+// newService returns a client that trusts roots (nil: the roots of the system). It
+// follows no redirects, because the message is for one address only.
 func newService(name string, roots *x509.CertPool) service {
 	return service{name, &http.Client{
 		Timeout: 30 * time.Second,
@@ -109,8 +114,8 @@ func newService(name string, roots *x509.CertPool) service {
 	}}
 }
 
-// post sends a body and returns the answer with what there is of its body. Errors
-// name neither the address, which may be a secret, nor the body.
+// post sends a body and returns the answer and as much of its body as arrived. Errors
+// contain neither the address, which may be a secret, nor the body.
 func (s service) post(ctx context.Context, address string, header http.Header, body []byte) (*http.Response, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -133,13 +138,13 @@ func (s service) post(ctx context.Context, address string, header http.Header, b
 	return response, answer, nil
 }
 
-// refusal is an error about an answer.
+// refusal returns the error for an answer.
 func (s service) refusal(status int, reason string) error {
 	return fmt.Errorf("push: %s answered %d %s", s.name, status, word(reason))
 }
 
-// word keeps of a reason what looks like the name of one: the services quote
-// addresses in longer texts.
+// word returns reason if it looks like the name of a reason. Longer texts of the services
+// quote addresses.
 func word(reason string) string {
 	for i, c := range reason {
 		if !('A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_') || i == 64 {
@@ -149,12 +154,12 @@ func word(reason string) string {
 	return reason
 }
 
-// passing reports whether a repetition may help after an answer with this status.
+// passing reports whether a retry may help after an answer with this status.
 func passing(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// checkURL wants https, or http for a service on this machine.
+// checkURL accepts https, and http for a service on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())) {

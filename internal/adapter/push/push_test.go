@@ -45,24 +45,24 @@ func message(t testing.TB, to device.PushTarget) notify.Message {
 	return notify.Message{ID: "00000000-0000-4000-8000-000000000001", Channel: notify.Push, To: string(text), Text: secretText, Created: at}
 }
 
-// reply is what a server is to answer next.
+// reply is the next answer of a server.
 type reply struct {
 	status int
 	body   string
 }
 
-// server answers as it is told and remembers the last request.
+// server gives scripted answers and remembers the last request.
 type server struct {
 	*httptest.Server
 	mu      sync.Mutex
 	next    reply
 	request *http.Request
 	body    []byte
-	tokens  int // that were given out
+	tokens  int // number of issued tokens
 	form    map[string][]string
 }
 
-// serve starts a server over TLS and HTTP/2, as the services are.
+// serve starts a server with TLS and HTTP/2, as the services have.
 func serve(t testing.TB) *server {
 	t.Helper()
 	s := &server{next: reply{200, `{}`}}
@@ -98,14 +98,14 @@ func (s *server) roots() *x509.CertPool {
 	return pool
 }
 
-// notifier sends through one service and remembers the addresses that are no more.
+// notifier sends through one service and remembers the addresses that no longer exist.
 func notifier(t testing.TB, s push.Sender) (*push.Notifier, *[]device.PushTarget) {
 	t.Helper()
 	var lost []device.PushTarget
 	n, err := push.New(push.Config{Title: "Tamga", Routes: []push.Route{{Sender: s}}, Gone: func(_ context.Context, to string) error {
 		target, ok := device.ParsePushTarget(to)
 		if !ok {
-			t.Errorf("%q is no address of a device", to)
+			t.Errorf("%q is not the address of a device", to)
 		}
 		lost = append(lost, target)
 		return nil
@@ -114,7 +114,7 @@ func notifier(t testing.TB, s push.Sender) (*push.Notifier, *[]device.PushTarget
 	return n, &lost
 }
 
-// outcome is how a message ended.
+// outcome classifies the error of a message.
 func outcome(err error) string {
 	switch {
 	case err == nil:
@@ -127,7 +127,7 @@ func outcome(err error) string {
 	return "again"
 }
 
-// judgement is an answer of a service and what comes of it.
+// judgement is an answer of a service and its outcome.
 type judgement struct {
 	status int
 	body   string
@@ -144,7 +144,7 @@ func judge(t *testing.T, s *server, sender push.Sender, to device.PushTarget, li
 			t.Errorf("%d %s: %s (%v), lost %v; want %s", c.status, c.body, got, err, *lost, c.want)
 		}
 		if err != nil && (strings.Contains(err.Error(), secretText) || strings.Contains(err.Error(), to.Address)) {
-			t.Errorf("the error tells of the message: %v", err)
+			t.Errorf("the error contains data of the message: %v", err)
 		}
 	}
 	n, _ := notifier(t, sender)
@@ -170,7 +170,7 @@ func TestFCM(t *testing.T) {
 	n, _ := notifier(t, fcm)
 	must(t, n.Send(t.Context(), message(t, target)))
 
-	// The assertion, as RFC 7523 and Google's documentation want it.
+	// The assertion must be as RFC 7523 and Google's documentation define it.
 	if s.form["grant_type"][0] != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
 		t.Errorf("the token request is %v", s.form)
 	}
@@ -239,7 +239,7 @@ func TestFCM(t *testing.T) {
 		"open token service": `{"type":"service_account","project_id":"p","client_email":"e","token_uri":"http://host/token"}`,
 	} {
 		if _, err := push.NewFCM(push.FCMConfig{ServiceAccount: []byte(account)}); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }
@@ -297,7 +297,7 @@ func TestAPNs(t *testing.T) {
 	}, got); d != "" {
 		t.Error(d)
 	}
-	clock = at.Add(39 * time.Minute) // renewed too often the service refuses tokens
+	clock = at.Add(39 * time.Minute) // if tokens are renewed too often, the service refuses them
 	must(t, n.Send(t.Context(), message(t, target)))
 	if token() != first {
 		t.Error("the token was renewed within its life")
@@ -308,7 +308,7 @@ func TestAPNs(t *testing.T) {
 	if second == first {
 		t.Error("the token was not renewed")
 	}
-	clock = at // somebody set the clock back
+	clock = at // the clock was set back
 	must(t, n.Send(t.Context(), message(t, target)))
 	if token() == second {
 		t.Error("a token of the future is used")
@@ -336,7 +336,7 @@ func TestAPNs(t *testing.T) {
 		"open": {Key: []byte(pkcs8(t, key)), KeyID: "ABC123DEFG", TeamID: "DEF123GHIJ", Topic: "x", Endpoint: "http://example.com"},
 	} {
 		if _, err := push.NewAPNs(c); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }
@@ -373,12 +373,12 @@ func TestWebhook(t *testing.T) {
 		{URL: "https://example.com", Secret: "short"}, {URL: "https://example.com", Secret: "whsec_AAAA"},
 	} {
 		if _, err := push.NewWebhook(c); err == nil {
-			t.Errorf("%v is taken", c)
+			t.Errorf("%v: accepted", c)
 		}
 	}
 }
 
-// named is a sender that tells its name.
+// named is a sender that records its name when it is used.
 type named struct {
 	name string
 	to   *string

@@ -6,8 +6,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Settings names the services that reach mobile devices. Each is for the devices whose OsType it
-// lists. It implements notify.Plugin.
+// Settings configures the services that reach mobile devices. Each service is for the
+// devices whose OsType it lists. Settings implements notify.Plugin.
 type Settings struct {
 	// Firebase Cloud Messaging.
 	FCM struct {
@@ -80,7 +80,7 @@ func (s *Settings) Open(e notify.Environment) (notify.Notifier, error) {
 	return New(Config{Title: e.Title, Routes: routes, Gone: e.Gone})
 }
 
-// openFCM returns the route of Firebase Cloud Messaging, or none.
+// openFCM returns the route of Firebase Cloud Messaging, or no route.
 func (s *Settings) openFCM(e notify.Environment, roots *x509.CertPool) (Route, error) {
 	if s.FCM.ServiceAccountFile == "" {
 		return Route{}, nil
@@ -96,7 +96,7 @@ func (s *Settings) openFCM(e notify.Environment, roots *x509.CertPool) (Route, e
 	return Route{OSTypes: s.FCM.OSTypes, Sender: sender}, nil
 }
 
-// openAPNs returns the route of the Apple Push Notification service, or none.
+// openAPNs returns the route of the Apple Push Notification service, or no route.
 func (s *Settings) openAPNs(e notify.Environment, roots *x509.CertPool) (Route, error) {
 	if s.APNs.KeyFile == "" {
 		return Route{}, nil
@@ -115,7 +115,7 @@ func (s *Settings) openAPNs(e notify.Environment, roots *x509.CertPool) (Route, 
 	return Route{OSTypes: s.APNs.OSTypes, Sender: sender}, nil
 }
 
-// openWebhook returns the route of an address of one's own, or none.
+// openWebhook returns the route of an operator's own address, or no route.
 func (s *Settings) openWebhook(e notify.Environment, roots *x509.CertPool) (Route, error) {
 	if s.Webhook.URL == "" {
 		return Route{}, nil

@@ -18,11 +18,11 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// WebhookConfig is an address of one's own that knows how to reach devices.
+// WebhookConfig configures an operator's own address that reaches devices.
 type WebhookConfig struct {
 	URL    string
-	Secret string         // as Standard Webhooks write it: whsec_ and Base64 of 24 to 64 octets
-	Roots  *x509.CertPool // nil: the authorities of the system
+	Secret string         // as Standard Webhooks write it: whsec_ and Base64 of 24 to 64 bytes
+	Roots  *x509.CertPool // nil: the roots of the system
 	Now    func() time.Time
 }
 
@@ -40,7 +40,7 @@ func NewWebhook(c WebhookConfig) (*Webhook, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(c.Secret, "whsec_"))
 	if err != nil || !strings.HasPrefix(c.Secret, "whsec_") || len(key) < 24 || len(key) > 64 {
-		return nil, errors.New("push: webhook: secret: want whsec_ and Base64 of 24 to 64 octets; make one with: echo whsec_$(openssl rand -base64 32)")
+		return nil, errors.New("push: webhook: secret: want whsec_ and Base64 of 24 to 64 bytes; make one with: echo whsec_$(openssl rand -base64 32)")
 	}
 	return &Webhook{newService("webhook", c.Roots), c, key}, nil
 }
@@ -48,7 +48,7 @@ func NewWebhook(c WebhookConfig) (*Webhook, error) {
 // webhookRequest is the body.
 type webhookRequest struct {
 	Type      string      `json:"type"`
-	Timestamp string      `json:"timestamp"` // when it was ordered
+	Timestamp string      `json:"timestamp"` // when the message was created
 	Data      webhookData `json:"data"`
 }
 
@@ -61,7 +61,7 @@ type webhookData struct {
 	Text     string `json:"text"`
 }
 
-// Send implements Sender. 410 says that the address is no more.
+// Send implements Sender. The status 410 means that the address no longer exists.
 func (w *Webhook) Send(ctx context.Context, to device.PushTarget, title string, m notify.Message) error {
 	body, err := json.Marshal(webhookRequest{
 		Type: "device.push", Timestamp: m.Created.UTC().Format(time.RFC3339),
