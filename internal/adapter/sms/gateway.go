@@ -21,53 +21,51 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// GatewayConfig is the template of the request that a gateway wants.
+// GatewayConfig is the template of the request that a gateway expects.
 //
-// Values of Query and Form, texts inside JSON, and values of Headers may name
-// {{.To}} (digits; write +{{.To}} for a plus), {{.ID}} (the same at every
-// attempt), {{.Secret}}, and, except in Headers, {{.Text}}. Each value is put in
-// where it stands and encoded for that place afterwards, so that no text of a
-// message becomes a parameter of the request.
+// Values of Query, Form, JSON strings, and values of Headers may use {{.To}} (digits;
+// write +{{.To}} for a plus), {{.ID}} (the same for every attempt), {{.Secret}}, and,
+// except in Headers, {{.Text}}. Each value is filled in first and then encoded for its
+// place, so the text of a message cannot become a parameter of the request.
 type GatewayConfig struct {
-	URL     string            // http or https, without what Query says
-	Method  string            // GET or POST; "": POST with Form or JSON, otherwise GET
+	URL     string            // http or https, without the parameters in Query
+	Method  string            // GET or POST; empty: POST with Form or JSON, otherwise GET
 	Query   map[string]string // parameters of the address
 	Form    map[string]string // body application/x-www-form-urlencoded
-	JSON    string            // body application/json; not beside Form
+	JSON    string            // body application/json; not together with Form
 	Headers map[string]string
-	User    string // of HTTP Basic, with Secret as its password; "": none
+	User    string // of HTTP Basic, with Secret as the password; empty: none
 	Secret  string
-	// Success is a regular expression that the answer's body matches when the
-	// message was taken; "": every answer 200 to 299 says so.
+	// Success is a regular expression that matches the body of an answer if the gateway
+	// accepted the message. Empty: every status 200 to 299 means accepted.
 	Success string
-	Roots   *x509.CertPool // that the certificate leads to; nil: those of the system
+	Roots   *x509.CertPool // roots for the certificate; nil: the roots of the system
 	Timeout time.Duration  // of one message; 0 is 15 s
 }
 
-// maxAnswer is how much of an answer is read, in octets.
+// maxAnswer is how much of an answer is read, in bytes.
 const maxAnswer = 64 << 10
 
-// Gateway sends by HTTP.
+// Gateway sends messages by HTTP.
 type Gateway struct {
 	config  GatewayConfig
 	url     *url.URL
 	query   map[string]*template.Template
 	form    map[string]*template.Template
 	headers map[string]*template.Template
-	body    any // JSON with *template.Template for its texts; nil for none
+	body    any // JSON with *template.Template for its strings; nil: no JSON body
 	success *regexp.Regexp
 	client  *http.Client
 }
 
-// values are what templates name.
+// values are the fields of templates.
 type values struct{ To, ID, Secret, Text string }
 
-// headerValues are what templates of headers name: a text has lines, a header has
-// one.
+// headerValues are the fields of templates of headers. They have no Text: it may have
+// several lines, and a header has one.
 type headerValues struct{ To, ID, Secret string }
 
-// NewGateway checks the configuration, the templates included, and connects to
-// nothing.
+// NewGateway checks the configuration and the templates. It opens no connection.
 func NewGateway(c GatewayConfig) (*Gateway, error) {
 	g := &Gateway{config: c}
 	var faults []error
@@ -94,7 +92,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		note(errors.New("sms: json and form: want one of them"))
 	}
 	if (c.JSON != "" || len(c.Form) > 0) && g.config.Method == http.MethodGet {
-		note(errors.New("sms: method: a body wants POST"))
+		note(errors.New("sms: method: a body needs POST"))
 	}
 	try := values{"70000000000", "id", "secret", "text"}
 	g.query, err = templates("query", c.Query, try)
@@ -116,8 +114,9 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		g.config.Timeout = 15 * time.Second
 	}
 	g.client = &http.Client{
-		// Our own transport: the environment is not asked for a proxy, and an answer
-		// cannot send the message and the secret to another address.
+		// The package has its own transport: it ignores proxy settings of the
+		// environment, and a redirect cannot send the message and the secret to another
+		// address.
 		Transport: &http.Transport{
 			TLSClientConfig:        &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 			MaxResponseHeaderBytes: maxAnswer,
@@ -130,7 +129,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 	return g, errors.Join(faults...)
 }
 
-// templates parses and tries values.
+// templates parses templates and executes each with try to check it.
 func templates(what string, texts map[string]string, try any) (map[string]*template.Template, error) {
 	parsed := map[string]*template.Template{}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -154,7 +153,7 @@ func parse(what, text string, try any) (*template.Template, error) {
 	return t, nil
 }
 
-// jsonTemplate parses JSON and makes templates of its texts.
+// jsonTemplate parses JSON and replaces its strings by templates.
 func jsonTemplate(text string, try values) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -168,7 +167,7 @@ func jsonTemplate(text string, try values) (any, error) {
 	return mapTexts(v, func(s string) (any, error) { return parse("json", s, try) })
 }
 
-// mapTexts replaces the texts of a JSON value; names of members stay.
+// mapTexts replaces the strings of a JSON value. Names of members stay.
 func mapTexts(v any, replace func(string) (any, error)) (any, error) {
 	var err error
 	switch v := v.(type) {
@@ -194,7 +193,7 @@ func mapTexts(v any, replace func(string) (any, error)) (any, error) {
 	return v, nil
 }
 
-// fill puts values into the templates of a JSON value.
+// fill executes the templates of a JSON value.
 func fill(v any, data values) (any, error) {
 	switch v := v.(type) {
 	case *template.Template:
@@ -238,8 +237,9 @@ func fillAll(texts map[string]*template.Template, data any) (url.Values, error) 
 // Channel implements notify.Notifier.
 func (g *Gateway) Channel() notify.Channel { return notify.SMS }
 
-// Send implements notify.Notifier. Answers 400, 404 and 422 are permanent, as is 413:
-// the gateway understood and does not want this message. All else may be mended.
+// Send implements notify.Notifier. The answers 400, 404, 413 and 422 are permanent: the
+// gateway understood the request and refuses this message. All other errors are
+// temporary.
 func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 	if !isNumber(m.To) {
 		return errNoNumber
@@ -252,7 +252,7 @@ func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 	}
 	answer, err := g.client.Do(request)
 	if err != nil {
-		// The error of the client quotes the address, which may hold the text.
+		// The error of the client quotes the address, which may contain the text.
 		var outer *url.Error
 		if errors.As(err, &outer) {
 			err = outer.Err
@@ -270,11 +270,11 @@ func (g *Gateway) Send(ctx context.Context, m notify.Message) error {
 		}
 		return err
 	case g.success == nil:
-		return nil // what broke off after the status changes nothing
+		return nil // an error after the status changes nothing
 	case err != nil:
 		return errors.New("sms: the answer of the gateway broke off")
 	case !g.success.Match(text):
-		return fmt.Errorf("sms: the gateway answers %d, and its text does not say that the message was taken", answer.StatusCode)
+		return fmt.Errorf("sms: the gateway answers %d, and its body does not match success", answer.StatusCode)
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (g *Gateway) request(ctx context.Context, m notify.Message) (*http.Request,
 	}
 	request, err := http.NewRequestWithContext(ctx, g.config.Method, address.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("sms: url: no request can be made of it")
+		return nil, errors.New("sms: url: the address with the values filled in is invalid")
 	}
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
@@ -331,7 +331,7 @@ func (g *Gateway) request(ctx context.Context, m notify.Message) (*http.Request,
 	return request, nil
 }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (g *Gateway) Close() error {
 	g.client.CloseIdleConnections()
 	return nil

@@ -19,7 +19,7 @@ import (
 
 var short = notify.Message{ID: "11111111-2222-4333-8444-555555555555", Channel: notify.SMS, To: "79261234567", Text: "Код 123456 & \"=#\\\n{{.Secret}}"}
 
-// request is what a gateway saw.
+// request is a request that a gateway received.
 type request struct {
 	Method, Path, Kind, User, Password, Key string
 	Query, Form                             url.Values
@@ -65,8 +65,8 @@ func gateway(t *testing.T, status int, text string) (address string, last func()
 	}
 }
 
-// What a text holds stays a value, wherever it is put: every place is compared as
-// the other side reads it.
+// TestGatewayTemplates checks that the text of a message stays a value wherever it is
+// used. Every place is compared as the receiver reads it.
 func TestGatewayTemplates(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -108,14 +108,14 @@ func TestGatewayAnswers(t *testing.T) {
 		status    int
 		text      string
 		success   string
-		want      string // "" is a success
+		want      string // empty: success
 		permanent bool
 	}{
 		{"OK", 200, "anything", "", "", false},
 		{"Accepted", 202, "", "", "", false},
 		{"SaysSo", 200, `{"status":"OK"}`, `"status":\s*"OK"`, "", false},
-		{"SaysOtherwise", 200, `{"status":"ERROR","text":"Код 123456"}`, `"status":\s*"OK"`, "does not say", false},
-		{"NoEnd", 200, strings.Repeat("x", 4*maxAnswer) + "OK", "OK", "does not say", false},
+		{"SaysOtherwise", 200, `{"status":"ERROR","text":"Код 123456"}`, `"status":\s*"OK"`, "does not match", false},
+		{"NoEnd", 200, strings.Repeat("x", 4*maxAnswer) + "OK", "OK", "does not match", false},
 		{"BadRequest", 400, "Код 123456", "", "400", true},
 		{"Unprocessable", 422, "", "", "422", true},
 		{"Unauthorized", 401, "", "", "401", false},
@@ -140,7 +140,8 @@ func TestGatewayAnswers(t *testing.T) {
 	}
 }
 
-// An address that holds the text and the secret is in no error.
+// TestGatewayUnreachable checks that errors do not contain the address, which may hold
+// the text and the secret.
 func TestGatewayUnreachable(t *testing.T) {
 	g, err := NewGateway(GatewayConfig{URL: "http://127.0.0.1:1/", Query: map[string]string{"text": "{{.Text}}", "key": "{{.Secret}}"}, Secret: "top secret", Timeout: time.Second})
 	if err != nil {
@@ -194,8 +195,8 @@ func TestNewGateway(t *testing.T) {
 	}
 }
 
-// A gateway that others wrote takes what the template makes and hands it to a message
-// centre as it was meant.
+// TestKannel checks that a foreign gateway accepts the request made by the template and
+// passes the message to a message centre unchanged.
 func TestKannel(t *testing.T) {
 	centre := judge.SMPPCentre(t, nil)
 	g, err := NewGateway(GatewayConfig{

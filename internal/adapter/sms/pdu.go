@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Values of command_id (SMPP 3.4, 5.1.2.1). A response has the top bit set.
+// Values of command_id (SMPP 3.4, 5.1.2.1). A response has the highest bit set.
 const (
 	genericNack       = 0x80000000
 	bindTransmitter   = 0x00000002
@@ -21,10 +21,10 @@ const (
 	response          = 0x80000000
 )
 
-// Values of command_status (5.1.3) that we send or that mean something to us.
+// Values of command_status (5.1.3) that we send or handle.
 const (
 	statusOK        = 0
-	statusMsgLen    = 0x01 // the length of the text
+	statusMsgLen    = 0x01 // invalid length of the text
 	statusBadComm   = 0x03 // unknown command
 	statusInvDest   = 0x0b
 	statusThrottled = 0x58
@@ -32,7 +32,7 @@ const (
 
 const (
 	pduHeader = 16
-	maxPDU    = 64 << 10 // far above what a message centre has to say
+	maxPDU    = 64 << 10 // far more than a message centre sends
 )
 
 // pdu is a protocol data unit.
@@ -41,7 +41,7 @@ type pdu struct {
 	body                      []byte
 }
 
-// readPDU reads one unit. It takes memory for what was announced within bounds.
+// readPDU reads one unit. It allocates memory only within bounds.
 func readPDU(r io.Reader) (pdu, error) {
 	var header [pduHeader]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -49,7 +49,7 @@ func readPDU(r io.Reader) (pdu, error) {
 	}
 	length := binary.BigEndian.Uint32(header[0:])
 	if length < pduHeader || length > maxPDU {
-		return pdu{}, fmt.Errorf("sms: the message centre announces a unit of %d octets, want %d to %d", length, pduHeader, maxPDU)
+		return pdu{}, fmt.Errorf("sms: the message centre announces a unit of %d bytes, want %d to %d", length, pduHeader, maxPDU)
 	}
 	p := pdu{
 		command:  binary.BigEndian.Uint32(header[4:]),
@@ -65,7 +65,7 @@ func readPDU(r io.Reader) (pdu, error) {
 	return p, nil
 }
 
-// bytes is the unit as it is sent.
+// bytes returns the unit as it is sent.
 func (p pdu) bytes() []byte {
 	out := make([]byte, pduHeader, pduHeader+len(p.body))
 	binary.BigEndian.PutUint32(out[0:], uint32(pduHeader+len(p.body)))
@@ -81,10 +81,11 @@ type body struct {
 	err error
 }
 
-// cString appends a C-octet string of less than size octets.
+// cString appends a NUL-terminated string. s must be printable ASCII and shorter than size
+// bytes.
 func (b *body) cString(name, s string, size int) {
 	if len(s) >= size {
-		b.err = errors.Join(b.err, fmt.Errorf("sms: %s: want at most %d octets", name, size-1))
+		b.err = errors.Join(b.err, fmt.Errorf("sms: %s: want at most %d bytes", name, size-1))
 		return
 	}
 	for i := range len(s) {
@@ -98,7 +99,7 @@ func (b *body) cString(name, s string, size int) {
 
 func (b *body) octets(values ...byte) { b.out = append(b.out, values...) }
 
-// address is a type of number, a numbering plan and digits or a name (5.2.5, 5.2.6).
+// address is a type of number, a numbering plan, and digits or a name (5.2.5, 5.2.6).
 type address struct {
 	ton, npi byte
 	text     string
@@ -110,7 +111,7 @@ const (
 	npiUnknown, npiISDN                           = 0, 1
 )
 
-// bindBody are the parameters of bind_transceiver and bind_transmitter (4.1.1).
+// bindBody returns the parameters of bind_transceiver and bind_transmitter (4.1.1).
 func bindBody(systemID, password, systemType string) ([]byte, error) {
 	var b body
 	b.cString("system_id", systemID, 16)
@@ -121,7 +122,7 @@ func bindBody(systemID, password, systemType string) ([]byte, error) {
 	return b.out, b.err
 }
 
-// submitBody are the parameters of submit_sm (4.4.1). With header the text begins
+// submitBody returns the parameters of submit_sm (4.4.1). With header, the text begins
 // with a user data header.
 func submitBody(serviceType string, from, to address, header bool, coding byte, text []byte) ([]byte, error) {
 	var b body
@@ -139,7 +140,7 @@ func submitBody(serviceType string, from, to address, header bool, coding byte, 
 	b.cString("validity_period", "", 17)
 	b.octets(0, 0, coding, 0) // registered_delivery, replace_if_present_flag, data_coding, sm_default_msg_id
 	if len(text) > 254 {
-		return nil, errors.Join(b.err, errors.New("sms: short_message: want at most 254 octets"))
+		return nil, errors.Join(b.err, errors.New("sms: short_message: want at most 254 bytes"))
 	}
 	b.octets(byte(len(text)))
 	b.octets(text...)

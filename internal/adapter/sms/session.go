@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// session is a connection to a message centre. Both sides ask and answer on it.
+// session is a connection to a message centre. Both sides send requests and responses.
 type session struct {
 	conn    net.Conn
 	timeout time.Duration
-	window  chan struct{} // a token for each question that has no answer yet
+	window  chan struct{} // a token for each request without a response
 	done    chan struct{} // closed when the session has ended
 	readers sync.WaitGroup
 
@@ -50,7 +50,7 @@ func (s *session) alive() bool {
 	}
 }
 
-// end ends the session once; err is what those who wait are told.
+// end ends the session once. Waiting requests return err.
 func (s *session) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,11 +62,11 @@ func (s *session) end(err error) {
 	s.conn.Close()
 }
 
-// wait returns when nothing of the session runs any more.
+// wait returns when no goroutine of the session runs any more.
 func (s *session) wait() { s.readers.Wait() }
 
-// ask sends a request and waits for its response. An error means that it is not
-// known whether the centre took it.
+// ask sends a request and waits for its response. After an error it is unknown whether
+// the centre received the request.
 func (s *session) ask(ctx context.Context, command uint32, text []byte) (pdu, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *session) ask(ctx context.Context, command uint32, text []byte) (pdu, er
 	case <-s.done:
 		return pdu{}, s.ended()
 	case <-ctx.Done():
-		return pdu{}, errors.New("sms: the message centre leaves too much unanswered")
+		return pdu{}, errors.New("sms: too many requests wait for responses of the message centre")
 	}
 	q := question{command, make(chan pdu, 1)}
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *session) ask(ctx context.Context, command uint32, text []byte) (pdu, er
 	case <-s.done:
 		return pdu{}, s.ended()
 	case <-ctx.Done():
-		return pdu{}, errors.New("sms: the message centre gives no answer")
+		return pdu{}, errors.New("sms: the message centre does not answer")
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *session) ended() error {
 	return s.err
 }
 
-// write sends one unit; what cannot be written ends the session.
+// write sends one unit. A write error ends the session.
 func (s *session) write(p pdu) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -121,8 +121,8 @@ func (s *session) write(p pdu) error {
 	return nil
 }
 
-// read hands answers to those who asked, and answers the centre, until the session
-// ends.
+// read passes responses to the waiting requests and answers requests of the centre until
+// the session ends.
 func (s *session) read() {
 	in := bufio.NewReader(s.conn)
 	for {
@@ -137,9 +137,9 @@ func (s *session) read() {
 	}
 }
 
-var errUnbound = errors.New("the message centre took leave")
+var errUnbound = errors.New("the message centre ended the session")
 
-// receive deals with one unit of the centre.
+// receive handles one unit of the centre.
 func (s *session) receive(p pdu) error {
 	if p.command&response != 0 {
 		s.mu.Lock()
@@ -149,9 +149,9 @@ func (s *session) receive(p pdu) error {
 			delete(s.asked, p.sequence)
 		}
 		s.mu.Unlock()
-		if ok { // an answer to nothing came too late
+		if ok { // otherwise the response came too late
 			if p.command == genericNack && p.status == statusOK {
-				p.status = statusBadComm // a refusal without a reason is no success
+				p.status = statusBadComm // a refusal without a reason must not count as success
 			}
 			q.answer <- p
 		}
@@ -163,7 +163,7 @@ func (s *session) receive(p pdu) error {
 	case deliverSM:
 		answer.body = []byte{0} // message_id, unused (4.6.2). We ask for no receipts
 	case alertNotification, outbind:
-		return nil // these have no answer
+		return nil // these get no response
 	default:
 		answer.command, answer.status = genericNack, statusBadComm
 	}
@@ -176,8 +176,8 @@ func (s *session) receive(p pdu) error {
 	return nil
 }
 
-// keepAlive asks now and then whether the line is up, and ends the session when no
-// answer comes.
+// keepAlive sends an enquire_link at each pause and ends the session when no response
+// comes.
 func (s *session) keepAlive(pause time.Duration) {
 	s.readers.Go(func() {
 		tick := time.NewTicker(pause)

@@ -2,7 +2,7 @@ package sms
 
 import "tamga/internal/domain/notify"
 
-// SMPPSettings is a message centre. It implements notify.Plugin.
+// SMPPSettings configures a message centre. It implements notify.Plugin.
 type SMPPSettings struct {
 	// Message centre by SMPP 3.4, HOST:PORT.
 	Address string `yaml:"address"`
@@ -54,8 +54,8 @@ func (s *SMPPSettings) Open(e notify.Environment) (notify.Notifier, error) {
 	})
 }
 
-// GatewaySettings is a gateway that takes a message by one HTTP request. It implements
-// notify.Plugin. GatewayConfig says what the templates may name.
+// GatewaySettings configures a gateway that accepts a message in one HTTP request. It
+// implements notify.Plugin. GatewayConfig lists the fields of the templates.
 type GatewaySettings struct {
 	// Gateway that takes a message by one HTTP request.
 	URL string `yaml:"url"`

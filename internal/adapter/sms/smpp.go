@@ -17,49 +17,51 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// SMPPConfig says which message centre takes our messages.
+// SMPPConfig configures a message centre.
 type SMPPConfig struct {
 	Address    string // HOST:PORT
 	TLS        bool
-	Roots      *x509.CertPool // that the certificate leads to; nil: those of the system
-	SystemID   string         // up to 15 octets
-	Password   string         // up to 8 octets
-	SystemType string         // up to 12 octets; usually empty
-	// Transmitter binds as a transmitter alone, for centres that take no transceiver.
+	Roots      *x509.CertPool // roots for the certificate; nil: the roots of the system
+	SystemID   string         // up to 15 bytes
+	Password   string         // up to 8 bytes
+	SystemType string         // up to 12 bytes; usually empty
+	// Transmitter binds as a transmitter only, for centres that do not accept
+	// transceivers.
 	Transmitter bool
 	// From is the sender: a name of up to 11 letters, or digits.
 	From string
-	// FromTON and FromNPI are the type and the plan of From; nil: 5 and 0 for a name,
-	// 1 and 1 for a number of 7 digits or more, 0 and 1 for a shorter one.
+	// FromTON and FromNPI are the type of number and the numbering plan of From. If nil:
+	// 5 and 0 for a name, 1 and 1 for a number of 7 digits or more, 0 and 1 for a shorter
+	// number.
 	FromTON, FromNPI *byte
-	// Unicode sends everything in UCS-2, for centres whose default alphabet is not
-	// that of GSM.
+	// Unicode sends everything in UCS-2, for centres whose default alphabet is not the
+	// GSM alphabet.
 	Unicode   bool
-	PerSecond float64       // parts of messages a second; 0 for no bound
+	PerSecond float64       // parts of messages per second; 0: no limit
 	Window    int           // parts sent and not yet answered; 0 is 10
-	Timeout   time.Duration // of an answer; 0 is 10 s
-	KeepAlive time.Duration // pause between two questions whether the line is up; 0 is 30 s
-	Rebind    time.Duration // pause after the centre refused us; 0 is 5 s
+	Timeout   time.Duration // of a response; 0 is 10 s
+	KeepAlive time.Duration // interval of enquire_link; 0 is 30 s
+	Rebind    time.Duration // pause after the centre refused to bind; 0 is 5 s
 }
 
-// SMPP sends by SMPP 3.4 over one session, which it opens with the first message
-// and again when it broke.
+// SMPP sends messages by SMPP 3.4 over one session. It opens the session with the first
+// message, and again after the session broke.
 type SMPP struct {
 	config    SMPPConfig
 	host      string
 	from      address
 	limit     *rate.Limiter
-	reference atomic.Uint32 // of messages in several parts
+	reference atomic.Uint32 // number of messages in several parts
 
-	opening chan struct{} // held by who opens a session
+	opening chan struct{} // held by the goroutine that opens a session
 	mu      sync.Mutex
 	session *session
-	refused error // why the last opening failed
+	refused error // why the last attempt to open failed
 	until   time.Time
 	closed  bool
 }
 
-// NewSMPP checks the configuration and connects to nothing.
+// NewSMPP checks the configuration. It opens no connection.
 func NewSMPP(c SMPPConfig) (*SMPP, error) {
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil || host == "" {
@@ -93,13 +95,13 @@ func NewSMPP(c SMPPConfig) (*SMPP, error) {
 	return &SMPP{config: c, host: host, from: from, limit: limit, opening: make(chan struct{}, 1)}, nil
 }
 
-// sender is the address that messages come from.
+// sender returns the address of the sender.
 func sender(c SMPPConfig) (address, error) {
 	a := address{tonAlphanumeric, npiUnknown, c.From}
 	digits := strings.Trim(c.From, "0123456789") == ""
 	switch {
 	case c.From == "":
-		a = address{tonUnknown, npiUnknown, ""} // the centre puts in its own
+		a = address{tonUnknown, npiUnknown, ""} // the centre sets its own
 	case digits && len(c.From) >= 7:
 		a.ton, a.npi = tonInternational, npiISDN
 	case digits:
@@ -120,8 +122,8 @@ func sender(c SMPPConfig) (address, error) {
 // Channel implements notify.Notifier.
 func (s *SMPP) Channel() notify.Channel { return notify.SMS }
 
-// Send implements notify.Notifier. A message in several parts is sent part by part;
-// when one of them fails all are sent again at the next attempt.
+// Send implements notify.Notifier. A message in several parts is sent part by part. If a
+// part fails, the next attempt sends all parts again.
 func (s *SMPP) Send(ctx context.Context, m notify.Message) error {
 	if !isNumber(m.To) {
 		return errNoNumber
@@ -136,7 +138,7 @@ func (s *SMPP) Send(ctx context.Context, m notify.Message) error {
 			return notify.Permanent(err)
 		}
 		if err := s.limit.Wait(ctx); err != nil {
-			return fmt.Errorf("sms: waiting for our turn: %w", err)
+			return fmt.Errorf("sms: waiting for the rate limit: %w", err)
 		}
 		session, err := s.open(ctx)
 		if err != nil {
@@ -153,25 +155,25 @@ func (s *SMPP) Send(ctx context.Context, m notify.Message) error {
 	return nil
 }
 
-// permanent are the answers that no repetition and no administrator changes.
+// permanent lists the status values that neither a retry nor an administrator can change.
 var permanent = map[uint32]string{
 	statusMsgLen:  "the length of the text",
 	statusInvDest: "the number",
 }
 
-// verdict says what a refusal means.
+// verdict returns the error for a refusal.
 func verdict(status uint32) error {
 	if what := permanent[status]; what != "" {
 		return notify.Permanent(fmt.Errorf("sms: the message centre refuses %s: status 0x%08x", what, status))
 	}
 	if status == statusThrottled {
-		return fmt.Errorf("sms: the message centre wants fewer messages at a time: status 0x%08x", status)
+		return fmt.Errorf("sms: the message centre is throttling: status 0x%08x", status)
 	}
 	return fmt.Errorf("sms: the message centre refuses the message: status 0x%08x", status)
 }
 
-// open returns the session, opening one if there is none. Who comes while it is
-// being opened waits.
+// open returns the session and opens one if there is none. Callers that come while a
+// session is being opened wait.
 func (s *SMPP) open(ctx context.Context) (*session, error) {
 	select {
 	case s.opening <- struct{}{}:
@@ -188,7 +190,7 @@ func (s *SMPP) open(ctx context.Context) (*session, error) {
 	case held != nil && held.alive():
 		return held, nil
 	case refused != nil && time.Now().Before(until):
-		return nil, refused // a centre that locks accounts is not to be asked at every message
+		return nil, refused // a centre that locks accounts must not get a bind for every message
 	}
 	opened, err := s.bind(ctx)
 	s.mu.Lock()
@@ -201,7 +203,7 @@ func (s *SMPP) open(ctx context.Context) (*session, error) {
 	return opened, err
 }
 
-// bind connects and signs in.
+// bind connects and authenticates.
 func (s *SMPP) bind(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -227,7 +229,7 @@ func (s *SMPP) bind(ctx context.Context) (*session, error) {
 	}
 	answer, err := opened.ask(ctx, command, text)
 	if err == nil && answer.status != statusOK {
-		err = fmt.Errorf("sms: the message centre does not let us in: status 0x%08x, check system_id and password", answer.status)
+		err = fmt.Errorf("sms: the message centre refuses to bind: status 0x%08x, check system_id and password", answer.status)
 	}
 	if err != nil {
 		opened.end(err)
@@ -237,7 +239,7 @@ func (s *SMPP) bind(ctx context.Context) (*session, error) {
 	return opened, nil
 }
 
-// Close takes leave of the centre and ends the session.
+// Close unbinds from the centre and ends the session.
 func (s *SMPP) Close() error {
 	s.mu.Lock()
 	held := s.session
@@ -248,7 +250,7 @@ func (s *SMPP) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
 	defer cancel()
-	held.ask(ctx, unbind, nil) // whatever the answer, we go
+	held.ask(ctx, unbind, nil) // the session ends whatever the response is
 	held.end(errors.New("sms: closed"))
 	held.wait()
 	return nil

@@ -15,7 +15,8 @@ import (
 	"tamga/internal/judge"
 )
 
-// A message centre that others wrote takes what we send and reads what we mean.
+// TestCentre checks that a foreign message centre accepts what we send and reads it as we
+// meant it.
 func TestCentre(t *testing.T) {
 	centre := judge.SMPPCentre(t, map[string]uint32{"79260000001": statusInvDest, "79260000002": statusThrottled})
 	for _, transmitter := range []bool{false, true} {
@@ -87,8 +88,8 @@ func TestCentre(t *testing.T) {
 	}
 }
 
-// scripted is a message centre whose behaviour a test scripts: answer returns the
-// units to send for one that arrived; nil closes the connection.
+// scripted is a message centre whose behaviour a test scripts: answer returns the units
+// to send for a received unit; nil closes the connection.
 func scripted(t *testing.T, answer func(connection int, p pdu) []pdu) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -147,7 +148,7 @@ func smpp(t *testing.T, address string, change func(*SMPPConfig)) *SMPP {
 	return s
 }
 
-// A session that broke is opened again with the next message.
+// TestReconnect checks that a broken session is opened again with the next message.
 func TestReconnect(t *testing.T) {
 	address := scripted(t, func(connection int, p pdu) []pdu {
 		if connection == 0 && p.command == submitSM {
@@ -164,8 +165,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// Units of the centre that have nothing to do with us, or come in between, do no
-// harm, and each request of it has its answer.
+// TestCentreSpeaks checks that unrelated units of the centre do no harm, and that each
+// request of the centre gets a response.
 func TestCentreSpeaks(t *testing.T) {
 	var mu sync.Mutex
 	var heard []pdu
@@ -185,7 +186,7 @@ func TestCentreSpeaks(t *testing.T) {
 			{command: 0x7777, sequence: 903},
 			{command: alertNotification, sequence: 904},
 			{command: submitSM | response, sequence: 905},
-			{command: enquireLink | response, sequence: p.sequence}, // an answer to another question
+			{command: enquireLink | response, sequence: p.sequence}, // a response to another request
 		}, yes(p)...)
 	})
 	s := smpp(t, address, nil)
@@ -212,8 +213,8 @@ func TestCentreFails(t *testing.T) {
 		want string
 	}{
 		{"Nack", func(p pdu) []pdu { return []pdu{{command: genericNack, sequence: p.sequence}} }, "0x00000003"},
-		{"Silence", func(p pdu) []pdu { return []pdu{} }, "no answer"},
-		{"Unbind", func(p pdu) []pdu { return []pdu{{command: unbind, sequence: 1}} }, "took leave"},
+		{"Silence", func(p pdu) []pdu { return []pdu{} }, "does not answer"},
+		{"Unbind", func(p pdu) []pdu { return []pdu{{command: unbind, sequence: 1}} }, "ended the session"},
 		{"Close", func(p pdu) []pdu { return nil }, "broke"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +232,8 @@ func TestCentreFails(t *testing.T) {
 	}
 }
 
-// A centre that refuses us is asked once, not once a message.
+// TestRefusedOnce checks that a centre that refuses to bind is asked once, not for every
+// message.
 func TestRefusedOnce(t *testing.T) {
 	var mu sync.Mutex
 	binds := 0
@@ -253,7 +255,7 @@ func TestRefusedOnce(t *testing.T) {
 	mu.Unlock()
 }
 
-// Many messages share one session and one window.
+// TestTogether checks that many messages share one session and one window.
 func TestTogether(t *testing.T) {
 	var mu sync.Mutex
 	connections, messages := map[int]bool{}, 0
@@ -301,8 +303,8 @@ func TestNewSMPP(t *testing.T) {
 	}
 }
 
-// Whatever a centre sends, the session ends or goes on; it takes no more memory
-// than a unit may have, and answers only what it was asked.
+// FuzzCentre checks that whatever a centre sends, the session ends or continues,
+// allocates no more memory than a unit may have, and answers only requests.
 func FuzzCentre(f *testing.F) {
 	f.Add(pdu{command: enquireLink, sequence: 1}.bytes())
 	f.Add(append(pdu{command: bindTransceiver | response, sequence: 1, body: []byte("x\x00")}.bytes(), pdu{command: deliverSM, sequence: 2, body: make([]byte, 40)}.bytes()...))
@@ -320,7 +322,7 @@ func FuzzCentre(f *testing.F) {
 				break
 			}
 			if len(p.body) > maxPDU {
-				t.Fatalf("a unit of %d octets", len(p.body))
+				t.Fatalf("a unit of %d bytes", len(p.body))
 			}
 			if p.command&response == 0 && p.command != alertNotification && p.command != outbind {
 				requests++
@@ -338,13 +340,13 @@ func FuzzCentre(f *testing.F) {
 					return
 				}
 				if p.command&response == 0 {
-					t.Errorf("a request nobody made: %x", p.command)
+					t.Errorf("a response that is not a response to a request: %x", p.command)
 				}
 				n++
 			}
 		}()
-		far.Write(data)                       // fails once the session has ended
-		near.SetReadDeadline(time.Unix(1, 0)) // what was written is in the session's hands
+		far.Write(data)                       // fails after the session has ended
+		near.SetReadDeadline(time.Unix(1, 0)) // the session already has what was written
 		s.wait()
 		far.Close()
 		if n := <-answers; n != requests {

@@ -1,6 +1,10 @@
-// Package sms sends messages by SMS: to a message centre by SMPP 3.4, or to a
-// gateway by HTTP. Both are notifiers of the channel SMS; an installation has one
-// of them.
+// Package sms sends messages by SMS: to a message centre by SMPP 3.4 (SMPP), or to a
+// gateway by HTTP (Gateway). Both implement the notifier of the channel SMS. An
+// installation uses one of them.
+//
+// Begin with NewSMPP or NewGateway and their Send, or with SMPPSettings and
+// GatewaySettings, which read the configuration. The package does not retry: package
+// notify does.
 package sms
 
 import (
@@ -10,8 +14,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// errNoNumber is permanent: what is no number today will be none tomorrow.
-var errNoNumber = notify.Permanent(errors.New("sms: the recipient is no number of 7 to 15 digits with the country code"))
+// errNoNumber is permanent: an invalid number stays invalid.
+var errNoNumber = notify.Permanent(errors.New("sms: the recipient is not a number of 7 to 15 digits with the country code"))
 
 // isNumber reports whether to is a phone number in its normal form.
 func isNumber(to string) bool {

@@ -7,8 +7,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// The default alphabet (3GPP TS 23.038, 6.2.1): the character at index i has the
-// septet i. Index 0x1B leads to the extension table.
+// gsmBasic is the default alphabet (3GPP TS 23.038, 6.2.1): the character at index i has
+// the septet i. Index 0x1B leads to the extension table.
 var gsmBasic = [128]rune{
 	'@', '£', '$', '¥', 'è', 'é', 'ù', 'ì', 'ò', 'Ç', '\n', 'Ø', 'ø', '\r', 'Å', 'å',
 	'Δ', '_', 'Φ', 'Γ', 'Λ', 'Ω', 'Π', 'Ψ', 'Σ', 'Θ', 'Ξ', 0x1b, 'Æ', 'æ', 'ß', 'É',
@@ -42,23 +42,23 @@ var gsmSeptets = func() map[rune][]byte {
 
 // Values of data_coding (SMPP 3.4, 5.2.19).
 const (
-	codingDefault = 0 // the default alphabet, one septet in an octet
+	codingDefault = 0 // the default alphabet, one septet in a byte
 	codingUCS2    = 8
 )
 
-// Room of a short message (3GPP TS 23.040): 140 octets, of which a message in
-// several parts gives 6 to its header (9.2.3.24.1).
+// Size of a short message (3GPP TS 23.040): 140 bytes, of which a message in several
+// parts uses 6 for its header (9.2.3.24.1).
 const (
 	gsmWhole, gsmPart   = 160, 153 // septets
-	ucs2Whole, ucs2Part = 140, 134 // octets
+	ucs2Whole, ucs2Part = 140, 134 // bytes
 	headerLength        = 6
 )
 
 // maxParts bounds what one message may cost.
 const maxParts = 10
 
-// encode makes the parts of a text. reference tells the parts of one message from
-// those of another to the same telephone.
+// encode returns the parts of a text. reference distinguishes the parts of one message
+// from those of another message to the same telephone.
 func encode(text string, unicodeOnly bool, reference byte) (coding byte, parts [][]byte, err error) {
 	units, ok := gsmUnits(text)
 	coding, whole, part := byte(codingDefault), gsmWhole, gsmPart
@@ -73,7 +73,7 @@ func encode(text string, unicodeOnly bool, reference byte) (coding byte, parts [
 	if total <= whole {
 		return coding, [][]byte{join(units)}, nil
 	}
-	// A unit is never torn: half of an escape or of a surrogate pair is another
+	// A unit is never split: half of an escape or of a surrogate pair is another
 	// character.
 	var current []byte
 	for _, u := range units {
@@ -94,8 +94,8 @@ func encode(text string, unicodeOnly bool, reference byte) (coding byte, parts [
 	return coding, parts, nil
 }
 
-// gsmUnits are the characters of a text in the default alphabet; false when it
-// lacks one of them.
+// gsmUnits returns the characters of a text in the default alphabet. It returns false if
+// the alphabet lacks one of them.
 func gsmUnits(text string) ([][]byte, bool) {
 	var units [][]byte
 	for _, r := range text {
@@ -108,7 +108,7 @@ func gsmUnits(text string) ([][]byte, bool) {
 	return units, true
 }
 
-// ucs2Units are the characters of a text in UTF-16, big-endian.
+// ucs2Units returns the characters of a text in UTF-16, big-endian.
 func ucs2Units(text string) [][]byte {
 	var units [][]byte
 	for _, r := range text {

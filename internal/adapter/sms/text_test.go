@@ -59,12 +59,12 @@ func TestEncode(t *testing.T) {
 		})
 	}
 	if _, _, err := encode(strings.Repeat("ж", 67*maxParts+1), false, 0); !notify.IsPermanent(err) {
-		t.Errorf("a text without end: %v, want a permanent error", err)
+		t.Errorf("a text of too many parts: %v, want a permanent error", err)
 	}
-	// Every character of both tables goes and comes back.
+	// Every character of both tables survives the round trip.
 	for r := range gsmSeptets {
 		if coding, parts, _ := encode(string(r), false, 0); coding != codingDefault || decode(coding, parts[0]) != string(r) {
-			t.Errorf("%q does not come back", r)
+			t.Errorf("%q does not survive the round trip", r)
 		}
 	}
 }
