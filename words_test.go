@@ -37,6 +37,7 @@ var plain = []string{
 	"internal/adapter/push",
 	"internal/adapter/qr",
 	"internal/adapter/sms",
+	"internal/adapter/store",
 	"internal/adapter/webhook",
 	"internal/domain/audit",
 	"internal/domain/authority",

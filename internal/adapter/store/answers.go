@@ -7,7 +7,7 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Answers satisfies signing.AnswerStore.
+// Answers implements signing.AnswerStore.
 type Answers struct{ *DB }
 
 var _ signing.AnswerStore = Answers{}

@@ -14,11 +14,11 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// blinking is a store whose database is away for some calls.
+// blinking is a store whose database is unavailable for some calls.
 type blinking struct {
 	store.Answers
-	releases atomic.Int64 // that still fail
-	claims   atomic.Int64 // that succeed and are said to have failed
+	releases atomic.Int64 // how many releases still fail
+	claims   atomic.Int64 // how many claims succeed but return an error
 }
 
 var errAway = errors.New("the database is away")
@@ -38,8 +38,9 @@ func (b *blinking) ClaimAnswer(ctx context.Context, id signing.AnswerID, request
 	return claimed, err
 }
 
-// After the database was away a key is free as soon as the database is back, not at the
-// end of the lease; a turn of somebody else is left alone.
+// TestReleaseIsTriedAgain checks that after an outage of the database a key is free as
+// soon as the database is back, not at the end of the lease, and that the lease of
+// another request is left alone.
 func TestReleaseIsTriedAgain(t *testing.T) {
 	b := &blinking{Answers: store.Answers{DB: storetest.SQLite(t)}}
 	a := &signing.Answers{
@@ -80,7 +81,7 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	// Both turns are still theirs.
+	// Both leases are still held.
 	for _, key := range []string{"released", "claimed"} {
 		if _, wait, err := a.Begin(t.Context(), "caller", key, []byte("request")); !wait || err != nil {
 			t.Errorf("%s: wait %v, %v", key, wait, err)
@@ -88,8 +89,9 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A process that stood still until its turn went to another one cannot record its answer,
-// so it must not send it. Its client is told to ask again.
+// TestTurnLostIsNoAnswer checks that a process that was frozen until its lease went to
+// another one cannot record its answer, so it must not send it. Its client is asked to
+// try again.
 func TestTurnLostIsNoAnswer(t *testing.T) {
 	now := time.Now()
 	answers := store.Answers{DB: storetest.SQLite(t)}

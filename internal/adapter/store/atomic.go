@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// attempts bounds how often a unit runs when the database asks to try again.
+	// attempts bounds how often a unit runs when the database reports a conflict.
 	attempts = 12
-	// lostAttempts bounds how often it runs when the connection was lost. The first attempt
-	// may have had a connection of before a restart of the server.
+	// lostAttempts bounds how often a unit runs when the connection was lost. The first
+	// attempt may have used a connection from before a restart of the server.
 	lostAttempts = 3
 )
 
-// transaction is what a context carries between Atomic and the statements in it.
+// transaction is the value in the context that Atomic passes to its function.
 type transaction struct {
 	work
-	spoiled error // a nested unit wanted a rollback, so the whole rolls back
+	spoiled error // set when a nested unit wanted a rollback, so the whole transaction rolls back
 }
 
 // begin opens a transaction that may write.
@@ -45,24 +45,22 @@ func (db *DB) within(ctx context.Context, t *transaction) context.Context {
 	return context.WithValue(ctx, transactionKey{db}, t)
 }
 
-// Atomic runs fn in one transaction: all its changes are kept or none. The
-// transaction travels in the context given to fn; statements under another
-// context are outside of it, and on SQLite would wait for it forever.
+// Atomic runs fn in one transaction: all its changes are kept or none. The transaction is
+// in the context given to fn. Statements with another context are outside of it, and on
+// SQLite they would wait for it forever.
 //
-//   - fn returning nil or a *fault.Error commits (a refusal that must persist
-//     persists); any other error, a fault marked by fault.Rollback and a panic
-//     roll back.
-//   - A nested Atomic joins the outer one. If the inner unit wants a rollback,
-//     the whole rolls back, even when the outer function drops its error.
-//   - fn may run again, after a serialization failure, a deadlock or a lost
-//     connection on PostgreSQL or when another process holds SQLite too long: it
-//     must have no effects outside the database and assign its results anew.
-//   - On PostgreSQL all of it, with what is run again, ends within Limits.Call. A
-//     *fault.Outage says that nothing was kept, or that this is unknown.
+//   - If fn returns nil or a *fault.Error, Atomic commits (a refusal that must persist
+//     persists). Any other error, a fault marked by fault.Rollback and a panic roll back.
+//   - A nested Atomic joins the outer one. If the inner unit wants a rollback, the whole
+//     transaction rolls back, even if the outer function drops the error.
+//   - fn may run again: after a serialization failure, a deadlock or a lost connection on
+//     PostgreSQL, or when another process holds SQLite too long. So fn must have no effects
+//     outside the database and must assign its results anew each time.
+//   - On PostgreSQL the whole call, with all repetitions, ends within Limits.Call. A
+//     *fault.Outage means that nothing was kept, or that this is unknown.
 //
-// Transactions see each other one after the other: BEGIN IMMEDIATE on SQLite,
-// SERIALIZABLE on PostgreSQL. After the last attempt the answer is the fault
-// temporarily_unavailable.
+// Transactions are serial: BEGIN IMMEDIATE on SQLite, SERIALIZABLE on PostgreSQL. If the
+// last attempt fails too, the error is the fault temporarily_unavailable.
 func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
 	if t := db.transaction(ctx); t != nil {
 		err := fn(ctx)
@@ -98,9 +96,8 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 	return err
 }
 
-// retry runs once until it ends in something else than a conflict of
-// transactions or a lost connection. Waiting is random: units that collided should not
-// meet again.
+// retry runs once until it ends without a conflict of transactions or a lost connection.
+// The pause is random, so that colliding units do not collide again.
 func (db *DB) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
 		err := once()
@@ -126,8 +123,8 @@ func (db *DB) retry(ctx context.Context, once func() error) error {
 // was kept.
 func (db *DB) lost(err error) bool { return db.engine == postgresEngine && err != nil && lost(err) }
 
-// retryable reports that the database refused because of other transactions
-// and that nothing of this one was kept.
+// retryable reports whether the database refused because of other transactions and kept
+// nothing of this one.
 func retryable(err error) bool {
 	switch postgresCode(err) {
 	case pgSerializationFailure, pgDeadlockDetected:

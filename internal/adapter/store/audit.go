@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/audit"
 )
 
-// Audit satisfies audit.Log.
+// Audit implements audit.Log.
 type Audit struct{ *DB }
 
 var _ audit.Log = Audit{}
@@ -19,13 +19,13 @@ var _ audit.Log = Audit{}
 const auditColumns = `at, request_id, operation, phase, outcome, object, remote, detail,
 	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id`
 
-// auditValues is how many columns an entry has.
+// auditValues is the number of columns of an entry.
 var auditValues = strings.Count(auditColumns, ",") + 1
 
 // auditPortions are the numbers of entries that one statement adds, the largest first.
 var auditPortions = [...]int{16, 4, 1}
 
-// addEntries adds as many entries as auditPortions has at the same index.
+// addEntries are statements: the one at index i adds auditPortions[i] entries.
 var addEntries = func() (statements [len(auditPortions)]string) {
 	for i, n := range auditPortions {
 		rows, number := make([]string, n), 0
@@ -42,8 +42,8 @@ var addEntries = func() (statements [len(auditPortions)]string) {
 	return statements
 }()
 
-// Record implements audit.Log: many entries share one flush to disk. An entry
-// without a time gets the time of now.
+// Record implements audit.Log. Many entries share one flush to disk. An entry without a
+// time gets the current time.
 func (s Audit) Record(ctx context.Context, e audit.Entry) error {
 	u := s.unit(ctx, e)
 	if t := s.transaction(ctx); t != nil {
@@ -61,7 +61,7 @@ func (s Audit) Begin(ctx context.Context, e audit.Entry) (wait func(context.Cont
 	return func(ctx context.Context) error { return s.committer.wait(ctx, u) }
 }
 
-// unit is the adding of an entry.
+// unit returns the unit that adds an entry.
 func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	if e.At.IsZero() {
 		e.At = s.now()
@@ -73,8 +73,8 @@ func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	})}
 }
 
-// addAll adds the entries of units, several with a statement: on PostgreSQL each
-// statement is a way to the server and back.
+// addAll adds the entries of units, several with one statement, because on PostgreSQL
+// each statement is a round trip to the server.
 func addAll(ctx context.Context, t *transaction, units []*unit) error {
 	var args []any
 	for i, n := range auditPortions {
@@ -91,8 +91,8 @@ func addAll(ctx context.Context, t *transaction, units []*unit) error {
 	return nil
 }
 
-// Last returns the newest entries, oldest of them first. The groups of an
-// operator are not kept.
+// Last returns the newest entries, the oldest of them first. The groups of an operator
+// are not stored.
 func (s Audit) Last(ctx context.Context, limit int) ([]audit.Entry, error) {
 	list, err := all(ctx, s.DB, func(r row) (audit.Entry, error) { return scanEntry(r) },
 		"SELECT "+auditColumns+" FROM audit ORDER BY id DESC LIMIT $1", limit)
@@ -100,30 +100,30 @@ func (s Audit) Last(ctx context.Context, limit int) ([]audit.Entry, error) {
 	return list, err
 }
 
-// briefLength bounds a text of the journal, in octets. Parts of an entry come
-// from strangers, such as a path or a login.
+// briefLength bounds a text of the audit log, in bytes. Some texts come from unknown
+// clients, such as a path or a login.
 const briefLength = 1024
 
 func brief(s string) string {
 	if len(s) <= briefLength {
 		return s
 	}
-	return strings.ToValidUTF8(s[:briefLength], "") // without the half of a character at the end
+	return strings.ToValidUTF8(s[:briefLength], "") // drops an incomplete character at the end
 }
 
-// AuditFilter selects entries of the journal; an empty field does not.
+// AuditFilter selects audit entries. An empty field selects all.
 type AuditFilter struct {
-	UserID       string // as the caller or as what was acted on
+	UserID       string // as the caller or as the object of the action
 	Login        string // of the caller
 	Operation    string
 	Outcome      string
 	Since        time.Time
 	OutcomesOnly bool  // without attempts
-	Before       int64 // only entries older than this position; 0 begins with the newest
+	Before       int64 // only entries older than this position; 0: begin with the newest
 }
 
-// Read returns the newest entries that match, oldest of them first, and the
-// position to go on reading before.
+// Read returns the newest entries that match, the oldest of them first, and the position
+// before which the next call continues.
 func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit.Entry, before int64, err error) {
 	var where []string
 	var args []any
@@ -165,7 +165,7 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	return list, before, nil
 }
 
-// scanEntry scans the columns of an entry behind those of first.
+// scanEntry scans the columns of an entry after the columns for first.
 func scanEntry(r row, first ...any) (e audit.Entry, err error) {
 	var us int64
 	p := &e.Principal

@@ -13,12 +13,13 @@ import (
 	"tamga/internal/domain/authority"
 )
 
-// Authority keeps the certificate authorities and their delegates: authority.Store.
+// Authority stores the certificate authorities and their delegates. It implements
+// authority.Store.
 type Authority struct{ *DB }
 
 var _ authority.Store = Authority{}
 
-// Authority reads one authority by name.
+// Authority returns the authority with this name.
 func (s Authority) Authority(ctx context.Context, name string) (authority.Record, bool, error) {
 	return one(ctx, s.DB, func(r row) (a authority.Record, err error) {
 		err = r.Scan(&a.Name, &a.Suite, &a.Sealed, &a.Certificate, &a.CRL, &a.CRLNumber,
@@ -37,7 +38,7 @@ func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, 
 	return n == 1, err
 }
 
-// Standings reads the number and time of every authority's list, by name.
+// Standings returns the number and the time of the CRL of every authority, by name.
 func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) {
 	list, _, err := one(ctx, s.DB, func(r row) (standings, error) {
 		var list standings
@@ -47,8 +48,9 @@ func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) 
 	return list, err
 }
 
-// standingsColumn is one column with a line for each authority: its name and the number and time
-// of its list. No name has a space or a line feed, see package authority.
+// standingsColumn is one column with a line for each authority: its name, and the number
+// and the time of its CRL. No name contains a space or a line feed, see package
+// authority.
 const standingsColumn = "(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' || a.crl_at, '\n') FROM authorities a)"
 
 // standings scans standingsColumn.
@@ -74,19 +76,19 @@ func (list *standings) Scan(v any) error {
 		}
 		*list = append(*list, authority.Standing{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
 	}
-	// One order, whatever the collation of the database.
+	// The order does not depend on the collation of the database.
 	slices.SortFunc(*list, func(a, b authority.Standing) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// ReplaceCRL puts the next list in place of list seen.
+// ReplaceCRL stores the next CRL if the current one still has the number seen.
 func (s Authority) ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE authorities SET crl = $1, crl_number = crl_number + 1, crl_at = $2
 		WHERE name = $3 AND crl_number = $4`, crl, millis(at), name, seen)
 	return n == 1, err
 }
 
-// AddIssued notes an issued certificate unless its serial number is taken.
+// AddIssued stores an issued certificate unless its serial number is taken.
 func (s Authority) AddIssued(ctx context.Context, i authority.Issued) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO issued_certificates
 			(serial, authority, not_after, issued_at, revoked_at, reason)
@@ -103,34 +105,33 @@ func scanIssued(r row) (i authority.Issued, err error) {
 	return i, err
 }
 
-// Issued reads what is known about a serial number.
+// Issued returns the record of a serial number.
 func (s Authority) Issued(ctx context.Context, serial []byte) (authority.Issued, bool, error) {
 	return one(ctx, s.DB, scanIssued, `SELECT `+issuedColumns+` FROM issued_certificates WHERE serial = $1`, serial)
 }
 
-// MarkRevoked notes a revocation, also in place of a hold (reason 6) by another
-// reason.
+// MarkRevoked stores a revocation. A hold (reason 6) may be replaced by another reason.
 func (s Authority) MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE issued_certificates SET revoked_at = $1, reason = $2
 		WHERE serial = $3 AND (revoked_at = 0 OR (reason = 6 AND $2 <> 6))`, millis(at), reason, serial)
 	return n == 1, err
 }
 
-// LiftHold takes a hold (reason 6) back.
+// LiftHold removes a hold (reason 6).
 func (s Authority) LiftHold(ctx context.Context, serial []byte) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE issued_certificates SET revoked_at = 0, reason = 0
 		WHERE serial = $1 AND revoked_at <> 0 AND reason = 6`, serial)
 	return n == 1, err
 }
 
-// Revoked reads all revocations of an authority. The list they go into holds
-// every one, so there is no limit here either.
+// Revoked returns all revocations of an authority. There is no limit, because the CRL
+// must contain all of them.
 func (s Authority) Revoked(ctx context.Context, name string) ([]authority.Issued, error) {
 	return all(ctx, s.DB, scanIssued, `SELECT `+issuedColumns+` FROM issued_certificates
 		WHERE authority = $1 AND revoked_at <> 0 ORDER BY serial`, name)
 }
 
-// Delegate reads the delegate of a name with the highest generation.
+// Delegate returns the delegate with this name and the highest generation.
 func (s Authority) Delegate(ctx context.Context, name string) (authority.DelegateRecord, bool, error) {
 	return one(ctx, s.DB, func(r row) (d authority.DelegateRecord, err error) {
 		err = r.Scan(&d.Name, &d.Generation, &d.Authority, &d.Suite, &d.Sealed, &d.Certificate, (*timeField)(&d.CreatedAt))
@@ -139,7 +140,7 @@ func (s Authority) Delegate(ctx context.Context, name string) (authority.Delegat
 		FROM authority_delegates WHERE name = $1 ORDER BY generation DESC LIMIT 1`, name)
 }
 
-// AddDelegate adds a delegate unless its name has this generation already.
+// AddDelegate adds a delegate unless its name already has this generation.
 func (s Authority) AddDelegate(ctx context.Context, d authority.DelegateRecord) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO authority_delegates
 			(name, generation, authority, suite, sealed, certificate, created_at)

@@ -7,11 +7,11 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Captured keeps messages that are shown instead of sent.
+// Captured stores messages that are shown instead of sent.
 type Captured struct{ *DB }
 
-// AddCaptured keeps a message, once, and of all the last keep. Of the record it
-// keeps ID, Channel, To, Sealed and CreatedAt.
+// AddCaptured stores a message once and deletes all but the last keep messages. Of the
+// record it stores ID, Channel, To, Sealed and CreatedAt.
 func (s Captured) AddCaptured(ctx context.Context, m notify.Record, keep int) error {
 	return s.committer.Do(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, `INSERT INTO captured_messages (message_id, at, channel, recipient, sealed)
@@ -25,7 +25,7 @@ func (s Captured) AddCaptured(ctx context.Context, m notify.Record, keep int) er
 	})
 }
 
-// Captured lists the last limit messages, the newest last.
+// Captured returns the last limit messages, the newest last.
 func (s Captured) Captured(ctx context.Context, limit int) ([]notify.Record, error) {
 	list, err := all(ctx, s.DB, func(r row) (m notify.Record, err error) {
 		err = r.Scan(&m.ID, (*timeField)(&m.CreatedAt), &m.Channel, &m.To, &m.Sealed)

@@ -14,32 +14,32 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// ErrClosed answers work that arrives after Close.
+// ErrClosed is the error of units that arrive after Close.
 var ErrClosed = errors.New("store: the database is closed")
 
 const (
-	queueLength = 1024 // units that may wait; beyond it callers wait to be let in
+	queueLength = 1024 // units that may wait; when the queue is full, callers wait to enter it
 	batchLength = 256  // units of one transaction
-	// peopleBatch is batchLength for units that take turns over all processes. A unit
-	// takes some ten round trips, and the batches of several processes have to fit into
-	// the Lock that the last of them waits.
+	// peopleBatch is batchLength for units that take turns with other processes. A unit
+	// takes about ten round trips, and the batches of several processes must fit into
+	// Limits.Lock, the time that the last of them waits.
 	peopleBatch = 32
 	// batchTime bounds a transaction when the database hangs and Limits.Call is 0.
 	batchTime = 30 * time.Second
 )
 
-// Committer writes the small changes of many requests in one transaction, so
-// that they share one flush to disk. It does not wait for company: while one
-// batch commits the next one gathers, so a lone caller pays for its own commit
-// only and a crowd shares.
+// Committer writes the small changes of many requests in one transaction, so that they
+// share one flush to disk. It does not wait for more units: while one batch commits, the
+// next one gathers. A single caller pays only for its own commit, and many callers share
+// one.
 //
-// On PostgreSQL there are two. Units that take turns have one of their own: their batches
-// wait for a lock that another process holds, which may be frozen, and neither signatures
-// nor audit entries wait with them.
+// On PostgreSQL there are two committers. Units that take turns have their own, because
+// their batches wait for a lock that another process holds, and that process may be
+// frozen. Signatures and audit entries do not wait with them.
 type Committer struct {
 	db    *DB
-	most  int  // units of a batch
-	turn  bool // a batch takes the turn of people changes
+	most  int  // maximum number of units of a batch
+	turn  bool // a batch takes the lock of inTurn
 	queue chan *unit
 	done  chan struct{}
 
@@ -47,12 +47,12 @@ type Committer struct {
 	closed bool
 }
 
-// unit is one caller's work in the queue.
+// unit is the work of one caller in the queue.
 type unit struct {
 	ctx    context.Context
 	fn     func(context.Context) error
 	single bool  // fn runs one statement
-	entry  []any // of the journal, in the place of fn; no room reads the journal
+	entry  []any // audit entry instead of fn; no unit reads the audit log
 	state  atomic.Int32
 	answer chan outcome // buffered: the committer never waits for a caller
 }
@@ -74,25 +74,24 @@ func newCommitter(db *DB, most int, turn bool) *Committer {
 	return c
 }
 
-// Do runs fn as one unit of a shared transaction and returns when its changes
-// are durable. The rules for the error of fn, and for running it again, are
-// those of Atomic; a unit that rolls back leaves the others untouched. Inside
-// an Atomic, Do joins it and the changes become durable with it.
+// Do runs fn as one unit of a shared transaction and returns when its changes are
+// durable. The rules for the error of fn, and for running it again, are those of Atomic.
+// A unit that rolls back does not affect the others. Inside an Atomic, Do joins it, and
+// the changes become durable with it.
 //
-// fn runs statements and nothing slow: every other writer waits for it. On
-// PostgreSQL units run under READ COMMITTED, so a unit decides by the condition
-// of a single statement and never by what it read before.
+// fn must run only statements and nothing slow: every other writer waits for it. On
+// PostgreSQL units run under READ COMMITTED, so a unit must decide by the condition of a
+// single statement and never by what it read before.
 //
-// When ctx ends while the unit waits for its turn, nothing was done. Once its
-// turn has come it is carried to the end, so an error of ctx always means that
-// nothing was written. On PostgreSQL a unit waits for Limits.Call at most; then the
-// error is a *fault.Outage.
+// If ctx ends while the unit is in the queue, nothing was done. After its turn has come,
+// the unit is completed, so an error of ctx always means that nothing was written. On
+// PostgreSQL a unit waits for at most Limits.Call. Then the error is a *fault.Outage.
 func (c *Committer) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.do(&unit{ctx: ctx, fn: fn})
 }
 
-// single is Do for one statement. It needs no savepoint, which would cost more
-// than the statement: should it fail, the whole batch is done over one by one.
+// single is Do for one statement. It needs no savepoint, which would cost more than the
+// statement. If the statement fails, the units of the batch run again one by one.
 func (c *Committer) single(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.do(&unit{ctx: ctx, fn: fn, single: true})
 }
@@ -109,14 +108,14 @@ func (c *Committer) do(u *unit) error {
 	return c.wait(u.ctx, u)
 }
 
-// begin puts a unit into the queue; wait returns what became of it.
+// begin puts a unit into the queue.
 func (c *Committer) begin(u *unit) error {
 	u.answer = make(chan outcome, 1)
 	return c.enter(u)
 }
 
-// wait returns the error of a unit. The unit of an entry may still be written when ctx
-// ends: it changes nothing of its caller's.
+// wait returns the error of a unit. The unit of an audit entry may still be written after
+// ctx ends, because it does not change the caller's data.
 func (c *Committer) wait(ctx context.Context, u *unit) error {
 	bounded, cancel := c.db.limits.within(ctx)
 	defer cancel()
@@ -135,25 +134,28 @@ func (c *Committer) wait(ctx context.Context, u *unit) error {
 	return o.err
 }
 
-// peopleTurn names the lock of inTurn; any number will do, as long as it stays.
+// peopleTurn is the key of the advisory lock of inTurn. Any number works, but it must not
+// change.
 const peopleTurn = 0x7065_6f70_6c65 // "people"
 
-// inTurn is Atomic for units that read before they write, in the transactions of a
-// committer: such units share a flush to disk, and there are many of them at once
-// where operators register and change users. Units run one after the other, over all
-// processes, so each sees what those before it did: SQLite has it no other way, and on
-// PostgreSQL a lock that ends with the transaction sees to it. Under SERIALIZABLE, a
-// dozen callers on neighbouring rows refused each other until they gave up.
+// inTurn is Atomic for units that read before they write, run in the transactions of a
+// committer. Such units share a flush to disk. There are many of them at once where
+// operators register and change users. Units run one after the other, across all
+// processes, so each sees the changes of those before it. SQLite always works this way.
+// On PostgreSQL an advisory lock that ends with the transaction ensures it: under
+// SERIALIZABLE, a dozen callers on neighbouring rows caused each other conflicts until
+// they gave up.
 //
-// What a unit decides by reading holds against other units of inTurn, and against
-// single statements as far as the rows are those it wrote or a constraint decides.
+// What a unit has read stays true against other units of inTurn. Against single
+// statements it stays true only for rows that the unit wrote and where a constraint
+// decides.
 func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
 	return db.people.do(&unit{ctx: ctx, fn: fn})
 }
 
-// takeTurn waits for the turn of a batch. It is taken once, before the first of its
-// units: a lock taken behind a savepoint would go when the savepoint is rolled back,
-// and each of its own would be another round trip to the server.
+// takeTurn takes the lock for a batch. It runs once, before the first unit: a lock taken
+// after a savepoint is released when the savepoint is rolled back, and a lock per unit
+// would cost a round trip each.
 func (c *Committer) takeTurn(ctx context.Context, t *transaction) error {
 	if !c.turn {
 		return nil
@@ -164,7 +166,7 @@ func (c *Committer) takeTurn(ctx context.Context, t *transaction) error {
 	return nil
 }
 
-// late is the error of a unit that was given up while it waited.
+// late is the error of a unit that was abandoned while it waited.
 func (c *Committer) late(ctx, bounded context.Context) error {
 	return outage(ctx, fmt.Errorf("store: waiting for earlier changes: %w", context.Cause(bounded)))
 }
@@ -190,7 +192,7 @@ func (c *Committer) enter(u *unit) error {
 	}
 }
 
-// Close lets in no more units, finishes the accepted ones and returns.
+// Close accepts no more units, finishes the accepted ones and returns.
 func (c *Committer) Close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -223,7 +225,7 @@ func (c *Committer) loop() {
 	}
 }
 
-// take adds a unit whose caller still waits.
+// take appends a unit if its caller still waits.
 func take(batch []*unit, u *unit) []*unit {
 	if u.state.CompareAndSwap(unitWaiting, unitTaken) {
 		batch = append(batch, u)
@@ -231,7 +233,7 @@ func take(batch []*unit, u *unit) []*unit {
 	return batch
 }
 
-// commit carries a batch to the end and answers every unit of it.
+// commit completes a batch and answers every unit of it.
 func (c *Committer) commit(batch []*unit) {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(c.db.limits.Call, batchTime))
 	defer cancel()
@@ -251,8 +253,8 @@ func (c *Committer) commitWithin(ctx context.Context, batch []*unit) {
 		return err
 	})
 	if err != nil && !final && len(batch) > 1 {
-		// Something in the batch broke the transaction they share. Nothing of
-		// it was kept, so each unit gets a transaction of its own.
+		// A unit in the batch broke the shared transaction. Nothing of it was kept, so
+		// each unit gets its own transaction.
 		for i := range batch {
 			c.commitWithin(ctx, batch[i:i+1])
 		}
@@ -267,9 +269,9 @@ func (c *Committer) commitWithin(ctx context.Context, batch []*unit) {
 	}
 }
 
-// commitOnce runs the batch in one transaction. final says that the units must
-// not run again one by one: no transaction could be had, the connection was lost, the
-// commit itself failed, or the database took the whole time that a batch has.
+// commitOnce runs the batch in one transaction. final means that the units must not run
+// again one by one: no transaction could be opened, the connection was lost, the commit
+// itself failed, or the batch used up its time.
 func (c *Committer) commitOnce(ctx context.Context, batch []*unit, outcomes []outcome) (final bool, err error) {
 	defer func() { final = final || err != nil && (ctx.Err() != nil || c.db.lost(err)) }()
 	t, err := c.db.begin(ctx, sql.LevelReadCommitted)
@@ -294,11 +296,10 @@ func (c *Committer) commitOnce(ctx context.Context, batch []*unit, outcomes []ou
 	return false, nil
 }
 
-// runAll runs the units of a batch one after another, and what there is for the journal
-// after them all.
+// runAll runs the units of a batch one after another, then adds the audit entries.
 func (c *Committer) runAll(ctx context.Context, t *transaction, batch []*unit, outcomes []outcome) error {
 	var entries []*unit
-	var rest []int // in batch, of units with a function
+	var rest []int // indexes in batch of units with a function
 	for i, u := range batch {
 		if u.fn == nil {
 			entries = append(entries, u)
@@ -306,7 +307,7 @@ func (c *Committer) runAll(ctx context.Context, t *transaction, batch []*unit, o
 			rest = append(rest, i)
 		}
 	}
-	open := false // a savepoint that the last unit left for this one
+	open := false // the last unit left a savepoint for the next one
 	for k, i := range rest {
 		u, o := batch[i], &outcomes[i]
 		if u.single {
@@ -324,15 +325,15 @@ func (c *Committer) runAll(ctx context.Context, t *transaction, batch []*unit, o
 	return addAll(ctx, t, entries)
 }
 
-// run calls the function of a unit. An error means that the transaction itself
-// is no longer usable; the unit's own error is in its outcome.
+// run calls the function of a unit. An error means that the transaction itself is no
+// longer usable. The error of the unit is in its outcome.
 func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *outcome) (keep bool, err error) {
 	t := &transaction{work: batch.work}
-	// The values of the caller, but not its end: a driver that is interrupted
-	// in the middle of a statement gives up the connection and with it the
-	// work of all the others. SQLite cannot be interrupted where it could hang,
-	// in the file system, so there is nothing to watch for.
-	// A server is bounded by the transaction.
+	// Keep the values of the caller's context, but not its end: a driver that is
+	// interrupted in the middle of a statement drops the connection and with it the work
+	// of all other units. SQLite cannot be interrupted where it could hang, in the file
+	// system, so the context is not watched there. A PostgreSQL server is bounded by the
+	// transaction.
 	uctx := context.WithoutCancel(u.ctx)
 	func() {
 		defer func() {
@@ -358,8 +359,8 @@ func (c *Committer) run(ctx context.Context, batch *transaction, u *unit, o *out
 	return fault.Commits(o.err), nil
 }
 
-// runAmong is run for a single statement among others. Its failure is an error,
-// because the transaction may not be usable after it.
+// runAmong is run for a single statement without a savepoint. Its failure is an error,
+// because the transaction may be unusable after it.
 func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *outcome) error {
 	keep, err := c.run(ctx, t, u, o)
 	if err == nil && !keep {
@@ -368,8 +369,8 @@ func (c *Committer) runAmong(ctx context.Context, t *transaction, u *unit, o *ou
 	return err
 }
 
-// runApart is run inside a savepoint. open says that there is one already; next, that
-// another unit wants one after this.
+// runApart is run inside a savepoint. open: there is a savepoint already. next: another
+// unit needs one after this.
 func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *outcome, open, next bool) error {
 	if !open {
 		if _, err := t.exec(ctx, "SAVEPOINT unit", nil); err != nil {
@@ -384,15 +385,15 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 		if err = c.release(ctx, t, next); err == nil {
 			return nil
 		}
-		// PostgreSQL refuses when a statement of the unit had failed and the
-		// unit kept quiet about it. Its changes are gone, so that is the answer.
+		// PostgreSQL refuses if a statement of the unit had failed and the unit ignored
+		// it. Its changes are lost, so the caller gets this error.
 		o.err = fmt.Errorf("store: keeping a unit: %w", err)
 	}
 	if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT unit", nil); err != nil {
 		return fmt.Errorf("store: undoing a unit: %w", err)
 	}
 	if next {
-		return nil // what it was rolled back to is where the next one begins
+		return nil // the next unit begins at the savepoint that was rolled back to
 	}
 	if err := c.release(ctx, t, false); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
@@ -400,8 +401,8 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 	return nil
 }
 
-// release closes a savepoint and opens another for the next unit if there is one, in
-// one round trip to a server.
+// release closes a savepoint and opens another for the next unit, if there is one, in one
+// round trip to the server.
 func (c *Committer) release(ctx context.Context, t *transaction, next bool) error {
 	steps := []string{"RELEASE SAVEPOINT unit"}
 	switch {

@@ -48,15 +48,15 @@ func hold(t *testing.T, c *Committer) (release func()) {
 	}
 }
 
-// queued waits until n units wait for their turn.
+// queued waits until n units are in the queue.
 func queued(c *Committer, n int) {
 	for len(c.queue) != n {
 		runtime.Gosched()
 	}
 }
 
-// What waits while a batch commits goes into one transaction together, and a
-// unit whose caller has gone is not run at all.
+// TestCommitterGathers checks that units that wait while a batch commits share one
+// transaction, and that a unit whose caller has gone does not run.
 func TestCommitterGathers(t *testing.T) {
 	db := openTest(t)
 	c := db.Committer()
@@ -80,7 +80,7 @@ func TestCommitterGathers(t *testing.T) {
 				if _, err := db.exec(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (0,'','','','','','','','','','',FALSE,'','','',0,'','')"); err != nil {
 					return err
 				}
-				// One connection counts what its one transaction has changed.
+				// One connection counts the changes of its one transaction.
 				rows, _, err := one(ctx, db, scalar[int64], "SELECT COUNT(*) FROM audit")
 				seen <- rows
 				return err
@@ -101,7 +101,8 @@ func TestCommitterGathers(t *testing.T) {
 	}
 }
 
-// A full queue holds callers back and lets them go when their context ends.
+// TestCommitterQueueIsBounded checks that callers wait when the queue is full, and return
+// when their context ends.
 func TestCommitterQueueIsBounded(t *testing.T) {
 	c := openTest(t).Committer()
 	release := hold(t, c)
@@ -124,7 +125,7 @@ func TestCommitterQueueIsBounded(t *testing.T) {
 	}
 }
 
-// Close finishes what was accepted and refuses the rest.
+// TestCommitterClose checks that Close finishes the accepted units and refuses the rest.
 func TestCommitterClose(t *testing.T) {
 	db := openTest(t)
 	c := db.Committer()
@@ -151,11 +152,12 @@ func TestCommitterClose(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d groups, %v; want the accepted one", len(list), err)
 	}
-	c.Close() // again is no harm
+	c.Close() // a second call does no harm
 }
 
-// A unit that keeps its transaction from going on must not take the others of
-// its batch with it, and they must not run twice if that would show.
+// TestCommitterFallsBackToSingleUnits checks that a unit that breaks the shared
+// transaction does not take the others of its batch with it, and that they do not run
+// twice if that would be visible.
 func TestCommitterFallsBackToSingleUnits(t *testing.T) {
 	db := openTest(t)
 	c := db.Committer()
@@ -191,7 +193,7 @@ func TestCommitterFallsBackToSingleUnits(t *testing.T) {
 	}
 }
 
-// conflict is what PostgreSQL says when units met in an unlucky order.
+// conflict is the error of PostgreSQL when units met in an unlucky order.
 var conflict = &pgconn.PgError{Code: pgSerializationFailure}
 
 func TestConflictsRunAgain(t *testing.T) {
@@ -204,7 +206,7 @@ func TestConflictsRunAgain(t *testing.T) {
 			err := unit(t.Context(), func(ctx context.Context) error {
 				runs++
 				if err := (Users{db}).AddGroup(ctx, user.Group{Name: name}); err != nil {
-					return err // the first run's row is gone, so this is no duplicate
+					return err // the row of the first run is gone, so this is not a duplicate
 				}
 				if runs < 3 {
 					return fault.New(fault.InvalidPIN, "a fault does not hide a conflict").With(conflict)
@@ -228,7 +230,8 @@ func TestConflictsRunAgain(t *testing.T) {
 	}
 }
 
-// Defaults of drivers differ; a promise that rests on one is no promise.
+// TestSQLiteSettings checks every setting that durability depends on, because defaults of
+// drivers differ.
 func TestSQLiteSettings(t *testing.T) {
 	file := openTest(t).database.(*sqliteFile)
 	value := func(from *connections, query string) (text string) {
@@ -274,7 +277,7 @@ func TestWordsOfMigrations(t *testing.T) {
 		text := make([]byte, info.Size()+1)
 		n, err := f.Read(text)
 		if err != nil || int64(n) != info.Size() || strings.Contains(string(text), "{{") {
-			t.Errorf("engine %d: read %d of %d octets, %v; want all, with no word left", engine, n, info.Size(), err)
+			t.Errorf("engine %d: read %d of %d bytes, %v; want all, with no {{word}} left", engine, n, info.Size(), err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"tamga/internal/domain/contact"
 )
 
-// Contacts satisfies contact.Store, contact.CodeStore and contact.AddressStore.
+// Contacts implements contact.Store, contact.CodeStore and contact.AddressStore.
 type Contacts struct{ *DB }
 
 var (
@@ -29,15 +29,15 @@ func scanContact(r row) (c contact.Contact, err error) {
 	return c, err
 }
 
-// roleColumns are the columns of the roles.
+// roleColumns maps roles to their columns.
 var roleColumns = map[contact.Role]string{
 	contact.RolePrimary:       "is_primary",
 	contact.RoleNotification:  "notification",
 	contact.RoleSecondaryAuth: "secondary_auth",
 }
 
-// AddContact implements contact.Store. Which unique index refuses a row is all
-// one: the contact is taken.
+// AddContact implements contact.Store. It does not matter which unique index refuses the
+// row: the contact is taken.
 func (s Contacts) AddContact(ctx context.Context, c contact.Contact, normal string, unique bool) (added bool, err error) {
 	err = s.Atomic(ctx, func(ctx context.Context) error {
 		if unique {
@@ -99,8 +99,8 @@ func (s Contacts) SetRole(ctx context.Context, userID string, t contact.Type, no
 	err = s.Atomic(ctx, func(ctx context.Context) error {
 		done = true
 		if has && r == contact.RolePrimary {
-			// Asked before it is tried: a violated constraint would end a transaction
-			// of PostgreSQL. Transactions are serial, so the answer holds.
+			// Check first: a violated constraint would end a PostgreSQL transaction.
+			// Transactions are serial, so the result stays true.
 			owner, err := s.PrimaryOwner(ctx, t, normal)
 			if err != nil {
 				return err
@@ -129,7 +129,7 @@ func roleColumn(r contact.Role) (string, error) {
 	return column, nil
 }
 
-// DeleteContact implements contact.Store. Codes for the contact go with it.
+// DeleteContact implements contact.Store. It also deletes the codes for the contact.
 func (s Contacts) DeleteContact(ctx context.Context, userID string, t contact.Type, normal string) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "DELETE FROM one_time_codes WHERE user_id = $1 AND type = $2 AND normal = $3", userID, string(t), normal); err != nil {
@@ -176,7 +176,7 @@ func (s Contacts) IssueCode(ctx context.Context, c contact.Code, notBefore time.
 	return n == 1, err
 }
 
-// tried is a code with its attempts.
+// tried is a code and the number of its attempts.
 type tried struct {
 	code     contact.Code
 	attempts int
@@ -196,7 +196,7 @@ func (s Contacts) TryCode(ctx context.Context, userID, purpose string, t contact
 }
 
 // SpendCode implements contact.CodeStore. The row stays until it expires, without its
-// MAC: the time of resending counts from a code that was used as well.
+// MAC, because the time of resending also counts from a used code.
 func (s Contacts) SpendCode(ctx context.Context, userID, purpose string, t contact.Type, normal string, mac []byte, limit int, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE one_time_codes SET mac = $8, sealed_key = $8
 		WHERE user_id = $1 AND purpose = $2 AND type = $3 AND normal = $4 AND mac = $5 AND attempts <= $6 AND expires_at > $7`,
@@ -204,8 +204,8 @@ func (s Contacts) SpendCode(ctx context.Context, userID, purpose string, t conta
 	return n == 1, err
 }
 
-// SweepCodes implements contact.CodeStore. A code that expired a day ago stands in no
-// way of another one, however long the time of resending.
+// SweepCodes implements contact.CodeStore. It deletes codes that expired a day ago: after
+// that time they no longer block another code, however long the time of resending is.
 func (s Contacts) SweepCodes(ctx context.Context, now time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error

@@ -8,7 +8,7 @@ import (
 	"tamga/internal/domain/device"
 )
 
-// Devices satisfies device.Store, device.KInitStore and device.NonceStore.
+// Devices implements device.Store, device.KInitStore and device.NonceStore.
 type Devices struct{ *DB }
 
 var (
@@ -26,7 +26,8 @@ func scanDevice(r row) (d device.Record, err error) {
 	return d, err
 }
 
-// orNone is the stored form of an owner: NULL for none, which refers to nobody.
+// orNone returns the stored form of an owner: NULL for no owner, because a reference must
+// have a row.
 func orNone(userID string) any {
 	if userID == "" {
 		return nil
@@ -151,8 +152,8 @@ func (s Devices) DeleteNonce(ctx context.Context, kid string) error {
 	return err
 }
 
-// SweepDevices implements device.Store. Devices of users stay when their keys have
-// expired: operators see them.
+// SweepDevices implements device.Store. Devices of users stay after their keys have
+// expired, because operators see them.
 func (s Devices) SweepDevices(ctx context.Context, now time.Time) error {
 	for _, query := range []string{
 		"DELETE FROM device_kinits WHERE expires_at <= $1",

@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// Documents satisfies document.Store.
+// Documents implements document.Store.
 type Documents struct{ *DB }
 
 var (
@@ -20,20 +20,20 @@ var (
 )
 
 var (
-	// errNoQuota undoes what was counted for uploads that a quota has no room for.
+	// errNoQuota rolls back uploads that exceed a quota.
 	errNoQuota = errors.New("store: a quota of documents is used up")
-	// errNoUpload undoes documents made of uploads when one of them is none any more.
+	// errNoUpload rolls back documents made of uploads if one of the uploads has ended.
 	errNoUpload = errors.New("store: an upload has ended")
 )
 
-// allUsers is the row of document_usage that counts everything. Every change of the
-// usage begins with it, so that transactions wait for each other in one order.
+// allUsers is the row of document_usage that counts all users. Every change of the usage
+// begins with it, so that transactions lock rows in the same order.
 const allUsers = ""
 
-// use counts objects and octets in, where the quotas have room for them.
+// use adds objects and bytes to the usage if the quotas allow it.
 func (s Documents) use(ctx context.Context, userID string, objects, octets int64, q document.Quotas) error {
 	if userID == allUsers {
-		return errors.New("store: a document of nobody")
+		return errors.New("store: a document without a user")
 	}
 	for _, u := range []struct {
 		user  string
@@ -56,7 +56,7 @@ func (s Documents) use(ctx context.Context, userID string, objects, octets int64
 	return nil
 }
 
-// giveBack takes objects and octets out of the usage of a user and of all.
+// giveBack subtracts objects and bytes from the usage of a user and of all.
 func (s Documents) giveBack(ctx context.Context, userID string, objects, octets int64) error {
 	if objects == 0 && octets == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (s Documents) giveBack(ctx context.Context, userID string, objects, octets 
 	return err
 }
 
-// AddUploads implements document.UploadStore. The uploads are of one user.
+// AddUploads implements document.UploadStore. The uploads must be of one user.
 func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, now, until time.Time, q document.Quotas) (bool, error) {
 	if len(uploads) == 0 {
 		return true, nil
@@ -167,7 +167,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 
 const documentColumns = "id, user_id, bytes, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
 
-// documentVisible is the condition of a row that is a document at the time $2.
+// documentVisible is the condition that a row is a document at the time $2.
 const documentVisible = "user_id = $1 AND state = 1 AND (expires_at = 0 OR expires_at > $2)"
 
 func scanDocument(r row) (d document.Record, err error) {
@@ -280,7 +280,7 @@ func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 			if err != nil {
 				return err
 			}
-			if found { // another process may have been faster
+			if found { // another process may have deleted it
 				sums[held.caller] = sum{sums[held.caller].objects + 1, sums[held.caller].octets + held.octets}
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// SessionSettings shows settings of a session of the pool.
+// SessionSettings returns settings of a session of the pool.
 func SessionSettings(t testing.TB, db *DB, names ...string) string {
 	t.Helper()
 	var values []string
@@ -19,7 +19,7 @@ func SessionSettings(t testing.TB, db *DB, names ...string) string {
 	return strings.Join(values, " ")
 }
 
-// MigrationSettings shows settings of a session that migrates.
+// MigrationSettings returns settings of a session that migrates.
 func MigrationSettings(t testing.TB, db *DB, names ...string) string {
 	t.Helper()
 	m, err := db.database.migrating(t.Context())

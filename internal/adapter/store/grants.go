@@ -17,7 +17,7 @@ func scanGrant(r row) (g auth.Grant, err error) {
 	err = r.Scan(&g.ID, &handle, &secret, &g.UserID, &g.ClientID, &g.Scope, &g.Method, &g.LoginOnly,
 		(*timeField)(&g.SignedInAt), (*timeField)(&g.UsedAt), (*timeField)(&g.ExpiresAt))
 	if err == nil && (len(handle) != sha256.Size || len(secret) != sha256.Size) {
-		err = fmt.Errorf("store: a grant has hashes of %d and %d octets, want %d", len(handle), len(secret), sha256.Size)
+		err = fmt.Errorf("store: a grant has hashes of %d and %d bytes, want %d", len(handle), len(secret), sha256.Size)
 	}
 	copy(g.Handle[:], handle)
 	copy(g.Secret[:], secret)

@@ -8,7 +8,7 @@ import (
 	"tamga/internal/domain/keys"
 )
 
-// Keys keeps users' keys and certificates. It satisfies the stores of keys.Options.
+// Keys stores keys and certificates of users. It implements the stores of keys.Options.
 type Keys struct{ *DB }
 
 var (
@@ -26,7 +26,7 @@ func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
 	return err
 }
 
-// Key reads a key by its id.
+// Key returns the key with this id.
 func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) {
 	return one(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
 		err = r.Scan(keyFields(&k)...)
@@ -36,7 +36,8 @@ func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) 
 
 const keyColumns = "k.id, k.user_id, k.suite, k.sealed, k.has_pin, k.created_at"
 
-// keyFields are the destinations of keyColumns, in their order; NULL is the zero value.
+// keyFields returns the destinations of keyColumns, in their order. NULL becomes the zero
+// value.
 func keyFields(k *keys.KeyRecord) []any {
 	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), (*nullTime)(&k.CreatedAt)}
 }
@@ -54,14 +55,15 @@ func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64,
 }
 
 const (
-	// certificateColumns are a certificate c with what is known about it now: k is its key, d the
-	// default certificate of its user, and i comes from issuedJoin.
+	// certificateColumns are the columns of a certificate c with its current status: k is
+	// its key, d the default certificate of its user, and i comes from issuedJoin.
 	certificateColumns = `c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
 		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside`
 	issuedJoin = "LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside"
-	// certificateKnown is true unless the built-in authority has no record of the certificate.
+	// certificateKnown is true unless the built-in authority has no record of the
+	// certificate.
 	certificateKnown = "(c.outside OR i.serial IS NOT NULL)"
-	// certificateQuery reads a certificate. It ends where a condition follows.
+	// certificateQuery selects certificates. A condition must follow.
 	certificateQuery = "SELECT " + certificateColumns + `
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
@@ -70,8 +72,8 @@ const (
 	WHERE ` + certificateKnown + " AND "
 )
 
-// certificateFields are the destinations of certificateColumns, in their order; NULL is the zero
-// value.
+// certificateFields returns the destinations of certificateColumns, in their order. NULL
+// becomes the zero value.
 func certificateFields(c *keys.CertificateRecord) []any {
 	return []any{orZero(&c.ID), orZero(&c.UserID), orZero(&c.KeyID), &c.DER, &c.Serial, orZero(&c.FriendlyName), (*nullTime)(&c.CreatedAt),
 		orZero(&c.HasPIN), orZero(&c.Default), (*nullTime)(&c.RevokedAt), orZero(&c.Reason), orZero(&c.Comment), orZero(&c.Outside)}
@@ -82,17 +84,17 @@ func scanCertificate(r row) (c keys.CertificateRecord, err error) {
 	return c, err
 }
 
-// Certificates reads the first certificates of a user by number.
+// Certificates returns the first certificates of a user by number.
 func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.CertificateRecord, error) {
 	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.user_id = $1 ORDER BY c.id LIMIT 1000`, userID)
 }
 
-// Certificate reads one by number.
+// Certificate returns the certificate with this number.
 func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
 }
 
-// DefaultCertificate reads the default certificate of a user.
+// DefaultCertificate returns the default certificate of a user.
 func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.CertificateRecord, bool, error) {
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
 }
@@ -116,8 +118,8 @@ func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limi
 		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }
 
-// SetDefault makes one of the user's certificates the default one. The primary
-// key decides that there is one: of two at once, the later one stays.
+// SetDefault makes one of the user's certificates the default one. The primary key
+// ensures that there is only one: of two concurrent calls the later one wins.
 func (s Keys) SetDefault(ctx context.Context, userID string, id int64) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO default_certificates (user_id, certificate_id)
 		SELECT user_id, id FROM certificates WHERE id = $1 AND user_id = $2
@@ -125,10 +127,10 @@ func (s Keys) SetDefault(ctx context.Context, userID string, id int64) (bool, er
 	return n == 1, err
 }
 
-// ReservePIN takes an attempt; when it returns, the attempt is on disk.
+// ReservePIN takes an attempt. When it returns, the attempt is on disk.
 func (s Keys) ReservePIN(ctx context.Context, keyID string, limit int) (bool, error) {
 	if s.transaction(ctx) != nil {
-		return false, errors.New("store: a PIN attempt is taken outside of transactions: one that rolls back would give it back")
+		return false, errors.New("store: a PIN attempt inside a transaction: a rollback would give it back")
 	}
 	n, err := s.exec(ctx, `UPDATE keys SET pin_failures = pin_failures + 1
 		WHERE id = $1 AND pin_failures < $2`, keyID, limit)

@@ -31,7 +31,7 @@ func openLimited(t *testing.T, url string, o store.Options) *store.DB {
 	return db
 }
 
-// patience is far beyond what any step of these tests takes: it ends a test that hangs.
+// patience is much longer than any step of these tests. It ends a test that hangs.
 func patience(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -56,10 +56,10 @@ func groupNames(t *testing.T, db *store.DB) string {
 	return strings.Join(names, " ")
 }
 
-// A process that stands still in the middle of a people change holds the turn of all
-// processes. Audit entries and single statements of the others do not wait for it at all,
-// their people changes until the server ends its session. The process finds that out and
-// does its change again.
+// TestFrozenInTurn checks a process that is frozen in the middle of a change of people,
+// while it holds the turn of all processes. Audit entries and single statements of the
+// others do not wait for it. Their changes of people wait until the server ends its
+// session. The frozen process then notices the lost session and runs its change again.
 func TestFrozenInTurn(t *testing.T) {
 	url := storetest.PostgreSQL(t).Database(t)
 	storetest.Open(t, url)
@@ -71,7 +71,7 @@ func TestFrozenInTurn(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		idle time.Duration
-		end  func() // the session of the process that stands still
+		end  func() // ends the session of the frozen process
 	}{
 		{"ended by its limit", 500 * time.Millisecond, func() {}},
 		{"ended by an administrator", 0, func() {
@@ -108,7 +108,7 @@ func TestFrozenInTurn(t *testing.T) {
 			go func() {
 				changed <- users.Atomic(ctx, func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: "turn " + c.name}) })
 			}()
-			for i := range 10 { // beside the people change that waits
+			for i := range 10 { // while the change of people waits
 				if err := (store.Audit{DB: other}).Record(ctx, audit.Entry{Operation: "Sign"}); err != nil {
 					t.Fatalf("an audit entry: %v", err)
 				}
@@ -125,11 +125,11 @@ func TestFrozenInTurn(t *testing.T) {
 			}
 			c.end()
 			if err := <-changed; err != nil {
-				t.Errorf("a people change of another process: %v", err)
+				t.Errorf("a change of people by another process: %v", err)
 			}
 			release()
 			if err := <-done; err != nil || runs != 2 {
-				t.Errorf("the process that stood still: %v after %d runs, want success after 2", err, runs)
+				t.Errorf("the frozen process: %v after %d runs, want success after 2", err, runs)
 			}
 			for _, name := range []string{"thawed ", "again ", "turn "} {
 				if names := groupNames(t, other); !strings.Contains(names, name+c.name) {
@@ -140,8 +140,8 @@ func TestFrozenInTurn(t *testing.T) {
 	}
 }
 
-// A server that is silent holds nobody beyond the time of a call, and what is asked
-// afterwards is answered.
+// TestSilentServer checks that a silent server blocks no caller longer than Limits.Call,
+// and that later calls succeed.
 func TestSilentServer(t *testing.T) {
 	url := storetest.PostgreSQL(t).Database(t)
 	storetest.Open(t, url)
@@ -180,7 +180,7 @@ func TestSilentServer(t *testing.T) {
 		}
 		proxy.Resume()
 	}
-	// The caller leaves: that is no outage.
+	// The caller leaves: that is not an outage.
 	proxy.Pause()
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
@@ -200,8 +200,8 @@ func atOnce(n int, do func() error) []error {
 	return errs
 }
 
-// A commit whose answer is lost may have been made: nobody is told that it was not, and
-// it does not run again.
+// TestUnknownCommit checks a commit whose answer is lost. It may have been made, so no
+// caller gets an error that says it was not, and it does not run again.
 func TestUnknownCommit(t *testing.T) {
 	url := storetest.PostgreSQL(t).Database(t)
 	direct := storetest.Open(t, url)
@@ -233,7 +233,7 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
-// The server ends every session: what comes next does not notice.
+// TestSessionsEnded checks that calls succeed after the server has ended every session.
 func TestSessionsEnded(t *testing.T) {
 	url := storetest.PostgreSQL(t).Database(t)
 	db := storetest.Open(t, url)
@@ -255,7 +255,7 @@ func TestSessionsEnded(t *testing.T) {
 		},
 	} {
 		n++
-		if err := call(); err != nil { // a connection that was used a moment ago is trusted
+		if err := call(); err != nil { // the driver trusts a connection that was used a moment ago
 			t.Fatal(err)
 		}
 		n++
@@ -269,7 +269,8 @@ func TestSessionsEnded(t *testing.T) {
 	}
 }
 
-// A server that has no connection left is waited for, for a while.
+// TestTooManyConnections checks that calls wait for some time for a server without a free
+// connection.
 func TestTooManyConnections(t *testing.T) {
 	cluster := storetest.OwnPostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
 	url := cluster.Database(t)
@@ -317,8 +318,8 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// The program sets the limits of its sessions, whatever the server is set to; what the
-// address says counts before. Migrations have none.
+// TestLimitsOfSessions checks that the program sets the limits of its sessions, whatever
+// the server is set to, and that the address overrides them. Migrations have no limits.
 func TestLimitsOfSessions(t *testing.T) {
 	url := storetest.OwnPostgreSQL(t, "statement_timeout=7000", "lock_timeout=7000").Database(t)
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]auth.SignI
 		var thumbprint []byte
 		err = r.Scan(&thumbprint, &c.UserID, &c.Subject, &c.Issuer, &c.Serial, (*timeField)(&c.NotAfter), (*timeField)(&c.CreatedAt))
 		if err == nil && len(thumbprint) != len(c.Thumbprint) {
-			err = fmt.Errorf("store: a thumbprint has %d octets, want %d", len(thumbprint), len(c.Thumbprint))
+			err = fmt.Errorf("store: a thumbprint has %d bytes, want %d", len(thumbprint), len(c.Thumbprint))
 		}
 		copy(c.Thumbprint[:], thumbprint)
 		return c, err
@@ -98,8 +98,9 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 			grant_id, parent_id, ends_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
-// EndReplayed implements auth.Store. A code that a sign-in made was exchanged for the
-// first token of it, whose id the grant has; a derived code names the sign-in itself.
+// EndReplayed implements auth.Store. A code from a sign-in was exchanged for the first
+// token of the sign-in, and the grant has the id of that token. A derived code names the
+// sign-in itself.
 func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (ended bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
 		ended = false
@@ -109,7 +110,7 @@ func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientI
 			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND id IN " + signIn,
 			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND grant_id <> '' AND grant_id IN " + signIn,
 			"DELETE FROM grants WHERE id IN " + signIn,
-			// The last one: it may delete the code itself.
+			// This statement must be the last: it may delete the code itself.
 			"DELETE FROM authorization_codes WHERE grant_id <> '' AND grant_id IN " + signIn,
 		} {
 			n, err := s.exec(ctx, statement, hash[:], clientID)

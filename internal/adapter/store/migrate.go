@@ -15,20 +15,20 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The migrations: NNNN_name.sql, applied in order, each in a transaction, each
-// additive, so that the previous release still runs beside the new one.
+// migrations are the files NNNN_name.sql, applied in order, each in a transaction. Each
+// is additive, so that the previous release can still run at the same time.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrationWords are the words that the engines spell differently. The files
-// write them in double braces, as {{bytes}}. A line that begins with {{sqlite}} or
-// {{postgres}} is for that engine alone and a comment for the other.
+// migrationWords are the words that the engines spell differently. The files write them
+// in double braces, as {{bytes}}. A line that begins with {{sqlite}} or {{postgres}} is
+// for that engine only and a comment for the other.
 var migrationWords = map[engine]*strings.Replacer{
 	sqliteEngine: strings.NewReplacer(
 		"{{bytes}}", "BLOB",
 		"{{binary}}", "BINARY",
-		"{{clustered}}", "WITHOUT ROWID", // rows lie in the order of their key, so those of one user side by side
+		"{{clustered}}", "WITHOUT ROWID", // rows are stored in the order of their key, so rows of one user are adjacent
 		"{{identity}}", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"{{sqlite}}", "", "{{postgres}}", "-- "),
 	postgresEngine: strings.NewReplacer(
@@ -39,9 +39,9 @@ var migrationWords = map[engine]*strings.Replacer{
 		"{{postgres}}", "", "{{sqlite}}", "-- "),
 }
 
-// Migrate brings the schema to the version of this program. Processes that
-// migrate at the same time take turns; the later ones find nothing to do. A
-// database that is newer than this program is left as it is.
+// Migrate brings the schema to the version of this program. Processes that migrate at the
+// same time take turns, and the later ones find nothing to do. A database with a newer
+// schema is left as it is.
 func (db *DB) Migrate(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -66,7 +66,7 @@ func (db *DB) Migrate(ctx context.Context) (err error) {
 	return err
 }
 
-// migrating is an engine while it migrates.
+// migrating is an engine during a migration.
 type migrating struct {
 	dialect goose.Dialect
 	pool    *sql.DB
@@ -74,14 +74,13 @@ type migrating struct {
 	end     func() error
 }
 
-// SchemaError tells that the schema of the database is not the one this
-// program was written for.
+// SchemaError means that the schema of the database is not the one of this program.
 type SchemaError struct {
 	Have, Want int64 // versions: of the database, of this program
 }
 
-// Newer reports that a later release has migrated the database. Migrations are
-// additive, so this release can go on beside the later one.
+// Newer reports whether a later release has migrated the database. Migrations are
+// additive, so this release can still run at the same time as the later one.
 func (e *SchemaError) Newer() bool { return e.Have > e.Want }
 
 func (e *SchemaError) Error() string {
@@ -94,8 +93,7 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf(`store: the database has schema version %d, this program needs %d: run "tamga migrate"`, e.Have, e.Want)
 }
 
-// Migrated returns nil when the schema is that of this program, otherwise a
-// *SchemaError.
+// Migrated returns nil if the schema is that of this program, otherwise a *SchemaError.
 func (db *DB) Migrated(ctx context.Context) error {
 	want, err := newestMigration()
 	if err != nil {
@@ -139,7 +137,7 @@ func newestMigration() (int64, error) {
 	return newest, nil
 }
 
-// wordedFS shows the files of an fs.FS with the words of one engine in place.
+// wordedFS is an fs.FS whose files have the words of one engine filled in.
 type wordedFS struct {
 	fs.FS
 	words *strings.Replacer

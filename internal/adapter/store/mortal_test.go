@@ -13,13 +13,13 @@ import (
 	"tamga/sig"
 )
 
-// errDead is what a process sees of the world once it has died.
+// errDead is the error of every call of a process that has died.
 var errDead = errors.New("the process is dead")
 
-// life is that of a process: it ends after so many calls to the outside, in the middle
-// of one: before it was done, or after it was.
+// life is the life of a process. It ends after a number of calls to the outside, in the
+// middle of a call: before the call was made, or after it.
 type life struct {
-	left int // calls; below 0: it does not end
+	left int // remaining calls; below 0: unlimited
 	late bool
 	dead bool
 }
@@ -46,7 +46,7 @@ func through[T any](l *life, call func() (T, error)) (T, error) {
 
 func only(err error) (struct{}, error) { return struct{}{}, err }
 
-// mortal are the stores as a process that may die sees them.
+// mortal are the stores of a process that may die.
 type mortal struct {
 	*life
 	operations store.Operations

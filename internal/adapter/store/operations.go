@@ -7,7 +7,7 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Operations satisfies signing.OperationStore.
+// Operations implements signing.OperationStore.
 type Operations struct{ *DB }
 
 var (
@@ -15,8 +15,8 @@ var (
 	_ signing.CallbackStore  = Operations{}
 )
 
-// Atomic implements signing.OperationStore: what belongs to the end of an operation
-// shares a flush to disk with other requests.
+// Atomic implements signing.OperationStore. The changes at the end of an operation share
+// a flush to disk with other requests.
 func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.committer.Do(ctx, fn)
 }
@@ -34,8 +34,8 @@ func scanOperation(r row) (*signing.OperationRecord, error) {
 	return o, err
 }
 
-// AddOperation implements signing.OperationStore. Operations of one user that wait are
-// few, so they are counted anew each time.
+// AddOperation implements signing.OperationStore. A user has few waiting operations, so
+// they are counted each time.
 func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord, waiting signing.Quota) (bool, error) {
 	over := !o.State.Active()
 	n, err := s.exec(ctx, `INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
@@ -59,7 +59,7 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 	return err == nil, err
 }
 
-// owe writes down a callback. Without an address there is none.
+// owe stores a callback. Without an address there is no callback.
 func (s Operations) owe(ctx context.Context, id, url string, now, expires time.Time) error {
 	if url == "" {
 		return nil
@@ -81,8 +81,8 @@ func (s Operations) ActiveOperations(ctx context.Context, userID string, now tim
 		ORDER BY created_at, id LIMIT $3`, userID, millis(now), limit)
 }
 
-// ClaimOperation implements signing.OperationStore. Two processes may look at the same
-// row; the later one finds it leased and takes none.
+// ClaimOperation implements signing.OperationStore. If two processes see the same row,
+// the later one finds it leased and claims nothing.
 func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
 	const due = "state = 'Confirmed' AND is_async AND keep_until = 0 AND due_at <= $3 AND leased_until <= $3 AND complete_before > $3"
 	return returning(ctx, s.DB, scanOperation, `UPDATE operations SET lease = $1, leased_until = $2, attempts = attempts + 1
@@ -178,7 +178,7 @@ func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Tim
 	return nil
 }
 
-// sweep runs a deletion of what is over at now, portion by portion.
+// sweep runs a deletion of rows that expired by now, portion by portion.
 func (db *DB) sweep(ctx context.Context, query string, now time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error
@@ -225,7 +225,7 @@ func (s Operations) FinishCallback(ctx context.Context, operationID, lease strin
 	})
 }
 
-// notNull keeps an absent value from being NULL.
+// notNull replaces nil by an empty slice, which is not NULL.
 func notNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -38,11 +38,11 @@ var (
 	walkSeeds = flag.Int("walk.seeds", 3, "random walks on each engine")
 )
 
-// TestOperationsWalk walks at random over operations of processes that die in the
-// middle of anything, and compares with a model what can be seen of it: an operation
-// that was accepted comes to one end and keeps it, a document has one result at most,
-// a request with an Idempotency-Key one answer, a callback comes for each that has
-// ended, and nothing is left on the disk when all of it is over.
+// TestOperationsWalk makes random calls on operations in processes that die in the middle
+// of anything, and compares the visible results with a model. An accepted operation ends
+// once and keeps its end. A document has at most one result, a request with an
+// Idempotency-Key one answer. There is a callback for each ended operation, and nothing
+// is left on the disk when all is over.
 func TestOperationsWalk(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
@@ -53,11 +53,11 @@ func TestOperationsWalk(t *testing.T) {
 	}
 }
 
-// walkKeys are the keys of the one user there is.
+// walkKeys are the keys of the only user.
 type walkKeys struct {
 	t         testing.TB
 	signer    *sigtest.Party
-	meanwhile func() // what happens elsewhere while a signature is made
+	meanwhile func() // runs elsewhere while a signature is made
 }
 
 func (k walkKeys) ResolveIn(context.Context, *keys.Snapshot, string, string) (*keys.Certificate, error) {
@@ -90,11 +90,11 @@ func (walkRules) PermitBy(policy.Set, policy.Action) error                 { ret
 func (walkRules) PermitType(string, bool) error                            { return nil }
 func (walkRules) TSPAddress(context.Context, string, bool) (string, error) { return "", nil }
 
-// walker is the world, the model of it, and the process that is alive.
+// walker is the world, its model, and the live process.
 type walker struct {
 	t      *testing.T
 	random *rand.Rand
-	mu     sync.Mutex // guards the writing of now: releases in the background read it
+	mu     sync.Mutex // guards writes of now: releases in the background read it
 	now    time.Time
 	who    audit.Principal
 	world  mortal
@@ -108,14 +108,14 @@ type walker struct {
 	operations *signing.Operations
 	answers    *signing.Answers
 	other      *signing.Operations // another process
-	nested     bool                // it is at work
+	nested     bool                // it is running
 
 	began    []string          // operations that may have been recorded
 	asked    []string          // keys of requests, the oldest first
-	accepted map[string]bool   // those that were
-	ended    map[string]string // final operations, as they were seen first
-	keyed    map[string]string // keys of requests with what was answered; "": nothing yet
-	called   map[string]string // callbacks that came, with their bodies
+	accepted map[string]bool   // accepted operations
+	ended    map[string]string // final operations, as they were first seen
+	keyed    map[string]string // keys of requests with their answers; empty: no answer yet
+	called   map[string]string // received callbacks with their bodies
 	owed     map[string]bool   // operations with a callback
 	results  map[string]string // documents that are results, with their operations
 }
@@ -150,7 +150,7 @@ func walk(t *testing.T, url string, seed uint64) {
 		w.inputs = append(w.inputs, id)
 	}
 	w.start(byte(seed))
-	w.other = w.operations // it never dies
+	w.other = w.operations // the other process never dies
 	w.start(byte(seed))
 	for n := range *walkSteps {
 		w.process.left = -1
@@ -201,7 +201,7 @@ func (w *walker) start(seed byte) {
 	w.answers = &signing.Answers{Store: mortalAnswers{m}, Blobs: mortalBlobs{m}, Spool: w.spool, Vault: w.ring, Now: w.clock, Rand: signer.Rand}
 }
 
-// walkReceiver takes callbacks, or not.
+// walkReceiver accepts callbacks, or refuses them.
 type walkReceiver struct{ w *walker }
 
 func (walkReceiver) Check(string) error { return nil }
@@ -228,7 +228,7 @@ func (r walkReceiver) Post(_ context.Context, address, id string, body signing.R
 	return nil
 }
 
-// look describes all that may be seen of an operation.
+// look describes everything that is visible of an operation.
 func (w *walker) look(o *signing.Operation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %v", o.ID, o.State, o.Fault)
@@ -282,7 +282,7 @@ func (w *walker) step(n int) {
 	}
 }
 
-// sound accepts what may go wrong when a process dies, and nothing else.
+// sound accepts the errors that may occur when a process dies, and no others.
 func (w *walker) sound(err error) {
 	w.t.Helper()
 	if err != nil && !errors.Is(err, errDead) {
@@ -291,7 +291,7 @@ func (w *walker) sound(err error) {
 }
 
 // meanwhile is what the other process does in the middle of a signature: it cancels an
-// operation, or takes one up whose process seems to have died.
+// operation, or takes over an operation whose process seems to have died.
 func (w *walker) meanwhile() {
 	if w.nested || w.random.IntN(3) > 0 {
 		return
@@ -309,7 +309,7 @@ func (w *walker) meanwhile() {
 	w.must(err)
 }
 
-// recent is one of the last operations that were begun, "" before the first.
+// recent is one of the last operations; "" before the first.
 func (w *walker) recent() string {
 	if len(w.began) == 0 {
 		return ""
@@ -324,7 +324,8 @@ func (w *walker) repeat(key string) {
 	w.request(key, number)
 }
 
-// request starts an operation, always the same one for a number, with a key.
+// request starts an operation with a key. The same number always gives the same
+// operation.
 func (w *walker) request(key string, number uint64) {
 	ctx := w.t.Context()
 	what := rand.New(rand.NewPCG(number, 2))
@@ -345,7 +346,7 @@ func (w *walker) request(key string, number uint64) {
 		return
 	}
 	if w.keyed[key] != "" && w.now.Sub(sigtest.Time) < 12*time.Hour {
-		w.t.Errorf("%s is carried out again after it was answered", key)
+		w.t.Errorf("%s runs again after it was answered", key)
 	}
 	if _, ok := w.keyed[key]; !ok {
 		w.keyed[key] = ""
@@ -383,7 +384,7 @@ func (w *walker) request(key string, number uint64) {
 		w.owed[o.ID] = order.Callback != ""
 		answer = w.look(o)
 		if what.IntN(2) == 0 {
-			answer += strings.Repeat(" ", 40_000) // a large one
+			answer += strings.Repeat(" ", 40_000) // a large answer
 		}
 		return turn.Keep(ctx, []byte("head"), strings.NewReader(answer))
 	}
@@ -450,7 +451,7 @@ func (w *walker) sweep() {
 	w.sound(w.world.blobs.SweepBlobs(ctx, w.now))
 }
 
-// finish carries out what waits until an hour has passed.
+// finish runs everything that waits until an hour has passed.
 func (w *walker) finish() {
 	ctx := w.t.Context()
 	for range 60 {
@@ -466,7 +467,7 @@ func (w *walker) finish() {
 	}
 }
 
-// drain lets all that is under way come to its end, and looks at all of it.
+// drain finishes all running operations and checks all of them.
 func (w *walker) drain() {
 	ctx := w.t.Context()
 	w.start(0)
@@ -481,7 +482,7 @@ func (w *walker) drain() {
 		if text, ok := w.ended[id]; ok {
 			ends[strings.Fields(text)[1]]++
 		} else if w.accepted[id] {
-			w.t.Errorf("operation %s has no end", id)
+			w.t.Errorf("operation %s does not end", id)
 		}
 	}
 	for id := range w.ended {
@@ -495,18 +496,18 @@ func (w *walker) drain() {
 		}
 		op, err := w.operations.Find(ctx, w.who, id)
 		if fault.Is(err, fault.NotFound) {
-			continue // it is long over
+			continue // it ended long ago
 		}
 		w.must(err)
 		if !op.Called {
-			w.t.Errorf("the callback of %s was taken, and the operation does not know", id)
+			w.t.Errorf("the callback of %s was accepted, but its operation does not say so", id)
 		}
 		w.must(op.Close())
 	}
 	if ends["Completed"] == 0 || len(w.called) == 0 {
-		w.t.Errorf("the walk was too short to say anything: %v, %d callbacks", ends, len(w.called))
+		w.t.Errorf("the walk was too short to prove anything: %v, %d callbacks", ends, len(w.called))
 	}
-	// Exactly the results that operations name are documents.
+	// The stored documents are exactly the results that operations name.
 	stored := 0
 	w.must(w.world.documents.List(ctx, w.who, func(i document.Info) error {
 		if stored++; i.Parent != "" && w.results[i.ID] == "" {
@@ -517,7 +518,7 @@ func (w *walker) drain() {
 	if stored != len(w.inputs)+len(w.results) {
 		w.t.Errorf("%d documents are stored, want %d and %d results", stored, len(w.inputs), len(w.results))
 	}
-	// And nothing stays when all of it is over.
+	// Nothing stays when all is over.
 	w.pass(72 * time.Hour)
 	w.sweep()
 	files := 0

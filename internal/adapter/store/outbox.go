@@ -9,7 +9,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Outbox satisfies notify.Store.
+// Outbox implements notify.Store.
 type Outbox struct{ *DB }
 
 var _ notify.Store = Outbox{}
@@ -22,7 +22,7 @@ func scanMessage(r row) (m notify.Record, err error) {
 	return m, err
 }
 
-// lane names the recipient whatever the letter case of an address.
+// lane names the recipient regardless of the letter case of an address.
 func lane(m notify.Record) string { return string(m.Channel) + " " + strings.ToLower(m.To) }
 
 // AddMessage implements notify.Store.
@@ -35,16 +35,16 @@ func (s Outbox) AddMessage(ctx context.Context, m notify.Record) error {
 	return err
 }
 
-// claimable says which messages may be tried: $1 is the channel, $2 now. A message
-// whose lease ran out is one of a process that died. The smallest number of a lane
-// is one look into an index whatever the planner believes of the table, which is
-// empty one minute and full the next.
+// claimable is the condition that a message may be tried: $1 is the channel, $2 now. An
+// expired lease belongs to a process that died. The smallest number of a lane is one
+// index lookup whatever the planner assumes about the table, which may be empty one
+// minute and full the next.
 const claimable = `o.channel = $1 AND o.state = 'pending' AND o.due_at <= $2 AND o.leased_until <= $2
 	AND o.id = (SELECT MIN(e.id) FROM outbox e WHERE e.lane = o.lane AND e.state = 'pending')`
 
-// ClaimMessages implements notify.Store. Nearly always there is nothing to claim, so
-// it reads before it writes. The conditions of the change decide: of two processes
-// that read the same messages one gets each.
+// ClaimMessages implements notify.Store. Usually there is nothing to claim, so it reads
+// before it writes. The conditions of the UPDATE decide: if two processes read the same
+// messages, only one gets each message.
 func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease string, now, until time.Time, limit int) (claimed []notify.Record, err error) {
 	ids, err := all(ctx, s.DB, scalar[int64], "SELECT o.id FROM outbox o WHERE "+claimable+" ORDER BY o.id LIMIT $3", string(channel), millis(now), limit)
 	if err != nil || len(ids) == 0 {
@@ -125,7 +125,8 @@ func (s Outbox) SweepMessages(ctx context.Context, now, doneBefore time.Time) er
 		query string
 		args  []any
 	}{
-		// Of a channel that is no longer configured: nobody else would give them up.
+		// These belong to a channel that is no longer configured: no notifier would give
+		// them up.
 		{`UPDATE outbox SET state = 'dead', error = 'not delivered in its time', done_at = $1, sealed = $3 WHERE id IN
 			(SELECT id FROM outbox WHERE state = 'pending' AND expires_at <= $1 AND leased_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, []byte{}}},

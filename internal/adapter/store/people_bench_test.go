@@ -24,17 +24,18 @@ import (
 )
 
 // The installation of the benchmark: a million users in 5,000 groups, each with two
-// phones and three e-mail addresses, a name and a method. With -short a hundredth.
+// phones and three e-mail addresses, a name and a method. With -short it is a hundredth
+// of that.
 const (
 	crowdUsers  = 1_000_000
 	crowdGroups = 5_000
 )
 
-// BenchmarkCrowd asks a large installation what operators ask, from two callers at a
-// time, and reports the 50th and the 99th percentile; then it lets operators register,
+// BenchmarkCrowd runs the queries of operators on a large installation, from two callers
+// at a time, and reports the 50th and the 99th percentile. Then operators register,
 // confirm, lock and delete users with every commit on the disk.
 //
-//	go test -run '^$' -bench Crowd -benchtime 5s ./internal/adapter/store
+// \tgo test -run '^$' -bench Crowd -benchtime 5s ./internal/adapter/store
 func BenchmarkCrowd(b *testing.B) {
 	users := crowdUsers
 	if testing.Short() {
@@ -46,7 +47,7 @@ func BenchmarkCrowd(b *testing.B) {
 	}{
 		{"SQLite", "sqlite", func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "tamga.db") }},
 		{"PostgreSQL", "pgx", func(b *testing.B) string {
-			// As docs/operations.md advises: texts compare by their octets.
+			// As docs/operations.md advises: texts compare by their bytes.
 			return storetest.OwnPostgreSQL(b, "fsync=on", "max_wal_size=8GB", "shared_buffers=512MB").Database(b, "TEMPLATE template0 LC_COLLATE 'C'")
 		}},
 	} {
@@ -102,7 +103,7 @@ type crowd struct {
 	last   atomic.Int64
 }
 
-// silent tells nobody.
+// silent sends no notifications.
 type silent struct{}
 
 func (silent) Emit(context.Context, notify.Event) error                        { return nil }
@@ -133,8 +134,8 @@ func newCrowd(b *testing.B, db *store.DB, number int) *crowd {
 	return w
 }
 
-// crowdID is the identifier of user i; the first digits are scattered, as those of
-// random ones are.
+// crowdID is the identifier of user i. The first digits are scattered like those of
+// random identifiers.
 func crowdID(i int) string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", 10_000_000+i*48_271%89_999_999, 100_000_000_000+i)
 }
@@ -147,12 +148,13 @@ func identifiersOf(i int) map[user.IdentifierType]string {
 	}
 }
 
-// operator is the operator of the group of user i.
+// operator returns the operator of the group of user i.
 func (w *crowd) operator(i int) audit.Principal {
 	return audit.Principal{UserID: fmt.Sprintf("operator-%d", i%crowdGroups)}
 }
 
-// fill makes the users by SQL of both engines, in portions that a log holds.
+// fill adds the users with SQL for both engines, in portions that a write-ahead log can
+// hold.
 func (w *crowd) fill(b *testing.B, driver, source string) {
 	pool, err := sql.Open(driver, source)
 	if err != nil {
@@ -177,7 +179,7 @@ func (w *crowd) fill(b *testing.B, driver, source string) {
 	do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 		SELECT 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'x', 'Operators', TRUE, FALSE, 0 FROM n`, 0, crowdGroups)
 	do(numbers+"INSERT INTO operator_groups (user_id, group_name) SELECT 'operator-' || CAST(i AS TEXT), 'group ' || CAST(i AS TEXT) FROM n", 0, crowdGroups)
-	const portion = 200_000 // each sorted by its key, which is half the way to a bulk load
+	const portion = 200_000 // each sorted by its key, which is almost as fast as a bulk load
 	for from := 0; from < w.number; from += portion {
 		to := min(from+portion, w.number)
 		do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
@@ -235,7 +237,7 @@ func (w *crowd) measure(call func(ctx context.Context, i int) error) func(b *tes
 	}
 }
 
-// cycle registers, confirms a phone of, locks and deletes users: four durable
+// cycle registers users, confirms a phone, locks and deletes them: four durable
 // transactions each.
 func (w *crowd) cycle(b *testing.B, callers int) {
 	left := atomic.Int64{}

@@ -9,7 +9,7 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// Policies satisfies policy.Store.
+// Policies implements policy.Store.
 type Policies struct{ *DB }
 
 var _ policy.Store = Policies{}
@@ -19,9 +19,9 @@ func (s Policies) Atomic(ctx context.Context, fn func(ctx context.Context) error
 	return s.inTurn(ctx, fn)
 }
 
-// settingsOf gives the columns of the policy of a kind as it is set for the user u and for the
-// user's group, in the order of settingsRow, and the joins they come from. Access policies of users
-// have a table of their own.
+// settingsOf returns the columns of the policy of a kind as it is set for the user u and
+// for the user's group, in the order of settingsRow, and the joins they need. Access
+// policies of users have their own table.
 func settingsOf(k policy.Kind) (columns, joins string) {
 	own, group := "own_"+string(k), "group_"+string(k)
 	columns, joins = own+".denied, ''", " LEFT JOIN access_policies "+own+" ON "+own+".user_id = u.id"
@@ -34,7 +34,7 @@ func settingsOf(k policy.Kind) (columns, joins string) {
 	return columns, joins
 }
 
-// settingsQueries read the policy of a kind by the user.
+// settingsQueries select the policy of a kind by the user.
 var settingsQueries = func() map[policy.Kind]string {
 	queries := map[policy.Kind]string{}
 	for _, k := range policy.Kinds() {
@@ -44,8 +44,8 @@ var settingsQueries = func() map[policy.Kind]string {
 	return queries
 }()
 
-// settingsRow is the columns of settingsOf: those of the user, then those of the group with what the
-// group alone has.
+// settingsRow holds the columns of settingsOf: those of the user, then those of the group
+// and those that only the group has.
 type settingsRow struct {
 	own, group struct {
 		actions   sql.NullInt64
@@ -58,7 +58,7 @@ func (r *settingsRow) fields() []any {
 	return []any{&r.own.actions, &r.own.notifiers, &r.group.actions, &r.group.notifiers, &r.fixed}
 }
 
-// set is what was read.
+// set converts the row.
 func (r *settingsRow) set() (set policy.Set, err error) {
 	read := func(actions sql.NullInt64, notifiers string, fixed bool) (*policy.Setting, error) {
 		if !actions.Valid {
@@ -122,7 +122,7 @@ func (s Policies) SetOwn(ctx context.Context, userID string, k policy.Kind, p *p
 	return err
 }
 
-// notifiersText is how a list of notifiers is kept; none at all is "".
+// notifiersText returns the stored form of a list of notifiers. No list is "".
 func notifiersText(p *policy.Setting) (string, error) {
 	if p.Notifiers == nil {
 		return "", nil

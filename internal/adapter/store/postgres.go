@@ -32,12 +32,12 @@ const (
 	pgLockNotAvailable     = "55P03"
 	pgQueryCanceled        = "57014" // by statement_timeout
 	pgCannotConnectNow     = "57P03" // the server starts or stops
-	pgReadOnly             = "25006" // a server that lost its role as the primary one
+	pgReadOnly             = "25006" // a server that is no longer the primary
 	pgIdleInTransaction    = "25P03" // the server ended the session and rolled back
-	pgTransactionTimeout   = "25P04" // likewise, by a setting of the server
+	pgTransactionTimeout   = "25P04" // the same, by a setting of the server
 )
 
-// Classes of SQLSTATE values, their first two characters.
+// Classes of SQLSTATE values, which are their first two characters.
 const (
 	pgConnectionException   = "08"
 	pgInsufficientResources = "53"
@@ -46,11 +46,11 @@ const (
 
 const (
 	// postgresConnections is the default size of the pool. Twelve processes fit into the
-	// 100 connections that a PostgreSQL server takes by default.
+	// 100 connections that a PostgreSQL server allows by default.
 	postgresConnections = 8
 	// connectTime bounds an attempt to connect to one host.
 	connectTime = 5 * time.Second
-	// refusedTime is how long a command waits while the server takes no connections.
+	// refusedTime is how long a command waits while the server refuses connections.
 	refusedTime = 12 * time.Second
 )
 
@@ -63,8 +63,8 @@ func (db *DB) openPostgres(o Options) error {
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "tamga"
 	}
-	// A server may be set to answer before the commit is on disk; what we
-	// promise to a client is durable, so the choice is not the server's.
+	// A server may be configured to answer before a commit is on disk. We promise
+	// durability to clients, so the server must not decide this.
 	cfg.RuntimeParams["synchronous_commit"] = "on"
 	migrate := cfg.Copy()
 	setLimits(migrate, Limits{})
@@ -81,7 +81,7 @@ func (db *DB) openPostgres(o Options) error {
 	return nil
 }
 
-// setLimits sets the limits of the sessions to come. What the address says counts.
+// setLimits sets the limits of future sessions. Values in the address have priority.
 func setLimits(cfg *pgx.ConnConfig, l Limits) {
 	for name, value := range l.parameters() {
 		if _, given := cfg.RuntimeParams[name]; !given {
@@ -90,15 +90,16 @@ func setLimits(cfg *pgx.ConnConfig, l Limits) {
 	}
 }
 
-// postgres is the database of a PostgreSQL server: one pool for everything. Its driver
-// keeps statements prepared by itself.
+// postgres is the database of a PostgreSQL server: one pool for everything. The driver
+// keeps statements prepared.
 type postgres struct {
 	pool    *sql.DB
 	limits  Limits
 	migrate *pgx.ConnConfig // of sessions that migrate
 }
 
-// query reads. It runs again when the connection was lost: it changes nothing.
+// query reads. It runs again if the connection was lost before the first row: it changes
+// nothing.
 func (p postgres) query(ctx context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
 	bounded, cancel := p.limits.within(ctx)
 	defer cancel()
@@ -114,8 +115,8 @@ func (p postgres) query(ctx context.Context, _ lite.Keeping, query string, args 
 	}
 }
 
-// connected calls f again while the server refuses new connections: all are taken, or it
-// starts. f may find a connection of the pool free meanwhile.
+// connected calls f again while the server refuses new connections, because all are taken
+// or the server is starting. f may also find a free connection in the pool.
 func (p postgres) connected(ctx context.Context, f func() error) error {
 	wait, cancel := context.WithTimeout(ctx, cmp.Or(p.limits.Call, refusedTime))
 	defer cancel()
@@ -144,8 +145,8 @@ func readRows(rows *sql.Rows, err error, each func(row) error) error {
 	return errors.Join(err, rows.Close(), rows.Err())
 }
 
-// begin asks for a level of its own, whatever the server is configured to. The end of ctx
-// is the end of the transaction.
+// begin always sets the isolation level, whatever the server is configured to. The
+// transaction ends when ctx ends.
 func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, error) {
 	var tx *sql.Tx
 	err := p.connected(ctx, func() (err error) {
@@ -158,7 +159,7 @@ func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, er
 	return postgresWork{tx, ctx}, nil
 }
 
-// migrating uses sessions of its own: a migration takes as long as it takes.
+// migrating uses its own sessions without limits, because a migration may take long.
 func (p postgres) migrating(context.Context) (*migrating, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second for five minutes
 	if err != nil {
@@ -174,7 +175,7 @@ func (p postgres) migrating(context.Context) (*migrating, error) {
 func (p postgres) ping(ctx context.Context) error {
 	bounded, cancel := p.limits.within(ctx)
 	defer cancel()
-	// A ping of the driver trusts a connection that was used a moment ago.
+	// A ping of the driver does not check a connection that was used a moment ago.
 	return outage(ctx, p.connected(bounded, func() error {
 		_, err := p.pool.ExecContext(bounded, "SELECT 1")
 		return err
@@ -214,7 +215,7 @@ func (w postgresWork) exec(ctx context.Context, query string, args []any) (int64
 	return res.RowsAffected()
 }
 
-// outage also says why a transaction is over before its commit.
+// outage also adds why a transaction ended before its commit.
 func (w postgresWork) outage(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		err = errors.Join(err, w.ctx.Err())
@@ -237,13 +238,13 @@ func (w postgresWork) commit() error {
 	}
 }
 
-func (w postgresWork) rollback() { w.tx.Rollback() } // what there is to say was said before
+func (w postgresWork) rollback() { w.tx.Rollback() } // errors were reported before
 
-// errUnknown marks a commit of which it is unknown whether it was kept.
+// errUnknown marks a commit whose outcome is unknown.
 var errUnknown = errors.New("the outcome of the commit is unknown")
 
-// undone reports whether an error of a commit says that nothing was kept: the server
-// refused it, ended the session before it came, or never saw it.
+// undone reports whether an error of a commit means that nothing was kept: the server
+// refused the commit, ended the session before it, or never received it.
 func undone(err error) bool {
 	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) || errors.Is(err, syscall.EPIPE) {
 		return true
@@ -252,13 +253,13 @@ func undone(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	// A session that an administrator ends may have committed a moment before. One that
-	// ends for being idle was waiting for the commit.
+	// If an administrator ends a session, it may have committed a moment before. A
+	// session that ends for being idle was waiting for the commit.
 	return e.SeverityUnlocalized == "ERROR" || e.Code == pgIdleInTransaction
 }
 
-// outage makes an error of the connection, or of a server that has no room or time now, a
-// *fault.Outage. What a caller that is gone has interrupted stays as it is.
+// outage turns an error of the connection, or of a server without resources or time, into
+// a *fault.Outage. An error caused by a cancelled context stays as it is.
 func outage(ctx context.Context, err error) error {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return err
@@ -269,8 +270,8 @@ func outage(ctx context.Context, err error) error {
 	return &fault.Outage{Message: "the database is not available now: try again later", Err: err}
 }
 
-// lost reports whether the connection is gone, and with it all that its transaction had
-// done. It is false for a commit of which that is unknown.
+// lost reports whether the connection was lost, and with it all changes of its
+// transaction. It is false for a commit whose outcome is unknown.
 func lost(err error) bool {
 	if errors.Is(err, errUnknown) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -288,7 +289,7 @@ func lost(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// overloaded reports whether an error is one of time or room.
+// overloaded reports whether an error means a lack of time or resources.
 func overloaded(err error) bool {
 	code := postgresCode(err)
 	return code == pgLockNotAvailable || code == pgQueryCanceled || code == pgReadOnly || strings.HasPrefix(code, pgInsufficientResources) ||

@@ -9,20 +9,19 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Prepared satisfies signing.PreparedStore.
+// Prepared implements signing.PreparedStore.
 type Prepared struct{ *DB }
 
 var _ signing.PreparedStore = Prepared{}
 
-// errFull undoes what was counted for an object that a quota has no room for.
+// errFull rolls back an object that exceeds a quota.
 var errFull = errors.New("store: a quota of prepared objects is used up")
 
-// allCallers is the row of prepared_usage that counts everything.
+// allCallers is the row of prepared_usage that counts all callers.
 const allCallers = ""
 
-// AddPrepared implements signing.PreparedStore. Every change of the usage begins
-// with the row of all callers, so that transactions wait for each other in one
-// order.
+// AddPrepared implements signing.PreparedStore. Every change of the usage begins with the
+// row of all callers, so that transactions lock rows in the same order.
 func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota) (bool, error) {
 	if p.Caller == allCallers {
 		return false, errors.New("store: a prepared object without a caller")
@@ -59,7 +58,7 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	return err == nil, err
 }
 
-// giveBack takes objects out of the usage of a caller and of all.
+// giveBack subtracts objects from the usage of a caller and of all.
 func (s Prepared) giveBack(ctx context.Context, caller string, objects, octets int64) error {
 	for _, c := range []string{allCallers, caller} {
 		if _, err := s.exec(ctx, "UPDATE prepared_usage SET objects = objects - $2, octets = octets - $3 WHERE caller = $1", c, objects, octets); err != nil {
@@ -121,7 +120,7 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 	return spent && err == nil, err
 }
 
-// usage is what one object counts for.
+// usage is what one object adds to the usage.
 type usage struct {
 	caller string
 	octets int64
@@ -135,8 +134,8 @@ func scanUsage(r row) (u usage, err error) {
 	return u, err
 }
 
-// SweepPrepared implements signing.PreparedStore. An object that is leased stays
-// until its completion has come to an end.
+// SweepPrepared implements signing.PreparedStore. A leased object stays until its
+// completion has ended.
 func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 	for n := sweepPortion; n == sweepPortion; {
 		err := s.committer.Do(ctx, func(ctx context.Context) error {
@@ -150,7 +149,7 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 			type sum struct{ objects, octets int64 }
 			sums := map[string]sum{}
 			for _, u := range gone {
-				if !u.spent { // what is spent was given back then
+				if !u.spent { // the usage of spent objects was given back before
 					sums[u.caller] = sum{sums[u.caller].objects + 1, sums[u.caller].octets + u.octets}
 				}
 			}

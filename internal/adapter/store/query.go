@@ -14,7 +14,7 @@ import (
 // row is a result row to scan.
 type row interface{ Scan(dest ...any) error }
 
-// reader gives the transaction of ctx, or the pool of readers.
+// reader returns the transaction of ctx, or the pool of readers.
 func (db *DB) reader(ctx context.Context) reader {
 	if t := db.transaction(ctx); t != nil {
 		return t
@@ -22,9 +22,9 @@ func (db *DB) reader(ctx context.Context) reader {
 	return db.database
 }
 
-// exec runs one changing statement and counts the rows it changed: in the
-// transaction of ctx, otherwise durably through the committer. "One row
-// changed" is how a one-time thing is spent.
+// exec runs one changing statement and returns the number of rows it changed: in the
+// transaction of ctx, otherwise durably through the committer. "One row changed" is how a
+// one-time object is spent.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := db.committer.single(ctx, func(ctx context.Context) (err error) {
@@ -37,7 +37,7 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error
 	return n, nil
 }
 
-// one reads the first row of a query; found is false when there is none.
+// one reads the first row of a query. found is false if there is none.
 func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
 	if db.engine == sqliteEngine {
 		// A row is read in microseconds, and watching ctx meanwhile costs more.
@@ -50,13 +50,13 @@ func one[T any](ctx context.Context, db *DB, scan func(row) (T, error), query st
 	return list[0], true, nil
 }
 
-// all reads every row of a query. Queries over tables that grow carry a LIMIT.
+// all reads every row of a query. Queries over growing tables must have a LIMIT.
 func all[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
 	return allOf(ctx, db.reader(ctx), lite.Keep, scan, query, args)
 }
 
-// allUnprepared is all for a query that was put together at run time: it is not to
-// take the place of another among the prepared ones.
+// allUnprepared is all for a query that was built at run time: it must not take the place
+// of another query among the prepared ones.
 func allUnprepared[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) ([]T, error) {
 	return allOf(ctx, db.reader(ctx), lite.Once, scan, query, args)
 }
@@ -76,8 +76,8 @@ func allOf[T any](ctx context.Context, from reader, keep lite.Keeping, scan func
 	return list, nil
 }
 
-// returning runs one changing statement with a RETURNING clause and reads its
-// first row: in the transaction of ctx, otherwise through the committer.
+// returning runs one changing statement with a RETURNING clause and reads its first row:
+// in the transaction of ctx, otherwise through the committer.
 func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
 	err = db.committer.single(ctx, func(ctx context.Context) error {
 		value, found, err = one(ctx, db, scan, query, args...)
@@ -86,9 +86,9 @@ func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), qu
 	return value, found, err
 }
 
-// legible replaces what is not UTF-8, and NUL, in text arguments by U+FFFD.
-// PostgreSQL refuses both; a hostile identifier is to be not found there, not
-// an internal error, and a hostile name in the journal is to be in the journal.
+// legible replaces invalid UTF-8 and NUL in text arguments by U+FFFD. PostgreSQL refuses
+// both. A hostile identifier must be "not found" there, not an internal error, and a
+// hostile name must still get into the audit log.
 func legible(args []any) []any {
 	for i, a := range args {
 		if s, ok := a.(string); ok && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
@@ -104,7 +104,7 @@ func scalar[T any](r row) (v T, err error) {
 	return v, err
 }
 
-// millis is the stored form of a time; the zero time is 0.
+// millis returns the stored form of a time. The zero time is 0.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -112,7 +112,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// timeField scans what millis stored, in UTC.
+// timeField scans a time stored by millis, in UTC.
 type timeField time.Time
 
 // Scan implements sql.Scanner.
@@ -133,7 +133,7 @@ func fromMillis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// nullable scans a column of a table that a LEFT JOIN may have no row of: NULL is the zero value.
+// nullable scans a column of a LEFT JOIN. NULL becomes the zero value.
 type nullable[T int | int64 | bool | string] struct{ to *T }
 
 // Scan implements sql.Scanner.
@@ -148,10 +148,10 @@ func (n nullable[T]) Scan(v any) error {
 	return err
 }
 
-// orZero is nullable for a destination.
+// orZero returns a nullable for a destination.
 func orZero[T int | int64 | bool | string](to *T) nullable[T] { return nullable[T]{to} }
 
-// nullTime scans what millis stored, or NULL as the zero time.
+// nullTime scans a time stored by millis. NULL becomes the zero time.
 type nullTime time.Time
 
 // Scan implements sql.Scanner.

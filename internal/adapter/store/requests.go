@@ -8,19 +8,20 @@ import (
 	"tamga/internal/domain/keys"
 )
 
-// DeleteCertificate removes a certificate; the default it may be goes with it.
+// DeleteCertificate deletes a certificate. If it is the default one, the user has no
+// default after that.
 func (s Keys) DeleteCertificate(ctx context.Context, id int64) error {
 	_, err := s.exec(ctx, `DELETE FROM certificates WHERE id = $1`, id)
 	return err
 }
 
-// SetFriendlyName names a certificate.
+// SetFriendlyName sets the friendly name of a certificate.
 func (s Keys) SetFriendlyName(ctx context.Context, id int64, name string) error {
 	_, err := s.exec(ctx, `UPDATE certificates SET friendly_name = $1 WHERE id = $2`, name, id)
 	return err
 }
 
-// DeleteUnusedKey removes a key that has neither a certificate nor a pending request.
+// DeleteUnusedKey deletes a key that has neither a certificate nor a pending request.
 func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
 	_, err := s.exec(ctx, `DELETE FROM keys WHERE id = $1
 		AND NOT EXISTS (SELECT 1 FROM certificates WHERE key_id = $1)
@@ -28,13 +29,13 @@ func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
 	return err
 }
 
-// ReplaceSealed puts another seal in place of the one that was read.
+// ReplaceSealed replaces the sealed key if it is still old.
 func (s Keys) ReplaceSealed(ctx context.Context, keyID string, old, sealed []byte, hasPIN bool) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE keys SET sealed = $1, has_pin = $2 WHERE id = $3 AND sealed = $4`, sealed, hasPIN, keyID, old)
 	return n == 1, err
 }
 
-// PINFailures counts attempts that were begun and not found right.
+// PINFailures returns the number of attempts that were reserved and not given back.
 func (s Keys) PINFailures(ctx context.Context, keyID string) (int, error) {
 	n, _, err := one(ctx, s.DB, scalar[int], `SELECT pin_failures FROM keys WHERE id = $1`, keyID)
 	return n, err
@@ -72,41 +73,42 @@ func scanRequest(r row) (q keys.RequestRecord, err error) {
 	return q, err
 }
 
-// Request reads one by number.
+// Request returns the request with this number.
 func (s Keys) Request(ctx context.Context, id int64) (keys.RequestRecord, bool, error) {
 	return one(ctx, s.DB, scanRequest, requestQuery+`id = $1`, id)
 }
 
-// Requests reads the last requests of a user by number.
+// Requests returns the last requests of a user by number.
 func (s Keys) Requests(ctx context.Context, userID string) ([]keys.RequestRecord, error) {
 	return all(ctx, s.DB, scanRequest, requestQuery+`id IN
 		(SELECT id FROM certificate_requests WHERE user_id = $1 ORDER BY id DESC LIMIT 1000) ORDER BY id`, userID)
 }
 
-// PendingRequests reads the first requests that wait.
+// PendingRequests returns the first pending requests.
 func (s Keys) PendingRequests(ctx context.Context) ([]keys.RequestRecord, error) {
 	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 ORDER BY id LIMIT 1000`)
 }
 
-// Decide ends the waiting of a request.
+// Decide sets the final status of a pending request.
 func (s Keys) Decide(ctx context.Context, id int64, status keys.RequestStatus, certificateID int64, at time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE certificate_requests SET status = $1, certificate_id = $2, decided_at = $3
 		WHERE id = $4 AND status = 2`, int(status), certificateID, millis(at), id)
 	return n == 1, err
 }
 
-// DeleteRequest removes a request.
+// DeleteRequest deletes a request.
 func (s Keys) DeleteRequest(ctx context.Context, id int64) error {
 	_, err := s.exec(ctx, `DELETE FROM certificate_requests WHERE id = $1`, id)
 	return err
 }
 
-// KeyParameter reads what a client keeps with a key.
+// KeyParameter returns a value that a client stored with a key.
 func (s Keys) KeyParameter(ctx context.Context, keyID, name string) (string, bool, error) {
 	return one(ctx, s.DB, scalar[string], `SELECT value FROM key_parameters WHERE key_id = $1 AND name = $2`, keyID, name)
 }
 
-// SetKeyParameter keeps a value with a key, unless that has most others.
+// SetKeyParameter stores a value with a key, unless the key already has most other
+// values.
 func (s Keys) SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO key_parameters (key_id, name, value)
 		SELECT id, $2, $3 FROM keys WHERE id = $1

@@ -12,8 +12,8 @@ import (
 	"tamga/internal/domain/keys"
 )
 
-// Certificates of the release before requests keep their numbers and their default,
-// and numbers that were given are not given again.
+// TestUpgradeKeepsCertificates checks that certificates of the release before requests
+// keep their numbers and their default, and that used numbers are not used again.
 func TestUpgradeKeepsCertificates(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
@@ -70,14 +70,14 @@ func TestUpgradeKeepsCertificates(t *testing.T) {
 			if err != nil || id != 4 {
 				t.Errorf("the next number is %d, %v, want 4", id, err)
 			}
-			// The release before runs beside: it names no new column.
+			// The release before runs at the same time: it names no new column.
 			engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+octets(9)+", 'gost', 0, 0, 0, 0)")
 			engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+octets(9)+", "+octets(9)+", 'n', 0)")
 			if err := store.Users(s).DeleteUser(t.Context(), "u"); err != nil {
 				t.Errorf("deleting the user with all certificates: %v", err)
 			}
 			if list, err := s.Certificates(t.Context(), "u"); err != nil || len(list) != 0 {
-				t.Errorf("%d certificates of nobody, %v", len(list), err)
+				t.Errorf("%d certificates of the deleted user, %v", len(list), err)
 			}
 		})
 	}

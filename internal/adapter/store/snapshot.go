@@ -10,13 +10,13 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// Snapshots reads what a signature depends on: signing.Snapshots. It repeats no columns: each room
-// of the store names its own, with their destinations.
+// Snapshots reads what a signature depends on. It implements signing.Snapshots. It
+// repeats no columns: each file of the store names its own, with their destinations.
 type Snapshots struct{ *DB }
 
 var _ signing.Snapshots = Snapshots{}
 
-// snapshotColumns and snapshotTables are a snapshot of the user u.
+// snapshotColumns and snapshotTables select a snapshot of the user u.
 var snapshotColumns, snapshotTables = func() (columns, tables string) {
 	columns = certificateColumns + ", " + certificateKnown + ", " + keyColumns + ", " + standingsColumn
 	for _, k := range []policy.Kind{policy.Access, policy.Operation} {
@@ -48,8 +48,8 @@ func (s Snapshots) Snapshot(ctx context.Context, userID string, now time.Time) (
 	return snap, nil
 }
 
-// BearerByToken is [Tokens.BearerByToken] together with the snapshot of the bearer, in one
-// statement.
+// BearerByToken is [Tokens.BearerByToken] together with the snapshot of the bearer, in
+// one statement.
 func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, *signing.Snapshot, error) {
 	var b auth.Bearer
 	snap, found, err := one(ctx, s.DB, func(r row) (*signing.Snapshot, error) { return scanSnapshot(r, bearerFields(&b)...) },
@@ -61,7 +61,7 @@ func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.T
 	return b, snap, nil
 }
 
-// scanSnapshot scans snapshotColumns behind columns with other destinations.
+// scanSnapshot scans snapshotColumns after columns with other destinations.
 func scanSnapshot(r row, before ...any) (*signing.Snapshot, error) {
 	var (
 		snap              signing.Snapshot

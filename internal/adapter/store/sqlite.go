@@ -13,28 +13,28 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver that migrations run by
+	_ "modernc.org/sqlite" // the driver for migrations
 
 	"tamga/internal/adapter/store/lite"
 )
 
-// sqliteWait is how long a statement waits for a lock held by another process.
-// Inside this process there is one writing connection, so nobody waits there.
+// sqliteWait is how long a statement waits for a lock of another process. Inside this
+// process there is one writing connection, so no lock is waited for.
 const sqliteWait = 10 * time.Second
 
-// openSQLite opens one writing connection and a pool of readers. With several
-// writing connections BEGIN IMMEDIATE starves some of them until they give up;
-// with one, they queue in order. The defaults of drivers differ, so everything
-// that durability rests on is said here.
+// openSQLite opens one writing connection and a pool of readers. With several writing
+// connections BEGIN IMMEDIATE starves some of them until they give up. With one, they
+// queue in order. The defaults of drivers differ, so every setting that durability
+// depends on is set here.
 func (db *DB) openSQLite(path string, readers int) error {
 	if path == "" || path == ":memory:" {
-		return errors.New(`want a file after "sqlite:", a database in memory is not durable`)
+		return errors.New(`want a file after "sqlite:"; a database in memory is not durable`)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	// Created here for its mode; SQLite gives the same mode to -wal and -shm.
+	// Created here to set its mode. SQLite gives the same mode to -wal and -shm.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -42,8 +42,9 @@ func (db *DB) openSQLite(path string, readers int) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// The inner pages of the indexes of a million users fit into 16 MiB; the default
-	// of 2 MiB has them read again and again. It is a bound, taken as it is needed.
+	// The inner pages of the indexes of a million users fit into 16 MiB. With the default
+	// of 2 MiB SQLite reads them again and again. It is an upper bound: memory is
+	// allocated as needed.
 	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
 	db.engine = sqliteEngine
 	db.database = &sqliteFile{
@@ -77,7 +78,7 @@ func liteQuery(ctx context.Context, c *lite.Conn, keep lite.Keeping, query strin
 	return c.Query(ctx, keep, query, args, func(r lite.Row) error { return each(r) })
 }
 
-// begin takes the one level there is, which is serial.
+// begin ignores the level: SQLite has only one, which is serial.
 func (f *sqliteFile) begin(ctx context.Context, _ sql.IsolationLevel) (work, error) {
 	c, err := f.writer.take(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *sqliteFile) begin(ctx context.Context, _ sql.IsolationLevel) (work, err
 }
 
 func (f *sqliteFile) ping(ctx context.Context) error {
-	for _, pool := range []*connections{f.writer, f.readers} { // the writer first: it makes the file one with a log
+	for _, pool := range []*connections{f.writer, f.readers} { // the writer first: it switches the file to write-ahead logging
 		c, err := pool.take(ctx)
 		if err != nil {
 			return err
@@ -107,10 +108,10 @@ func (f *sqliteFile) ping(ctx context.Context) error {
 
 func (f *sqliteFile) close() error { return errors.Join(f.readers.close(), f.writer.close()) }
 
-// sqliteWork is a transaction on the connection that writes.
+// sqliteWork is a transaction on the writing connection.
 type sqliteWork struct {
 	ctx  context.Context // its end is the end of the transaction
-	conn *lite.Conn      // nil once it is over
+	conn *lite.Conn      // nil after the end
 	from *connections
 }
 
@@ -125,7 +126,7 @@ func (w *sqliteWork) exec(ctx context.Context, query string, args []any) (int64,
 	if err := errors.Join(w.going(), context.Cause(ctx)); err != nil {
 		return 0, err
 	}
-	// A change of a few rows is over before its interruption would be arranged.
+	// A change of a few rows ends before an interruption could be arranged.
 	return w.conn.Exec(context.Background(), query, args)
 }
 
@@ -143,7 +144,7 @@ func (w *sqliteWork) commit() error {
 	if err := w.going(); err != nil {
 		return err
 	}
-	// A commit is not interrupted: whether it was kept would be unknown.
+	// A commit is not interrupted, because its outcome would be unknown.
 	_, err := w.conn.Exec(context.Background(), "COMMIT", nil)
 	if err != nil {
 		return err
@@ -156,8 +157,8 @@ func (w *sqliteWork) rollback() {
 	if w.conn == nil {
 		return
 	}
-	if !w.conn.Clean() { // an error may have ended it
-		w.conn.Exec(context.Background(), "ROLLBACK", nil) // give looks whether it worked
+	if !w.conn.Clean() { // an error may have ended the transaction
+		w.conn.Exec(context.Background(), "ROLLBACK", nil) // give checks whether it worked
 	}
 	w.over()
 }
@@ -167,7 +168,7 @@ func (w *sqliteWork) over() {
 	w.conn = nil
 }
 
-// migrating opens the file by the driver of database/sql, which migrations are for.
+// migrating opens the file with the driver of database/sql, which migrations need.
 func (f *sqliteFile) migrating(ctx context.Context) (*migrating, error) {
 	unlock, err := sqliteMigrationLock(ctx, f.path)
 	if err != nil {
@@ -187,9 +188,9 @@ func sqliteName(path, lock string, pragmas ...string) string {
 }
 
 // sqliteMigrationLock lets one process migrate at a time: it holds an exclusive
-// transaction on an empty database beside the real one. The lock is SQLite's
-// own, so it ends with the process however that dies, and works wherever
-// SQLite works. The file stays: removing a lock file lets two in at once.
+// transaction on an empty database next to the real one. The lock is SQLite's own, so it
+// ends with the process however the process dies, and works wherever SQLite works. The
+// file stays: removing a lock file would let two processes in.
 func sqliteMigrationLock(ctx context.Context, path string) (unlock func() error, err error) {
 	path += "-migrate"
 	pool, err := sql.Open("sqlite", sqliteName(path, "exclusive", "busy_timeout(300000)"))

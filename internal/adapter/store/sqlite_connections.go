@@ -9,11 +9,11 @@ import (
 )
 
 // connections are the connections to a file that do one kind of work. They are opened
-// when they are needed and taken in turn by who came first; the one given back last is
-// the first to go again, since the most is in its memory.
+// when needed, and callers get them in the order of arrival. The connection given back
+// last is used first, because its cache is the fullest.
 type connections struct {
 	open  func() (*lite.Conn, error)
-	slots chan struct{} // one for each that is taken
+	slots chan struct{} // one for each connection in use
 
 	mu     sync.Mutex
 	free   []*lite.Conn
@@ -24,7 +24,7 @@ func newConnections(most int, open func() (*lite.Conn, error)) *connections {
 	return &connections{open: open, slots: make(chan struct{}, most)}
 }
 
-// take waits for a connection. Give it back.
+// take waits for a connection. Return it with give.
 func (p *connections) take(ctx context.Context) (*lite.Conn, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -54,7 +54,7 @@ func (p *connections) next() (*lite.Conn, error) {
 	return p.open()
 }
 
-// give takes a connection back. One that is stuck in a transaction is not used again.
+// give takes a connection back. A connection that is stuck in a transaction is closed.
 func (p *connections) give(c *lite.Conn) {
 	p.mu.Lock()
 	keep := !p.closed && c.Clean()
@@ -63,12 +63,12 @@ func (p *connections) give(c *lite.Conn) {
 	}
 	p.mu.Unlock()
 	if !keep {
-		c.Close() // it has nothing to say that its user was not told
+		c.Close() // its user already knows the error
 	}
 	<-p.slots
 }
 
-// close closes the connections that are free now and the others as they come back.
+// close closes the free connections now and the others when they come back.
 func (p *connections) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

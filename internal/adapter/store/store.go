@@ -1,22 +1,26 @@
-// Package store keeps what the domain rooms need kept, in SQLite or PostgreSQL. It
-// satisfies every Store interface of internal/domain; one type and one file per room.
+// Package store stores the data of the domain in SQLite or PostgreSQL. It implements
+// every Store interface of internal/domain, with one type and one file for each domain
+// package.
 //
-// There is one text of SQL for both engines: $1 parameters, BOOLEAN and BIGINT
-// columns, INSERT ... ON CONFLICT DO NOTHING where a duplicate is an answer and
-// not an accident (a violated constraint would end a PostgreSQL transaction).
-// What differs (opening, error codes, a few words of the migrations) lives in
-// sqlite.go, postgres.go and migrate.go.
+// Begin with Open, then Migrate or Migrated. The types are made of the DB, for example
+// Users{DB: db}. The package has no rules of the domain: it stores what the domain
+// decided.
+//
+// There is one SQL text for both engines: $1 parameters, BOOLEAN and BIGINT columns,
+// INSERT ... ON CONFLICT DO NOTHING where a duplicate is an expected result (a violated
+// constraint would end a PostgreSQL transaction). The differences (opening, error codes,
+// a few words of the migrations) are in sqlite.go, postgres.go and migrate.go.
 //
 // Conventions of every table:
-//   - a time is a BIGINT, milliseconds since 1970 in UTC; 0 stands for the zero
-//     time. Nanoseconds would end in 2262, and certificates may last to 9999;
+//   - a time is a BIGINT, milliseconds since 1970 in UTC; 0 is the zero time. Nanoseconds
+//     would end in 2262, and certificates may be valid until 9999;
 //   - an identifier is a lower-case GUID as TEXT;
 //   - a text is UTF-8 without NUL, whatever a caller passed: see legible;
-//   - secrets arrive sealed or hashed, the store holds opaque bytes.
+//   - secrets arrive sealed or hashed, so the store holds opaque bytes.
 //
-// How writes become durable: a change outside a transaction goes through the
-// group committer, which puts the changes of many requests into one
-// transaction; changes that belong together go through Atomic.
+// How writes become durable: a change outside a transaction goes through the group
+// committer, which puts the changes of many requests into one transaction. Changes that
+// belong together go through Atomic.
 package store
 
 import (
@@ -30,7 +34,7 @@ import (
 	"tamga/internal/adapter/store/lite"
 )
 
-// engine names the database behind a DB.
+// engine is the kind of database behind a DB.
 type engine int
 
 const (
@@ -38,17 +42,17 @@ const (
 	postgresEngine
 )
 
-// Options say which database to open.
+// Options configure the database to open.
 type Options struct {
-	// URL is "sqlite:PATH" (created with mode 0600 when absent) or
-	// "postgres://...", as libpq reads it.
+	// URL is "sqlite:PATH" (created with mode 0600 if missing) or "postgres://...", as
+	// libpq reads it.
 	URL string
-	// Now is the clock of rows that the store stamps itself; nil means time.Now.
+	// Now is the clock for rows that the store stamps itself. nil means time.Now.
 	Now func() time.Time
-	// Connections bounds the pool: readers on SQLite (which has one writer
-	// besides), all connections on PostgreSQL. 0 means 8.
+	// Connections bounds the pool: readers on SQLite (in addition to the one writer), all
+	// connections on PostgreSQL. 0 means 8.
 	Connections int
-	// Limits bound waiting on PostgreSQL; the zero value bounds nothing.
+	// Limits bound waiting on PostgreSQL. The zero value sets no limits.
 	Limits Limits
 }
 
@@ -59,10 +63,10 @@ type DB struct {
 	limits    Limits // the zero value on SQLite
 	now       func() time.Time
 	committer *Committer
-	people    *Committer // of units that take turns; on SQLite the one committer there is
+	people    *Committer // for units that take turns; on SQLite the only committer
 }
 
-// database is an engine at work.
+// database is an open database of an engine.
 type database interface {
 	reader
 	// begin opens a transaction that may write.
@@ -74,24 +78,25 @@ type database interface {
 	close() error
 }
 
-// reader answers statements with rows.
+// reader runs queries.
 type reader interface {
-	// query runs a statement and calls each with every row; an error of it ends the
-	// reading. Statements that are kept stay prepared.
+	// query runs a statement and calls each with every row. An error of each ends the
+	// reading. Statements with lite.Keep stay prepared.
 	query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error
 }
 
 // work is a transaction of an engine.
 type work interface {
 	reader
-	// exec runs a statement that changes something and counts the rows it changed.
+	// exec runs a statement that changes something and returns the number of rows it
+	// changed.
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	commit() error
-	rollback() // after a commit it does nothing
+	rollback() // does nothing after a commit
 }
 
-// Open connects and checks that the database answers. It changes no table; see
-// Migrate and Migrated.
+// Open connects and checks that the database answers. It changes no table; see Migrate
+// and Migrated.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -105,7 +110,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		err = db.openPostgres(o)
 	default:
 		// The address may carry a password, so it is not quoted.
-		return nil, errors.New(`store: database address of unknown kind, want "sqlite:PATH" or "postgres://..."`)
+		return nil, errors.New(`store: unknown kind of database address, want "sqlite:PATH" or "postgres://..."`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
@@ -122,7 +127,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Committer is the group committer of this database.
+// Committer returns the group committer of this database.
 func (db *DB) Committer() *Committer { return db.committer }
 
 // Ping reports whether the database answers.

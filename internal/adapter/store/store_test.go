@@ -54,7 +54,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A path is a path, whatever it holds that means something in an address.
+// TestSQLiteFile checks that any file name works, even with characters that have a
+// meaning in an address.
 func TestSQLiteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c=d#e%41.db")
 	storetest.Open(t, "sqlite:"+path)
@@ -104,8 +105,8 @@ func TestMigrated(t *testing.T) {
 	}
 }
 
-// Processes that start together may all migrate. Each database here stands for
-// a process: they share nothing but the file or the server.
+// TestMigrateAtOnce checks that processes that start together may all migrate. Each
+// database here represents a process: they share nothing but the file or the server.
 func TestMigrateAtOnce(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
@@ -135,11 +136,11 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// engine is a kind of database that tests may spoil.
+// engine is a kind of database that tests may damage.
 type engine struct {
 	name, driver string
 	empty        func(t *testing.T) string // address of an empty database
-	source       func(url string) string   // its address as the driver takes it
+	source       func(url string) string   // its address as the driver reads it
 }
 
 func engines(t *testing.T) []engine {
@@ -154,7 +155,7 @@ func engines(t *testing.T) []engine {
 	}
 }
 
-// exec runs a statement behind the back of the store.
+// exec runs a statement past the store.
 func (e engine) exec(t *testing.T, url, statement string) {
 	t.Helper()
 	pool, err := sql.Open(e.driver, e.source(url))
@@ -167,8 +168,8 @@ func (e engine) exec(t *testing.T, url, statement string) {
 	}
 }
 
-// BenchmarkAudit shows what the group committer is for: the flush to disk is
-// shared by all callers that wait for it.
+// BenchmarkAudit shows what the group committer is for: all waiting callers share one
+// flush to disk.
 func BenchmarkAudit(b *testing.B) {
 	entry := audit.Entry{Operation: "Sign", Phase: audit.Done, Outcome: audit.OK, RequestID: "0123456789abcdef", Detail: strings.Repeat("x", 100)}
 	for _, callers := range []int{1, 8, 64} {
@@ -194,7 +195,7 @@ func BenchmarkAudit(b *testing.B) {
 	}
 }
 
-// BenchmarkAtomic is the same work without sharing.
+// BenchmarkAtomic does the same work without sharing.
 func BenchmarkAtomic(b *testing.B) {
 	db := storetest.SQLite(b)
 	log := store.Audit{DB: db}

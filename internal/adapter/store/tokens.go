@@ -12,7 +12,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Tokens satisfies session.Store, auth.Store and auth.KeyStore.
+// Tokens implements session.Store, auth.Store and auth.KeyStore.
 type Tokens struct{ *DB }
 
 var (
@@ -27,7 +27,7 @@ func (s Tokens) Atomic(ctx context.Context, fn func(ctx context.Context) error) 
 
 // SetPassword implements auth.Store.
 func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time.Time) error {
-	// From users, so that an unknown user is no row and not a broken reference.
+	// Selected from users, so that an unknown user adds no row and breaks no reference.
 	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded, changed_at)
 		SELECT id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM users WHERE id = $1
 		ON CONFLICT (user_id) DO UPDATE SET encoded = excluded.encoded, changed_at = excluded.changed_at`,
@@ -44,7 +44,7 @@ func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
 	return found, err
 }
 
-// schemeColumns say what the methods of the user u come to.
+// schemeColumns select which kinds of methods the user u has.
 var schemeColumns = hasMethod("none") + ", " + hasMethod("password") + ", " + hasMethod("certificate") + ", " + hasMethod("saml") + ", " + secondStep
 
 func schemeFields(s *auth.Scheme) []any {
@@ -55,7 +55,7 @@ func hasMethod(name string) string {
 	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = '" + name + "')"
 }
 
-// secondStep is the condition that the user u has a method that is no first step.
+// secondStep is the condition that the user u has a method that is not a first step.
 var secondStep = func() string {
 	var primary []string
 	for _, m := range auth.Methods() {
@@ -66,7 +66,7 @@ var secondStep = func() string {
 	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method NOT IN (" + strings.Join(primary, ", ") + "))"
 }()
 
-// credentials selects what scanCredential scans.
+// credentials selects the columns that scanCredential scans.
 var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), ` + schemeColumns + `
 	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id`
 
@@ -76,8 +76,7 @@ func scanCredential(r row) (c auth.Credential, err error) {
 	return c, err
 }
 
-// CredentialOf implements auth.Store. A login comes before a contact that reads
-// the same.
+// CredentialOf implements auth.Store. A login has priority over an equal contact.
 func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
 	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id = COALESCE(
 			(SELECT id FROM users WHERE login_folded = $1 AND login <> ''),
@@ -140,9 +139,9 @@ func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any,
 	if rule.Failures <= 1 {
 		firstLock = lockEnd
 	}
-	// A window that has ended starts anew with this attempt. A lock-out that
-	// has ended inside a longer window does not: the count is kept, so the
-	// next wrong password locks out again.
+	// A window that has ended starts again with this attempt. A lock-out that has ended
+	// inside a longer window does not start a new one: the count stays, so the next wrong
+	// password locks again.
 	n, err := s.exec(ctx, `INSERT INTO `+table+` AS f (`+column+`, failures, window_from, locked_until)
 		VALUES ($1, 1, $2, $3)
 		ON CONFLICT (`+column+`) DO UPDATE SET
@@ -177,7 +176,7 @@ func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) 
 			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint),
 			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated, p.Parent, millis(t.SignedInAt))
 		added = n == 1
-		if err != nil || !added || p.Delegated { // who is acted for has not signed in
+		if err != nil || !added || p.Delegated { // the represented user has not signed in
 			return err
 		}
 		_, err = s.exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", t.UserID, millis(t.CreatedAt))
@@ -186,7 +185,7 @@ func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) 
 	return added && err == nil, err
 }
 
-// octets is a value that is never NULL.
+// octets returns a value that is never NULL.
 func octets(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -194,7 +193,7 @@ func octets(b []byte) []byte {
 	return b
 }
 
-// bearerColumns and bearerTables are a token $1 with its user and its actor at the
+// bearerColumns and bearerTables select a token $1 with its user and its actor at the
 // time $2.
 var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
 	t.actor_id, t.grant_id, t.scope, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
@@ -203,7 +202,7 @@ var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.c
 
 const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
 
-// bearerFields are the destinations of bearerColumns, in their order.
+// bearerFields returns the destinations of bearerColumns, in their order.
 func bearerFields(b *auth.Bearer) []any {
 	t := &b.Token
 	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
@@ -222,7 +221,8 @@ func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time
 	return s.known(ctx, b, found, err)
 }
 
-// known completes the bearer that a query gave; ErrNotFound where it found none.
+// known completes the bearer that a query returned. The error is ErrNotFound if there was
+// none.
 func (s Tokens) known(ctx context.Context, b auth.Bearer, found bool, err error) (auth.Bearer, error) {
 	if err == nil && !found {
 		err = session.ErrNotFound
@@ -233,11 +233,11 @@ func (s Tokens) known(ctx context.Context, b auth.Bearer, found bool, err error)
 	return b, err
 }
 
-// codeMemory is how long a code is remembered after its end, so that a second use is
-// recognized. Access tokens usually expire first.
+// codeMemory is how long a code is kept after it expired, so that a second use is
+// detected. Access tokens usually expire first.
 const codeMemory = time.Hour
 
-// sweepPortion keeps a sweep from holding up other writers.
+// sweepPortion bounds one deletion, so that a sweep does not block other writers.
 const sweepPortion = 1000
 
 // Sweep implements auth.Store.
@@ -252,7 +252,7 @@ func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Du
 		{`DELETE FROM user_failures WHERE user_id IN
 			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
-		// A spent code stays a while, so that a second use is seen as one.
+		// A spent code stays for some time, so that a second use is detected.
 		{`DELETE FROM authorization_codes WHERE hash IN
 			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
@@ -271,7 +271,7 @@ type sweep struct {
 	args  []any
 }
 
-// sweep runs each statement until nothing is left for it to delete.
+// sweep runs each statement until it deletes nothing.
 func (s Tokens) sweep(ctx context.Context, list []sweep) error {
 	for _, sweep := range list {
 		for n := int64(sweepPortion); n == sweepPortion; {

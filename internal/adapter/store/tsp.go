@@ -6,8 +6,8 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// maxTSPServices is more than the policy lets anyone register: a bound on the
-// read, not a rule.
+// maxTSPServices bounds the read. It is higher than the number of services that the
+// policy allows, so it is not a rule of the domain.
 const maxTSPServices = 1000
 
 // TSPServices implements policy.Store.

@@ -15,8 +15,8 @@ import (
 	"tamga/internal/domain/session"
 )
 
-// Users of the release before methods go on signing in with the password they have;
-// who had none has no method.
+// TestUpgradeKeepsPasswords checks that users of the release before methods can still
+// sign in with their password, and that users without a password have no method.
 func TestUpgradeKeepsPasswords(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestUpgradeKeepsPasswords(t *testing.T) {
 			if b, err := s.BearerByToken(t.Context(), "t", time.Now()); err != nil || b.Token.Revoked {
 				t.Errorf("a token from before: %+v, %v", b, err)
 			}
-			// The release before runs beside: it knows nothing of the new columns.
+			// The release before runs at the same time: it does not know the new columns.
 			engine.exec(t, url, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 				VALUES ('late', 'late', 'late', 'late', 'Default', FALSE, FALSE, 0)`)
 			if _, err := s.CredentialOf(t.Context(), "late", "", ""); errors.Is(err, session.ErrNotFound) || err != nil {

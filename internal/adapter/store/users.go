@@ -9,7 +9,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Users satisfies the stores of user.Service.
+// Users implements the stores of user.Service.
 type Users struct{ *DB }
 
 var (
@@ -32,13 +32,13 @@ func scanUser(r row) (u user.User, err error) {
 	return u, err
 }
 
-// userFields are the destinations of userColumns, in their order.
+// userFields returns the destinations of userColumns, in their order.
 func userFields(u *user.User) []any {
 	return []any{&u.ID, &u.Login, &u.DisplayName, &u.Group, &u.Operator, &u.Locked, (*timeField)(&u.LockAt), &u.Unapproved, (*timeField)(&u.CreatedAt)}
 }
 
-// barred is user.User.Barred in SQL, for the user under this name at the time of an
-// argument.
+// barred is user.User.Barred in SQL, for the user of the table alias name at the time now, which
+// is an SQL argument such as $2.
 func barred(name, now string) string {
 	return fmt.Sprintf("(%[1]s.locked OR %[1]s.unapproved OR %[1]s.lock_at <> 0 AND %[1]s.lock_at <= %[2]s)", name, now)
 }
@@ -122,8 +122,8 @@ func (s Users) SetGroup(ctx context.Context, id, group string) error {
 // SetLogin implements user.LoginStore.
 func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
 	return s.Atomic(ctx, func(ctx context.Context) error {
-		// Looked for first: a violated constraint would end a PostgreSQL transaction,
-		// and one that lost a race ends in a conflict that is tried again.
+		// Check first: a violated constraint would end a PostgreSQL transaction. A
+		// transaction that lost a race ends in a conflict and runs again.
 		owner, found, err := one(ctx, s.DB, scalar[string], "SELECT id FROM users WHERE login_folded = $1", user.LoginKey(id, folded))
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
 	})
 }
 
-// DeleteUser implements user.Store. What refers to a user goes with them.
+// DeleteUser implements user.Store. Rows that refer to the user are deleted too.
 func (s Users) DeleteUser(ctx context.Context, id string) error {
 	return s.change(ctx, "DELETE FROM users WHERE id = $1", id)
 }

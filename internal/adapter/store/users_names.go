@@ -79,8 +79,8 @@ func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
 		var unique []byte
 		if n.Unique {
 			unique = n.Key[:]
-			// By the key of all names, not of the unique ones: some may be older than
-			// the wish to have them unique.
+			// Checked by the key of all names, not of the unique ones, because some names
+			// may be older than the setting that makes them unique.
 			_, taken, err := one(ctx, s.DB, scalar[string], "SELECT user_id FROM distinguished_names WHERE name_key = $1 AND user_id <> $2", unique, id)
 			if err != nil {
 				return err

@@ -17,12 +17,12 @@ func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Tim
 		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name`, operatorID, millis(now))
 }
 
-// reached is the condition that the operator $1 reaches the user u at the time $2:
-// u is in a group of an acting operator and, being an operator too, has no group
-// that the operator $1 has not.
+// reached is the condition that the operator $1 reaches the user u at the time $2: the
+// operator is active and has the group of u. If u is an operator too, u must have no
+// group that the operator $1 does not have.
 var reached = reachedBy("$1")
 
-// reachedBy is reached for the operator of an expression.
+// reachedBy is reached with an SQL expression for the operator.
 func reachedBy(operator string) string {
 	return `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
 		WHERE g.user_id = ` + operator + ` AND o.operator AND NOT ` + barred("o", "$2") + `)
@@ -36,18 +36,19 @@ func (s Users) Reachable(ctx context.Context, operatorID, userID string, now tim
 	return found, err
 }
 
-// shownFirst orders the contacts of a user, of which lists show the first of a type: the
-// one they sign in with, otherwise the one that receives codes, otherwise the oldest.
+// shownFirst orders the contacts of a user. Lists show the first of each type: the one
+// that the user signs in with, otherwise the one that receives codes, otherwise the
+// oldest.
 const shownFirst = "is_primary DESC, secondary_auth DESC, created_at, normal"
 
-// shown is the contact of a type that lists show of the user u.
+// shown selects the contact of a type that lists show for the user u.
 func shown(typ contact.Type) string {
 	return `(SELECT s.normal FROM contacts s WHERE s.user_id = u.id AND s.type = '` + string(typ) + `'
 		ORDER BY ` + shownFirst + ` LIMIT 1)`
 }
 
-// infoColumns are those of user.Info at the time $2 without the contacts, which
-// withContacts adds, and infoTables where they are found.
+// infoColumns are the columns of user.Info at the time $2 without the contacts, which
+// withContacts adds. infoTables are their tables.
 var (
 	infoColumns = `u.id, u.login, u.display_name, u.group_name, u.created_at, u.lock_at, u.last_login_at,
 	` + barredNow + `, COALESCE(n.name, '')`
@@ -56,7 +57,7 @@ var (
 	phoneTable = " LEFT JOIN contacts p ON p.user_id = u.id AND p.type = '" + string(contact.PhoneNumber) + "' AND p.normal = " + shown(contact.PhoneNumber)
 	emailTable = " LEFT JOIN contacts e ON e.user_id = u.id AND e.type = '" + string(contact.EmailAddress) + "' AND e.normal = " + shown(contact.EmailAddress)
 
-	// barredNow adds the automatic lock for wrong passwords to what bars the user u.
+	// barredNow adds the automatic lock after wrong passwords to barred of the user u.
 	barredNow = "(" + barred("u", "$2") + " OR EXISTS (SELECT 1 FROM user_failures f WHERE f.user_id = u.id AND f.locked_until > $2))"
 )
 
@@ -66,12 +67,11 @@ func scanInfo(r row) (i user.Info, err error) {
 	return i, err
 }
 
-// contactsAtOnce is how many users' contacts one query asks for.
+// contactsAtOnce is the number of users whose contacts one query selects.
 const contactsAtOnce = 500
 
-// withContacts fills in the contacts that lists show of users: one query for many users,
-// since looking for each one's inside the query that finds them reads an index four times
-// for each.
+// withContacts sets the contacts that lists show. It uses one query for many users: a
+// subquery for each user would read an index four times for each.
 func (s Users) withContacts(ctx context.Context, users []user.Info) error {
 	at := make(map[string]*user.Info, len(users))
 	for i := range users {

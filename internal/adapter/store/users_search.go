@@ -10,9 +10,10 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// searchColumns say how each column is found in SQL. test is the condition, with
-// %[1]s for the comparison with the value; order is what the column sorts by, found in
-// tables besides users. Truth values have the condition alone. Nothing of a request becomes part of the SQL.
+// searchColumns map columns to SQL. test is the condition, with %[1]s for the comparison
+// with the value. order is the sort expression, and tables are the tables it needs
+// besides users. Boolean columns have only a condition. Nothing of a request becomes part
+// of the SQL.
 var searchColumns = map[user.Column]struct{ test, order, tables string }{
 	user.ColumnLogin:          {"(u.login <> '' AND u.login_folded %[1]s)", "u.login_folded", ""},
 	user.ColumnPhoneNumber:    {hasContact(contact.PhoneNumber, "x.normal %[1]s"), "COALESCE(p.normal, '')", phoneTable},
@@ -47,7 +48,7 @@ func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search
 			compared, args = comparison(c, args)
 			test, wanted = fmt.Sprintf(test, compared), true
 		}
-		// "Not equal" is what "equal" is not: of several contacts none is equal.
+		// "Not equal" is the negation of "equal": none of several contacts is equal.
 		if wanted == (c.Operation == user.NotEqual) {
 			test = "NOT " + test
 		}
@@ -62,8 +63,8 @@ func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search
 	}
 	order := searchColumns[q.Order]
 	args = append(args, q.End-q.Start, q.Start)
-	// First the page, out of what it is filtered and sorted by, then the records: most
-	// of the columns are not looked at for users on other pages.
+	// First select the page by the filter and the order, then the records: most columns
+	// are not read for users on other pages.
 	query := fmt.Sprintf(`WITH page (id, place, total) AS (
 			SELECT u.id, ROW_NUMBER() OVER (ORDER BY %[1]s%[2]s, u.id%[2]s), COUNT(*) OVER () FROM users u%[3]s WHERE %[4]s
 			ORDER BY 2 LIMIT $%[5]d OFFSET $%[6]d)
@@ -81,7 +82,7 @@ func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search
 	return found, s.withContacts(ctx, users)
 }
 
-// countUsers is a search that asks for no users, or for a page beyond the last.
+// countUsers is a search that asks for no users, or for a page after the last.
 func (s Users) countUsers(ctx context.Context, where string, args []any) (user.Found, error) {
 	total, err := allUnprepared(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM users u WHERE "+where, args...)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s Users) countUsers(ctx context.Context, where string, args []any) (user.F
 	return user.Found{Total: int(total[0])}, nil
 }
 
-// withTotal scans a row that has the total behind the columns of a record.
+// withTotal scans a row that has the total after the columns of a record.
 type withTotal struct {
 	row
 	total *int
@@ -98,8 +99,8 @@ type withTotal struct {
 
 func (w withTotal) Scan(dest ...any) error { return w.row.Scan(append(dest, w.total)...) }
 
-// comparison is the part of a condition that compares, and the arguments with its
-// value added.
+// comparison returns the comparing part of a condition, and the arguments with its value
+// added.
 func comparison(c user.Condition, args []any) (string, []any) {
 	operator := "="
 	if c.Column == user.ColumnGroup {
@@ -128,8 +129,8 @@ func comparison(c user.Condition, args []any) (string, []any) {
 	return fmt.Sprintf("%s $%d", operator, len(args)), args
 }
 
-// likePattern joins parts by "anything"; what means something to LIKE stands for
-// itself in them.
+// likePattern joins parts by a wildcard for any text. Special characters of LIKE in parts
+// are escaped.
 func likePattern(parts []string) string {
 	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	for i, p := range parts {

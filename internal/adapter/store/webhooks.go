@@ -7,7 +7,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Webhooks satisfies notify.SubscriptionStore.
+// Webhooks implements notify.SubscriptionStore.
 type Webhooks struct{ *DB }
 
 var _ notify.SubscriptionStore = Webhooks{}

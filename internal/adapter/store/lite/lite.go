@@ -1,9 +1,13 @@
-// Package lite is SQLite as the store uses it: connections to a file, statements
-// that stay prepared, rows scanned where they lie. It stands on zombiezen.com/go/sqlite,
-// which speaks to SQLite without database/sql: a driver of that has to name and describe
-// every column of every answer and box every value, which took four times as long as
-// SQLite did. Its own are the rules that database/sql has about values, so that one
-// scanning function serves both engines.
+// Package lite is SQLite as the store uses it: connections to a file, prepared statements
+// that are kept, and rows that are scanned without a copy.
+//
+// Begin with Open, Conn.Exec and Conn.Query. The package has no pool and no transactions:
+// package store does.
+//
+// It uses zombiezen.com/go/sqlite, which calls SQLite without database/sql. A driver of
+// database/sql must name and describe every column of every answer and box every value,
+// which took four times as long as SQLite itself. Package lite follows the rules of
+// database/sql for values, so that one scanning function serves both engines.
 package lite
 
 import (
@@ -16,34 +20,35 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Conflict reports whether an error of this package says that another connection
-// stands in the way: it is worth another try.
+// Conflict reports whether an error of this package means that another connection holds a
+// lock. A retry may succeed.
 func Conflict(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
 	return code == sqlite.ResultBusy || code == sqlite.ResultLocked
 }
 
-// keptStatements bounds the statements a connection keeps prepared. Those of a program
-// are constants, so there are few; what goes beyond is prepared each time.
+// keptStatements bounds the statements that a connection keeps prepared. The statements
+// of a program are constants, so there are few. Statements beyond the bound are prepared
+// each time.
 const keptStatements = 512
 
-// Conn is a connection. One goroutine uses it at a time.
+// Conn is a connection. Only one goroutine may use it at a time.
 type Conn struct {
 	c     *sqlite.Conn
 	kept  map[string]*statement
 	end   chan struct{} // closed to interrupt a statement; replaced after that
-	inUse bool          // a statement is under way
+	inUse bool          // a statement is running
 }
 
 // statement is a prepared statement.
 type statement struct {
 	*sqlite.Stmt
-	numbers []int // of its parameters: $3 is 3
+	numbers []int // numbers of its parameters: $3 is 3
 	kept    bool
 }
 
-// Open opens a database file, which exists, and carries out the pragmas. A statement
-// waits for locks of other processes for as long as wait.
+// Open opens an existing database file and executes the pragmas. A statement waits up to
+// wait for locks of other processes.
 func Open(path string, wait time.Duration, pragmas ...string) (*Conn, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, errors.New("the path of a database has no NUL in it")
@@ -64,29 +69,30 @@ func Open(path string, wait time.Duration, pragmas ...string) (*Conn, error) {
 	return c, nil
 }
 
-// rearm makes the connection one that c.end interrupts.
+// rearm gives the connection a new c.end that interrupts it.
 func (c *Conn) rearm() {
 	c.end = make(chan struct{})
 	c.c.SetInterrupt(c.end)
 }
 
-// Close frees everything. The last connection to a file folds its log into it.
+// Close frees everything. The last connection to a file moves its write-ahead log into
+// it.
 func (c *Conn) Close() error { return c.c.Close() }
 
 // Clean reports whether the connection is outside of transactions.
 func (c *Conn) Clean() bool { return c.c.AutocommitEnabled() }
 
-// Keeping says what becomes of a statement when it is done.
+// Keeping says whether a statement stays prepared after it has run.
 type Keeping bool
 
-// Keep keeps a statement prepared for the next time, Once does not: it was put
-// together at run time and will hardly come again.
+// Keep keeps a statement prepared for the next time. Once does not: it is for statements
+// that are built at run time and will hardly come again.
 const (
 	Keep Keeping = true
 	Once Keeping = false
 )
 
-// Exec carries out one statement that changes something and counts the rows it
+// Exec executes one statement that changes something and returns the number of rows it
 // changed.
 func (c *Conn) Exec(ctx context.Context, query string, args []any) (int64, error) {
 	if err := c.Query(ctx, Keep, query, args, func(Row) error { return nil }); err != nil {
@@ -95,15 +101,15 @@ func (c *Conn) Exec(ctx context.Context, query string, args []any) (int64, error
 	return int64(c.c.Changes()), nil
 }
 
-// Query carries out one statement and calls each for every row of the answer. An error
-// of each ends it. The row is valid during the call, in which the connection may not
-// be used. When ctx ends, the statement is interrupted.
+// Query executes one statement and calls each for every row of the answer. If each
+// returns an error, Query stops and returns it. The row is valid only during the call,
+// and each must not use the connection. When ctx ends, the statement is interrupted.
 func (c *Conn) Query(ctx context.Context, k Keeping, query string, args []any, each func(Row) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if c.inUse {
-		return errors.New("sqlite: a statement inside of another on one connection")
+		return errors.New("sqlite: a statement inside of another on the same connection")
 	}
 	c.inUse = true
 	defer func() { c.inUse = false }()
@@ -134,19 +140,19 @@ func (c *Conn) Query(ctx context.Context, k Keeping, query string, args []any, e
 	}
 }
 
-// interruptible has the end of ctx interrupt what c does until stop is called.
+// interruptible makes the end of ctx interrupt the statements of c until stop is called.
 func (c *Conn) interruptible(ctx context.Context) (stop func()) {
 	end := c.end
 	undo := context.AfterFunc(ctx, func() { close(end) })
 	return func() {
 		if !undo() {
-			<-end // it is closed or about to be, and must not hit the next statement
+			<-end // it is closed or about to be, and must not interrupt the next statement
 			c.rearm()
 		}
 	}
 }
 
-// prepare finds or makes a statement.
+// prepare returns a kept statement or prepares a new one.
 func (c *Conn) prepare(k Keeping, query string) (*statement, error) {
 	if s := c.kept[query]; s != nil {
 		return s, nil
@@ -185,8 +191,9 @@ func (c *Conn) transient(query string) (*sqlite.Stmt, error) {
 	return s, err
 }
 
-// leave ends the use of a statement. What was bound stays; it is never run without
-// binding all of it anew. What the two calls answer, the last step did.
+// leave ends the use of a statement. Bound values stay, because the statement is never
+// run without binding all of them again. The errors of the two calls repeat the error of
+// the last step.
 func (s *statement) leave() {
 	if s.kept {
 		s.Reset()

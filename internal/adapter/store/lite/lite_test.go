@@ -60,12 +60,13 @@ type (
 	mark  []byte
 )
 
-// What goes in comes out, and nothing of what went before.
+// TestValues checks that every value survives the round trip, and that no value of an
+// earlier call remains.
 func TestValues(t *testing.T) {
 	c, _ := open(t)
 	run(t, c, "CREATE TABLE t (v)")
 	long := strings.Repeat("д", 100_000)
-	for range 2 { // by a statement that is kept as by a fresh one
+	for range 2 { // with a kept statement and with a fresh one
 		for _, v := range []any{
 			"", "текст", "a\x00b", long, []byte{}, []byte{0, 1, 0xff}, bytes.Repeat([]byte{7}, 70_000),
 			int64(0), int64(-1), int64(1) << 62, 7, true, false, nil, []byte(nil), name("named"), level(-5), count(9), flag(true), 1.5,
@@ -103,7 +104,7 @@ func TestValues(t *testing.T) {
 				}
 			}
 			if fmt.Sprintf("%T %v", got, got) != fmt.Sprintf("%T %v", want, want) {
-				t.Errorf("%T came out as %T, or of another value", v, got)
+				t.Errorf("%T became %T or has another value", v, got)
 			}
 		}
 	}
@@ -146,7 +147,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Parameters are numbered whatever order they come in, and may come twice.
+// TestParameters checks that parameters are numbered in whatever order they appear, and
+// may appear twice.
 func TestParameters(t *testing.T) {
 	c, _ := open(t)
 	var got string
@@ -173,14 +175,14 @@ func TestErrors(t *testing.T) {
 	other := again(t, path, 0)
 	run(t, c, "BEGIN IMMEDIATE")
 	if c.Clean() {
-		t.Error("in a transaction, and clean")
+		t.Error("Clean is true in a transaction")
 	}
 	if _, err := other.Exec(t.Context(), "BEGIN IMMEDIATE", nil); !Conflict(err) {
 		t.Errorf("two writers: %v", err)
 	}
 	run(t, c, "ROLLBACK")
 	if !c.Clean() {
-		t.Error("out of the transaction, and not clean")
+		t.Error("Clean is false outside of a transaction")
 	}
 	reader := again(t, path, 0, "query_only(1)")
 	if _, err := reader.Exec(t.Context(), "DELETE FROM t", nil); err == nil {
@@ -193,7 +195,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if _, err := Open(path, 0, "nonsense("); err == nil {
-		t.Error("a broken pragma was carried out")
+		t.Error("an invalid pragma was accepted")
 	}
 }
 
@@ -210,10 +212,10 @@ func TestOneStatementAtATime(t *testing.T) {
 	}
 }
 
-// endless has no end of its own.
+// endless is a query that does not end by itself.
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0 OR i = $1"
 
-// The end of a context ends a statement, and no other after it.
+// TestInterrupted checks that the end of a context ends its statement and no later one.
 func TestInterrupted(t *testing.T) {
 	c, _ := open(t)
 	cause := errors.New("the client is gone")
@@ -225,7 +227,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatalf("%v after %d rows", err, rows)
 		}
 		if err := c.Query(ctx, Keep, "SELECT 1", nil, func(Row) error { return nil }); !errors.Is(err, cause) {
-			t.Errorf("begun after the end: %v", err)
+			t.Errorf("begun after the end of its context: %v", err)
 		}
 		var n int
 		if err := scan(c, "SELECT 1", nil, &n); err != nil || n != 1 {
@@ -234,7 +236,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Statements put together at run time do not fill a connection for ever.
+// TestStatementsAreBounded checks that statements built at run time do not fill a
+// connection for ever.
 func TestStatementsAreBounded(t *testing.T) {
 	c, _ := open(t)
 	for i := range keptStatements + 50 {
@@ -251,7 +254,8 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 }
 
-// A statement prepared before the schema changed goes on.
+// TestSchemaChanges checks that a statement prepared before a change of the schema still
+// works.
 func TestSchemaChanges(t *testing.T) {
 	c, path := open(t, "journal_mode(WAL)")
 	run(t, c, "CREATE TABLE t (a)")
@@ -268,7 +272,8 @@ func TestSchemaChanges(t *testing.T) {
 	}
 }
 
-// SQLite runs with exactly the library that its own go.mod names.
+// TestLibraryIsThatOfSQLite checks that the program uses exactly the library version that
+// the go.mod of SQLite names.
 func TestLibraryIsThatOfSQLite(t *testing.T) {
 	list := func(format, module string) string {
 		out, err := exec.Command("go", "list", "-m", "-f", format, module).Output()

@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// bind gives a statement its arguments: integers, booleans, texts, octets (nil ones are
-// NULL) and what database/sql turns into one of them.
+// bind binds the arguments of a statement: integers, booleans, texts, bytes (nil is NULL)
+// and types that database/sql converts to one of them.
 func (s *statement) bind(args []any) error {
 	for i, number := range s.numbers {
 		if number > len(args) {
@@ -25,8 +25,8 @@ func (s *statement) bind(args []any) error {
 	return nil
 }
 
-// bindOne binds a value to a parameter, counted from 1. What goes wrong inside of
-// SQLite, the first step tells.
+// bindOne binds a value to a parameter, counted from 1. The first step reports errors of
+// SQLite.
 func (s *statement) bindOne(place int, value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -62,7 +62,7 @@ func (s *statement) bindOne(place int, value any) error {
 		case nil, int64, float64, bool, string, []byte:
 			return s.bindOne(place, plain)
 		}
-		return fmt.Errorf("a %T, which no column holds", plain)
+		return fmt.Errorf("a %T, which cannot be stored in a column", plain)
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ var errTooLong = errors.New("a value of more than 2 GiB")
 // Row is a row of an answer.
 type Row struct{ s *sqlite.Stmt }
 
-// Scan copies the columns to what dest points to, as database/sql does: NULL only to
-// octets, pointers of any and what implements sql.Scanner.
+// Scan copies the columns to the values that dest points to, as database/sql does. NULL
+// is allowed only for byte slices, *any and types that implement sql.Scanner.
 func (r Row) Scan(dest ...any) error {
 	if n := r.s.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("sqlite: %d columns for %d destinations", n, len(dest))
@@ -130,11 +130,11 @@ func (r Row) column(i int, dest any) error {
 	return r.named(i, kind, dest)
 }
 
-// named scans to types of our own over text, integers and booleans.
+// named scans into named types whose kind is string, integer or boolean.
 func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
 	p := reflect.ValueOf(dest)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("no place to put a value: %T", dest)
+		return fmt.Errorf("cannot scan into a %T", dest)
 	}
 	switch v := p.Elem(); {
 	case v.Kind() == reflect.String:
@@ -150,22 +150,22 @@ func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
 	case v.CanInt():
 		n := r.s.ColumnInt64(i)
 		if v.OverflowInt(n) {
-			return fmt.Errorf("%d is too much for a %T", n, dest)
+			return fmt.Errorf("%d overflows a %T", n, dest)
 		}
 		v.SetInt(n)
 		return nil
 	case v.CanUint():
 		n := r.s.ColumnInt64(i)
 		if n < 0 || v.OverflowUint(uint64(n)) {
-			return fmt.Errorf("%d is nothing for a %T", n, dest)
+			return fmt.Errorf("%d cannot be stored in a %T", n, dest)
 		}
 		v.SetUint(uint64(n))
 		return nil
 	}
-	return fmt.Errorf("a value of %v for a %T", kind, dest)
+	return fmt.Errorf("cannot scan %v into a %T", kind, dest)
 }
 
-// value is a column as drivers of database/sql hand it on.
+// value returns a column as drivers of database/sql return it.
 func (r Row) value(i int, kind sqlite.ColumnType) any {
 	switch kind {
 	case sqlite.TypeInteger:
@@ -180,7 +180,7 @@ func (r Row) value(i int, kind sqlite.ColumnType) any {
 	return nil
 }
 
-// octets copies: SQLite's own are gone with the row.
+// octets returns a copy: the memory of SQLite is valid only for this row.
 func (r Row) octets(i int) []byte {
 	b := make([]byte, r.s.ColumnLen(i))
 	r.s.ColumnBytes(i, b)

@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// unit is Atomic or Committer.Do: both promise the same to one caller.
+// unit is Atomic or Committer.Do: both guarantee the same to a single caller.
 type unit func(ctx context.Context, fn func(context.Context) error) error
 
 func testAtomic(t *testing.T, open func(t *testing.T) *store.DB) {
@@ -65,7 +65,7 @@ func testAtomic(t *testing.T, open func(t *testing.T) *store.DB) {
 	}.run(t, open)
 }
 
-// testUnit states what a unit keeps and what it undoes.
+// testUnit tests what a unit keeps and what it rolls back.
 func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB) unit) {
 	plain := errors.New("plain")
 	refusal := fault.New(fault.InvalidPIN, "wrong")
@@ -74,8 +74,8 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 	}
 	for _, c := range []struct {
 		name string
-		fn   func(ctx context.Context, db *store.DB) error // after group "a" was added
-		want error                                         // nil, or what errors.Is finds
+		fn   func(ctx context.Context, db *store.DB) error // runs after group "a" was added
+		want error                                         // nil, or the error that errors.Is finds
 		kept bool
 	}{
 		{"Success", func(context.Context, *store.DB) error { return nil }, nil, true},
@@ -119,7 +119,7 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 	}
 	cases{
 		{"DuplicateIsAnAnswer", func(t *testing.T, db *store.DB) {
-			// A taken name is no accident: what else the unit does is kept.
+			// A taken name is an expected result: the other changes of the unit are kept.
 			group(t, db, "taken")
 			err := of(db)(t.Context(), func(ctx context.Context) error {
 				if err := add(ctx, db, "taken"); !errors.Is(err, user.ErrDuplicate) {
@@ -136,7 +136,7 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 				if err := add(ctx, db, "a"); err != nil {
 					return err
 				}
-				// A group that is not there breaks a reference; its error is dropped.
+				// A missing group breaks a reference, and the error is dropped.
 				_ = store.Users{DB: db}.SetOperatorGroups(ctx, "nobody", []string{"a"})
 				return nil
 			})
@@ -164,7 +164,7 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 		{"EndedContextDoesNothing", func(t *testing.T, db *store.DB) {
 			err := of(db)(canceled(t), func(ctx context.Context) error { return add(ctx, db, "a") })
 			if err == nil {
-				// It may win the race against the end, but then it must be kept.
+				// The unit may finish before the context ends, but then it must be kept.
 				if !groupExists(t, db, "a") {
 					t.Error("no error, but nothing was kept")
 				}

@@ -12,7 +12,7 @@ import (
 	"tamga/internal/domain/authority"
 )
 
-// authorityRecord is an authority with the content a store does not look at.
+// authorityRecord is an authority with contents that a store does not interpret.
 func authorityRecord(name string) authority.Record {
 	return authority.Record{
 		Standing:    authority.Standing{Name: name, CRLNumber: 1, CRLAt: start},
@@ -24,7 +24,7 @@ func authorityRecord(name string) authority.Record {
 	}
 }
 
-// issued is certificate number n of an authority.
+// issued returns certificate number n of an authority.
 func issued(authorityName string, n byte) authority.Issued {
 	return authority.Issued{
 		Serial: []byte{0x40, n}, Authority: authorityName,
@@ -52,7 +52,7 @@ func testAuthority(t *testing.T, open func(t *testing.T) *store.DB) {
 			added, err = s.AddAuthority(t.Context(), other)
 			must(t, err)
 			if added {
-				t.Error("the name was taken and taken again")
+				t.Error("the same name was added twice")
 			}
 			got, found, err := s.Authority(t.Context(), "gost")
 			must(t, err)
@@ -126,7 +126,7 @@ func testAuthority(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if _, err := s.AddIssued(t.Context(), issued("unknown", 50)); err == nil {
-				t.Error("an authority that does not exist has issued")
+				t.Error("a certificate of an authority that does not exist was added")
 			}
 			got, found, err := s.Issued(t.Context(), []byte{0x40, 9})
 			must(t, err)

@@ -61,7 +61,7 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}},
 		{"FailedUnitsDoNotSpoilStatements", func(t *testing.T, db *store.DB) {
-			// Units that are undone stand before, between and behind single statements.
+			// Units that roll back run before, between and after single statements.
 			users := store.Users{DB: db}
 			plain := errors.New("plain")
 			const n = 120
@@ -72,7 +72,7 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 				unit := db.Committer().Do
 				if i%2 == 0 {
-					unit = users.Atomic // one that takes turns
+					unit = users.Atomic // a unit that takes turns
 				}
 				return unit(t.Context(), func(ctx context.Context) error {
 					if err := users.AddGroup(ctx, g); err != nil || i%3 == 1 {

@@ -49,7 +49,7 @@ func testContacts(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(t, s, first, "7001", false, true)
 			add(t, s, second, "7002", false, true)
 			add(t, s, first, "7001", false, false)              // the same user
-			add(t, s, phone(b.ID, "7001"), "7001", false, true) // another one
+			add(t, s, phone(b.ID, "7001"), "7001", false, true) // another user
 			add(t, s, phone(b.ID, "7002"), "7002", true, false) // where contacts are unique
 			mail := contact.Contact{UserID: a.ID, Type: contact.EmailAddress, Value: "a@b.ru", CreatedAt: start}
 			add(t, s, mail, "a@b.ru", true, true)
@@ -68,7 +68,7 @@ func testContacts(t *testing.T, open func(t *testing.T) *store.DB) {
 				has, err := s.HasContact(t.Context(), contact.PhoneNumber, normal)
 				must(t, err)
 				if has != want {
-					t.Errorf("somebody has %s: %t, want %t", normal, has, want)
+					t.Errorf("%s in use: %t, want %t", normal, has, want)
 				}
 			}
 			must(t, s.DeleteContacts(t.Context(), a.ID))
@@ -113,13 +113,14 @@ func testContacts(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(t, s, contact.Contact{UserID: b.ID, Type: contact.PhoneNumber, Value: "+7003", Primary: true, CreatedAt: start}, "7003", false, true)
 			add(t, s, contact.Contact{UserID: a.ID, Type: contact.PhoneNumber, Value: "+7003", Primary: true, CreatedAt: start}, "7003", false, false)
 			owner("7003", b.ID)
-			// Codes go to one contact of a user, whatever others have.
+			// Codes go to one contact of a user, whatever the contacts of other users
+			// are.
 			for _, u := range []string{a.ID, b.ID} {
 				role(t, s, u, "7001", contact.RoleSecondaryAuth, true, true)
 				role(t, s, u, "7002", contact.RoleSecondaryAuth, true, true)
 				holder(u, contact.RoleSecondaryAuth, "7002")
 			}
-			// Notifications go to all confirmed ones.
+			// Notifications go to all confirmed contacts.
 			role(t, s, a.ID, "7001", contact.RoleNotification, true, true)
 			role(t, s, a.ID, "7002", contact.RoleNotification, true, true)
 			must(t, s.ConfirmContact(t.Context(), a.ID, contact.PhoneNumber, "7002"))
@@ -129,7 +130,7 @@ func testContacts(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("notifications go to %v, want +7002", got)
 			}
 		}},
-		// One value, sixteen users who want to be known by it.
+		// One value, sixteen users who want it as their primary contact.
 		{"OnePrimaryTogether", func(t *testing.T, db *store.DB) {
 			s := store.Contacts{DB: db}
 			group(t, db, "Default")
@@ -203,14 +204,14 @@ func testContacts(t *testing.T, open func(t *testing.T) *store.DB) {
 			try("contact", start, 0)
 			issue(code, start.Add(-time.Millisecond), false) // spent or not, it was sent a moment ago
 			code.IssuedAt = start.Add(30 * time.Second)
-			issue(code, start, true) // begins anew
+			issue(code, start, true) // starts again
 			try("contact", start, 1)
 			must(t, s.SweepCodes(t.Context(), start.Add(24*time.Hour)))
 			try("contact", start, 2)
 			must(t, s.SweepCodes(t.Context(), start.Add(25*time.Hour)))
 			try("contact", start, 0)
 		}},
-		// A code is spent once, however many submit it.
+		// A code is spent once, however many callers submit it.
 		{"CodeTogether", func(t *testing.T, db *store.DB) {
 			s := store.Contacts{DB: db}
 			group(t, db, "Default")

@@ -43,7 +43,7 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 					got, err := s.CountDevices(t.Context(), c.anonymous)
 					must(t, err)
 					if got != c.want {
-						t.Errorf("%d devices (of nobody: %t), want %d", got, c.anonymous, c.want)
+						t.Errorf("%d devices (without a user: %t), want %d", got, c.anonymous, c.want)
 					}
 				}
 			}
@@ -78,11 +78,11 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if _, counted, err := s.CountMessage(t.Context(), "999", 1); counted || err != nil {
-				t.Errorf("a message of no device was counted: %t, %v", counted, err)
+				t.Errorf("a message of an unknown device was counted: %t, %v", counted, err)
 			}
 			said(t, true)(s.DeleteDevice(t.Context(), "100"))
 			said(t, false)(s.DeleteDevice(t.Context(), "100"))
-			must(t, store.Users{DB: db}.DeleteUser(t.Context(), b.ID)) // takes its devices along
+			must(t, store.Users{DB: db}.DeleteUser(t.Context(), b.ID)) // deletes its devices too
 			list(b.ID)
 			count(1, 0)
 		}},
@@ -113,7 +113,7 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			is(end.Add(-time.Millisecond), first, true)
 			is(end, first, false)
 			said(t, false)(s.SpendKInit(t.Context(), "100", end))
-			said(t, true)(s.AddKInit(t.Context(), second, end)) // the expired one gives way
+			said(t, true)(s.AddKInit(t.Context(), second, end)) // the expired one is replaced
 			is(end, second, true)
 			said(t, false)(s.ChangeKInit(t.Context(), "200", []byte("first"), []byte("third")))
 			said(t, true)(s.ChangeKInit(t.Context(), "200", []byte("second"), []byte("third")))
@@ -152,14 +152,14 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, s.DeleteNonce(t.Context(), "100"))
 			said(t, false)(s.SpendNonce(t.Context(), "100", []byte("hash"), start))
 
-			// Of what has expired by now, devices of users stay.
+			// Of the rows that have expired by now, devices of users stay.
 			must(t, s.SetNonce(t.Context(), nonce))
 			must(t, s.SweepDevices(t.Context(), end))
 			said(t, false)(s.SpendNonce(t.Context(), "100", []byte("hash"), start))
 			said(t, true)(s.DeleteDevice(t.Context(), "100"))
 			said(t, false)(s.DeleteDevice(t.Context(), "200"))
 		}},
-		// Each one-time thing of a device goes to one of many who come together.
+		// Of many concurrent callers, only one gets each one-time value of a device.
 		{"Together", func(t *testing.T, db *store.DB) {
 			s := store.Devices{DB: db}
 			group(t, db, "Default")
@@ -202,7 +202,7 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 	}.run(t, open)
 }
 
-// said checks the answer of a statement.
+// said checks the result of a statement.
 func said(t *testing.T, want bool) func(got bool, err error) {
 	t.Helper()
 	return func(got bool, err error) {

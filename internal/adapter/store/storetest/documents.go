@@ -20,13 +20,13 @@ var roomy = document.Quotas{All: document.Quota{Objects: 10_000, Octets: 1 << 40
 
 const leased = 15 * time.Minute
 
-// uploadOf is upload n of a user.
+// uploadOf returns upload n of a user.
 func uploadOf(n int, user string, octets int64) document.Upload {
 	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
 	return document.Upload{ID: id, UserID: user, Bytes: "documents/" + id, Octets: octets}
 }
 
-// recordOf is the document that an upload becomes.
+// recordOf returns the document that an upload becomes.
 func recordOf(u document.Upload, size int64) document.Record {
 	return document.Record{
 		Info: document.Info{
@@ -46,7 +46,7 @@ func begin(t testing.TB, s store.Documents, uploads ...document.Upload) {
 	}
 }
 
-// keepDocument makes document n of a user.
+// keepDocument adds document n of a user.
 func keepDocument(t testing.TB, s store.Documents, n int, user string, change func(*document.Record)) document.Record {
 	t.Helper()
 	u := uploadOf(n, user, 100)
@@ -161,7 +161,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%v are there", got)
 			}
 			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 11)}); kept || err != nil {
-				t.Errorf("more octets than were counted: %v, %v", kept, err)
+				t.Errorf("more bytes than were counted: %v, %v", kept, err)
 			}
 			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 10)}); !kept || err != nil {
 				t.Errorf("alone: %v, %v", kept, err)
@@ -169,7 +169,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 10)}); kept || err != nil {
 				t.Errorf("twice: %v, %v", kept, err)
 			}
-			// The same twice in one step takes nothing along.
+			// The same upload twice in one call adds nothing.
 			if _, err := s.AddUploads(t.Context(), []document.Upload{uploadOf(7, user, 1), uploadOf(7, user, 1)}, start, start.Add(leased), roomy); err == nil {
 				t.Error("one identifier twice is no error")
 			}
@@ -223,17 +223,18 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			extend(document.Full, uploadOf(1, user, 0), 1)
 			extend(document.Extended, uploadOf(1, user, 0), 0) // a renewal costs nothing
 			extend(document.Lost, uploadOf(9, user, 0), 0)
-			extend(document.Lost, uploadOf(1, other, 0), 0) // whose it is counts
+			extend(document.Lost, uploadOf(1, other, 0), 0) // it belongs to another user
 			add(false, uploadOf(3, other, 401))
 			add(true, uploadOf(3, other, 400))
-			// A document counts with its size, not with what was reserved for it.
+			// A document counts with its size, not with the size reserved for it.
 			kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(uploadOf(1, user, 0), 50)})
 			if !kept || err != nil {
 				t.Fatal(kept, err)
 			}
 			extend(document.Full, uploadOf(2, user, 0), 351)
 			extend(document.Extended, uploadOf(2, user, 0), 350)
-			// What has ended counts until it is forgotten: its bytes are there until then.
+			// An ended upload counts until it is forgotten: its bytes are stored until
+			// then.
 			if ended, err := s.EndUpload(t.Context(), uploadOf(2, user, 0).ID); !ended || err != nil {
 				t.Fatal(ended, err)
 			}
@@ -268,7 +269,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}},
 		{"SweepOrKeep", func(t *testing.T, db *store.DB) {
-			// An upload whose lease is over is either swept or kept, never both.
+			// An upload whose lease has expired is either swept or kept, never both.
 			s := store.Documents{DB: db}
 			const n = 30
 			kept := make([]bool, n)
@@ -311,7 +312,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 				for _, g := range gone {
 					got = append(got, g.ID)
 					if g.Bytes != "documents/"+g.ID {
-						t.Errorf("%s lies in %s", g.ID, g.Bytes)
+						t.Errorf("%s is stored in %s", g.ID, g.Bytes)
 					}
 				}
 				for _, n := range want {
@@ -329,7 +330,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			claim(start.Add(leased), short.Expires.Add(-time.Millisecond), 1)
 			claim(start.Add(leased), short.Expires, 1, 2)
 			if got := find(t, s, user, start, short.ID); len(got) != 0 {
-				t.Error("what is being removed can be found")
+				t.Error("a document can be found while it is being removed")
 			}
 		}},
 		{"ChangesAndLists", func(t *testing.T, db *store.DB) {
@@ -371,7 +372,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			at := start.Add(10 * time.Second)
 			must(t, s.TouchDocument(t.Context(), i.ID, at))
-			must(t, s.TouchDocument(t.Context(), i.ID, start)) // never back
+			must(t, s.TouchDocument(t.Context(), i.ID, start)) // never backwards
 			i.Accessed = at
 			found, err := s.FindDocuments(t.Context(), user, []string{i.ID}, start)
 			must(t, err)

@@ -187,7 +187,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 				return ok
 			}
-			// The replay of a derived code ends the sign-in it belongs to.
+			// The replay of a derived code ends its sign-in.
 			spent, waiting := code(1, alone.ID, alone.ID), code(2, alone.ID, "child")
 			other := code(3, g.ID, g.ID)
 			if !spend(spent, "grandchild") {
@@ -272,7 +272,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.RevokeTokens(t.Context(), "op"))
 			if !revoked(t, db, "d") {
-				t.Error("it outlives the operator's own tokens")
+				t.Error("the token is valid after the operator's own tokens were revoked")
 			}
 			must(t, users.SetLock(t.Context(), u.ID, true, start))
 			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "e", UserID: u.ID, ActorID: "op"}, auth.Proof{Delegated: true, Now: start}); ok || err != nil {
@@ -358,7 +358,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			gone("ended", v.Handle, start)
 			must(t, s.Sweep(t.Context(), v.ExpiresAt, v.ExpiresAt, time.Hour))
-			must(t, s.AddExternalVisit(t.Context(), v)) // nothing is left in its place
+			must(t, s.AddExternalVisit(t.Context(), v)) // no row is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}

@@ -33,7 +33,7 @@ func keyOf(t testing.TB, db *store.DB, u user.User, n int) keys.KeyRecord {
 	return k
 }
 
-// certificateOf adds a certificate of a key; n makes its serial number.
+// certificateOf adds a certificate of a key. n makes its serial number.
 func certificateOf(t testing.TB, db *store.DB, k keys.KeyRecord, n byte) keys.CertificateRecord {
 	t.Helper()
 	_, err := store.Authority{DB: db}.AddAuthority(t.Context(), authorityRecord("gost"))
@@ -73,7 +73,7 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 			stranger := want
 			stranger.ID, stranger.UserID = "another", "nobody"
 			if err := s.AddKey(t.Context(), stranger); err == nil {
-				t.Error("a key of nobody was added")
+				t.Error("a key without a user was added")
 			}
 
 			first, second := certificateOf(t, db, want, 1), certificateOf(t, db, want, 2)
@@ -162,7 +162,7 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("reserved %t, want %t", got, want)
 				}
 			}
-			must(t, s.ReturnPIN(t.Context(), k.ID)) // never below none
+			must(t, s.ReturnPIN(t.Context(), k.ID)) // never below zero
 			won := make([]bool, 50)
 			for _, err := range together(len(won), func(i int) (err error) {
 				won[i], err = s.ReservePIN(t.Context(), k.ID, 10)
@@ -199,8 +199,8 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				return nil
 			})
 			must(t, err)
-			// A caller that has gone gets an attempt or an error, and an error means
-			// that none was taken.
+			// A caller that has gone gets an attempt or an error. An error means that no
+			// attempt was taken.
 			for range 20 {
 				must(t, s.ResetPIN(t.Context(), k.ID))
 				got, err := s.ReservePIN(canceled(t), k.ID, 1)
@@ -228,9 +228,9 @@ func (r *lockedSource) Read(p []byte) (int, error) {
 
 func source(seed byte) io.Reader { return &lockedSource{src: rand.NewChaCha8([32]byte{seed})} }
 
-// testManyProcesses runs the rooms of keys as several processes over one
-// database: they create the authorities together, issue together and revoke
-// together, and none sees less than the others.
+// testManyProcesses runs the domain packages of keys as several processes on one
+// database: they create the authorities, issue and revoke concurrently, and every process
+// sees the same.
 func testManyProcesses(t *testing.T, db *store.DB) {
 	const processes, each = 6, 3
 	ctx := t.Context()
@@ -296,8 +296,8 @@ func testManyProcesses(t *testing.T, db *store.DB) {
 	if len(list) != processes*each || defaults != 1 {
 		t.Errorf("%d certificates, %d of them default; want %d and 1", len(list), defaults, processes*each)
 	}
-	// Every process revokes its first one; none of the lists made at once may
-	// lose another's.
+	// Every process revokes its first certificate. None of the concurrent CRLs may lose
+	// an entry of another.
 	for _, err := range together(processes, func(i int) error {
 		return services[i].Revoke(ctx, ids[i][0], 1)
 	}) {

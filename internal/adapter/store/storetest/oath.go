@@ -66,10 +66,10 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			is(func() (oath.Record, bool, error) { return s.OathToken(t.Context(), "C") }, app, true)
 			said(t, false)(s.DeleteOathToken(t.Context(), "A", []byte("other")))
 			said(t, true)(s.DeleteOathToken(t.Context(), "A", token("A", "").Sealed))
-			must(t, s.SweepOathTokens(t.Context())) // an app of nobody goes, a token of nobody stays
+			must(t, s.SweepOathTokens(t.Context())) // an app without a user is deleted, a token without a user stays
 			list(oath.Query{Limit: 10}, token("B", ""))
 
-			// A token outlives its user.
+			// A token stays when its user is deleted.
 			said(t, true)(s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "B", UserID: b.ID, Step: 5, Before: token("B", "").Sealed, After: []byte("after"), AssignedAt: start}))
 			must(t, store.Users{DB: db}.DeleteUser(t.Context(), b.ID))
 			left := token("B", "")
@@ -92,7 +92,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 				{a.ID, 0, []byte("other"), false},
 				{a.ID, 0, sealed, true}, // it becomes the user's
 				{a.ID, 0, sealed, false},
-				{b.ID, 1, sealed, false}, // and nobody else's
+				{b.ID, 1, sealed, false}, // and no other user's
 				{a.ID, 1 << 61, sealed, true},
 				{a.ID, 7, sealed, false},
 				{a.ID, 1<<61 + 1, sealed, true},
@@ -118,7 +118,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			try("A", 0, true, 1)
-			try("A", 1000, true, 2) // time takes nothing off
+			try("A", 1000, true, 2) // time reduces no count
 			try("B", 1000, true, 1) // each token has its own count
 			try("A", 1000, true, 3) // locks for a minute
 			try("A", 1000, false, 0)
@@ -139,10 +139,10 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 			try("A", 1120, true, 2)
 			try("A", 1120, true, 3)
 			said(t, true)(s.AcceptOathStep(t.Context(), oath.Acceptance{Key: "A", UserID: a.ID, Step: 1, Before: token("A", "").Sealed, After: token("A", "").Sealed}))
-			try("A", 1120, true, 1) // a correct code begins anew
+			try("A", 1120, true, 1) // a correct code resets the count
 		}},
-		// Of a thousand who come with one step one is told yes, and of a thousand who guess
-		// as many as the budget has.
+		// Of a thousand callers with one step, only one is accepted. Of a thousand
+		// guesses, only as many as the limit are counted.
 		{"Together", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
@@ -194,7 +194,7 @@ func testOath(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, err)
 			}
 			if got.Load() != 1 {
-				t.Errorf("the token became %d users'", got.Load())
+				t.Errorf("the token was assigned to %d users", got.Load())
 			}
 		}},
 	}.run(t, open)

@@ -15,7 +15,7 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// operationOf is operation n of a user, asynchronous and waiting, with a callback.
+// operationOf returns operation n of a user, asynchronous and waiting, with a callback.
 func operationOf(n int) *signing.OperationRecord {
 	return &signing.OperationRecord{
 		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), UserID: "user", Owner: []byte(`{"UserID":"user"}`),
@@ -25,7 +25,7 @@ func operationOf(n int) *signing.OperationRecord {
 	}
 }
 
-// over is an operation that has come to its end.
+// over returns an operation that has ended.
 func over(o *signing.OperationRecord, at time.Time) *signing.OperationRecord {
 	c := *o
 	c.State, c.Documents, c.Results, c.Plan, c.PIN, c.Contents, c.Octets = signing.StateCompleted, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0
@@ -102,14 +102,14 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Octets: 299}); got || err != nil {
-				t.Errorf("octets: %v, %v", got, err)
+				t.Errorf("bytes: %v, %v", got, err)
 			}
 			kept := over(operationOf(5), later)
 			kept.Octets = 100
 			for _, n := range []int64{299, 300} {
 				want := n == 300 // results count as long as they are kept
 				if got, err := s.AddOperation(t.Context(), kept, signing.Quota{Objects: 1, Octets: n}); got != want || err != nil {
-					t.Errorf("results in %d octets: %v, %v", n, got, err)
+					t.Errorf("results in %d bytes: %v, %v", n, got, err)
 				}
 			}
 			bare := over(operationOf(6), later)
@@ -138,13 +138,13 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("an extended lease: %v, %q", held, id)
 			}
 			if id := claim(t, s, "b", later.Add(2*time.Minute)); id != o.ID {
-				t.Error("a lease that is over is not taken up")
+				t.Error("an expired lease is not taken over")
 			}
 			if held, err := s.ExtendOperation(t.Context(), o.ID, "a", keep); held || err != nil {
-				t.Errorf("a lost lease is extended: %v, %v", held, err)
+				t.Errorf("extending a lost lease: %v, %v", held, err)
 			}
 			if held, err := s.FinishOperation(t.Context(), over(o, later), "a"); held || err != nil {
-				t.Errorf("a lost lease finishes: %v, %v", held, err)
+				t.Errorf("finishing with a lost lease: %v, %v", held, err)
 			}
 			must(t, s.ReleaseOperation(t.Context(), o.ID, "a", start, true))
 			must(t, s.ReleaseOperation(t.Context(), o.ID, "b", later.Add(4*time.Minute), true))
@@ -277,7 +277,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 							waiting = waiting || o.LeasedUntil.IsZero()
 						}
 						if waiting {
-							continue // another one was faster
+							continue // another caller was faster
 						}
 						return nil
 					}
@@ -357,7 +357,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if id := callback(t, s, "d", keep.Add(-time.Second)); id != "" {
-				t.Error("a callback that is over is claimed")
+				t.Error("a finished callback is claimed")
 			}
 		}},
 	}.run(t, open)
@@ -397,11 +397,11 @@ func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if held, err := s.ExtendAnswer(t.Context(), id, "a", expires); held || err != nil {
-				t.Errorf("a lost lease is extended: %v, %v", held, err)
+				t.Errorf("extending a lost lease: %v, %v", held, err)
 			}
 			answer := &signing.AnswerRecord{Request: request, Head: []byte("head"), Body: []byte{0, 1}, Blob: "blob", DoneAt: later, ExpiresAt: expires}
 			if held, err := s.RecordAnswer(t.Context(), id, "a", answer, 5); held || err != nil {
-				t.Errorf("a lost lease records: %v, %v", held, err)
+				t.Errorf("recording with a lost lease: %v, %v", held, err)
 			}
 			must(t, s.ReleaseAnswer(t.Context(), id, "a"))
 			for i, want := range []bool{true, false} {
@@ -409,7 +409,7 @@ func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("recording %d: %v, %v", i, held, err)
 				}
 			}
-			must(t, s.ReleaseAnswer(t.Context(), id, "b")) // too late to matter
+			must(t, s.ReleaseAnswer(t.Context(), id, "b")) // too late to have an effect
 			got, found, err := s.FindAnswer(t.Context(), id)
 			must(t, err)
 			if d := cmp.Diff(answer, got); !found || d != "" {
@@ -448,7 +448,7 @@ func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if n != 1 {
-				t.Errorf("%d have their turn", n)
+				t.Errorf("%d hold the lease", n)
 			}
 		}},
 		{"Sweep", func(t *testing.T, db *store.DB) {

@@ -84,7 +84,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, s.AddMessage(t.Context(), m))
 			}
 			want(t, claim(t, s, "x", start, 10), 1, 3)
-			// The first one is to be tried again later, and the second waits for it.
+			// The first one must be tried again later, and the second waits for it.
 			later := start.Add(10 * time.Second)
 			finish(t, s, 1, "x", notify.Ending{State: notify.Pending, DueAt: later, Error: "busy", At: start}, true)
 			want(t, claim(t, s, "y", start, 10))
@@ -185,7 +185,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			want(t, claim(t, s, "y", start, 1), 2)
 			finish(t, s, 2, "y", notify.Ending{State: notify.Dead, Error: "gone", At: start.Add(time.Minute)}, true)
-			// What expired loses its text, what was done long ago goes.
+			// Expired messages lose their text, messages that ended long ago are deleted.
 			must(t, s.SweepMessages(t.Context(), start.Add(time.Hour-time.Millisecond), start))
 			list(notify.MessageQuery{Limit: 9, State: notify.Pending}, 5, 4)
 			must(t, s.SweepMessages(t.Context(), start.Add(time.Hour), start.Add(time.Second)))
@@ -194,7 +194,8 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%v, %v, want no text", r, err)
 			}
 		}},
-		// No message is claimed twice, and none of a recipient before its turn.
+		// No message is claimed twice, and no message is claimed before an earlier one of
+		// the same recipient.
 		{"ClaimTogether", func(t *testing.T, db *store.DB) {
 			s := store.Outbox{DB: db}
 			const recipients, each, workers = 6, 5, 8

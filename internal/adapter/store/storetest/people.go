@@ -16,8 +16,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// testPeople is the behaviour of what operators do to users: reach, logins, names,
-// locks and the end.
+// testPeople tests what operators do to users: reach, logins, names, locks and deletion.
 func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 	cases{
 		{"Reach", func(t *testing.T, db *store.DB) {
@@ -44,7 +43,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 			}{
 				{d, u.ID, true}, {both, u.ID, true}, {a, u.ID, false},
 				{d, "nobody", false}, {"nobody", u.ID, false}, {u.ID, u.ID, false}, {"", "", false}, {"' OR 1=1 --", u.ID, false}, {d, "a\x00b", false},
-				{d, both, false}, // an operator of more than one's own groups
+				{d, both, false}, // an operator with a group that the first operator does not have
 				{both, d, true}, {d, d, true}, {a, d, false},
 			} {
 				if got := reach(c.who, c.whom); got != c.want {
@@ -71,7 +70,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.SetGroup(t.Context(), u.ID, "B"))
 			if reach(d, u.ID) || reach(both, u.ID) {
-				t.Error("who moved away is reached")
+				t.Error("a user in another group is reached")
 			}
 			if err := s.SetGroup(t.Context(), u.ID, "no"); !errors.Is(err, user.ErrNoGroup) {
 				t.Errorf("unknown group: %v", err)
@@ -80,7 +79,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("unknown user: %v", err)
 			}
 			if _, err := s.InfoByID(t.Context(), d, u.ID, start); !errors.Is(err, user.ErrNotFound) {
-				t.Errorf("the record of who moved away: %v", err)
+				t.Errorf("the record of the user in another group: %v", err)
 			}
 		}},
 		{"Logins", func(t *testing.T, db *store.DB) {
@@ -96,7 +95,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("the old login: %v", err)
 			}
 			must(t, s.SetLogin(t.Context(), u.ID, "", ""))
-			must(t, s.SetLogin(t.Context(), v.ID, "", "")) // two may have none
+			must(t, s.SetLogin(t.Context(), v.ID, "", "")) // two users may have no login
 			must(t, s.SetLogin(t.Context(), v.ID, "", ""))
 			if got, err := s.UserByID(t.Context(), u.ID); err != nil || got.Login != "" {
 				t.Errorf("%+v, %v", got, err)
@@ -110,7 +109,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if err := s.SetLogin(t.Context(), "nobody", "x", "x"); !errors.Is(err, user.ErrNotFound) {
-				t.Errorf("nobody: %v", err)
+				t.Errorf("no user: %v", err)
 			}
 
 			ids := make([]user.User, 8)
@@ -159,9 +158,9 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("taken: %v, %v", taken, err)
 			}
 			if taken, err := s.NameTaken(t.Context(), name.Key, ids[0].ID, start); taken || err != nil {
-				t.Errorf("taken for who reaches nobody: %v, %v", taken, err)
+				t.Errorf("taken, for an operator without groups: %v, %v", taken, err)
 			}
-			// A name from before names were unique counts, too.
+			// A name from before names were unique counts too.
 			older := name
 			older.Key, older.Unique = [32]byte{2}, false
 			must(t, s.SetName(t.Context(), ids[0].ID, older))
@@ -221,7 +220,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 	}.run(t, open)
 }
 
-// testMethods is the behaviour of methods, certificates and codes.
+// testMethods tests methods, certificates and codes.
 func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 	cases{
 		{"ProofOfTokens", func(t *testing.T, db *store.DB) {
@@ -309,7 +308,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			theirs := c
 			theirs.UserID = v.ID
 			if ok, err := s.AddCertificate(t.Context(), theirs); ok || err != nil {
-				t.Errorf("to somebody else: %v, %v", ok, err)
+				t.Errorf("for another user: %v, %v", ok, err)
 			}
 			list, err := s.CertificatesOf(t.Context(), u.ID)
 			must(t, err)
@@ -321,7 +320,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d, err, scheme)
 			}
 			if ok, err := s.RemoveCertificate(t.Context(), v.ID, c.Thumbprint); ok || err != nil {
-				t.Errorf("from somebody else: %v, %v", ok, err)
+				t.Errorf("by another user: %v, %v", ok, err)
 			}
 			if ok, err := s.RemoveCertificate(t.Context(), u.ID, c.Thumbprint); !ok || err != nil {
 				t.Errorf("%v, %v", ok, err)
@@ -388,7 +387,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("a replay by c: %t %v", ended, err)
 			}
 			if b, err := s.BearerByToken(t.Context(), winner, start); err != nil || !b.Token.Revoked {
-				t.Errorf("a replay left the token: %v", err)
+				t.Errorf("the token is valid after a replay: %v", err)
 			}
 			if b, err := s.BearerByToken(t.Context(), "other", start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay ended another token: %v", err)

@@ -44,7 +44,7 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 				if d := cmp.Diff(groups, got); d != "" {
 					t.Error(d)
 				}
-				// Nothing at all is a setting, too.
+				// An empty policy is a setting too.
 				for _, own := range []*policy.Setting{{Actions: policy.All}, {}, {Actions: policy.ChangePin | policy.Issue}} {
 					must(t, s.SetOwn(t.Context(), a.ID, k, own))
 					look(a.ID, k, own, groups)
@@ -63,11 +63,11 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, s.SetGroup(t.Context(), "Default", k, nil))
 				look(a.ID, k, nil, nil)
 				if err := s.SetOwn(t.Context(), "nobody", k, &policy.Setting{}); !fault.Is(err, fault.UserNotFound) {
-					t.Errorf("%s of nobody: %v", k, err)
+					t.Errorf("%s of an unknown user: %v", k, err)
 				}
 				for _, p := range []*policy.Setting{nil, {}} {
 					if err := s.SetGroup(t.Context(), "nowhere", k, p); !fault.Is(err, fault.NotFound) {
-						t.Errorf("%s of no group: %v", k, err)
+						t.Errorf("%s of an unknown group: %v", k, err)
 					}
 				}
 			}

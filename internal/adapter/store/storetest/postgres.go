@@ -18,10 +18,10 @@ import (
 	"syscall"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver that makes the databases
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that creates the databases
 )
 
-// Cluster is a PostgreSQL server of tests.
+// Cluster is a PostgreSQL server for tests.
 type Cluster struct {
 	sockets string // folder of the Unix socket; there is no TCP port
 	last    atomic.Int64
@@ -32,8 +32,8 @@ type Cluster struct {
 }
 
 // PostgreSQL returns the server that the tests of a process share. It runs until the test
-// process ends. Without PostgreSQL on the machine the test is skipped, or fails where the
-// environment says CI=true.
+// process ends. If PostgreSQL is not installed, the test is skipped, or fails with
+// CI=true in the environment.
 func PostgreSQL(t testing.TB) *Cluster {
 	t.Helper()
 	need(t)
@@ -42,8 +42,8 @@ func PostgreSQL(t testing.TB) *Cluster {
 	return c
 }
 
-// OwnPostgreSQL starts a server that belongs to the test and stops it at the end. Options
-// are settings of the server, such as "fsync=on", which tests do without.
+// OwnPostgreSQL starts a server for this test only and stops it at the end. Options are
+// settings of the server, such as "fsync=on"; by default tests run without fsync.
 func OwnPostgreSQL(t testing.TB, options ...string) *Cluster {
 	t.Helper()
 	c, stop, err := startPostgreSQL(need(t), options)
@@ -58,26 +58,26 @@ func need(t testing.TB) string {
 	bin, ok := postgresPrograms()
 	if !ok {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("PostgreSQL is not installed, and CI=true wants its tests: install the package postgresql")
+			t.Fatal("PostgreSQL is not installed, and CI=true requires its tests: install the package postgresql")
 		}
-		t.Skip("PostgreSQL is not installed: its half of the tests does not run; install the package postgresql")
+		t.Skip("PostgreSQL is not installed, so its tests are skipped; install the package postgresql")
 	}
 	return bin
 }
 
-// shared starts the server that tests share. initdb and the start take a second of a
-// processor.
+// shared starts the server that tests share. initdb and the start take a second of CPU
+// time.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	bin, _ := postgresPrograms()
 	c, _, err := startPostgreSQL(bin, nil)
 	return c, err
 })
 
-// startPostgreSQL makes and starts a server. stop ends it and waits for that. The server
-// also ends, and removes its files, when the test process ends.
+// startPostgreSQL creates and starts a server. stop ends it and waits for that. The
+// server also ends, and deletes its files, when the test process ends.
 func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err error) {
-	// Not t.TempDir: its parent is closed to the user that the server runs as,
-	// and the path of a socket has at most 107 octets.
+	// Not t.TempDir: its parent is closed to the user of the server, and the path of a
+	// socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "tamga-pg-")
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 	stop = func() {
 		input.Close()
 		<-drained
-		server.Wait() // the status is that of a server that was interrupted
+		server.Wait() // the status is that of an interrupted server
 	}
 	if !ready {
 		stop()
@@ -154,7 +154,7 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 	return &Cluster{sockets: dir, input: input}, stop, nil
 }
 
-// Database makes an empty database and returns its address. Options are those of CREATE
+// Database creates an empty database and returns its address. Options are those of CREATE
 // DATABASE.
 func (c *Cluster) Database(t testing.TB, options ...string) string {
 	t.Helper()
@@ -167,8 +167,8 @@ func (c *Cluster) Database(t testing.TB, options ...string) string {
 	return c.address(name)
 }
 
-// Migrated makes a database with an empty schema of this release and returns its address.
-// It is a copy of a database that was migrated once: a copy takes a third of the time.
+// Migrated creates a database with an empty schema of this release and returns its
+// address. It copies a database that was migrated once: a copy takes a third of the time.
 func (c *Cluster) Migrated(t testing.TB) string {
 	t.Helper()
 	c.mu.Lock()
@@ -197,8 +197,8 @@ func command(attr *syscall.SysProcAttr, dir, name string, args ...string) *exec.
 	return cmd
 }
 
-// postgresPrograms finds the folder of the server's programs: Debian keeps them
-// out of the PATH, one folder a version.
+// postgresPrograms returns the folder of the server's programs: Debian installs them
+// outside of the PATH, one folder for each version.
 func postgresPrograms() (string, bool) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), true

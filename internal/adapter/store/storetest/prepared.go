@@ -15,10 +15,10 @@ import (
 // wide is a quota that is not reached.
 var wide = signing.Quota{Objects: 1000, Octets: 1 << 40}
 
-// alone is what is done beside spending an object: nothing.
+// alone does nothing in the transaction that spends an object.
 func alone(context.Context) error { return nil }
 
-// preparedOf is prepared object n, which lives for fifteen minutes.
+// preparedOf returns prepared object n, which is valid for fifteen minutes.
 func preparedOf(n int) *signing.PreparedRecord {
 	return &signing.PreparedRecord{
 		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Caller: "address:192.0.2.1", Type: "CAdES",
@@ -27,7 +27,7 @@ func preparedOf(n int) *signing.PreparedRecord {
 	}
 }
 
-// addPrepared adds an object, which has to fit.
+// addPrepared adds an object, which must fit.
 func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
 	t.Helper()
 	added, err := s.AddPrepared(t.Context(), p, wide, wide)
@@ -62,7 +62,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			nobody := preparedOf(2)
 			nobody.Caller = ""
 			if _, err := s.AddPrepared(t.Context(), nobody, wide, wide); err == nil {
-				t.Error("an object of nobody is kept")
+				t.Error("an object without a caller is kept")
 			}
 		}},
 		{"Leases", func(t *testing.T, db *store.DB) {
@@ -79,7 +79,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"b", later, false},
 				{"a", later, false}, // not twice either
 				{"b", until.Add(-time.Millisecond), false},
-				{"b", until, true}, // the first one took too long
+				{"b", until, true}, // the lease of the first one has expired
 			} {
 				got, err := s.LeasePrepared(t.Context(), p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
 				must(t, err)
@@ -87,13 +87,14 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("row %d: %v, want %v", i, got, c.want)
 				}
 			}
-			// Who lost its lease can neither end nor spend that of another.
+			// A request that lost its lease can neither release nor spend the object of
+			// another.
 			must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
 			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until, alone); got || err != nil {
-				t.Errorf("a lost lease spends: %v, %v", got, err)
+				t.Errorf("spending with a lost lease: %v, %v", got, err)
 			}
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
-				t.Errorf("a lost lease ends another: %v, %v", got, err)
+				t.Errorf("leasing after a release with a lost lease: %v, %v", got, err)
 			}
 			must(t, s.ReleasePrepared(t.Context(), p.ID, "b"))
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", later, until, wrong); !got || err != nil {
@@ -122,12 +123,12 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
-				t.Errorf("leasing what is spent: %v, %v", got, err)
+				t.Errorf("leasing a spent object: %v, %v", got, err)
 			}
 			got, _, err := s.FindPrepared(t.Context(), p.ID)
 			must(t, err)
 			if !got.SpentAt.Equal(later) || len(got.Job) != 0 {
-				t.Errorf("spent at %v with a job of %d octets", got.SpentAt, len(got.Job))
+				t.Errorf("spent at %v with a job of %d bytes", got.SpentAt, len(got.Job))
 			}
 		}},
 		{"OneOfManyAtOnce", func(t *testing.T, db *store.DB) {
@@ -196,12 +197,12 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("object %d: found %v, %v", n, found, err)
 				}
 			}
-			add(1, "a", 251, false) // a first one too
+			add(1, "a", 251, false) // even as the first one
 			add(1, "a", 100, true)
-			add(2, "a", 151, false) // octets of the caller
+			add(2, "a", 151, false) // bytes of the caller
 			add(2, "a", 150, true)
 			add(3, "a", 0, false)   // objects of the caller
-			add(3, "b", 101, false) // octets of all
+			add(3, "b", 101, false) // bytes of all
 			add(3, "b", 100, true)
 			add(4, "c", 0, false) // objects of all
 			_, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
@@ -209,14 +210,14 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later, alone)
 			must(t, err)
 			add(4, "c", 151, false)
-			add(4, "c", 150, true) // what was spent is free again
+			add(4, "c", 150, true) // spent objects are free again
 			must(t, s.SweepPrepared(t.Context(), start.Add(15*time.Minute)))
 			for n := 1; n <= 4; n++ {
 				if _, found, err := s.FindPrepared(t.Context(), preparedOf(n).ID); found || err != nil {
 					t.Errorf("object %d after its time: found %v, %v", n, found, err)
 				}
 			}
-			add(5, "a", 250, true) // and what has expired
+			add(5, "a", 250, true) // and expired ones
 			add(6, "b", 100, true)
 			add(7, "b", 1, false)
 		}},

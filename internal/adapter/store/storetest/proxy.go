@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between a program and a PostgreSQL server and stops forwarding when it is
-// told to, as a network that fails does: connections stay open and silent.
+// Proxy forwards between a program and a PostgreSQL server and can stop forwarding, as a
+// failing network does: connections stay open and silent.
 type Proxy struct {
 	// URL is the address of the database behind the proxy.
 	URL string
@@ -19,7 +19,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	moving   *sync.Cond
 	paused   bool
-	muted    bool // answers stay behind from the next commit on
+	muted    bool // answers are held back from the next commit on
 	silenced chan struct{}
 }
 
@@ -71,7 +71,7 @@ func (p *Proxy) Pause() {
 	p.paused = true
 }
 
-// MuteCommit forwards the next COMMIT and holds back what the server answers on its
+// MuteCommit forwards the next COMMIT and holds back the answers of the server on its
 // connection from then on. The channel is closed when that has happened.
 func (p *Proxy) MuteCommit() <-chan struct{} {
 	p.mu.Lock()
@@ -80,7 +80,7 @@ func (p *Proxy) MuteCommit() <-chan struct{} {
 	return p.silenced
 }
 
-// Resume goes on forwarding. Connections that MuteCommit silenced stay silent.
+// Resume continues forwarding. Connections that MuteCommit silenced stay silent.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,8 @@ func (p *Proxy) watch(b []byte, silent *bool) {
 	}
 }
 
-// forward copies until one side ends. seen is called with what is about to be sent.
+// forward copies until one side ends. It calls seen with the bytes that it is about to
+// send.
 func (p *Proxy) forward(to, from net.Conn, seen func([]byte), silent *bool) {
 	defer to.Close()
 	defer from.Close()

@@ -34,7 +34,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("found %t: %s", found, d)
 			}
 			if _, err := s.AddRequest(t.Context(), want); err == nil {
-				t.Error("a second request of a user waits")
+				t.Error("a second pending request of a user was added")
 			}
 			_, err = s.AddRequest(t.Context(), pending(other.ID, ""))
 			must(t, err)
@@ -45,7 +45,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.DeleteUnusedKey(t.Context(), k.ID))
 			if _, found, _ := s.Key(t.Context(), k.ID); !found {
-				t.Error("a key whose request waits was unused")
+				t.Error("a key with a pending request was deleted as unused")
 			}
 			for _, first := range []bool{true, false} {
 				decided, err := s.Decide(t.Context(), want.ID, keys.Rejected, 0, start.Add(time.Second))
@@ -77,7 +77,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := person(t, db, 1)
 			k := keyOf(t, db, u, 1)
 			mine := certificateOf(t, db, k, 1)
-			// Another authority may use the same serial number, and so may two others.
+			// Another authority may use the same serial number, and two others may too.
 			for n := range 2 {
 				outside := mine.NewCertificate
 				outside.Outside, outside.DER = true, []byte{0x30, 9, byte(n)}
@@ -131,13 +131,13 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Error(d)
 				}
 			}
-			due(start, 0, 10, ids...) // nobody asked yet
+			due(start, 0, 10, ids...) // no status was requested yet
 			due(start, ids[0], 2, ids[1], ids[2])
 			later := start.Add(time.Minute)
 			must(t, s.NoteStanding(t.Context(), ids[0], keys.Standing{DueAt: later}))
 			must(t, s.NoteStanding(t.Context(), ids[1], keys.Standing{RevokedAt: start.Add(-time.Hour), Reason: 6, DueAt: start}))
 			must(t, s.NoteStanding(t.Context(), ids[2], keys.Standing{RevokedAt: start, Reason: 1, DueAt: later}))
-			must(t, s.NoteStanding(t.Context(), 1<<40, keys.Standing{DueAt: later})) // of nobody
+			must(t, s.NoteStanding(t.Context(), 1<<40, keys.Standing{DueAt: later})) // of no certificate
 			due(start, 0, 10, ids[1], ids[3])
 			due(later.Add(-time.Millisecond), 0, 10, ids[1], ids[3])
 			due(later, 0, 10, ids...)
@@ -183,14 +183,14 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.DeleteUnusedKey(t.Context(), k.ID))
 			if _, found, _ := s.Key(t.Context(), k.ID); !found {
-				t.Error("a key with a certificate was unused")
+				t.Error("a key with a certificate was deleted as unused")
 			}
 			_, err = s.SetDefault(t.Context(), c.UserID, c.ID)
 			must(t, err)
 			must(t, s.DeleteCertificate(t.Context(), c.ID))
 			must(t, s.DeleteUnusedKey(t.Context(), k.ID))
 			if _, found, _ := s.Key(t.Context(), k.ID); found {
-				t.Error("an unused key stays")
+				t.Error("an unused key was not deleted")
 			}
 			if _, found, err := s.DefaultCertificate(t.Context(), c.UserID); found || err != nil {
 				t.Errorf("a deleted certificate is the default one: %v", err)

@@ -17,8 +17,8 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// testSearch asks through the room user, which checks what comes from outside: what
-// is compared here is what an operator gets.
+// testSearch searches through package user, which checks the input: the compared results
+// are those that an operator gets.
 func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	db := open(t)
 	users, tokens, contacts := store.Users{DB: db}, store.Tokens{DB: db}, store.Contacts{DB: db}
@@ -59,7 +59,8 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, tokens.SetMethod(t.Context(), id, auth.StoredMethod{Name: p.method, Level: 1}, start))
 		}
 	}
-	// A second phone is found, but the first one is shown. A signed-in user has a date.
+	// A search finds the second phone, but results show the first one. A user who has
+	// signed in has a date.
 	const anna = "00000000-0000-4000-8000-000000000001"
 	_, err := contacts.AddContact(t.Context(), contact.Contact{UserID: anna, Type: contact.PhoneNumber, Value: "79990000000", CreatedAt: start.Add(-time.Hour)}, "79990000000", false)
 	must(t, err)
@@ -109,8 +110,8 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		{both, filters(f(user.ColumnLogin, user.NotEqual, "anna")), "", "-,boris,Clara_1", 3},
 		{both, filters(f(user.ColumnLogin, user.Like, "ar")), "", "Clara_1", 1},
 		{both, filters(f(user.ColumnLogin, user.Like, "%a")), "", "anna", 1},
-		{both, filters(f(user.ColumnLogin, user.Like, "_")), "", "Clara_1", 1}, // no wildcard
-		{both, filters(f(user.ColumnLogin, user.Like, "0000")), "", "", 0},     // nor the inside of who has none
+		{both, filters(f(user.ColumnLogin, user.Like, "_")), "", "Clara_1", 1}, // not a wildcard
+		{both, filters(f(user.ColumnLogin, user.Like, "0000")), "", "", 0},     // not the identifier of a user without a login
 		{both, filters(f(user.ColumnLogin, user.Like, `\`)), "", "", 0},
 		{both, filters(f(user.ColumnLogin, user.Equal, "foreign")), "", "", 0},
 		{both, filters(f(user.ColumnPhoneNumber, user.Equal, "+7 926 000-00-02")), "", "boris", 1},
@@ -196,10 +197,10 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	single, err := service.ByID(t.Context(), both, anna)
 	must(t, err)
 	if d := cmp.Diff(want, single); d != "" {
-		t.Errorf("a user alone reads otherwise than in a list: %s", d)
+		t.Errorf("a single user differs from the same user in a list: %s", d)
 	}
 
-	// Nothing that is searched for becomes part of a statement.
+	// No search value becomes part of a statement.
 	for _, hostile := range []string{"' OR 1=1 --", `"; DROP TABLE users; --`, "$1", "%s%d", "a\x00b", `\%`, "'", "%%%%%%%%"} {
 		for column := user.ColumnLogin; column <= user.ColumnAuthMethod; column++ {
 			for _, o := range []user.Operation{user.Equal, user.NotEqual, user.Like} {
@@ -209,7 +210,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 				for _, u := range found.Users {
 					if u.Group != "Alpha" {
-						t.Errorf("%v %v %q finds somebody in %s", column, o, hostile, u.Group)
+						t.Errorf("%v %v %q finds a user in %s", column, o, hostile, u.Group)
 					}
 				}
 			}

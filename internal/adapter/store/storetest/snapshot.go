@@ -17,14 +17,14 @@ import (
 	"tamga/internal/domain/signing"
 )
 
-// pieces is what a snapshot holds.
+// pieces is the content of a snapshot.
 type pieces struct {
 	Bearer            auth.Bearer
 	Known             bool
 	Access, Operation policy.Set
 	Default           keys.CertificateRecord
 	HasDefault        bool
-	Key               keys.KeyRecord // of Default
+	Key               keys.KeyRecord // the key of Default
 	Authorities       []authority.Standing
 }
 
@@ -36,8 +36,8 @@ func piecesOf(b auth.Bearer, snap *signing.Snapshot) pieces {
 	return p
 }
 
-// Snapshot checks that a snapshot is the same as what the rooms read piece by piece, and that what
-// another process (other) has changed counts in the next one, whatever it is.
+// Snapshot checks that a snapshot equals what the stores read piece by piece, and that
+// every change made by another process (other) is in the next snapshot.
 func Snapshot(t *testing.T, db, other *store.DB) {
 	group(t, db, "Default")
 	u := person(t, db, 1)

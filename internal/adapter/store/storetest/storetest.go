@@ -1,5 +1,6 @@
-// Package storetest states the behaviour that the store shows on each engine,
-// and opens databases for the tests of other rooms. It is used by tests only.
+// Package storetest tests the behaviour of the store on each engine (Run), and opens
+// databases for the tests of other packages (SQLite, PostgreSQL, Open). Only tests use
+// it.
 package storetest
 
 import (
@@ -16,10 +17,10 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// start is the time at which the clock of every opened database stands.
+// start is the time of the clock of every opened database.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// suite is the behaviour, room by room.
+// suite is the behaviour, by domain package.
 var suite = []struct {
 	name string
 	test func(t *testing.T, open func(t *testing.T) *store.DB)
@@ -50,15 +51,15 @@ var suite = []struct {
 	{"Devices", testDevices},
 }
 
-// Run tests the behaviour. open returns an empty, migrated database each time.
+// Run tests the behaviour. open must return an empty, migrated database each time.
 func Run(t *testing.T, open func(t *testing.T) *store.DB) {
 	for _, s := range suite {
 		t.Run(s.name, func(t *testing.T) { s.test(t, open) })
 	}
 }
 
-// SQLite opens an empty, migrated database in a temporary file. It is a copy of a file
-// that was migrated once: the migrations take most of the time of a short test.
+// SQLite opens an empty, migrated database in a temporary file. It copies a file that was
+// migrated once: the migrations take most of the time of a short test.
 func SQLite(t testing.TB) *store.DB {
 	t.Helper()
 	image, err := migratedFile()
@@ -80,7 +81,7 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
-		return nil, errors.New("the closed database has not moved its log into its file")
+		return nil, errors.New("the closed database has not moved its write-ahead log into its file")
 	}
 	return os.ReadFile(file)
 })
@@ -94,7 +95,8 @@ func migrate(ctx context.Context, url string) error {
 	return errors.Join(db.Migrate(ctx), db.Close())
 }
 
-// Open opens and migrates the database at an address until the test ends.
+// Open opens the database at an address, migrates it, and closes it at the end of the
+// test.
 func Open(t testing.TB, url string) *store.DB {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return start }})
@@ -112,7 +114,7 @@ func Open(t testing.TB, url string) *store.DB {
 	return db
 }
 
-// cases runs each test on a database of its own.
+// cases runs each test on its own database.
 type cases []struct {
 	name string
 	test func(t *testing.T, db *store.DB)
@@ -150,7 +152,7 @@ func person(t testing.TB, db *store.DB, n int) user.User {
 	return u
 }
 
-// together runs n functions at once and returns their errors.
+// together runs n functions concurrently and returns their errors.
 func together(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var ready, done sync.WaitGroup
@@ -169,7 +171,7 @@ func together(n int, do func(i int) error) []error {
 	return errs
 }
 
-// canceled is a context that has ended.
+// canceled returns a context that has ended.
 func canceled(t testing.TB) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

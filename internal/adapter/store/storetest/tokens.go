@@ -89,14 +89,14 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			for _, c := range []struct {
 				login, phone, email string
-				want                string // login of the user, "" for nobody
+				want                string // login of the user, "" for no user
 			}{
 				{"79261234567", "79261234567", "", "User1"},
 				{"a@example.ru", "", "a@example.ru", "User2"},
 				{"user3", "", "", "User3"},
-				{"user3", "79261234567", "a@example.ru", "User3"}, // a login comes first
+				{"user3", "79261234567", "a@example.ru", "User3"}, // a login has priority
 				{"x", "79260000000", "", ""},                      // a contact that is not primary
-				{"x", "a@example.ru", "79261234567", ""},          // of the other kind
+				{"x", "a@example.ru", "79261234567", ""},          // of the other type
 			} {
 				got, err := s.CredentialOf(t.Context(), c.login, c.phone, c.email)
 				if (err == nil) != (c.want != "") || got.User.Login != c.want {
@@ -135,8 +135,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				{v.ID, 21, false, true},  // another login has its own count
 				{u.ID, 22, false, true},  // the end itself is free, and a new window begins
 				{u.ID, 36, false, true},
-				{u.ID, 37, false, true}, // minute 22 is out of the window: this is the first
-				{u.ID, 38, true, true},  // a correct one forgets
+				{u.ID, 37, false, true}, // minute 22 is outside of the window: this is the first
+				{u.ID, 38, true, true},  // a correct one resets the count
 				{u.ID, 38, false, true},
 				{u.ID, 38, false, true},
 				{u.ID, 38, false, true},
@@ -244,7 +244,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.RevokeTokens(t.Context(), "nobody"))
 			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || got.Token.Revoked {
-				t.Errorf("revoked with somebody else's: %v, %v", got.Token.Revoked, err)
+				t.Errorf("revoked with the tokens of another user: %v, %v", got.Token.Revoked, err)
 			}
 			must(t, s.RevokeTokens(t.Context(), u.ID))
 			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || !got.Token.Revoked {
@@ -302,7 +302,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("token %s: %v", id, err)
 				}
 			}
-			for range rule.Failures { // again: the sweep forgot the lock-out of an hour ago
+			for range rule.Failures { // again, because the sweep deleted the lock-out of an hour ago
 				_, err := s.BeginAttempt(t.Context(), login, start, rule)
 				must(t, err)
 			}
@@ -317,8 +317,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ok, err := s.BeginAttempt(t.Context(), login, start.Add(16*time.Minute), rule); err != nil || ok {
 				t.Errorf("a sweep lifted the lock-out: %v, %v", ok, err)
 			}
-			// Swept or not, an ended count counts for nothing; what shows the
-			// sweep is a window that would still hold it.
+			// An ended count has no effect, swept or not. What shows the sweep is a
+			// window that would still contain it.
 			must(t, s.Sweep(t.Context(), start.Add(20*time.Minute), start.Add(20*time.Minute), rule.Window))
 			long := auth.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Hour}
 			for i := range 3 {
@@ -344,7 +344,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				if i%500 != 0 {
 					continue
 				}
-				for range 2 { // the second would be refused if the old count were there
+				for range 2 { // the second would be refused if the old count were still there
 					if ok, err := s.BeginAttempt(t.Context(), key, later, long); err != nil || !ok {
 						t.Errorf("login %d after the sweep: %v, %v", i, ok, err)
 					}

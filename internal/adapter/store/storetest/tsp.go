@@ -42,7 +42,7 @@ func testTSPServices(t *testing.T, open func(t *testing.T) *store.DB) {
 		{"AddListRemove", func(t *testing.T, db *store.DB) {
 			s := store.Policies{DB: db}
 			list(t, s)
-			// The order is that of adding, not that of names.
+			// The order is the order of adding, not of names.
 			add(t, s, service(2), true)
 			add(t, s, service(1), true)
 			add(t, s, service(3), true)

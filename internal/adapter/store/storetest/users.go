@@ -71,7 +71,7 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			for _, g := range []string{"A", "B", "C"} {
 				group(t, db, g)
 			}
-			// In the order of their octets, which no locale may change.
+			// Users are in the order of their bytes, which no locale may change.
 			for i, login := range []string{"Z", "_", "a", "b-c", "bc", "я"} {
 				u := user.User{ID: login, Login: login, Group: string(rune('A' + i%3))}
 				must(t, s.AddUser(t.Context(), u, login))
@@ -117,7 +117,7 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			if other, err := s.UserByLogin(t.Context(), "user2"); err != nil || other.Locked {
 				t.Errorf("another user: %+v, %v", other, err)
 			}
-			must(t, s.SetLock(t.Context(), want.ID, true, start)) // again is no error
+			must(t, s.SetLock(t.Context(), want.ID, true, start)) // a second call is not an error
 			must(t, s.SetLock(t.Context(), want.ID, false, time.Time{}))
 			if err := s.SetLock(t.Context(), "nobody", true, start); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, user.ErrNotFound)
