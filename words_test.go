@@ -50,6 +50,7 @@ var plain = []string{
 	"internal/domain/policy",
 	"internal/domain/user",
 	"internal/domain/vault",
+	"internal/judge",
 	"internal/web",
 	"words_test.go",
 }

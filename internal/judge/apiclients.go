@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// ClientOrder is what a generated client does: it gets a token and signs a document.
+// ClientOrder says what a generated client does: it gets a token and signs a document.
 type ClientOrder struct {
-	Server                                 string // address that the paths of the description are below
+	Server                                 string // address that the paths of the OpenAPI document are relative to
 	Username, Password, ClientID, Resource string
 	Document                               []byte
 }
@@ -22,8 +22,8 @@ type ClientOrder struct {
 //go:embed clients/*
 var clientPrograms embed.FS
 
-// GoClient has oapi-codegen make a Go client of an OpenAPI document, compiles it
-// with a program around it, and returns the signature the program got.
+// GoClient makes a Go client of an OpenAPI document with oapi-codegen, compiles a program
+// with it, runs the program and returns the signature that it received.
 func GoClient(t testing.TB, document []byte, order ClientOrder) []byte {
 	t.Helper()
 	cache := judges(t)
@@ -34,7 +34,8 @@ func GoClient(t testing.TB, document []byte, order ClientOrder) []byte {
 		}
 	}
 	dir := clientDir(t, document, map[string]string{"main.go.txt": "main.go", "go.mod.txt": "go.mod", "go.sum.txt": "go.sum"})
-	// All of the document can be generated; what is compiled is what the program uses.
+	// Code is generated for the whole document. Only the code that the program uses is
+	// compiled.
 	run(t, dir, nil, generator, "-generate", "types,client", "-package", "gen", "-o", "gen/all.go", "openapi.json")
 	if err := os.Remove(filepath.Join(dir, "gen", "all.go")); err != nil {
 		t.Fatal(err)
@@ -43,9 +44,9 @@ func GoClient(t testing.TB, document []byte, order ClientOrder) []byte {
 	return signatureOf(t, run(t, dir, input(t, order), "go", "run", "."))
 }
 
-// TypeScriptClient has the npm package @hey-api/openapi-ts make a TypeScript client of
-// an OpenAPI document, compiles it strictly with a program around it, and returns the
-// signature the program got.
+// TypeScriptClient makes a TypeScript client of an OpenAPI document with the npm package
+// @hey-api/openapi-ts, compiles a program with it strictly, runs the program and returns
+// the signature that it received.
 func TypeScriptClient(t testing.TB, document []byte, order ClientOrder) []byte {
 	t.Helper()
 	modules := filepath.Join(judges(t), "openapi", "node_modules")
@@ -55,7 +56,7 @@ func TypeScriptClient(t testing.TB, document []byte, order ClientOrder) []byte {
 		}
 	}
 	dir := clientDir(t, document, map[string]string{"main.ts": "main.ts"})
-	// The generator finds its peer typescript beside itself, and the project's here.
+	// The generator finds its peer typescript next to itself, and the project's here.
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
@@ -65,17 +66,17 @@ func TypeScriptClient(t testing.TB, document []byte, order ClientOrder) []byte {
 	return signatureOf(t, run(t, dir, nil, "node", "out/main.js", string(input(t, order))))
 }
 
-// judges is the folder of the judges that are no packages of the system.
+// judges returns the folder of the judges that are not packages of the system.
 func judges(t testing.TB) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		missing(t, "there is no cache of the user: "+err.Error())
+		missing(t, "the user has no cache folder: "+err.Error())
 	}
 	return filepath.Join(cache, "tamga-judges")
 }
 
-// clientDir is a folder with the document and files of the programs.
+// clientDir creates a folder with the document and the files of the program.
 func clientDir(t testing.TB, document []byte, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,7 +110,7 @@ func input(t testing.TB, order ClientOrder) []byte {
 	return text
 }
 
-// run runs a step of making or using a client. Nothing is fetched.
+// run runs one step of making or using a client. It downloads nothing.
 func run(t testing.TB, dir string, stdin []byte, program string, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -129,7 +130,7 @@ func run(t testing.TB, dir string, stdin []byte, program string, args ...string)
 func signatureOf(t testing.TB, out []byte) (signature []byte) {
 	t.Helper()
 	if err := json.Unmarshal(out, &signature); err != nil {
-		t.Fatalf("judge: a generated client says %q: %v", out, err)
+		t.Fatalf("judge: unexpected output of a generated client: %q: %v", out, err)
 	}
 	return signature
 }

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Castle is Bouncy Castle, a second GOST implementation independent of OpenSSL,
-// behind a small Java program that answers one question at a time. The program
-// gives it GOST keys in the older form, with digestParamSet: version 1.72 fails on
-// the form of RFC 9215.
+// Castle is Bouncy Castle, a second GOST implementation independent of OpenSSL, behind a
+// small Java program that answers one question at a time. The program passes GOST keys to
+// it in the older form, with digestParamSet: version 1.72 does not read the form of RFC
+// 9215.
 type Castle struct {
 	t     testing.TB
 	dir   string
-	mu    sync.Mutex // one question at a time; guards the rest
+	mu    sync.Mutex // one question at a time; guards the fields below
 	in    io.WriteCloser
 	out   *bufio.Reader
 	kill  func() error
@@ -32,14 +32,14 @@ type Castle struct {
 //go:embed java/Judge.java
 var judgeSource []byte
 
-// jars are the libraries of Debian's libbcprov-java and libbcpkix-java.
+// jars are the libraries of the Debian packages libbcprov-java and libbcpkix-java.
 var jars = []string{
 	"/usr/share/java/bcprov.jar",
 	"/usr/share/java/bcpkix.jar",
 	"/usr/share/java/bcutil.jar",
 }
 
-// BouncyCastle starts the judge, which lives as long as the test.
+// BouncyCastle starts the judge. It ends with the test.
 func BouncyCastle(t testing.TB) *Castle {
 	t.Helper()
 	java, err := exec.LookPath("java")
@@ -56,8 +56,8 @@ func BouncyCastle(t testing.TB) *Castle {
 	}
 	c := &Castle{t: t, dir: t.TempDir()}
 	source := c.write("Judge.java", judgeSource)
-	// Given a source file, java compiles it in memory and runs it: one compilation
-	// for all questions of a test, and no class files to clean up.
+	// java compiles a source file in memory and runs it. This takes one compilation for
+	// all questions of a test and leaves no class files.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-cp", strings.Join(jars, string(os.PathListSeparator)), source)
 	var errs strings.Builder
 	cmd.Stderr = &errs
@@ -74,7 +74,7 @@ func BouncyCastle(t testing.TB) *Castle {
 	}
 	c.kill = cmd.Process.Kill
 	t.Cleanup(func() {
-		c.in.Close() // ends the program: it reads questions to the end of its input
+		c.in.Close() // ends the program: it reads questions until the end of its input
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("judge: java: %v: %s", err, errs.String())
 		}
@@ -85,8 +85,8 @@ func BouncyCastle(t testing.TB) *Castle {
 	return c
 }
 
-// VerifyCMS judges a signed message with its content, nil when the message
-// carries it, and the signers' certificates up to a root among the authorities (PEM).
+// VerifyCMS verifies a signed message with its content (nil if the message contains it),
+// and the signers' certificates up to one of the root certificates (PEM).
 func (c *Castle) VerifyCMS(cms, content, caPEM []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,9 +97,9 @@ func (c *Castle) VerifyCMS(cms, content, caPEM []byte) error {
 	return c.ask("cms", c.fresh(cms), beside, c.fresh(caPEM))
 }
 
-// VerifyCAdES is VerifyCMS with every countersignature, nested ones included, and
-// every time stamp of the signatures and of their references, by imprints of its
-// own; counts is how many signers, countersignatures and time stamps there are.
+// VerifyCAdES is VerifyCMS for every countersignature too, nested ones included, and for
+// every time stamp of the signatures and of their references. Bouncy Castle computes the
+// imprints itself. counts is the number of signers, countersignatures and time stamps.
 func (c *Castle) VerifyCAdES(cms, content, caPEM []byte, counts [3]int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,14 +110,15 @@ func (c *Castle) VerifyCAdES(cms, content, caPEM []byte, counts [3]int) error {
 	return c.ask("cades", c.fresh(cms), beside, c.fresh(caPEM), fmt.Sprintf("%d,%d,%d", counts[0], counts[1], counts[2]))
 }
 
-// VerifyRaw judges a bare signature over data by the key of a certificate.
+// VerifyRaw verifies a bare signature over data with the key of a certificate.
 func (c *Castle) VerifyRaw(certDER, data, value []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ask("raw", c.fresh(certDER), c.fresh(data), c.fresh(value))
 }
 
-// VerifyCertificate judges that a certificate has a path to a root among the authorities (PEM).
+// VerifyCertificate checks that a certificate has a path to one of the root certificates
+// (PEM).
 func (c *Castle) VerifyCertificate(certDER, caPEM []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +143,7 @@ func (c *Castle) ask(fields ...string) error {
 	return errors.New("judge: Bouncy Castle: " + strings.TrimPrefix(answer, "FAIL "))
 }
 
-// line reads one answer; a program that stays silent is ended.
+// line reads one answer. It ends a program that does not answer.
 func (c *Castle) line() (string, error) {
 	timer := time.AfterFunc(patience, func() { c.kill() })
 	defer timer.Stop()
@@ -150,7 +151,7 @@ func (c *Castle) line() (string, error) {
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-// fresh writes a file under a name of its own.
+// fresh writes a file with a unique name and returns its path.
 func (c *Castle) fresh(data []byte) string {
 	c.files++
 	return c.write(fmt.Sprintf("%d.bin", c.files), data)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// HAProxy runs HAProxy (Debian: haproxy) with a configuration and gost-engine loaded
-// by the OpenSSL configuration, until the test ends, and returns when it takes
+// HAProxy runs HAProxy (Debian: haproxy) with a configuration until the test ends. The
+// OpenSSL configuration loads gost-engine. HAProxy returns when the program accepts
 // connections at the address.
 func HAProxy(t testing.TB, config, opensslConfig, address string) {
 	t.Helper()
@@ -45,15 +45,15 @@ func HAProxy(t testing.TB, config, opensslConfig, address string) {
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("judge: haproxy ended before it took connections: %v\n%s", err, out.String())
+			t.Fatalf("judge: haproxy ended before it accepted connections: %v\n%s", err, out.String())
 		case <-deadline:
-			t.Fatal("judge: haproxy took no connections in 30 seconds")
-		case <-tick.C: // nothing tells that it listens but asking it
+			t.Fatal("judge: haproxy accepted no connections in 30 seconds")
+		case <-tick.C: // the only way to learn that it listens is to connect
 		}
 	}
 }
 
-// HAProxyProgram finds the haproxy program.
+// HAProxyProgram returns the path of the haproxy program.
 func HAProxyProgram(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
@@ -65,8 +65,8 @@ func HAProxyProgram(t testing.TB) string {
 	return ""
 }
 
-// GnuTLS finds gnutls-cli (Debian: gnutls-bin), which speaks GOST-TLS without
-// gost-engine.
+// GnuTLS returns the path of gnutls-cli (Debian: gnutls-bin), which supports GOST-TLS
+// without gost-engine.
 func GnuTLS(t testing.TB) string {
 	t.Helper()
 	program, err := exec.LookPath("gnutls-cli")
@@ -76,14 +76,13 @@ func GnuTLS(t testing.TB) string {
 	return program
 }
 
-// Talk connects with "openssl s_client" and the arguments, sends what is to be said
-// and returns all that came back on both streams until the other side closed,
-// whether or not the handshake came off.
+// Talk connects with "openssl s_client" and the arguments and sends say. It returns the
+// output on both streams until the server closes, whether or not the handshake succeeded.
 func (tool *Tool) Talk(say string, args ...string) string {
 	return talk(tool.t, tool.program, tool.Dir, []string{"OPENSSL_CONF=" + tool.conf}, say, append([]string{"s_client", "-ign_eof"}, args...))
 }
 
-// TalkGnuTLS does the same with gnutls-cli.
+// TalkGnuTLS is Talk with gnutls-cli.
 func TalkGnuTLS(t testing.TB, dir, say string, args ...string) string {
 	return talk(t, GnuTLS(t), dir, nil, say, args)
 }
@@ -95,8 +94,8 @@ func talk(t testing.TB, program, dir string, env []string, say string, args []st
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
-	// The end of its input would make the program close: it stays open until the
-	// program ends because the other side closed.
+	// At the end of its input the program would close. The input stays open until the
+	// program ends because the server closed.
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +108,7 @@ func talk(t testing.TB, program, dir string, env []string, say string, args []st
 	fmt.Fprint(in, say)
 	err = cmd.Wait()
 	if ctx.Err() != nil {
-		t.Fatalf("judge: %s %s: no end after %v: %v\n%s", program, strings.Join(args, " "), patience, err, out.String())
+		t.Fatalf("judge: %s %s: still running after %v: %v\n%s", program, strings.Join(args, " "), patience, err, out.String())
 	}
 	return out.String()
 }

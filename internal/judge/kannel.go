@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// KannelPassword is what Kannel wants from the user "tamga".
+// KannelPassword is the password of the user "tamga" at Kannel.
 const KannelPassword = "gate&way="
 
-// Kannel is the SMS gateway of that name: by HTTP on one side, by SMPP to a centre on
-// the other. It returns the address of its interface for sending.
+// Kannel runs the SMS gateway of that name, which accepts HTTP and sends by SMPP to
+// centre. It returns the address of its HTTP interface.
 func Kannel(t testing.TB, centre *Centre) (address string) {
 	t.Helper()
 	for _, program := range []string{"/usr/sbin/bearerbox", "/usr/sbin/smsbox"} {
@@ -100,7 +100,7 @@ text = ""
 	return address
 }
 
-// freePort finds a port that is free now.
+// freePort returns a port that is free now.
 func freePort(t testing.TB) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +111,7 @@ func freePort(t testing.TB) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// wait waits until something answers at an address.
+// wait waits until a server answers at an address.
 func wait(t testing.TB, address string) {
 	t.Helper()
 	client := http.Client{Timeout: time.Second}

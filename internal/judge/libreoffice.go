@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Office is LibreOffice without a window, with a profile and certificates of its own.
-// It makes Office documents and judges their signatures, those by RSA and ECDSA.
+// Office is LibreOffice without a window, with its own profile and certificates. It makes
+// Office documents and verifies their signatures by RSA and ECDSA.
 type Office struct {
 	t                              testing.TB
 	dir, python, soffice, certutil string
@@ -24,15 +24,15 @@ type Office struct {
 //go:embed libreoffice.py
 var libreOfficeScript []byte
 
-// OfficeSignature is what LibreOffice says of one signature.
+// OfficeSignature is the result of LibreOffice for one signature.
 type OfficeSignature struct {
-	Valid       bool   // what was signed is as it was, and the value fits
-	Certificate int    // 0 when the certificate has a path to a trusted root
+	Valid       bool   // the signed content is unchanged and the value is valid
+	Certificate int    // 0 if the certificate has a path to a trusted root
 	Signer      string // subject of the certificate
 }
 
-// LibreOffice finds the program, Python with its bridge, and certutil, and trusts the
-// roots (PEM).
+// LibreOffice finds the program, Python with its UNO bridge, and certutil. roots (PEM)
+// are trusted.
 func LibreOffice(t testing.TB, roots ...[]byte) *Office {
 	t.Helper()
 	o := &Office{t: t, dir: t.TempDir()}
@@ -46,7 +46,8 @@ func LibreOffice(t testing.TB, roots ...[]byte) *Office {
 		}
 		*p.path = path
 	}
-	// The bridge belongs to the Python of the distribution, which need not be the first.
+	// The bridge belongs to the Python of the distribution, which may not be the first in
+	// the PATH.
 	for _, python := range []string{"/usr/bin/python3", "python3"} {
 		if exec.Command(python, "-c", "import uno").Run() == nil {
 			o.python = python
@@ -70,8 +71,8 @@ func LibreOffice(t testing.TB, roots ...[]byte) *Office {
 	return o
 }
 
-// Verify judges the signatures of documents, all in one run of the program. names are
-// their file names, by whose endings it knows them.
+// Verify verifies the signatures of documents, all in one run of the program. names are
+// their file names, and the extensions decide the types.
 func (o *Office) Verify(names []string, documents ...[]byte) [][]OfficeSignature {
 	o.t.Helper()
 	args := []string{"verify"}
@@ -80,7 +81,7 @@ func (o *Office) Verify(names []string, documents ...[]byte) [][]OfficeSignature
 	}
 	lines := strings.Split(strings.TrimSpace(o.ask(args...)), "\n")
 	if len(lines) != len(documents) {
-		o.t.Fatalf("judge: LibreOffice judged %d of %d documents", len(lines), len(documents))
+		o.t.Fatalf("judge: LibreOffice checked %d of %d documents", len(lines), len(documents))
 	}
 	out := make([][]OfficeSignature, len(lines))
 	for i, line := range lines {
@@ -91,7 +92,7 @@ func (o *Office) Verify(names []string, documents ...[]byte) [][]OfficeSignature
 	return out
 }
 
-// Make returns a new document of each kind, docx, xlsx or pptx, with a text in it.
+// Make returns a new document of each kind (docx, xlsx or pptx) that contains text.
 func (o *Office) Make(text string, kinds ...string) [][]byte {
 	o.t.Helper()
 	args := []string{"make", text}
@@ -120,7 +121,7 @@ func (o *Office) run(program string, args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = o.dir
-	// The script has started other programs, and ends them when it is interrupted.
+	// The script starts other programs and ends them when it is interrupted.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	var out, errs bytes.Buffer

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// OATH are oathtool and pskctool of the OATH Toolkit (packages oathtool, pskctool). They
-// know SHA-1, SHA-256 and SHA-512; HOTP with SHA-1 only.
+// OATH is oathtool and pskctool of the OATH Toolkit (packages oathtool, pskctool). They
+// support SHA-1, SHA-256 and SHA-512, but HOTP only with SHA-1.
 type OATH struct {
 	t             testing.TB
 	tool, pskc    string
 	dir           string
-	signKey, cert string // made when something is signed
+	signKey, cert string // created for the first signature
 }
 
 // OATHToolkit finds the programs oathtool and pskctool.
@@ -36,7 +36,7 @@ func OATHToolkit(t testing.TB) *OATH {
 	return o
 }
 
-// HOTP returns the codes of count steps from one on, computed by oathtool.
+// HOTP returns the codes of count steps beginning with step, computed by oathtool.
 func (o *OATH) HOTP(secret []byte, digits int, step int64, count int) []string {
 	o.t.Helper()
 	out, err := o.run(o.tool, o.secret(secret), "--hotp", "-d", strconv.Itoa(digits), "-c", strconv.FormatInt(step, 10), "-w", strconv.Itoa(count-1))
@@ -46,7 +46,7 @@ func (o *OATH) HOTP(secret []byte, digits int, step int64, count int) []string {
 	return strings.Fields(out)
 }
 
-// TOTP returns the codes of count steps from a time on, computed by oathtool.
+// TOTP returns the codes of count steps beginning at a time, computed by oathtool.
 func (o *OATH) TOTP(algorithm string, secret []byte, digits int, period time.Duration, at time.Time, count int) []string {
 	o.t.Helper()
 	out, err := o.run(o.tool, o.secret(secret), "--totp="+algorithm, "-d", strconv.Itoa(digits), "-s", seconds(period), "-N", clock(at), "-w", strconv.Itoa(count-1))
@@ -56,15 +56,15 @@ func (o *OATH) TOTP(algorithm string, secret []byte, digits int, period time.Dur
 	return strings.Fields(out)
 }
 
-// AcceptsHOTP reports whether oathtool takes a code in a window of steps, and how many
-// steps into it.
+// AcceptsHOTP reports whether oathtool accepts a code within a window of steps, and the
+// number of steps from the first.
 func (o *OATH) AcceptsHOTP(secret []byte, digits int, step int64, window int, code string) (int, bool) {
 	o.t.Helper()
 	return o.accepts(o.secret(secret), "--hotp", "-d", strconv.Itoa(digits), "-c", strconv.FormatInt(step, 10), "-w", strconv.Itoa(window), "-", code)
 }
 
-// AcceptsTOTP reports whether oathtool takes a code at a time or at most window steps
-// beside it, and how many steps.
+// AcceptsTOTP reports whether oathtool accepts a code at a time or at most window steps
+// away from it, and the number of steps.
 func (o *OATH) AcceptsTOTP(algorithm string, secret []byte, digits int, period time.Duration, at time.Time, window int, code string) (int, bool) {
 	o.t.Helper()
 	return o.accepts(o.secret(secret), "--totp="+algorithm, "-d", strconv.Itoa(digits), "-s", seconds(period), "-N", clock(at), "-w", strconv.Itoa(window), "-", code)
@@ -72,7 +72,7 @@ func (o *OATH) AcceptsTOTP(algorithm string, secret []byte, digits int, period t
 
 func (o *OATH) accepts(secret string, args ...string) (int, bool) {
 	o.t.Helper()
-	// The secret is the first operand, which "-" stands for.
+	// The secret is the first operand; "-" means standard input.
 	out, err := o.run(o.tool, secret, args...)
 	if err != nil {
 		return 0, false
@@ -84,8 +84,8 @@ func (o *OATH) accepts(secret string, args ...string) (int, bool) {
 	return n, true
 }
 
-// PSKC returns what pskctool reads in a container of one key, by the names it prints,
-// and fails the test when the container is not valid.
+// PSKC returns the fields that pskctool reads in a container of one key, by the names it
+// prints. An invalid container fails the test.
 func (o *OATH) PSKC(container []byte) map[string]string {
 	o.t.Helper()
 	o.ValidPSKC(container)
@@ -102,7 +102,7 @@ func (o *OATH) PSKC(container []byte) map[string]string {
 	return said
 }
 
-// ValidPSKC fails the test when a container is not what the schema of RFC 6030 asks for.
+// ValidPSKC fails the test if a container does not match the schema of RFC 6030.
 func (o *OATH) ValidPSKC(container []byte) {
 	o.t.Helper()
 	if out, err := o.run(o.pskc, "", "--validate", o.write(container)); err != nil || !strings.Contains(out, "OK") {
@@ -110,7 +110,7 @@ func (o *OATH) ValidPSKC(container []byte) {
 	}
 }
 
-// SignPSKC has pskctool write the container anew, with an XML signature in it.
+// SignPSKC returns the container as pskctool writes it, with an XML signature.
 func (o *OATH) SignPSKC(container []byte) []byte {
 	o.t.Helper()
 	if o.cert == "" {
@@ -145,7 +145,7 @@ func (o *OATH) run(program, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(o.t.Context(), patience)
 	defer cancel()
 	if program == o.tool && !strings.Contains(strings.Join(args, " "), " - ") {
-		args = append(args, "-") // the secret comes by standard input
+		args = append(args, "-") // the secret is on standard input
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin = strings.NewReader(stdin + "\n")

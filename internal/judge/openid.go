@@ -14,31 +14,31 @@ import (
 //go:embed node/openid.js
 var openidProgram []byte
 
-// OpenIDOrder is a sign-in that the client is to do.
+// OpenIDOrder describes a sign-in for the client.
 type OpenIDOrder struct {
 	Issuer       string `json:"issuer"`
 	ClientID     string `json:"client_id"`
-	ClientSecret string `json:"client_secret"` // "" for a public client
+	ClientSecret string `json:"client_secret"` // empty for a public client
 	Method       string `json:"method"`        // client_secret_basic or client_secret_post
 	RedirectURI  string `json:"redirect_uri"`
 	Scope        string `json:"scope"`
-	Resource     string `json:"resource"` // "" for none
+	Resource     string `json:"resource"` // empty for none
 	Login        string `json:"login"`
 	Password     string `json:"password"`
 }
 
-// OpenIDResult is what the client came to know, and accepted.
+// OpenIDResult is what the client received and accepted.
 type OpenIDResult struct {
 	Claims      map[string]any `json:"claims"` // of the ID token
 	AccessToken string         `json:"access_token"`
 	Scope       string         `json:"scope"`
 	UserInfo    map[string]any `json:"userinfo"`
-	Refreshed   string         `json:"refreshed"` // the next access token; "" without offline_access
-	Rotated     bool           `json:"rotated"`   // the refresh token is another one
+	Refreshed   string         `json:"refreshed"` // the next access token; empty without offline_access
+	Rotated     bool           `json:"rotated"`   // the refresh token has changed
 }
 
-// OpenID has the npm package openid-client 5.7.1 sign a user in. What it does not
-// accept fails the test.
+// OpenID signs a user in with the npm package openid-client 5.7.1. Everything that the
+// package does not accept fails the test.
 func OpenID(t testing.TB, order OpenIDOrder) (result OpenIDResult) {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -73,7 +73,7 @@ func OpenID(t testing.TB, order OpenIDOrder) (result OpenIDResult) {
 		t.Fatalf("judge: openid-client: %v\n%s", err, stderr.Bytes())
 	}
 	if err := json.Unmarshal(out, &result); err != nil {
-		t.Fatalf("judge: openid-client says %q: %v", out, err)
+		t.Fatalf("judge: unexpected output of openid-client: %q: %v", out, err)
 	}
 	return result
 }

@@ -1,8 +1,10 @@
-// Package judge is for tests only: it runs other people's programs as judges of
-// what this one makes, and makes with them what this one has to read. A judge
-// that is not installed skips the test that asked for it, in words; where the
-// environment says CI=true it fails the test instead, so that a pipeline cannot
-// lose its judges unnoticed.
+// Package judge is for tests only. It runs programs of other projects that check the
+// output of this one, and that make its input.
+//
+// Begin with the constructor of a program, such as OpenSSL, PDF or XMLSec. If the program
+// is not installed, the constructor skips the test and says so. With CI=true in the
+// environment it fails the test instead, so that a pipeline cannot lose its judges
+// unnoticed. test.sh installs the programs; this package installs nothing.
 package judge
 
 import (
@@ -17,10 +19,10 @@ import (
 	"time"
 )
 
-// Tool is OpenSSL with gost-engine, with a directory of its own.
+// Tool is OpenSSL with gost-engine and its own directory.
 type Tool struct {
-	// Dir is where the program runs and where relative paths in its arguments
-	// point. It disappears with the test.
+	// Dir is the working directory of the program. Relative paths in its arguments start
+	// there. It is deleted with the test.
 	Dir string
 
 	t       testing.TB
@@ -28,11 +30,11 @@ type Tool struct {
 	conf    string
 }
 
-// patience bounds one run: a program that asks a question on a terminal would
-// otherwise wait for ever.
+// patience bounds one run: a program that asks a question on a terminal would otherwise
+// wait forever.
 const patience = 2 * time.Minute
 
-// enginePlaces are glob patterns of where distributions put gost-engine.
+// enginePlaces are glob patterns of the paths where distributions install gost-engine.
 var enginePlaces = []string{
 	"/usr/lib/*/engines-3/gost.so",
 	"/usr/lib64/engines-3/gost.so",
@@ -41,8 +43,8 @@ var enginePlaces = []string{
 	"/opt/homebrew/lib/engines-3/gost.dylib",
 }
 
-// OpenSSL finds the openssl program and gost-engine and prepares a directory
-// and a configuration for them.
+// OpenSSL finds the openssl program and gost-engine, and prepares a directory and a
+// configuration for them.
 func OpenSSL(t testing.TB) *Tool {
 	t.Helper()
 	program, err := exec.LookPath("openssl")
@@ -61,8 +63,9 @@ func OpenSSL(t testing.TB) *Tool {
 	return tool
 }
 
-// config names the engine by path and the default provider by name: naming any
-// provider elsewhere would drop it. The sections at the end are for "req".
+// config names the engine by path and the default provider by name: OpenSSL drops the
+// default provider if the configuration names only others. The sections at the end are
+// for "req".
 const config = `openssl_conf = openssl_init
 [openssl_init]
 engines = engine_sect
@@ -92,17 +95,17 @@ func findEngine() string {
 	return ""
 }
 
-// missing ends the test: skipped on a developer's machine, failed in CI.
+// missing ends the test: it skips on a developer's machine and fails in CI.
 func missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("judge: %s, and CI=true demands it", what)
+		t.Fatalf("judge: %s, and CI=true requires it", what)
 	}
 	t.Skipf("judge: SKIPPED: %s", what)
 }
 
-// Run runs openssl with args in Dir and returns its standard output. The error
-// of a run that failed carries what the program said on both streams.
+// Run runs openssl with args in Dir and returns its standard output. The error of a
+// failed run contains the output on both streams.
 func (tool *Tool) Run(args ...string) (stdout string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -117,7 +120,7 @@ func (tool *Tool) Run(args ...string) (stdout string, err error) {
 	return out.String(), nil
 }
 
-// Write puts a file into Dir and returns its path.
+// Write writes a file into Dir and returns its path.
 func (tool *Tool) Write(name string, data []byte) string {
 	tool.t.Helper()
 	path := filepath.Join(tool.Dir, name)
@@ -127,7 +130,7 @@ func (tool *Tool) Write(name string, data []byte) string {
 	return path
 }
 
-// Read returns a file of Dir.
+// Read returns the contents of a file in Dir.
 func (tool *Tool) Read(name string) []byte {
 	tool.t.Helper()
 	data, err := os.ReadFile(filepath.Join(tool.Dir, name))

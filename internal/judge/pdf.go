@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// PDFTools are qpdf, mutool of MuPDF and pdfsig of Poppler, with certutil of NSS that
-// tells pdfsig whom to trust, and a directory of their own.
+// PDFTools is qpdf, mutool of MuPDF and pdfsig of Poppler, with their own directory.
+// certutil of NSS tells pdfsig which roots to trust.
 type PDFTools struct {
-	// Dir is where the programs run and where relative paths in their arguments
-	// point. It disappears with the test.
+	// Dir is the working directory of the programs. Relative paths in their arguments
+	// start there. It is deleted with the test.
 	Dir string
 
 	t                              testing.TB
@@ -41,7 +41,7 @@ func PDF(t testing.TB) *PDFTools {
 	return p
 }
 
-// Trust makes authorities (PEM) those whose certificates pdfsig calls trusted.
+// Trust sets the roots (PEM) that pdfsig trusts.
 func (p *PDFTools) Trust(roots ...[]byte) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Join(p.Dir, "nss"), 0o700); err != nil {
@@ -58,7 +58,7 @@ func (p *PDFTools) Trust(roots ...[]byte) {
 	}
 }
 
-// QPDF makes a document of another with qpdf: args stand between input and output.
+// QPDF converts a document with qpdf. args are between input and output.
 func (p *PDFTools) QPDF(document []byte, args ...string) ([]byte, error) {
 	p.t.Helper()
 	in := p.Write("in.pdf", document)
@@ -70,21 +70,20 @@ func (p *PDFTools) QPDF(document []byte, args ...string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// QPDFShow runs qpdf on a file that stays where it is.
+// QPDFShow runs qpdf on a file in place.
 func (p *PDFTools) QPDFShow(file string, args ...string) (string, error) {
 	p.t.Helper()
 	return p.run(p.qpdf, append(args, file)...)
 }
 
-// CheckQPDF asks qpdf whether the structure of a document is without fault. password
-// may be empty.
+// CheckQPDF checks the structure of a document with qpdf. password may be empty.
 func (p *PDFTools) CheckQPDF(document []byte, password string) error {
 	p.t.Helper()
 	_, err := p.run(p.qpdf, "--check", "--password="+password, p.Write("check.pdf", document))
 	return err
 }
 
-// CheckMuPDF asks mutool whether it reads a document without repairing it.
+// CheckMuPDF checks that mutool reads a document without repairing it.
 func (p *PDFTools) CheckMuPDF(document []byte, password string) error {
 	p.t.Helper()
 	file := p.Write("check.pdf", document)
@@ -95,17 +94,17 @@ func (p *PDFTools) CheckMuPDF(document []byte, password string) error {
 	return err
 }
 
-// PDFSignature is what pdfsig says of one signature.
+// PDFSignature is the result of pdfsig for one signature.
 type PDFSignature struct {
 	Name    string // of the signer
 	Type    string // SubFilter
-	Valid   bool   // the value holds over what is covered
-	Trusted bool   // and so does the certificate
+	Valid   bool   // the value is valid for the covered bytes
+	Trusted bool   // the certificate is trusted
 	Whole   bool   // the whole document is covered
-	Text    string // all that pdfsig said
+	Text    string // the whole output of pdfsig
 }
 
-// Signatures asks pdfsig about every signature of a document.
+// Signatures runs pdfsig and returns its result for every signature of a document.
 func (p *PDFTools) Signatures(document []byte, password string) ([]PDFSignature, error) {
 	p.t.Helper()
 	file := p.Write("signed.pdf", document)
@@ -136,7 +135,7 @@ func (p *PDFTools) Signatures(document []byte, password string) ([]PDFSignature,
 		}
 		list = append(list, s)
 	}
-	return list, nil // what it says by its exit code is in the list
+	return list, nil // the list has what the exit code says
 }
 
 // Text returns the text of all pages as MuPDF reads it.
@@ -145,7 +144,7 @@ func (p *PDFTools) Text(document []byte, password string) (string, error) {
 	return p.run(p.mutool, "draw", "-q", "-p", password, "-F", "txt", p.Write("draw.pdf", document))
 }
 
-// run returns both streams of a program.
+// run runs a program and returns its output on both streams.
 func (p *PDFTools) run(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -161,7 +160,7 @@ func (p *PDFTools) run(program string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Write puts a file into Dir and returns its path.
+// Write writes a file into Dir and returns its path.
 func (p *PDFTools) Write(name string, data []byte) string {
 	p.t.Helper()
 	path := filepath.Join(p.Dir, name)

@@ -13,18 +13,18 @@ import (
 //go:embed saml.py
 var samlProgram string
 
-// SAMLOrder is what the provider of SAML is and what it is to do.
+// SAMLOrder describes a SAML provider and what it does.
 type SAMLOrder struct {
-	Entity         string `json:"entity"` // how it calls itself
+	Entity         string `json:"entity"` // the name of the provider
 	SSO            string `json:"sso"`
 	Key            string `json:"key"` // PEM
 	Certificate    string `json:"certificate"`
-	SignedRequests bool   `json:"signed_requests"` // takes no others
-	// Lasso is the provider with this signature method (RSA_SHA256, RSA_SHA1), and
-	// signs assertions with it; "" is pysaml2.
+	SignedRequests bool   `json:"signed_requests"` // it accepts no unsigned requests
+	// Lasso selects lasso as the provider, with this signature method (RSA_SHA256,
+	// RSA_SHA1), which also signs assertions. Empty: pysaml2.
 	Lasso string `json:"lasso_method"`
 
-	// What it is to answer; without MetadataOfService it tells its own metadata.
+	// The request that it answers. Without MetadataOfService it returns its own metadata.
 	MetadataOfService  string            `json:"metadata_of_service"`
 	Query              map[string]string `json:"query"` // of the request
 	RawQuery           string            `json:"raw_query"`
@@ -32,23 +32,23 @@ type SAMLOrder struct {
 	Mail               string            `json:"mail"`  // an attribute
 	SignResponse       bool              `json:"sign_response"`
 	SignAssertion      bool              `json:"sign_assertion"`
-	SignatureAlgorithm string            `json:"signature_algorithm"` // of XMLDSig; "" for RSA with SHA-256
-	DigestAlgorithm    string            `json:"digest_algorithm"`    // "" for SHA-256
+	SignatureAlgorithm string            `json:"signature_algorithm"` // of XMLDSig; empty: RSA with SHA-256
+	DigestAlgorithm    string            `json:"digest_algorithm"`    // empty: SHA-256
 }
 
-// SAMLResult is what it says.
+// SAMLResult is the result of an order.
 type SAMLResult struct {
 	Metadata    string `json:"metadata"`
 	Response    string `json:"response"`    // a SAMLResponse, Base64
 	Binding     string `json:"binding"`     // for the response
-	Destination string `json:"destination"` // of the response, by the metadata of the service
+	Destination string `json:"destination"` // of the response, from the metadata of the service
 	Issuer      string `json:"issuer"`      // of the request
 	ID          string `json:"id"`          // of the request
-	Refused     string `json:"refused"`     // why there is nothing of that
+	Refused     string `json:"refused"`     // why the other fields are empty
 }
 
-// SAMLProvider is pysaml2 with xmlsec1, or lasso, as an identity provider. Its clock is
-// that of the machine.
+// SAMLProvider is pysaml2 with xmlsec1, or lasso, as an identity provider. It uses the
+// clock of the machine.
 type SAMLProvider struct {
 	in  io.Writer
 	out *bufio.Reader
@@ -57,7 +57,7 @@ type SAMLProvider struct {
 // SAML starts the provider. It ends with the test.
 func SAML(t testing.TB) *SAMLProvider {
 	t.Helper()
-	const python = "/usr/bin/python3" // which sees the packages of Debian
+	const python = "/usr/bin/python3" // finds the packages of Debian
 	for _, there := range []string{"saml2", "lasso.py"} {
 		if _, err := os.Stat("/usr/lib/python3/dist-packages/" + there); err != nil {
 			missing(t, "pysaml2 and lasso are not installed (Debian: python3-pysaml2, python3-lasso, xmlsec1)")
@@ -86,8 +86,8 @@ func SAML(t testing.TB) *SAMLProvider {
 	return p
 }
 
-// Do has an order done for a test or a part of it. What the provider does not accept
-// fails the test.
+// Do carries out an order for a test or a subtest. Everything that the provider does not
+// accept fails the test.
 func (p *SAMLProvider) Do(t testing.TB, order SAMLOrder) (result SAMLResult) {
 	t.Helper()
 	if order.SignatureAlgorithm == "" {
@@ -101,17 +101,17 @@ func (p *SAMLProvider) Do(t testing.TB, order SAMLOrder) (result SAMLResult) {
 		t.Fatal(err)
 	}
 	if _, err := p.in.Write(append(input, '\n')); err != nil {
-		t.Fatalf("judge: provider of SAML: %v", err)
+		t.Fatalf("judge: SAML provider: %v", err)
 	}
 	line, err := p.out.ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("judge: provider of SAML: %v", err)
+		t.Fatalf("judge: SAML provider: %v", err)
 	}
 	if err := json.Unmarshal(line, &result); err != nil {
-		t.Fatalf("judge: provider of SAML says %q: %v", line, err)
+		t.Fatalf("judge: unexpected output of the SAML provider: %q: %v", line, err)
 	}
 	if result.Refused != "" {
-		t.Fatalf("judge: provider of SAML does not accept it: %s", result.Refused)
+		t.Fatalf("judge: the SAML provider refuses: %s", result.Refused)
 	}
 	return result
 }

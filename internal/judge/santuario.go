@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// Santuario is the XML signature of the Java platform, which is Apache Santuario. It
-// knows nothing of libxml2, by which xmlsec1 reads.
+// Santuario is the XML signature of the Java platform, which is Apache Santuario. It does
+// not use libxml2, on which xmlsec1 is based.
 type Santuario struct {
 	t    testing.TB
 	dir  string
 	java string
-	args []string // of java, the last the program
+	args []string // of java; the last one is the program
 }
 
 var (
@@ -28,7 +28,7 @@ var (
 	gostXMLJudgeSource []byte
 )
 
-// NewSantuario finds java and prepares a directory. This judge knows no GOST.
+// NewSantuario finds java and prepares a directory. This judge does not support GOST.
 func NewSantuario(t testing.TB) *Santuario {
 	t.Helper()
 	s := newSantuario(t)
@@ -36,8 +36,8 @@ func NewSantuario(t testing.TB) *Santuario {
 	return s
 }
 
-// NewSantuarioGOST is NewSantuario with the algorithms of GOST, which it gets from
-// Bouncy Castle (Debian's libbcprov-java). This judge knows nothing else.
+// NewSantuarioGOST is NewSantuario with the GOST algorithms of Bouncy Castle (Debian
+// package libbcprov-java). This judge supports only GOST.
 func NewSantuarioGOST(t testing.TB) *Santuario {
 	t.Helper()
 	s := newSantuario(t)
@@ -63,9 +63,9 @@ func newSantuario(t testing.TB) *Santuario {
 	return &Santuario{t: t, dir: t.TempDir(), java: java}
 }
 
-// Verify judges the first signature of each document by the first certificate in
-// it, all in one run; elements are identified by their attribute Id. The answers
-// are in the order of the documents, nil for one that holds.
+// Verify verifies the first signature of each document with the first certificate in it,
+// all in one run. Elements are identified by their attribute Id. The results are in the
+// order of the documents, nil for a valid signature.
 func (s *Santuario) Verify(documents ...[]byte) []error {
 	s.t.Helper()
 	args := append([]string{"-Xmx512m", "-XX:+UseSerialGC"}, s.args...)
@@ -83,7 +83,7 @@ func (s *Santuario) Verify(documents ...[]byte) []error {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if len(lines) != len(documents) {
-		s.t.Fatalf("judge: java judged %d of %d documents: %s", len(lines), len(documents), out)
+		s.t.Fatalf("judge: java checked %d of %d documents: %s", len(lines), len(documents), out)
 	}
 	verdicts := make([]error, len(lines))
 	for i, line := range lines {

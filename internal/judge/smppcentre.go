@@ -14,15 +14,15 @@ import (
 //go:embed node/smppcentre.js
 var centreProgram []byte
 
-// Centre is a message centre of the npm package smpp 0.5.1, run by Node.js on
-// loopback. It lets in the system "tamga" with the password "secret12".
+// Centre is a message centre of the npm package smpp 0.5.1, run by Node.js on loopback.
+// It accepts the system "tamga" with the password "secret12".
 type Centre struct {
 	Address string
 	t       testing.TB
 	lines   chan []byte
 }
 
-// Short is a short message as the centre took it apart.
+// Short is a short message as the centre parsed it.
 type Short struct {
 	From    string  `json:"from"`
 	FromTON int     `json:"from_ton"`
@@ -35,7 +35,7 @@ type Short struct {
 	Parts   [][]int `json:"parts"` // elements of the user data header
 }
 
-// SMPPCentre starts a centre that refuses numbers with a status of SMPP.
+// SMPPCentre starts a centre. refuse maps numbers to the SMPP status that refuses them.
 func SMPPCentre(t testing.TB, refuse map[string]uint32) *Centre {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -91,7 +91,7 @@ func SMPPCentre(t testing.TB, refuse map[string]uint32) *Centre {
 	return c
 }
 
-// Next waits for the next message.
+// Next waits for the next message and returns it.
 func (c *Centre) Next() Short {
 	c.t.Helper()
 	var s Short
@@ -99,7 +99,7 @@ func (c *Centre) Next() Short {
 	return s
 }
 
-// Receipt waits for the answer to the receipt that follows each message; it is the
+// Receipt waits for the response to the receipt that follows each message and returns its
 // status.
 func (c *Centre) Receipt() int {
 	c.t.Helper()
@@ -108,7 +108,7 @@ func (c *Centre) Receipt() int {
 	}
 	c.next(&r)
 	if r.Receipt == nil {
-		c.t.Fatal("judge: the centre tells of a message and not of the answer to its receipt")
+		c.t.Fatal("judge: the centre reports a message instead of the response to its receipt")
 	}
 	return *r.Receipt
 }
@@ -120,6 +120,6 @@ func (c *Centre) next(v any) {
 		c.t.Fatal("judge: the message centre has ended")
 	}
 	if err := json.Unmarshal(line, v); err != nil {
-		c.t.Fatalf("judge: the message centre says %q: %v", line, err)
+		c.t.Fatalf("judge: unexpected output of the message centre: %q: %v", line, err)
 	}
 }

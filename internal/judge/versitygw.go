@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// S3Server is a Versity S3 Gateway over a directory, on loopback. It checks the
-// signature of every request.
+// S3Server is a Versity S3 Gateway on a directory, on loopback. It checks the signature
+// of every request.
 type S3Server struct {
 	Endpoint             string
 	AccessKey, SecretKey string
-	Bucket               string // one that is there
-	Dir                  string // what is in the bucket, as files
+	Bucket               string // an existing bucket
+	Dir                  string // the content of the bucket, as files
 }
 
-// S3 starts a server with an empty bucket, until the test ends.
+// S3 starts a server with an empty bucket. It runs until the test ends.
 func S3(t testing.TB) *S3Server {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -49,7 +49,7 @@ func S3(t testing.TB) *S3Server {
 	return s
 }
 
-// Files lists the files below the bucket's directory, unfinished uploads included.
+// Files lists the files below the bucket's directory, including unfinished uploads.
 func (s *S3Server) Files(t testing.TB) []string {
 	t.Helper()
 	var files []string

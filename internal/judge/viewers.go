@@ -14,15 +14,14 @@ import (
 	"testing"
 )
 
-// Viewers are the programs that read a PDF the way a person's viewer does:
-// pdftotext, pdftoppm and pdffonts of poppler, mutool of MuPDF, and qpdf, which
-// reads its structure.
+// Viewers are the programs that read a PDF as a person's viewer does: pdftotext, pdftoppm
+// and pdffonts of Poppler, mutool of MuPDF, and qpdf, which reads its structure.
 type Viewers struct {
 	t   testing.TB
 	dir string
 }
 
-// viewers are the programs with the Debian packages they are in.
+// viewers maps the programs to their Debian packages.
 var viewers = map[string]string{
 	"pdftotext": "poppler-utils", "pdftoppm": "poppler-utils", "pdffonts": "poppler-utils",
 	"mutool": "mupdf-tools", "qpdf": "qpdf",
@@ -39,32 +38,32 @@ func PDFViewers(t testing.TB) *Viewers {
 	return &Viewers{t: t, dir: t.TempDir()}
 }
 
-// Text is what pdftotext reads from the pages, laid out as they are.
+// Text returns the text that pdftotext reads from the pages, in their layout.
 func (v *Viewers) Text(pdf []byte) string {
 	v.t.Helper()
 	return string(v.run("pdftotext", "-layout", "-enc", "UTF-8", v.write(pdf), "-"))
 }
 
-// Fonts is the table of pdffonts.
+// Fonts returns the table of pdffonts.
 func (v *Viewers) Fonts(pdf []byte) string {
 	v.t.Helper()
 	return string(v.run("pdffonts", v.write(pdf)))
 }
 
-// Picture is a page, from 1, as poppler draws it.
+// Picture returns a page, counted from 1, as Poppler draws it.
 func (v *Viewers) Picture(pdf []byte, page, dpi int) image.Image {
 	v.t.Helper()
 	n := strconv.Itoa(page)
 	return v.decode(v.run("pdftoppm", "-png", "-r", strconv.Itoa(dpi), "-cropbox", "-f", n, "-l", n, v.write(pdf)))
 }
 
-// PictureByMuPDF is a page, from 1, as MuPDF draws it.
+// PictureByMuPDF returns a page, counted from 1, as MuPDF draws it.
 func (v *Viewers) PictureByMuPDF(pdf []byte, page, dpi int) image.Image {
 	v.t.Helper()
 	return v.decode(v.run("mutool", "draw", "-q", "-F", "png", "-r", strconv.Itoa(dpi), "-o", "-", v.write(pdf), strconv.Itoa(page)))
 }
 
-// Check fails the test where qpdf finds a fault in the structure.
+// Check fails the test if qpdf finds a fault in the structure.
 func (v *Viewers) Check(pdf []byte) {
 	v.t.Helper()
 	v.run("qpdf", "--check", v.write(pdf))
@@ -79,8 +78,8 @@ func (v *Viewers) decode(data []byte) image.Image {
 	return m
 }
 
-// run runs a viewer, which must have nothing to complain of: they draw broken files
-// as well as they can and say so on standard error.
+// run runs a viewer. Output on standard error fails the test, because viewers draw broken
+// files as well as they can and report the faults there.
 func (v *Viewers) run(program string, args ...string) []byte {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -97,7 +96,8 @@ func (v *Viewers) run(program string, args ...string) []byte {
 	return out.Bytes()
 }
 
-// harmless is what MuPDF as Debian builds it says of itself, not of the file.
+// harmless is a warning of MuPDF as Debian builds it. It is about MuPDF, not about the
+// file.
 const harmless = "warning: ICC support is not available"
 
 func (v *Viewers) write(pdf []byte) string {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// WordTexts is what LibreOffice reads from Word documents, as plain text, all in one
+// WordTexts returns the plain text that LibreOffice reads from Word documents, all in one
 // run of the program.
 func WordTexts(t testing.TB, documents ...[]byte) []string {
 	t.Helper()

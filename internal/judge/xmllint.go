@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Lint is xmllint of libxml2, with a directory of its own.
+// Lint is xmllint of libxml2 with its own directory.
 type Lint struct {
 	t       testing.TB
 	program string
@@ -29,13 +29,13 @@ func XMLLint(t testing.TB) *Lint {
 	return &Lint{t: t, program: program, dir: t.TempDir()}
 }
 
-// between is a document put between those judged: its canonical form shows
-// where the output for one of them ends.
+// between is a document put between the checked documents: its canonical form shows where
+// the output for one of them ends.
 const between = "<between-the-documents></between-the-documents>"
 
-// Canonical returns the canonical forms of documents, by one run of xmllint
-// with the option: "--c14n", "--c14n11" or "--exc-c14n", all of which keep
-// comments. A document that it refuses is nil.
+// Canonical returns the canonical forms of documents, made by one run of xmllint with the
+// option: "--c14n", "--c14n11" or "--exc-c14n", all of which keep comments. The result
+// for a refused document is nil.
 func (l *Lint) Canonical(option string, documents ...[]byte) [][]byte {
 	l.t.Helper()
 	separator := l.write("between.xml", []byte(between))
@@ -57,9 +57,9 @@ func (l *Lint) Canonical(option string, documents ...[]byte) [][]byte {
 	return parts
 }
 
-// Expand returns a document as a validating reader has it: the entities and default
-// attributes of its document type written out, the document type left away. It is nil
-// where xmllint cannot.
+// Expand returns a document as a validating reader has it: with the entities and default
+// attributes of its document type filled in, without the document type. It is nil if
+// xmllint fails.
 func (l *Lint) Expand(document []byte) []byte {
 	l.t.Helper()
 	stdout, _ := l.run("--nonet", "--noent", "--dtdattr", "--dropdtd", l.write("document.xml", document))
@@ -69,12 +69,11 @@ func (l *Lint) Expand(document []byte) []byte {
 	return stdout
 }
 
-// beyond are errors that libxml2 reports beyond what XML 1.0 and Namespaces in
-// XML 1.0 call an error.
+// beyond are errors of libxml2 that are not errors by XML 1.0 and Namespaces in XML 1.0.
 var beyond = []string{"is not a valid URI", "xml:id : attribute value"}
 
-// Accepts says of each document whether xmllint takes it for well-formed with
-// correct namespaces. What it only warns of is accepted.
+// Accepts reports for each document whether xmllint considers it well-formed with correct
+// namespaces. Warnings are ignored.
 func (l *Lint) Accepts(documents ...[]byte) []bool {
 	l.t.Helper()
 	args := []string{"--nonet", "--noout"}
@@ -96,7 +95,7 @@ func (l *Lint) Accepts(documents ...[]byte) []bool {
 	return accepts
 }
 
-// run runs xmllint; that it refuses documents is an answer and no failure.
+// run runs xmllint. A refused document is a result and does not fail the test.
 func (l *Lint) run(args ...string) (stdout []byte, stderr string) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

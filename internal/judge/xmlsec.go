@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// XMLTools are xmlsec1 and xmllint, which share libxml2, with a directory of their
-// own. Those of XMLSec know nothing of GOST, those of XMLSecGOST do.
+// XMLTools is xmlsec1 and xmllint, which share libxml2, with their own directory. The
+// tools of XMLSec do not support GOST, those of XMLSecGOST do.
 type XMLTools struct {
-	// Dir is where the programs run and where relative paths in their arguments
-	// point. It disappears with the test.
+	// Dir is the working directory of the programs. Relative paths in their arguments
+	// start there. It is deleted with the test.
 	Dir string
 
 	t            testing.TB
 	xmlsec, lint string
-	env          []string // beside that of the test
+	env          []string // in addition to that of the test
 }
 
 // XMLSec finds both programs and prepares a directory for them.
@@ -40,7 +40,7 @@ func XMLSec(t testing.TB) *XMLTools {
 	return tools
 }
 
-// Verify judges the first signature of a document at a time by the authorities
+// Verify verifies the first signature of a document at a time with the root certificates
 // (PEM). ids are names of elements, in any namespace, that are identified by their
 // attribute Id.
 func (x *XMLTools) Verify(document, rootPEM []byte, at time.Time, ids ...string) error {
@@ -62,8 +62,8 @@ func idArguments(ids []string) (args []string) {
 	return args
 }
 
-// Sign fills the first template of a document with a key and its certificate
-// (both PEM) and returns the document. ids are as for Verify.
+// Sign fills in the first template of a document with a key and its certificate (both
+// PEM) and returns the document. ids are as for Verify.
 func (x *XMLTools) Sign(template, keyPEM, certPEM []byte, ids ...string) ([]byte, error) {
 	x.t.Helper()
 	x.Write("key.pem", keyPEM)
@@ -72,8 +72,8 @@ func (x *XMLTools) Sign(template, keyPEM, certPEM []byte, ids ...string) ([]byte
 	return x.run(x.xmlsec, append(args, x.Write("template.xml", template))...)
 }
 
-// Canonical returns the canonical form of a whole document, with its comments.
-// form is "--c14n", "--c14n11" or "--exc-c14n".
+// Canonical returns the canonical form of a whole document with its comments. form is
+// "--c14n", "--c14n11" or "--exc-c14n".
 func (x *XMLTools) Canonical(form string, document []byte) ([]byte, error) {
 	x.t.Helper()
 	return x.run(x.lint, form, x.Write("plain.xml", document))
@@ -93,7 +93,7 @@ func (x *XMLTools) run(program string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Write puts a file into Dir and returns its path.
+// Write writes a file into Dir and returns its path.
 func (x *XMLTools) Write(name string, data []byte) string {
 	x.t.Helper()
 	path := filepath.Join(x.Dir, name)

@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// xmlsecPlace is where xmlsec-gost.sh, beside this file, leaves what it builds.
+// xmlsecPlace returns the folder where xmlsec-gost.sh, which is next to this file, puts
+// its builds.
 func xmlsecPlace() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "tamga-judges", "xmlsec1-1.2.37"), err
 }
 
-// XMLSecGOST is XMLSec with an xmlsec1 that was built with GOST and gets it from
-// gost-engine. Of GOST R 34.10-2001 it knows the older names alone, those of
+// XMLSecGOST is XMLSec with an xmlsec1 built with GOST support by gost-engine. For GOST R
+// 34.10-2001 it knows only the older names, those of
 // "http://www.w3.org/2001/04/xmldsig-more#".
 func XMLSecGOST(t testing.TB) *XMLTools {
 	t.Helper()
@@ -35,9 +36,9 @@ func XMLSecGOST(t testing.TB) *XMLTools {
 	return tools
 }
 
-// XMLSecVectors is the directory of the signatures that the source of xmlsec1 is
-// tested with, among them those of the interoperability rounds of the W3C: merlin,
-// phaos, XML Signature 1.1 and Canonical XML 1.1.
+// XMLSecVectors returns the directory of the test signatures in the source of xmlsec1,
+// among them those of the interoperability rounds of the W3C: merlin, phaos, XML
+// Signature 1.1 and Canonical XML 1.1.
 func XMLSecVectors(t testing.TB) string {
 	t.Helper()
 	place, err := xmlsecPlace()

@@ -26,8 +26,8 @@ func ZBar(t testing.TB) *Reader {
 	return &Reader{t, program}
 }
 
-// Read returns the text of the one QR code in a picture, and fails the test when
-// there is none. ending tells the form of the picture, such as "gif".
+// Read returns the text of the only QR code in a picture. It fails the test if there is
+// none. ending is the format of the picture, such as "gif".
 func (r *Reader) Read(picture []byte, ending string) string {
 	r.t.Helper()
 	file := filepath.Join(r.t.TempDir(), "qr."+ending)
@@ -36,7 +36,7 @@ func (r *Reader) Read(picture []byte, ending string) string {
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	// Without this option it would look for other kinds of codes too and find some.
+	// Without this option zbarimg would also look for other kinds of codes and find some.
 	cmd := exec.CommandContext(ctx, r.program, "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", file)
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
