@@ -12,11 +12,12 @@ import (
 	"testing"
 )
 
-// The plan of docs/architecture.md as a test. It knows three facts: the order of
+// This is the plan of docs/architecture.md as a test. It knows three facts: the order of
 // the floors, the order of the domain rooms, and the standard packages that mean
 // "outside". A change to one of them is a design decision.
 
-// floors, from the ground up. The two outer walls share a floor and never meet.
+// floors are listed from the ground up. The two outer walls have the same level and never
+// import each other.
 var floors = []struct {
 	prefix string
 	level  int
@@ -25,7 +26,7 @@ var floors = []struct {
 	{"pki", 1},
 	{"sig", 2},
 	{"internal/domain", 3},
-	// Tags of settings: for the configuration and for adapters with settings of their own.
+	// Tags of settings: for the configuration and for adapters with their own settings.
 	{"internal/setting", 3},
 	{"internal/adapter", 4},
 	{"internal/web", 4},
@@ -34,13 +35,12 @@ var floors = []struct {
 	{"internal/app", 6},
 	{"internal/cli", 7},
 	{"cmd", 8},
-	// Judges and benchmarks stand beside the house: tests lean on them, nothing
-	// of the product does.
+	// Judges and benchmarks are outside of the house: only tests import them.
 	{"internal/judge", -1},
 }
 
-// rooms inside a floor, each may import those before it. A room of two levels
-// ("gost3410/internal/field") takes the place of its first.
+// rooms lists the rooms of a floor in order: each may import those before it. A room of
+// two levels ("gost3410/internal/field") has the position of its first.
 var rooms = map[string][]string{
 	"gost":            {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
@@ -49,11 +49,11 @@ var rooms = map[string][]string{
 	"internal/app":    {"", "dev"},
 }
 
-// shared are the only rooms of a floor that its other rooms may import.
+// shared names the only room of a floor that its other rooms may import.
 var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest", "internal/cli": ""}
 
-// downstairs says which rooms below its floor a domain room may see besides the
-// rooms to its left; a name without a slash is a whole floor.
+// downstairs lists the rooms of lower floors that a domain room may import in addition to
+// the rooms before it. A name without a slash is a whole floor.
 var downstairs = map[string][]string{
 	"vault":     {"pki", "gost"},
 	"authority": {"pki", "gost"},
@@ -64,15 +64,15 @@ var downstairs = map[string][]string{
 	"device":    {"gost/streebog", "pki/suite", "pki/x509gost"},
 }
 
-// outside are the standard packages that reach out of the process. No floor
+// outside lists the standard packages that have effects outside of the process. No floor
 // below the walls imports them.
 var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "database/sql", "log", "log/slog", "syscall", "io/ioutil", "path/filepath"}
 
-// configured are the rooms of the walls whose types the configuration needs to check what it
-// says about them.
+// configured lists the rooms of the walls whose types the configuration needs for its
+// checks.
 var configured = []string{"internal/adapter/guard", "internal/web/rest"}
 
-// configuring are the floors that know the configuration.
+// configuring lists the floors that may import the configuration.
 var configuring = []string{"internal/app", "internal/cli", "cmd"}
 
 type place struct {
@@ -112,7 +112,7 @@ func TestFloors(t *testing.T) {
 		}
 		from, ok := placeOf(dir)
 		if !ok {
-			t.Errorf("%s stands outside the house: no floor of the plan has the folder %s", name, dir)
+			t.Errorf("%s is outside of the house: no floor of the plan has the folder %s", name, dir)
 			return nil
 		}
 		checked++
@@ -131,20 +131,20 @@ func TestFloors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if checked < 20 {
-		t.Fatalf("only %d files were checked: the walk does not see the house", checked)
+		t.Fatalf("only %d files were checked: the walk does not find the packages", checked)
 	}
 }
 
-// isForTests says whether a room is there for tests: its name ends so, and
-// nothing of the product may import it.
+// isForTests reports whether a room is only for tests. Its name ends in "test", and no
+// part of the product may import it.
 func isForTests(room string) bool { return strings.HasSuffix(room, "test") }
 
-// refuse says why a file in from may not import a package, or "".
+// refuse returns why a file in from may not import a package, or "".
 func refuse(from place, imported string) string {
 	local, ours := strings.CutPrefix(imported, "tamga/")
 	if !ours {
 		if from.level >= 0 && from.level < 4 && slices.Contains(outside, imported) && !isForTests(from.room) {
-			return "below the walls nothing reaches outside"
+			return "floors below the walls must not reach outside of the process"
 		}
 		return ""
 	}
@@ -159,7 +159,7 @@ func refuse(from place, imported string) string {
 	case to.level < 0 || isForTests(to.room) && !isForTests(from.room):
 		return "it is for tests only"
 	case to.level > from.level:
-		return "nothing looks up"
+		return "a floor must not import a higher one"
 	case isForTests(from.room):
 		return ""
 	case to.prefix == from.prefix && to.room == from.room:
@@ -167,7 +167,7 @@ func refuse(from place, imported string) string {
 	case to.prefix == from.prefix:
 		if only, set := shared[from.prefix]; set {
 			if to.room != only {
-				return "adapters share guard, doors share the kit, sub-commands share internal/cli, and nothing else"
+				return "adapters may share only guard, doors only the kit, sub-commands only internal/cli"
 			}
 			return ""
 		}
@@ -177,28 +177,28 @@ func refuse(from place, imported string) string {
 			return "a room of this floor is missing from the plan"
 		}
 		if j > i {
-			return "a room imports those before it only"
+			return "a room may import only those before it"
 		}
 		return ""
 	case from.prefix == "internal/web" && to.prefix == "internal/adapter", from.prefix == "internal/adapter" && to.prefix == "internal/web":
-		return "the outer walls never meet"
+		return "the outer walls must not import each other"
 	case to.prefix == "internal/config" && !slices.Contains(configuring, from.prefix):
-		return "only what puts the program together knows its configuration"
+		return "only the packages that put the program together may import its configuration"
 	case from.prefix == "internal/web" && to.prefix != "internal/domain":
-		return "a door speaks to the domain only"
+		return "a door may import only the domain"
 	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit":
-		return "the kit knows fault and audit only"
+		return "the kit may import only fault and audit"
 	case from.prefix == "internal/config" && (to.prefix == "internal/adapter" || to.prefix == "internal/web") && !slices.Contains(configured, to.prefix+"/"+to.room):
-		return "the configuration wires nothing: it needs few types of the walls"
+		return "the configuration may import only the rooms of the list configured"
 	case from.prefix == "internal/setting":
-		return "the reader of tags knows no setting"
+		return "the reader of tags may import no other package of ours"
 	case from.prefix == "internal/domain":
 		for _, allowed := range downstairs[from.room] {
 			if to.prefix == allowed || to.prefix+"/"+to.room == allowed {
 				return ""
 			}
 		}
-		return "this room may not look at that floor"
+		return "this room may not import that floor"
 	}
 	return ""
 }

@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// maxStoreMethods is the most methods of a store interface of a domain room, embedded
-// ones included: a store is what one use of a room needs.
+// maxStoreMethods is the largest number of methods of a store interface of a domain
+// package, including embedded ones. A store should have only the methods of one use.
 const maxStoreMethods = 12
 
-// wideStores are store interfaces that are still to be split.
+// wideStores are store interfaces that must still be split.
 var wideStores = []string{
 	"auth.Store",
 }
@@ -66,7 +66,7 @@ func TestStoreInterfaces(t *testing.T) {
 	}
 }
 
-// addInterfaces adds the interfaces that a file of a room declares.
+// addInterfaces adds the interfaces that a file of a package declares.
 func addInterfaces(found map[string]*ast.InterfaceType, room string, file *ast.File) {
 	for _, decl := range file.Decls {
 		decl, ok := decl.(*ast.GenDecl)
@@ -85,8 +85,8 @@ func addInterfaces(found map[string]*ast.InterfaceType, room string, file *ast.F
 	}
 }
 
-// countMethods returns how many methods an interface has. Embedded interfaces count with
-// all of theirs. It refuses what it cannot count.
+// countMethods returns the number of methods of an interface, including those of embedded
+// interfaces. An embedded interface of another module is an error.
 func countMethods(found map[string]*ast.InterfaceType, name string, i *ast.InterfaceType) (int, error) {
 	n := 0
 	for _, m := range i.Methods.List {
@@ -115,7 +115,7 @@ func countMethods(found map[string]*ast.InterfaceType, name string, i *ast.Inter
 	return n, nil
 }
 
-// TestStoreInterfacesCounted tries the count on interfaces with known methods.
+// TestStoreInterfacesCounted counts the methods of known interfaces.
 func TestStoreInterfacesCounted(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# Runs all tests of Tamga and brings what they need.
+# Runs all tests of Tamga and installs what they need.
 #
-#   ./test.sh          vet, staticcheck, all tests, every fuzz target shortly; the race detector
-#                      watches the domain, the adapters and the doors, where things run in parallel
-#   ./test.sh --full   the race detector watches everything, fuzz targets get ten times the inputs,
+#   ./test.sh          vet, staticcheck, all tests, every fuzz target for a short time; the race
+#                      detector checks internal/, where most goroutines run
+#   ./test.sh --full   the race detector checks everything, fuzz targets get ten times the inputs,
 #                      processes are frozen for longer
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
-#                      tests take their short form (-short of Go), which tries everything fewer
-#                      times or for less long
+#                      tests take their short form (-short of Go), with fewer repetitions or less
+#                      time
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
-# The judges of what we make are programs we did not write: OpenSSL with gost-engine,
-# Bouncy Castle, xmllint, xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler,
-# LibreOffice; and so are the peers we talk to: PostgreSQL, HAProxy, GnuTLS, Kannel, an
-# SMPP centre, readers of QR codes, OATH tools and identity providers. They are Debian packages, one npm
-# package and xmlsec built with GOST from Debian's source; run as root this script
-# installs what is missing. Without them the tests that need them are skipped in plain
-# sight, and under CI=true they fail.
+# Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
+# xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, LibreOffice. Other such programs are the
+# peers of our protocols: PostgreSQL, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
+# OATH tools and identity providers. They are Debian packages, npm packages, Go programs, and
+# xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
+# ones. Without a program its tests are skipped with a message, and with CI=true they fail.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -29,7 +28,7 @@ case "${1:-}" in
   *) packages=("$@") ;;
 esac
 
-# package: a file that shows it is there
+# package: a file that shows that it is installed
 needed=(
   gcc:/usr/bin/gcc
   libc6-dev:/usr/include/stdlib.h
@@ -79,7 +78,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 
-# What has no Debian package goes into the user's cache.
+# Programs without a Debian package are installed into the user's cache.
 judges="${XDG_CACHE_HOME:-$HOME/.cache}/tamga-judges"
 if [ -e /usr/bin/make ] && command -v apt-get >/dev/null; then
   internal/judge/xmlsec-gost.sh || echo "== xmlsec with GOST could not be built, its tests will be skipped" >&2
@@ -134,11 +133,10 @@ echo "== tests"
 go test -race -timeout 20m ./internal/...
 go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 
-# A number of inputs, not a time: at the end of a time Go takes its own deadline for a
-# finding now and then.
+# A number of inputs, not a time: Go sometimes reports the end of a time limit as a finding.
 : "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 500x)}"
 echo "== fuzz targets, $FUZZTIME each"
-# One build a package: linking again for each target takes longer than its inputs.
+# One build for each package: linking again for each target takes longer than its inputs.
 fuzz=$(mktemp -d)
 trap 'rm -rf "$fuzz"' EXIT
 for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u); do
