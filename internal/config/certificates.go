@@ -8,7 +8,7 @@ import (
 	"tamga/internal/domain/keys"
 )
 
-// Certificates says who certifies users' keys, and under which names.
+// Certificates configures who certifies users' keys, and under which names.
 type Certificates struct {
 	// Whether the built-in authority certifies users' keys.
 	BuiltIn bool `yaml:"built_in" default:"true"`
@@ -19,32 +19,32 @@ type Certificates struct {
 	Approval string `yaml:"approval" default:"automatic" oneof:"automatic operator"`
 	// Other authorities. Users fetch their requests and install the certificates.
 	Authorities []Authority `yaml:"authorities"`
-	// Largest age of the revocation status that clients are shown for certificates of other
-	// authorities. These are asked in the background, at least a minute apart.
+	// Largest age of the revocation status that clients see for certificates of other authorities.
+	// The status is requested in the background, at least a minute apart.
 	StatusAge time.Duration `yaml:"status_age" default:"15m" min:"1m"`
-	// Whether users get the name they are registered with and may not send another. Otherwise
-	// their requests decide, as clients of this interface expect. Set it where certificates of
-	// the built-in authority must prove a name.
+	// Whether users get the name they are registered with and may not send another. Otherwise their
+	// requests decide, as clients of this interface expect. Set it if certificates of the built-in
+	// authority must prove a name.
 	FixedNames bool `yaml:"fixed_names"`
-	// Longest life of a certificate a user may ask for (the default is 20 years).
+	// Longest validity of a certificate that a user may request (the default is 20 years).
 	LongestLife time.Duration `yaml:"longest_life" default:"175200h" min:"1m"`
-	// Whether `tamga key export` may take keys out.
+	// Whether `tamga key export` may export keys.
 	Exportable bool `yaml:"exportable"`
 }
 
-// Authority is an authority that is not ours.
+// Authority is an authority outside of this service.
 type Authority struct {
 	// Number on the wire, from 2 on. Default: none, required.
 	ID int64 `yaml:"id"`
-	// Name for people. Default: none, required.
+	// Name that people see. Default: none, required.
 	Name string `yaml:"name"`
-	// Certificates (PEM) of that authority. Self-issued ones are trusted, the others help to
-	// build paths. The addresses in its certificates are asked about revocation at each
-	// signature, within the rules of `evidence`. Default: none, required.
+	// Certificates (PEM) of that authority. Self-issued ones are trusted, the others help to build
+	// paths. At each signature the revocation status is requested from the addresses in its
+	// certificates, within the rules of `evidence`. Default: none, required.
 	CertificatesFile string `yaml:"certificates_file"`
 }
 
-// check reports every fault.
+// check returns all faults.
 func (c Certificates) check() (faults []error) {
 	must := func(ok bool, text string) {
 		if !ok {

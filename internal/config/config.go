@@ -1,9 +1,9 @@
-// Package config is the configuration of the program: one struct, whose tags say defaults and
-// checks, and the checks that relate several settings.
+// Package config is the configuration of the program: one struct with tags for defaults and checks,
+// and the checks that relate several settings.
 //
 // Begin with Load, which reads a file and the settings of the command line, and Validate, which
-// reports every fault. Dev is the configuration of serve --dev. The package opens nothing that
-// a setting names: no secret, no socket, no database.
+// reports every fault. Dev is the configuration of serve --dev. The package opens nothing that a
+// setting names: no secret, no socket, no database.
 package config
 
 import (
@@ -27,49 +27,50 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Config is the whole configuration of a process, one YAML file. A setting is one field: the tags
-// of package setting say its default and its check, and docs/config.md is printed from its comment
-// and its tags, so a comment is the manual of its setting. A comment
-// that ends with "Default: TEXT." says what an empty value means. Secrets are paths of files, never
-// values: a file of secrets belongs to the service's user alone (mode 0600).
-// Relative paths are relative to the directory of the configuration file.
+// Config is the whole configuration of a process, one YAML file. A setting is one field. The tags
+// of package setting define its default and its check. docs/config.md is printed from the comments
+// and the tags, so a comment is the manual of its setting. A comment that ends with "Default:
+// TEXT." says what an empty value means. Secrets are paths of files, never values. Only the
+// service's user may have access to a file of secrets (mode 0600). Relative paths are relative to
+// the directory of the configuration file.
 type Config struct {
-	// Address the server listens on, HOST:PORT. Port 0 takes a free port.
+	// Address that the server listens on, HOST:PORT. Port 0 selects a free port.
 	Listen string `yaml:"listen" default:"127.0.0.1:8080"`
-	// Address people and certificates know the server by. Links in issued certificates start
-	// with it for ever. Required if `listen` is on every address (`0.0.0.0`, `[::]`, no host).
-	// Default: `http://LISTEN`, with `tls` `https://LISTEN`.
+	// Address of the server for people and in certificates. Links in issued certificates start with
+	// it for ever. Required if `listen` is on every address (`0.0.0.0`, `[::]`, no host). Default:
+	// `http://LISTEN`, with `tls` `https://LISTEN`.
 	PublicURL string `yaml:"public_url" rule:"url"`
-	// TLS of Go's own suites.
+	// TLS with Go's own cipher suites.
 	TLS struct {
-		// Certificate chain (PEM) for TLS. Without chain and key: plain HTTP, for loopback or behind
-		// a proxy.
+		// Certificate chain (PEM) for TLS. Without chain and key: plain HTTP, for loopback or
+		// behind a proxy.
 		CertificateFile string `yaml:"certificate_file"`
 		// Key (PEM) of the certificate.
 		KeyFile string `yaml:"key_file"`
-		// Whether clients are asked for a certificate (RSA, ECDSA), which may identify an operator
-		// instead of a token. Browsers bother their users with it.
+		// Whether the server requests a certificate (RSA, ECDSA) from clients, which may identify
+		// an operator instead of a token. Browsers ask their users about it.
 		ClientCertificates bool `yaml:"client_certificates"`
 	} `yaml:"tls"`
-	// Addresses and networks (`10.0.0.0/8`) of proxies in front whose word about the address of
-	// a client is believed: by `X-Forwarded-For`, by `Forwarded`, and by the PROXY protocol.
-	// They must overwrite or remove what clients send ([below](#behind-a-proxy)).
+	// Addresses and networks (`10.0.0.0/8`) of proxies in front of the server. Their information
+	// about the address of a client is trusted: `X-Forwarded-For`, `Forwarded`, and the PROXY
+	// protocol. They must overwrite or remove what clients send ([below](#behind-a-proxy)).
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// Whether `trusted_proxies` begin each connection with a header of the PROXY protocol,
 	// version 1 or 2. If true, they must.
 	ProxyProtocol bool `yaml:"proxy_protocol"`
-	// The entrance for GOST-TLS: HAProxy with gost-engine in front, made by "tamga gost-tls init".
+	// GOST-TLS through HAProxy with gost-engine in front of the server, set up by "tamga gost-tls
+	// init".
 	GOSTTLS struct {
 		// Unix socket the GOST-TLS front end connects to ([below](#the-gost-tls-door)). The program
 		// creates it. Others must not be able to write to its directory. Without it there is no
 		// GOST-TLS.
 		Socket string `yaml:"socket"`
-		// User the front end runs as, a name or a number. Only connections of this user to the
-		// socket are taken. Default: the own user.
+		// User of the front end process, a name or a number. Only connections of this user to the
+		// socket are accepted. Default: the user of the server.
 		FrontEndUser string `yaml:"front_end_user"`
 	} `yaml:"gost_tls"`
-	// Which certificates of operators count. Each one must also be registered:
-	// "tamga operator certificate".
+	// Which certificates may identify operators. Each one must also be registered: "tamga operator
+	// certificate".
 	OperatorCertificates struct {
 		// Whether certificates of the built-in authority may identify operators. Each certificate
 		// must also be registered (`tamga operator certificate`).
@@ -78,17 +79,17 @@ type Config struct {
 		// to build paths.
 		AuthoritiesFile string `yaml:"authorities_file"`
 		// Current revocation lists of these authorities (DER or PEM). They are read at each check,
-		// so a file must be replaced whole. A certificate that no current list covers is refused.
+		// so replace a file as a whole. A certificate that no current list covers is refused.
 		RevocationFiles []string `yaml:"revocation_files"`
 	} `yaml:"operator_certificates"`
-	// Directory for documents under way. The program creates it with mode 0700. Its disk needs
-	// room for the largest requests at once. Files there are unlinked while open: nothing stays
-	// behind.
-	SpoolDir string `yaml:"spool_dir" default:"spool" rule:"required" want:"a directory for documents under way"`
+	// Directory for documents of running requests. The program creates it with mode 0700. Its disk
+	// must have space for the largest requests at once. Files there are unlinked while open, so
+	// nothing remains.
+	SpoolDir string `yaml:"spool_dir" default:"spool" rule:"required" want:"a directory for documents of running requests"`
 	// Directory for stored documents and those prepared for signing in two steps. All processes
-	// over one database share it. The program creates it with mode 0700.
+	// with the same database share it. The program creates it with mode 0700.
 	BlobDir string `yaml:"blob_dir" default:"blobs"`
-	// Bucket for documents in place of `blob_dir`.
+	// Bucket for documents instead of `blob_dir`.
 	Bucket Bucket `yaml:"bucket"`
 	// Stored documents.
 	Documents Documents `yaml:"documents"`
@@ -96,28 +97,28 @@ type Config struct {
 	Operations Operations `yaml:"operations"`
 	// Answers kept for requests with an Idempotency-Key.
 	Repetitions Repetitions `yaml:"repetitions"`
-	// `sqlite:PATH` (created if absent) or `postgres://USER@HOST:PORT/NAME`
+	// `sqlite:PATH` (created if missing) or `postgres://USER@HOST:PORT/NAME`
 	// ([below](#postgresql)).
 	Database string `yaml:"database" default:"sqlite:tamga.db"`
 	// File with the PostgreSQL password. Not needed if the URL or the server works without one.
 	DatabasePasswordFile string `yaml:"database_password_file"`
 	// Connections of this process to the database: all of them on PostgreSQL, those that read on
 	// SQLite. At least 2. Keep the sum over all processes below `max_connections` of the server
-	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve
-	// processes fit into the 100 connections of PostgreSQL's own default.
+	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve processes
+	// fit into the 100 connections of PostgreSQL's own default.
 	DatabaseConnections int `yaml:"database_connections" default:"8" min:"2"`
 	// Master keys that seal private keys at rest.
 	MasterKeys struct {
 		// Name of the master key that seals. Default: none, required.
 		Active string `yaml:"active"`
 		// Map from the name of a master key to a file with 32 bytes in hexadecimal. Each key opens
-		// what it once sealed. Default: none, required.
+		// what it has sealed. Default: none, required.
 		Files map[string]string `yaml:"files"`
 	} `yaml:"master_keys"`
 	// Private keys of users and of the built-in authority.
 	Keys struct {
-		// What holds private keys. `software` keeps them in the database, sealed by the master key
-		// and by the PIN where a key has one. A holder does not open keys of another one.
+		// Holder of private keys. `software` stores them in the database, sealed by the master key
+		// and by the PIN of a key if it has one. A holder cannot open keys of another one.
 		Holder string `yaml:"holder" default:"software"`
 	} `yaml:"keys"`
 	// First path element of the signing service; `/api` and `/rest/api` follow.
@@ -128,20 +129,20 @@ type Config struct {
 	SVS string `yaml:"svs" default:"/SVS" rule:"path"`
 	// Path of the document store; `/api` and `/rest/api` follow.
 	DocumentStore string `yaml:"document_store" default:"/DocumentStore" rule:"path"`
-	// Name the tokens are for.
-	Resource string `yaml:"resource" default:"urn:cryptopro:dss:signserver:signserver" rule:"required" want:"the name tokens are for"`
-	// Other spellings clients use for `resource`. Letter case never matters.
+	// Name of the resource that tokens are issued for.
+	Resource string `yaml:"resource" default:"urn:cryptopro:dss:signserver:signserver" rule:"required" want:"the resource that tokens are issued for"`
+	// Other spellings of `resource` that clients use. Letter case never matters.
 	ResourceAliases []string `yaml:"resource_aliases"`
-	// Applications that may ask for tokens.
+	// Applications that may request tokens.
 	Clients []Client `yaml:"clients"`
 	// Other identity providers that users may sign in at by OpenID Connect or SAML
 	// ([below](#other-identity-providers)).
 	External []External `yaml:"external"`
-	// Lives of tokens and of the keys that sign them.
+	// Validity of tokens and of the keys that sign them.
 	Tokens struct {
-		// Life of an access token. Existing clients expect the default.
+		// Validity of an access token. Existing clients expect the default.
 		AccessLife time.Duration `yaml:"access_life" default:"5m" min:"1s"`
-		// Life of an authorization code, at most 10m.
+		// Validity of an authorization code, at most 10m.
 		CodeLife time.Duration `yaml:"code_life" default:"1m" min:"1s" max:"10m"`
 		// How long a user stays signed in with `offline_access`, however often the tokens are
 		// refreshed.
@@ -150,19 +151,19 @@ type Config struct {
 		// that (`tamga key rotate-tokens`).
 		KeyOverlap time.Duration `yaml:"key_overlap" default:"1h" min:"0s"`
 	} `yaml:"tokens"`
-	// Attempts at passwords.
+	// Limits of password attempts.
 	Passwords struct {
-		// Wrong passwords within `passwords.window` before the user is locked out.
+		// Wrong passwords within `passwords.window` after which the user is locked out.
 		Attempts int `yaml:"attempts" default:"10" above:"0"`
 		// Time in which wrong passwords are counted.
 		Window time.Duration `yaml:"window" default:"15m" above:"0s"`
 		// How long the user is locked out.
 		LockOut time.Duration `yaml:"lock_out" default:"15m" above:"0s"`
-		// Part of `argon2.parallel` that is kept for trusted callers: clients that proved their
+		// Part of `argon2.parallel` that is reserved for trusted callers: clients that proved their
 		// secret, and addresses that a user signed in from by password
 		// ([why](operations.md#many-password-attempts)). One derivation is always left for others.
 		Reserved float64 `yaml:"reserved" default:"0.5" min:"0" max:"1"`
-		// Attempts of other callers that may wait for a derivation, all together. Above it 429 with
+		// Attempts of all other callers together that may wait for a derivation. Above it 429 with
 		// Retry-After.
 		Waiting int `yaml:"waiting" default:"64" above:"0"`
 		// Attempts of other callers from one address that may wait for a derivation. Above it 429
@@ -170,19 +171,19 @@ type Config struct {
 		WaitingAddress int `yaml:"waiting_address" default:"8" above:"0"`
 		// How long an attempt may wait. After that 429 with Retry-After.
 		Wait time.Duration `yaml:"wait" default:"700ms" above:"0s"`
-		// Attempts of other callers from one address, or one /64 of IPv6: in a second in the long
+		// Attempts of other callers per second from one address, or one /64 of IPv6, in the long
 		// run. Trusted addresses have ten times as many, clients with a secret no limit.
 		AddressPerSecond float64 `yaml:"address_per_second" default:"1" above:"0"`
 		// Attempts of other callers from one address at once. Trusted addresses have ten times as
 		// many, clients with a secret no limit.
 		AddressAtOnce int `yaml:"address_at_once" default:"30" above:"0"`
-		// Attempts of other callers at one login as it was typed, whether it exists or not: in a
-		// minute in the long run. Trusted callers have ten times as many.
+		// Attempts of other callers per minute at one login, in the long run. The login counts as
+		// it was typed, even if it does not exist. Trusted callers have ten times as many.
 		LoginPerMinute float64 `yaml:"login_per_minute" default:"6" above:"0"`
 		// Attempts of other callers at one login at once. Trusted callers have ten times as many.
 		LoginAtOnce int `yaml:"login_at_once" default:"10" above:"0"`
-		// Addresses that are remembered after a correct password. They are kept in memory, so a
-		// restart forgets them.
+		// Number of addresses that are remembered after a correct password. They are in memory, so
+		// a restart forgets them.
 		KnownAddresses int `yaml:"known_addresses" default:"50000" above:"0"`
 		// How long an address is remembered after the last correct password.
 		KnownFor time.Duration `yaml:"known_for" default:"168h" above:"0s"`
@@ -195,9 +196,9 @@ type Config struct {
 	Oath Oath `yaml:"oath"`
 	// Mobile devices of users.
 	Devices Devices `yaml:"devices"`
-	// Policies of users who have none of their own, nor their group ("tamga policy").
+	// Policies of users without their own policy and without one of their group ("tamga policy").
 	UserPolicies Policies `yaml:"user_policies"`
-	// Systems that listen to events.
+	// Systems that receive events.
 	Webhooks Webhooks `yaml:"webhooks"`
 	// PINs of keys.
 	PIN struct {
@@ -206,35 +207,35 @@ type Config struct {
 		// Whether new keys have a PIN: `Required`, `Forbid` or `Allow`. Existing keys stay as they
 		// are.
 		Mode string `yaml:"mode" default:"Allow" oneof:"Required Forbid Allow"`
-		// Fewest characters of a new PIN, 1 to 64. Existing PINs go on opening their keys.
+		// Fewest characters of a new PIN, 1 to 64. Existing PINs still open their keys.
 		MinLength int `yaml:"min_length" default:"6" min:"1" max:"64"`
 		// Whether a new PIN may repeat one character or count up or down, such as `111111` and
-		// `123456`. Existing PINs go on opening their keys.
+		// `123456`. Existing PINs still open their keys.
 		AllowSimple bool `yaml:"allow_simple"`
 	} `yaml:"pin"`
 	// Cost of one derivation from a password or a PIN (Argon2id).
 	Argon2 struct {
-		// Memory of one derivation from a password or PIN (Argon2id), 8MiB to 1GiB. The memory
-		// taken is the product of `argon2.memory` and `argon2.parallel`.
+		// Memory of one derivation from a password or PIN (Argon2id), 8MiB to 1GiB. The total
+		// memory is the product of `argon2.memory` and `argon2.parallel`.
 		Memory setting.Size `yaml:"memory" default:"19MiB" min:"8MiB" max:"1GiB"`
 		// Passes of one derivation, 1 to 16.
 		Passes int `yaml:"passes" default:"2" min:"1" max:"16"`
-		// Derivations that run at a time.
+		// Derivations that run at the same time.
 		Parallel int `yaml:"parallel" default:"4" min:"1"`
 	} `yaml:"argon2"`
-	// Bounds of requests.
+	// Limits of requests.
 	Limits struct {
 		// Body of a signing request; above it 413.
 		SigningRequest setting.Size `yaml:"signing_request" default:"2GiB" above:"0"`
 		// Any other body.
 		OtherRequest setting.Size `yaml:"other_request" default:"1MiB" above:"0"`
-		// Connections open at a time, at each listener. Further ones wait in the queue of the
-		// system until one of these ends.
+		// Open connections at each listener. Further ones wait in the queue of the system until one
+		// of these ends.
 		Connections int `yaml:"connections" default:"4096" above:"0"`
 	} `yaml:"limits"`
 	// What may be signed.
 	Policy struct {
-		// Values of `Signature.Type` that may be asked for; others are 403. Default: all.
+		// Values of `Signature.Type` that clients may request; others are 403. Default: all.
 		AllowedSignatureTypes []string `yaml:"allowed_signature_types"`
 		// Whether a hash may be signed without its document (`Hash=True`); otherwise 403.
 		AllowHashSigning bool `yaml:"allow_hash_signing" default:"true"`
@@ -247,20 +248,20 @@ type Config struct {
 	Verification Verification `yaml:"verification"`
 	// Signatures in XML.
 	XML struct {
-		// Largest XML document that is signed. Its tree takes several times that in memory, 64 MiB
-		// and five times the document at most.
+		// Largest XML document that is signed. Its tree takes several times that in memory, at most
+		// 64 MiB and five times the document.
 		Document setting.Size `yaml:"document" default:"64MiB" above:"0"`
 		// Whether documents with a document type declaration without internal subset are signed.
-		// What the declaration names outside is never read.
+		// External parts that the declaration names are never read.
 		AllowDoctype bool `yaml:"allow_doctype"`
 	} `yaml:"xml"`
 	// Signing in two steps.
 	TwoStep struct {
-		// Whether presign, postsign and enhance ask for no token, as existing clients send none.
-		// **Risk:** whoever reaches the address may have documents kept and time stamps made,
-		// within the bounds below. No key of ours is used.
+		// Whether presign, postsign and enhance need no token, because existing clients send none.
+		// **Risk:** everyone with access to the address may have documents stored and time stamps
+		// made, within the limits below. No key of this service is used.
 		Anonymous bool `yaml:"anonymous"`
-		// Calls without a token per address (IPv6: per /64) and process: in a second in the long
+		// Calls without a token per second, per address (IPv6: per /64) and process, in the long
 		// run. Behind a proxy set `trusted_proxies`, otherwise all callers share the proxy's
 		// address.
 		CallsPerSecond float64 `yaml:"calls_per_second" default:"20" above:"0"`
@@ -281,15 +282,15 @@ type Config struct {
 	} `yaml:"two_step"`
 	// Documents of one batch.
 	BatchItems int `yaml:"batch_items" default:"10000" above:"0"`
-	// Time stamps, revocation data and issuers of others.
+	// Time stamps, revocation data and certificates of other authorities.
 	Evidence Evidence `yaml:"evidence"`
 	// Signatures X Long Type 1.
 	LongTerm struct {
-		// How much older than the signature time stamp revocation data of a signature X Long Type 1
-		// may be.
+		// How much older than the signature time stamp the revocation data of a signature X Long
+		// Type 1 may be.
 		RevocationAllowance time.Duration `yaml:"revocation_allowance" min:"0s"`
-		// Whether older CRLs may stand for certificates of authorities. Such lists are made every
-		// few months.
+		// Whether older CRLs are accepted for certificates of authorities. Such lists are made
+		// every few months.
 		OldListsForAuthorities bool `yaml:"old_lists_for_authorities"`
 	} `yaml:"long_term"`
 	// The log of the process.
@@ -299,11 +300,11 @@ type Config struct {
 		// `json` or `text`.
 		Format string `yaml:"format" default:"json" oneof:"text json"`
 	} `yaml:"log"`
-	// How long a server that gets `SIGTERM` takes requests while `/readyz` answers 503, so that
-	// a balancer sends them elsewhere ([what to set](operations.md#starting-and-stopping)).
-	// After Ctrl-C the server does not wait.
+	// How long a server still accepts requests after `SIGTERM` while `/readyz` answers 503, so that
+	// a balancer sends them elsewhere ([what to set](operations.md#starting-and-stopping)). After
+	// Ctrl-C the server does not wait.
 	DrainTime time.Duration `yaml:"drain_time" default:"5s" min:"0s"`
-	// How long a stopping server waits for requests under way after `drain_time`.
+	// How long a stopping server waits for running requests after `drain_time`.
 	StopTime time.Duration `yaml:"stop_time" default:"30s" min:"0s"`
 
 	parts    Parts
@@ -312,7 +313,7 @@ type Config struct {
 	loopback bool   // serve --dev without --dev-anywhere: it listens on loopback only
 }
 
-// Client is one application that may ask for tokens.
+// Client is one application that may request tokens.
 type Client struct {
 	// Name of the application. Default: none, required.
 	ID string `yaml:"id"`
@@ -320,18 +321,18 @@ type Client struct {
 	SecretFile string `yaml:"secret_file"`
 	// Whether it may send passwords of users.
 	PasswordGrant bool `yaml:"password_grant"`
-	// Addresses authorization codes may be sent to, compared byte for byte, such as
+	// Addresses that authorization codes may be sent to, compared byte for byte, such as
 	// `urn:ietf:wg:oauth:2.0:oob:auto`. Without one the client gets no codes.
 	RedirectURIs []string `yaml:"redirect_uris"`
-	// Whether it may exchange an operator's token for one to act as a user of theirs. **Risk:**
-	// whoever has an operator's token and this client can sign as every user of the operator's
-	// groups.
+	// Whether it may exchange an operator's token for one that acts as a user of the operator.
+	// **Risk:** with an operator's token and this client, an attacker can sign as every user of the
+	// operator's groups.
 	TokenExchange bool `yaml:"token_exchange"`
-	// Whether it may have access tokens sent to its addresses (`response_type=token`), where
-	// browsers keep them.
+	// Whether access tokens may be sent to its addresses (`response_type=token`), where browsers
+	// store them.
 	ImplicitGrant bool `yaml:"implicit_grant"`
-	// Whether a client without a secret may leave out PKCE when a browser carries its codes.
-	// **Risk:** whoever catches a code has the token.
+	// Whether a client without a secret may omit PKCE when a browser transports its codes.
+	// **Risk:** an attacker who intercepts a code gets the token.
 	WithoutPKCE bool `yaml:"without_pkce"`
 }
 
@@ -341,14 +342,14 @@ const (
 	DevMasterKey = "master.key" // file of the master key in the data directory
 )
 
-// Parts are the packages of the program that own settings. Each configuration needs new ones: their
-// settings become a part of it.
+// Parts are the packages of the program with their own settings. Each configuration needs new ones,
+// because their settings become a part of it.
 type Parts struct {
 	Notifiers []notify.Plugin
-	Holders   []vault.Plugin // the setting keys.holder chooses one of them
+	Holders   []vault.Plugin // the setting keys.holder chooses one of the holders
 }
 
-// Sections returns the settings beside the struct, by their places in the file: those of each
+// Sections returns the settings outside of the struct, by their places in the file: those of each
 // channel and of each part.
 func (c *Config) Sections() (list []setting.Section) {
 	for _, b := range c.Messages.budgets {
@@ -378,7 +379,7 @@ func (c *Config) Holder() vault.Plugin {
 	return nil
 }
 
-// checkHolder reports an unknown holder and the faults of the chosen one.
+// checkHolder returns an error for an unknown holder, and the faults of the chosen one.
 func (c *Config) checkHolder() (faults []error) {
 	h := c.Holder()
 	if h == nil {
@@ -394,7 +395,7 @@ func (c *Config) checkHolder() (faults []error) {
 	return faults
 }
 
-// Default returns the configuration of an empty file: what the tags of the fields say.
+// Default returns the configuration of an empty file: the defaults of the tags.
 func Default(parts Parts) *Config {
 	c := &Config{parts: parts}
 	setting.Defaults(c)
@@ -423,8 +424,7 @@ func Dev(dir string, anywhere bool, parts Parts) *Config {
 // IsDev reports whether this is a configuration of serve --dev.
 func (c *Config) IsDev() bool { return c.dev }
 
-// Load reads a file, which may be "" for none, and then the settings
-// name=value of the command line over it.
+// Load reads a file ("" for no file) and then applies the settings name=value of the command line.
 func Load(file string, settings []string, parts Parts) (*Config, error) {
 	c := Default(parts)
 	if file != "" {
@@ -482,8 +482,8 @@ func (c *Config) BaseURL() string {
 }
 
 // Validate returns all faults of the configuration joined, or nil. types are the values of
-// Signature.Type that the program serves. Validate also fills in claims of identity providers
-// that were left out.
+// Signature.Type that the program serves. Validate also fills in the default claims of identity
+// providers.
 func (c *Config) Validate(types []string) error {
 	host, _, hostErr := net.SplitHostPort(c.Listen)
 	database, _ := url.Parse(c.Database)
@@ -528,7 +528,7 @@ func (c *Config) Validate(types []string) error {
 	seen := map[string]bool{}
 	for i, client := range c.Clients {
 		if client.ID == "" || seen[client.ID] {
-			faults = append(faults, fmt.Errorf("clients[%d].id: want a name of its own", i))
+			faults = append(faults, fmt.Errorf("clients[%d].id: want a unique name", i))
 		}
 		seen[client.ID] = true
 	}
@@ -547,7 +547,7 @@ func (c *Config) Validate(types []string) error {
 	return errors.Join(faults...)
 }
 
-// IsLoopback reports whether a host, a name or an address, is this machine alone.
+// IsLoopback reports whether a host, a name or an address, means only this machine.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
@@ -582,8 +582,8 @@ func isOneOf(s string, names ...string) bool {
 	return false
 }
 
-// Print writes the configuration as YAML, defaults included. Settings that name secrets are
-// paths, so the text holds none.
+// Print writes the configuration as YAML, including defaults. Settings of secrets are paths, so the
+// text contains no secrets.
 func (c *Config) Print(w io.Writer) error {
 	document, err := setting.Encode(c, c.Sections())
 	if err != nil {

@@ -45,7 +45,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// notifier is a notify.Plugin with settings of its own.
+// notifier is a notify.Plugin with its own settings.
 type notifier struct {
 	Host string        `yaml:"host"`
 	Life time.Duration `yaml:"life" default:"1m" min:"1s"`
@@ -64,14 +64,15 @@ func (n *notifier) Check() []error {
 	return nil
 }
 
-// The settings of a notifier are a part of the file: they are set, checked and printed.
+// TestNotifiers checks that the settings of a notifier are a part of the file: they are set,
+// checked and printed.
 func TestNotifiers(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a: {host: x, life: 2s}", ""},
 		{"a: {life: 0s}", "messages.a.life: want at least 1s"},
 		{"a: {host: y}", "messages.a.host: want another"},
 		{"a: {hots: y}", "messages.a.hots: unknown setting"},
-		{"a: {host: x}, b: {c: {host: x}}", "messages.b.c: want it or messages.a, not both"},
+		{"a: {host: x}, b: {c: {host: x}}", "messages.b.c: set this section or messages.a, not both"},
 		{"a: {host: x}, capture: true", "messages.capture: want no messages.a beside it: captured messages are not sent"},
 	} {
 		a, b := &notifier{section: "a"}, &notifier{section: "b.c"}
@@ -92,7 +93,7 @@ func TestNotifiers(t *testing.T) {
 	}
 }
 
-// keyDevice is a vault.Plugin with settings of its own.
+// keyDevice is a vault.Plugin with its own settings.
 type keyDevice struct {
 	Slot int `yaml:"slot" default:"3" min:"0"`
 }
@@ -107,7 +108,7 @@ func (d *keyDevice) Check() []error {
 	return nil
 }
 
-// The setting keys.holder chooses one of the holders that the program has.
+// TestHolders checks that the setting keys.holder chooses one of the holders of the program.
 func TestHolders(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"{}", ""},
@@ -133,7 +134,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// The defaults in the tags are those that the rooms of the domain have for themselves.
+// TestDomainDefaults checks that the defaults in the tags are those of the domain packages.
 func TestDomainDefaults(t *testing.T) {
 	c := Default(Parts{})
 	devices := c.Devices.Settings("", "")
@@ -159,8 +160,8 @@ func TestDomainDefaults(t *testing.T) {
 	}
 }
 
-// Clients are told of every identity provider that users have logins at: those the
-// configuration lists, and those it lets them sign in at.
+// TestIssuers checks that clients see every identity provider that users have logins at: those that
+// the configuration lists, and those where users may sign in.
 func TestIssuers(t *testing.T) {
 	c := Config{
 		Users:    Users{Issuers: []Issuer{{Name: "adfs", DisplayName: "AD FS", Description: "of the bank"}, {Name: "Corp", DisplayName: "Corporation"}}},
@@ -175,12 +176,13 @@ func TestIssuers(t *testing.T) {
 	}
 }
 
-// What would be in certificates for ever has to lead to the service.
+// TestPublicURL checks that an address that stays in certificates for ever must lead to the
+// service.
 func TestPublicURL(t *testing.T) {
 	base := []string{"master_keys.active=a", "master_keys.files.a=a.key"}
 	for _, c := range []struct {
 		settings []string
-		want     string // the address, or "" for a refusal that names public_url
+		want     string // the address, or "" for an error that names public_url
 	}{
 		{[]string{"listen=127.0.0.1:8080"}, "http://127.0.0.1:8080"},
 		{[]string{"listen='sign.example.org:8443'", "tls.certificate_file=a", "tls.key_file=b"}, "https://sign.example.org:8443"},
@@ -219,7 +221,7 @@ func TestEvidence(t *testing.T) {
 		{func(e *Evidence) { e.TSPServices = []TSPService{{Name: "A", URL: "http://a/"}} }, "evidence.tsp_services[0]"},
 		{func(e *Evidence) {
 			e.TSPServices = []TSPService{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://A:80"}}
-		}, "evidence.tsp_services[1]: want a name and an address of its own"},
+		}, "evidence.tsp_services[1]: want a unique name and a unique address"},
 		{func(e *Evidence) { e.AllowNetworks = []string{"10.0.0.0/40"} }, "evidence.allow_networks"},
 		{func(e *Evidence) { e.Proxy = "proxy:3128" }, "evidence.proxy"},
 		{func(e *Evidence) { e.ListTimeout = 0 }, "list_timeout"},
@@ -263,7 +265,7 @@ func TestSAML(t *testing.T) {
 	}
 }
 
-// Faults of user_policies name the key.
+// TestPolicies checks that faults of user_policies name the key.
 func TestPolicies(t *testing.T) {
 	for _, wrong := range []string{"access.denied=[Sign]", "operation.confirm=[4096]", "notification.events={UserCreated: [Pigeon]}", "notification.events={usercreated: [Email]}"} {
 		c := Default(Parts{})

@@ -9,12 +9,12 @@ import (
 	"tamga/internal/setting"
 )
 
-// Documents says how stored documents are kept.
+// Documents configures stored documents.
 type Documents struct {
-	// Whether document bytes are kept as they are, those of two steps included. Otherwise they
-	// are sealed under the master key. What was kept the other way stays readable.
+	// Whether document bytes are stored in the clear, including those of two steps. Otherwise they
+	// are sealed with the master key. Documents stored the other way stay readable.
 	Plain bool `yaml:"plain"`
-	// Life of a temporary document.
+	// Lifetime of a temporary document.
 	TemporaryLife time.Duration `yaml:"temporary_life" default:"24h" min:"1m"`
 	// Body of an upload, of one document or of many together; above it 413.
 	Upload setting.Size `yaml:"upload" default:"2GiB" above:"0"`
@@ -28,29 +28,29 @@ type Documents struct {
 	UserOctets setting.Size `yaml:"user_octets" default:"16GiB" above:"0"`
 }
 
-// Bucket is a bucket of a server that speaks the S3 protocol.
+// Bucket configures a bucket of a server that speaks the S3 protocol.
 type Bucket struct {
 	// Server that speaks the S3 protocol, such as `https://s3.example.org`: documents are in a
 	// bucket there instead of in `blob_dir` ([below](#documents-in-a-bucket)).
 	Endpoint string `yaml:"endpoint" rule:"url"`
-	// Region of the bucket. Default: asked for.
+	// Region of the bucket. Default: requested from the server.
 	Region string `yaml:"region"`
 	// Name of the bucket, which must exist. Default: none, required.
 	Name string `yaml:"name"`
-	// What the names of our objects begin with, such as `tamga/`.
+	// Prefix of the names of our objects, such as `tamga/`.
 	Prefix string `yaml:"prefix"`
 	// File with the access key. Default: none, required.
 	AccessKeyFile string `yaml:"access_key_file"`
 	// File with the secret of the access key. Default: none, required.
 	SecretKeyFile string `yaml:"secret_key_file"`
-	// Whether the bucket is a part of the path. Otherwise it is a part of the host name where the
-	// server is known to have that.
+	// Whether the bucket is a part of the path. Otherwise it is a part of the host name, if the
+	// server is known to support that.
 	PathStyle bool `yaml:"path_style"`
 	// Authorities (PEM) of the server's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-// Rules returns the bounds of stored documents.
+// Rules returns the limits of stored documents.
 func (d *Documents) Rules() stored.Rules {
 	return stored.Rules{
 		TemporaryLife: d.TemporaryLife,
@@ -59,7 +59,7 @@ func (d *Documents) Rules() stored.Rules {
 	}
 }
 
-// checkBucket reports the faults of the bucket.
+// checkBucket returns the faults of the bucket.
 func (c *Config) checkBucket() []error {
 	b := &c.Bucket
 	var faults []error

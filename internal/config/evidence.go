@@ -11,33 +11,33 @@ import (
 	"tamga/internal/setting"
 )
 
-// Evidence says where time stamps, revocation data and issuers of others
-// may be fetched from, and whom to trust beside the built-in authority.
+// Evidence configures where time stamps, revocation data and certificates of other authorities may
+// be fetched from, and which roots are trusted in addition to the built-in authority.
 type Evidence struct {
-	// Registered time-stamp services. The built-in one follows them, then those of
-	// `tamga tsp add`. The first one is the default.
+	// Registered time-stamp services. After them come the built-in one and those of `tamga tsp
+	// add`. The first one is the default.
 	TSPServices []TSPService `yaml:"tsp_services"`
-	// Trusted root certificates (PEM, DER or PKCS #7) beside those of the built-in authority.
-	// Time-stamping authorities of others lead to them.
+	// Trusted root certificates (PEM, DER or PKCS #7) in addition to those of the built-in
+	// authority. Other time-stamping authorities lead to them.
 	RootFiles []string `yaml:"root_files"`
-	// Further certificates of authorities, beside the built-in ones. They are not trusted by
+	// Further certificates of authorities in addition to the built-in ones. They are not trusted by
 	// themselves.
 	AuthorityFiles []string `yaml:"authority_files"`
 	// Private, loopback or link-local networks and hosts that may be reached: `10.1.0.0/16`,
-	// `10.1.2.3`, `10.1.2.3:318`, `tsp.example.org:80`. Our own public address always may.
+	// `10.1.2.3`, `10.1.2.3:318`, `tsp.example.org:80`. Our own public address is always allowed.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// HTTP proxy for all of it; the environment is not asked. The proxy resolves names, so Tamga
-	// cannot look at the addresses they lead to: it refuses private, loopback and link-local
-	// addresses in any spelling (`127.1`, `0x7f000001`, `2130706433`) and names of the machine
-	// itself (`localhost`). **The proxy must refuse names that lead to the inside**.
+	// HTTP proxy for all these requests; proxy settings of the environment are ignored. The proxy
+	// resolves names, so Tamga cannot check the addresses of names: it refuses private, loopback
+	// and link-local addresses in any spelling (`127.1`, `0x7f000001`, `2130706433`) and names of
+	// the machine itself (`localhost`). **The proxy must refuse names of internal addresses**.
 	Proxy string `yaml:"proxy" rule:"url"`
-	// Whether a stamp is refused when nobody can say whether its authority was revoked. Otherwise
-	// only a revoked one is refused.
+	// Whether a stamp is refused if the revocation status of its authority is unknown. Otherwise
+	// only a stamp of a revoked authority is refused.
 	RequireTSPRevocation bool `yaml:"require_tsp_revocation"`
-	// Whether OCSP answers without our nonce are refused. Many responders make their answers
-	// ahead.
+	// Whether OCSP answers without our nonce are refused. Many responders make their answers in
+	// advance.
 	RequireOCSPNonce bool `yaml:"require_ocsp_nonce"`
-	// How far the clocks of others may be from ours.
+	// Largest difference between the clocks of other services and ours.
 	ClockTolerance time.Duration `yaml:"clock_tolerance" default:"5m" above:"0s"`
 	// Time for one request to a time-stamp service.
 	StampTimeout time.Duration `yaml:"stamp_timeout" default:"5s" above:"0s"`
@@ -45,9 +45,9 @@ type Evidence struct {
 	StatusTimeout time.Duration `yaml:"status_timeout" default:"5s" above:"0s"`
 	// Time for one download of a CRL.
 	ListTimeout time.Duration `yaml:"list_timeout" default:"1m" above:"0s"`
-	// Time for a whole time stamp with all repetitions.
+	// Time for a whole time stamp with all retries.
 	TotalTimeout time.Duration `yaml:"total_timeout" default:"20s" above:"0s"`
-	// After how long without an answer a second service of the same class is asked too; `-1s`:
+	// Time without an answer after which a second service of the same class is asked too; `-1s`:
 	// never.
 	HedgeAfter time.Duration `yaml:"hedge_after" default:"1500ms"`
 	// Memory for OCSP answers until their nextUpdate.
@@ -60,15 +60,15 @@ type Evidence struct {
 type TSPService struct {
 	// Short, unique name in lower case. Default: none, required.
 	Name string `yaml:"name"`
-	// Name for people.
+	// Name that people see.
 	Title string `yaml:"title"`
 	// Address of the service. Default: none, required.
 	URL string `yaml:"url"`
-	// Services of one class stand in for one another. Without a class none does.
+	// Services of the same class replace each other. A service without a class has no replacement.
 	Class string `yaml:"class"`
-	// TSA policy to ask for, an object identifier. Default: that of the service.
+	// TSA policy to request, an object identifier. Default: that of the service.
 	Policy string `yaml:"policy"`
-	// Requests in a minute each process may send; 0 is no bound.
+	// Requests per minute that each process may send; 0: no limit.
 	PerMinute int `yaml:"per_minute"`
 }
 
@@ -80,7 +80,7 @@ func (e *Evidence) Services() (list []policy.TSPService) {
 	return list
 }
 
-// check reports every fault.
+// check returns all faults.
 func (e *Evidence) check() (faults []error) {
 	list := e.Services()
 	for i, t := range list {
@@ -92,7 +92,7 @@ func (e *Evidence) check() (faults []error) {
 			other, _ := policy.NormalAddress(o.URL)
 			return o.Name == t.Name || other == normal
 		}) {
-			faults = append(faults, fmt.Errorf("evidence.tsp_services[%d]: want a name and an address of its own", i))
+			faults = append(faults, fmt.Errorf("evidence.tsp_services[%d]: want a unique name and a unique address", i))
 		}
 	}
 	if _, err := e.Exceptions(); err != nil {
@@ -104,7 +104,7 @@ func (e *Evidence) check() (faults []error) {
 	return faults
 }
 
-// Exceptions returns the addresses off the public internet that may be reached.
+// Exceptions returns the addresses outside of the public internet that may be reached.
 func (e *Evidence) Exceptions() ([]guard.Exception, error) {
 	return guard.ParseExceptions(e.AllowNetworks)
 }

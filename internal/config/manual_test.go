@@ -23,15 +23,15 @@ import (
 
 var update = flag.Bool("update", false, "write docs/config.md from the configuration struct")
 
-// The tables of the manual stand between these lines.
+// The tables of the manual are between these lines.
 const (
 	manualFile  = "../../docs/config.md"
 	manualBegin = "<!-- printed: config -->\n\n"
 	manualEnd   = "\n<!-- end -->\n"
 )
 
-// TestManual compares docs/config.md with what the comments, tags and defaults of the
-// configuration struct print. After a change run it with -update.
+// TestManual compares docs/config.md with the table printed from the comments, tags and defaults of
+// the configuration struct. After a change run it with -update.
 func TestManual(t *testing.T) {
 	have, err := os.ReadFile(manualFile)
 	if err != nil {
@@ -70,20 +70,20 @@ func TestManual(t *testing.T) {
 // manual prints the table of settings.
 type manual struct {
 	t        *testing.T
-	types    map[string]*ast.StructType // by package and name; those of packages that were asked for
+	types    map[string]*ast.StructType // by package and name; those of packages that were read
 	sections []section
 	text     strings.Builder
 }
 
-// section is what a part of the program brings.
+// section is the settings of a part of the program.
 type section struct {
 	path       string
 	value, dev reflect.Value
 }
 
 // rows prints the settings of a struct and the sections below it. Their keys begin with prefix.
-// source is the struct as written; nil: look for it by its name. value holds the defaults and dev
-// those of serve --dev.
+// source is the struct as written; nil: find it by its name. value holds the defaults and dev those
+// of serve --dev.
 func (m *manual) rows(prefix string, source *ast.StructType, value, dev reflect.Value) {
 	if value.Type().Name() != "" {
 		source = m.structOf(value.Type())
@@ -123,7 +123,7 @@ func (m *manual) rows(prefix string, source *ast.StructType, value, dev reflect.
 	}
 }
 
-// tags looks for tags that nothing reads, and for defaults that nothing sets.
+// tags reports tags that no code reads, and defaults that have no effect.
 func (m *manual) tags(key string, tag reflect.StructTag) {
 	for _, found := range regexp.MustCompile(`(\w+):"`).FindAllStringSubmatch(string(tag), -1) {
 		if !slices.Contains([]string{"yaml", "default", "min", "max", "above", "oneof", "rule", "want"}, found[1]) {
@@ -165,8 +165,7 @@ func (m *manual) structOf(t reflect.Type) *ast.StructType {
 	return m.types[name(t.Name())]
 }
 
-// row prints one setting. A comment that ends with "Default: TEXT." says what an empty value
-// means.
+// row prints one setting. A comment that ends with "Default: TEXT." says what an empty value means.
 func (m *manual) row(key string, doc *ast.CommentGroup, value, dev reflect.Value) {
 	text := strings.Join(strings.Fields(doc.Text()), " ")
 	if !strings.HasSuffix(text, ".") || strings.Contains(text, "|") {
@@ -185,7 +184,7 @@ func (m *manual) row(key string, doc *ast.CommentGroup, value, dev reflect.Value
 	fmt.Fprintf(&m.text, "| `%s` | %s | %s |\n", key, preset, text)
 }
 
-// preset prints a default as one writes it in the file.
+// preset prints a default as it is written in the file.
 func (m *manual) preset(v reflect.Value) string {
 	var text string
 	switch x := v.Interface().(type) {

@@ -10,30 +10,30 @@ import (
 	"tamga/internal/domain/oath/otp"
 )
 
-// Oath says how one-time passwords of tokens and apps are taken.
+// Oath configures one-time passwords of tokens and apps.
 type Oath struct {
-	// Steps of TOTP either side of the expected one whose code is taken. Each step more makes
-	// guessing easier.
+	// Steps of TOTP before and after the expected one whose code is accepted. Each further step
+	// makes guessing easier.
 	Window int64 `yaml:"window" default:"1"`
-	// Steps of HOTP ahead whose code is taken. Each step more makes guessing easier.
+	// Steps of HOTP ahead whose code is accepted. Each further step makes guessing easier.
 	LookAhead int64 `yaml:"look_ahead" default:"10"`
-	// The same as `oath.window` where two codes in a row are given.
+	// The same as `oath.window` if two consecutive codes are given.
 	SyncWindow int64 `yaml:"sync_window" default:"240"`
-	// The same as `oath.look_ahead` where two codes in a row are given.
+	// The same as `oath.look_ahead` if two consecutive codes are given.
 	SyncLookAhead int64 `yaml:"sync_look_ahead" default:"1000"`
-	// Wrong codes in a row after which a token is locked for a while.
+	// Consecutive wrong codes after which a token is locked for a time.
 	Attempts int `yaml:"attempts" default:"5"`
 	// How long the token is locked.
 	LockOut time.Duration `yaml:"lock_out" default:"15m"`
-	// Wrong codes in a row after which a token stays locked until an operator unlocks the user or
-	// an administrator the token.
+	// Consecutive wrong codes after which a token stays locked until an operator unlocks the user
+	// or an administrator the token.
 	MaxAttempts int `yaml:"max_attempts" default:"100"`
-	// Hash that apps are set up with. `SHA256` and `SHA512` are not for every app. Apps show
-	// `messages.title`.
+	// Hash algorithm that apps are set up with. Not every app supports `SHA256` and `SHA512`. Apps
+	// show `messages.title`.
 	AppAlgorithm string `yaml:"app_algorithm" default:"SHA1"`
-	// Digits of a code that apps are set up with. 7 or 8 are not for every app.
+	// Digits of a code that apps are set up with. Not every app supports 7 or 8.
 	AppDigits int `yaml:"app_digits" default:"6"`
-	// Period of codes that apps are set up with. Other periods are not for every app.
+	// Period of codes that apps are set up with. Not every app supports other periods.
 	AppPeriod time.Duration `yaml:"app_period" default:"30s"`
 }
 

@@ -11,54 +11,55 @@ import (
 	"tamga/internal/setting"
 )
 
-// Operations says how requests of v2 are carried out.
+// Operations configures how requests of v2 are carried out.
 type Operations struct {
-	// Whether clients may ask for asynchronous operations (`IsAsync`).
+	// Whether clients may request asynchronous operations (`IsAsync`).
 	Async bool `yaml:"async"`
-	// Time in which an operation must be done.
+	// Time within which an operation must be completed.
 	Life time.Duration `yaml:"life" default:"20m" min:"1s"`
-	// How long an operation that is over is kept.
+	// How long a completed operation is stored.
 	Keep time.Duration `yaml:"keep" default:"24h" min:"1s"`
-	// After which time another process takes up the work of a process that died.
+	// Time after which another process continues the work of a process that died.
 	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
-	// Operations a process carries out at a time, beside requests. 0: it only accepts them, and
-	// another process over the database carries them out.
+	// Operations that a process carries out at the same time, in addition to requests. 0: it only
+	// accepts them, and another process with the same database carries them out.
 	Workers int `yaml:"workers" default:"2" min:"0"`
 	// Attempts at an operation or a callback before it is given up.
 	Attempts int `yaml:"attempts" default:"10" above:"0"`
-	// Operations one user may have waiting; above it 429.
+	// Waiting operations of one user; above it 429.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
-	// What may be kept with all waiting operations of one user; above it 429.
+	// Bytes stored with all waiting operations of one user; above it 429.
 	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
-	// Reports to addresses that clients name.
+	// Reports to addresses that clients choose.
 	Callbacks Callbacks `yaml:"callbacks"`
-	// Processing templates, by the identifiers clients name them by.
+	// Processing templates, by the identifiers that clients use.
 	Templates []Template `yaml:"templates"`
 }
 
-// Callbacks says how operations are reported to addresses that clients name.
+// Callbacks configures reports of operations to addresses that clients choose.
 type Callbacks struct {
 	// File with the secret that callbacks are signed with (Standard Webhooks: `whsec_` and Base64
 	// of 24 to 64 bytes). Without it `Callback` is refused.
 	SecretFile string `yaml:"secret_file"`
-	// Private, loopback or link-local addresses that may be called, as of
-	// `evidence.allow_networks`. **Risk:** clients name the addresses.
+	// Private, loopback or link-local addresses that may be called, as in
+	// `evidence.allow_networks`. **Risk:** clients choose the addresses.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// Whether `http://` is taken beside `https://`. Documents may travel in the clear then.
+	// Whether `http://` is allowed in addition to `https://`. Documents may then be sent in the
+	// clear.
 	PlainHTTP bool `yaml:"plain_http"`
 	// Authorities (PEM) of the receivers' certificates. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 
-// Template says how documents are signed by their file names.
+// Template chooses how documents are signed by their file names.
 type Template struct {
 	// Identifier of the template.
 	ID string `yaml:"id"`
-	// Rules of the template. The first that fits a file name counts.
+	// Rules of the template. The first that matches a file name is used.
 	Rules []TemplateRule `yaml:"rules"`
 }
 
-// TemplateRule is for names with certain extensions.
+// TemplateRule is the rule for names with certain extensions.
 type TemplateRule struct {
 	// Extensions of file names, such as `pdf`. Default: every name.
 	Extensions []string `yaml:"extensions"`
@@ -68,14 +69,14 @@ type TemplateRule struct {
 	Parameters map[string]string `yaml:"parameters"`
 }
 
-// Repetitions says what is kept for requests with an Idempotency-Key.
+// Repetitions configures the stored answers to requests with an Idempotency-Key.
 type Repetitions struct {
-	// How long the answer to a request with an `Idempotency-Key` is kept (without a token 1 h at
-	// most).
+	// How long the answer to a request with an `Idempotency-Key` is stored (without a token at most
+	// 1 h).
 	Life time.Duration `yaml:"life" default:"24h" min:"1s"`
-	// After which time the request of a process that died may be repeated.
+	// Time after which the request of a process that died may be repeated.
 	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
-	// What the kept answers of one caller may take that are over 32 KiB; above it 429.
+	// Bytes of the stored answers of one caller that are larger than 32 KiB; above it 429.
 	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 }
 

@@ -10,44 +10,44 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Users says how users are named and reached.
+// Users configures names and contacts of users.
 type Users struct {
 	// Components of distinguished names: the numbers clients use for them, their rules and their
 	// order. Default: the sixteen components of [users.md](users.md).
 	Names []Name `yaml:"names"`
 	// Whether two users may not have the same distinguished name.
 	UniqueNames bool `yaml:"unique_names"`
-	// Whether a phone or e-mail belongs to one user alone even when nobody signs in with it.
+	// Whether a phone or e-mail may belong to only one user, even if no user signs in with it.
 	UniqueContacts bool `yaml:"unique_contacts"`
 	// Unit of `LockoutDelay`.
 	LockDelayUnit time.Duration `yaml:"lock_delay_unit" default:"1s" min:"1s"`
-	// Other identity providers that users may have logins at.
+	// Other identity providers where users may have logins.
 	Issuers []Issuer `yaml:"issuers"`
 	// Codes that confirm a phone or an e-mail.
 	Codes struct {
 		// Length of a code that confirms a phone or an e-mail.
 		Digits int `yaml:"digits" default:"6"`
-		// Life of such a code.
+		// Validity of such a code.
 		Life time.Duration `yaml:"life" default:"5m"`
 		// Attempts at one such code.
 		Attempts int `yaml:"attempts" default:"5"`
 		// Pause before another such code is sent.
 		Resend time.Duration `yaml:"resend" default:"1m"`
 	} `yaml:"codes"`
-	// Questions whether an identifier, contact or name is taken (`isunique`) that an operator may
-	// ask of each process, in a second in the long run. Each identifier of a request counts. The
-	// answers tell of users of all groups.
+	// Checks whether an identifier, contact or name is taken (`isunique`) that an operator may make
+	// per second at each process, in the long run. Each identifier of a request counts. The answers
+	// cover users of all groups.
 	ChecksPerSecond float64 `yaml:"checks_per_second" default:"100" above:"0"`
-	// Such questions of one operator at once.
+	// Such checks of one operator at once.
 	ChecksAtOnce int `yaml:"checks_at_once" default:"10000" above:"0"`
-	// Ways a new password may go (the interface's `PasswordDisplayFormatList`).
+	// Ways to deliver a new password (the interface's `PasswordDisplayFormatList`).
 	PasswordDisplay []string `yaml:"password_display" default:"[Screen, Frame, Phone, Email, Print]"`
 	// Whether users with "identification only" may sign in through a public client. **Risk:**
-	// whoever knows a name is that user. A warning is logged at start.
+	// everyone who knows a name can act as that user. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
 	// How answers write the addresses of two authentication methods: `interface` ends them in
-	// `cert` and `external`, as the specification does; `product` in `certificate` and `saml`,
-	// for clients of the closed product. Requests may use either.
+	// `cert` and `external`, as the specification does; `product` in `certificate` and `saml`, for
+	// clients of the closed product. Requests may use either.
 	MethodURIs string `yaml:"method_uris" default:"interface" oneof:"interface product"`
 }
 
@@ -59,29 +59,29 @@ type Name struct {
 	OID string `yaml:"oid"`
 	// Short name, such as `CN`. Default: none, required.
 	Name string `yaml:"name"`
-	// Name for people.
+	// Name that people see.
 	DisplayName string `yaml:"display_name"`
-	// Place in the name. The smallest comes first.
+	// Position in the name. The smallest comes first.
 	Order int `yaml:"order"`
-	// Fewest characters of a value that is there.
+	// Fewest characters of a value if there is one.
 	MinLength int `yaml:"min_length"`
 	// Most characters of a value, at most 1024. Default: none, required.
 	MaxLength int `yaml:"max_length"`
-	// Whether a value must be there.
+	// Whether a value is required.
 	Required bool `yaml:"required"`
 	// Values to choose from. Default: any.
 	Values []string `yaml:"values"`
-	// Value where none is given.
+	// Value if none is given.
 	Default string `yaml:"default"`
 }
 
-// Issuer is an identity provider that is not ours.
+// Issuer is an identity provider outside of this service.
 type Issuer struct {
-	// Name that logins of users have as their issuer. Default: none, required.
+	// Issuer of the users' logins. Default: none, required.
 	Name string `yaml:"name"`
-	// Name for people.
+	// Name that people see.
 	DisplayName string `yaml:"display_name"`
-	// Description for people.
+	// Description that people see.
 	Description string `yaml:"description"`
 }
 
@@ -108,8 +108,8 @@ func (c Users) Naming() (*user.Naming, error) {
 	return user.NewNaming(components, c.UniqueNames)
 }
 
-// AllIssuers returns the identity providers that clients see beside our own: those of
-// users.issuers and those of external.
+// AllIssuers returns the other identity providers that clients see: those of users.issuers and
+// those of external.
 func (c *Config) AllIssuers() []user.Issuer {
 	var list []user.Issuer
 	told := map[string]bool{}
@@ -132,28 +132,28 @@ func (c Users) check() (faults []error) {
 	seen := map[string]bool{LocalIssuer: true}
 	for i, p := range c.Issuers {
 		if p.Name == "" || seen[p.Name] {
-			faults = append(faults, fmt.Errorf("users.issuers[%d].name: want a name of its own, another than %s", i, LocalIssuer))
+			faults = append(faults, fmt.Errorf("users.issuers[%d].name: want a unique name other than %s", i, LocalIssuer))
 		}
 		seen[p.Name] = true
 	}
 	return faults
 }
 
-// LocalIssuer names our own identity provider on the wire.
+// LocalIssuer is the name of our own identity provider on the wire.
 const LocalIssuer = "realsts"
 
-// Messages says how messages reach people. The settings of each notifier belong to its package and
+// Messages configures messages to people. The settings of each notifier belong to its package and
 // follow these in the file.
 type Messages struct {
 	// Language of messages, `ru` or `en`.
 	Language string `yaml:"language" default:"ru"`
-	// What the service calls itself in messages.
+	// Name of the service in messages.
 	Title string `yaml:"title" default:"Tamga"`
-	// Directory with texts that take the place of the program's, by the same file names.
+	// Directory with texts that replace the program's texts, by the same file names.
 	TemplatesDir string `yaml:"templates_dir"`
-	// Keep messages in the database and show them at `/captured-messages` instead of sending
-	// them. **Risk:** whoever reaches the page reads codes and passwords. It is shown at loopback
-	// names and the host of `public_url` only.
+	// Store messages in the database and show them at `/captured-messages` instead of sending them.
+	// **Risk:** everyone with access to the page can read codes and passwords. It is shown only at
+	// loopback names and the host of `public_url`.
 	Capture bool `yaml:"capture"`
 	// Attempts at a message before it is given up.
 	Attempts int `yaml:"attempts" default:"10"`
@@ -165,21 +165,21 @@ type Messages struct {
 	budgets []channelBudget
 }
 
-// channelBudget has the settings messages.budgets.NAME of a channel.
+// channelBudget holds the settings messages.budgets.NAME of a channel.
 type channelBudget struct {
 	channel notify.Channel
 	budget  *Budget
 }
 
-// Budget bounds the messages of an hour in one channel.
+// Budget limits the messages per hour in one channel.
 type Budget struct {
-	// Most messages of an hour to one address; 0 is no bound.
+	// Most messages per hour to one address; 0: no limit.
 	Recipient int `yaml:"recipient"`
-	// Most messages of an hour caused by one caller; 0 is no bound.
+	// Most messages per hour caused by one caller; 0: no limit.
 	Caller int `yaml:"caller"`
-	// Most messages of an hour to numbers that agree in their first six digits; 0 is no bound.
+	// Most messages per hour to numbers with the same first six digits; 0: no limit.
 	Prefix int `yaml:"prefix"`
-	// Most messages of an hour of the installation; 0 is no bound.
+	// Most messages per hour of the installation; 0: no limit.
 	Total int `yaml:"total"`
 }
 
@@ -202,14 +202,15 @@ func (c Messages) Settings() notify.Settings {
 		s.Budgets[of.channel] = notify.Budget{Recipient: b.Recipient, Actor: b.Caller, Prefix: b.Prefix, Total: b.Total}
 	}
 	if c.Capture {
-		// Nobody far away is waited for; what a killed process left is taken up soon.
+		// Captured messages need no remote server, and messages of a killed process are retried
+		// soon.
 		s.SendTime, s.Lease = time.Second, 2*time.Second
 	}
 	return s
 }
 
-// checkMessages reports the faults of notifiers: each one's own, two of one channel, and one beside
-// captured messages.
+// checkMessages returns the faults of notifiers: the own faults of each, two notifiers of the same
+// channel, and a notifier together with captured messages.
 func (c *Config) checkMessages() (faults []error) {
 	by := map[notify.Channel]string{}
 	for _, n := range c.parts.Notifiers {
@@ -221,7 +222,7 @@ func (c *Config) checkMessages() (faults []error) {
 			continue
 		}
 		if other := by[n.Channel()]; other != "" {
-			faults = append(faults, fmt.Errorf("%s: want it or %s, not both", name, other))
+			faults = append(faults, fmt.Errorf("%s: set this section or %s, not both", name, other))
 		}
 		by[n.Channel()] = name
 		if c.Messages.Capture {

@@ -9,43 +9,43 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// Policies are the policies of users who have none of their own, nor their group.
+// Policies are the policies of users without their own policy and without one of their group.
 type Policies struct {
 	// Actions users may not perform.
 	Access struct {
-		// Actions, by name or number, that users may not perform who have
-		// [no policy of their own](users.md#policies), nor their group.
+		// Actions, by name or number, that users may not perform if neither they nor their group
+		// have [their own policy](users.md#policies).
 		Denied []string `yaml:"denied"`
 		// Whether operators may change this policy of a user.
 		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"access"`
 	// Actions that need a confirmation.
 	Operation struct {
-		// Actions, by name or number, that need a confirmation of users who have no policy of their
-		// own, nor their group.
+		// Actions, by name or number, that need a confirmation by users if neither they nor their
+		// group have their own policy.
 		Confirm []string `yaml:"confirm"`
 		// Whether operators may change this policy of a user.
 		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"operation"`
-	// What users are told of and how.
+	// Events that users are notified of, and how.
 	Notification struct {
-		// What users are told of and how: lists of notifiers such as `Email` by
-		// [type of event](events.md); `{}` for nothing. Default: `UserPasswordChanged`,
-		// `UserPasswordReset` and `UserDeleted` by `[Email, SMS]`.
+		// Events that users are notified of, and how: lists of notifiers such as `Email` by [type
+		// of event](events.md); `{}` for none. Default: `UserPasswordChanged`, `UserPasswordReset`
+		// and `UserDeleted` by `[Email, SMS]`.
 		Events map[string][]string `yaml:"events"`
 		// Whether operators may change this policy of a user.
 		ChangesAllowed bool `yaml:"changes_allowed" default:"true"`
 	} `yaml:"notification"`
 }
 
-// Webhooks is about requests to systems that listen to events, which "tamga
-// webhook add" registers.
+// Webhooks configures requests to systems that receive events. "tamga webhook add" registers the
+// systems.
 type Webhooks struct {
-	// Networks and hosts off the public internet that
-	// [systems that listen to events](events.md#webhooks) may be in, such as `10.1.0.0/16`,
-	// `127.0.0.1:8080` or `hooks.example.org:8443`, as of `evidence.allow_networks`.
+	// Networks and hosts outside of the public internet that may have [systems that receive
+	// events](events.md#webhooks), such as `10.1.0.0/16`, `127.0.0.1:8080` or
+	// `hooks.example.org:8443`, as in `evidence.allow_networks`.
 	AllowNetworks []string `yaml:"allow_networks"`
-	// Whether `http://` is taken beside `https://`: events would travel in the clear.
+	// Whether `http://` is allowed in addition to `https://`. Events are then sent in the clear.
 	PlainHTTP bool `yaml:"plain_http"`
 	// Authorities (PEM) of the receivers' certificates. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
@@ -95,7 +95,7 @@ func (c Webhooks) check() (faults []error) {
 	return faults
 }
 
-// Exceptions returns the addresses off the public internet that may be reached.
+// Exceptions returns the addresses outside of the public internet that may be reached.
 func (c Webhooks) Exceptions() ([]guard.Exception, error) {
 	return guard.ParseExceptions(c.AllowNetworks)
 }

@@ -6,19 +6,19 @@ import (
 	"tamga/internal/setting"
 )
 
-// Verification bounds the verification service, which answers everybody.
+// Verification limits the verification service, which needs no token.
 type Verification struct {
 	// Whether anyone may have signatures verified, without a token.
 	Enabled bool `yaml:"enabled" default:"true"`
-	// Calls per address (IPv6: per /64) and process: in a second in the long run.
+	// Calls per second, per address (IPv6: per /64) and process, in the long run.
 	CallsPerSecond float64 `yaml:"calls_per_second" default:"20" above:"0"`
 	// Calls per address and process at once.
 	CallsAtOnce int `yaml:"calls_at_once" default:"100" above:"0"`
 	// Largest body of a call.
 	Request setting.Size `yaml:"request" default:"64MiB" above:"0"`
-	// Whether revocation data and issuers that a document does not bring along are fetched from
-	// the addresses in its certificates, which strangers choose. Otherwise a document is
-	// verified by its own contents, the built-in authority, `evidence.root_files` and
+	// Whether revocation data and issuers that a document does not contain are fetched from the
+	// addresses in its certificates, which unknown senders choose. Otherwise a document is verified
+	// by its own contents, the built-in authority, `evidence.root_files` and
 	// `evidence.authority_files`.
 	Fetch bool `yaml:"fetch"`
 	// How long a call waits for its turn; afterwards 503 with Retry-After. A quarter of the

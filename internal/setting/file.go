@@ -9,22 +9,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Section is a part of the file that belongs to another package than the rest.
+// Section is a part of the file whose settings belong to another package.
 type Section struct {
 	Path     string // its name in the file, such as "messages.mail"
 	Settings any    // pointer to a struct
 }
 
 // Decode reads one YAML document into the struct that settings points to and into those of the
-// sections. A value that the document leaves out stays as it is. Decode reports all settings that
-// no struct has at once.
+// sections. A value that is missing in the document stays as it is. Decode reports all unknown
+// settings at once.
 func Decode(data []byte, settings any, sections []Section) error {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) == 0 {
 		return err
 	}
 	root := document.Content[0]
-	var whole any // finds a name that is there twice and an anchor inside itself
+	var whole any // finds duplicate names and an anchor inside itself
 	if err := root.Decode(&whole); err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// isMerge reports whether a key is that of a merge (<<).
+// isMerge reports whether a key is a merge key (<<).
 func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
 
-// merges returns the mappings that a merge takes over.
+// merges returns the mappings that a merge includes.
 func merges(n *yaml.Node) []*yaml.Node {
 	if n = target(n); n.Kind == yaml.SequenceNode {
 		return n.Content
@@ -115,7 +115,7 @@ func merges(n *yaml.Node) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-// known compares a document with the structs it is read into.
+// known compares a document with the structs it is decoded into.
 type known struct {
 	sections []Section
 	faults   []error
@@ -157,7 +157,7 @@ func (k *known) mapping(prefix string, n *yaml.Node, s reflect.Type) {
 	}
 }
 
-// at returns the type of a setting, nil for a place that has only sections below it.
+// at returns the type of a setting, or nil for a place that has only sections below it.
 func (k *known) at(path, name string, s reflect.Type) (t reflect.Type, ok bool) {
 	if s != nil {
 		for i := range s.NumField() {

@@ -1,5 +1,5 @@
 // Package setting reads the tags of settings. A setting is one field of a struct: its comment is
-// the manual, its tags say its name in the file, its default and its check.
+// the manual, and its tags define its name in the file, its default and its check.
 //
 //	// How long an answer is kept.
 //	Keep time.Duration `yaml:"keep" default:"24h" min:"1s"`
@@ -31,8 +31,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Defaults sets every field of the struct that settings points to whose tag says a default. It
-// panics if a default cannot be read: such a program is wrong on every machine.
+// Defaults sets every field of the struct that settings points to whose tag has a default. It
+// panics if a default cannot be parsed: this is a programming error.
 func Defaults(settings any) {
 	each("", reflect.ValueOf(settings).Elem(), func(key string, tag reflect.StructTag, v reflect.Value) {
 		if text, ok := tag.Lookup("default"); ok {
@@ -41,8 +41,8 @@ func Defaults(settings any) {
 	})
 }
 
-// Check returns the faults that the tags of a struct say its values have. settings points to the
-// struct, and prefix is the name of its place in the file, such as "messages.mail", or "".
+// Check returns the faults of the values of a struct, as its tags define them. settings points to
+// the struct, and prefix is the name of its place in the file, such as "messages.mail", or "".
 func Check(prefix string, settings any) (faults []error) {
 	each(prefix, reflect.ValueOf(settings).Elem(), func(key string, tag reflect.StructTag, v reflect.Value) {
 		if want := refusal(key, tag, v); want != "" {
@@ -52,7 +52,7 @@ func Check(prefix string, settings any) (faults []error) {
 	return faults
 }
 
-// each calls visit for every setting of a struct, those of list elements included.
+// each calls visit for every setting of a struct, including those of list elements.
 func each(prefix string, s reflect.Value, visit func(key string, tag reflect.StructTag, v reflect.Value)) {
 	for i := range s.NumField() {
 		f := s.Type().Field(i)
@@ -86,7 +86,7 @@ func isList(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct
 }
 
-// refusal says what the tags of a setting want instead of v, or "".
+// refusal returns what the tags of a setting require instead of v, or "".
 func refusal(key string, tag reflect.StructTag, v reflect.Value) string {
 	least, hasLeast := tag.Lookup("min")
 	most, hasMost := tag.Lookup("max")
@@ -148,11 +148,11 @@ func IsHTTP(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// parse reads the text of a tag as a file would be read.
+// parse parses the text of a tag as in a file.
 func parse(key string, t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t)
 	if err := yaml.Unmarshal([]byte(text), v.Interface()); err != nil {
-		panic(fmt.Sprintf("setting: %s: the tag %q is no %s: %v", key, text, t, err))
+		panic(fmt.Sprintf("setting: %s: the tag %q is not a %s: %v", key, text, t, err))
 	}
 	return v.Elem()
 }

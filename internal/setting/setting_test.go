@@ -67,8 +67,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A file holds the settings of several packages. What no struct has is refused with its name,
-// all of it at once.
+// TestDecode checks that a file holds the settings of several packages, and that unknown settings
+// are all reported at once with their names.
 func TestDecode(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},

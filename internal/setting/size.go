@@ -25,7 +25,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || Size(n) > (1<<62)/unit {
-		return fmt.Errorf("%q is not a size: want octets or a number with KiB, MiB or GiB", text)
+		return fmt.Errorf("%q is not a size: want bytes or a number with KiB, MiB or GiB", text)
 	}
 	*s = Size(n) * unit
 	return nil

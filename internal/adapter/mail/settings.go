@@ -14,7 +14,7 @@ type Settings struct {
 	Security string `yaml:"security" default:"starttls" oneof:"starttls tls none"`
 	// Authorities (PEM) of the server's certificate. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-	// Name for the server, if it asks for one.
+	// User name at the server, if it requires one.
 	User string `yaml:"user"`
 	// File with the password for the server.
 	PasswordFile string `yaml:"password_file"`

@@ -35,15 +35,15 @@ type Settings struct {
 		// Apple's.
 		Endpoint string `yaml:"endpoint"`
 	} `yaml:"apns"`
-	// An address of one's own.
+	// An operator's own address.
 	Webhook struct {
-		// Address of one's own that reaches all devices no other service is for. Requests are
-		// signed as Standard Webhooks are.
+		// An operator's own address that reaches all devices that no other service is for. Requests
+		// are signed as in Standard Webhooks.
 		URL string `yaml:"url"`
 		// File with the secret that signs them: `whsec_` and Base64.
 		SecretFile string `yaml:"secret_file"`
 	} `yaml:"webhook"`
-	// Authorities (PEM) that certificates of the push services lead to. Default: the system's.
+	// Authorities (PEM) of the certificates of the push services. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
 }
 

@@ -10,19 +10,19 @@ type SMPPSettings struct {
 	TLS bool `yaml:"tls"`
 	// Authorities (PEM) of its certificate, with `tls`. Default: the system's.
 	AuthoritiesFile string `yaml:"authorities_file"`
-	// What the message centre knows us by.
+	// Our name at the message centre.
 	SystemID string `yaml:"system_id"`
 	// File with the password, at most 8 bytes as the protocol says.
 	PasswordFile string `yaml:"password_file"`
-	// System type of the protocol, if the message centre asks for one.
+	// System type of the protocol, if the message centre requires one.
 	SystemType string `yaml:"system_type"`
-	// Whether to bind as a transmitter alone.
+	// Whether to bind as a transmitter only.
 	Transmitter bool `yaml:"transmitter"`
 	// Sender: a name of up to 11 letters, or digits.
 	From string `yaml:"from"`
 	// Whether to send everything in UCS-2.
 	Unicode bool `yaml:"unicode"`
-	// Parts of messages in a second; 0 is no bound.
+	// Parts of messages per second; 0: no limit.
 	PerSecond float64 `yaml:"per_second" min:"0"`
 }
 
@@ -61,20 +61,21 @@ type GatewaySettings struct {
 	URL string `yaml:"url"`
 	// `GET` or `POST`. Default: `POST` with `form` or `json`.
 	Method string `yaml:"method"`
-	// Parameters in the address. Values may name `{{.To}}`, `{{.Text}}`, `{{.ID}}` and
+	// Parameters in the address. Values may use `{{.To}}`, `{{.Text}}`, `{{.ID}}` and
 	// `{{.Secret}}`. Each is encoded for its place.
 	Query map[string]string `yaml:"query"`
-	// Parameters in the body, as of `query`.
+	// Parameters in the body, as in `query`.
 	Form map[string]string `yaml:"form"`
-	// Body in JSON, not beside `form`. Its texts may name what values of `query` may.
+	// Body in JSON, not together with `form`. Its strings may use the same fields as values of
+	// `query`.
 	JSON string `yaml:"json"`
-	// Headers. Values may name what values of `query` may, but not `{{.Text}}`.
+	// Headers. Values may use the same fields as values of `query`, except `{{.Text}}`.
 	Headers map[string]string `yaml:"headers"`
-	// User of HTTP Basic, whose password is the secret.
+	// User of HTTP Basic. The password is the secret.
 	User string `yaml:"user"`
 	// File with the secret.
 	SecretFile string `yaml:"secret_file"`
-	// Regular expression that an answer matches when the message was taken. Default: every answer
+	// Regular expression that matches an answer if the message was accepted. Default: every answer
 	// 200 to 299.
 	Success string `yaml:"success"`
 	// Authorities (PEM) of the gateway's certificate. Default: the system's.
