@@ -42,25 +42,12 @@ var jars = []string{
 // BouncyCastle starts the judge. It ends with the test.
 func BouncyCastle(t testing.TB) *Castle {
 	t.Helper()
-	java, err := exec.LookPath("java")
-	if err != nil {
-		missing(t, "the java program is not installed")
-	}
-	if _, err := exec.LookPath("javac"); err != nil {
-		missing(t, "the Java compiler is not installed (a JDK, not only a runtime)")
-	}
-	for _, jar := range jars {
-		if _, err := os.Stat(jar); err != nil {
-			missing(t, "Bouncy Castle is not installed ("+jar+")")
-		}
-	}
+	java, args := javaProgram(t, "Judge", judgeSource, jars)
 	c := &Castle{t: t, dir: t.TempDir()}
-	source := c.write("Judge.java", judgeSource)
-	// java compiles a source file in memory and runs it. This takes one compilation for
-	// all questions of a test and leaves no class files.
-	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-cp", strings.Join(jars, string(os.PathListSeparator)), source)
+	cmd := exec.Command(java, args...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
+	var err error
 	if c.in, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

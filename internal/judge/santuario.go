@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,7 @@ type Santuario struct {
 	t    testing.TB
 	dir  string
 	java string
-	args []string // of java; the last one is the program
+	args []string // of java, the last is the class
 }
 
 var (
@@ -31,36 +32,20 @@ var (
 // NewSantuario finds java and prepares a directory. This judge does not support GOST.
 func NewSantuario(t testing.TB) *Santuario {
 	t.Helper()
-	s := newSantuario(t)
-	s.args = []string{s.write("XMLJudge.java", xmlJudgeSource)}
-	return s
+	java, args := javaProgram(t, "XMLJudge", xmlJudgeSource, nil)
+	return &Santuario{t: t, dir: t.TempDir(), java: java, args: args}
 }
 
 // NewSantuarioGOST is NewSantuario with the GOST algorithms of Bouncy Castle (Debian
 // package libbcprov-java). This judge supports only GOST.
 func NewSantuarioGOST(t testing.TB) *Santuario {
 	t.Helper()
-	s := newSantuario(t)
-	if _, err := os.Stat(jars[0]); err != nil {
-		missing(t, "Bouncy Castle is not installed ("+jars[0]+")")
-	}
+	var options []string
 	for _, p := range []string{"", ".algorithms", ".signature"} {
-		s.args = append(s.args, "--add-exports=java.xml.crypto/com.sun.org.apache.xml.internal.security"+p+"=ALL-UNNAMED")
+		options = append(options, "--add-exports=java.xml.crypto/com.sun.org.apache.xml.internal.security"+p+"=ALL-UNNAMED")
 	}
-	s.args = append(s.args, "-cp", jars[0], s.write("GOSTXMLJudge.java", gostXMLJudgeSource))
-	return s
-}
-
-func newSantuario(t testing.TB) *Santuario {
-	t.Helper()
-	java, err := exec.LookPath("java")
-	if err != nil {
-		missing(t, "the java program is not installed")
-	}
-	if _, err := exec.LookPath("javac"); err != nil {
-		missing(t, "the Java compiler is not installed (a JDK, not only a runtime)")
-	}
-	return &Santuario{t: t, dir: t.TempDir(), java: java}
+	java, args := javaProgram(t, "GOSTXMLJudge", gostXMLJudgeSource, jars[:1], options...)
+	return &Santuario{t: t, dir: t.TempDir(), java: java, args: args}
 }
 
 // Verify verifies the first signature of each document with the first certificate in it,
@@ -68,7 +53,7 @@ func newSantuario(t testing.TB) *Santuario {
 // order of the documents, nil for a valid signature.
 func (s *Santuario) Verify(documents ...[]byte) []error {
 	s.t.Helper()
-	args := append([]string{"-Xmx512m", "-XX:+UseSerialGC"}, s.args...)
+	args := slices.Clone(s.args)
 	for i, d := range documents {
 		args = append(args, s.write(fmt.Sprintf("%d.xml", i), d))
 	}

@@ -32,7 +32,7 @@ func XMLSecGOST(t testing.TB) *XMLTools {
 	if engine == "" {
 		missing(t, "gost-engine is not installed")
 	}
-	tools.env = []string{"OPENSSL_CONF=" + tools.Write("openssl.cnf", fmt.Appendf(nil, config, engine))}
+	tools.env = append(tools.env, "OPENSSL_CONF="+tools.Write("openssl.cnf", fmt.Appendf(nil, config, engine)))
 	return tools
 }
 
