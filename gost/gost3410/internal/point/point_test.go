@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
@@ -67,20 +68,39 @@ func (g group) add(p, q affine) affine {
 // implementation and need the same multiples each time.
 var remembered = map[string]affine{}
 
+// multiples caches, for each point p, the multiples d*16^i*p for all digits d, because
+// the tests multiply few points by many numbers.
+var multiples = map[string][][16]affine{}
+
 func (g group) mul(k *big.Int, p affine) (r affine) {
 	if p.x == nil {
 		return p
 	}
-	name := fmt.Sprintf("%x %x %x %x %x", g.p, g.a, k, p.x, p.y)
+	point := fmt.Sprintf("%x %x %x %x", g.p, g.a, p.x, p.y)
+	name := fmt.Sprintf("%s %x", point, k)
 	if r, ok := remembered[name]; ok {
 		return r
 	}
-	defer func() { remembered[name] = r }()
-	for i := k.BitLen() - 1; i >= 0; i-- {
-		if r = g.add(r, r); k.Bit(i) == 1 {
-			r = g.add(r, p)
+	rows := multiples[point]
+	for i, digits := 0, k.Text(16); i < len(digits); i++ {
+		if i == len(rows) {
+			one := p
+			if i > 0 {
+				one = g.add(rows[i-1][15], rows[i-1][1])
+			}
+			var row [16]affine
+			for d := 1; d < 16; d++ {
+				row[d] = g.add(row[d-1], one)
+			}
+			rows = append(rows, row)
 		}
+		d, err := strconv.ParseUint(digits[len(digits)-1-i:len(digits)-i], 16, 4)
+		if err != nil {
+			panic(err)
+		}
+		r = g.add(r, rows[i][d])
 	}
+	multiples[point], remembered[name] = rows, r
 	return r
 }
 
