@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/guard"
 	"tamga/internal/config"
@@ -80,4 +82,23 @@ func ownAddress(public string) ([]guard.Exception, error) {
 		x.Host, x.Network = "", netip.PrefixFrom(a, a.BitLen())
 	}
 	return []guard.Exception{x}, nil
+}
+
+// countEvidence counts what is asked of other people's services.
+func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tamga_evidence_requests_total",
+		Help: "Time stamps, OCSP answers, CRLs and issuers asked for, by kind and outcome.",
+	}, []string{"kind", "outcome"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tamga_evidence_request_seconds",
+		Help: "How long the services of others took, by kind.",
+	}, []string{"kind"})
+	registry.MustRegister(requests, seconds)
+	return func(e evidence.Event) {
+		requests.WithLabelValues(e.Kind, e.Outcome).Inc()
+		if e.Host != "" {
+			seconds.WithLabelValues(e.Kind).Observe(e.Duration.Seconds())
+		}
+	}
 }

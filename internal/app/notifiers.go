@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/adapter/guard"
+	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/notify"
@@ -43,4 +45,17 @@ func recipientGone(ctx context.Context, devices *device.Addresses, to string) er
 		return nil
 	}
 	return devices.PushGone(ctx, target)
+}
+
+// outward is what requests to addresses that others name are made with.
+func outward(conf *config.Config) (webhook.Config, error) {
+	c := &conf.Webhooks
+	exceptions, err := c.Exceptions()
+	if err != nil {
+		return webhook.Config{}, err
+	}
+	roots, err := roots(conf, c.AuthoritiesFile)
+	return webhook.Config{
+		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: time.Now,
+	}, err
 }

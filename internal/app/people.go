@@ -61,6 +61,22 @@ func (h *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.A
 	return &gate
 }
 
+// failed tells of an operation of user management that was refused.
+func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principal, userID string, cause error) {
+	event := umsapi.FailEvent(operation)
+	if event == "" {
+		return
+	}
+	detail := "internal error"
+	if f, ok := fault.As(cause); ok {
+		detail = f.Code
+	}
+	err := h.Messages.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID, Detail: operation + ": " + detail})
+	if err != nil {
+		h.log.Error("telling of a failure", "operation", operation, "error", err)
+	}
+}
+
 // capturedMessages are all messages ordered so far, for the page that shows them.
 func (h *Rooms) capturedMessages(ctx context.Context) ([]webconsole.Message, error) {
 	if err := h.Messages.Flush(ctx); err != nil {

@@ -2,18 +2,13 @@ package app
 
 import (
 	"context"
-	"time"
 
-	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
-	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
-	"tamga/internal/web/umsapi"
 )
 
 // newPolicies makes the room that says what is allowed.
@@ -54,33 +49,4 @@ type policyEvents struct{ messages *notify.Service }
 
 func (e policyEvents) PolicyChanged(ctx context.Context, who audit.Principal, userID string) error {
 	return e.messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
-}
-
-// outward is what requests to addresses that others name are made with.
-func outward(conf *config.Config) (webhook.Config, error) {
-	c := &conf.Webhooks
-	exceptions, err := c.Exceptions()
-	if err != nil {
-		return webhook.Config{}, err
-	}
-	roots, err := roots(conf, c.AuthoritiesFile)
-	return webhook.Config{
-		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: time.Now,
-	}, err
-}
-
-// failed tells of an operation of user management that was refused.
-func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principal, userID string, cause error) {
-	event := umsapi.FailEvent(operation)
-	if event == "" {
-		return
-	}
-	detail := "internal error"
-	if f, ok := fault.As(cause); ok {
-		detail = f.Code
-	}
-	err := h.Messages.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID, Detail: operation + ": " + detail})
-	if err != nil {
-		h.log.Error("telling of a failure", "operation", operation, "error", err)
-	}
 }

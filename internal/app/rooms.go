@@ -48,11 +48,9 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
-	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
-	"tamga/internal/web/signapi"
 )
 
 // Base is an installation whose database is open and may have no tables yet. Nothing in it
@@ -358,20 +356,6 @@ func openRing(c *config.Config) (*vault.Ring, error) {
 		}
 	}
 	return vault.NewRing(c.MasterKeys.Active, keys, rand.Reader)
-}
-
-// identifySigner identifies the callers of the signing surface. The statement that finds the token
-// reads the snapshot that signatures of the caller depend on, too.
-func (h *Rooms) identifySigner(identity *auth.Service) func(context.Context, string) (context.Context, audit.Principal, error) {
-	snapshots := store.Snapshots{DB: h.DB}
-	return func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
-		var snap *signing.Snapshot
-		who, err := identity.AuthenticateBy(ctx, token, func(ctx context.Context, id string, now time.Time) (b auth.Bearer, err error) {
-			b, snap, err = snapshots.BearerByToken(ctx, id, now)
-			return b, err
-		})
-		return signapi.WithSnapshot(ctx, snap), who, err
-	}
 }
 
 // usable refuses a database of another schema; one that a later release

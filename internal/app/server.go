@@ -10,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"tamga/internal/adapter/blob"
-	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/keys"
@@ -78,17 +75,19 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		},
 	}
 	documents := h.Documents(place)
-	signatures := signapi.New(signer, h.Keys).Managing(signapi.Management{Keys: h.Keys, Parameters: keys.Parameters{Keys: h.Keys, Store: store.Keys{DB: h.DB}}, Policy: h.Policies, Realm: config.LocalIssuer, Templates: templatesOf(h.Config), Now: time.Now, Life: h.Config.Operations.Life})
 	operations, operating, err := h.newOperations(signer, documents)
 	if err != nil {
 		return nil, err
 	}
-	signatures = signatures.Operating(operating)
-	answers := h.answers(signer)
+	signatures := signapi.New(signer, h.Keys).Operating(operating).Managing(signapi.Management{
+		Keys: h.Keys, Parameters: keys.Parameters{Keys: h.Keys, Store: store.Keys{DB: h.DB}}, Policy: h.Policies,
+		Realm: config.LocalIssuer, Templates: templatesOf(h.Config), Now: time.Now, Life: h.Config.Operations.Life,
+	})
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
 	}
+	answers := h.answers(signer)
 	peers, err := h.peers()
 	if err != nil {
 		return nil, err
@@ -119,7 +118,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 	ums := h.ums()
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.IdentifyWith = h.identifySigner(h.Identity)
+	signingGate.IdentifyWith = h.identifySigner()
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.Config.DocumentStore, Routes: docapi.New(documents, int64(h.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
@@ -191,25 +190,6 @@ func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 	}
 	rest.Mount(mux, "", gate, []rest.Route{openapi.Route(document)})
 	return mux, nil
-}
-
-// countEvidence counts what is asked of other people's services.
-func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tamga_evidence_requests_total",
-		Help: "Time stamps, OCSP answers, CRLs and issuers asked for, by kind and outcome.",
-	}, []string{"kind", "outcome"})
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tamga_evidence_request_seconds",
-		Help: "How long the services of others took, by kind.",
-	}, []string{"kind"})
-	registry.MustRegister(requests, seconds)
-	return func(e evidence.Event) {
-		requests.WithLabelValues(e.Kind, e.Outcome).Inc()
-		if e.Host != "" {
-			seconds.WithLabelValues(e.Kind).Observe(e.Duration.Seconds())
-		}
-	}
 }
 
 // containerCertificates reads the certificates of a PKCS #7 container.

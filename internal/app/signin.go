@@ -15,11 +15,14 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
 	"tamga/internal/web/rest/limit"
+	"tamga/internal/web/signapi"
 	"tamga/internal/web/tokenapi"
 )
 
@@ -56,6 +59,20 @@ func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 		Reach: h.Users, Contacts: h.Contacts, Devices: h.Devices, Policies: h.Policies, Messages: h.Messages, Printer: h.printer,
 		Vault: h.ring, Oath: h.Oath,
 	})
+}
+
+// identifySigner identifies the callers of the signing surface. The statement that finds the token
+// reads the snapshot that signatures of the caller depend on, too.
+func (h *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
+	snapshots := store.Snapshots{DB: h.DB}
+	return func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+		var snap *signing.Snapshot
+		who, err := h.Identity.AuthenticateBy(ctx, token, func(ctx context.Context, id string, now time.Time) (b auth.Bearer, err error) {
+			b, snap, err = snapshots.BearerByToken(ctx, id, now)
+			return b, err
+		})
+		return signapi.WithSnapshot(ctx, snap), who, err
+	}
 }
 
 // idpURL is {idp_url}, the issuer of tokens, as everybody knows it.
