@@ -11,8 +11,8 @@ import (
 	"tamga/internal/web/rest/limit"
 )
 
-// deviceDoor is where devices come in.
-func (h *Rooms) deviceDoor() *deviceapi.API {
+// deviceAPI returns the interface for mobile devices.
+func (h *Rooms) deviceAPI() *deviceapi.API {
 	c := &h.Config.Devices
 	return deviceapi.New(h.Devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
 }

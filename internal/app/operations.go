@@ -22,7 +22,7 @@ import (
 	"tamga/internal/web/signapi"
 )
 
-// newOperations puts together what carries out requests of v2, and its door.
+// newOperations puts together what carries out requests of v2, and the web interface of v2.
 func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &h.Config.Operations
 	o := signing.Operations{
@@ -30,31 +30,31 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 		Audit: h.Audit, Templates: c.TemplatesByID(), Standing: standing{h.Users, h.Identity}, Settings: c.Settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}
-	door := signapi.Operating{Realm: config.LocalIssuer}
+	api := signapi.Operating{Realm: config.LocalIssuer}
 	if file := c.Callbacks.SecretFile; file != "" {
 		secret, err := files.OwnSecret(h.Config.Path(file), "operations.callbacks.secret_file")
 		if err != nil {
-			return nil, door, err
+			return nil, api, err
 		}
 		exceptions, err := c.Callbacks.Exceptions()
 		if err != nil {
-			return nil, door, err
+			return nil, api, err
 		}
 		roots, err := roots(h.Config, c.Callbacks.AuthoritiesFile)
 		if err != nil {
-			return nil, door, err
+			return nil, api, err
 		}
 		sender, err := webhook.New(webhook.Config{
 			Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.Callbacks.PlainHTTP, Roots: roots, Now: time.Now,
 		})
 		if err != nil {
-			return nil, door, fmt.Errorf("operations.callbacks: %w", err)
+			return nil, api, fmt.Errorf("operations.callbacks: %w", err)
 		}
-		o.Callbacks, o.Render = sender, door.Render
+		o.Callbacks, o.Render = sender, api.Render
 	}
 	operations := signing.NewOperations(o)
-	door.Operations = operations
-	return operations, door, nil
+	api.Operations = operations
+	return operations, api, nil
 }
 
 // standing asks whether the owner of an operation may still act when it gets its turn.

@@ -125,7 +125,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(h.Identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
 		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.Devices), umsapi.PolicyRoutes(h.PolicyEditor, h.Config.Messages.Language)), Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceDoor().Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceAPI().Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.Authority).Routes(), Docs: pkiapi.Docs}},
 	}
 	if h.Config.Verification.Enabled {

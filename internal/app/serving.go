@@ -28,19 +28,19 @@ func (s StopSignal) Error() string { return "stopped by the signal " + s.String(
 // Is makes the end by a signal a cancellation like any other.
 func (s StopSignal) Is(target error) bool { return target == context.Canceled }
 
-// door is where requests come in.
-type door struct {
+// endpoint is a listener with its TLS and the context of its connections.
+type endpoint struct {
 	listener    net.Listener
 	tls         *tls.Config // nil: plain HTTP
 	connContext func(context.Context, net.Conn) context.Context
 }
 
-func (d door) serve(s *http.Server, c *config.Config) error {
-	listener := rest.Bulk(rest.Crowded(d.listener, c.Limits.Connections))
-	if d.tls == nil {
+func (e endpoint) serve(s *http.Server, c *config.Config) error {
+	listener := rest.Bulk(rest.Crowded(e.listener, c.Limits.Connections))
+	if e.tls == nil {
 		return s.Serve(listener)
 	}
-	s.TLSConfig = d.tls
+	s.TLSConfig = e.tls
 	return s.ServeTLS(listener, c.Path(c.TLS.CertificateFile), c.Path(c.TLS.KeyFile))
 }
 
@@ -52,12 +52,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	doors := []door{{listener: listener, connContext: proxies.ConnContext}}
+	endpoints := []endpoint{{listener: listener, connContext: proxies.ConnContext}}
 	if c.ProxyProtocol {
-		doors[0].listener = rest.ProxyProtocol(listener, proxies, log)
+		endpoints[0].listener = rest.ProxyProtocol(listener, proxies, log)
 	}
 	if c.TLS.CertificateFile != "" {
-		if doors[0].tls, err = s.rooms.clientTLS(ctx); err != nil {
+		if endpoints[0].tls, err = s.rooms.clientTLS(ctx); err != nil {
 			return err
 		}
 	}
@@ -67,17 +67,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 			return err
 		}
 		defer front.Close()
-		doors = append(doors, door{listener: front, connContext: rest.FrontEnd})
+		endpoints = append(endpoints, endpoint{listener: front, connContext: rest.FrontEnd})
 		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
 	}
 	log.Info("listening", "address", c.Listen, "url", c.BaseURL())
-	return s.answer(ctx, doors)
+	return s.answer(ctx, endpoints)
 }
 
-// answer answers at the doors until ctx ends. Then it drains, see [drain], takes no more
+// answer answers at the endpoints until ctx ends. Then it drains, see [drain], takes no more
 // connections and waits for requests under way, at most the configured time. The background
 // work ends with it.
-func (s *Server) answer(ctx context.Context, doors []door) error {
+func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 	c, log := s.rooms.Config, s.rooms.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -86,14 +86,14 @@ func (s *Server) answer(ctx context.Context, doors []door) error {
 	defer stopWork()
 	go func() { defer close(working); s.work(workCtx) }()
 
-	failed := make(chan error, len(doors))
+	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
-	for _, d := range doors {
+	for _, e := range endpoints {
 		server := rest.NewServer(s.handler, log)
 		server.BaseContext = func(net.Listener) context.Context { return requests }
-		server.ConnContext = d.connContext
+		server.ConnContext = e.connContext
 		servers = append(servers, server)
-		go func() { failed <- d.serve(server, c) }()
+		go func() { failed <- e.serve(server, c) }()
 	}
 	var err error
 	select {

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// outfile is a file that appears under its name only when it is complete. Until
+// Outfile is a file that appears under its name only when it is complete. Until
 // then it grows beside that name, readable as the umask allows (0644 at most).
-type outfile struct {
+type Outfile struct {
 	target string
 	force  bool
 	file   *os.File
@@ -44,14 +44,14 @@ func errExists(target string) error {
 
 // CreateOutfile begins the file. Discard it in any case; that does nothing after
 // a commit.
-func CreateOutfile(target string, force bool) (*outfile, error) {
+func CreateOutfile(target string, force bool) (*Outfile, error) {
 	if err := CheckTarget(target, force); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(target); err == nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(target, os.O_WRONLY, 0)
-			return &outfile{target: target, file: f, direct: true}, err
+			return &Outfile{target: target, file: f, direct: true}, err
 		}
 		// A link keeps leading to the file: what it leads to is replaced.
 		if target, err = filepath.EvalSymlinks(target); err != nil {
@@ -63,14 +63,14 @@ func CreateOutfile(target string, force bool) (*outfile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &outfile{target: target, force: force, file: f}, nil
+	return &Outfile{target: target, force: force, file: f}, nil
 }
 
-func (o *outfile) Write(b []byte) (int, error) { return o.file.Write(b) }
+func (o *Outfile) Write(b []byte) (int, error) { return o.file.Write(b) }
 
 // Commit gives the file its name. Without force it never replaces a file, not
 // even one that appeared since checkTarget.
-func (o *outfile) Commit() error {
+func (o *Outfile) Commit() error {
 	f := o.file
 	if o.direct {
 		o.file = nil
@@ -104,7 +104,7 @@ func (o *outfile) Commit() error {
 }
 
 // Discard removes what was written under the temporary name.
-func (o *outfile) Discard() {
+func (o *Outfile) Discard() {
 	if o.file == nil {
 		return
 	}

@@ -72,7 +72,7 @@ func (g *gostTLSCheckCommand) Run(c *cli.Console) error {
 }
 
 // checkFrontEnd looks for every trap we know in the files of a front end.
-func checkFrontEnd(ctx context.Context, dir, socket string, config *config.Config, now time.Time) ([]frontEndCheck, error) {
+func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config, now time.Time) ([]frontEndCheck, error) {
 	text, err := os.ReadFile(filepath.Join(dir, FrontEndConfig))
 	if err != nil {
 		return nil, fmt.Errorf("no front end in %s (tamga gost-tls init makes one): %w", dir, err)
@@ -81,9 +81,9 @@ func checkFrontEnd(ctx context.Context, dir, socket string, config *config.Confi
 	checks := proxy.Check(socket)
 	add := func(trap, wrong string) { checks = append(checks, frontEndCheck{trap, wrong}) }
 
-	_, uidErr := app.FrontEndUID(config)
+	_, uidErr := app.FrontEndUID(conf)
 	add("gost_tls.front_end_user is a user of this machine", message(uidErr))
-	add("gost_tls.socket is set, and nobody else may put a socket in its place", socketWrong(config.GOSTTLS.Socket, socket))
+	add("gost_tls.socket is set, and nobody else may put a socket in its place", socketWrong(conf.GOSTTLS.Socket, socket))
 	for _, file := range proxy.bundles {
 		add("the server's certificate "+file, bundleWrong(file, now))
 	}
