@@ -10,7 +10,7 @@ import (
 	"tamga/internal/files"
 )
 
-// bucket opens the bucket of the configuration.
+// bucket opens the S3 bucket of the configuration.
 func (h *Base) bucket(ctx context.Context) (blob.Place, error) {
 	c := &h.Config.Bucket
 	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
@@ -28,7 +28,7 @@ func (h *Base) bucket(ctx context.Context) (blob.Place, error) {
 		}
 		o.Authorities = x509.NewCertPool()
 		if !o.Authorities.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("bucket.authorities_file: %s holds no certificate", c.AuthoritiesFile)
+			return nil, fmt.Errorf("bucket.authorities_file: %s has no certificate in PEM form", c.AuthoritiesFile)
 		}
 	}
 	return blob.NewBucket(ctx, o)

@@ -14,7 +14,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// enrolment reads who certifies keys.
+// enrolment reads the authorities that certify keys, and the rules for it.
 func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error) {
 	c := conf.Certificates
 	e := keys.Enrolment{FixedNames: c.FixedNames, Life: c.LongestLife, Naming: naming.Components()}
@@ -34,7 +34,7 @@ func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error)
 		for _, cert := range list {
 			switch {
 			case !cert.IsCA:
-				return e, fmt.Errorf("certificates.authorities: %s: %s is no authority's certificate", a.Name, cert.Subject)
+				return e, fmt.Errorf("certificates.authorities: %s: %s is not the certificate of an authority (basicConstraints CA)", a.Name, cert.Subject)
 			case cert.IsSelfIssued():
 				one.Roots = append(one.Roots, cert)
 			default:
@@ -46,12 +46,14 @@ func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error)
 	return e, nil
 }
 
-// profiles tell what users are registered as; see keys.Profiles.
+// profiles implements keys.Profiles: the registered names of users.
 type profiles struct{ users *user.Service }
 
-// oidCommonName is what users are called by who have no other name.
+// oidCommonName is the component of a name that every user gets.
 const oidCommonName = "2.5.4.3"
 
+// ProfileOf returns the registered name of a user by OID. Without a common name it is the
+// display name, the login or the identifier, the first that is not empty.
 func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]string, error) {
 	values, err := p.users.NameStore.NameOf(ctx, userID)
 	if err != nil {
@@ -75,7 +77,7 @@ func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]stri
 	return values, nil
 }
 
-// revocations asks outside authorities about their certificates; see keys.Evidence.
+// revocations implements keys.Evidence: it asks outside authorities about their certificates.
 type revocations struct{ network *evidence.Source }
 
 // Revocation implements keys.Evidence.
@@ -84,10 +86,10 @@ func (r revocations) Revocation(ctx context.Context, cert, issuer *x509gost.Cert
 	return proof.OCSP, proof.CRL, err
 }
 
-// nobodyAsked is keys.Evidence of a command.
-type nobodyAsked struct{}
+// noEvidence is keys.Evidence of a command: it asks no authority.
+type noEvidence struct{}
 
 // Revocation implements keys.Evidence.
-func (nobodyAsked) Revocation(context.Context, *x509gost.Certificate, *x509gost.Certificate) (answer, list []byte, err error) {
-	return nil, nil, errors.New("nobody is asked about certificates here: a running server does")
+func (noEvidence) Revocation(context.Context, *x509gost.Certificate, *x509gost.Certificate) (answer, list []byte, err error) {
+	return nil, nil, errors.New("a command asks no authority about certificates; a running server does")
 }

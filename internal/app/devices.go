@@ -17,7 +17,8 @@ func (h *Rooms) deviceAPI() *deviceapi.API {
 	return deviceapi.New(h.Devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
 }
 
-// recipients know where messages go: contacts of people, and for push their devices.
+// recipients finds the addresses of messages: the devices of a user for push, the contacts for
+// other channels.
 type recipients struct {
 	contacts contact.Addresses
 	devices  *device.Addresses

@@ -13,7 +13,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// Place is where document bytes are kept, and how.
+// Place returns where document bytes are stored, and how: a bucket or a directory, encrypted
+// or plain.
 func (h *Base) Place(ctx context.Context) (blob.Options, error) {
 	o := blob.Options{Ring: h.ring, Plain: h.Config.Documents.Plain}
 	var err error
@@ -25,7 +26,7 @@ func (h *Base) Place(ctx context.Context) (blob.Options, error) {
 	return o, err
 }
 
-// Documents is the document store.
+// Documents returns the document store.
 func (h *Base) Documents(place blob.Options) *stored.Service {
 	return &stored.Service{
 		Store: store.Documents{DB: h.DB}, Uploads: store.Documents{DB: h.DB}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
@@ -33,8 +34,8 @@ func (h *Base) Documents(place blob.Options) *stored.Service {
 	}
 }
 
-// documentDigest hashes documents the way their owner will most likely sign them: as
-// the default certificate does, and by GOST R 34.11-2012 of 256 bits without one.
+// documentDigest returns the hash that signatures of a user most likely need: the one of the
+// default certificate, or GOST R 34.11-2012 of 256 bits without one.
 func (h *Base) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
 	hash := suite.Streebog256
 	c, err := h.Keys.Resolve(ctx, userID, "")
@@ -47,7 +48,8 @@ func (h *Base) documentDigest(ctx context.Context, userID string) (stored.Digest
 	return stored.Digest{Name: hash.Name, New: hash.New}, nil
 }
 
-// documentsGate is the gate of the document store, with its number of documents.
+// documentsGate returns the gate of the document store, which has its own limit of documents
+// per request.
 func documentsGate(gate *rest.Gate) *rest.Gate {
 	g := *gate
 	g.Limits.Documents = stored.Many

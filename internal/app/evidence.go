@@ -18,7 +18,8 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// OpenEvidence makes another source of evidence from the network, with settings of its own.
+// OpenEvidence makes another source of evidence from the network, with other settings. The
+// caller closes it.
 func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
 	return openEvidence(b.Config, e, b.Policies, b.Authority, nil)
 }
@@ -64,9 +65,9 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 	})
 }
 
-// ownAddress is the exception for our own public address, which certificates of
-// the built-in authority name and which may well be private. There is none when
-// the address names no host or port one could connect to.
+// ownAddress returns the exception for the public address of this service. Certificates of the
+// built-in authority name it, and it is often private. The result is empty if the address has no
+// host or no port to connect to.
 func ownAddress(public string) ([]guard.Exception, error) {
 	u, err := url.Parse(public)
 	if err != nil {
@@ -84,7 +85,7 @@ func ownAddress(public string) ([]guard.Exception, error) {
 	return []guard.Exception{x}, nil
 }
 
-// countEvidence counts what is asked of other people's services.
+// countEvidence returns a function that counts requests for evidence to outside services.
 func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tamga_evidence_requests_total",

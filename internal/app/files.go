@@ -10,7 +10,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// ownFile reads a secret of several lines, which its owner alone may read.
+// ownFile reads a secret of several lines. The file must not be readable by other users.
 func ownFile(c *config.Config, file, what string) ([]byte, error) {
 	file = c.Path(file)
 	info, err := os.Stat(file)
@@ -18,15 +18,16 @@ func ownFile(c *config.Config, file, what string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
+		return nil, fmt.Errorf("%s: %s can be read by other users; run: chmod 600 %[2]s", what, file)
 	}
 	if info.Size() > files.MaxSecret {
-		return nil, fmt.Errorf("%s: %s has more than %d bytes: it must hold the secret and nothing else", what, file, files.MaxSecret)
+		return nil, fmt.Errorf("%s: %s is larger than %d bytes; the file must contain the secret and nothing else", what, file, files.MaxSecret)
 	}
 	return os.ReadFile(file)
 }
 
-// certificatesOf reads every certificate of some files of the configuration.
+// certificatesOf reads all certificates of files that the configuration names. what is the name
+// of the setting.
 func certificatesOf(c *config.Config, files []string, what string) (list []*x509gost.Certificate, err error) {
 	for _, file := range files {
 		data, err := os.ReadFile(c.Path(file))
@@ -42,7 +43,7 @@ func certificatesOf(c *config.Config, files []string, what string) (list []*x509
 	return list, nil
 }
 
-// certificates reads a file of at least one certificate.
+// certificates reads a file with at least one certificate.
 func certificates(c *config.Config, file string) ([]*x509gost.Certificate, error) {
 	data, err := os.ReadFile(c.Path(file))
 	if err != nil {
@@ -51,8 +52,8 @@ func certificates(c *config.Config, file string) ([]*x509gost.Certificate, error
 	return x509gost.ParseCertificates(data)
 }
 
-// roots reads authorities that a server's certificate leads to; nil are those of the
-// system.
+// roots reads the authorities that the certificates of servers must lead to. No file means nil,
+// the authorities of the system.
 func roots(c *config.Config, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -68,7 +69,7 @@ func roots(c *config.Config, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// optionalSecret reads a secret that may not be configured.
+// optionalSecret reads a secret, or returns "" if no file is configured.
 func optionalSecret(c *config.Config, file, what string) (string, error) {
 	if file == "" {
 		return "", nil

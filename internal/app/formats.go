@@ -15,8 +15,8 @@ func Validate(c *config.Config) error {
 	return c.Validate(Formats(c).Names())
 }
 
-// Formats are the signature formats of the service and of the commands sign and verify.
-// A new one is a line here. The zero Config gives those with the strictest rules.
+// Formats returns the signature formats of the service and of the commands sign and verify. A new
+// format is one line here. The zero Config gives the formats with the strictest rules.
 func Formats(c *config.Config) sig.Formats {
 	cms := &cades.Format{
 		Allowance:              c.LongTerm.RevocationAllowance,

@@ -13,7 +13,8 @@ import (
 	"tamga/internal/config"
 )
 
-// FrontEndUID is the user the front end runs as; it is our own unless configured.
+// FrontEndUID returns the number of the user that the TLS front end runs as
+// (gost_tls.front_end_user): the user of this process if none is configured.
 func FrontEndUID(c *config.Config) (int, error) {
 	name := c.GOSTTLS.FrontEndUser
 	if name == "" {
@@ -29,8 +30,9 @@ func FrontEndUID(c *config.Config) (int, error) {
 	return strconv.Atoi(u.Uid)
 }
 
-// ListenFrontEnd opens the socket of the TLS front end. What comes in there is
-// believed about client certificates, so connections of any other user are closed.
+// ListenFrontEnd opens the socket of the TLS front end. The service trusts the client
+// certificates in headers that arrive there, so the listener closes connections of any user but
+// FrontEndUID.
 func ListenFrontEnd(c *config.Config, log *slog.Logger) (net.Listener, error) {
 	uid, err := FrontEndUID(c)
 	if err != nil {
@@ -46,7 +48,7 @@ func ListenFrontEnd(c *config.Config, log *slog.Logger) (net.Listener, error) {
 	}
 	mode := fs.FileMode(0o600)
 	if uid != os.Getuid() {
-		// The kernel tells who connects; the mode only has to let them in.
+		// The kernel names the user of each connection. The mode must only let the user in.
 		mode = 0o666
 	}
 	if err := os.Chmod(file, mode); err != nil {
@@ -55,7 +57,7 @@ func ListenFrontEnd(c *config.Config, log *slog.Logger) (net.Listener, error) {
 	return &frontEndListener{l.(*net.UnixListener), uid, log}, nil
 }
 
-// removeStale removes a socket that a process left behind which is no more.
+// removeStale removes a socket whose process has ended.
 func removeStale(file string) error {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,11 +67,11 @@ func removeStale(file string) error {
 		return fmt.Errorf("gost_tls.socket: %w", err)
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("gost_tls.socket: %s is there and no socket", file)
+		return fmt.Errorf("gost_tls.socket: %s exists and is not a socket; remove it or name another path", file)
 	}
 	if conn, err := net.Dial("unix", file); err == nil {
 		conn.Close()
-		return fmt.Errorf("gost_tls.socket: another process listens at %s: every process has a socket of its own", file)
+		return fmt.Errorf("gost_tls.socket: another process listens at %s; name a different path for each process", file)
 	}
 	if err := os.Remove(file); err != nil {
 		return fmt.Errorf("gost_tls.socket: %w", err)
@@ -77,13 +79,14 @@ func removeStale(file string) error {
 	return nil
 }
 
-// frontEndListener takes connections of one user only.
+// frontEndListener accepts connections of one user only.
 type frontEndListener struct {
 	*net.UnixListener
 	uid int
 	log *slog.Logger
 }
 
+// Accept implements net.Listener. It closes connections of other users and waits for the next.
 func (l *frontEndListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptUnix()

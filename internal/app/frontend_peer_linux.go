@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// peerUID tells which user is on the other end of a Unix socket, as the kernel
-// knows it.
+// peerUID returns the user at the other end of a Unix socket, as the kernel reports it.
 func peerUID(conn *net.UnixConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// peerUID is what the GOST-TLS door rests on, and only Linux is known to tell it.
+// peerUID fails: only on Linux is it known how to find the user at the other end of a Unix socket.
 func peerUID(*net.UnixConn) (int, error) {
-	return 0, errors.New("gost_tls: this system does not tell who connects to a Unix socket: run the GOST-TLS door on Linux")
+	return 0, errors.New("gost_tls: the user at the other end of a Unix socket is known on Linux only; run the service with GOST-TLS on Linux")
 }

@@ -13,8 +13,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// notifiers opens those that the configuration has settings for, in the order clients are told of
-// them.
+// notifiers opens the notifiers that the configuration has settings for, in the order in which
+// clients see them.
 func notifiers(c *config.Config, devices *device.Addresses) (list []notify.Notifier, err error) {
 	for _, p := range c.Notifiers() {
 		if !p.Configured() {
@@ -37,8 +37,8 @@ func notifiers(c *config.Config, devices *device.Addresses) (list []notify.Notif
 	return list, nil
 }
 
-// recipientGone forgets the push address of a device. Other recipients belong to users, who change
-// them.
+// recipientGone removes the push address of a device that receives messages no more. Other
+// addresses are contacts, which only their users and operators change.
 func recipientGone(ctx context.Context, devices *device.Addresses, to string) error {
 	target, ok := device.ParsePushTarget(to)
 	if !ok {
@@ -47,7 +47,7 @@ func recipientGone(ctx context.Context, devices *device.Addresses, to string) er
 	return devices.PushGone(ctx, target)
 }
 
-// outward is what requests to addresses that others name are made with.
+// outward returns the settings of requests to the addresses of subscribers.
 func outward(conf *config.Config) (webhook.Config, error) {
 	c := &conf.Webhooks
 	exceptions, err := c.Exceptions()

@@ -22,7 +22,7 @@ import (
 	"tamga/internal/web/signapi"
 )
 
-// newOperations puts together what carries out requests of v2, and the web interface of v2.
+// newOperations makes the service that carries out requests of v2, and the web interface of v2.
 func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &h.Config.Operations
 	o := signing.Operations{
@@ -57,12 +57,13 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	return operations, api, nil
 }
 
-// standing asks whether the owner of an operation may still act when it gets its turn.
+// standing checks whether the owner of an operation may still act when the operation runs.
 type standing struct {
 	users    *user.Service
 	identity *auth.Service
 }
 
+// MayAct returns an error unless the user exists, is not locked and may continue.
 func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
 	u, err := s.users.Get(ctx, who.UserID)
 	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(time.Now()) {
@@ -74,7 +75,7 @@ func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
 	return s.identity.MayContinue(ctx, who)
 }
 
-// answers keep what was answered to requests with an Idempotency-Key.
+// answers returns the store of answers to requests with an Idempotency-Key.
 func (h *Rooms) answers(signer *signing.Service) *signing.Answers {
 	r := &h.Config.Repetitions
 	return &signing.Answers{
@@ -84,7 +85,7 @@ func (h *Rooms) answers(signer *signing.Service) *signing.Answers {
 	}
 }
 
-// once gives requests with an Idempotency-Key their turn.
+// once returns the function that starts or repeats a request with an Idempotency-Key.
 func once(a *signing.Answers) rest.Begin {
 	return func(ctx context.Context, caller, key string, request []byte) (rest.Turn, bool, error) {
 		t, wait, err := a.Begin(ctx, caller, key, request)
@@ -95,8 +96,7 @@ func once(a *signing.Answers) rest.Begin {
 	}
 }
 
-// templatesOf are the processing templates as the policy of the signing service
-// lists them.
+// templatesOf returns the processing templates in the form of the signing policy.
 func templatesOf(c *config.Config) (list []signapi.Template) {
 	for _, t := range c.Operations.Templates {
 		var endings []string

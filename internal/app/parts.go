@@ -9,7 +9,8 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Parts returns what the program has that brings settings of its own. A new part is one line here.
+// Parts returns the parts of the program that have settings of their own: notifiers, and holders of
+// keys. A new part is one line here.
 func Parts() config.Parts {
 	return config.Parts{
 		Notifiers: []notify.Plugin{

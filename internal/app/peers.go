@@ -13,8 +13,8 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// OperatorAuthorities reads the authorities of the configuration whose
-// certificates of operators count.
+// OperatorAuthorities reads the authorities of operator_certificates.authorities_file. Operators may
+// sign in with certificates that these authorities issued.
 func (h *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
 	file := h.Config.OperatorCertificates.AuthoritiesFile
 	if file == "" {
@@ -30,13 +30,13 @@ func (h *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
 	}
 	for _, c := range list {
 		if !c.IsCA {
-			return nil, fmt.Errorf("operator_certificates.authorities_file: %s is no authority's certificate", c.Subject)
+			return nil, fmt.Errorf("operator_certificates.authorities_file: %s is not the certificate of an authority (basicConstraints CA)", c.Subject)
 		}
 	}
 	return list, nil
 }
 
-// peers opens the judge of operators' certificates.
+// peers returns what checks the certificates of operators.
 func (h *Rooms) peers() (*authority.Peers, error) {
 	list, err := h.OperatorAuthorities()
 	if err != nil {
@@ -54,8 +54,7 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 		p.Own = h.Authority
 	}
 	if named := h.Config.OperatorCertificates.RevocationFiles; len(named) > 0 {
-		// Read at each judgement: what renews a list replaces its file, and it counts
-		// from then on.
+		// Read at each check: a replaced file takes effect at once.
 		p.Lists = func(context.Context) ([]*x509gost.RevocationList, error) {
 			var lists []*x509gost.RevocationList
 			for _, file := range named {
@@ -67,7 +66,7 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 			}
 			return lists, nil
 		}
-		// A file that is broken is found out now, not by the first operator.
+		// An invalid file fails the start, not the first sign-in.
 		if _, err := p.Lists(context.Background()); err != nil {
 			return nil, err
 		}
@@ -75,9 +74,9 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 	return p, nil
 }
 
-// clientTLS is the configuration of Go's own TLS: with client certificates it
-// asks for one and takes none on trust, since a handshake proves the key alone and
-// the certificate is judged at each request.
+// clientTLS returns the configuration of Go's own TLS. With client certificates it requests one and
+// does not verify it: the handshake proves possession of the key, and each request checks the
+// certificate.
 func (h *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if !h.Config.TLS.ClientCertificates {
@@ -97,7 +96,7 @@ func (h *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
 			list = append(list, own...)
 		}
 	}
-	// A hint for clients that have several certificates.
+	// A hint for clients that have several certificates. crypto/x509 cannot parse all of them.
 	c.ClientCAs = x509.NewCertPool()
 	for _, a := range list {
 		if x, err := x509.ParseCertificate(a.Raw); err == nil {

@@ -20,7 +20,7 @@ import (
 	"tamga/internal/web/umsapi"
 )
 
-// countMessages counts attempts at messages.
+// countMessages returns a function that counts attempts to send messages.
 func countMessages(registry prometheus.Registerer) func(channel notify.Channel, outcome string) {
 	delivered := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tamga_messages_total", Help: "Attempts at messages, by channel and outcome (sent, retried, dead, expired).",
@@ -31,7 +31,7 @@ func countMessages(registry prometheus.Registerer) func(channel notify.Channel, 
 	}
 }
 
-// ums is the surface of user management.
+// ums returns the web interface of user management.
 func (h *Rooms) ums() *umsapi.API {
 	c := &h.Config.Users
 	r := umsapi.Rules{
@@ -44,8 +44,8 @@ func (h *Rooms) ums() *umsapi.API {
 	return umsapi.New(h.Users, h.Contacts, h.Identity, h.Oath, r)
 }
 
-// umsGate is the gate of user management: the common one, with the rights of this surface
-// and the certificates of operators.
+// umsGate returns the gate of user management: the common gate with the permissions of this
+// interface, its events of failures, and sign-in by client certificate.
 func (h *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
 	gate.Permit = ums.Permit
@@ -61,7 +61,7 @@ func (h *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.A
 	return &gate
 }
 
-// failed tells of an operation of user management that was refused.
+// failed emits an event for a refused operation of user management.
 func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principal, userID string, cause error) {
 	event := umsapi.FailEvent(operation)
 	if event == "" {
@@ -77,7 +77,7 @@ func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principa
 	}
 }
 
-// capturedMessages are all messages ordered so far, for the page that shows them.
+// capturedMessages returns all messages queued so far, for the page that shows them.
 func (h *Rooms) capturedMessages(ctx context.Context) ([]webconsole.Message, error) {
 	if err := h.Messages.Flush(ctx); err != nil {
 		return nil, err

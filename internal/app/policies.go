@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// newPolicies makes the room that says what is allowed.
+// newPolicies makes the service of policies and of registered time-stamp services.
 func newPolicies(c *config.Config, db *store.DB) (*policy.Service, error) {
 	allowed := c.Policy.AllowedSignatureTypes
 	if len(allowed) == 0 {
@@ -27,7 +27,7 @@ func newPolicies(c *config.Config, db *store.DB) (*policy.Service, error) {
 			AllowedSignatureTypes: allowed,
 			AllowHashSigning:      c.Policy.AllowHashSigning,
 			AllowThirdPartyTSP:    c.Policy.AllowThirdPartyTSP,
-			// Our own service stands last: it is the default one where no other is named.
+			// The built-in service is the last one. It is the default if no other is configured.
 			TSPServices: append(c.Evidence.Services(), policy.TSPService{
 				Name: "builtin", Title: "Tamga", URL: c.BaseURL() + authority.TSPPath(),
 			}),
@@ -35,7 +35,7 @@ func newPolicies(c *config.Config, db *store.DB) (*policy.Service, error) {
 	}, nil
 }
 
-// newPolicyEditor makes what operators change policies with.
+// newPolicyEditor makes the service that changes policies for operators.
 func newPolicyEditor(policies *policy.Service, reach policy.Reach, messages *notify.Service) *policy.Editor {
 	e := &policy.Editor{Service: policies, Users: reach, Events: policyEvents{messages}, Notifiers: []string{}}
 	for _, channel := range messages.Available() {
@@ -44,9 +44,10 @@ func newPolicyEditor(policies *policy.Service, reach policy.Reach, messages *not
 	return e
 }
 
-// policyEvents tells users that a policy of theirs was changed.
+// policyEvents implements policy.Events: it notifies users of changes of their policies.
 type policyEvents struct{ messages *notify.Service }
 
+// PolicyChanged implements policy.Events.
 func (e policyEvents) PolicyChanged(ctx context.Context, who audit.Principal, userID string) error {
 	return e.messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
 }

@@ -15,7 +15,7 @@ import (
 	"tamga/internal/web/tokenapi"
 )
 
-// providers are the other identity providers of the configuration.
+// providers returns the external identity providers of the configuration.
 func (h *Base) providers() ([]auth.Provider, error) {
 	var list []auth.Provider
 	for i, c := range h.Config.External {
@@ -49,11 +49,12 @@ func (h *Base) providers() ([]auth.Provider, error) {
 	return list, nil
 }
 
+// notConfirmed logs a sign-in that an external provider did not confirm.
 func (h *Base) notConfirmed(err error) {
 	h.log.Warn("another identity provider did not confirm a sign-in", "error", err)
 }
 
-// samlProvider is a provider of SAML; what is its place in the configuration.
+// samlProvider makes a SAML provider. what is its path in the configuration.
 func (h *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	s := c.SAML
 	o := idp.SAMLOptions{
@@ -99,9 +100,9 @@ func (h *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	return p, nil
 }
 
-// readPrivateKey reads PKCS #8 in PEM. What is wrong is told without the text.
+// readPrivateKey reads PKCS #8 in PEM. Its error never quotes the text.
 func readPrivateKey(text []byte) (crypto.Signer, error) {
-	unfit := errors.New("want a private key as PEM (PRIVATE KEY): openssl pkey writes one")
+	unfit := errors.New("not a private key as PEM (PRIVATE KEY); make one with: openssl pkey")
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "PRIVATE KEY" {
 		return nil, unfit

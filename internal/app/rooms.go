@@ -1,15 +1,15 @@
 // Package app puts the service together from a configuration.
 //
-//   - Open opens the database and makes everything that works before the database has its
-//     tables. A new database gets its tables next, by Base.Migrate.
-//   - Base.Rooms adds sign-in, which needs the tables. Commands that administer work with Rooms.
+//   - Open opens the database and makes every service that needs no tables. A new database gets
+//     its tables next, from Base.Migrate.
+//   - Base.Rooms adds sign-in, which needs the tables. Administrative commands work with Rooms.
 //   - NewServer puts the web interfaces on one server, and Server.Serve runs it until the
 //     context ends.
 //
 // Formats is the one list of signature formats.
 //
-// The package reads no flags and prints nothing: the packages of internal/cli do. It decides
-// nothing that the packages of internal/domain decide.
+// The package reads no flags and prints nothing: the packages below internal/cli do. It has no rules
+// of its own: the packages below internal/domain do.
 package app
 
 import (
@@ -53,8 +53,8 @@ import (
 	"tamga/internal/files"
 )
 
-// Base is an installation whose database is open and may have no tables yet. Nothing in it
-// changes.
+// Base is an installation whose database is open but may have no tables yet. Its fields never
+// change after Open.
 type Base struct {
 	Config *config.Config
 	DB     *store.DB
@@ -85,15 +85,15 @@ type Base struct {
 // Purpose is what an installation is opened for.
 type Purpose int
 
-// The purposes. Only a server asks other people's services about certificates, and its work on
-// the database has other limits.
+// The purposes. Only a server asks outside services about certificates. The limits of database
+// calls differ.
 const (
 	ForCommand Purpose = iota
 	ForServer
 )
 
-// Open makes everything that needs no tables in the database. Each part gets what it needs
-// when it is made. Open writes nothing.
+// Open opens the database and makes every service that needs no tables, each after the services
+// that it uses. Open writes nothing to the database. The caller closes the result.
 func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logger) (made *Base, err error) {
 	ring, err := openRing(c)
 	if err != nil {
@@ -242,7 +242,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, err
 	}
 	var network *evidence.Source
-	var status keys.Evidence = nobodyAsked{}
+	var status keys.Evidence = noEvidence{}
 	if purpose == ForServer {
 		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		if network, err = openEvidence(c, c.Evidence, policies, authority, countEvidence(metrics)); err != nil {
@@ -276,15 +276,15 @@ func (b *Base) Close() { b.opened.close(b.log) }
 // Migrate brings the database to the schema of this release.
 func (b *Base) Migrate(ctx context.Context) error { return b.DB.Migrate(ctx) }
 
-// Rooms is an installation whose database has its tables: all domain rooms are there. Nothing
-// in it changes.
+// Rooms is an installation whose database has its tables, with all services of internal/domain. Its
+// fields never change.
 type Rooms struct {
 	*Base
-	Identity *auth.Service
+	Identity *auth.Service // sign-in, tokens and authentication methods
 }
 
-// Rooms adds sign-in. The database must have its tables. The first call on a new database makes
-// the key that signs tokens.
+// Rooms adds sign-in. It returns an error if the database lacks tables of this release. The first
+// call on a new database makes the key that signs tokens.
 func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
 	if err := b.usable(ctx); err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
 	return &Rooms{b, identity}, nil
 }
 
-// closers are what has to be closed, in the order it was opened.
+// closers lists what must be closed, in the order in which it was opened.
 type closers []opening
 
 type opening struct {
@@ -304,7 +304,7 @@ type opening struct {
 	close func() error
 }
 
-// close closes the last one first.
+// close closes in reverse order and logs errors.
 func (c closers) close(log *slog.Logger) {
 	for i := len(c) - 1; i >= 0; i-- {
 		if err := c[i].close(); err != nil {
@@ -313,7 +313,7 @@ func (c closers) close(log *slog.Logger) {
 	}
 }
 
-// databaseURL returns the setting database with its path resolved and its password put in.
+// databaseURL returns the setting database with an absolute path and with the password.
 func databaseURL(c *config.Config) (string, error) {
 	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
 		return "sqlite:" + c.Path(file), nil
@@ -336,7 +336,7 @@ func databaseURL(c *config.Config) (string, error) {
 // openRing reads the master keys.
 func openRing(c *config.Config) (*vault.Ring, error) {
 	keys := map[string][]byte{}
-	defer func() { // the ring has what it needs of them
+	defer func() { // the ring has its own copies
 		for _, key := range keys {
 			clear(key)
 		}
@@ -352,14 +352,14 @@ func openRing(c *config.Config) (*vault.Ring, error) {
 		_, err = hex.Decode(key, text)
 		clear(text)
 		if err != nil || len(key) != 32 {
-			return nil, fmt.Errorf("%s: want 64 hexadecimal digits; make one with: openssl rand -hex 32", what)
+			return nil, fmt.Errorf("%s: not 64 hexadecimal digits; make a key with: openssl rand -hex 32", what)
 		}
 	}
 	return vault.NewRing(c.MasterKeys.Active, keys, rand.Reader)
 }
 
-// usable refuses a database of another schema; one that a later release
-// migrated is fine, since migrations only add.
+// usable returns an error if the database has an older schema. A newer schema is fine: migrations
+// only add.
 func (b *Base) usable(ctx context.Context) error {
 	err := b.DB.Migrated(ctx)
 	var schema *store.SchemaError

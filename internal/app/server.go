@@ -30,17 +30,18 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Server answers requests and does what is due beside them.
+// Server answers requests and runs the background tasks.
 type Server struct {
 	rooms      *Rooms
 	handler    http.Handler
 	readiness  *rest.Readiness
 	refusals   *rest.Gatherer
 	operations *signing.Operations
-	tasks      []task // due now and then
+	tasks      []task // run every minute
 }
 
-// NewServer puts the web interfaces on one server. The rooms must have been opened ForServer.
+// NewServer puts the web interfaces on one server. h must have been opened ForServer. It makes the
+// built-in authority if the database has none.
 func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 	if err := h.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
@@ -146,8 +147,8 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 	readiness := rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
 	rest.Health(mux, readiness, rest.MetricsPage(h.metrics))
 	front := readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(h.metrics)))
-	// Of serve --dev everything is for people at this machine, otherwise the messages
-	// that are shown without a sign-in.
+	// With serve --dev all pages are for people at this machine only. Otherwise the captured
+	// messages are, since they are shown without a sign-in.
 	covers := func(path string) bool {
 		return h.Config.IsDev() || h.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
@@ -157,21 +158,21 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 	}, nil
 }
 
-// Close writes what the server has gathered for the audit log. Close it before the rooms.
+// Close writes the refused sign-ins that were gathered for the audit log. Call it before Base.Close.
 func (s *Server) Close() {
 	if err := s.refusals.Flush(context.Background()); err != nil {
 		s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err)
 	}
 }
 
-// surface is a table of routes with what it is mounted by.
+// surface is a web interface with the way it is mounted.
 type surface struct {
 	openapi.Surface
-	api  bool // at the two addresses of rest.MountAPI
+	api  bool // at both addresses of rest.MountAPI
 	gate *rest.Gate
 }
 
-// mount puts the surfaces on one mux, with their description.
+// mount puts the surfaces on one mux, and their OpenAPI description beside them.
 func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	var described []openapi.Surface
@@ -192,7 +193,7 @@ func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 	return mux, nil
 }
 
-// containerCertificates reads the certificates of a PKCS #7 container.
+// containerCertificates returns the X.509 certificates of a PKCS #7 container.
 func containerCertificates(message []byte) ([]*x509gost.Certificate, error) {
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
 	if err != nil {
@@ -200,7 +201,7 @@ func containerCertificates(message []byte) ([]*x509gost.Certificate, error) {
 	}
 	var list []*x509gost.Certificate
 	for _, raw := range m.Certificates {
-		if raw[0] != 0x30 { // an attribute certificate or another kind of long ago
+		if raw[0] != 0x30 { // an attribute certificate or another obsolete kind
 			continue
 		}
 		c, err := x509gost.ParseCertificate(raw)

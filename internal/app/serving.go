@@ -20,12 +20,12 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// StopSignal is why the context of a command ended.
+// StopSignal is the cause of a canceled context: the signal that stopped the program.
 type StopSignal struct{ os.Signal }
 
 func (s StopSignal) Error() string { return "stopped by the signal " + s.String() }
 
-// Is makes the end by a signal a cancellation like any other.
+// Is reports whether target is context.Canceled: a stop by a signal is a cancellation.
 func (s StopSignal) Is(target error) bool { return target == context.Canceled }
 
 // endpoint is a listener with its TLS and the context of its connections.
@@ -74,9 +74,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.answer(ctx, endpoints)
 }
 
-// answer answers at the endpoints until ctx ends. Then it drains, see [drain], takes no more
-// connections and waits for requests under way, at most the configured time. The background
-// work ends with it.
+// answer answers at the endpoints until ctx ends. Then it drains (see drain), closes the listeners
+// and waits for requests in progress, up to the configured stop_time. The background tasks end with
+// it.
 func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 	c, log := s.rooms.Config, s.rooms.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
@@ -122,8 +122,8 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 	return err
 }
 
-// drain waits until balancers have noticed that the process is not ready. A second signal
-// ends it. After Ctrl-C nothing is waited for: a person waits at the terminal.
+// drain waits until load balancers have noticed that the process is not ready. A second signal ends
+// the wait. After Ctrl-C there is no wait, since a person sits at the terminal.
 func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
 	var by StopSignal
 	if most == 0 || errors.As(context.Cause(ctx), &by) && by.Signal == os.Interrupt {
@@ -141,10 +141,10 @@ func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
 	}
 }
 
-// NewLogger returns the one logger of the process.
+// NewLogger returns the logger of the process, with the level and format of the configuration.
 func NewLogger(w io.Writer, c *config.Config) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Log.Level)) // Validate has seen it
+	_ = level.UnmarshalText([]byte(c.Log.Level)) // Validate has checked it
 	options := &slog.HandlerOptions{Level: level}
 	if c.Log.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, options))
@@ -152,10 +152,10 @@ func NewLogger(w io.Writer, c *config.Config) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, options))
 }
 
-// CollectLess lets the heap grow to three times what is in use between two
-// collections instead of twice: documents are not kept in memory, so what is in
-// use is a few MiB, and collecting it at every turn took a tenth of the time of small requests.
-// GOGC and GOMEMLIMIT, when set, keep their meaning.
+// CollectLess sets GOGC to 200, so that the heap grows to three times the live memory between two
+// garbage collections. Documents are not kept in memory, so the live memory is a few MiB, and at
+// the default of 100 its collection took a tenth of the time of small requests. If GOGC is set in
+// the environment, CollectLess changes nothing. GOMEMLIMIT keeps its meaning.
 func CollectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)

@@ -26,8 +26,8 @@ import (
 	"tamga/internal/web/tokenapi"
 )
 
-// newIdentity makes the room that proves identities. Its token signing keys are in the
-// database.
+// newIdentity makes the service of sign-in. It reads its token signing keys from the database and
+// makes the first one.
 func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 	tokens := store.Tokens{DB: h.DB}
 	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
@@ -61,8 +61,8 @@ func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 	})
 }
 
-// identifySigner identifies the callers of the signing surface. The statement that finds the token
-// reads the snapshot that signatures of the caller depend on, too.
+// identifySigner returns the function that identifies callers of the signing interface. One SQL
+// statement reads both the token and the snapshot that signatures of the caller depend on.
 func (h *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
 	snapshots := store.Snapshots{DB: h.DB}
 	return func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
@@ -75,15 +75,16 @@ func (h *Rooms) identifySigner() func(context.Context, string) (context.Context,
 	}
 }
 
-// idpURL is {idp_url}, the issuer of tokens, as everybody knows it.
+// idpURL returns {idp_url}, the public address of the identity provider and the issuer of tokens.
 func (h *Base) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
 
-// TokenKeyOverlap is how token signing keys follow each other.
+// TokenKeyOverlap returns when a new token signing key starts to sign, and how long an old one is
+// accepted.
 func (h *Base) TokenKeyOverlap() auth.Overlap {
 	return auth.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
 }
 
-// loadTokenKeys reads the token signing keys there are, the newest first.
+// loadTokenKeys reads all token signing keys, the newest first.
 func (h *Base) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
 	sealed, err := store.Tokens{DB: h.DB}.SigningKeys(ctx)
 	if err != nil {
@@ -103,7 +104,7 @@ func (h *Base) openTokenKeys(sealed []auth.SealedKey) (list []auth.TokenKey, err
 	return list, nil
 }
 
-// maintainTokenKeys deletes keys whose time is over and takes up those that others made.
+// maintainTokenKeys deletes retired keys and loads the keys that other processes made.
 func (h *Rooms) maintainTokenKeys(ctx context.Context) error {
 	if err := auth.RetireSigningKeys(ctx, store.Tokens{DB: h.DB}, h.TokenKeyOverlap(), time.Now()); err != nil {
 		return err
@@ -115,6 +116,8 @@ func tokenKeyPlace(id string) vault.Place {
 	return vault.Place{Purpose: "token signing key", Table: "signing_keys", Row: id, Column: "sealed"}
 }
 
+// NewTokenKey makes a token signing key, ECDSA on P-256, sealed with the master key. It stores
+// nothing.
 func (h *Base) NewTokenKey() (auth.SealedKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -138,16 +141,16 @@ func (h *Base) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
 	defer clear(plain)
 	key, err := x509.ParsePKCS8PrivateKey(plain)
 	if err != nil {
-		return nil, errors.New("it is no PKCS #8 key")
+		return nil, errors.New("not a PKCS #8 key")
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, errors.New("it cannot sign")
+		return nil, errors.New("not a key that can sign")
 	}
 	return signer, nil
 }
 
-// clients returns the applications of the configuration.
+// clients returns the OAuth clients of the configuration.
 func (h *Base) clients() (*auth.Clients, error) {
 	var list []auth.Client
 	for _, c := range h.Config.Clients {
@@ -167,17 +170,17 @@ func (h *Base) clients() (*auth.Clients, error) {
 	return auth.NewClients(list)
 }
 
-// attempts are the limits of password attempts that wait.
+// attempts returns the limits of the queue of password checks.
 func attempts(c *config.Config) password.Limits {
 	p := &c.Passwords
 	return password.Limits{Reserved: p.Reserved, Waiting: p.Waiting, OfOne: p.WaitingAddress, Wait: p.Wait}
 }
 
-// trustedSignIns is how many more attempts than a stranger a trusted caller has.
+// trustedSignIns is the factor by which the rate limits of a trusted caller are higher.
 const trustedSignIns = 10
 
-// signInLimits are the rate limits of password attempts. Each remembers the callers that
-// called last.
+// signInLimits returns the rate limits of password attempts. Each remembers the most recent 50,000
+// callers.
 func signInLimits(c *config.Config) tokenapi.Attempts {
 	p := &c.Passwords
 	const callers = 50_000

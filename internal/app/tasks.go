@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// task is work that is due now and then.
+// task is work that is done every minute.
 type task struct {
 	name string
 	do   func(context.Context) error
 }
 
-// work delivers messages and does what is due now and then, until ctx ends.
+// work delivers messages, carries out operations and runs the tasks until ctx ends.
 func (s *Server) work(ctx context.Context) {
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
@@ -21,12 +21,12 @@ func (s *Server) work(ctx context.Context) {
 		s.refusals.Run(ctx, func(err error) { s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err) })
 	})
 	delivering.Go(func() { s.operations.Run(ctx) })
-	// Asking other authorities may take long; nothing else waits for it.
+	// Requests to other authorities may take long. Nothing else waits for them.
 	delivering.Go(func() { s.repeat(ctx, task{"asking other authorities about their certificates", s.rooms.Keys.Refresh}) })
 	s.repeat(ctx, s.tasks...)
 }
 
-// repeat does tasks every minute, one after the other.
+// repeat runs the tasks every minute, one after the other, and logs their errors.
 func (s *Server) repeat(ctx context.Context, tasks ...task) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()

@@ -16,18 +16,18 @@ import (
 	"tamga/sig/budget"
 )
 
-// Limits on the machine for verification without a token, with the bounds of one document
-// (budget.Stranger): the heap grows to three times of what is held, so one verification
-// takes less than 64 MiB and all together less than 256 MiB.
+// The limits of verification without a token. With the bounds of one document (budget.Stranger) and
+// a heap of three times the live memory, one verification takes less than 64 MiB and all together
+// take less than 256 MiB.
 const (
-	verificationShare   = 4 // of the processors one in so many
-	verificationsMost   = 4 // at once
-	verificationsQueued = 64
-	verificationsOfOne  = 8 // queued of one address
+	verificationShare   = 4  // one of so many processors
+	verificationsMost   = 4  // at the same time
+	verificationsQueued = 64 // from all addresses
+	verificationsOfOne  = 8  // queued from one address
 )
 
-// anchors are the certificates that judgements rest on: those of the built-in
-// authority and those of the configuration.
+// anchors returns a function that returns the trusted roots and the other known certificates: those
+// of the built-in authority and those of the configuration.
 func anchors(c *config.Config, authority *authority.Service) (func(ctx context.Context) (roots, others []*x509gost.Certificate, err error), error) {
 	e := &c.Evidence
 	roots, err := certificatesOf(c, e.RootFiles, "evidence.root_files")
@@ -51,16 +51,16 @@ func anchors(c *config.Config, authority *authority.Service) (func(ctx context.C
 	}, nil
 }
 
-// stranger are the bounds of a document that anybody may send. One that takes more than a few
-// milliseconds rests in between: on a machine of two processors, too, signatures go first.
+// stranger returns the bounds of a document from a caller without a token. A verification of more
+// than a few milliseconds pauses in between, so that signatures go first even on two processors.
 func stranger() budget.Limits {
 	l := budget.Stranger()
 	l.Rest = func() { time.Sleep(2 * time.Millisecond) }
 	return l
 }
 
-// verification is the service behind svs_url. The documents to verify are taken as those
-// to sign are.
+// verification returns the web interface behind svs_url. It takes documents in the same way as the
+// signing interface.
 func (h *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
 	c := &h.Config.Verification
 	trusted, err := anchors(h.Config, h.Authority)

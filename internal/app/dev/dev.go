@@ -1,6 +1,8 @@
-// Package dev makes what serve --dev promises: a configuration, keys, an authority, an operator
-// and the user demo. Config returns the configuration of a directory, Furnish makes what is
+// Package dev makes the installation of serve --dev: a configuration, keys, an authority, an
+// operator and the user demo. Config returns the configuration of a directory, Furnish makes what is
 // missing, and Read reads dev.json, which describes the running server to programs.
+//
+// The package starts no server: package serve does.
 package dev
 
 import (
@@ -28,8 +30,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Read reads dev.json of a directory; without one the error is
-// os.ErrNotExist, wrapped.
+// Read reads dev.json of a directory. If there is none, the error wraps os.ErrNotExist.
 func Read(dir string) (*Description, error) {
 	path := filepath.Join(dir, "dev.json")
 	text, err := os.ReadFile(path)
@@ -38,19 +39,21 @@ func Read(dir string) (*Description, error) {
 	}
 	dev := &Description{}
 	if err := json.Unmarshal(text, dev); err != nil {
-		return nil, fmt.Errorf("%s: not the file that tamga serve --dev writes: %w", path, err)
+		return nil, fmt.Errorf("%s: not a dev.json of tamga serve --dev: %w", path, err)
 	}
 	return dev, nil
 }
 
-// Names inside the directory of serve --dev.
+// Names of files in the directory of serve --dev, and of the group of its users.
 const (
 	devFile    = "dev.json"
-	devSecrets = "dev-secrets.json" // there only while the first start is under way
+	devSecrets = "dev-secrets.json" // exists until the first start is complete
 	devGroup   = "Default"
 )
 
-// Config is the configuration of serve --dev over dir.
+// Config returns the configuration of serve --dev for the directory dir and makes the directory and
+// its master key if they are missing. settings are NAME=VALUE. anywhere permits addresses other than
+// loopback.
 func Config(dir string, settings []string, anywhere bool) (*config.Config, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the data directory: %w", err)
@@ -62,7 +65,7 @@ func Config(dir string, settings []string, anywhere bool) (*config.Config, error
 	return c, ensureMasterKey(filepath.Join(dir, config.DevMasterKey))
 }
 
-// ensureMasterKey makes the master key of a new directory.
+// ensureMasterKey makes the file of the master key if it is missing.
 func ensureMasterKey(file string) error {
 	key := make([]byte, 32)
 	rand.Read(key)
@@ -81,8 +84,8 @@ func ensureMasterKey(file string) error {
 	return err
 }
 
-// Description is dev.json: everything a client, a script or a person needs to
-// know of a server started with --dev. Paths are relative to its directory.
+// Description is dev.json: what clients, scripts and people need to know of a server started with
+// --dev. Paths are relative to its directory.
 type Description struct {
 	BaseURL      string        `json:"base_url"`
 	IDPURL       string        `json:"idp_url"`
@@ -103,12 +106,14 @@ type Description struct {
 	Certificates []Certificate `json:"certificates"`
 }
 
+// User is a user with the password that the first start drew.
 type User struct {
 	ID       string `json:"id"`
 	Login    string `json:"login"`
 	Password string `json:"password"`
 }
 
+// Certificate is a certificate of the user demo. PIN is empty if its key has none.
 type Certificate struct {
 	ID      int64  `json:"id"`
 	Suite   string `json:"suite"`
@@ -117,17 +122,16 @@ type Certificate struct {
 	PEM     string `json:"pem"`
 }
 
-// secrets are what a first start draws. They are on disk before the database
-// knows them, so that a start that was interrupted goes on where it was.
+// secrets are the passwords and the PIN that a first start draws. They are written to disk before
+// the database, so that an interrupted start can be repeated.
 type secrets struct {
 	Operator string `json:"operator_password"`
 	User     string `json:"user_password"`
 	PIN      string `json:"pin"`
 }
 
-// Furnish makes what serve --dev promises, unless it is there: group, operator,
-// user, certificates, files. It writes dev.json anew, since the address may be
-// another one.
+// Furnish makes what is missing of the group, the operator, the user demo, the certificates and the
+// files of serve --dev. It always writes dev.json, since the address may have changed.
 func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error) {
 	drawn, first, err := devSecretsOf(dir, h.Config.PIN.MinLength)
 	if err != nil {
@@ -190,9 +194,8 @@ func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error
 	return d, nil
 }
 
-// devSecretsOf returns the passwords and the PIN of a directory, a new PIN of at least
-// length digits; first tells that
-// its first start is not complete.
+// devSecretsOf returns the passwords and the PIN of a directory. A new PIN has at least length
+// digits. first reports whether the first start is not complete.
 func devSecretsOf(dir string, length int) (s secrets, first bool, err error) {
 	d, err := Read(dir)
 	if err == nil {
@@ -222,14 +225,14 @@ func devSecretsOf(dir string, length int) (s secrets, first bool, err error) {
 	return s, true, files.Replace(file, data, 0o600)
 }
 
-// randomPIN draws decimal digits, eight at least.
+// randomPIN draws at least eight decimal digits that are not a simple PIN.
 func randomPIN(length int) string {
 	for {
 		var pin strings.Builder
 		for pin.Len() < max(8, length) {
 			var b [1]byte
 			rand.Read(b[:])
-			if b[0] < 250 { // each digit as likely as the others
+			if b[0] < 250 { // every digit is equally likely
 				pin.WriteByte('0' + b[0]%10)
 			}
 		}
@@ -239,7 +242,8 @@ func randomPIN(length int) string {
 	}
 }
 
-// furnishUser registers a user unless known; on a first start the password is set.
+// furnishUser registers a user if it is missing. It sets the password of a new user, and on a first
+// start.
 func furnishUser(ctx context.Context, h *app.Rooms, r user.Account, password string, first bool) (user.User, error) {
 	u, err := h.Users.ByLogin(ctx, r.Login)
 	if fault.Is(err, fault.UserNotFound) {
@@ -252,8 +256,7 @@ func furnishUser(ctx context.Context, h *app.Rooms, r user.Account, password str
 	return u, h.Identity.SetPassword(ctx, u.ID, password)
 }
 
-// devKeys are the keys of the user demo: one of each suite without a PIN and one
-// with.
+// devKeys are the keys of the user demo: one of each suite without a PIN, and one with a PIN.
 var devKeys = []struct {
 	suite         *suite.Suite
 	pin, standard bool
@@ -266,8 +269,7 @@ var devKeys = []struct {
 	{suite: suite.GOST2012x256, pin: true},
 }
 
-// furnishCertificates issues the certificates of demo that are missing and
-// writes all of them to files.
+// furnishCertificates issues the missing certificates of demo and writes all of them to files.
 func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin string) ([]Certificate, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "certs"), 0o700); err != nil {
 		return nil, err
@@ -312,8 +314,8 @@ func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin str
 	return described, nil
 }
 
-// writeAuthorities writes the roots and issuing authorities as PEM: what a
-// program needs to build the path of every certificate.
+// writeAuthorities writes the root and issuing authorities as PEM. With them a program can build the
+// path of every certificate.
 func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
 	roots, err := h.Authority.Roots(ctx)
 	if err != nil {
@@ -330,14 +332,14 @@ func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
 	return files.Replace(file, text, 0o644)
 }
 
-// Explain prints where things are and what to paste first, in a program started as
-// program.
+// Explain prints the addresses of the server and commands to paste. program is the command that
+// starts this program.
 func (d *Description) Explain(w io.Writer, dir, program string) {
 	messages := "are sent as configured"
 	if d.CapturedURL != "" {
-		messages = d.CapturedURL + " (kept there, not sent)"
+		messages = d.CapturedURL + " (stored there, not sent)"
 	}
-	fmt.Fprintf(w, `Tamga serves for trying out. Everything it made lies in %[1]s; %[2]s there names it.
+	fmt.Fprintf(w, `Tamga runs in development mode, not for production. Its files are in %[1]s; %[2]s describes them.
 
   signing service    %[3]s
   identity provider  %[4]s
