@@ -310,7 +310,7 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 	if d := cmp.Diff([]admin.PolicyJSON{{Kind: "access", Set: true, ChangesAllowed: true}, {Kind: "operation", Set: true, Actions: []string{"Issue"}}, {Kind: "notification", Set: true, ChangesAllowed: true}}, shown); d != "" {
 		t.Error(d)
 	}
-	if out := w.tamga("policy", "show", "--group", "Default"); !strings.Contains(out, "to be confirmed: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
+	if out := w.tamga("policy", "show", "--group", "Default"); !strings.Contains(out, "need a confirmation: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
 		t.Errorf("shown: %s", out)
 	}
 	for _, kind := range []string{"access", "operation", "notification"} {

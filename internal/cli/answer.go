@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// ErrAnswer says that a server answered 200 with something that is no signature.
+// ErrAnswer reports an answer with status 200 that is not a JSON string of Base64.
 var ErrAnswer = errors.New("the answer of the server is not a complete JSON string of Base64")
 
 // CopyAnswer decodes a JSON string of Base64 from src into dst while it arrives.
-// It returns an error unless the string and its Base64 are complete and nothing
-// follows; what was written to dst by then is of no use.
+// It returns the number of decoded bytes. It returns an error unless the string and its Base64 are
+// complete and nothing follows: then the bytes written to dst are useless.
 func CopyAnswer(dst io.Writer, src io.Reader) (int64, error) {
 	n, err := CopyBase64(dst, &jsonStringReader{src: bufio.NewReaderSize(src, 64<<10)})
 	if errors.Is(err, ErrBase64) {
@@ -24,17 +24,18 @@ func CopyAnswer(dst io.Writer, src io.Reader) (int64, error) {
 	return n, err
 }
 
-var ErrBase64 = errors.New("the Base64 is broken or incomplete")
+// ErrBase64 reports Base64 that is invalid or incomplete.
+var ErrBase64 = errors.New("invalid or incomplete Base64")
 
-// CopyBase64 decodes src, which is Base64 and nothing else, into dst. Text that
-// ends early or goes on after its padding is errBase64.
+// CopyBase64 decodes src, which is Base64 and nothing else, into dst and returns the number of decoded
+// bytes. The error is ErrBase64 if the text ends early or continues after its padding.
 func CopyBase64(dst io.Writer, src io.Reader) (int64, error) {
 	in, out := make([]byte, 64<<10), make([]byte, 48<<10)
 	var total int64
-	padded := false // only nothing may follow padding
+	padded := false // no text may follow padding
 	for {
 		n, err := io.ReadFull(src, in)
-		// A reader that ends regularly while the buffer is half full.
+		// The end of src, with the buffer not full.
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
 			return total, err
@@ -55,7 +56,7 @@ func CopyBase64(dst io.Writer, src io.Reader) (int64, error) {
 	}
 }
 
-// jsonStringReader reads the value of a JSON string that is alone in src.
+// jsonStringReader reads the value of the one JSON string in src.
 type jsonStringReader struct {
 	src   *bufio.Reader
 	begun bool
@@ -76,7 +77,7 @@ func (r *jsonStringReader) Read(b []byte) (int, error) {
 	n := 0
 	for n < len(b) {
 		if n > 0 && r.src.Buffered() == 0 {
-			return n, nil // what is here can be written while more arrives
+			return n, nil // the caller can write these bytes while more arrive
 		}
 		if _, err := r.src.Peek(1); err != nil {
 			return n, broken(err)
@@ -87,7 +88,7 @@ func (r *jsonStringReader) Read(b []byte) (int, error) {
 			plain++
 		}
 		n += copy(b[n:], here[:plain])
-		r.src.Discard(plain) // cannot fail: these octets are buffered
+		r.src.Discard(plain) // cannot fail: these bytes are buffered
 		if plain == len(here) {
 			continue
 		}
@@ -112,8 +113,8 @@ func (r *jsonStringReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// escape reads what follows a backslash. Servers write "\/" and "\u002B" inside
-// Base64; escapes that Base64 has no use for are refused.
+// escape reads the escape after a backslash. Servers write "\/" and "\u002B" in Base64. Escapes of
+// characters outside of ASCII are an error.
 func (r *jsonStringReader) escape() (byte, error) {
 	c, err := r.src.ReadByte()
 	if err != nil {
@@ -134,6 +135,7 @@ func (r *jsonStringReader) escape() (byte, error) {
 	return 0, ErrAnswer
 }
 
+// skipSpace returns the next byte that is not white space.
 func (r *jsonStringReader) skipSpace() (byte, error) {
 	for {
 		c, err := r.src.ReadByte()
@@ -143,8 +145,8 @@ func (r *jsonStringReader) skipSpace() (byte, error) {
 	}
 }
 
-// broken says that the string is not whole, keeping the error of the connection
-// where there is one.
+// broken returns the error for an incomplete string: the error of the connection if there is one,
+// otherwise ErrAnswer.
 func broken(err error) error {
 	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
 		return ErrAnswer

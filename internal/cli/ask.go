@@ -12,30 +12,30 @@ import (
 	"tamga/internal/files"
 )
 
-// TerminalForSecrets opens the terminal the person sits at. Standard input does
-// not do: a document may come that way. Tests put another one in.
+// TerminalForSecrets opens the controlling terminal. It is not standard input, which may carry a
+// document. Tests replace it.
 var TerminalForSecrets = func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// AskSecret asks for a secret without showing what is typed. instead names the
-// flags that give it without a terminal.
+// AskSecret asks for a secret at the terminal, without echo. instead is the flag that gives the
+// secret without a terminal, for the error.
 func AskSecret(ctx context.Context, prompt, instead string) (string, error) {
 	b, err := AskSecretBytes(ctx, prompt, instead)
 	defer clear(b)
 	return string(b), err
 }
 
-// AskSecretBytes is askSecret for callers who wipe the secret after use.
+// AskSecretBytes is AskSecret for callers that wipe the secret after use.
 func AskSecretBytes(ctx context.Context, prompt, instead string) ([]byte, error) {
 	files.KeepMemoryPrivate()
 	tty, err := TerminalForSecrets()
 	if err != nil {
-		return nil, fmt.Errorf("there is no terminal to ask on: give %s", instead)
+		return nil, fmt.Errorf("no terminal to ask for a secret: give %s", instead)
 	}
 	fd := int(tty.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		tty.Close()
-		return nil, fmt.Errorf("there is no terminal to ask on: give %s", instead)
+		return nil, fmt.Errorf("no terminal to ask for a secret: give %s", instead)
 	}
 	fmt.Fprint(tty, prompt)
 	type answer struct {
@@ -52,12 +52,12 @@ func AskSecretBytes(ctx context.Context, prompt, instead string) ([]byte, error)
 		fmt.Fprintln(tty)
 		tty.Close()
 		if errors.Is(a.err, io.EOF) {
-			return nil, errors.New("nothing was typed")
+			return nil, errors.New("no input at the terminal")
 		}
 		return a.text, a.err
 	case <-ctx.Done():
-		// The read goes on until the program ends, so the terminal stays open, but
-		// it must not stay blind.
+		// The read continues until the program ends, so the terminal stays open. Its echo must be
+		// restored.
 		term.Restore(fd, before)
 		fmt.Fprintln(tty)
 		return nil, ctx.Err()

@@ -1,8 +1,8 @@
-// Package cli is what the sub-commands share: the console, exit codes, questions for secrets,
-// output files, progress, and the flags that name an installation. A command that administers
-// begins with Administer.
+// Package cli has what the sub-commands share: the console, exit codes, prompts for secrets, output
+// files, progress, and the flags that name an installation. A command gets a Console. An
+// administrative command does its work inside Administer.
 //
-// The sub-commands themselves are in the packages below it, one for each kind.
+// The package has no sub-command but version: the others are in the packages below it.
 package cli
 
 import (
@@ -11,24 +11,27 @@ import (
 	"io"
 )
 
-// Console is what a sub-command speaks to: never the process's own streams, so
-// that a test can run any command.
+// Console has the streams of a sub-command. A command never uses those of the process, so that a test
+// can run any command.
 type Console struct {
 	Context        context.Context
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Terminal       bool // Stderr is a terminal: progress is welcome
+	Terminal       bool // Stderr is a terminal, so progress is shown
 	Program        *Program
 }
 
-// ExitCode is an error whose text was already shown.
+// ExitCode is an error whose text has already been printed. It is the exit code of the program.
 type ExitCode int
 
+// Error implements error.
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// UsageError is a command line that cannot be understood: exit code 2.
+// UsageError is an invalid command line: exit code 2.
 type UsageError struct{ Err error }
 
+// Error implements error. It refers to the help.
 func (e UsageError) Error() string { return e.Err.Error() + "; see tamga --help" }
 
+// Unwrap returns Err.
 func (e UsageError) Unwrap() error { return e.Err }

@@ -17,8 +17,9 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Administer opens the installation, lets fn act on it, and writes the act and
-// its outcome into the journal like any request.
+// Administer opens the installation, calls fn, and writes the attempt and its outcome to the audit
+// log. operation and object are those of the audit entries. If the attempt cannot be written, fn is
+// not called.
 func Administer(c *Console, from *Installation, operation, object string, fn func(ctx context.Context, h *app.Rooms) error) error {
 	base, err := from.Open(c)
 	if err != nil {
@@ -34,21 +35,21 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 		Remote: "command line", Principal: audit.Principal{Login: "administrator", Method: "command line"},
 	}
 	if err := h.Audit.Record(c.Context, entry); err != nil {
-		return fmt.Errorf("the journal cannot be written, so nothing was done: %w", err)
+		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
 	}
 	actErr := fn(c.Context, h)
 	entry.At, entry.Duration = time.Now(), time.Since(entry.At)
 	entry.Phase, entry.Outcome = audit.Done, audit.OK
 	if f, ok := fault.As(actErr); ok {
 		entry.Outcome = f.Code
-		actErr = errors.New(f.Message) // the code is for programs on the wire
+		actErr = errors.New(f.Message) // the code is for programs
 	} else if actErr != nil {
 		entry.Outcome = "internal_error"
 	}
 	return errors.Join(actErr, h.Audit.Record(context.WithoutCancel(c.Context), entry))
 }
 
-// Answer prints a value as JSON, or the lines for people.
+// Answer prints value as JSON with --json, otherwise the text for people with its arguments.
 func (f *Installation) Answer(c *Console, value any, people string, args ...any) error {
 	if f.JSON {
 		out := json.NewEncoder(c.Stdout)
@@ -59,17 +60,17 @@ func (f *Installation) Answer(c *Console, value any, people string, args ...any)
 	return err
 }
 
-// Installation is how the administrating commands find the installation.
+// Installation has the flags by which administrative commands find their installation.
 type Installation struct {
-	Config string   `placeholder:"FILE" help:"Configuration file of the installation."`
-	Data   string   `placeholder:"DIR" help:"Directory of a server started with --dev (default tamga-data when there is one)."`
-	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the configuration; may be repeated."`
-	JSON   bool     `help:"Print JSON for programs instead of text for people."`
+	Config string   `placeholder:"FILE" help:"Configuration file of the installation (YAML)."`
+	Data   string   `placeholder:"DIR" help:"Directory of a server started with --dev. Default without --config: tamga-data."`
+	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
+	JSON   bool     `help:"Print JSON instead of text."`
 }
 
-// openDev is the configuration of a directory of serve --dev. Its server may have
-// taken any port, and what is issued now names that server.
-func (f *Installation) openDev(dir string) (*config.Config, error) {
+// devConfig returns the configuration of a directory of serve --dev. Certificates issued now must name
+// the address of its server, which may have taken any port.
+func (f *Installation) devConfig(dir string) (*config.Config, error) {
 	d, err := dev.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no installation in %s: give --config FILE, or --data DIR of a server started with --dev", dir)
@@ -84,23 +85,23 @@ func (f *Installation) openDev(dir string) (*config.Config, error) {
 	return dev.Config(dir, settings, true)
 }
 
-// Open opens the installation beside a running server.
+// Open opens the installation, which a server may use at the same time. The caller closes the result.
 func (f *Installation) Open(c *Console) (*app.Base, error) {
 	var conf *config.Config
 	var err error
 	switch {
 	case f.Config != "" && f.Data != "":
-		return nil, errors.New("--config and --data name two installations: give one")
+		return nil, errors.New("--config and --data name two installations; give one of them")
 	case f.Config != "":
 		conf, err = config.Load(f.Config, f.Set, app.Parts())
 	default:
-		conf, err = f.openDev(cmp.Or(f.Data, "tamga-data"))
+		conf, err = f.devConfig(cmp.Or(f.Data, "tamga-data"))
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := app.Validate(conf); err != nil {
-		return nil, fmt.Errorf("the configuration does not hold:\n%w", err)
+		return nil, fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
 	return app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
 }

@@ -9,16 +9,17 @@ import (
 	"path/filepath"
 )
 
-// Outfile is a file that appears under its name only when it is complete. Until
-// then it grows beside that name, readable as the umask allows (0644 at most).
+// Outfile is a file that gets its name only when it is complete. Until then it has a temporary name in
+// the same directory. Its mode is 0644 minus the umask.
 type Outfile struct {
 	target string
 	force  bool
 	file   *os.File
-	direct bool // the target is a device or a pipe and is written as it is
+	direct bool // the target is a device or a pipe and is written in place
 }
 
-// CheckTarget says early, before any work, that a file would be overwritten.
+// CheckTarget returns an error if the target exists and force is false, or if it is a directory. A
+// command calls it before its work.
 func CheckTarget(target string, force bool) error {
 	info, err := os.Lstat(target)
 	switch {
@@ -27,11 +28,11 @@ func CheckTarget(target string, force bool) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name a file with -o", target)
+		return fmt.Errorf("%s is a directory; name a file with -o", target)
 	case force:
 		return nil
 	}
-	// A device or a pipe loses nothing by being written to.
+	// Writing to a device or a pipe overwrites nothing.
 	if real, err := os.Stat(target); err == nil && !real.Mode().IsRegular() && !real.IsDir() {
 		return nil
 	}
@@ -39,11 +40,11 @@ func CheckTarget(target string, force bool) error {
 }
 
 func errExists(target string) error {
-	return fmt.Errorf("%s exists already and is left alone: name another file with -o, or overwrite it with --force", target)
+	return fmt.Errorf("%s already exists; name another file with -o, or overwrite it with --force", target)
 }
 
-// CreateOutfile begins the file. Discard it in any case; that does nothing after
-// a commit.
+// CreateOutfile creates the file under its temporary name. The caller must call Discard, which does
+// nothing after Commit.
 func CreateOutfile(target string, force bool) (*Outfile, error) {
 	if err := CheckTarget(target, force); err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func CreateOutfile(target string, force bool) (*Outfile, error) {
 			f, err := os.OpenFile(target, os.O_WRONLY, 0)
 			return &Outfile{target: target, file: f, direct: true}, err
 		}
-		// A link keeps leading to the file: what it leads to is replaced.
+		// A symbolic link stays: the file that it names is replaced.
 		if target, err = filepath.EvalSymlinks(target); err != nil {
 			return nil, err
 		}
@@ -66,10 +67,11 @@ func CreateOutfile(target string, force bool) (*Outfile, error) {
 	return &Outfile{target: target, force: force, file: f}, nil
 }
 
+// Write implements io.Writer.
 func (o *Outfile) Write(b []byte) (int, error) { return o.file.Write(b) }
 
-// Commit gives the file its name. Without force it never replaces a file, not
-// even one that appeared since checkTarget.
+// Commit gives the file its name. Without force it never replaces a file, not even one that appeared
+// after CheckTarget.
 func (o *Outfile) Commit() error {
 	f := o.file
 	if o.direct {
@@ -83,7 +85,7 @@ func (o *Outfile) Commit() error {
 		return err
 	}
 	if !o.force {
-		// A link fails where a rename would replace.
+		// os.Link fails if the target exists, where os.Rename would replace it.
 		switch err := os.Link(f.Name(), o.target); {
 		case err == nil:
 			o.file = nil
@@ -91,7 +93,7 @@ func (o *Outfile) Commit() error {
 		case errors.Is(err, fs.ErrExist):
 			return errExists(o.target)
 		}
-		// This file system has no hard links: a moment remains between look and rename.
+		// This file system has no hard links. A file that appears after this check is replaced.
 		if err := CheckTarget(o.target, false); err != nil {
 			return err
 		}
@@ -103,7 +105,7 @@ func (o *Outfile) Commit() error {
 	return nil
 }
 
-// Discard removes what was written under the temporary name.
+// Discard removes the file with the temporary name.
 func (o *Outfile) Discard() {
 	if o.file == nil {
 		return

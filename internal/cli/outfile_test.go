@@ -53,7 +53,7 @@ func TestOutfile(t *testing.T) {
 	if err := writeOut(t, path, "two", true); err != nil || content() != "two" {
 		t.Error(err, content())
 	}
-	// A link still leads to the file after that, and the file is the new one.
+	// A symbolic link still names the file, and the file is the new one.
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("a", link); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestOutfile(t *testing.T) {
 		t.Error(err, content())
 	}
 	if to, err := os.Readlink(link); err != nil || to != "a" {
-		t.Error("the link is gone", to, err)
+		t.Error("the link was replaced", to, err)
 	}
 	if err := writeOut(t, dir, "x", true); err == nil {
 		t.Error("a directory was overwritten")
@@ -72,7 +72,7 @@ func TestOutfile(t *testing.T) {
 	}
 }
 
-// TestOutfileThatAppears: a file that another program made meanwhile stays.
+// TestOutfileThatAppears checks that Commit keeps a file that another program made after CreateOutfile.
 func TestOutfileThatAppears(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
@@ -84,23 +84,23 @@ func TestOutfileThatAppears(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := o.Commit(); err == nil {
-		t.Error("it was overwritten")
+		t.Error("the file was overwritten")
 	}
 	o.Discard()
 	if b, _ := os.ReadFile(path); string(b) != "theirs" {
-		t.Errorf("it holds %q", b)
+		t.Errorf("the file has %q", b)
 	}
 	if diff := cmp.Diff([]string{"a"}, listing(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestOutfileToADevice: a device is written to, never replaced.
+// TestOutfileToADevice checks that a device is written to and not replaced.
 func TestOutfileToADevice(t *testing.T) {
 	if err := writeOut(t, os.DevNull, "x", false); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&os.ModeDevice == 0 {
-		t.Error("the device is gone")
+		t.Error("the device was replaced")
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Program is the program as the person at the terminal knows it.
+// Program is the running program, for texts that people read.
 type Program struct {
-	// Name starts the program again in commands that people paste: "go run ./cmd/tamga",
-	// a path, or "tamga" when that is what the shell finds.
+	// Name is the command that starts the program: "go run ./cmd/tamga", a path, or "tamga" if
+	// the shell finds the program under this name.
 	Name    string
 	Version string
 
 	mentioned *regexp.Regexp // "tamga COMMAND" in a text
 }
 
-// NewProgram returns the running program. Commands are the names of its sub-commands.
+// NewProgram returns the running program. commands are the names of its sub-commands.
 func NewProgram(version string, commands []string) *Program {
 	executable, err := os.Executable()
 	if err != nil {
@@ -35,7 +35,7 @@ func newProgram(name, version string, commands []string) *Program {
 	return &Program{name, version, regexp.MustCompile(`\btamga (` + strings.Join(names, "|") + `)\b`)}
 }
 
-// AsStarted rewrites the commands in a text so that they can be pasted.
+// AsStarted replaces "tamga COMMAND" in a text with a command that can be pasted.
 func (p *Program) AsStarted(text string) string {
 	if p == nil || p.Name == "tamga" {
 		return text
@@ -45,8 +45,9 @@ func (p *Program) AsStarted(text string) string {
 	})
 }
 
-// startedAs finds out how an executable was started as argument. go run builds into a
-// directory of its own (go-build1234/b001/exe) or runs what lies in the build cache.
+// startedAs returns the command that starts an executable. argument is its os.Args[0], cache is
+// GOCACHE. go run builds in a temporary directory (go-build1234/b001/exe) or runs a file of the build
+// cache.
 func startedAs(executable, argument, cache string) string {
 	built := cache != "" && strings.HasPrefix(executable, strings.TrimSuffix(cache, "/")+"/")
 	for element := range strings.SplitSeq(filepath.ToSlash(executable), "/") {
@@ -73,6 +74,7 @@ func startedAs(executable, argument, cache string) string {
 	return argument
 }
 
+// safeInShell are the characters that need no quotes in a shell.
 const safeInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+"
 
 func sameFile(a, b string) bool {

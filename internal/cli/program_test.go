@@ -18,7 +18,7 @@ func TestStartedAs(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(file))
 	for _, c := range []struct{ cwd, executable, argument, cache, want string }{
 		{dir, file, "tamga", "", "tamga"},
-		{dir, file, file, "", "tamga"}, // it is what the shell finds
+		{dir, file, file, "", "tamga"}, // the shell finds this file
 		{dir, "/opt/tamga", "./tamga", "", "./tamga"},
 		{dir, "/opt/tamga", "../x y/tamga", "", "'../x y/tamga'"},
 		{dir, "/tmp/go-build12/b001/tamga.test", "/tmp/go-build12/b001/tamga.test", "", "tamga"},

@@ -13,32 +13,30 @@ import (
 	"tamga/internal/files"
 )
 
-// IsTerminal tells whether w is a terminal that a person looks at.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Progress keeps one line of a terminal up to date while long work goes on. What
-// is done sooner than the first refresh leaves no trace. Its methods may be
-// called from several goroutines; on a nil progress they do nothing, which is
-// what a pipe gets.
+// Progress shows the progress of long work in one line of a terminal. Work that ends before the first
+// refresh shows nothing. Its methods may be called from several goroutines. On a nil Progress they do
+// nothing: NewProgress returns nil unless standard error is a terminal.
 type Progress struct {
 	w   io.Writer
 	now func() time.Time
 
 	mu          sync.Mutex
 	label       string
-	done, total int64 // octets; total is -1 when not known
+	done, total int64 // bytes; total is -1 if not known
 	shownAt     time.Time
-	width       int // of the line on the screen
+	width       int // of the shown line, in bytes
 }
 
-// refresh is how often the line changes: often enough to look alive, seldom
-// enough to cost nothing.
+// refresh is the shortest time between two changes of the line.
 const refresh = 200 * time.Millisecond
 
-// NewProgress returns nil unless stderr is a terminal.
+// NewProgress returns the progress line of a command, nil unless its standard error is a terminal.
 func NewProgress(c *Console) *Progress {
 	if !c.Terminal {
 		return nil
@@ -46,22 +44,22 @@ func NewProgress(c *Console) *Progress {
 	return &Progress{w: c.Stderr, now: time.Now}
 }
 
-// Stage begins another piece of work of total octets, -1 when not known, 0 when
-// it is not counted in octets.
+// Stage begins another stage of the work. total is its size in bytes, -1 if not known, 0 if the stage
+// is not counted in bytes.
 func (p *Progress) Stage(label string, total int64) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waited := p.width > 0 // a line is on the screen already, so the work is long
+	waited := p.width > 0 // a line is shown already, so the work is long
 	p.label, p.done, p.total, p.shownAt = label, 0, total, p.now()
 	if waited {
 		p.show()
 	}
 }
 
-// Add counts n octets as done.
+// Add counts n bytes as done.
 func (p *Progress) Add(n int) {
 	if p == nil || n <= 0 {
 		return
@@ -75,7 +73,7 @@ func (p *Progress) Add(n int) {
 	}
 }
 
-// Clear takes the line off the screen.
+// Clear removes the line.
 func (p *Progress) Clear() {
 	if p == nil {
 		return
@@ -92,7 +90,7 @@ func (p *Progress) show() {
 	line := p.label
 	switch {
 	case p.total > 0:
-		// Two documents may be read at once and one of them twice: never above 100.
+		// Documents may be read twice, so the percentage is limited to 100.
 		line += fmt.Sprintf(" %d%% of %s", min(100, p.done*100/p.total), files.Octets(p.total))
 	case p.total < 0:
 		line += " " + files.Octets(p.done)
@@ -102,7 +100,7 @@ func (p *Progress) show() {
 	fmt.Fprintf(p.w, "\r%s%s", line, strings.Repeat(" ", pad))
 }
 
-// Reader counts what is read from r.
+// Reader returns a reader of r that counts the bytes read.
 func (p *Progress) Reader(r io.Reader) io.Reader {
 	if p == nil {
 		return r
@@ -110,6 +108,7 @@ func (p *Progress) Reader(r io.Reader) io.Reader {
 	return &countedReader{r, p}
 }
 
+// countedReader adds the bytes read to a Progress.
 type countedReader struct {
 	io.Reader
 	p *Progress

@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 	p.Stage("sending", 4096)
 	r := p.Reader(strings.NewReader(strings.Repeat("x", 4096)))
 	io.CopyN(io.Discard, r, 1024)
-	shown("") // what is quick leaves no trace
+	shown("") // no line before the first refresh
 	now = now.Add(refresh)
 	io.CopyN(io.Discard, r, 1024)
 	shown("\rsending 50% of 4.0 KiB")
@@ -38,14 +38,14 @@ func TestProgress(t *testing.T) {
 	p.Clear()
 	shown("")
 
-	var none *Progress // what a pipe gets
+	var none *Progress // without a terminal
 	none.Stage("sending", 1)
 	none.Add(1)
 	none.Clear()
 	if r := strings.NewReader(""); none.Reader(r) != io.Reader(r) {
-		t.Error("nothing is counted, so nothing is wrapped")
+		t.Error("a nil Progress wrapped the reader")
 	}
 	if NewProgress(&Console{Stderr: &out}) != nil || IsTerminal(&out) {
-		t.Error("a buffer is no terminal")
+		t.Error("a buffer was taken for a terminal")
 	}
 }

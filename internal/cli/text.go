@@ -4,6 +4,7 @@ import (
 	"tamga/sig"
 )
 
-// Printable returns text from outside for a terminal: without control characters, which
-// could rewrite the screen, and without those that turn the direction of writing.
+// Printable makes text from outside safe for a terminal. It replaces control characters, which could
+// rewrite the screen, and characters that change the direction of writing. It cuts the text after 4096
+// characters.
 func Printable(s string) string { return sig.Printable(s, 4096, '\uFFFD') }

@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// Version is the command version.
+// Version is the sub-command version.
 type Version struct{}
 
-// Run prints the version.
+// Run prints the version, the revision, the Go version and the platform.
 func (Version) Run(c *Console) error {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -14,21 +14,22 @@ import (
 	"tamga/internal/domain/audit"
 )
 
-// auditPage is how many entries are read at a time.
+// auditPage is the number of entries that are read at a time.
 const auditPage = 1000
 
+// Audit is the sub-command audit, which prints the audit log.
 type Audit struct {
-	User      string           `placeholder:"ID" help:"Only what this user did or had done to them (GUID)."`
-	Login     string           `help:"Only what the caller of this login did."`
-	Operation string           `help:"Only this operation, such as RegisterUser."`
-	Outcome   string           `help:"Only with this outcome: ok, canceled or the code of a refusal."`
-	Since     time.Duration    `placeholder:"TIME" help:"Only of the last while, such as 24h."`
-	Attempts  bool             `help:"Attempts as well: an attempt without an outcome was cut off by the end of the process."`
-	Limit     int              `default:"100" help:"The newest so many; 0 for all."`
+	User      string           `placeholder:"ID" help:"Only entries of this user: acts by the user or on the user (GUID)."`
+	Login     string           `help:"Only acts of the caller with this login."`
+	Operation string           `help:"Only entries of this operation, for instance RegisterUser."`
+	Outcome   string           `help:"Only entries with this outcome: ok, canceled or an error code."`
+	Since     time.Duration    `placeholder:"TIME" help:"Only entries of the last TIME, for instance 24h."`
+	Attempts  bool             `help:"Print attempts too. An attempt without an outcome was interrupted by the end of the process."`
+	Limit     int              `default:"100" help:"Print at most this many of the newest entries; 0 for all."`
 	From      cli.Installation `embed:""`
 }
 
-// AuditLine is an entry as programs read it.
+// AuditLine is an audit entry as --json prints it.
 type AuditLine struct {
 	At        time.Time `json:"at"`
 	RequestID string    `json:"request_id"`
@@ -46,12 +47,12 @@ type AuditLine struct {
 	Method    string    `json:"method"`
 	Actor     string    `json:"actor"`
 	Remote    string    `json:"remote"`
-	Micros    int64     `json:"duration_us"`
+	Micros    int64     `json:"duration_us"` // microseconds
 
 	Correlation string `json:"client_request_id,omitempty"` // given by a known caller
 }
 
-// Run reads the journal. Reading is written down like anything else.
+// Run prints the audit log. The reading itself gets an audit entry.
 func (a *Audit) Run(c *cli.Console) error {
 	if a.Limit < 0 {
 		return fmt.Errorf("--limit %d: want 0 or more", a.Limit)
@@ -95,16 +96,15 @@ func (a *Audit) Run(c *cli.Console) error {
 	})
 }
 
-// readAudit reads the newest entries that match, oldest of them first; limit 0 is
-// all of them.
-func readAudit(ctx context.Context, journal store.Audit, filter store.AuditFilter, limit int) ([]audit.Entry, error) {
+// readAudit returns the newest limit entries that match, the oldest first. Limit 0 means all.
+func readAudit(ctx context.Context, log store.Audit, filter store.AuditFilter, limit int) ([]audit.Entry, error) {
 	var pages [][]audit.Entry
 	for have := 0; limit == 0 || have < limit; {
 		want := auditPage
 		if limit > 0 {
 			want = min(want, limit-have)
 		}
-		page, before, err := journal.Read(ctx, filter, want)
+		page, before, err := log.Read(ctx, filter, want)
 		if err != nil {
 			return nil, err
 		}

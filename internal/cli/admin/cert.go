@@ -16,20 +16,21 @@ import (
 	"tamga/pki/x509gost"
 )
 
+// Cert is the sub-command cert.
 type Cert struct {
 	Issue   certIssueCommand   `cmd:"" help:"Make a key for a user and certify it with the built-in authority."`
 	List    certListCommand    `cmd:"" help:"List the certificates of a user."`
-	Default certDefaultCommand `cmd:"" help:"Make a certificate the default one of its user."`
-	Revoke  certRevokeCommand  `cmd:"" help:"Revoke a certificate; the revocation list is renewed at once."`
+	Default certDefaultCommand `cmd:"" help:"Make a certificate the default one of a user."`
+	Revoke  certRevokeCommand  `cmd:"" help:"Revoke a certificate and renew the revocation list at once."`
 	Unhold  certUnholdCommand  `cmd:"" help:"Lift the hold of a certificate."`
 }
 
 type certIssueCommand struct {
 	onUser  `embed:""`
-	Suite   string   `default:"gost2012-256" help:"gost2001, gost2012-256, gost2012-512, ecdsa-p256 or rsa-2048."`
-	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP; may be repeated. CN is the user's name when absent."`
-	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN of the key; without it the key has none."`
-	Default bool     `help:"Make it the user's default certificate."`
+	Suite   string   `default:"gost2012-256" help:"Algorithms of the key: gost2001, gost2012-256, gost2012-512, ecdsa-p256 or rsa-2048."`
+	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject, for instance INN=007700000000. Names: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP. May be repeated. Default: CN with the display name of the user."`
+	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN for the new key. Default: the key has no PIN."`
+	Default bool     `help:"Make the certificate the default one of the user."`
 }
 
 func (i *certIssueCommand) Run(c *cli.Console) error {
@@ -64,7 +65,7 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 	})
 }
 
-// subjectOf builds a name from NAME=VALUE parts.
+// subjectOf builds a name from NAME=VALUE parts. Without CN it adds commonName.
 func subjectOf(parts []string, commonName string) (x509gost.Name, error) {
 	var attributes []x509gost.Attribute
 	named := false
@@ -72,7 +73,7 @@ func subjectOf(parts []string, commonName string) (x509gost.Name, error) {
 		name, value, ok := strings.Cut(p, "=")
 		oid, known := x509gost.AttributeByName(name)
 		if !ok || !known {
-			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, such as INN=007700000000", p)
+			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, for instance INN=007700000000", p)
 		}
 		named = named || oid.Equal(x509gost.OIDCommonName)
 		attributes = append(attributes, x509gost.Attribute{OID: oid, Value: value})
@@ -83,6 +84,7 @@ func subjectOf(parts []string, commonName string) (x509gost.Name, error) {
 	return x509gost.BuildName(attributes)
 }
 
+// CertificateJSON is a certificate as --json prints it.
 type CertificateJSON struct {
 	ID       int64     `json:"id"`
 	Suite    string    `json:"suite"`
@@ -141,7 +143,7 @@ func (d *certDefaultCommand) Run(c *cli.Console) error {
 
 type certRevokeCommand struct {
 	ID     int64            `arg:"" help:"Number of the certificate."`
-	Reason int              `help:"Reason as CRLReason of RFC 5280: 0 unspecified, 1 key compromise, 3 affiliation changed, 4 superseded, 5 cessation, 6 hold, 9 privilege withdrawn."`
+	Reason int              `help:"CRLReason of RFC 5280: 0 unspecified, 1 key compromise, 3 affiliation changed, 4 superseded, 5 cessation of operation, 6 hold, 9 privilege withdrawn."`
 	From   cli.Installation `embed:""`
 }
 
@@ -164,6 +166,6 @@ func (u *certUnholdCommand) Run(c *cli.Console) error {
 		if err := h.Keys.Unhold(ctx, u.ID); err != nil {
 			return err
 		}
-		return u.From.Answer(c, map[string]int64{"unheld": u.ID}, "Certificate %d is good again.\n", u.ID)
+		return u.From.Answer(c, map[string]int64{"unheld": u.ID}, "Certificate %d is not on hold any more.\n", u.ID)
 	})
 }

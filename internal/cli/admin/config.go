@@ -6,13 +6,14 @@ import (
 	"tamga/internal/config"
 )
 
+// Config is the sub-command config.
 type Config struct {
-	Check configCheckCommand `cmd:"" help:"Report every fault of a configuration, or print it with its defaults."`
+	Check configCheckCommand `cmd:"" help:"Check a configuration: print all errors in it, or the configuration with its defaults if it is valid."`
 }
 
 type configCheckCommand struct {
 	Config string   `required:"" placeholder:"FILE" help:"Configuration file (YAML)."`
-	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the file; may be repeated."`
+	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the file. May be repeated."`
 }
 
 func (k configCheckCommand) Run(c *cli.Console) error {

@@ -20,9 +20,8 @@ import (
 	"tamga/sig/cades"
 )
 
-// TestEvidenceFromOurOwn signs at the highest level with evidence that was
-// fetched over HTTP from the built-in authority, like that of anybody else, and
-// judges the message offline.
+// TestEvidenceFromOurOwn signs at the highest level with evidence from the built-in authority, fetched
+// over HTTP as from any other authority. It verifies the message offline.
 func TestEvidenceFromOurOwn(t *testing.T) {
 	from, server := tspInstallation(t)
 	h, err := from.Open(&cli.Console{Context: t.Context(), Stderr: t.Output()})
@@ -96,7 +95,7 @@ func TestEvidenceFromOurOwn(t *testing.T) {
 			t.Errorf("%s: %+v after %d requests", su.Name, report, requests.Load()-before)
 		}
 
-		// A revoked signer is no outage: nothing is made, and the reason is told.
+		// A revoked signer is not an outage: the error is chain.ErrRevoked.
 		if err := server.authority.Revoke(t.Context(), cert.SerialNumber, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}

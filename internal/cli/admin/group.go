@@ -9,6 +9,7 @@ import (
 	"tamga/internal/cli"
 )
 
+// Group is the sub-command group.
 type Group struct {
 	Add  groupAddCommand  `cmd:"" help:"Add a group."`
 	List groupListCommand `cmd:"" help:"List the groups."`
@@ -16,7 +17,7 @@ type Group struct {
 
 type groupAddCommand struct {
 	Name  string           `arg:"" help:"Name of the group."`
-	Title string           `help:"What people call it."`
+	Title string           `help:"Title of the group for people."`
 	From  cli.Installation `embed:""`
 }
 
@@ -25,7 +26,7 @@ func (g *groupAddCommand) Run(c *cli.Console) error {
 		if _, err := h.Users.AddGroup(ctx, g.Name, g.Title); err != nil {
 			return err
 		}
-		return g.From.Answer(c, map[string]string{"name": g.Name}, "Group %s is there.\n", g.Name)
+		return g.From.Answer(c, map[string]string{"name": g.Name}, "Group %s is added.\n", g.Name)
 	})
 }
 

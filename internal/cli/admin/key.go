@@ -18,19 +18,20 @@ import (
 	"tamga/pki/pfx"
 )
 
+// Key is the sub-command key.
 type Key struct {
-	Import keyImportCommand `cmd:"" help:"Take a key with its certificate over from a PKCS #12 file."`
-	Export keyExportCommand `cmd:"" help:"Write a key with its certificate into a PKCS #12 file, where the configuration allows it."`
-	Rotate keyRotateCommand `cmd:"" name:"rotate-tokens" help:"Make a new key for signing access tokens; the old one is accepted until nothing it signed is alive."`
+	Import keyImportCommand `cmd:"" help:"Import a key with its certificate from a PKCS #12 file."`
+	Export keyExportCommand `cmd:"" help:"Export a key with its certificate to a PKCS #12 file, if the configuration allows it."`
+	Rotate keyRotateCommand `cmd:"" name:"rotate-tokens" help:"Make a new key that signs access tokens. The old key is accepted until its last token expires."`
 }
 
 type keyImportCommand struct {
 	onUser       `embed:""`
 	File         string `arg:"" help:"PKCS #12 file (RFC 9548, or PBES2 with AES)."`
-	PasswordFile string `placeholder:"FILE" help:"File with the password of the PKCS #12 file; without it the password is asked for."`
-	PINFile      string `name:"pin-file" placeholder:"FILE" help:"File with the PIN the key is to have here; without it it has none."`
-	Name         string `help:"Friendly name of the certificate; otherwise that of the file."`
-	Default      bool   `help:"Make it the user's default certificate."`
+	PasswordFile string `placeholder:"FILE" help:"File with the password of the PKCS #12 file. Default: ask at the terminal."`
+	PINFile      string `name:"pin-file" placeholder:"FILE" help:"File with the PIN for the imported key. Default: the key has no PIN."`
+	Name         string `help:"Friendly name of the certificate. Default: the one in the PKCS #12 file."`
+	Default      bool   `help:"Make the certificate the default one of the user."`
 }
 
 func (i *keyImportCommand) Run(c *cli.Console) error {
@@ -70,7 +71,7 @@ func (i *keyImportCommand) Run(c *cli.Console) error {
 	})
 }
 
-// secretOf takes a secret from a file or asks for it.
+// secretOf reads a secret from a file or asks for it at the terminal.
 func secretOf(c *cli.Console, file, flag, prompt string) (string, error) {
 	if file != "" {
 		return files.OwnSecret(file, flag)
@@ -81,14 +82,14 @@ func secretOf(c *cli.Console, file, flag, prompt string) (string, error) {
 type keyExportCommand struct {
 	ID           int64            `arg:"" help:"Number of the certificate."`
 	Out          string           `short:"o" required:"" placeholder:"FILE" help:"File to write."`
-	Force        bool             `help:"Overwrite the file."`
-	Cipher       string           `default:"auto" enum:"auto,kuznyechik,magma,gost28147,aes" help:"kuznyechik, magma, gost28147 or aes; auto takes kuznyechik for GOST keys and aes for others."`
-	PasswordFile string           `placeholder:"FILE" help:"File with the password the PKCS #12 file is to have; without it the password is asked for."`
-	PINFile      string           `name:"pin-file" placeholder:"FILE" help:"File with the PIN of the key, where it has one."`
+	Force        bool             `help:"Overwrite the output file."`
+	Cipher       string           `default:"auto" enum:"auto,kuznyechik,magma,gost28147,aes" help:"Cipher of the PKCS #12 file: kuznyechik, magma, gost28147 or aes. Default: auto, which is kuznyechik for GOST keys and aes for others."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password for the PKCS #12 file. Default: ask at the terminal."`
+	PINFile      string           `name:"pin-file" placeholder:"FILE" help:"File with the PIN of the key, if the key has one."`
 	From         cli.Installation `embed:""`
 }
 
-// exportCiphers are the ciphers by the names of the command line.
+// exportCiphers are the ciphers by their names in --cipher.
 var exportCiphers = map[string]pfx.Cipher{
 	"kuznyechik": pfx.Kuznyechik, "magma": pfx.Magma, "gost28147": pfx.GOST28147, "aes": pfx.AES256,
 }
@@ -135,11 +136,11 @@ func (e *keyExportCommand) Run(c *cli.Console) error {
 }
 
 type keyRotateCommand struct {
-	AtOnce bool             `help:"Take the other keys away now, for a key that somebody has come to know: whoever is signed in has to do it again."`
+	AtOnce bool             `help:"Delete the other keys now, for instance because one was stolen. All users must sign in again."`
 	From   cli.Installation `embed:""`
 }
 
-// Run makes a new key for signing tokens.
+// Run makes a new token signing key.
 func (k *keyRotateCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &k.From, "RotateTokenKey", "", func(ctx context.Context, h *app.Rooms) error {
 		made, err := auth.RotateSigningKey(ctx, store.Tokens{DB: h.DB}, k.AtOnce, h.NewTokenKey)
@@ -148,7 +149,7 @@ func (k *keyRotateCommand) Run(c *cli.Console) error {
 		}
 		from := h.TokenKeyOverlap().From(made).UTC()
 		if k.AtOnce {
-			from = made.CreatedAt.UTC() // there is no other
+			from = made.CreatedAt.UTC() // the new key is the only one
 		}
 		if k.From.JSON {
 			return json.NewEncoder(c.Stdout).Encode(struct {

@@ -12,31 +12,33 @@ import (
 	"tamga/internal/domain/notify"
 )
 
+// Message is the sub-command message.
 type Message struct {
-	List   messageListCommand   `cmd:"" help:"List messages to people, newest first: where each one is, and why it did not arrive."`
-	Resend messageResendCommand `cmd:"" help:"Have a message tried again that was given up."`
+	List   messageListCommand   `cmd:"" help:"List messages to users, newest first, with their state and last error."`
+	Resend messageResendCommand `cmd:"" help:"Send a message again whose delivery was given up."`
 }
 
 type messageListCommand struct {
-	State string           `enum:",pending,sent,dead" default:"" placeholder:"STATE" help:"Only those that are pending, sent or dead (given up)."`
-	User  string           `placeholder:"LOGIN" help:"Only those to this user."`
-	Limit int              `default:"100" help:"How many at most, up to 1000."`
+	State string           `enum:",pending,sent,dead" default:"" placeholder:"STATE" help:"Only messages in this state: pending, sent or dead (given up)."`
+	User  string           `placeholder:"LOGIN" help:"Only messages to this user."`
+	Limit int              `default:"100" help:"Print at most this many messages, up to 1000."`
 	From  cli.Installation `embed:""`
 }
 
-// MessageJSON is a message as programs read it. Its text is nobody's business.
+// MessageJSON is a message as --json prints it. The text of the message is left out, since it may have
+// secrets.
 type MessageJSON struct {
 	ID        string     `json:"id"`
 	Channel   string     `json:"channel"`
 	To        string     `json:"to"`
-	Subject   string     `json:"subject"` // what it is about
+	Subject   string     `json:"subject"`
 	UserID    string     `json:"user_id"`
 	State     string     `json:"state"`
 	Attempts  int        `json:"attempts"`
 	Error     string     `json:"error"`
 	CreatedAt time.Time  `json:"created_at"`
-	DueAt     *time.Time `json:"due_at,omitempty"`  // of a pending one
-	DoneAt    *time.Time `json:"done_at,omitempty"` // of another
+	DueAt     *time.Time `json:"due_at,omitempty"`  // only if pending
+	DoneAt    *time.Time `json:"done_at,omitempty"` // only if not pending
 	ExpiresAt time.Time  `json:"expires_at"`
 }
 
@@ -92,6 +94,6 @@ func (r *messageResendCommand) Run(c *cli.Console) error {
 		if err := h.Messages.Resend(ctx, r.ID); err != nil {
 			return err
 		}
-		return r.From.Answer(c, map[string]string{"resent": r.ID}, "Message %s goes out with the next delivery of a running server.\n", r.ID)
+		return r.From.Answer(c, map[string]string{"resent": r.ID}, "Message %s is queued; a running server sends it.\n", r.ID)
 	})
 }

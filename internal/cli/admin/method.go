@@ -13,8 +13,8 @@ import (
 
 type methodCommand struct {
 	List   methodListCommand   `cmd:"" help:"List the authentication methods of a user."`
-	Add    methodAddCommand    `cmd:"" help:"Give a user an authentication method."`
-	Remove methodRemoveCommand `cmd:"" help:"Take an authentication method from a user; every token ends."`
+	Add    methodAddCommand    `cmd:"" help:"Add an authentication method to a user."`
+	Remove methodRemoveCommand `cmd:"" help:"Remove an authentication method of a user. Revokes all tokens of the user."`
 }
 
 type methodListCommand struct {
@@ -49,7 +49,7 @@ func (m *methodListCommand) Run(c *cli.Console) error {
 
 type methodAddCommand struct {
 	onUser `embed:""`
-	Method string `arg:"" help:"idonly, password, cert, external, otpviasms, otpviaemail, oath or mydss."`
+	Method string `arg:"" help:"Name of the method: idonly, password, cert, external, otpviasms, otpviaemail, oath or mydss."`
 }
 
 func (m *methodAddCommand) Run(c *cli.Console) error {

@@ -4,10 +4,12 @@ import (
 	"tamga/internal/cli"
 )
 
+// Migrate is the sub-command migrate.
 type Migrate struct {
 	From cli.Installation `embed:""`
 }
 
+// Run brings the database to the schema of this release.
 func (m *Migrate) Run(c *cli.Console) error {
 	h, err := m.From.Open(c)
 	if err != nil {

@@ -12,17 +12,18 @@ import (
 	"tamga/internal/domain/user"
 )
 
+// Operator is the sub-command operator.
 type Operator struct {
-	Add         operatorAddCommand    `cmd:"" help:"Register an operator, who acts on the users of one or more groups."`
+	Add         operatorAddCommand    `cmd:"" help:"Register an operator for the users of one or more groups."`
 	List        operatorListCommand   `cmd:"" help:"List operators and their groups."`
-	Groups      operatorGroupsCommand `cmd:"" help:"Change the groups an operator acts on; it counts from the next request on."`
-	Certificate certificateCommand    `cmd:"" help:"Administer the certificates an operator signs in with."`
+	Groups      operatorGroupsCommand `cmd:"" help:"Set the groups of an operator. Takes effect with the next request."`
+	Certificate certificateCommand    `cmd:"" help:"Add, list and remove certificates that an operator signs in with."`
 }
 
 type operatorAddCommand struct {
 	Login        string           `arg:"" help:"Login of the operator."`
-	Group        []string         `required:"" help:"Group whose users the operator acts on; may be repeated."`
-	PasswordFile string           `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+	Group        []string         `required:"" help:"Group whose users the operator administers. May be repeated."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password. Default: ask at the terminal."`
 	From         cli.Installation `embed:""`
 }
 
@@ -79,7 +80,7 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 
 type operatorGroupsCommand struct {
 	onUser `embed:""`
-	Group  []string `required:"" help:"Group whose users the operator acts on; may be repeated. Others are taken away."`
+	Group  []string `required:"" help:"Group whose users the operator administers. May be repeated. The groups given replace the present ones."`
 }
 
 func (o *operatorGroupsCommand) Run(c *cli.Console) error {

@@ -16,32 +16,33 @@ import (
 	"tamga/internal/domain/policy"
 )
 
+// Policy is the sub-command policy.
 type Policy struct {
-	Show  policyShowCommand  `cmd:"" help:"Show the policies of a user, of a group, or of the installation."`
-	Set   policySetCommand   `cmd:"" help:"Set a policy of a user or of a group. It counts at once, in every process."`
-	Clear policyClearCommand `cmd:"" help:"Take a policy of a user or of a group away: the group's or the installation's counts again."`
+	Show  policyShowCommand  `cmd:"" help:"Show the policies of a user or of a group. Without --user and --group: those of the installation."`
+	Set   policySetCommand   `cmd:"" help:"Set a policy of a user or of a group. Takes effect at once in all processes."`
+	Clear policyClearCommand `cmd:"" help:"Remove a policy of a user or of a group, so that the policy of the group or of the installation applies again."`
 }
 
-// onPolicy names whose policy is meant.
+// onPolicy has the flags that name a user or a group.
 type onPolicy struct {
-	User  string           `placeholder:"LOGIN" xor:"whose" help:"Policy of a user."`
-	Group string           `placeholder:"NAME" xor:"whose" help:"Policy of the users of a group who have none of their own."`
+	User  string           `placeholder:"LOGIN" xor:"whose" help:"Login of the user."`
+	Group string           `placeholder:"NAME" xor:"whose" help:"Name of the group. Its policy applies to its users without one of their own."`
 	From  cli.Installation `embed:""`
 }
 
-// object names in the journal whom it was about.
+// object returns the user or group for the audit entry.
 func (o *onPolicy) object() string { return o.User + o.Group }
 
-// userID finds the user.
+// userID returns the identifier of the user.
 func (o *onPolicy) userID(ctx context.Context, h *app.Rooms) (string, error) {
 	u, err := h.Users.ByLogin(ctx, o.User)
 	return u.ID, err
 }
 
-// change sets a policy; nil takes it away.
+// change sets a policy. A nil setting removes it.
 func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *policy.Setting, done string) error {
 	if o.User == "" && o.Group == "" {
-		return cli.UsageError{Err: errors.New("want --user LOGIN or --group NAME; the installation's own policies are in its configuration (user_policies)")}
+		return cli.UsageError{Err: errors.New("give --user LOGIN or --group NAME; the policies of the installation are in its configuration (user_policies)")}
 	}
 	return cli.Administer(c, &o.From, operation, o.object(), func(ctx context.Context, h *app.Rooms) error {
 		if o.Group != "" {
@@ -62,10 +63,10 @@ func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *po
 }
 
 type policySetCommand struct {
-	Kind   string   `arg:"" enum:"access,operation,notification" help:"access (actions that are denied), operation (actions to be confirmed) or notification."`
-	Action []string `placeholder:"NAME" help:"Action that is denied, or needs a confirmation; may be repeated. Without it none."`
-	Event  []string `placeholder:"TYPE=NOTIFIER,..." sep:"none" help:"Event and how it is told of: ${notifiers}; may be repeated. Without it none."`
-	Fixed  bool     `help:"Of a group: operators may not change the policies of its users."`
+	Kind   string   `arg:"" enum:"access,operation,notification" help:"access (denied actions), operation (actions that need a confirmation) or notification (events that users are notified of)."`
+	Action []string `placeholder:"NAME" help:"Action that is denied (access) or needs a confirmation (operation). May be repeated. Default: none."`
+	Event  []string `placeholder:"TYPE=NOTIFIER,..." sep:"none" help:"Event and its notifiers: ${notifiers}. May be repeated. Default: none."`
+	Fixed  bool     `help:"With --group: operators must not change the policies of its users."`
 	On     onPolicy `embed:""`
 }
 
@@ -73,9 +74,9 @@ func (s *policySetCommand) Run(c *cli.Console) error {
 	k := policy.Kind(s.Kind)
 	switch {
 	case k == policy.Notification && len(s.Action) > 0, k != policy.Notification && len(s.Event) > 0:
-		return cli.UsageError{Err: errors.New("--action is for access and operation, --event for notification")}
+		return cli.UsageError{Err: errors.New("--action is for the policies access and operation, --event for notification")}
 	case s.Fixed && s.On.User != "":
-		return cli.UsageError{Err: errors.New("--fixed is for groups")}
+		return cli.UsageError{Err: errors.New("--fixed needs --group")}
 	}
 	actions, err := policy.ParseActions(s.Action)
 	if err != nil {
@@ -89,14 +90,14 @@ func (s *policySetCommand) Run(c *cli.Console) error {
 		name, notifiers, ok := strings.Cut(text, "=")
 		e, known := notify.EventByName(name)
 		if !ok || !known {
-			return cli.UsageError{Err: fmt.Errorf("--event %s: want a type of docs/events.md and notifiers, such as UserPasswordChanged=Email,SMS", text)}
+			return cli.UsageError{Err: fmt.Errorf("--event %s: want an event of docs/events.md and notifiers, for instance UserPasswordChanged=Email,SMS", text)}
 		}
 		setting.Notifiers[string(e.Type)] = strings.Split(notifiers, ",")
 	}
 	return s.On.change(c, "SetPolicy", k, setting, "set")
 }
 
-// withoutCode takes the code off a fault: it is for programs on the wire.
+// withoutCode removes the code from a fault. The code is for programs.
 func withoutCode(err error) error {
 	if f, ok := fault.As(err); ok {
 		return errors.New(f.Message)
@@ -105,22 +106,22 @@ func withoutCode(err error) error {
 }
 
 type policyClearCommand struct {
-	Kind string   `arg:"" enum:"access,operation,notification" help:"access, operation or notification."`
+	Kind string   `arg:"" enum:"access,operation,notification" help:"Kind of the policy: access, operation or notification."`
 	On   onPolicy `embed:""`
 }
 
 func (l *policyClearCommand) Run(c *cli.Console) error {
-	return l.On.change(c, "ClearPolicy", policy.Kind(l.Kind), nil, "taken away")
+	return l.On.change(c, "ClearPolicy", policy.Kind(l.Kind), nil, "removed")
 }
 
 type policyShowCommand struct {
 	On onPolicy `embed:""`
 }
 
-// PolicyJSON is a policy as programs read it.
+// PolicyJSON is a policy as --json prints it.
 type PolicyJSON struct {
 	Kind           policy.Kind         `json:"kind"`
-	Set            bool                `json:"set"` // for the one that was asked for; otherwise it is inherited
+	Set            bool                `json:"set"` // for this user or group; otherwise it is inherited
 	Actions        []string            `json:"actions,omitempty"`
 	Events         map[string][]string `json:"events,omitempty"`
 	ChangesAllowed bool                `json:"changes_allowed"`
@@ -167,7 +168,7 @@ func (p *policyShowCommand) Run(c *cli.Console) error {
 	})
 }
 
-// policyTable writes policies for people.
+// policyTable returns policies as text for people.
 func policyTable(lines []PolicyJSON) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -190,7 +191,7 @@ func policyTable(lines []PolicyJSON) string {
 		if !l.ChangesAllowed {
 			notes += " (fixed)"
 		}
-		verb := map[policy.Kind]string{policy.Access: "denied", policy.Operation: "to be confirmed", policy.Notification: "told"}[l.Kind]
+		verb := map[policy.Kind]string{policy.Access: "denied", policy.Operation: "need a confirmation", policy.Notification: "notified"}[l.Kind]
 		fmt.Fprintf(table, "%s\t%s: %s%s\n", l.Kind, verb, what, notes)
 	}
 	table.Flush()

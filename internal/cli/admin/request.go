@@ -12,17 +12,18 @@ import (
 	"tamga/internal/domain/keys"
 )
 
+// Request is the sub-command request.
 type Request struct {
-	List    requestListCommand    `cmd:"" help:"List requests of users that wait for an operator or for a certificate."`
-	Approve requestApproveCommand `cmd:"" help:"Have the built-in authority do what a request asks for."`
-	Reject  requestRejectCommand  `cmd:"" help:"Refuse what a request asks for."`
+	List    requestListCommand    `cmd:"" help:"List the requests of users that wait for an approval or for a certificate."`
+	Approve requestApproveCommand `cmd:"" help:"Approve a request: the built-in authority issues or revokes the certificate."`
+	Reject  requestRejectCommand  `cmd:"" help:"Reject a request."`
 }
 
 type requestListCommand struct {
 	From cli.Installation `embed:""`
 }
 
-// requestJSON is a waiting request for programs.
+// requestJSON is a waiting request as --json prints it.
 type requestJSON struct {
 	ID        int64     `json:"id"`
 	UserID    string    `json:"user_id"`
@@ -32,7 +33,7 @@ type requestJSON struct {
 	Subject   string    `json:"subject"`
 	CreatedAt time.Time `json:"created_at"`
 	Request   []byte    `json:"request"` // PKCS #10
-	// Certificate is the one that was issued, or is to be revoked.
+	// Certificate is the number of the certificate that was issued or that must be revoked.
 	Certificate int64 `json:"certificate"`
 }
 

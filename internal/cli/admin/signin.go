@@ -17,14 +17,14 @@ import (
 )
 
 type certificateCommand struct {
-	Add    certificateAddCommand    `cmd:"" help:"Let somebody sign in with a certificate."`
-	List   certificateListCommand   `cmd:"" help:"List the certificates somebody signs in with."`
-	Remove certificateRemoveCommand `cmd:"" help:"Take a certificate from somebody; every token ends."`
+	Add    certificateAddCommand    `cmd:"" help:"Add a certificate to sign in with."`
+	List   certificateListCommand   `cmd:"" help:"List the certificates to sign in with."`
+	Remove certificateRemoveCommand `cmd:"" help:"Remove a certificate to sign in with. Revokes all tokens of the user."`
 }
 
 type certificateAddCommand struct {
 	onUser `embed:""`
-	File   string `arg:"" help:"The certificate, PEM or DER."`
+	File   string `arg:"" help:"File with the certificate, PEM or DER."`
 }
 
 func (a *certificateAddCommand) Run(c *cli.Console) error {
@@ -45,7 +45,7 @@ func (a *certificateAddCommand) Run(c *cli.Console) error {
 	})
 }
 
-// certificateFile reads one certificate, PEM or DER.
+// certificateFile returns the DER of the one certificate in a file, PEM or DER.
 func certificateFile(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -56,14 +56,15 @@ func certificateFile(name string) ([]byte, error) {
 		return data, nil
 	}
 	if block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("%s: it begins with %q, want one certificate", name, block.Type)
+		return nil, fmt.Errorf("%s: the PEM block is %q, want CERTIFICATE", name, block.Type)
 	}
 	if next, _ := pem.Decode(rest); next != nil {
-		return nil, fmt.Errorf("%s: it holds more than one PEM block, want one certificate", name)
+		return nil, fmt.Errorf("%s: more than one PEM block, want one certificate", name)
 	}
 	return block.Bytes, nil
 }
 
+// signInJSON is a certificate to sign in with as --json prints it.
 type signInJSON struct {
 	Thumbprint string    `json:"thumbprint"` // SHA-256 of the certificate
 	Subject    string    `json:"subject"`
@@ -103,17 +104,17 @@ func (l *certificateListCommand) Run(c *cli.Console) error {
 
 type certificateRemoveCommand struct {
 	onUser     `embed:""`
-	Thumbprint string `arg:"" help:"SHA-256 of the certificate in hexadecimal, as the list shows it."`
+	Thumbprint string `arg:"" help:"SHA-256 of the certificate in hexadecimal, as the list prints it."`
 }
 
 func (r *certificateRemoveCommand) Run(c *cli.Console) error {
 	var thumbprint [32]byte
 	raw, err := hex.DecodeString(strings.ReplaceAll(r.Thumbprint, ":", ""))
 	if err != nil || len(raw) != len(thumbprint) {
-		return errors.New("the thumbprint: want 64 hexadecimal digits, as the list shows them")
+		return errors.New("thumbprint: want 64 hexadecimal digits, as the list prints them")
 	}
 	copy(thumbprint[:], raw)
-	return r.do(c, "RemoveSignInCertificate", "signs in with that certificate no more", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return r.do(c, "RemoveSignInCertificate", "does not sign in with this certificate any more", func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Identity.RemoveCertificate(ctx, x.ID, thumbprint)
 	})
 }

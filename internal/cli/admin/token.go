@@ -18,18 +18,19 @@ import (
 	"tamga/internal/files"
 )
 
+// Token is the sub-command token.
 type Token struct {
-	Import  tokenImportCommand  `cmd:"" help:"Take the tokens of a manufacturer's file into the stock."`
-	List    tokenListCommand    `cmd:"" help:"List tokens and whose they are."`
-	Unlock  tokenUnlockCommand  `cmd:"" help:"Forget the wrong codes of a token."`
-	Discard tokenDiscardCommand `cmd:"" help:"Delete a token in stock, such as a lost one."`
+	Import  tokenImportCommand  `cmd:"" help:"Import tokens from the file of a manufacturer into the stock."`
+	List    tokenListCommand    `cmd:"" help:"List tokens and their users."`
+	Unlock  tokenUnlockCommand  `cmd:"" help:"Unlock a token that was locked after wrong codes."`
+	Discard tokenDiscardCommand `cmd:"" help:"Delete a token in stock, for instance a lost one."`
 }
 
 type tokenImportCommand struct {
-	File         string           `arg:"" help:"PSKC container (RFC 6030), or CSV with the columns serial, type (HOTP, TOTP), secret_hex or secret_base32 and, where they differ from SHA1, 6, 30 and 0, algorithm, digits, period, counter. - is standard input."`
-	Format       string           `enum:"auto,pskc,csv" default:"auto" help:"pskc, csv, or auto: what begins with a tag is PSKC."`
-	KeyFile      string           `placeholder:"FILE" help:"File with the key a PSKC container is encrypted with, in hexadecimal."`
-	PasswordFile string           `placeholder:"FILE" help:"File with the password it is encrypted with."`
+	File         string           `arg:"" help:"PSKC container (RFC 6030) or CSV; - for standard input. Columns of CSV: serial, type (HOTP or TOTP), secret_hex or secret_base32. Optional columns: algorithm (default SHA1), digits (6), period (30), counter (0)."`
+	Format       string           `enum:"auto,pskc,csv" default:"auto" help:"Format of the file: pskc, csv, or auto, which takes a file that begins with a tag as PSKC."`
+	KeyFile      string           `placeholder:"FILE" help:"File with the key of an encrypted PSKC container, in hexadecimal."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password of an encrypted PSKC container."`
 	From         cli.Installation `embed:""`
 }
 
@@ -46,17 +47,17 @@ func (i *tokenImportCommand) Run(c *cli.Console) error {
 		}
 		answer := struct {
 			Imported int      `json:"imported"`
-			Known    []string `json:"known"` // serial numbers that were there before
+			Known    []string `json:"known"` // serial numbers that were in the database before
 		}{len(list) - len(known), append([]string{}, known...)}
 		text := fmt.Sprintf("Imported %d tokens into the stock.\n", answer.Imported)
 		if len(known) > 0 {
-			text += fmt.Sprintf("%d were known before and stay as they are: %s\n", len(known), shortList(known))
+			text += fmt.Sprintf("%d were known before and are unchanged: %s\n", len(known), shortList(known))
 		}
 		return i.From.Answer(c, answer, "%s", text)
 	})
 }
 
-// shortList names the first few.
+// shortList returns the first ten names.
 func shortList(names []string) string {
 	const some = 10
 	if len(names) > some {
@@ -65,6 +66,7 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// read reads the tokens of the file. The caller wipes their secrets.
 func (i *tokenImportCommand) read(c *cli.Console) ([]stock.Token, error) {
 	var with stock.Opening
 	if i.KeyFile != "" {
@@ -73,7 +75,7 @@ func (i *tokenImportCommand) read(c *cli.Console) ([]stock.Token, error) {
 			return nil, err
 		}
 		if with.Key, err = hex.DecodeString(strings.TrimSpace(text)); err != nil {
-			return nil, errors.New("--key-file: want hexadecimal digits")
+			return nil, errors.New("--key-file: not hexadecimal")
 		}
 		defer clear(with.Key)
 	}
@@ -104,25 +106,25 @@ func (i *tokenImportCommand) read(c *cli.Console) ([]stock.Token, error) {
 		return stock.ReadPSKC(whole, with)
 	}
 	if with.Key != nil || with.Password != "" {
-		return nil, errors.New("the file is CSV, which is not encrypted: leave --key-file and --password-file out")
+		return nil, errors.New("the file is CSV, which is not encrypted; omit --key-file and --password-file")
 	}
 	return stock.ReadCSV(whole)
 }
 
 type tokenListCommand struct {
-	Free bool             `help:"Only those in stock."`
-	User string           `placeholder:"LOGIN" help:"Only that of this user."`
+	Free bool             `help:"Only tokens in stock."`
+	User string           `placeholder:"LOGIN" help:"Only the token of this user."`
 	From cli.Installation `embed:""`
 }
 
-// tokenJSON is a token as programs read it.
+// tokenJSON is a token as --json prints it.
 type tokenJSON struct {
 	Serial      string     `json:"serial"`
 	Type        string     `json:"type"`
 	App         bool       `json:"app"`
 	UserID      string     `json:"user_id"`
 	Locked      bool       `json:"locked"`
-	LockedUntil *time.Time `json:"locked_until,omitempty"` // not of one that somebody has to unlock
+	LockedUntil *time.Time `json:"locked_until,omitempty"` // absent if the token is locked until an operator unlocks it
 	CreatedAt   time.Time  `json:"created_at"`
 	AssignedAt  *time.Time `json:"assigned_at,omitempty"`
 }
@@ -205,6 +207,6 @@ func (d *tokenDiscardCommand) Run(c *cli.Console) error {
 		if err := h.Oath.DiscardToken(ctx, d.Serial); err != nil {
 			return err
 		}
-		return d.From.Answer(c, map[string]string{"discarded": d.Serial}, "Token %s is no more.\n", cli.Printable(d.Serial))
+		return d.From.Answer(c, map[string]string{"discarded": d.Serial}, "Token %s is deleted.\n", cli.Printable(d.Serial))
 	})
 }

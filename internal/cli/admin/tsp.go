@@ -15,14 +15,15 @@ import (
 	"tamga/pki/suite"
 )
 
+// TSP is the sub-command tsp.
 type TSP struct {
 	List   tspListCommand   `cmd:"" help:"List the registered time-stamp services, the default one first."`
-	Add    tspAddCommand    `cmd:"" help:"Register a time-stamp service. It counts at once, in every process."`
+	Add    tspAddCommand    `cmd:"" help:"Register a time-stamp service. Takes effect at once in all processes."`
 	Remove tspRemoveCommand `cmd:"" help:"Remove a registered time-stamp service."`
-	Check  tspCheckCommand  `cmd:"" help:"Ask a time-stamp service for a stamp and say what is right and wrong with it."`
+	Check  tspCheckCommand  `cmd:"" help:"Request a time stamp from a service and check it."`
 }
 
-// tspJSON is a registered service as programs read it.
+// tspJSON is a registered service as --json prints it.
 type tspJSON struct {
 	Name      string `json:"name"`
 	Title     string `json:"title"`
@@ -69,12 +70,12 @@ func (l *tspListCommand) Run(c *cli.Console) error {
 }
 
 type tspAddCommand struct {
-	Name      string           `arg:"" help:"Short name, unique: lower-case letters, digits, dots, hyphens, underscores."`
-	URL       string           `arg:"" help:"Address, http or https."`
-	Title     string           `help:"What people call it."`
-	Class     string           `help:"Services of one class stand in for one another when one is down. Without it none does."`
-	Policy    string           `placeholder:"OID" help:"TSA policy to ask for and insist on. Without it that of the service."`
-	PerMinute int              `help:"Requests a minute each process may send; 0 for no bound."`
+	Name      string           `arg:"" help:"Unique short name: lower-case letters, digits, dots, hyphens, underscores."`
+	URL       string           `arg:"" help:"Address of the service, http or https."`
+	Title     string           `help:"Title of the service for people."`
+	Class     string           `help:"Class of the service. Services of the same class replace each other when one is down. Default: no other service replaces this one."`
+	Policy    string           `placeholder:"OID" help:"TSA policy to request and require. Default: the one of the service."`
+	PerMinute int              `help:"Rate limit of each process in requests per minute; 0 for none."`
 	From      cli.Installation `embed:""`
 }
 
@@ -104,48 +105,49 @@ func (r *tspRemoveCommand) Run(c *cli.Console) error {
 }
 
 type tspCheckCommand struct {
-	Service string           `arg:"" name:"service" help:"Name of a registered service, or any address."`
-	Policy  string           `placeholder:"OID" help:"TSA policy to ask for, over that of the registration."`
-	Hash    string           `default:"GR 34.11-2012 256" help:"Algorithm of the digest to be stamped."`
+	Service string           `arg:"" name:"service" help:"Name of a registered service, or the address of any service."`
+	Policy  string           `placeholder:"OID" help:"TSA policy to request. Default: the registered one."`
+	Hash    string           `default:"GR 34.11-2012 256" help:"Digest algorithm of the request."`
 	From    cli.Installation `embed:""`
 }
 
-// checkJSON is an examination as programs read it.
+// checkJSON is an examination as --json prints it.
 type checkJSON struct {
 	URL      string        `json:"url"`
 	Good     bool          `json:"good"`
 	Checks   []checkedJSON `json:"checks"`
 	TookMS   int64         `json:"took_ms"`
-	Size     int           `json:"size"`
+	Size     int           `json:"size"` // of the stamp, in bytes
 	Time     *time.Time    `json:"time,omitempty"`
-	OffMS    int64         `json:"off_ms"`
+	OffMS    int64         `json:"off_ms"` // from our clock
 	Policy   string        `json:"policy"`
 	Accuracy string        `json:"accuracy"`
 	Path     []string      `json:"path"`
 }
 
+// checkedJSON is one check of an examination.
 type checkedJSON struct {
 	Name  string `json:"name"`
 	Good  bool   `json:"good"`
 	Error string `json:"error,omitempty"`
 }
 
-// checkTitles says what a check that went well means.
+// checkTitles has the text of each successful check.
 var checkTitles = map[string]string{
-	"connection": "the service answers and grants a stamp",
-	"answer":     "the stamp is for the request: digest, nonce, policy",
-	"signature":  "it has one signer, for time stamping alone, whose signature holds",
-	"clock":      "its time is near our clock",
-	"trust":      "its certificate leads to a trusted root",
-	"revocation": "nothing on the path is revoked",
+	"connection": "the service answers with a time stamp",
+	"answer":     "the stamp matches the request: digest, nonce, policy",
+	"signature":  "the stamp has one signer, whose certificate is for time stamping only, and its signature is valid",
+	"clock":      "the time of the stamp is close to our clock",
+	"trust":      "the certificate of the signer leads to a trusted root",
+	"revocation": "no certificate on the path is revoked",
 }
 
 func (k *tspCheckCommand) Run(c *cli.Console) error {
 	hash, ok := suite.HashByName(k.Hash)
 	if !ok {
-		return fmt.Errorf("--hash %s: want the name of a digest algorithm, such as %q", cli.Printable(k.Hash), suite.Streebog256.Name)
+		return fmt.Errorf("--hash %s: unknown digest algorithm; want a name such as %q", cli.Printable(k.Hash), suite.Streebog256.Name)
 	}
-	var bad error // a service that is bad is not a command that failed: it is told and ends with 1
+	var bad error // a rejected service is not an error of the command: exit code 1
 	err := cli.Administer(c, &k.From, "CheckTSPService", k.Service, func(ctx context.Context, h *app.Rooms) error {
 		service, err := k.find(ctx, h)
 		if err != nil {
@@ -173,7 +175,7 @@ func (k *tspCheckCommand) Run(c *cli.Console) error {
 	return bad
 }
 
-// examinationFor is an examination for programs.
+// examinationFor returns an examination for --json.
 func examinationFor(address string, e *evidence.Examination) checkJSON {
 	out := checkJSON{URL: address, Good: e.Good(), TookMS: e.Took.Milliseconds(), Size: e.Size, OffMS: e.Off.Milliseconds(), Checks: []checkedJSON{}, Path: []string{}}
 	for _, check := range e.Checks {
@@ -196,19 +198,19 @@ func examinationFor(address string, e *evidence.Examination) checkJSON {
 	return out
 }
 
-// explainExamination is an examination for people.
+// explainExamination returns an examination as text for people.
 func explainExamination(address string, e *evidence.Examination) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n", cli.Printable(address))
 	for _, check := range e.Checks {
 		if check.Err == nil {
-			fmt.Fprintf(&text, "  right  %s\n", checkTitles[check.Name])
+			fmt.Fprintf(&text, "  ok     %s\n", checkTitles[check.Name])
 		} else {
 			fmt.Fprintf(&text, "  WRONG  %s: %s\n", check.Name, cli.Printable(check.Err.Error()))
 		}
 	}
 	if e.Info != nil {
-		fmt.Fprintf(&text, "\n  time %s (%s from our clock), policy %s, %d octets, %s\n",
+		fmt.Fprintf(&text, "\n  time %s (%s from our clock), policy %s, %d bytes, %s\n",
 			e.Info.Time.UTC().Format(time.RFC3339), e.Off.Round(time.Millisecond), e.Info.Policy, e.Size, e.Took.Round(time.Millisecond))
 	}
 	for i, x := range e.Path {
@@ -216,13 +218,13 @@ func explainExamination(address string, e *evidence.Examination) string {
 	}
 	verdict := "Stamps of this service are accepted."
 	if !e.Good() {
-		verdict = "This service is not fit for use as it is."
+		verdict = "Stamps of this service are rejected."
 	}
 	fmt.Fprintf(&text, "\n%s\n", verdict)
 	return text.String()
 }
 
-// find takes a registered service by its name or its address, or any address.
+// find returns a registered service by name or address, or an unregistered one by address.
 func (k *tspCheckCommand) find(ctx context.Context, h *app.Rooms) (policy.TSPService, error) {
 	services, err := h.Policies.TSPServices(ctx)
 	if err != nil {

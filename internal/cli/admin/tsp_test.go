@@ -19,8 +19,8 @@ import (
 	"tamga/pki/tsp"
 )
 
-// pkiServer stands at the public address of an installation and answers for its
-// built-in authority, until the spoiler says otherwise.
+// pkiServer serves the built-in authority at the public address of an installation. spoil may answer a
+// request in its place and then returns true.
 type pkiServer struct {
 	*httptest.Server
 	authority *authority.Service
@@ -44,7 +44,7 @@ func (p *pkiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(name, ".crl"):
 		answer, err = p.authority.CRL(r.Context(), strings.TrimSuffix(name, ".crl"))
 	default:
-		err = fmt.Errorf("nobody asks for %s", r.URL.Path)
+		err = fmt.Errorf("unexpected request for %s", r.URL.Path)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -82,7 +82,7 @@ func tspInstallation(t *testing.T) (cli.Installation, *pkiServer) {
 	return from, p
 }
 
-// command runs a command that is to go well and returns what it printed.
+// command runs a command that must succeed and returns its output.
 func command(t *testing.T, cmd interface{ Run(*cli.Console) error }) string {
 	t.Helper()
 	out, err := attempt(t, cmd)
@@ -92,6 +92,7 @@ func command(t *testing.T, cmd interface{ Run(*cli.Console) error }) string {
 	return out
 }
 
+// attempt runs a command and returns its output.
 func attempt(t *testing.T, cmd interface{ Run(*cli.Console) error }) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -106,7 +107,7 @@ func TestTSPRegister(t *testing.T) {
 	command(t, &tspAddCommand{Name: "b", URL: "http://b.example/tsp", From: from})
 	said := command(t, &tspAddCommand{Name: "a", URL: "http://a.example/tsp", Title: "Служба", Class: "q", Policy: "1.2.643.2.2.38.4", PerMinute: 60, From: from})
 	if !strings.Contains(said, "tamga tsp check a") {
-		t.Errorf("it says %q", said)
+		t.Errorf("the output is %q", said)
 	}
 	for _, c := range []struct {
 		cmd  interface{ Run(*cli.Console) error }
@@ -156,7 +157,7 @@ func TestTSPCheck(t *testing.T) {
 	for _, service := range []string{"builtin", address} {
 		text := command(t, &tspCheckCommand{Service: service, Hash: gost, From: from})
 		for _, title := range checkTitles {
-			if !strings.Contains(text, "right  "+title) {
+			if !strings.Contains(text, "ok     "+title) {
 				t.Errorf("%q is missing in\n%s", title, text)
 			}
 		}

@@ -1,6 +1,10 @@
 // Package admin has the sub-commands that administer an installation beside its running server:
-// users, groups, operators, certificates, keys, policies, messages. One file has one sub-command,
-// which acts inside cli.Administer so that the audit log has it.
+// users, groups, operators, certificates, keys, policies, messages. Each exported type with a command
+// name is a sub-command, and most have a file of their own. To add one, begin with a short one such
+// as Group.
+//
+// A command does its work inside cli.Administer, so that it gets an audit entry. It has no rules of
+// its own: the services of internal/domain do.
 package admin
 
 import (
@@ -20,27 +24,28 @@ import (
 	"tamga/internal/files"
 )
 
+// User is the sub-command user.
 type User struct {
 	Add      userAddCommand      `cmd:"" help:"Register a user."`
 	List     userListCommand     `cmd:"" help:"List users."`
-	Lock     userLockCommand     `cmd:"" help:"Lock a user: every token ends at once."`
+	Lock     userLockCommand     `cmd:"" help:"Lock a user and revoke all tokens of the user."`
 	Unlock   userUnlockCommand   `cmd:"" help:"Unlock a user."`
-	Logout   userLogoutCommand   `cmd:"" help:"End every token of a user."`
-	Sessions userSessionsCommand `cmd:"" help:"List what a user stays signed in to: the applications that hold refresh tokens."`
-	Password userPasswordCommand `cmd:"" help:"Set the password of a user; every token ends."`
-	Deny     userDenyCommand     `cmd:"" help:"Forbid a user an action, such as SignDocument."`
+	Logout   userLogoutCommand   `cmd:"" help:"Revoke all tokens of a user."`
+	Sessions userSessionsCommand `cmd:"" help:"List the sessions of a user: the applications that have refresh tokens."`
+	Password userPasswordCommand `cmd:"" help:"Set the password of a user. Revokes all tokens of the user."`
+	Deny     userDenyCommand     `cmd:"" help:"Forbid a user an action, for instance SignDocument."`
 	Allow    userAllowCommand    `cmd:"" help:"Allow a user an action again."`
 
-	Method      methodCommand      `cmd:"" help:"Administer the authentication methods of a user."`
-	Certificate certificateCommand `cmd:"" help:"Administer the certificates a user signs in with."`
-	Delete      userDeleteCommand  `cmd:"" help:"Delete a user with everything that is theirs: keys, contacts, tokens."`
+	Method      methodCommand      `cmd:"" help:"List, add and remove authentication methods of a user."`
+	Certificate certificateCommand `cmd:"" help:"Add, list and remove certificates that a user signs in with."`
+	Delete      userDeleteCommand  `cmd:"" help:"Delete a user with keys, contacts and tokens."`
 }
 
 type userAddCommand struct {
 	Login        string           `arg:"" help:"Login of the user."`
-	Group        string           `required:"" help:"Group the user belongs to."`
-	Name         string           `help:"Name for people; the login when absent."`
-	PasswordFile string           `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+	Group        string           `required:"" help:"Group of the user."`
+	Name         string           `help:"Display name. Default: the login."`
+	PasswordFile string           `placeholder:"FILE" help:"File with the password. Default: ask at the terminal."`
 	From         cli.Installation `embed:""`
 }
 
@@ -60,7 +65,7 @@ func register(c *cli.Console, from *cli.Installation, operation string, r user.A
 			return err
 		}
 		var made user.User
-		// By turns with the operators who register users at a server meanwhile.
+		// One transaction: the server may register users at the same time.
 		err = h.Users.Store.Atomic(ctx, func(ctx context.Context) error {
 			if made, err = h.Users.Add(ctx, r); err != nil {
 				return fault.Rollback(err)
@@ -74,7 +79,7 @@ func register(c *cli.Console, from *cli.Installation, operation string, r user.A
 	})
 }
 
-// newPassword takes a password from a file or asks for it.
+// newPassword reads a password from a file or asks for it at the terminal.
 func newPassword(c *cli.Console, login, file string) (string, error) {
 	if file != "" {
 		return files.OwnSecret(file, "--password-file")
@@ -127,13 +132,13 @@ func (u *userListCommand) Run(c *cli.Console) error {
 	})
 }
 
-// onUser is a command that does one thing to one user.
+// onUser has the arguments of a command on one user.
 type onUser struct {
-	Login string           `arg:"" help:"Login of the user; of one without a login the identifier."`
+	Login string           `arg:"" help:"Login or identifier of the user."`
 	From  cli.Installation `embed:""`
 }
 
-// find finds the user by login, otherwise by identifier.
+// find returns the user by login, otherwise by identifier.
 func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
 	u, err := h.Users.ByLogin(ctx, o.Login)
 	if fault.Is(err, fault.UserNotFound) {
@@ -142,6 +147,7 @@ func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
 	return u, err
 }
 
+// do calls act for the user inside cli.Administer. done is the end of the answer after the login.
 func (o *onUser) do(c *cli.Console, operation, done string, act func(ctx context.Context, h *app.Rooms, u user.User) error) error {
 	return cli.Administer(c, &o.From, operation, o.Login, func(ctx context.Context, h *app.Rooms) error {
 		u, err := o.find(ctx, h)
@@ -176,14 +182,14 @@ type userLogoutCommand struct {
 }
 
 func (u *userLogoutCommand) Run(c *cli.Console) error {
-	return u.do(c, "EndTokens", "has no tokens any more", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return u.do(c, "EndTokens", "has no tokens now", func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Sessions.EndAll(ctx, x.ID)
 	})
 }
 
 type userPasswordCommand struct {
 	onUser       `embed:""`
-	PasswordFile string `placeholder:"FILE" help:"File with the password; without it the password is asked for."`
+	PasswordFile string `placeholder:"FILE" help:"File with the password. Default: ask at the terminal."`
 }
 
 func (u *userPasswordCommand) Run(c *cli.Console) error {
@@ -214,6 +220,7 @@ func (u *userAllowCommand) Run(c *cli.Console) error {
 	return changeAccess(c, &u.onUser, u.Action, "AllowAction", "may perform", func(denied, a policy.Action) policy.Action { return denied &^ a })
 }
 
+// changeAccess changes the denied actions of a user. change returns the new set.
 func changeAccess(c *cli.Console, o *onUser, action, operation, done string, change func(denied, a policy.Action) policy.Action) error {
 	a, err := policy.ParseAction(action)
 	if err != nil {
@@ -233,7 +240,7 @@ func changeAccess(c *cli.Console, o *onUser, action, operation, done string, cha
 
 type userDeleteCommand struct {
 	onUser `embed:""`
-	Yes    bool `required:"" help:"Say that it is meant: nothing brings the user back."`
+	Yes    bool `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
 func (u *userDeleteCommand) Run(c *cli.Console) error {
@@ -246,7 +253,7 @@ type userSessionsCommand struct {
 	onUser `embed:""`
 }
 
-// Run lists the grants of a user. They end together: tamga user logout.
+// Run lists the grants of a user. The command user logout ends all of them.
 func (u *userSessionsCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &u.From, "ListSessions", "", func(ctx context.Context, h *app.Rooms) error {
 		x, err := u.find(ctx, h)

@@ -13,19 +13,20 @@ import (
 	"tamga/internal/domain/notify"
 )
 
+// Webhook is the sub-command webhook.
 type Webhook struct {
-	Add    webhookAddCommand    `cmd:"" help:"Register a system that listens to events, and print the secret its messages are signed with: now and never again."`
-	List   webhookListCommand   `cmd:"" help:"List the systems that listen to events."`
-	Remove webhookRemoveCommand `cmd:"" help:"Remove a system that listens to events."`
+	Add    webhookAddCommand    `cmd:"" help:"Register a webhook: a system that receives events. Prints the secret that signs its messages, which is never shown again."`
+	List   webhookListCommand   `cmd:"" help:"List the webhooks."`
+	Remove webhookRemoveCommand `cmd:"" help:"Remove a webhook."`
 }
 
-// WebhookJSON is a subscription as programs read it.
+// WebhookJSON is a subscription as --json prints it.
 type WebhookJSON struct {
 	ID        string    `json:"id"`
 	URL       string    `json:"url"`
-	Events    []string  `json:"events"` // empty: all
+	Events    []string  `json:"events"` // empty: all events
 	CreatedAt time.Time `json:"created_at"`
-	Secret    string    `json:"secret,omitempty"` // of a new one
+	Secret    string    `json:"secret,omitempty"` // only of a new one
 }
 
 func describeWebhook(s notify.Subscription) WebhookJSON {
@@ -37,8 +38,8 @@ func describeWebhook(s notify.Subscription) WebhookJSON {
 }
 
 type webhookAddCommand struct {
-	URL   string           `arg:"" help:"Address that takes the messages: https, as https://www.standardwebhooks.com describes."`
-	Event []string         `placeholder:"TYPE" help:"Type of event to listen to; may be repeated. Without it all of them. docs/events.md lists them."`
+	URL   string           `arg:"" help:"https address that receives the messages (https://www.standardwebhooks.com)."`
+	Event []string         `placeholder:"TYPE" help:"Type of event to receive; docs/events.md lists them. May be repeated. Default: all types."`
 	From  cli.Installation `embed:""`
 }
 
@@ -82,7 +83,7 @@ func (l *webhookListCommand) Run(c *cli.Console) error {
 }
 
 type webhookRemoveCommand struct {
-	ID   string           `arg:"" help:"Identifier of the webhook, as the list shows it."`
+	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
 	From cli.Installation `embed:""`
 }
 
