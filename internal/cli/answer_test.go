@@ -22,7 +22,7 @@ func TestCopyAnswer(t *testing.T) {
 				var out bytes.Buffer
 				got, err := CopyAnswer(&out, src)
 				if err != nil || got != int64(n) || !bytes.Equal(out.Bytes(), value) {
-					t.Errorf("%d octets: %d decoded, %v", n, got, err)
+					t.Errorf("%d bytes: %d decoded, %v", n, got, err)
 				}
 			}
 		}
@@ -52,7 +52,7 @@ type failingWriter struct{ err error }
 
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
-// FuzzCopyAnswer compares with the standard decoders, which hold everything.
+// FuzzCopyAnswer compares CopyAnswer with the decoders of the standard library.
 func FuzzCopyAnswer(f *testing.F) {
 	for _, s := range []string{`"QUJD"`, ` "QQ==" `, `"\/\u002B\u002b+"`, `"QUJD`, `"" `, "\"Q\nUJD\""} {
 		f.Add([]byte(s))

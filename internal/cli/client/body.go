@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// source is bytes to send: read once, never held.
+// source is a part of a body to send. It is read once and not kept in memory.
 type source struct {
 	io.Reader
-	size int64 // octets, -1 when not known before the end
+	size int64 // bytes, -1 if not known before the end
 }
 
-// signRequest is the body of POST /api/documents. The two long texts are
-// encoded while they are sent.
+// signRequest is the body of POST /api/documents. The document and the original are encoded while they
+// are sent.
 type signRequest struct {
 	content     source
-	original    *source // the parameter OriginalDocument, nil when absent
+	original    *source // the parameter OriginalDocument, nil if absent
 	kind        string  // Signature.Type
 	parameters  map[string]string
-	certificate string // a number, or the text of an identifier
-	pin         []byte // wiped by wipe
-	quoted      []byte // the same as JSON
+	certificate string // a number or another identifier
+	pin         []byte // cleared by wipe
+	quoted      []byte // pin as JSON
 }
 
-// wipe clears the PIN in memory. What the connection has buffered is out of reach.
+// wipe clears the PIN in memory. It cannot clear the buffers of the connection.
 func (r *signRequest) wipe() {
 	clear(r.pin)
 	clear(r.quoted)
@@ -55,8 +55,8 @@ func quoteSecret(b []byte) []byte {
 	return append(out, '"')
 }
 
-// body returns the JSON and its length, -1 when the length of a part is not
-// known. Content stands first: a server can hash it while it comes in.
+// body returns the JSON and its length in bytes, -1 if the length of a part is not known. Content is
+// the first field, so that a server can hash it while it arrives.
 func (r *signRequest) body() (io.Reader, int64, error) {
 	head, err := json.Marshal(struct {
 		Type          string
@@ -77,7 +77,7 @@ func (r *signRequest) body() (io.Reader, int64, error) {
 		literal(`","Signature":` + strings.TrimSuffix(string(head), "}") + `,"PinCode":`),
 		{bytes.NewReader(r.quoted), int64(len(r.quoted))},
 	}
-	// Parameters are the last field, so that OriginalDocument can be put in behind them.
+	// Parameters are the last field, so that OriginalDocument can be appended.
 	text := `,"Parameters":` + string(parameters) + "}"
 	if r.original == nil {
 		parts = append(parts, literal(text))
@@ -104,8 +104,8 @@ func (r *signRequest) body() (io.Reader, int64, error) {
 	return io.MultiReader(readers...), size, nil
 }
 
-// certificateID writes a number as a number, as the examples of the interface
-// do, and any other identifier as text.
+// certificateID returns a number as a JSON number, as the examples of the interface have it, and any
+// other identifier as a JSON string.
 func certificateID(id string) json.RawMessage {
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 		return json.RawMessage(strconv.FormatInt(n, 10))
@@ -114,9 +114,10 @@ func certificateID(id string) json.RawMessage {
 	return text
 }
 
+// literal returns a source with this text.
 func literal(s string) source { return source{strings.NewReader(s), int64(len(s))} }
 
-// encoded is the Base64 of s.
+// encoded returns a source with the Base64 of s.
 func encoded(s source) source {
 	size := int64(-1)
 	if s.size >= 0 {
@@ -125,13 +126,13 @@ func encoded(s source) source {
 	return source{&base64Reader{src: s.Reader}, size}
 }
 
-// base64Reader encodes what it reads. (The standard library has this as a
-// writer only, which would take a pipe and a goroutine that can be left behind.)
+// base64Reader encodes src. The standard library has a writer only, which would need a pipe and a
+// goroutine.
 type base64Reader struct {
 	src  io.Reader
-	raw  [48 << 10]byte // a multiple of three: no padding before the end
+	raw  [48 << 10]byte // its size is a multiple of three, so that there is no padding before the end
 	text [64 << 10]byte
-	left []byte // of text, not handed out yet
+	left []byte // the part of text not returned yet
 	err  error
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// TestBodyAroundTheEdges sends documents whose lengths lie around the borders of
-// Base64 groups and of the encoder's chunks.
+// TestBodyAroundTheEdges sends documents with lengths near the borders of Base64 groups and of the
+// chunks of the encoder.
 func TestBodyAroundTheEdges(t *testing.T) {
 	const chunk = 48 << 10
 	for _, n := range []int{0, 1, 2, 3, 4, chunk - 1, chunk, chunk + 1, 2 * chunk, 2*chunk + 2} {
@@ -34,23 +34,23 @@ func TestBodyAroundTheEdges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := map[bool]int64{true: int64(len(text)), false: -1}[known]; size != want {
-				t.Errorf("%d octets, length known %t: size %d, want %d", n, known, size, want)
+				t.Errorf("%d bytes, length known %t: size %d, want %d", n, known, size, want)
 			}
 			var got struct {
 				Content   []byte
 				Signature struct{ Parameters map[string]string }
 			}
 			if err := json.Unmarshal(text, &got); err != nil {
-				t.Fatalf("%d octets: %v", n, err)
+				t.Fatalf("%d bytes: %v", n, err)
 			}
 			if !bytes.Equal(got.Content, content) || got.Signature.Parameters["OriginalDocument"] != base64.StdEncoding.EncodeToString(content) {
-				t.Errorf("%d octets arrived changed", n)
+				t.Errorf("%d bytes arrived changed", n)
 			}
 		}
 	}
 }
 
-// A PIN arrives as it is, whatever is in it, and is gone from memory after use.
+// TestPINInBody checks that a PIN arrives unchanged and is cleared in memory after use.
 func TestPINInBody(t *testing.T) {
 	for _, pin := range []string{"", "1234", `a"b\c`, "\x01\t</script>&я\u2028😀", "\xff\xc3("} {
 		r := &signRequest{kind: "CAdES", certificate: "7", pin: []byte(pin), content: source{strings.NewReader("x"), 1}}
@@ -60,7 +60,7 @@ func TestPINInBody(t *testing.T) {
 		}
 		text, err := io.ReadAll(body)
 		if err != nil || int64(len(text)) != size {
-			t.Fatalf("%q: %d of %d octets, %v", pin, len(text), size, err)
+			t.Fatalf("%q: %d of %d bytes, %v", pin, len(text), size, err)
 		}
 		var got struct {
 			Signature struct {

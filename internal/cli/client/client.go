@@ -1,4 +1,7 @@
-// Package client has the sub-command sign, a client of a running server.
+// Package client has the sub-command sign, a client of a running server. Sign is the command. client
+// gets a token and sends the request, and signRequest is the body of the request.
+//
+// The package computes no signature: the server does.
 package client
 
 import (
@@ -21,48 +24,48 @@ import (
 	"tamga/internal/files"
 )
 
-// connectionFlags say which server to ask and as whom. Without --server all of
-// it stands in the dev.json of a server started with --dev. With --server that
-// file is not read: what it holds is for its own server only.
+// connectionFlags name the server and the user. Without --server both come from the dev.json of a
+// server started with --dev. With --server this file is not read, since it is about another server.
 type connectionFlags struct {
-	Data string `group:"Server:" default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev: its dev.json says where the server is and who signs. Ignored with --server. Default: ./tamga-data."`
+	Data string `group:"Server:" default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Its dev.json has the address of the server and the user. Ignored with --server. Default: ./tamga-data."`
 
 	Server string `group:"Server:" placeholder:"URL" help:"Address of the signing service, for instance https://host/SignServer."`
-	IDP    string `name:"idp" group:"Server:" placeholder:"URL" help:"Address of the identity provider that gives the token. Default: /STS on the host of --server."`
+	IDP    string `name:"idp" group:"Server:" placeholder:"URL" help:"Address of the identity provider that issues the access token. Default: /STS on the host of --server."`
 
-	Login            string `group:"Server:" placeholder:"NAME" help:"Who signs. Default: the user of dev.json."`
-	PasswordFile     string `group:"Server:" placeholder:"FILE" help:"File with the password of --login. Default: the one of dev.json for its own users, else it is asked for on the terminal."`
-	ClientID         string `group:"Server:" placeholder:"ID" help:"Name of this client at the identity provider."`
-	ClientSecretFile string `group:"Server:" placeholder:"FILE" help:"File with the secret of the client, when it has one."`
-	Resource         string `group:"Server:" placeholder:"URN" help:"What the token is for. Default: that of dev.json, with --server urn:cryptopro:dss:signserver:signserver."`
-	TokenFile        string `group:"Server:" placeholder:"FILE" help:"File with an access token; then no login is needed."`
-	CAFile           string `group:"Server:" placeholder:"FILE" help:"PEM certificates that the server's TLS certificate is checked with. Default: those of this system."`
-	PlainHTTP        bool   `group:"Server:" help:"Send documents and passwords over http:// to another machine, readable on the way. Without this only this machine is asked over http."`
+	Login            string `group:"Server:" placeholder:"NAME" help:"Login of the user who signs. Default: the user of dev.json."`
+	PasswordFile     string `group:"Server:" placeholder:"FILE" help:"File with the password of --login. Default: the one in dev.json for its users, otherwise ask at the terminal."`
+	ClientID         string `group:"Server:" placeholder:"ID" help:"Identifier of this client at the identity provider. Default: the one in dev.json."`
+	ClientSecretFile string `group:"Server:" placeholder:"FILE" help:"File with the secret of the client, if it has one."`
+	Resource         string `group:"Server:" placeholder:"URN" help:"Resource that the token is for. Default: the one in dev.json, with --server urn:cryptopro:dss:signserver:signserver."`
+	TokenFile        string `group:"Server:" placeholder:"FILE" help:"File with an access token. No login is needed with it."`
+	CAFile           string `group:"Server:" placeholder:"FILE" help:"File with the PEM certificates of authorities to trust in TLS. Default: those of this system."`
+	PlainHTTP        bool   `group:"Server:" help:"Allow http:// to another machine. Documents and passwords are then readable over the network."`
 }
 
+// DefaultResource is the resource of tokens for a server named by --server.
 const DefaultResource = "urn:cryptopro:dss:signserver:signserver"
 
-// client speaks to one signing service as one user.
+// client sends requests to one signing service as one user.
 type client struct {
 	http   *http.Client
-	server string     // base_url without a slash at its end
-	idp    string     // idp_url, likewise
-	grant  url.Values // the token request; nil when token was given
+	server string     // base_url without a final slash
+	idp    string     // idp_url without a final slash
+	grant  url.Values // the token request; nil if the token is given
 	token  string
 }
 
-// newClient reads the files the flags name and asks for a missing password. It
-// does not speak to the server yet.
+// newClient reads the files that the flags name and asks for a missing password. It sends nothing to
+// the server.
 func newClient(ctx context.Context, f connectionFlags) (*client, error) {
 	cl := &client{}
 	password, known := "", false
 	if f.Server == "" {
 		if f.IDP != "" {
-			return nil, errors.New("--idp needs --server beside it")
+			return nil, errors.New("--idp needs --server")
 		}
 		d, err := dev.Read(f.Data)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: start a server with tamga serve --dev, name its directory with --data, or name another server with --server", err)
+			return nil, fmt.Errorf("%w; start a server with tamga serve --dev, name its directory with --data, or name another server with --server", err)
 		}
 		if err != nil {
 			return nil, err
@@ -106,9 +109,9 @@ func newClient(ctx context.Context, f connectionFlags) (*client, error) {
 
 	switch {
 	case f.Login == "":
-		return nil, errors.New("who signs? give --login with --password-file, or --token-file")
+		return nil, errors.New("no user to sign as: give --login with --password-file, or --token-file")
 	case f.ClientID == "":
-		return nil, errors.New("--client-id is missing: the name under which the identity provider knows this client")
+		return nil, errors.New("--client-id is missing: give the identifier of this client at the identity provider")
 	case f.PasswordFile != "":
 		password, err = files.ReadSecret(f.PasswordFile, "--password-file")
 	case !known:
@@ -131,11 +134,11 @@ func newClient(ctx context.Context, f connectionFlags) (*client, error) {
 	return cl, nil
 }
 
-// tokenTimeout bounds the token request; a signing request takes as long as the
-// document does.
+// tokenTimeout is the timeout of the token request. Signing requests have none: they take as long as
+// the document needs.
 const tokenTimeout = 30 * time.Second
 
-// signIn gets an access token by the password grant unless one was given.
+// signIn gets an access token by the password grant, unless one is given.
 func (cl *client) signIn(ctx context.Context) error {
 	if cl.grant == nil {
 		return nil
@@ -160,18 +163,17 @@ func (cl *client) signIn(ctx context.Context) error {
 		AccessToken string `json:"access_token"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil || answer.AccessToken == "" {
-		return errors.New("the identity provider answered without a token: is --idp its address, for instance https://host/STS?")
+		return errors.New("the identity provider answered without a token; check --idp, for instance https://host/STS")
 	}
 	cl.token = answer.AccessToken
 	return nil
 }
 
-// expectAbove is the size of a request, in octets, from which it waits for the
-// server to say that it wants it.
+// expectAbove is the size in bytes above which a request waits for "100 Continue" before it sends the
+// body.
 const expectAbove = 1 << 20
 
-// sign sends the request and returns the answer, a JSON string of Base64, which
-// the caller closes.
+// sign sends the request and returns the answer, a JSON string of Base64. The caller closes it.
 func (cl *client) sign(ctx context.Context, r *signRequest) (io.ReadCloser, error) {
 	body, size, err := r.body()
 	if err != nil {
@@ -199,38 +201,38 @@ func (cl *client) sign(ctx context.Context, r *signRequest) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// unreachable words a failed exchange. It keeps cancelation recognisable.
-func unreachable(who string, err error) error {
+// unreachable returns the error for a failed exchange with a service. A cancelation stays
+// context.Canceled.
+func unreachable(service string, err error) error {
 	var op *net.OpError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the %s did not answer within %s", who, tokenTimeout)
+		return fmt.Errorf("the %s did not answer within %s", service, tokenTimeout)
 	case errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("the %s cannot be reached: %w; is the server running?", who, op)
+		return fmt.Errorf("cannot connect to the %s: %w; is the server running?", service, op)
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // without the method and the address in front
+		err = u.Err // without the method and the address
 	}
-	return fmt.Errorf("the exchange with the %s failed: %w", who, err)
+	return fmt.Errorf("the exchange with the %s failed: %w", service, err)
 }
 
-// refusal is an answer that is not 200.
+// refusal is an answer whose status is not 200.
 type refusal struct {
-	who         string
+	service     string
 	status      int
-	code        string // of the interface, empty when the body names none
+	code        string // of the interface, empty if the body has none
 	description string
-	location    string // where a redirect leads
+	location    string // the target of a redirect
 }
 
-// readRefusal reads the error shapes of both services; names are matched
-// without regard to case.
-func readRefusal(resp *http.Response, who string) error {
-	r := &refusal{who: who, status: resp.StatusCode, location: resp.Header.Get("Location")}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // half an explanation is better than none
+// readRefusal reads the error forms of both services. The case of names does not matter.
+func readRefusal(resp *http.Response, service string) error {
+	r := &refusal{service: service, status: resp.StatusCode, location: resp.Header.Get("Location")}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // a part of the body is better than none
 	var body struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
@@ -246,36 +248,35 @@ func readRefusal(resp *http.Response, who string) error {
 	return r
 }
 
-// hints say what to do about a code of the interface.
+// hints has advice for the error codes of the interface.
 var hints = map[string]string{
-	"invalid_pin":                 "the key is opened by a PIN: give it with --pin or --pin-file; wrong ones are counted and block the key",
-	"invalid_certificate":         "--cert takes the number of one of your own certificates that is valid now; 0 is the default one",
-	"invalid_signature_params":    "see tamga sign --help for the flags that set these parameters",
+	"invalid_pin":                 "the key needs a PIN: give it with --pin or --pin-file; wrong PINs are counted and block the key",
+	"invalid_certificate":         "--cert takes the number of a valid certificate of the user; 0 is the default one",
+	"invalid_signature_params":    "tamga sign --help lists the flags for these parameters",
 	"content_required":            "the document is empty",
-	"max_request_length_exceeded": "the document is larger than the server allows: sign its hash instead, with --hash",
+	"max_request_length_exceeded": "the document is larger than the server allows; sign its hash with --hash",
 	"invalid_grant":               "check --login and --password-file",
 	"invalid_client":              "check --client-id and --client-secret-file",
-	"unauthorized_client":         "this client may not sign in with a password: check --client-id, or bring a token with --token-file",
+	"unauthorized_client":         "this client may not use passwords: check --client-id, or give a token with --token-file",
 	"access_denied":               "the policy of the server forbids this to the user",
 	"too_many_requests":           "try again later",
 	"temporarily_unavailable":     "try again later",
 }
 
-// statusHints stand in where a status comes without a code of that table.
+// statusHints has advice for statuses without a code of hints.
 var statusHints = map[int]string{
-	http.StatusUnauthorized:          "the token is wrong, expired or ended: bring a fresh one",
-	http.StatusNotFound:              "is this the address of the service, for instance https://host/SignServer?",
+	http.StatusUnauthorized:          "the token is invalid, expired or revoked; get a new one",
+	http.StatusNotFound:              "check the address of the service, for instance https://host/SignServer",
 	http.StatusRequestEntityTooLarge: hints["max_request_length_exceeded"],
-	http.StatusInternalServerError:   "the log of the server says more",
+	http.StatusInternalServerError:   "see the log of the server",
 	http.StatusBadGateway:            "try again later",
 	http.StatusServiceUnavailable:    "try again later",
 }
 
-// Error is one sentence: who refused, the status and code, the words of the
-// server, and what to do.
+// Error returns one sentence: the service, the status and code, the description, and advice.
 func (r *refusal) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s refused: %d", r.who, r.status)
+	fmt.Fprintf(&b, "%s refused: %d", r.service, r.status)
 	if r.code != "" {
 		b.WriteString(" " + cli.Printable(r.code))
 	}
@@ -284,7 +285,7 @@ func (r *refusal) Error() string {
 	}
 	hint := cmp.Or(hints[r.code], statusHints[r.status])
 	if r.status/100 == 3 {
-		hint = fmt.Sprintf("it leads to %s, which is not followed: give that address if it is right", cli.Printable(r.location))
+		hint = fmt.Sprintf("it redirects to %s; redirects are not followed, so give the right address", cli.Printable(r.location))
 	}
 	if hint != "" {
 		b.WriteString(" (" + hint + ")")

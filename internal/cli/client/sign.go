@@ -21,45 +21,44 @@ import (
 	"tamga/internal/files"
 )
 
-// Sign asks a running server for a signature. Whatever the flags say is
-// passed on: the server judges it, so that a newer server can do more than this
-// program knows of.
+// Sign is the sub-command sign, which requests a signature from a running server. It does not check the
+// values of parameters: the server does, and a newer server may know more of them.
 type Sign struct {
-	File string `arg:"" help:"What to sign: a document, its hash with --hash, or a signed message with --cms-signature-type; - for standard input."`
+	File string `arg:"" help:"File to sign: a document, its hash with --hash, or a signed message with --cms-signature-type. - for standard input."`
 
-	Output string `short:"o" placeholder:"FILE" help:"Where the answer goes. Default: FILE.sig; standard output when FILE is -. A file appears only when it is complete."`
-	Force  bool   `help:"Overwrite the output file. Without this a file that exists is left alone."`
+	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig, or standard output if FILE is -. The file appears only when it is complete."`
+	Force  bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
 
-	Type             string            `group:"Signature:" default:"CAdES" help:"GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server. Default: ${default}."`
-	Cert             string            `group:"Signature:" default:"0" placeholder:"ID" help:"Number of the certificate; 0 is the user's default one. Default: 0."`
-	Pin              bool              `group:"Signature:" xor:"pin" help:"Ask for the PIN of the key on the terminal."`
+	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server. Default: ${default}."`
+	Cert             string            `group:"Signature:" default:"0" placeholder:"ID" help:"Number of the certificate; 0 is the default certificate of the user. Default: 0."`
+	Pin              bool              `group:"Signature:" xor:"pin" help:"Ask for the PIN of the key at the terminal."`
 	PinFile          string            `group:"Signature:" xor:"pin" placeholder:"FILE" help:"File with the PIN of the key."`
-	Hash             bool              `group:"Signature:" help:"FILE holds the hash of the document, and --original too."`
-	Hex              bool              `group:"Signature:" help:"The hash is hexadecimal text, not octets."`
-	CadesType        string            `name:"cades-type" group:"Signature:" placeholder:"TYPE" help:"BES, T or XLT1. Default for CAdES: BES."`
-	Detached         bool              `group:"Signature:" xor:"attachment" help:"The signature does not hold the document. Default for CAdES and CMS, unless a message is extended."`
-	Attached         bool              `group:"Signature:" xor:"attachment" help:"The signature holds the document."`
-	CmsSignatureType string            `name:"cms-signature-type" group:"Signature:" placeholder:"TYPE" help:"Sign, Cosign or Countersign; the last two extend the signed message in FILE."`
-	Original         string            `group:"Signature:" placeholder:"FILE" help:"The document that the message to extend was made over."`
+	Hash             bool              `group:"Signature:" help:"FILE has the hash of the document instead of the document. The same for --original."`
+	Hex              bool              `group:"Signature:" help:"The hash is hexadecimal text, not bytes."`
+	CadesType        string            `name:"cades-type" group:"Signature:" placeholder:"TYPE" help:"Level of a CAdES signature: BES, T or XLT1. Default: BES."`
+	Detached         bool              `group:"Signature:" xor:"attachment" help:"Make a signature without the document in it. Default for CAdES and CMS, unless a message is extended."`
+	Attached         bool              `group:"Signature:" xor:"attachment" help:"Make a signature with the document in it."`
+	CmsSignatureType string            `name:"cms-signature-type" group:"Signature:" placeholder:"TYPE" help:"Sign, Cosign or Countersign. The last two add a signature to the signed message in FILE."`
+	Original         string            `group:"Signature:" placeholder:"FILE" help:"Document of the detached message in FILE, for Cosign and Countersign."`
 	HashAlgorithm    string            `group:"Signature:" placeholder:"NAME" help:"Algorithm of the hash, for instance \"GR 34.11-2012 256\"."`
-	SignatureIndex   *int              `group:"Signature:" placeholder:"N" help:"Which signature to countersign, from 0."`
-	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Time-stamp service, needed for T and XLT1; empty text takes the first one of the server."`
-	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"XMLEnveloping, XMLEnveloped or XMLTemplate."`
-	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"CMS, CAdES or CAdEST."`
-	Attribute        map[string]string `group:"Signature:" mapsep:"none" placeholder:"OID=BASE64" help:"A signed attribute of a CMS signature with its value; may be repeated."`
-	Param            map[string]string `group:"Signature:" mapsep:"none" placeholder:"KEY=VALUE" help:"Any other parameter of the interface; may be repeated."`
+	SignatureIndex   *int              `group:"Signature:" placeholder:"N" help:"Index of the signature to countersign, from 0."`
+	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T and XLT1. An empty text means the first service of the server."`
+	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate."`
+	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST."`
+	Attribute        map[string]string `group:"Signature:" mapsep:"none" placeholder:"OID=BASE64" help:"Signed attribute of a CMS signature with its value. May be repeated."`
+	Param            map[string]string `group:"Signature:" mapsep:"none" placeholder:"KEY=VALUE" help:"Another parameter of the interface. May be repeated."`
 
 	connectionFlags
 }
 
-// Help is shown above the flags.
+// Help returns the text above the flags.
 func (Sign) Help() string {
-	return `Makes a detached CAdES-BES signature of FILE beside it, as FILE.sig, with the default certificate of the user. ` +
-		`FILE.sig is never overwritten without --force. Documents of any size are sent as they are read. ` +
-		`PINs and passwords come from files or from the terminal, never from the command line.`
+	return `Makes a detached CAdES-BES signature of FILE in FILE.sig with the default certificate of the user. ` +
+		`An existing FILE.sig is not overwritten without --force. Documents of any size are sent while they are read. ` +
+		`PINs and passwords are read from files or from the terminal, never from the command line.`
 }
 
-// Run checks what can be checked here, then signs in, sends and writes.
+// Run checks the flags and files, signs in, sends the request and writes the answer.
 func (s *Sign) Run(c *cli.Console) error {
 	parameters, err := s.parameters()
 	if err != nil {
@@ -104,8 +103,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	return s.exchange(c, cl, request, output)
 }
 
-// exchange sends the request and writes the answer. Whatever ends it early
-// leaves no output file.
+// exchange sends the request and writes the answer. After an error there is no output file.
 func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output string) error {
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
@@ -145,7 +143,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 	return err
 }
 
-// received judges what copyAnswer reports.
+// received returns the error of an exchange after CopyAnswer returned n and err.
 func received(ctx context.Context, n int64, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -156,6 +154,7 @@ func received(ctx context.Context, n int64, err error) error {
 	return err
 }
 
+// sum adds two sizes. It returns -1 if one of them is not known.
 func sum(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
@@ -163,7 +162,7 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// target is where the answer goes, "-" for standard output.
+// target returns the name of the output file, "-" for standard output.
 func (s *Sign) target(c *cli.Console) (string, error) {
 	switch {
 	case s.Output == "-":
@@ -173,15 +172,17 @@ func (s *Sign) target(c *cli.Console) (string, error) {
 	case s.File != "-":
 		return s.File + ".sig", cli.CheckTarget(s.File+".sig", s.Force)
 	case cli.IsTerminal(c.Stdout):
-		return "", errors.New("a signature is not text for a terminal: name a file with -o, or say -o - if you mean it")
+		return "", errors.New("not writing a signature to a terminal; name a file with -o, or force it with -o -")
 	}
 	return "-", nil
 }
 
-// maxHash bounds a file that is said to hold a hash: 64 octets, or their text.
+// maxHash is the largest size in bytes of a file with a hash. A hash has up to 64 bytes, its text
+// more.
 const maxHash = 1 << 10
 
-// open opens FILE or --original; with --hash it reads the hash instead.
+// open opens FILE or --original. With --hash it reads the hash in the file. The caller calls the
+// returned function to close the file.
 func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 	in, closer, size := c.Stdin, func() error { return nil }, int64(-1)
 	if path != "-" {
@@ -191,7 +192,7 @@ func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 		}
 		info, err := f.Stat()
 		if err == nil && info.IsDir() {
-			err = fmt.Errorf("%s is a directory: name a file", path)
+			err = fmt.Errorf("%s is a directory; name a file", path)
 		}
 		if err != nil {
 			f.Close()
@@ -204,7 +205,7 @@ func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 	if size < 0 {
 		in = interruptible(c.Context, in)
 	}
-	// An extended message is no hash, whatever --hash says of its original.
+	// With --hash the original is a hash. A message to extend never is.
 	if !s.Hash || s.extends() && path == s.File {
 		return source{in, size}, closer, nil
 	}
@@ -220,10 +221,9 @@ func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 	return source{bytes.NewReader(value), int64(len(value))}, func() error { return nil }, nil
 }
 
-// interruptible reads a pipe or a terminal, which may stay silent for ever, in
-// such a way that ctx ends the wait. The first Read starts a goroutine, not
-// earlier, since a password may be asked for on the same terminal before; it
-// stays until r yields or the program ends.
+// interruptible returns a reader of a pipe or terminal whose Read returns when ctx ends. The first Read
+// starts a goroutine: not earlier, since the same terminal may have to read a password before. The
+// goroutine ends with r or with the program.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	var start sync.Once
@@ -239,37 +239,39 @@ func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	})
 }
 
+// readerFunc implements io.Reader.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// readHash takes the content of a file as a hash value.
+// readHash returns the hash in the content of a file. isHex is --hex.
 func readHash(text []byte, isHex bool) ([]byte, error) {
 	if len(text) > maxHash {
-		return nil, errors.New("too long for a hash: without --hash the document itself is signed")
+		return nil, errors.New("too long for a hash; omit --hash to sign the document itself")
 	}
 	compact := bytes.Join(bytes.Fields(text), nil)
 	value, err := hex.DecodeString(string(compact))
 	switch {
 	case isHex && err != nil:
-		return nil, errors.New("not hexadecimal text alone, as --hex says")
+		return nil, errors.New("not hexadecimal text; omit --hex if the file has the bytes of the hash")
 	case isHex:
 		return value, nil
 	case err == nil && len(compact) >= 2*20: // no hash is shorter than SHA-1
-		return nil, errors.New("this is hexadecimal text: say so with --hex")
+		return nil, errors.New("the hash is hexadecimal text: add --hex")
 	}
 	return text, nil
 }
 
+// extends reports whether FILE is a signed message that gets another signature.
 func (s *Sign) extends() bool {
 	return s.CmsSignatureType != "" && !strings.EqualFold(s.CmsSignatureType, "Sign")
 }
 
-// parameters translates the flags into Signature.Parameters. What a person need
-// not say is a default; --param replaces a default, but not another flag.
+// parameters returns the Signature.Parameters of the flags, with defaults. --param replaces a default. It
+// is an error if --param and a flag set the same parameter.
 func (s *Sign) parameters() (map[string]string, error) {
 	if s.Hex && !s.Hash {
-		return nil, errors.New("--hex says how a hash is written: it needs --hash")
+		return nil, errors.New("--hex needs --hash")
 	}
 	if s.File == "-" && s.Original == "-" {
 		return nil, errors.New("FILE and --original cannot both be standard input")
@@ -300,7 +302,7 @@ func (s *Sign) parameters() (map[string]string, error) {
 		{"XMLDsigType", s.XMLDSigType, s.XMLDSigType != ""},
 		{"PDFFormat", s.PDFFormat, s.PDFFormat != ""},
 		{"AuthenticatedAttributes", attributes, attributes != ""},
-		{"OriginalDocument", "", s.Original != ""}, // sent apart, as a stream
+		{"OriginalDocument", "", s.Original != ""}, // sent separately, as a stream
 	}
 	byParam := func(key string) bool {
 		for k := range s.Param {
@@ -313,7 +315,7 @@ func (s *Sign) parameters() (map[string]string, error) {
 	out := map[string]string{}
 	for key, value := range app.Formats(&config.Config{}).Usual(s.Type) {
 		if key == "IsDetached" && s.extends() {
-			continue // the message to extend is detached or not
+			continue // the message to extend decides
 		}
 		if !byParam(key) {
 			out[key] = value
@@ -321,14 +323,14 @@ func (s *Sign) parameters() (map[string]string, error) {
 	}
 	for key, value := range s.Param {
 		if strings.IndexFunc(key, unicode.IsSpace) >= 0 || key == "" {
-			return nil, fmt.Errorf("--param %q: a key has no spaces and is not empty", key)
+			return nil, fmt.Errorf("--param %q: the key is empty or has a space", key)
 		}
 		out[key] = value
 	}
 	for _, r := range rows {
 		switch {
 		case r.given && byParam(r.key):
-			return nil, fmt.Errorf("%s is given twice, by its flag and by --param: give it once", r.key)
+			return nil, fmt.Errorf("%s is given twice, by its flag and by --param; give it once", r.key)
 		case r.given && r.key != "OriginalDocument":
 			out[r.key] = r.value
 		}
@@ -336,8 +338,8 @@ func (s *Sign) parameters() (map[string]string, error) {
 	return out, nil
 }
 
-// authenticatedAttributes is the Base64 of a JSON object that the parameter of
-// this name holds, empty when there are none.
+// authenticatedAttributes returns the value of the parameter AuthenticatedAttributes: the Base64 of a
+// JSON object, or "" if there are no attributes.
 func authenticatedAttributes(values map[string]string) (string, error) {
 	if len(values) == 0 {
 		return "", nil

@@ -37,7 +37,7 @@ type Command struct {
 // phoneFlags are common to what a device does.
 type phoneFlags struct {
 	File      string `default:"tamga-phone.json" placeholder:"FILE" help:"File of the device with its key. Default: tamga-phone.json."`
-	CAFile    string `placeholder:"FILE" help:"PEM certificates that the server's TLS certificate is checked with. Default: those of this system."`
+	CAFile    string `placeholder:"FILE" help:"File with the PEM certificates of authorities to trust in TLS. Default: those of this system."`
 	PlainHTTP bool   `help:"Speak http:// with another machine. Without this only this machine is spoken to over http."`
 	JSON      bool   `help:"Print JSON for programs instead of text for people."`
 }

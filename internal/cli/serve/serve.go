@@ -1,4 +1,5 @@
-// Package serve has the sub-command serve: its flags, and the order in which a server starts.
+// Package serve has the sub-command serve: its flags, and the order of the start of a server. What
+// the server is made of is in package app.
 package serve
 
 import (
@@ -13,15 +14,17 @@ import (
 	"tamga/internal/files"
 )
 
+// Command is the sub-command serve.
 type Command struct {
-	Config      string   `placeholder:"FILE" xor:"mode" help:"Configuration file (YAML); docs/config.md lists its keys."`
-	Dev         bool     `xor:"mode" help:"Serve with everything made on first start: keys, an authority, an operator and the user demo. Nothing to configure; for trying out, not for production."`
-	Data        string   `placeholder:"DIR" default:"tamga-data" help:"With --dev: directory for everything, made once and used again."`
-	Listen      string   `placeholder:"HOST:PORT" help:"Address to listen on, over the configuration."`
-	DevAnywhere bool     `help:"Let --dev listen on addresses other than loopback: whoever reaches them can sign."`
-	Set         []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting over the configuration; may be repeated."`
+	Config      string   `placeholder:"FILE" xor:"mode" help:"Configuration file (YAML); docs/config.md lists its settings."`
+	Dev         bool     `xor:"mode" help:"Run in development mode, without a configuration. The first start makes keys, an authority, an operator and the user demo. Not for production."`
+	Data        string   `placeholder:"DIR" default:"tamga-data" help:"With --dev: directory for all files. It is made if it is missing."`
+	Listen      string   `placeholder:"HOST:PORT" help:"Address to listen on. Overrides the configuration."`
+	DevAnywhere bool     `help:"With --dev: allow addresses other than loopback. Anyone who can reach them can sign."`
+	Set         []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
 }
 
+// Run starts the server and returns when the context of the console ends.
 func (s *Command) Run(c *cli.Console) error {
 	settings := s.Set
 	if s.Listen != "" {
@@ -35,13 +38,13 @@ func (s *Command) Run(c *cli.Console) error {
 	case s.Config != "":
 		conf, err = config.Load(s.Config, settings, app.Parts())
 	default:
-		return errors.New("serve: want --config FILE, or --dev to try it out")
+		return errors.New("serve: give --config FILE, or --dev to try it out")
 	}
 	if err != nil {
 		return err
 	}
 	if err := app.Validate(conf); err != nil {
-		return fmt.Errorf("the configuration does not hold:\n%w", err)
+		return fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
 	log := app.NewLogger(c.Stderr, conf)
 	if err := files.KeepMemoryPrivate(); err != nil {
@@ -53,9 +56,9 @@ func (s *Command) Run(c *cli.Console) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	defer listener.Close()
-	conf.Listen = listener.Addr().String()     // port 0 becomes the one taken
-	if err := app.Validate(conf); err != nil { // a name may turn out to be every address
-		return fmt.Errorf("the configuration does not hold:\n%w", err)
+	conf.Listen = listener.Addr().String()     // port 0 becomes the actual port
+	if err := app.Validate(conf); err != nil { // a host name may mean all addresses
+		return fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
 
 	base, err := app.Open(c.Context, conf, app.ForServer, log)
