@@ -34,7 +34,8 @@ var floors = []struct {
 	{"internal/config", 5},
 	{"internal/app", 6},
 	{"internal/cli", 7},
-	{"cmd", 8},
+	{"internal/program", 8},
+	{"cmd", 9},
 	// Judges and benchmarks are outside of the house: only tests import them.
 	{"internal/judge", -1},
 }
@@ -73,7 +74,7 @@ var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "databas
 var configured = []string{"internal/adapter/guard", "internal/web/rest"}
 
 // configuring lists the floors that may import the configuration.
-var configuring = []string{"internal/app", "internal/cli", "cmd"}
+var configuring = []string{"internal/app", "internal/cli", "internal/program", "cmd"}
 
 type place struct {
 	prefix, room string

@@ -1,0 +1,131 @@
+// Package program is the whole program as a function: the table of sub-commands, and what
+// finds and runs the one that a command line names. Main is the body of cmd/tamga. Run runs
+// a command line inside of another program, for tests.
+//
+// What a sub-command does is in internal/cli, and how the service is put together in
+// internal/app.
+package program
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/cli/admin"
+	"tamga/internal/cli/client"
+	"tamga/internal/cli/gosttls"
+	"tamga/internal/cli/phone"
+	"tamga/internal/cli/serve"
+	"tamga/internal/cli/verify"
+	"tamga/internal/domain/notify"
+)
+
+// commands is the table of sub-commands. Each is a struct whose fields are its
+// flags and whose Run does the work.
+type commands struct {
+	Serve    serve.Command   `cmd:"" help:"Run the service."`
+	Sign     client.Sign     `cmd:"" help:"Sign a file on a running server."`
+	Verify   verify.Command  `cmd:"" help:"Check a signature offline and say who signed, when, with what, and why it holds or not."`
+	Migrate  admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
+	User     admin.User      `cmd:"" help:"Register, list, lock and unlock users, set passwords, end their tokens."`
+	Group    admin.Group     `cmd:"" help:"Add and list groups of users."`
+	Operator admin.Operator  `cmd:"" help:"Add and list operators."`
+	Cert     admin.Cert      `cmd:"" help:"Issue, list and revoke certificates of users."`
+	Key      admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs tokens."`
+	Request  admin.Request   `cmd:"" help:"List, approve and reject requests for certificates."`
+	TSP      admin.TSP       `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
+	GOSTTLS  gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check the front end for GOST-TLS with client certificates."`
+	Audit    admin.Audit     `cmd:"" help:"Read the audit log: who did what to whom, with what outcome."`
+	Phone    phone.Command   `cmd:"" help:"Be a mobile device: register with a QR code, verify, poll."`
+	Token    admin.Token     `cmd:"" help:"Import, list, unlock and discard tokens that make one-time passwords."`
+	Message  admin.Message   `cmd:"" help:"List messages to people, and have those tried again that were given up."`
+	Policy   admin.Policy    `cmd:"" help:"Show and set what users may do, what they confirm and what they are told of."`
+	Webhook  admin.Webhook   `cmd:"" help:"Add, list and remove systems that listen to events."`
+	Config   admin.Config    `cmd:"" help:"Check a configuration and print it with its defaults."`
+	Version  cli.Version     `cmd:"" help:"Print the version of this program."`
+}
+
+// Main runs the command line of this process, of a program of a version, and returns its
+// exit code. The first interrupt or termination signal cancels the command, the second ends
+// the process.
+func Main(version string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cause := app.StopSignal{Signal: <-signals}
+		signal.Stop(signals) // a second signal ends the program at once
+		cancel(cause)
+	}()
+	err := Run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	var code cli.ExitCode
+	if err != nil && !errors.As(err, &code) { // what has an exit code was shown already
+		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(err.Error()))
+	}
+	return ExitCode(err)
+}
+
+// ExitCode returns the exit code of the program for the error of a command.
+func ExitCode(err error) int {
+	var code cli.ExitCode
+	var usage cli.UsageError
+	switch {
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage):
+		return 2
+	case err != nil:
+		return 1
+	}
+	return 0
+}
+
+// started returns the program as it was started, with the names of its sub-commands.
+func started(version string) *cli.Program {
+	var names []string
+	for field := range reflect.TypeFor[commands]().Fields() {
+		names = append(names, cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)))
+	}
+	return cli.NewProgram(version, names)
+}
+
+// Run finds the sub-command in args and runs it.
+func Run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	var table commands
+	program := started(version)
+	exited := -1
+	parser, err := kong.New(&table,
+		kong.Name(program.Name),
+		kong.Description("GOST electronic signatures as a service. Start with: "+program.AsStarted("tamga serve --dev")),
+		kong.Writers(stdout, stderr),
+		kong.Vars{"notifiers": notify.NamesForUsers()},
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ShortUsageOnError(),
+	)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return cli.ExitCode(exited)
+	}
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	return parsed.Run(&cli.Console{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: cli.IsTerminal(stderr), Program: program})
+}
