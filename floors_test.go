@@ -36,8 +36,10 @@ var floors = []struct {
 	{"internal/cli", 7},
 	{"internal/program", 8},
 	{"cmd", 9},
-	// Judges and benchmarks are outside of the house: only tests import them.
+	// Judges, and what starts a server for a test, are beside the house: tests use them,
+	// nothing of the product does.
 	{"internal/judge", -1},
+	{"internal/tamgatest", -1},
 }
 
 // rooms lists the rooms of a floor in order: each may import those before it. A room of

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"tamga/internal/cli/admin"
+
+	"tamga/internal/tamgatest"
 )
 
 // auditLines reads the audit log of a directory of serve --dev.
@@ -31,17 +33,17 @@ func auditLines(t *testing.T, dir string, filter ...string) (lines []admin.Audit
 // Calls of nobody leave no entries. Failed sign-ins of a user leave few, with the login
 // and their number, and those of logins nobody has leave none.
 func TestStrangersAndTheAuditLog(t *testing.T) {
-	server := startDev(t, t.TempDir(), "--set", "verification.calls_at_once=1000", // the limits by address are not the subject
+	server := tamgatest.Start(t, "--set", "verification.calls_at_once=1000", // the limits by address are not the subject
 		"--set", "passwords.address_at_once=1000", "--set", "passwords.login_at_once=1000")
-	earlier := len(auditLines(t, server.dir))
+	earlier := len(auditLines(t, server.Dir))
 	for range 20 {
 		for _, form := range []url.Values{
 			{},
 			{"grant_type": {"password"}, "username": {"x"}, "password": {"y"}},
-			{"client_id": {server.dev.ClientID}, "grant_type": {"password"}, "username": {"nobody"}, "password": {"y"}, "resource": {server.dev.Resource}},
-			{"client_id": {server.dev.ClientID}, "grant_type": {"refresh_token"}, "refresh_token": {strings.Repeat("0", 96)}},
+			{"client_id": {server.Dev.ClientID}, "grant_type": {"password"}, "username": {"nobody"}, "password": {"y"}, "resource": {server.Dev.Resource}},
+			{"client_id": {server.Dev.ClientID}, "grant_type": {"refresh_token"}, "refresh_token": {strings.Repeat("0", 96)}},
 		} {
-			request, err := http.NewRequestWithContext(t.Context(), "POST", server.dev.TokenURL, strings.NewReader(form.Encode()))
+			request, err := http.NewRequestWithContext(t.Context(), "POST", server.Dev.TokenURL, strings.NewReader(form.Encode()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,28 +53,28 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, body := readAll(t, response); status/100 != 4 {
+			if status, body := tamgatest.ReadAll(t, response); status/100 != 4 {
 				t.Fatalf("got %d %s", status, body)
 			}
 		}
-		server.judgedBy("GET", "/rest/api/policy", 200)
-		server.judgedBy("POST", "/rest/api/signatures", 400)
+		judgedBy(server, "GET", "/rest/api/policy", 200)
+		judgedBy(server, "POST", "/rest/api/signatures", 400)
 	}
 	const guesses = 25
 	for range guesses {
-		if status, body := server.grant("DEMO", "wrong"); status != 400 {
+		if status, body := server.Grant("DEMO", "wrong"); status != 400 {
 			t.Fatalf("got %d %s", status, body)
 		}
 	}
-	if err := server.stop(); err != nil {
+	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	lines := auditLines(t, server.dir)
+	lines := auditLines(t, server.Dir)
 	var refused []admin.AuditLine
 	for _, l := range lines[earlier:] {
 		switch {
 		case l.Operation == "ReadAudit":
-		case l.Operation == "Token" && l.Login == "demo" && l.Object == server.dev.User.ID && l.Outcome == "invalid_grant" && l.Remote == "127.0.0.1":
+		case l.Operation == "Token" && l.Login == "demo" && l.Object == server.Dev.User.ID && l.Outcome == "invalid_grant" && l.Remote == "127.0.0.1":
 			refused = append(refused, l)
 		default:
 			t.Errorf("a stranger left %+v", l)
@@ -86,9 +88,9 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 	}
 }
 
-func (p *process) judgedBy(method, path string, want int) {
-	p.t.Helper()
-	if status, body := p.do(p.t.Context(), method, p.dev.SVSURL+path, "", strings.NewReader("{}")); status != want {
-		p.t.Fatalf("%s: got %d %s", path, status, body)
+func judgedBy(p *tamgatest.Server, method, path string, want int) {
+	p.T.Helper()
+	if status, body := p.Do(p.T.Context(), method, p.Dev.SVSURL+path, "", strings.NewReader("{}")); status != want {
+		p.T.Fatalf("%s: got %d %s", path, status, body)
 	}
 }

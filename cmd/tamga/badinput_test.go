@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,45 +13,37 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// command runs a sub-command beside the server and returns what it printed.
-func (p *process) command(stdin string, args ...string) string {
-	p.t.Helper()
-	var out, errs bytes.Buffer
-	if err := run(context.Background(), args, strings.NewReader(stdin), &out, &errs); err != nil {
-		p.t.Fatalf("tamga %s: %v\n%s", strings.Join(args, " "), err, errs.String())
-	}
-	return out.String()
-}
+	"tamga/internal/tamgatest"
+)
 
 // TestBadInput sends what goes wrong in practice and in malice, and looks at
 // status, code, and that the server's directory holds no file more than before.
 func TestBadInput(t *testing.T) {
-	server := startDev(t, t.TempDir(), "--set", "limits.signing_request=4MiB")
-	token := server.token()
-	good := server.cert("gost2012-256", false).ID
-	withPIN := server.cert("gost2012-256", true)
+	server := tamgatest.StartProcess(t, t.TempDir(), "--set", "limits.signing_request=4MiB")
+	token := server.Token()
+	good := server.Cert("gost2012-256", false).ID
+	withPIN := server.Cert("gost2012-256", true)
 
 	// A second user with a certificate of his own, one of it revoked.
 	secret := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(secret, []byte("correct horse battery staple"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server.command("", "user", "add", "other", "--group", "Default", "--password-file", secret, "--data", server.dir)
+	server.MustRun("user", "add", "other", "--group", "Default", "--password-file", secret, "--data", server.Dir)
 	var issued struct {
 		ID int64 `json:"id"`
 	}
 	issue := func(login string) int64 {
 		t.Helper()
-		out := server.command("", "cert", "issue", login, "--suite", "gost2012-256", "--json", "--data", server.dir)
+		out := server.MustRun("cert", "issue", login, "--suite", "gost2012-256", "--json", "--data", server.Dir)
 		if err := json.Unmarshal([]byte(out), &issued); err != nil || issued.ID == 0 {
 			t.Fatalf("cert issue printed %q: %v", out, err)
 		}
 		return issued.ID
 	}
 	foreign, revoked := issue("other"), issue("demo")
-	server.command("", "cert", "revoke", fmt.Sprint(revoked), "--data", server.dir)
+	server.MustRun("cert", "revoke", fmt.Sprint(revoked), "--data", server.Dir)
 
 	body := func(content any, signature map[string]any) string {
 		m := map[string]any{"Signature": signature}
@@ -124,7 +115,7 @@ func TestBadInput(t *testing.T) {
 	descriptions := map[string]string{}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			status, answer := server.post(token, strings.NewReader(c.body))
+			status, answer := server.Post(token, strings.NewReader(c.body))
 			var e struct {
 				Message     string `json:"Message"`
 				Error       string `json:"error"`
@@ -145,7 +136,7 @@ func TestBadInput(t *testing.T) {
 
 	t.Run("over the limit without Content-Length", func(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(`{"Content":"`), strings.NewReader(strings.Repeat("QUJD", 2<<20)))
-		status, answer := server.post(token, body)
+		status, answer := server.Post(token, body)
 		if status != 413 {
 			t.Errorf("got %d %s; want 413", status, answer)
 		}
@@ -158,37 +149,37 @@ func TestBadInput(t *testing.T) {
 			"none": "", "nonsense": "abc", "no signature": header + "." + claims + ".", "algorithm none": none + "." + claims + ".",
 			"changed": token[:len(token)-4] + "AAAA",
 		} {
-			status, answer := server.post(bearer, strings.NewReader(raw("ZG9j")))
+			status, answer := server.Post(bearer, strings.NewReader(raw("ZG9j")))
 			if status != 401 {
 				t.Errorf("%s: got %d %s; want 401", name, status, answer)
 			}
 		}
 	})
 	t.Run("no default certificate", func(t *testing.T) {
-		server.command("", "user", "add", "bare", "--group", "Default", "--password-file", secret, "--data", server.dir)
-		bare := server.tokenOf("bare", "correct horse battery staple")
-		status, answer := server.post(bare, strings.NewReader(body("ZG9j", signature("GOST3410", map[string]any{}, 0, ""))))
+		server.MustRun("user", "add", "bare", "--group", "Default", "--password-file", secret, "--data", server.Dir)
+		bare := server.TokenOf("bare", "correct horse battery staple")
+		status, answer := server.Post(bare, strings.NewReader(body("ZG9j", signature("GOST3410", map[string]any{}, 0, ""))))
 		if status != 400 || !strings.Contains(string(answer), "invalid_certificate") {
 			t.Errorf("got %d %s; want 400 invalid_certificate", status, answer)
 		}
-		server.command("", "user", "logout", "bare", "--data", server.dir)
-		if status, answer := server.post(bare, strings.NewReader(raw("ZG9j"))); status != 401 {
+		server.MustRun("user", "logout", "bare", "--data", server.Dir)
+		if status, answer := server.Post(bare, strings.NewReader(raw("ZG9j"))); status != 401 {
 			t.Errorf("a revoked token is answered %d %s; want 401", status, answer)
 		}
 	})
 	t.Run("policy and lock", func(t *testing.T) {
-		other := server.tokenOf("other", "correct horse battery staple")
+		other := server.TokenOf("other", "correct horse battery staple")
 		own := body("ZG9j", signature("GOST3410", map[string]any{}, foreign, ""))
-		server.command("", "user", "deny", "other", "SignDocument", "--data", server.dir)
-		if status, answer := server.post(other, strings.NewReader(own)); status != 403 {
+		server.MustRun("user", "deny", "other", "SignDocument", "--data", server.Dir)
+		if status, answer := server.Post(other, strings.NewReader(own)); status != 403 {
 			t.Errorf("forbidden by policy: got %d %s; want 403", status, answer)
 		}
-		server.command("", "user", "allow", "other", "SignDocument", "--data", server.dir)
-		if status, answer := server.post(other, strings.NewReader(own)); status != 200 {
+		server.MustRun("user", "allow", "other", "SignDocument", "--data", server.Dir)
+		if status, answer := server.Post(other, strings.NewReader(own)); status != 200 {
 			t.Errorf("allowed again: got %d %s; want 200", status, answer)
 		}
-		server.command("", "user", "lock", "other", "--data", server.dir)
-		if status, answer := server.post(other, strings.NewReader(own)); status != 401 {
+		server.MustRun("user", "lock", "other", "--data", server.Dir)
+		if status, answer := server.Post(other, strings.NewReader(own)); status != 401 {
 			t.Errorf("a locked user is answered %d %s; want 401", status, answer)
 		}
 	})
@@ -196,7 +187,7 @@ func TestBadInput(t *testing.T) {
 		hangUp := errors.New("hung up")
 		for range 20 {
 			body := io.MultiReader(strings.NewReader(`{"Content":"`+large[:900000]), brokenOff{hangUp})
-			request, err := http.NewRequest("POST", server.dev.BaseURL+"/api/documents", body)
+			request, err := http.NewRequest("POST", server.Dev.BaseURL+"/api/documents", body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,19 +196,19 @@ func TestBadInput(t *testing.T) {
 				response.Body.Close()
 			}
 		}
-		if status, answer := server.post(token, strings.NewReader(raw("ZG9j"))); status != 200 {
+		if status, answer := server.Post(token, strings.NewReader(raw("ZG9j"))); status != 200 {
 			t.Fatalf("the server answers %d %s after clients hung up", status, answer)
 		}
 	})
 	// The handler of a request that hung up may still be on its way out.
 	deadline := time.Now().Add(10 * time.Second)
-	for server.openSpoolFiles() > 0 && time.Now().Before(deadline) {
-		server.token()
+	for openSpoolFiles(server) > 0 && time.Now().Before(deadline) {
+		server.Token()
 	}
-	if n := server.openSpoolFiles(); n > 0 {
+	if n := openSpoolFiles(server); n > 0 {
 		t.Errorf("%d spool files are still held open", n)
 	}
-	left, err := os.ReadDir(server.path("spool"))
+	left, err := os.ReadDir(server.Path("spool"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,12 +222,12 @@ type brokenOff struct{ err error }
 func (f brokenOff) Read([]byte) (int, error) { return 0, f.err }
 
 // openSpoolFiles counts the spool files the server holds open, unlinked or not.
-func (p *process) openSpoolFiles() int {
-	p.t.Helper()
-	dir := fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid)
+func openSpoolFiles(p *tamgatest.Server) int {
+	p.T.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", p.Process().Pid)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		p.t.Skipf("open files cannot be listed here: %v", err)
+		p.T.Skipf("open files cannot be listed here: %v", err)
 	}
 	n := 0
 	for _, e := range entries {
@@ -245,17 +236,4 @@ func (p *process) openSpoolFiles() int {
 		}
 	}
 	return n
-}
-
-// tokenOf signs a user in.
-func (p *process) tokenOf(login, password string) string {
-	p.t.Helper()
-	status, body := p.grant(login, password)
-	var answer struct {
-		AccessToken string `json:"access_token"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil || status != 200 {
-		p.t.Fatalf("no token for %s: %d %s", login, status, body)
-	}
-	return answer.AccessToken
 }

@@ -15,11 +15,13 @@ import (
 
 	"tamga/internal/cli/admin"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // manager is a server whose users manage their certificates.
 type manager struct {
-	*process
+	*tamgatest.Server
 	tokens map[string]string
 }
 
@@ -28,21 +30,21 @@ const other = "other" // a second user
 func startManager(t *testing.T, more ...string) *manager {
 	t.Helper()
 	const password = "correct horse battery staple"
-	m := &manager{process: startDev(t, t.TempDir(), more...), tokens: map[string]string{}}
+	m := &manager{Server: tamgatest.Start(t, more...), tokens: map[string]string{}}
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.command("", "user", "add", other, "--group", "Default", "--password-file", file, "--data", m.dir)
-	m.tokens["demo"], m.tokens[other] = m.token(), m.tokenOf(other, password)
+	m.MustRun("user", "add", other, "--group", "Default", "--password-file", file, "--data", m.Dir)
+	m.tokens["demo"], m.tokens[other] = m.Token(), m.TokenOf(other, password)
 	return m
 }
 
 // ask sends a body as it is, "" for none, and reads the answer as JSON where there is
 // any.
 func (m *manager) ask(who, method, path, body string) (int, map[string]any) {
-	m.t.Helper()
-	status, text := m.do(m.t.Context(), method, m.url+"/SignServer"+path, m.tokens[who], strings.NewReader(body))
+	m.T.Helper()
+	status, text := m.Do(m.T.Context(), method, m.URL+"/SignServer"+path, m.tokens[who], strings.NewReader(body))
 	answer := map[string]any{"text": string(text)}
 	_ = json.Unmarshal(text, &answer) // answers that are no objects are looked at as text
 	return status, answer
@@ -50,10 +52,10 @@ func (m *manager) ask(who, method, path, body string) (int, map[string]any) {
 
 // good calls what has to succeed.
 func (m *manager) good(who, method, path, body string) map[string]any {
-	m.t.Helper()
+	m.T.Helper()
 	status, answer := m.ask(who, method, path, body)
 	if status != http.StatusOK {
-		m.t.Fatalf("%s %s %s: %d %v", who, method, path, status, answer)
+		m.T.Fatalf("%s %s %s: %d %v", who, method, path, status, answer)
 	}
 	return answer
 }
@@ -67,8 +69,8 @@ func quote(v any) string {
 // addresses and both versions, with the odd forms clients send.
 func TestCertificateRows(t *testing.T) {
 	m := startManager(t)
-	gost := m.cert("gost2012-256", false).ID
-	guarded := m.cert("gost2012-256", true)
+	gost := m.Cert("gost2012-256", false).ID
+	guarded := m.Cert("gost2012-256", true)
 	own := func(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
 	for _, row := range []struct {
@@ -138,10 +140,10 @@ func TestCertificateRows(t *testing.T) {
 		{"demo", "POST", own("/api/keys/%d/params", gost), `{"Data":"b"}`, 200, "param_is_null"},
 
 		{other, "DELETE", own("/api/certificates/%d", gost), "", 404, "certificate_not_found"},
-		{"demo", "DELETE", own("/api/v2/certificates/%d", m.cert("rsa-2048", false).ID), "", 200, `"Operation"`},
-		{"demo", "GET", own("/api/certificates/%d", m.cert("rsa-2048", false).ID), "", 404, "certificate_not_found"},
+		{"demo", "DELETE", own("/api/v2/certificates/%d", m.Cert("rsa-2048", false).ID), "", 200, `"Operation"`},
+		{"demo", "GET", own("/api/certificates/%d", m.Cert("rsa-2048", false).ID), "", 404, "certificate_not_found"},
 	} {
-		status, text := m.do(t.Context(), row.method, m.url+"/SignServer"+row.path, m.tokens[row.who], strings.NewReader(row.body))
+		status, text := m.Do(t.Context(), row.method, m.URL+"/SignServer"+row.path, m.tokens[row.who], strings.NewReader(row.body))
 		if status != row.status || !strings.Contains(string(text), row.has) {
 			t.Errorf("%s %s %s %s: %d %.300s; want %d and %s", row.who, row.method, row.path, row.body, status, text, row.status, row.has)
 		}
@@ -192,7 +194,7 @@ func TestCertificateRows(t *testing.T) {
 		// The new key signs, and the renewed one does.
 		sign := func(id any, pin string) {
 			t.Helper()
-			m.signed("POST", "/api/documents", m.tokens["demo"], map[string]any{"Content": []byte("document"),
+			m.Signed("POST", "/api/documents", m.tokens["demo"], map[string]any{"Content": []byte("document"),
 				"Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": id, "PinCode": pin}})
 		}
 		sign(answer["CertificateID"], "867530")
@@ -218,11 +220,11 @@ func TestCertificateRows(t *testing.T) {
 		}
 	}
 	// What an access policy forbids is refused by the running server at once.
-	m.command("", "user", "deny", "demo", "DeleteCertificate", "--data", m.dir)
+	m.MustRun("user", "deny", "demo", "DeleteCertificate", "--data", m.Dir)
 	if status, answer := m.ask("demo", "DELETE", fmt.Sprintf("/api/certificates/%d", guarded.ID), ""); status != 403 {
 		t.Errorf("denied: %d %v", status, answer)
 	}
-	if strings.Contains(m.logged(), "98765") || strings.Contains(m.logged(), guarded.PIN+`"`) {
+	if strings.Contains(m.Logged(), "98765") || strings.Contains(m.Logged(), guarded.PIN+`"`) {
 		t.Error("a PIN is in the log")
 	}
 }
@@ -261,11 +263,11 @@ func TestCertificateAuthorities(t *testing.T) {
 	if status, answer := m.ask("demo", "POST", "/api/requests", `{"AuthorityId":2,"PinCode":"135791"}`); first["Status"] != "PENDING" || status != 400 || answer["error"] != "pending_requests_exist" {
 		t.Errorf("%v, then %d %v", first, status, answer)
 	}
-	set := []string{"--data", m.dir, "--set", "certificates.exportable=true"}
-	if out := m.command("", "request", "list", "--data", m.dir, "--json"); !strings.Contains(out, `"PENDING"`) {
+	set := []string{"--data", m.Dir, "--set", "certificates.exportable=true"}
+	if out := m.MustRun("request", "list", "--data", m.Dir, "--json"); !strings.Contains(out, `"PENDING"`) {
 		t.Error(out)
 	}
-	m.command("", "request", "approve", fmt.Sprint(first["ID"]), "--data", m.dir)
+	m.MustRun("request", "approve", fmt.Sprint(first["ID"]), "--data", m.Dir)
 	approved := m.good("demo", "GET", fmt.Sprintf("/api/requests/%v", first["ID"]), "")
 	if approved["Status"] != "ACCEPTED" {
 		t.Fatalf("%v", approved)
@@ -298,12 +300,12 @@ func TestCertificateAuthorities(t *testing.T) {
 		}
 	}
 	out := filepath.Join(tool.Dir, "out.p12")
-	m.command("", append([]string{"key", "export", fmt.Sprint(approved["CertificateID"]), "-o", out, "--password-file", password, "--pin-file", pin}, set...)...)
+	m.MustRun(append([]string{"key", "export", fmt.Sprint(approved["CertificateID"]), "-o", out, "--password-file", password, "--pin-file", pin}, set...)...)
 	run("pkcs12", "-in", "out.p12", "-passin", "pass:пароль", "-nodes", "-out", "all.pem")
 	run("pkcs12", "-export", "-inkey", "all.pem", "-in", "all.pem", "-keypbe", "gost89", "-certpbe", "gost89", "-macalg", "md_gost12_512", "-passout", "pass:пароль", "-out", "theirs.p12")
 	m.good("demo", "DELETE", fmt.Sprintf("/api/certificates/%v", approved["CertificateID"]), "")
 	var back admin.CertificateJSON
-	text := m.command("", append([]string{"key", "import", "demo", filepath.Join(tool.Dir, "theirs.p12"), "--password-file", password, "--pin-file", pin, "--json"}, set...)...)
+	text := m.MustRun(append([]string{"key", "import", "demo", filepath.Join(tool.Dir, "theirs.p12"), "--password-file", password, "--pin-file", pin, "--json"}, set...)...)
 	if err := json.Unmarshal([]byte(text), &back); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/config"
+
+	"tamga/internal/tamgatest"
 )
 
 // serverFiles writes a certificate of a server and its key.
@@ -62,8 +64,8 @@ func serverFiles(t *testing.T, dir string) (certificate, key string, roots *x509
 func TestClientCertificates(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key, roots := serverFiles(t, dir)
-	server := startDev(t, t.TempDir(), "--set", "tls.certificate_file="+certificate, "--set", "tls.key_file="+key, "--set", "tls.client_certificates=true")
-	policy := strings.Replace(server.url, "http://", "https://", 1) + "/STS/ums/policy"
+	server := tamgatest.Start(t, "--set", "tls.certificate_file="+certificate, "--set", "tls.key_file="+key, "--set", "tls.client_certificates=true")
+	policy := strings.Replace(server.URL, "http://", "https://", 1) + "/STS/ums/policy"
 	ask := func(own ...tls.Certificate) (int, string) {
 		t.Helper()
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: own}, DisableKeepAlives: true}}
@@ -98,7 +100,7 @@ func TestClientCertificates(t *testing.T) {
 		if err := os.WriteFile(request, csr, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		server.command("", "gost-tls", "certify", request, "-o", file, "--data", server.dir)
+		server.MustRun("gost-tls", "certify", request, "-o", file, "--data", server.Dir)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -108,11 +110,11 @@ func TestClientCertificates(t *testing.T) {
 		if status, body := ask(own); status != 401 || strings.Contains(body, "registered") {
 			t.Errorf("%s before it is registered: %d %s", name, status, body)
 		}
-		server.command("", "operator", "certificate", "add", server.dev.Operator.Login, file, "--data", server.dir)
+		server.MustRun("operator", "certificate", "add", server.Dev.Operator.Login, file, "--data", server.Dir)
 		if status, body := ask(own); status != 200 {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
-		server.command("", "gost-tls", "revoke", file, "--data", server.dir)
+		server.MustRun("gost-tls", "revoke", file, "--data", server.Dir)
 		if status, body := ask(own); status != 401 {
 			t.Errorf("%s after its revocation: %d %s", name, status, body)
 		}

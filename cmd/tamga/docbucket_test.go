@@ -16,6 +16,8 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestDocumentStoreInABucket: two processes over one PostgreSQL and one bucket are one
@@ -37,15 +39,15 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	for _, s := range settings {
 		set = append(set, "--set", s)
 	}
-	one := startDev(t, dir, set...)
-	two := startDev(t, dir, set...)
-	at := func(p *process, token string) *docs {
-		return &docs{p, p.url + "/DocumentStore/api/documents", token}
+	one := tamgatest.StartProcess(t, dir, set...)
+	two := tamgatest.StartProcess(t, dir, set...)
+	at := func(p *tamgatest.Server, token string) *docs {
+		return &docs{p, p.URL + "/DocumentStore/api/documents", token}
 	}
-	for _, p := range []*process{one, two} {
-		p.dev.TokenURL = strings.Replace(p.dev.TokenURL, "http://tamga.test", p.url, 1)
+	for _, p := range []*tamgatest.Server{one, two} {
+		p.Dev.TokenURL = strings.Replace(p.Dev.TokenURL, "http://tamga.test", p.URL, 1)
 	}
-	token := one.token()
+	token := one.Token()
 	a, b := at(one, token), at(two, token)
 
 	small, large := []byte("small"), bytes.Repeat([]byte("large document "), 1<<20)
@@ -70,7 +72,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	a.refuse(404, "object_not_found", "GET", "/"+ids[0]+"/content", nil)
 
 	// Documents of two steps go the same way.
-	status, text := one.do(t.Context(), "POST", one.url+"/SignServer/api/signatures/presign", "", presignOf(t, one, large[:1000]))
+	status, text := one.Do(t.Context(), "POST", one.URL+"/SignServer/api/signatures/presign", "", presignOf(t, one, large[:1000]))
 	if status != 200 {
 		t.Errorf("presign: %d %s", status, text)
 	}
@@ -107,7 +109,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 		}
 	}
 	before := len(bucket.Files(t))
-	two.kill()
+	two.Kill()
 	writer.CloseWithError(io.ErrClosedPipe)
 	<-ended
 	if before < 3 {
@@ -146,9 +148,9 @@ func TestDocumentStoreInABucket(t *testing.T) {
 }
 
 // presignOf prepares a document for the certificate of the user demo.
-func presignOf(t *testing.T, p *process, document []byte) io.Reader {
+func presignOf(t *testing.T, p *tamgatest.Server, document []byte) io.Reader {
 	t.Helper()
-	text, err := os.ReadFile(p.path(p.cert("gost2012-256", false).PEM))
+	text, err := os.ReadFile(p.Path(p.Cert("gost2012-256", false).PEM))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/config"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // The pages say what to type, and this test types it. A fenced block is one of:
@@ -244,10 +246,7 @@ type docSession struct {
 func newDocSession(t *testing.T, name string) *docSession {
 	t.Helper()
 	needs := docPages[name]
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := tamgatest.Program(t)
 	s := &docSession{t: t, dir: t.TempDir(), program: program}
 	environment := append(os.Environ(), "PATH="+filepath.Join(s.dir, "bin")+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8")
 	if needs.openssl {
@@ -265,7 +264,7 @@ func newDocSession(t *testing.T, name string) *docSession {
 		environment = append(environment, "PGHOST="+sockets, "PGUSER=tamga")
 		s.replace = append(s.replace, "postgres://tamga@db.example.org/tamga?sslmode=verify-full", "postgres:///tamga?user=tamga&host="+sockets)
 	}
-	s.write("bin/tamga", fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgramVariable, program))
+	s.write("bin/tamga", fmt.Sprintf("#!/bin/sh\n%s exec '%s' \"$@\"\n", tamgatest.AsProgram, program))
 	if err := os.Chmod(filepath.Join(s.dir, "bin/tamga"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -351,9 +350,9 @@ func (s *docSession) serve(command string) string {
 		s.t.Fatal(err)
 	}
 	cmd.Stdout = out
-	p := startCommand(s.t, cmd)
+	p := tamgatest.StartCommand(s.t, cmd)
 	out.Close()
-	s.replace = append(s.replace, "127.0.0.1:8080", strings.TrimPrefix(p.url, "http://"))
+	s.replace = append(s.replace, "127.0.0.1:8080", strings.TrimPrefix(p.URL, "http://"))
 	said, err := os.ReadFile(filepath.Join(s.dir, "serve.out"))
 	if err != nil {
 		s.t.Fatal(err)

@@ -26,25 +26,28 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/pki/suite"
+
+	"tamga/internal/tamgatest"
 )
 
 // docs is a user at the document store of a server.
 type docs struct {
-	*process
+	*tamgatest.Server
 	base  string // address of the calls
 	token string
 }
 
-func (p *process) docs(token string) *docs {
-	return &docs{p, p.dev.DocumentsURL + "/api/documents", token}
+// documents returns a user at the document store of a server.
+func documents(p *tamgatest.Server, token string) *docs {
+	return &docs{p, p.Dev.DocumentsURL + "/api/documents", token}
 }
 
 // ask sends a request with headers and returns the whole answer.
 func (d *docs) ask(method, path string, body io.Reader, headers ...string) (*http.Response, []byte) {
-	d.t.Helper()
-	request, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path, body)
+	d.T.Helper()
+	request, err := http.NewRequestWithContext(d.T.Context(), method, d.base+path, body)
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	if d.token != "" {
 		request.Header.Set("Authorization", "Bearer "+d.token)
@@ -54,15 +57,15 @@ func (d *docs) ask(method, path string, body io.Reader, headers ...string) (*htt
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
-	_, answer := readAll(d.t, response)
+	_, answer := tamgatest.ReadAll(d.T, response)
 	return response, answer
 }
 
 // get asks for a success and reads its JSON.
 func (d *docs) get(method, path string, body, answer any, headers ...string) {
-	d.t.Helper()
+	d.T.Helper()
 	var reader io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -71,43 +74,43 @@ func (d *docs) get(method, path string, body, answer any, headers ...string) {
 	default:
 		text, err := json.Marshal(b)
 		if err != nil {
-			d.t.Fatal(err)
+			d.T.Fatal(err)
 		}
 		reader = bytes.NewReader(text)
 	}
 	response, text := d.ask(method, path, reader, headers...)
 	if response.StatusCode != 200 {
-		d.t.Fatalf("%s %s: %d %s", method, path, response.StatusCode, text)
+		d.T.Fatalf("%s %s: %d %s", method, path, response.StatusCode, text)
 	}
 	if answer == nil {
 		if len(text) != 0 {
-			d.t.Errorf("%s %s answers %s", method, path, text)
+			d.T.Errorf("%s %s answers %s", method, path, text)
 		}
 		return
 	}
 	if kind := response.Header.Get("Content-Type"); !strings.Contains(kind, "application/json") {
-		d.t.Errorf("%s %s is %s", method, path, kind)
+		d.T.Errorf("%s %s is %s", method, path, kind)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		d.t.Fatalf("%s %s: %s: %v", method, path, text, err)
+		d.T.Fatalf("%s %s: %s: %v", method, path, text, err)
 	}
 }
 
 // refuse asks for a refusal and reports whether it came.
 func (d *docs) refuse(status int, code, method, path string, body any, headers ...string) bool {
-	d.t.Helper()
+	d.T.Helper()
 	reader, ok := body.(io.Reader)
 	if !ok && body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			d.t.Fatal(err)
+			d.T.Fatal(err)
 		}
 		reader = bytes.NewReader(text)
 	}
 	response, text := d.ask(method, path, reader, headers...)
 	var failure struct{ Message, Error string }
 	if err := json.Unmarshal(text, &failure); err != nil || response.StatusCode != status || failure.Message != code {
-		d.t.Errorf("%s %s: %d %.300s; want %d %s", method, path, response.StatusCode, text, status, code)
+		d.T.Errorf("%s %s: %d %.300s; want %d %s", method, path, response.StatusCode, text, status, code)
 		return false
 	}
 	return true
@@ -129,17 +132,17 @@ type ids struct {
 
 // put uploads a document as the body.
 func (d *docs) put(content []byte, info any) string {
-	d.t.Helper()
+	d.T.Helper()
 	var answer ids
 	d.get("POST", "", bytes.NewReader(content), &answer, "Content-Type", "application/octet-stream", "CPDSS-POSTDOC", postdoc(info))
 	return answer.DocumentID
 }
 
 func (d *docs) content(id string) []byte {
-	d.t.Helper()
+	d.T.Helper()
 	response, content := d.ask("GET", "/"+id+"/content", nil)
 	if response.StatusCode != 200 || !slices.Equal(response.Header["Content-Type"], []string{"application/octet-stream"}) {
-		d.t.Fatalf("content of %s: %d %v", id, response.StatusCode, response.Header["Content-Type"])
+		d.T.Fatalf("content of %s: %d %v", id, response.StatusCode, response.Header["Content-Type"])
 	}
 	return content
 }
@@ -161,10 +164,10 @@ type docInfo struct {
 
 // TestDocumentStore goes through every call in the forms that existing clients use.
 func TestDocumentStore(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	d := server.docs(server.token())
-	if d.base != server.url+"/DocumentStore/api/documents" {
-		t.Errorf("document_store_url is %s", server.dev.DocumentsURL)
+	server := tamgatest.Start(t)
+	d := documents(server, server.Token())
+	if d.base != server.URL+"/DocumentStore/api/documents" {
+		t.Errorf("document_store_url is %s", server.Dev.DocumentsURL)
 	}
 	content := []byte("document \x00 of a client")
 	before := time.Now().Unix()
@@ -180,7 +183,7 @@ func TestDocumentStore(t *testing.T) {
 	d.get("GET", "/"+id+"/info", nil, &info)
 	h := suite.Streebog256.New()
 	h.Write(content)
-	if info.ID != id || info.UserID != server.dev.User.ID || info.Name != "Договор.txt" || info.Filename != info.Name || info.FileType != "txt" ||
+	if info.ID != id || info.UserID != server.Dev.User.ID || info.Name != "Договор.txt" || info.Filename != info.Name || info.FileType != "txt" ||
 		!info.IsTemporary || info.FileSize != int64(len(content)) || info.HashAlgorithm != "GR 34.11-2012 256" || !bytes.Equal(info.Hash, h.Sum(nil)) ||
 		info.ParentDocumentID == nil || *info.ParentDocumentID != parent || info.UploadTime < before || info.UploadTime > before+60 || info.AdditionalInfo["DocumentTemplate"] != "template" {
 		t.Errorf("%+v", info)
@@ -192,7 +195,7 @@ func TestDocumentStore(t *testing.T) {
 
 	// The same at the other address, in other letter cases and alphabets.
 	rest := *d
-	rest.base = server.dev.DocumentsURL + "/rest/api/documents"
+	rest.base = server.Dev.DocumentsURL + "/rest/api/documents"
 	header := base64.StdEncoding.EncodeToString([]byte(`{"filename":"имя?>.txt","istemporary":0}`))
 	var answer ids
 	rest.get("POST", "/", strings.NewReader("x"), &answer, "cpdss-postdoc", header)
@@ -270,7 +273,7 @@ func TestDocumentStore(t *testing.T) {
 	if string(text) != "[]" {
 		t.Errorf("an empty list is %s", text)
 	}
-	if files := storedFiles(t, server.path("blobs")); len(files) != 0 {
+	if files := storedFiles(t, server.Path("blobs")); len(files) != 0 {
 		t.Errorf("%v are left", files)
 	}
 }
@@ -356,9 +359,9 @@ func storedFiles(t testing.TB, dir string) []string {
 
 // TestDocumentStoreAttacks: bad input, and the documents of others.
 func TestDocumentStoreAttacks(t *testing.T) {
-	server := startDev(t, t.TempDir(), "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
-	mine := server.docs(server.token())
-	theirs := server.docs(server.tokenOf(server.dev.Operator.Login, server.dev.Operator.Password))
+	server := tamgatest.Start(t, "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
+	mine := documents(server, server.Token())
+	theirs := documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
 	id := mine.put([]byte("mine"), map[string]any{"FileName": "m"})
 	his := theirs.put([]byte("his"), map[string]any{})
 	raw := []string{"CPDSS-POSTDOC", postdoc(map[string]any{})}
@@ -375,7 +378,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 		theirs.refuse(404, "object_not_found", "POST", "", strings.NewReader("x"), "CPDSS-POSTDOC", postdoc(map[string]any{"ParentDocumentId": id}))
 		response, body := theirs.ask("POST", "/content/download", strings.NewReader(`{"DocumentIds":["`+id+`"]}`))
 		checkDownload(t, response, body, []string{id}, nil)
-		nobody := server.docs("")
+		nobody := documents(server, "")
 		for _, call := range [][2]string{{"POST", ""}, {"POST", "/pack"}, {"POST", "/multipartpack"}, {"GET", "/" + id + "/content"}, {"GET", "/user/docinfo/all"}, {"POST", "/content/download"}} {
 			nobody.refuse(401, "invalid_token", call[0], call[1], nil)
 		}
@@ -456,7 +459,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			"parts":  "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name=a_content\r\n\r\n" + strings.Repeat("x", 300_000),
 			"closed": "POST /DocumentStore/api/documents/multipartpack HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n--b\r\n\r\n0\r\n\r\n",
 		} {
-			connection, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
+			connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -471,7 +474,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 	})
 	var list []docInfo
 	mine.get("GET", "/user/docinfo/all", nil, &list)
-	files := storedFiles(t, server.path("blobs"))
+	files := storedFiles(t, server.Path("blobs"))
 	if len(list) != 1 || len(files) != 2 {
 		t.Errorf("there are %d documents and the files %v, want one of each of two users", len(list), files)
 	}
@@ -479,7 +482,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 	if got := mine.content(mine.put(make([]byte, 3<<20-4), map[string]any{})); len(got) != 3<<20-4 {
 		t.Errorf("%d octets", len(got))
 	}
-	if log := server.logged(); strings.Contains(log, "panic") {
+	if log := server.Logged(); strings.Contains(log, "panic") {
 		t.Errorf("the server panicked:\n%s", log)
 	}
 }
@@ -491,15 +494,15 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 	secret := bytes.Repeat([]byte("a secret of state "), 20_000)
 	var kept []string
 	for i, plain := range []string{"false", "true", "false"} {
-		server := startDev(t, dir, "--set", "documents.plain="+plain)
-		d := server.docs(server.token())
+		server := tamgatest.StartIn(t, dir, "--set", "documents.plain="+plain)
+		d := documents(server, server.Token())
 		kept = append(kept, d.put(secret, map[string]any{}), d.put(secret[:100], map[string]any{}))
 		for _, id := range kept {
 			if got := d.content(id); !bytes.HasPrefix(secret, got) || len(got) < 100 {
 				t.Errorf("start %d: document %s has %d octets", i, id, len(got))
 			}
 		}
-		if err := server.stop(); err != nil {
+		if err := server.Stop(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -521,32 +524,29 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 
 // startServerIn starts "tamga serve --dev" over dir with a bound on the size of files,
 // in octets.
-func startServerIn(t *testing.T, dir string, most int64) *process {
+func startServerIn(t *testing.T, dir string, most int64) *tamgatest.Server {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := tamgatest.Program(t)
 	shell := filepath.Join(t.TempDir(), "limited.sh")
 	text := fmt.Sprintf("#!/bin/sh\nulimit -f %d\nexec %q \"$@\"\n", most/512, program)
 	if err := os.WriteFile(shell, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return startProgram(t, shell, dir)
+	return tamgatest.StartProgram(t, shell, dir)
 }
 
 // TestDocumentStoreFull: files may not grow beyond a size, which stands for a full
 // disk. The answer says so, nothing is left, and smaller documents still go in.
 func TestDocumentStoreFull(t *testing.T) {
 	server := startServerIn(t, t.TempDir(), 32<<20)
-	d := server.docs(server.token())
+	d := documents(server, server.Token())
 	for _, size := range []int{40 << 20, 33 << 20} {
 		response, text := d.ask("POST", "", bytes.NewReader(make([]byte, size)), "CPDSS-POSTDOC", "e30")
 		if response.StatusCode != 503 || !bytes.Contains(text, []byte("full")) {
 			t.Errorf("%d MiB: %d %s", size>>20, response.StatusCode, text)
 		}
 	}
-	if files := storedFiles(t, server.path("blobs")); len(files) != 0 {
+	if files := storedFiles(t, server.Path("blobs")); len(files) != 0 {
 		t.Errorf("%v are left", files)
 	}
 	if got := d.content(d.put(make([]byte, 31<<20), map[string]any{})); len(got) != 31<<20 {
@@ -559,8 +559,8 @@ func TestDocumentStoreFull(t *testing.T) {
 // without a document.
 func TestDocumentStoreKill(t *testing.T) {
 	dir := t.TempDir()
-	server := startDev(t, dir)
-	d := server.docs(server.token())
+	server := tamgatest.StartProcess(t, dir)
+	d := documents(server, server.Token())
 	sample := make([]byte, 40<<20)
 	rand.NewChaCha8([32]byte{8}).Read(sample)
 	var mu sync.Mutex
@@ -614,15 +614,15 @@ func TestDocumentStoreKill(t *testing.T) {
 	for range 40 {
 		<-enough
 	}
-	server.kill()
+	server.Kill()
 	senders.Wait()
-	left := storedFiles(t, server.path("blobs"))
+	left := storedFiles(t, server.Path("blobs"))
 	if !slices.ContainsFunc(left, func(name string) bool { return strings.HasSuffix(name, ".part") }) {
 		t.Log("no upload was under way on the disk when the server was killed")
 	}
 
-	again := startDev(t, dir, "--listen", strings.TrimPrefix(server.url, "http://"))
-	d = again.docs(d.token)
+	again := tamgatest.StartProcess(t, dir, "--listen", strings.TrimPrefix(server.URL, "http://"))
+	d = documents(again, d.token)
 	var list []docInfo
 	d.get("GET", "/user/docinfo/all", nil, &list)
 	there := map[string]bool{}
@@ -641,7 +641,7 @@ func TestDocumentStoreKill(t *testing.T) {
 			t.Errorf("document %s was answered and is lost", id)
 		}
 	}
-	if err := again.stop(); err != nil {
+	if err := again.Stop(); err != nil {
 		t.Errorf("a polite stop ends with %v", err)
 	}
 	if files := sweepAt(t, dir, time.Now().Add(time.Hour)); len(files) != len(list) {
@@ -714,26 +714,26 @@ func (d *docs) store(mode int, size int64) {
 	response, text := d.ask("POST", path, body, headers...)
 	var id ids
 	if err := json.Unmarshal(text, &id); err != nil || response.StatusCode != 200 {
-		d.t.Errorf("%s: %d %s", storeModes[mode].name, response.StatusCode, text)
+		d.T.Errorf("%s: %d %s", storeModes[mode].name, response.StatusCode, text)
 		return
 	}
 	one := append(id.DocumentIDs, id.DocumentID)[0]
 	for _, call := range [][3]string{{"GET", "/" + one + "/content", ""}, {"POST", "/content/download", `{"DocumentIds":["` + one + `"]}`}} {
-		request, err := http.NewRequestWithContext(d.t.Context(), call[0], d.base+call[1], strings.NewReader(call[2]))
+		request, err := http.NewRequestWithContext(d.T.Context(), call[0], d.base+call[1], strings.NewReader(call[2]))
 		if err != nil {
-			d.t.Error(err)
+			d.T.Error(err)
 			return
 		}
 		request.Header.Set("Authorization", "Bearer "+d.token)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			d.t.Error(err)
+			d.T.Error(err)
 			return
 		}
 		n, err := io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if err != nil || n < size || response.StatusCode != 200 {
-			d.t.Errorf("%s: downloaded %d octets: %d, %v", call[1], n, response.StatusCode, err)
+			d.T.Errorf("%s: downloaded %d octets: %d, %v", call[1], n, response.StatusCode, err)
 		}
 	}
 	d.get("DELETE", "/"+one, nil, nil)
@@ -741,8 +741,8 @@ func (d *docs) store(mode int, size int64) {
 
 // TestDocumentStoreMemory: the memory of the server does not grow with a document.
 func TestDocumentStoreMemory(t *testing.T) {
-	server := startProgram(t, plainProgram(t), t.TempDir())
-	d := server.docs(server.token())
+	server := tamgatest.StartProgram(t, plainProgram(t), t.TempDir())
+	d := documents(server, server.Token())
 	const size = 3 << 18 * 200 // 150 MiB
 	for mode := range storeModes {
 		t.Run(storeModes[mode].name, func(t *testing.T) {
@@ -769,16 +769,16 @@ func TestDocumentStoreMemory(t *testing.T) {
 
 // BenchmarkDocumentStore prints what uploads and downloads of 1 GiB cost the server.
 func BenchmarkDocumentStore(b *testing.B) {
-	server := startProgram(b, plainProgram(b), b.TempDir())
+	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir())
 	const size = 3 << 18 * 1365
 	for mode := range storeModes {
 		b.Run(storeModes[mode].name, func(b *testing.B) {
 			b.SetBytes(3 * size) // in once, out twice
 			for b.Loop() {
-				d := server.docs(server.token())
-				before := server.processorTime()
+				d := documents(server, server.Token())
+				before := processorTime(server)
 				rise := peakRise(server, func() { d.store(mode, size) })
-				b.ReportMetric(3*size/1e6/(server.processorTime()-before).Seconds(), "MB/server-cpu-s")
+				b.ReportMetric(3*size/1e6/(processorTime(server)-before).Seconds(), "MB/server-cpu-s")
 				b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"tamga/internal/tamgatest"
 )
 
 // signingBody is a small signing request.
@@ -27,12 +29,12 @@ func signingBody(t testing.TB, cert int64, pin string) []byte {
 // keys, and the number of wrong PINs.
 func TestKillDuringSigning(t *testing.T) {
 	dir := t.TempDir()
-	server := startDev(t, dir)
-	token := server.token()
-	withPIN, without := server.cert("gost2012-256", true), server.cert("gost2012-512", false)
-	wrong := func(s *process) {
+	server := tamgatest.StartProcess(t, dir)
+	token := server.Token()
+	withPIN, without := server.Cert("gost2012-256", true), server.Cert("gost2012-512", false)
+	wrong := func(s *tamgatest.Server) {
 		t.Helper()
-		status, body := s.post(token, bytes.NewReader(signingBody(t, withPIN.ID, withPIN.PIN+"0")))
+		status, body := s.Post(token, bytes.NewReader(signingBody(t, withPIN.ID, withPIN.PIN+"0")))
 		if status != 400 || !strings.Contains(string(body), "invalid_pin") {
 			t.Fatalf("a wrong PIN is answered %d %s", status, body)
 		}
@@ -46,7 +48,7 @@ func TestKillDuringSigning(t *testing.T) {
 	for range 8 {
 		senders.Go(func() {
 			for {
-				request, err := http.NewRequest("POST", server.dev.BaseURL+"/api/documents", bytes.NewReader(signingBody(t, without.ID, "")))
+				request, err := http.NewRequest("POST", server.Dev.BaseURL+"/api/documents", bytes.NewReader(signingBody(t, without.ID, "")))
 				if err != nil {
 					return
 				}
@@ -66,29 +68,29 @@ func TestKillDuringSigning(t *testing.T) {
 	for range 20 {
 		<-answered
 	}
-	server.kill()
+	server.Kill()
 	senders.Wait()
 
 	// On the same address, since it is what tokens are issued by.
-	again := startDev(t, dir, "--listen", strings.TrimPrefix(server.url, "http://"))
-	if again.dev.User != server.dev.User || len(again.dev.Certificates) != len(server.dev.Certificates) {
+	again := tamgatest.StartProcess(t, dir, "--listen", strings.TrimPrefix(server.URL, "http://"))
+	if again.Dev.User != server.Dev.User || len(again.Dev.Certificates) != len(server.Dev.Certificates) {
 		t.Fatal("dev.json names another user or other certificates after the restart")
 	}
-	for _, c := range again.dev.Certificates {
+	for _, c := range again.Dev.Certificates {
 		if c.PIN != "" {
 			continue
 		}
-		if status, body := again.post(token, bytes.NewReader(signingBody(t, c.ID, ""))); status != 200 {
+		if status, body := again.Post(token, bytes.NewReader(signingBody(t, c.ID, ""))); status != 200 {
 			t.Errorf("certificate %d (%s) with the token from before: %d %s", c.ID, c.Suite, status, body)
 		}
 	}
 	for range 6 {
 		wrong(again)
 	}
-	if status, body := again.post(token, bytes.NewReader(signingBody(t, withPIN.ID, withPIN.PIN))); status != 400 {
+	if status, body := again.Post(token, bytes.NewReader(signingBody(t, withPIN.ID, withPIN.PIN))); status != 400 {
 		t.Errorf("after 4 + 6 wrong PINs the right one is answered %d %s; want it blocked", status, body)
 	}
-	if err := again.stop(); err != nil {
+	if err := again.Stop(); err != nil {
 		t.Errorf("a polite stop ends with %v", err)
 	}
 }

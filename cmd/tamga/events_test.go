@@ -23,6 +23,8 @@ import (
 
 	"tamga/internal/cli/admin"
 	"tamga/internal/domain/notify"
+
+	"tamga/internal/tamgatest"
 )
 
 // heardEvent is an event as a system that listens is told of it.
@@ -77,35 +79,35 @@ func newEar(t testing.TB) *ear {
 }
 
 // register has the ear told of events, of all where none is named.
-func (e *ear) register(w *umsWorld, events ...string) (id string) {
-	w.t.Helper()
+func (e *ear) register(w *tamgatest.UMS, events ...string) (id string) {
+	w.T.Helper()
 	args := []string{"webhook", "add", e.URL + "/hook?token=of-theirs", "--json"}
 	for _, x := range events {
 		args = append(args, "--event", x)
 	}
 	var made admin.WebhookJSON
-	if err := json.Unmarshal([]byte(w.tamga(args...)), &made); err != nil {
-		w.t.Fatal(err)
+	if err := json.Unmarshal([]byte(w.Command(args...)), &made); err != nil {
+		w.T.Fatal(err)
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(made.Secret, "whsec_"))
 	if err != nil || len(key) != notify.SecretSize {
-		w.t.Fatalf("the secret has %d octets: %v", len(key), err)
+		w.T.Fatalf("the secret has %d octets: %v", len(key), err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.secret = key
-	w.secrets = append(w.secrets, made.Secret, strings.TrimPrefix(made.Secret, "whsec_"))
+	w.AddSecrets(made.Secret, strings.TrimPrefix(made.Secret, "whsec_"))
 	return made.ID
 }
 
 // new is what was heard since it was asked last. Nothing is under way any more.
-func (e *ear) new(w *umsWorld) []heardEvent {
-	w.t.Helper()
-	w.captured() // it waits for what is due, on every channel
+func (e *ear) new(w *tamgatest.UMS) []heardEvent {
+	w.T.Helper()
+	w.Captured() // it waits for what is due, on every channel
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, f := range e.faults {
-		w.t.Error(f)
+		w.T.Error(f)
 	}
 	heard := e.heard
 	e.heard, e.faults = nil, nil
@@ -164,13 +166,13 @@ func TestCatalogueOfEvents(t *testing.T) {
 // TestEvents performs the operations of docs/events.md from outside, and each tells
 // what the page says, at once and when it is refused.
 func TestEvents(t *testing.T) {
-	w := startUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
+	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
 	e := newEar(t)
 	e.register(w)
 	done, failed, _ := tellings(t)
 	walked := map[string]bool{}
 	var operator struct{ UserID string }
-	w.ok(ours, "GET", "/ums/user?type=Login&value="+w.dev.Operator.Login, "").into(t, &operator)
+	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
 	look := func(operation, want, userID string) {
 		t.Helper()
 		var got []string
@@ -184,13 +186,13 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %s", operation, d)
 		}
 	}
-	ask := func(operation, userID, method, path, body string) umsAnswer {
+	ask := func(operation, userID, method, path, body string) tamgatest.Answer {
 		t.Helper()
 		if _, ok := done[operation]; !ok {
 			t.Fatalf("docs/events.md knows no %s", operation)
 		}
-		a := w.ask(ours, method, path, body)
-		if a.status == 200 {
+		a := w.Ask(tamgatest.Ours, method, path, body)
+		if a.Status == 200 {
 			walked[operation] = true
 			look(operation, done[operation], userID)
 		} else {
@@ -198,28 +200,28 @@ func TestEvents(t *testing.T) {
 		}
 		return a
 	}
-	ok := func(operation, userID, method, path, body string) umsAnswer {
+	ok := func(operation, userID, method, path, body string) tamgatest.Answer {
 		t.Helper()
 		a := ask(operation, userID, method, path, body)
-		if a.status != 200 {
+		if a.Status != 200 {
 			t.Fatalf("%s: %v", operation, a)
 		}
 		return a
 	}
 	refused := func(operation, userID, method, path, body string) {
 		t.Helper()
-		if a := ask(operation, userID, method, path, body); a.status != 400 {
+		if a := ask(operation, userID, method, path, body); a.Status != 400 {
 			t.Errorf("%s: %v", operation, a)
 		}
 	}
 
 	// A registration tells of a user that nobody knew before, so it is looked at here.
 	var id string
-	w.ok(ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).into(t, &id)
+	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).Into(t, &id)
 	look("RegisterUser", done["RegisterUser"], id)
 	walked["RegisterUser"] = true
 	var second struct{ ID string }
-	w.ok(ours, "POST", "/ums/user/register", `{"Login":"heard too"}`).into(t, &second)
+	w.OK(tamgatest.Ours, "POST", "/ums/user/register", `{"Login":"heard too"}`).Into(t, &second)
 	look("RegisterUser2", done["RegisterUser2"], second.ID)
 	walked["RegisterUser2"] = true
 	refused("RegisterUser", "", "POST", "/ums/user", `{"Login":"HEARD"}`)
@@ -289,8 +291,8 @@ func TestEvents(t *testing.T) {
 		{"RemoveUserOtpToken", "DELETE", base + "/oath", ``},
 		{"SetUserOtpToken", "POST", base + "/oath", `{"Serial":"none","FirstOtp":"000000"}`},
 		{"RestoreUserOtpTokenSync", "POST", base + "/oath/sync", `{"Serial":"none","FirstOtp":"000000","SecondOtp":"000000"}`},
-		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"Msisdn":"79261112233","SystemId":"` + w.dev.MobileSystem + `"}`},
-		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"SystemId":"` + w.dev.MobileSystem + `"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"Msisdn":"79261112233","SystemId":"` + w.Dev.MobileSystem + `"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"SystemId":"` + w.Dev.MobileSystem + `"}`},
 		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
 		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
 		{"AssignMyDssKey", "POST", base + "/mydss/assign", `{"Kid":"1"}`},
@@ -312,29 +314,29 @@ func TestEvents(t *testing.T) {
 	} {
 		body := c.body
 		if body == "CODE" {
-			list := w.captured()
-			body = `"` + sixDigits.FindString(list[len(list)-1].Text) + `"`
+			list := w.Captured()
+			body = `"` + tamgatest.SixDigits.FindString(list[len(list)-1].Text) + `"`
 		}
 		ask(c.operation, id, c.method, c.path, body)
 	}
 	ok("DeleteUser", second.ID, "DELETE", "/ums/user/"+second.ID, "")
 
 	// Devices.
-	owner, _, phone, _ := w.register()
+	owner, _, phone, _ := w.Register()
 	base = "/ums/user/" + owner
-	w.ok(ours, "POST", base+"/phones/"+phone+"/confirm", "")
-	picture, _, kid := w.kinit(owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.dev.MobileSystem))
+	w.OK(tamgatest.Ours, "POST", base+"/phones/"+phone+"/confirm", "")
+	picture, _, kid := kinit(w, owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
 	file := t.TempDir() + "/phone.json"
-	for _, args := range [][]string{{"register", "--qr", picture, "--code", w.activationCode(phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
+	for _, args := range [][]string{{"register", "--qr", picture, "--code", activationCode(w, phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
 		if args[0] == "verify" {
-			args[2], _ = w.verification(owner, kid)
+			args[2], _ = verification(w, owner, kid)
 		}
 		if out, err := runPhone(t, file, args...); err != nil {
 			t.Fatalf("%s: %s, %v", args[0], out, err)
 		}
 	}
 	e.new(w)
-	bell := `{"Address":"bell","OsType":2,"SystemId":"` + w.dev.MobileSystem + `"}`
+	bell := `{"Address":"bell","OsType":2,"SystemId":"` + w.Dev.MobileSystem + `"}`
 	ok("SetUserNotificationPushAdress", owner, "POST", base+"/pushaddress/notification/true", bell)
 	ok("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
 	refused("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
@@ -344,21 +346,21 @@ func TestEvents(t *testing.T) {
 	ok("DeleteAllMyDssKeys", owner, "DELETE", base+"/mydss", "")
 
 	// Of nobody, and of a user of another group, nothing is told.
-	for _, user := range []string{missing, id} {
-		if a := w.ask(ours, "DELETE", "/ums/user/"+user, ""); a.status != 404 {
+	for _, user := range []string{tamgatest.Missing, id} {
+		if a := w.Ask(tamgatest.Ours, "DELETE", "/ums/user/"+user, ""); a.Status != 404 {
 			t.Errorf("%v", a)
 		}
 	}
 	var theirs string
-	w.ok(foreign, "POST", "/ums/user", `{"Login":"theirs"}`).into(t, &theirs)
+	w.OK(tamgatest.Foreign, "POST", "/ums/user", `{"Login":"theirs"}`).Into(t, &theirs)
 	e.new(w)
-	if a := w.ask(ours, "POST", "/ums/user/"+theirs+"/lockoutex", `{}`); a.status != 404 {
+	if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+theirs+"/lockoutex", `{}`); a.Status != 404 {
 		t.Errorf("%v", a)
 	}
 	look("a user of another group", "", "")
 
 	// An administrator.
-	w.tamga("user", "add", "by hand", "--group", "Default", "--password-file", w.passwordFile(t))
+	w.Command("user", "add", "by hand", "--group", "Default", "--password-file", passwordFile(w, t))
 	heard := e.new(w)
 	if len(heard) != 1 || heard[0].Type != done["`tamga user add`"] || heard[0].Data.ActorID != "" {
 		t.Errorf("tamga user add tells %+v", heard)
@@ -370,23 +372,23 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s was not performed", operation)
 		}
 	}
-	w.scan()
+	w.Scan()
 }
 
 // TestEventsOfCertificates: what befalls the certificates of a user is told.
 func TestEventsOfCertificates(t *testing.T) {
-	w := startUMS(t, hooks...)
+	w := tamgatest.StartUMS(t, hooks...)
 	e := newEar(t)
 	e.register(w)
-	token, pin := w.token(), w.cert("gost2012-256", true)
-	own := fmt.Sprintf("/api/certificates/%d", w.cert("ecdsa-p256", false).ID)
+	token, pin := w.Token(), w.Cert("gost2012-256", true)
+	own := fmt.Sprintf("/api/certificates/%d", w.Cert("ecdsa-p256", false).ID)
 	for _, c := range []struct {
 		method, path string
 		body         any
 		want         string
 	}{
 		{"POST", "/api/requests", map[string]any{"AuthorityId": 1}, "CertificatesRequested CertificateIssued"},
-		{"POST", "/api/requests", map[string]any{"AuthorityId": 1, "Parameters": map[string]any{"RequestType": "RevokeRequest", "ActiveCertId": w.cert("rsa-2048", false).ID}}, "RevokeRequestsRequested CertificateRevoked"},
+		{"POST", "/api/requests", map[string]any{"AuthorityId": 1, "Parameters": map[string]any{"RequestType": "RevokeRequest", "ActiveCertId": w.Cert("rsa-2048", false).ID}}, "RevokeRequestsRequested CertificateRevoked"},
 		{"POST", fmt.Sprintf("/api/certificates/%d/pin", pin.ID), map[string]any{"OldPin": pin.PIN, "NewPin": pin.PIN + "1"}, "CertificatePinChanged"},
 		{"POST", own + "/status", map[string]any{"Status": "HOLD"}, "CertificateHeld"},
 		{"POST", own + "/status", map[string]any{"Status": "HOLD"}, ""}, // it is on hold already
@@ -394,14 +396,14 @@ func TestEventsOfCertificates(t *testing.T) {
 		{"POST", own + "/status", map[string]any{"Status": "REVOKED", "RevocationReason": 0}, "CertificateRevoked"},
 		{"DELETE", own, map[string]any{}, "CertificateDeleted"},
 	} {
-		status, answer := w.call(c.method, c.path, token, c.body)
+		status, answer := w.Call(c.method, c.path, token, c.body)
 		if (status == 200) != (c.want != "") {
 			t.Errorf("%s %s: %d %.300s", c.method, c.path, status, answer)
 		}
 		var got []string
 		for _, x := range e.new(w) {
 			got = append(got, x.Type)
-			if x.Data.UserID != w.dev.User.ID || x.Data.Category != "Certificates" {
+			if x.Data.UserID != w.Dev.User.ID || x.Data.Category != "Certificates" {
 				t.Errorf("%s %s tells %+v", c.method, c.path, x)
 			}
 		}
@@ -409,12 +411,12 @@ func TestEventsOfCertificates(t *testing.T) {
 			t.Errorf("%s %s tells %v, want %s", c.method, c.path, got, c.want)
 		}
 	}
-	w.ok(ours, "GET", "/ums/policy", "")
-	w.scan()
+	w.OK(tamgatest.Ours, "GET", "/ums/policy", "")
+	w.Scan()
 }
 
 // passwordFile holds a password for a command.
-func (w *umsWorld) passwordFile(t testing.TB) string {
+func passwordFile(w *tamgatest.UMS, t testing.TB) string {
 	t.Helper()
 	file := t.TempDir() + "/password"
 	if err := os.WriteFile(file, []byte("correct horse battery staple"), 0o600); err != nil {

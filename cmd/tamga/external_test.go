@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestExternalLogin has users of one server sign in at another, which is its OpenID
@@ -18,14 +20,14 @@ func TestExternalLogin(t *testing.T) {
 	}
 	theirs := reserved.Addr().String()
 	s := startSignIn(t, "--set", `external=[{name: main, title: "The other one", issuer: "http://`+theirs+`/STS", client_id: relying, scopes: [profile], claim: preferred_username}]`)
-	returns := s.idp + "/oauth/external/main/return"
+	returns := s.Dev.IDPURL + "/oauth/external/main/return"
 	if _, page := (&browser{s: s}).send("GET", s.asked(), ""); !strings.Contains(page, "The other one") {
 		t.Errorf("a provider that is not up yet: %s", page)
 	}
 	reserved.Close()
-	there := startDev(t, t.TempDir(), "--listen", theirs, "--set", `clients=[{id: tamga-dev, password_grant: true}, {id: relying, redirect_uris: ["`+returns+`"]}]`)
-	if there.dev.IDPURL != "http://"+theirs+"/STS" {
-		t.Fatalf("it listens at %s, want %s", there.url, theirs)
+	there := tamgatest.Start(t, "--listen", theirs, "--set", `clients=[{id: tamga-dev, password_grant: true}, {id: relying, redirect_uris: ["`+returns+`"]}]`)
+	if there.Dev.IDPURL != "http://"+theirs+"/STS" {
+		t.Fatalf("it listens at %s, want %s", there.URL, theirs)
 	}
 
 	// goThere leads a browser to the provider and signs demo in there; it is back with
@@ -40,13 +42,13 @@ func TestExternalLogin(t *testing.T) {
 		}
 		response, text := b.send("GET", strings.ReplaceAll(link, "&amp;", "&"), "")
 		address := response.Header.Get("Location")
-		if response.StatusCode != 302 || !strings.HasPrefix(address, there.dev.IDPURL+"/oauth/authorize?") {
+		if response.StatusCode != 302 || !strings.HasPrefix(address, there.Dev.IDPURL+"/oauth/authorize?") {
 			t.Fatalf("%d %s %s", response.StatusCode, address, text)
 		}
 		away := &browser{s: s}
 		_, page = away.send("GET", address, "")
-		form := url.Values{"ticket": {ticketField.FindStringSubmatch(page)[1]}, "login": {there.dev.User.Login}, "password": {there.dev.User.Password}}
-		response, text = away.send("POST", there.dev.IDPURL+"/oauth/login", form.Encode())
+		form := url.Values{"ticket": {ticketField.FindStringSubmatch(page)[1]}, "login": {there.Dev.User.Login}, "password": {there.Dev.User.Password}}
+		response, text = away.send("POST", there.Dev.IDPURL+"/oauth/login", form.Encode())
 		back := response.Header.Get("Location")
 		if response.StatusCode != 303 || !strings.HasPrefix(back, returns+"?code=") {
 			t.Fatalf("%d %s %s", response.StatusCode, back, text)
@@ -63,16 +65,16 @@ func TestExternalLogin(t *testing.T) {
 		return response, to.Query(), text
 	}
 
-	id, login, _, _ := s.register()
+	id, login, _, _ := s.Register()
 	b := &browser{s: s}
 	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" || q.Get("code") != "" {
 		t.Errorf("who has no login there: %v %s", q, text)
 	}
-	s.ok("ours", "POST", "/ums/user/"+id+"/login", `{"Login":"DEMO","IssuerName":"Main"}`)
+	s.OK("ours", "POST", "/ums/user/"+id+"/login", `{"Login":"DEMO","IssuerName":"Main"}`)
 	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" {
 		t.Errorf("who may not sign in so: %v %s", q, text)
 	}
-	s.ok("ours", "POST", "/ums/user/"+id+"/authmethod/external", "{}")
+	s.OK("ours", "POST", "/ums/user/"+id+"/authmethod/external", "{}")
 	response, q, text := come(b, goThere(b))
 	if response.StatusCode != 302 || !codeForm.MatchString(q.Get("code")) || q.Get("state") != "st&te" {
 		t.Fatalf("%d %v %s", response.StatusCode, q, text)
@@ -81,7 +83,7 @@ func TestExternalLogin(t *testing.T) {
 	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
 		t.Fatalf("%+v", got)
 	}
-	if journal := s.tamga("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
+	if journal := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
 		t.Errorf("the journal does not know who it was: %s", journal)
 	}
 
@@ -106,8 +108,8 @@ func TestExternalLogin(t *testing.T) {
 		t.Errorf("at another provider's address: %d", response.StatusCode)
 	}
 
-	s.ok("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=main", "")
-	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).status != 400 {
+	s.OK("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=main", "")
+	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).Status != 400 {
 		t.Error("the sign-in outlives the login it came of")
 	}
 }

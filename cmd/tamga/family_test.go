@@ -16,34 +16,9 @@ import (
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+
+	"tamga/internal/tamgatest"
 )
-
-// call posts a value as JSON and returns the answer.
-func (p *process) call(method, path, token string, body any) (int, []byte) {
-	p.t.Helper()
-	data, err := json.Marshal(body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return p.do(p.t.Context(), method, p.url+"/SignServer"+path, token, bytes.NewReader(data))
-}
-
-// signed posts a request that has to succeed and returns the octets of its answer.
-func (p *process) signed(method, path, token string, body any) []byte {
-	p.t.Helper()
-	status, answer := p.call(method, path, token, body)
-	var octets []byte
-	if err := json.Unmarshal(answer, &octets); err != nil || status != 200 {
-		p.t.Fatalf("%s %s: %d %.400s", method, path, status, answer)
-	}
-	return octets
-}
-
-type parameters = map[string]any
-
-func request(content []byte, kind string, cert int64, p parameters) map[string]any {
-	return map[string]any{"Content": content, "Signature": map[string]any{"Type": kind, "Parameters": p, "CertificateId": cert, "PinCode": ""}}
-}
 
 // verified runs tamga verify and returns its report.
 func verified(t *testing.T, file string, args ...string) (verify.Report, error) {
@@ -63,9 +38,9 @@ func verified(t *testing.T, file string, args ...string) (verify.Report, error) 
 func TestFamily(t *testing.T) {
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	ca := server.path(server.dev.CAPEM)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	ca := server.Path(server.Dev.CAPEM)
 	caPEM, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -100,20 +75,20 @@ func TestFamily(t *testing.T) {
 
 	for _, su := range suites {
 		t.Run(su.name, func(t *testing.T) {
-			cert := server.cert(su.name, false).ID
+			cert := server.Cert(su.name, false).ID
 			for _, level := range []string{"T", "XLT1"} {
 				for _, detached := range []bool{true, false} {
-					agree(t, server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{
-						"CADESType": level, "IsDetached": detached, "TSPAddress": server.dev.TSPURL,
+					agree(t, server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{
+						"CADESType": level, "IsDetached": detached, "TSPAddress": server.Dev.TSPURL,
 					})), detached, level)
 				}
 			}
 			// Raised step by step and at once; the level that is there changes nothing.
-			bes := server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{"IsDetached": "True"}))
+			bes := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{"IsDetached": "True"}))
 			raise := func(message []byte, level string) []byte {
-				return server.signed("POST", "/api/signatures/enhance", "", map[string]any{
+				return server.Signed("POST", "/api/signatures/enhance", "", map[string]any{
 					"Signature": message, "SignatureType": "CAdES",
-					"SignatureParams": parameters{"CADESType": level, "TSPAddress": "", "IsDetached": "true", "OriginalDocument": document},
+					"SignatureParams": tamgatest.Parameters{"CADESType": level, "TSPAddress": "", "IsDetached": "true", "OriginalDocument": document},
 				})
 			}
 			stamped := raise(bes, "T")
@@ -124,24 +99,24 @@ func TestFamily(t *testing.T) {
 			if again := raise(whole, "XLT1"); !bytes.Equal(again, whole) {
 				t.Error("raising to the level that is there changes the message")
 			}
-			if status, answer := server.call("PATCH", "/api/signatures/postsign", "", map[string]any{
-				"Signature": whole, "SignatureType": "CAdES", "SignatureParams": parameters{"CADESType": "BES"},
+			if status, answer := server.Call("PATCH", "/api/signatures/postsign", "", map[string]any{
+				"Signature": whole, "SignatureType": "CAdES", "SignatureParams": tamgatest.Parameters{"CADESType": "BES"},
 			}); status != 400 {
 				t.Errorf("lowering a level is answered %d %s", status, answer)
 			}
 
 			// Cosigned and countersigned.
-			first := server.signed("POST", "/api/documents", token, request(document, "CAdES", server.cert("gost2012-256", false).ID, parameters{"IsDetached": "True"}))
-			both := server.signed("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{
+			first := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", server.Cert("gost2012-256", false).ID, tamgatest.Parameters{"IsDetached": "True"}))
+			both := server.Signed("POST", "/api/documents", token, tamgatest.Request(first, "CAdES", cert, tamgatest.Parameters{
 				"CmsSignatureType": "Cosign", "OriginalDocument": document, "CADESType": "T", "TSPAddress": "",
 			}))
 			agree(t, both, true, "BES", "T")
-			if status, answer := server.call("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{
+			if status, answer := server.Call("POST", "/api/documents", token, tamgatest.Request(first, "CAdES", cert, tamgatest.Parameters{
 				"CmsSignatureType": "Cosign", "OriginalDocument": []byte("another document"),
 			})); status != 400 {
 				t.Errorf("a cosignature over another document is answered %d %s", status, answer)
 			}
-			counter := server.signed("POST", "/api/documents", token, request(both, "CAdES", cert, parameters{
+			counter := server.Signed("POST", "/api/documents", token, tamgatest.Request(both, "CAdES", cert, tamgatest.Parameters{
 				"CmsSignatureType": "Countersign", "SignatureIndex": "1",
 			}))
 			r, err := verified(t, openssl.Write("counter", counter), "--ca", ca, "--original", documentFile)
@@ -160,20 +135,20 @@ func TestFamily(t *testing.T) {
 	}
 
 	t.Run("batch", func(t *testing.T) {
-		cert := server.cert("gost2012-256", true)
+		cert := server.Cert("gost2012-256", true)
 		var documents []map[string]any
 		for i := range 20 {
 			content := append([]byte{byte('a' + i)}, document...)
-			message := server.signed("POST", "/api/documents", token, request(content, "CAdES", server.cert("gost2012-512", false).ID, parameters{"IsDetached": "True"}))
+			message := server.Signed("POST", "/api/documents", token, tamgatest.Request(content, "CAdES", server.Cert("gost2012-512", false).ID, tamgatest.Parameters{"IsDetached": "True"}))
 			if i == 7 {
 				message = []byte("no message at all")
 			}
 			documents = append(documents, map[string]any{"Name": "n", "Content": message, "OriginalContent": content})
 		}
 		for _, path := range []string{"/api/documents", "/rest/api/documents/packagesignature"} {
-			status, answer := server.call("POST", path, token, map[string]any{
+			status, answer := server.Call("POST", path, token, map[string]any{
 				"Documents": documents,
-				"Signature": map[string]any{"Type": "CAdES", "Parameters": parameters{"CmsSignatureType": "Cosign"}, "CertificateId": cert.ID, "PinCode": cert.PIN},
+				"Signature": map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "CertificateId": cert.ID, "PinCode": cert.PIN},
 			})
 			var batch struct {
 				Results []*string
@@ -191,20 +166,20 @@ func TestFamily(t *testing.T) {
 	})
 
 	t.Run("bad input", func(t *testing.T) {
-		cert := server.cert("gost2012-256", false).ID
-		message := server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, parameters{"IsDetached": "False"}))
+		cert := server.Cert("gost2012-256", false).ID
+		message := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{"IsDetached": "False"}))
 		for _, c := range []struct {
 			name string
 			body any
 			says string
 		}{
-			{"index out of range", request(message, "CAdES", cert, parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "5"}), "SignatureIndex"},
-			{"a time-stamp service that is not registered", request(document, "CAdES", cert, parameters{"CADESType": "T", "TSPAddress": "http://192.0.2.1/tsp"}), "TSPAddress"},
-			{"a message in PEM", request([]byte("-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n"), "CAdES", cert, parameters{"CmsSignatureType": "Cosign"}), "PEM"},
-			{"Base64 of Base64", request([]byte(base64.StdEncoding.EncodeToString(message)), "CAdES", cert, parameters{"CmsSignatureType": "Cosign"}), "Base64"},
-			{"a reserved attribute", request(document, "CAdES", cert, parameters{"AuthenticatedAttributes": map[string]string{"1.2.840.113549.1.9.3": "BAA="}}), "1.2.840.113549.1.9.3"},
+			{"index out of range", tamgatest.Request(message, "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "5"}), "SignatureIndex"},
+			{"a time-stamp service that is not registered", tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{"CADESType": "T", "TSPAddress": "http://192.0.2.1/tsp"}), "TSPAddress"},
+			{"a message in PEM", tamgatest.Request([]byte("-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n"), "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Cosign"}), "PEM"},
+			{"Base64 of Base64", tamgatest.Request([]byte(base64.StdEncoding.EncodeToString(message)), "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Cosign"}), "Base64"},
+			{"a reserved attribute", tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{"AuthenticatedAttributes": map[string]string{"1.2.840.113549.1.9.3": "BAA="}}), "1.2.840.113549.1.9.3"},
 		} {
-			status, answer := server.call("POST", "/api/documents", token, c.body)
+			status, answer := server.Call("POST", "/api/documents", token, c.body)
 			if status < 400 || status >= 500 || !strings.Contains(string(answer), c.says) {
 				t.Errorf("%s: %d %s, want a refusal with %q", c.name, status, answer, c.says)
 			}
@@ -240,12 +215,12 @@ func clientOfTwoSteps(t testing.TB, su *suite.Suite) (*x509gost.Certificate, x50
 
 // twoSteps signs with a key of the client's own: presign on one process, the key,
 // postsign on another or the same.
-func twoSteps(t *testing.T, first, server *process, suiteName string, document []byte, judge func(message []byte, root string)) {
+func twoSteps(t *testing.T, first, server *tamgatest.Server, suiteName string, document []byte, judge func(message []byte, root string)) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
 	cert, sign := clientOfTwoSteps(t, su)
-	params := parameters{"IsDetached": "true", "CADESType": "BES"}
-	status, answer := first.call("POST", "/rest/api/signatures/presign", "", map[string]any{
+	params := tamgatest.Parameters{"IsDetached": "true", "CADESType": "BES"}
+	status, answer := first.Call("POST", "/rest/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "CAdES", "SignatureParams": params,
 	})
 	var prepared struct {
@@ -265,15 +240,15 @@ func twoSteps(t *testing.T, first, server *process, suiteName string, document [
 	}
 	wrong := bytes.Clone(value)
 	wrong[len(wrong)/2] ^= 1
-	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(wrong)); status != 400 || !strings.Contains(string(answer), "invalid_signature_params") {
+	if status, answer := server.Call("POST", "/api/signatures/postsign", "", post(wrong)); status != 400 || !strings.Contains(string(answer), "invalid_signature_params") {
 		t.Errorf("a wrong value is answered %d %s", status, answer)
 	}
 	if strings.HasPrefix(suiteName, "gost") { // as a cryptographic service provider returns it
 		value = bytes.Clone(value)
 		slices.Reverse(value)
 	}
-	message := server.signed("POST", "/api/signatures/postsign", "", post(value))
-	if status, answer := server.call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
+	message := server.Signed("POST", "/api/signatures/postsign", "", post(value))
+	if status, answer := server.Call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
 		t.Errorf("an object that is spent is answered %d %s", status, answer)
 	}
 	judge(message, string(files.PEM(cert)))

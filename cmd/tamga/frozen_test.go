@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/storetest"
+
+	"tamga/internal/tamgatest"
 )
 
 // fullFaults makes the tests of faults run in their long form.
@@ -25,9 +27,9 @@ const fullFaults = "TAMGA_TEST_FULL_FAULTS"
 
 // fleet is several servers over one PostgreSQL. The first one made the installation.
 type fleet struct {
-	*umsWorld
+	*tamgatest.UMS
 	database string
-	servers  []*process
+	servers  []*tamgatest.Server
 	admin    *sql.DB
 }
 
@@ -40,8 +42,8 @@ func startFleet(t *testing.T, n int, more ...string) *fleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.admin.Close() })
-	f.umsWorld = startUMS(t, append([]string{"--set", "database=" + f.database + "&application_name=server0"}, more...)...)
-	f.servers = []*process{f.process}
+	f.UMS = tamgatest.StartUMSProcess(t, t.TempDir(), append([]string{"--set", "database=" + f.database + "&application_name=server0"}, more...)...)
+	f.servers = []*tamgatest.Server{f.Server}
 	for i := range n - 1 {
 		f.servers = append(f.servers, f.another(i+1, "127.0.0.1:0", more...))
 	}
@@ -49,25 +51,21 @@ func startFleet(t *testing.T, n int, more ...string) *fleet {
 }
 
 // another starts a further server over the database.
-func (f *fleet) another(i int, listen string, more ...string) *process {
-	f.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return startServer(f.t, program, append([]string{
-		"serve", "--dev", "--data", f.dir, "--listen", listen, "--set", "public_url=" + f.url,
+func (f *fleet) another(i int, listen string, more ...string) *tamgatest.Server {
+	f.T.Helper()
+	return tamgatest.StartArgs(f.T, append([]string{
+		"serve", "--dev", "--data", f.Dir, "--listen", listen, "--set", "public_url=" + f.URL,
 		"--set", fmt.Sprintf("database=%s&application_name=server%d", f.database, i),
 	}, more...)...)
 }
 
 // sessions counts the sessions of a server for which a condition holds.
 func (f *fleet) sessions(server int, condition string) (n int) {
-	f.t.Helper()
-	row := f.admin.QueryRowContext(f.t.Context(), `SELECT count(*) FROM pg_stat_activity a
+	f.T.Helper()
+	row := f.admin.QueryRowContext(f.T.Context(), `SELECT count(*) FROM pg_stat_activity a
 		WHERE application_name = $1 AND `+condition, fmt.Sprintf("server%d", server))
 	if err := row.Scan(&n); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return n
 }
@@ -79,8 +77,8 @@ const (
 
 // freeze stops a server at a moment when one of its sessions is as the condition says.
 func (f *fleet) freeze(server int, condition string) {
-	f.t.Helper()
-	p := f.servers[server].cmd.Process
+	f.T.Helper()
+	p := f.servers[server].Process()
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
 		p.Signal(syscall.SIGSTOP)
 		// PostgreSQL first carries out what the process had sent. A session that is idle afterwards stays idle.
@@ -91,7 +89,7 @@ func (f *fleet) freeze(server int, condition string) {
 		p.Signal(syscall.SIGCONT)
 		time.Sleep(3 * time.Millisecond)
 	}
-	f.t.Fatal("the server could not be stopped at the moment that was looked for")
+	f.T.Fatal("the server could not be stopped at the moment that was looked for")
 }
 
 // load are callers that do one thing after the other at a server, and what became of it.
@@ -185,17 +183,17 @@ func TestFrozenProcess(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		return r
 	}
-	signing := string(signingBody(t, f.cert("gost2012-256", false).ID, ""))
-	token := f.token()
+	signing := string(signingBody(t, f.Cert("gost2012-256", false).ID, ""))
+	token := f.Token()
 	sign := func(server int) func() *http.Request {
-		return func() *http.Request { return post(f.servers[server].url+"/SignServer/api/documents", token, signing) }
+		return func() *http.Request { return post(f.servers[server].URL+"/SignServer/api/documents", token, signing) }
 	}
 	register := func(server int) func() *http.Request {
 		return func() *http.Request {
 			mu.Lock()
 			defer mu.Unlock()
 			number++
-			return post(f.servers[server].url+"/STS/ums/user", f.tokens[ours], fmt.Sprintf(`{"Login":"frozen%d"}`, number))
+			return post(f.servers[server].URL+"/STS/ums/user", f.Tokens[tamgatest.Ours], fmt.Sprintf(`{"Login":"frozen%d"}`, number))
 		}
 	}
 	registered := func(body []byte) {
@@ -214,14 +212,14 @@ func TestFrozenProcess(t *testing.T) {
 	}
 	victimSigns.run(ctx, 2, &all, sign(victim), nil)
 	victimPeople.run(ctx, 4, &all, register(victim), registered)
-	defer func() { f.servers[victim].cmd.Process.Signal(syscall.SIGCONT) }()
+	defer func() { f.servers[victim].Process().Signal(syscall.SIGCONT) }()
 
 	for name, condition := range map[string]string{"the turn": holdsTheTurn, "a transaction": inTransaction} {
 		f.freeze(victim, condition)
 		begun := time.Now()
 		time.Sleep(frozen)
 		end := time.Now()
-		f.servers[victim].cmd.Process.Signal(syscall.SIGCONT)
+		f.servers[victim].Process().Signal(syscall.SIGCONT)
 		for what, l := range map[string]*load{"signatures": &signatures, "people changes": &people} {
 			gap := l.gap(begun, end)
 			t.Logf("frozen with %s: the longest gap of %s was %v", name, what, gap.Round(time.Millisecond))
@@ -250,7 +248,7 @@ func TestFrozenProcess(t *testing.T) {
 		}
 	}
 	for _, id := range acknowledged {
-		if f.ask(ours, "GET", "/ums/user/"+id, "").status != 200 {
+		if f.Ask(tamgatest.Ours, "GET", "/ums/user/"+id, "").Status != 200 {
 			t.Errorf("user %s was acknowledged and is not there", id)
 		}
 	}

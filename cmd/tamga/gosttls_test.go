@@ -15,12 +15,14 @@ import (
 
 	"tamga/internal/cli/gosttls"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // frontEnd is a server of --dev with HAProxy and gost-engine in front, and an
 // operator with a certificate.
 type frontEnd struct {
-	*process
+	*tamgatest.Server
 	tool   *judge.Tool
 	config string // directory of gost-tls init
 	port   string
@@ -29,16 +31,16 @@ type frontEnd struct {
 // operatorKey makes a key and a certificate of the built-in authority with other
 // people's means: OpenSSL with gost-engine makes the key and the request.
 func (f *frontEnd) operatorKey(name, algorithm, set, digest string) {
-	f.t.Helper()
+	f.T.Helper()
 	for _, args := range [][]string{
 		{"genpkey", "-algorithm", algorithm, "-pkeyopt", "paramset:" + set, "-out", name + ".key"},
 		{"req", "-new", "-" + digest, "-key", name + ".key", "-subj", "/CN=" + name, "-out", name + ".csr"},
 	} {
 		if _, err := f.tool.Run(args...); err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 	}
-	f.command("", "gost-tls", "certify", filepath.Join(f.tool.Dir, name+".csr"), "-o", filepath.Join(f.tool.Dir, name+".pem"), "--data", f.dir)
+	f.MustRun("gost-tls", "certify", filepath.Join(f.tool.Dir, name+".csr"), "-o", filepath.Join(f.tool.Dir, name+".pem"), "--data", f.Dir)
 }
 
 func startFrontEnd(t *testing.T) *frontEnd {
@@ -53,8 +55,8 @@ func startFrontEnd(t *testing.T) *frontEnd {
 	t.Cleanup(func() { os.RemoveAll(run) })
 	socket := filepath.Join(run, "gost.sock")
 	f := &frontEnd{tool: tool, config: filepath.Join(t.TempDir(), "gost-tls")}
-	f.process = startDev(t, t.TempDir(), "--set", "gost_tls.socket="+socket)
-	set := []string{"--data", f.dir, "--set", "gost_tls.socket=" + socket}
+	f.Server = tamgatest.Start(t, "--set", "gost_tls.socket="+socket)
+	set := []string{"--data", f.Dir, "--set", "gost_tls.socket=" + socket}
 
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,12 +64,12 @@ func startFrontEnd(t *testing.T) *frontEnd {
 	}
 	_, f.port, _ = net.SplitHostPort(free.Addr().String())
 	free.Close()
-	f.command("", append([]string{"gost-tls", "init", "--dir", f.config, "--name", "localhost", "--listen", "127.0.0.1:" + f.port}, set...)...)
-	f.command("", append([]string{"gost-tls", "check", "--dir", f.config}, set...)...)
+	f.MustRun(append([]string{"gost-tls", "init", "--dir", f.config, "--name", "localhost", "--listen", "127.0.0.1:" + f.port}, set...)...)
+	f.MustRun(append([]string{"gost-tls", "check", "--dir", f.config}, set...)...)
 	judge.HAProxy(t, filepath.Join(f.config, gosttls.FrontEndConfig), filepath.Join(f.config, gosttls.FrontEndOpenSSL), "127.0.0.1:"+f.port)
 
 	f.operatorKey("operator", "gost2012_256", "A", "md_gost12_256")
-	f.command("", "operator", "certificate", "add", f.dev.Operator.Login, filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.dir)
+	f.MustRun("operator", "certificate", "add", f.Dev.Operator.Login, filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.Dir)
 	return f
 }
 
@@ -79,7 +81,7 @@ func written(method, path, body string, headers ...string) string {
 
 // talk sends a request through the front end with the key of a name.
 func (f *frontEnd) talk(say, name string, args ...string) string {
-	f.t.Helper()
+	f.T.Helper()
 	args = append([]string{"-connect", "127.0.0.1:" + f.port, "-servername", "localhost", "-CAfile", filepath.Join(f.config, gosttls.FrontEndRoot), "-verify_return_error"}, args...)
 	if name != "" {
 		args = append(args, "-cert", name+".pem", "-key", name+".key")
@@ -88,9 +90,9 @@ func (f *frontEnd) talk(say, name string, args ...string) string {
 }
 
 func (f *frontEnd) expect(name, want, got string) {
-	f.t.Helper()
+	f.T.Helper()
 	if !strings.Contains(got, want) {
-		f.t.Errorf("%s: no %q in\n%s", name, want, got)
+		f.T.Errorf("%s: no %q in\n%s", name, want, got)
 	}
 }
 
@@ -112,8 +114,8 @@ func TestGOSTTLS(t *testing.T) {
 	})
 
 	t.Run("code", func(t *testing.T) {
-		out := f.talk(written("GET", "/STS/oauth/authorize/certificate?client_id="+f.dev.ClientID+
-			"&response_type=code&scope=dss&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&resource="+f.dev.Resource, ""), "operator", "-tls1_2")
+		out := f.talk(written("GET", "/STS/oauth/authorize/certificate?client_id="+f.Dev.ClientID+
+			"&response_type=code&scope=dss&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&resource="+f.Dev.Resource, ""), "operator", "-tls1_2")
 		_, rest, found := strings.Cut(out, "Location: urn:ietf:wg:oauth:2.0:oob:auto?code=")
 		if !found {
 			t.Fatalf("no code in\n%s", out)
@@ -123,12 +125,12 @@ func TestGOSTTLS(t *testing.T) {
 			t.Errorf("a client that lower-cases or cuts it spoils the code %q", code)
 		}
 		exchange := func() (int, []byte) {
-			response, err := http.Post(f.dev.TokenURL, "application/x-www-form-urlencoded", strings.NewReader(
-				"grant_type=authorization_code&code="+code+"&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&client_id="+f.dev.ClientID))
+			response, err := http.Post(f.Dev.TokenURL, "application/x-www-form-urlencoded", strings.NewReader(
+				"grant_type=authorization_code&code="+code+"&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&client_id="+f.Dev.ClientID))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return readAll(t, response)
+			return tamgatest.ReadAll(t, response)
 		}
 		status, body := exchange()
 		var token struct {
@@ -137,7 +139,7 @@ func TestGOSTTLS(t *testing.T) {
 		if err := json.Unmarshal(body, &token); err != nil || status != 200 {
 			t.Fatalf("the code is exchanged for %d %s", status, body)
 		}
-		if status, body := f.do(t.Context(), "GET", f.dev.IDPURL+"/ums/policy", token.AccessToken, nil); status != 200 {
+		if status, body := f.Do(t.Context(), "GET", f.Dev.IDPURL+"/ums/policy", token.AccessToken, nil); status != 200 {
 			t.Errorf("the token opens user management with %d %s", status, body)
 		}
 		if status, body := exchange(); status != 400 || !bytes.Contains(body, []byte("invalid_grant")) {
@@ -172,12 +174,12 @@ func TestGOSTTLS(t *testing.T) {
 	})
 
 	t.Run("revoked", func(t *testing.T) {
-		f.command("", "gost-tls", "revoke", filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.dir)
+		f.MustRun("gost-tls", "revoke", filepath.Join(f.tool.Dir, "operator.pem"), "--data", f.Dir)
 		f.expect("a revoked certificate", "HTTP/1.1 401", f.talk(policy, "operator", "-tls1_2"))
 	})
 
 	var log bytes.Buffer
-	if err := run(t.Context(), []string{"audit", "--data", f.dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
+	if err := run(t.Context(), []string{"audit", "--data", f.Dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), `"method":"certificate","actor":"","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
@@ -188,7 +190,7 @@ func TestGOSTTLS(t *testing.T) {
 // Class 12: paths that mean one thing to the proxy and another to us.
 func TestPathTricksThroughTheFrontEnd(t *testing.T) {
 	f := startFrontEnd(t)
-	id := f.dev.User.ID
+	id := f.Dev.User.ID
 	for _, path := range []string{
 		"/STS/ums/user/" + id + "/emails/a%2Fb%40example.ru/confirm",
 		"/STS/ums/user/" + id + "/emails/..%2F..%2F" + id + "/confirm",
@@ -209,18 +211,18 @@ func TestPathTricksThroughTheFrontEnd(t *testing.T) {
 			t.Errorf("%s is answered\n%.300s", path, out[max(0, strings.Index(out, "HTTP/1.1")):])
 		}
 	}
-	if status, body := f.do(t.Context(), "GET", f.dev.IDPURL+"/ums/user/"+id, f.tokenOf(f.dev.Operator.Login, f.dev.Operator.Password), nil); status != 200 || !bytes.Contains(body, []byte(`"AccountLocked":false`)) {
+	if status, body := f.Do(t.Context(), "GET", f.Dev.IDPURL+"/ums/user/"+id, f.TokenOf(f.Dev.Operator.Login, f.Dev.Operator.Password), nil); status != 200 || !bytes.Contains(body, []byte(`"AccountLocked":false`)) {
 		t.Errorf("after the tricks the user is %d %s", status, body)
 	}
 }
 
 // TestGOSTTLSCheck: each known trap is found in the file.
 func TestGOSTTLSCheck(t *testing.T) {
-	p := startDev(t, t.TempDir())
+	p := tamgatest.Start(t)
 	dir := filepath.Join(t.TempDir(), "front")
 	socket := filepath.Join(t.TempDir(), "gost.sock")
-	set := []string{"--data", p.dir, "--set", "gost_tls.socket=" + socket}
-	p.command("", append([]string{"gost-tls", "init", "--dir", dir, "--name", "localhost", "--listen", ":4430"}, set...)...)
+	set := []string{"--data", p.Dir, "--set", "gost_tls.socket=" + socket}
+	p.MustRun(append([]string{"gost-tls", "init", "--dir", dir, "--name", "localhost", "--listen", ":4430"}, set...)...)
 	file := filepath.Join(dir, gosttls.FrontEndConfig)
 	good, err := os.ReadFile(file)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"tamga/pki/suite"
+
+	"tamga/internal/tamgatest"
 )
 
 // hostileXML is a document of 26 KB that asks for 256 nested walks over itself.
@@ -36,9 +38,9 @@ func hostileXML() []byte {
 //
 // where -benchtime says how many turns there are.
 func BenchmarkBesideHostile(b *testing.B) {
-	server := startProgram(b, plainProgram(b), b.TempDir(), "--set", "tokens.access_life=1h", "--set", "verification.calls_per_second=100000", "--set", "verification.calls_at_once=100000")
-	token := server.token()
-	signature, err := json.Marshal(request(bytes.Repeat([]byte("0123456789abcdef"), 64), "CAdES", server.cert("gost2012-256", false).ID, parameters{"CADESType": "BES", "IsDetached": "True"}))
+	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir(), "--set", "tokens.access_life=1h", "--set", "verification.calls_per_second=100000", "--set", "verification.calls_at_once=100000")
+	token := server.Token()
+	signature, err := json.Marshal(tamgatest.Request(bytes.Repeat([]byte("0123456789abcdef"), 64), "CAdES", server.Cert("gost2012-256", false).ID, tamgatest.Parameters{"CADESType": "BES", "IsDetached": "True"}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 		stop := make(chan struct{})
 		var mu sync.Mutex
 		var all sync.WaitGroup
-		before := server.processorTime()
+		before := processorTime(server)
 		for range clients {
 			all.Go(func() {
 				for {
@@ -65,7 +67,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 						return
 					default:
 					}
-					response, err := http.Post(server.dev.SVSURL+"/api/signatures", "application/json", bytes.NewReader(question))
+					response, err := http.Post(server.Dev.SVSURL+"/api/signatures", "application/json", bytes.NewReader(question))
 					if err != nil {
 						b.Error(err)
 						return
@@ -83,7 +85,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 			})
 		}
 		beside = append(beside, p99(b, server, token, signature, rate))
-		spent += server.processorTime() - before
+		spent += processorTime(server) - before
 		close(stop)
 		all.Wait()
 	}

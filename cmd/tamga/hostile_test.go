@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"tamga/internal/tamgatest"
 )
 
 // Hostile questions to the verification service are refused by their cost, one after another:
@@ -14,7 +16,7 @@ import (
 // come back. Signing the same document with a token is refused for the same reason.
 func TestHostileVerification(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	p := startDev(t, t.TempDir())
+	p := tamgatest.StartProcess(t, t.TempDir())
 	question, err := json.Marshal(map[string]any{"SignatureType": "XMLDSig", "Content": hostileXML()})
 	if err != nil {
 		t.Fatal(err)
@@ -24,12 +26,12 @@ func TestHostileVerification(t *testing.T) {
 	counts := map[int]int{}
 	for range 14 {
 		all.Go(func() {
-			response, err := http.Post(p.dev.SVSURL+"/api/signatures", "application/json", bytes.NewReader(question))
+			response, err := http.Post(p.Dev.SVSURL+"/api/signatures", "application/json", bytes.NewReader(question))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			status, body := readAll(t, response)
+			status, body := tamgatest.ReadAll(t, response)
 			mu.Lock()
 			defer mu.Unlock()
 			counts[status]++
@@ -46,17 +48,17 @@ func TestHostileVerification(t *testing.T) {
 		t.Errorf("none was judged: %v", counts)
 	}
 	template := strings.NewReplacer("<DigestValue>AAAA</DigestValue>", "<DigestValue/>", "<SignatureValue>AAAA</SignatureValue>", "<SignatureValue/>").Replace(string(hostileXML()))
-	order, err := json.Marshal(request([]byte(template), "XMLDSig", p.cert("gost2012-256", false).ID, parameters{"XMLDsigType": "XMLTemplate"}))
+	order, err := json.Marshal(tamgatest.Request([]byte(template), "XMLDSig", p.Cert("gost2012-256", false).ID, tamgatest.Parameters{"XMLDsigType": "XMLTemplate"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, body := p.do(t.Context(), "POST", p.dev.BaseURL+"/api/documents", p.token(), bytes.NewReader(order))
+	status, body := p.Do(t.Context(), "POST", p.Dev.BaseURL+"/api/documents", p.Token(), bytes.NewReader(order))
 	if status != 400 || !strings.Contains(string(body), "invalid_content") || !strings.Contains(string(body), "steps of work") {
 		t.Errorf("signing: %d %s", status, body)
 	}
 	// The service goes on.
-	signed := p.signed("POST", "/api/documents", p.token(), request([]byte("text"), "CAdES", p.cert("gost2012-256", false).ID, parameters{}))
-	if v := p.judged(map[string]any{"SignatureType": "CAdES", "Content": signed}); len(v) != 1 || !*v[0].Result {
+	signed := p.Signed("POST", "/api/documents", p.Token(), tamgatest.Request([]byte("text"), "CAdES", p.Cert("gost2012-256", false).ID, tamgatest.Parameters{}))
+	if v := judged(p, map[string]any{"SignatureType": "CAdES", "Content": signed}); len(v) != 1 || !*v[0].Result {
 		t.Errorf("%+v", v)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"tamga/internal/app/dev"
+
+	"tamga/internal/tamgatest"
 )
 
 // BenchmarkHTTP times a running server as its clients see it: the journal is on,
@@ -33,8 +35,8 @@ func BenchmarkHTTP(b *testing.B) {
 	if address := os.Getenv("TAMGA_BENCH_DATABASE"); address != "" {
 		more = append(more, "--set", "database="+address)
 	}
-	server := startProgram(b, plainProgram(b), b.TempDir(), more...)
-	token := server.token()
+	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir(), more...)
+	token := server.Token()
 	document := bytes.Repeat([]byte("0123456789abcdef"), 64)
 	one := func(name string, c dev.Certificate, order map[string]any) {
 		order["Signature"].(map[string]any)["PinCode"] = c.PIN
@@ -43,48 +45,48 @@ func BenchmarkHTTP(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {
-			address := server.dev.BaseURL + "/api/documents"
-			before := server.processorTime()
+			address := server.Dev.BaseURL + "/api/documents"
+			before := processorTime(server)
 			ask(b, 32, address, token, body)
 			rate := float64(b.N) / b.Elapsed().Seconds()
 			b.ReportMetric(rate, "signatures/s")
-			b.ReportMetric(float64((server.processorTime()-before).Microseconds())/float64(b.N), "server-us/op")
+			b.ReportMetric(float64((processorTime(server)-before).Microseconds())/float64(b.N), "server-us/op")
 			b.StopTimer()
 			if b.N > 1000 {
 				b.ReportMetric(p99(b, server, token, body, rate/2), "half-load-p99-ms")
 			}
 		})
 	}
-	plain := server.cert("gost2012-256", false)
+	plain := server.Cert("gost2012-256", false)
 	cms := func(level string, c dev.Certificate) map[string]any {
-		return request(document, "CAdES", c.ID, parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
+		return tamgatest.Request(document, "CAdES", c.ID, tamgatest.Parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
 	}
 	one("BES-1KiB", plain, cms("BES", plain))
-	withPIN := server.cert("gost2012-256", true)
+	withPIN := server.Cert("gost2012-256", true)
 	one("BES-1KiB-PIN", withPIN, cms("BES", withPIN))
 	one("T-1KiB", plain, cms("T", plain))
 	one("XLT1-1KiB", plain, cms("XLT1", plain))
-	one("XMLEnveloped-4KiB", plain, request(xmlOf(4<<10), "XMLDSig", plain.ID, parameters{"XMLDsigType": "XMLEnveloped"}))
-	one("PDF-100KB", plain, request(pdfOf(100_000), "PDF", plain.ID, parameters{"PDFFormat": "CMS"}))
-	one("DOCX-50KB", plain, request(docxOf(b, 50_000), "MSOffice", plain.ID, parameters{}))
+	one("XMLEnveloped-4KiB", plain, tamgatest.Request(xmlOf(4<<10), "XMLDSig", plain.ID, tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}))
+	one("PDF-100KB", plain, tamgatest.Request(pdfOf(100_000), "PDF", plain.ID, tamgatest.Parameters{"PDFFormat": "CMS"}))
+	one("DOCX-50KB", plain, tamgatest.Request(docxOf(b, 50_000), "MSOffice", plain.ID, tamgatest.Parameters{}))
 	b.Run("cosign-10000", func(b *testing.B) {
-		first := server.signed("POST", "/api/documents", token, request(document, "CAdES", plain.ID, parameters{"IsDetached": "True"}))
+		first := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", plain.ID, tamgatest.Parameters{"IsDetached": "True"}))
 		documents := make([]map[string]any, 10_000)
 		for i := range documents {
 			documents[i] = map[string]any{"Name": "n", "Content": first, "OriginalContent": document}
 		}
 		body, err := json.Marshal(map[string]any{
 			"Documents": documents,
-			"Signature": map[string]any{"Type": "CAdES", "Parameters": parameters{"CmsSignatureType": "Cosign"}, "CertificateId": server.cert("gost2012-512", false).ID, "PinCode": ""},
+			"Signature": map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "CertificateId": server.Cert("gost2012-512", false).ID, "PinCode": ""},
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ResetTimer()
-		before := server.processorTime()
-		ask(b, 1, server.dev.BaseURL+"/api/documents/packagesignature", token, body)
+		before := processorTime(server)
+		ask(b, 1, server.Dev.BaseURL+"/api/documents/packagesignature", token, body)
 		b.ReportMetric(float64(b.N)*float64(len(documents))/b.Elapsed().Seconds(), "signatures/s")
-		b.ReportMetric(float64((server.processorTime()-before).Microseconds())/float64(b.N*len(documents)), "server-us/signature")
+		b.ReportMetric(float64((processorTime(server)-before).Microseconds())/float64(b.N*len(documents)), "server-us/signature")
 	})
 }
 
@@ -148,7 +150,7 @@ func docxOf(b testing.TB, size int) []byte {
 
 // p99 asks at a steady rate for three seconds and returns the 99th percentile of
 // the time an answer took, in milliseconds.
-func p99(b *testing.B, server *process, token string, body []byte, rate float64) float64 {
+func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate float64) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	defer client.CloseIdleConnections()
 	var mu sync.Mutex
@@ -160,7 +162,7 @@ func p99(b *testing.B, server *process, token string, body []byte, rate float64)
 		<-pace.C
 		all.Go(func() {
 			start := time.Now()
-			if err := askOnce(client, server.dev.BaseURL+"/api/documents", token, body); err != nil {
+			if err := askOnce(client, server.Dev.BaseURL+"/api/documents", token, body); err != nil {
 				b.Error(err)
 			}
 			mu.Lock()

@@ -17,7 +17,7 @@ import (
 func TestIdempotency(t *testing.T) {
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
-	c := openV2(t, dir, settings...)
+	c := openV2Process(t, dir, settings...)
 	large := bytes.Repeat([]byte("large "), 50_000)
 	ref := c.upload("kept", []byte("kept"))
 	message, err := json.Marshal(cmsOf(t, c))
@@ -36,12 +36,12 @@ func TestIdempotency(t *testing.T) {
 		{"v2 inline", "/api/v2/signature", fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}, nil},
 		{"v2 stored", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature}, nil},
 		{"v2 asynchronous", "/api/v2/signature", fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": signature, "IsAsync": true}, nil},
-		{"enhance", "/api/signatures/enhance", fields{"Signature": json.RawMessage(message), "SignatureType": "CAdES", "SignatureParams": fields{"CADESType": "T", "TSPAddress": c.dev.TSPURL}}, nil},
+		{"enhance", "/api/signatures/enhance", fields{"Signature": json.RawMessage(message), "SignatureType": "CAdES", "SignatureParams": fields{"CADESType": "T", "TSPAddress": c.Dev.TSPURL}}, nil},
 		{"refusal", "/api/documents", fields{"Content": []byte("document"), "Signature": fields{"Type": "CMS", "CertificateId": 999}}, nil},
 	}
 	first := map[string]string{}
 	send := func(c *v2, i int) string {
-		status, text := c.send("POST", c.dev.BaseURL+calls[i].path, calls[i].body, "Idempotency-Key", "key of "+calls[i].name)
+		status, text := c.send("POST", c.Dev.BaseURL+calls[i].path, calls[i].body, "Idempotency-Key", "key of "+calls[i].name)
 		return fmt.Sprint(status, " ", string(text))
 	}
 	check := func(c *v2) {
@@ -69,7 +69,7 @@ func TestIdempotency(t *testing.T) {
 		for k, v := range call.body {
 			changed[k] = v
 		}
-		if status, text := c.send("POST", c.dev.BaseURL+call.path, changed, "Idempotency-Key", "key of "+call.name); status != 422 || !strings.Contains(string(text), "idempotency_key_reused") {
+		if status, text := c.send("POST", c.Dev.BaseURL+call.path, changed, "Idempotency-Key", "key of "+call.name); status != 422 || !strings.Contains(string(text), "idempotency_key_reused") {
 			t.Errorf("%s: another body under the key: %d %.200s", call.name, status, text)
 		}
 	}
@@ -78,7 +78,7 @@ func TestIdempotency(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range answers {
 		all.Go(func() {
-			_, text := c.send("POST", c.dev.BaseURL+"/api/documents", calls[0].body, "Idempotency-Key", "together")
+			_, text := c.send("POST", c.Dev.BaseURL+"/api/documents", calls[0].body, "Idempotency-Key", "together")
 			answers[i] = string(text)
 		})
 	}
@@ -94,12 +94,12 @@ func TestIdempotency(t *testing.T) {
 func TestIdempotencyOfTwoSteps(t *testing.T) {
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
-	c := openV2(t, dir, settings...)
-	cert, err := os.ReadFile(c.path(c.cert("gost2012-256", false).PEM))
+	c := openV2Process(t, dir, settings...)
+	cert, err := os.ReadFile(c.Path(c.Cert("gost2012-256", false).PEM))
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/presign", fields{
+	status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/presign", fields{
 		"Document": []byte("document"), "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": fields{"IsDetached": "false"},
 	})
 	var prepared struct {
@@ -109,8 +109,8 @@ func TestIdempotencyOfTwoSteps(t *testing.T) {
 	if err := json.Unmarshal(text, &prepared); status != 200 || err != nil {
 		t.Fatalf("%d %s", status, text)
 	}
-	status, text = c.post(c.bearer, bytes.NewReader(mustJSON(t, fields{
-		"Content": prepared.HashValue, "Signature": fields{"Type": "GOST3410", "Parameters": fields{"Hash": "True"}, "CertificateId": c.cert("gost2012-256", false).ID},
+	status, text = c.Post(c.bearer, bytes.NewReader(mustJSON(t, fields{
+		"Content": prepared.HashValue, "Signature": fields{"Type": "GOST3410", "Parameters": fields{"Hash": "True"}, "CertificateId": c.Cert("gost2012-256", false).ID},
 	})))
 	if status != 200 {
 		t.Fatalf("%d %s", status, text)
@@ -118,7 +118,7 @@ func TestIdempotencyOfTwoSteps(t *testing.T) {
 	body := fields{"CacheObjectId": prepared.CacheObjectID, "SignatureType": "CAdES", "SignatureValue": json.RawMessage(text)}
 	var first []byte
 	for n := range 3 {
-		status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/postsign", body, "Idempotency-Key", "postsign")
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/postsign", body, "Idempotency-Key", "postsign")
 		if n == 0 {
 			first = text
 		}
@@ -129,7 +129,7 @@ func TestIdempotencyOfTwoSteps(t *testing.T) {
 			c = c.again(settings...)
 		}
 	}
-	if status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/postsign", body); status != 400 || !strings.Contains(string(text), "invalid_object_state") {
+	if status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/postsign", body); status != 400 || !strings.Contains(string(text), "invalid_object_state") {
 		t.Errorf("without the key: %d %s", status, text)
 	}
 }
@@ -149,7 +149,7 @@ func TestIdempotencyKilled(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
-	c := openV2(t, dir, settings...)
+	c := openV2Process(t, dir, settings...)
 	ref := c.upload("kept", []byte("kept"))
 	body, err := json.Marshal(fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": fields{"Type": "CMS"}})
 	if err != nil {
@@ -165,7 +165,7 @@ func TestIdempotencyKilled(t *testing.T) {
 			for n := 0; ; n++ {
 				key := fmt.Sprintf("%d-%d", i, n)
 				answered[i][key] = ""
-				request, err := http.NewRequest("POST", c.dev.BaseURL+"/api/v2/signature", bytes.NewReader(body))
+				request, err := http.NewRequest("POST", c.Dev.BaseURL+"/api/v2/signature", bytes.NewReader(body))
 				if err != nil {
 					return
 				}
@@ -191,13 +191,13 @@ func TestIdempotencyKilled(t *testing.T) {
 	for range 20 {
 		<-begun
 	}
-	c.kill()
+	c.Kill()
 	all.Wait()
 	c = c.again(settings...)
 	results, operations := map[string]bool{}, map[string]bool{}
 	for _, list := range answered {
 		for key, before := range list {
-			status, text := c.send("POST", c.dev.BaseURL+"/api/v2/signature", string(body), "Idempotency-Key", key)
+			status, text := c.send("POST", c.Dev.BaseURL+"/api/v2/signature", string(body), "Idempotency-Key", key)
 			if status != 200 || before != "" && before != string(text) {
 				t.Errorf("%s: %d %s, before the power cut it was %s", key, status, text, before)
 				continue
@@ -208,7 +208,7 @@ func TestIdempotencyKilled(t *testing.T) {
 		}
 	}
 	// Each has its line, written together with the result.
-	journal := c.command("", "audit", "--operation", "SignatureOperation", "--outcome", "ok", "--limit", "0", "--json", "--data", c.dir)
+	journal := c.MustRun("audit", "--operation", "SignatureOperation", "--outcome", "ok", "--limit", "0", "--json", "--data", c.Dir)
 	for id := range operations {
 		if !strings.Contains(journal, `"operation `+id+`, `) {
 			t.Errorf("the journal does not know that operation %s was done", id)

@@ -10,6 +10,8 @@ import (
 
 	"tamga/internal/app/dev"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // suites are the certificates of demo, and how OpenSSL names their digests.
@@ -27,9 +29,9 @@ var suites = []struct{ name, digest string }{
 func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	ca := server.path(server.dev.CAPEM)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	ca := server.Path(server.Dev.CAPEM)
 	caPEM, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +53,7 @@ func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, answer := server.post(token, bytes.NewReader(body))
+		status, answer := server.Post(token, bytes.NewReader(body))
 		if status != 200 {
 			t.Fatalf("%s %v: %d %s", kind, params, status, answer)
 		}
@@ -80,8 +82,8 @@ func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
 
 	for _, su := range suites {
 		t.Run(su.name, func(t *testing.T) {
-			cert := server.cert(su.name, false)
-			certPEM, err := os.ReadFile(server.path(cert.PEM))
+			cert := server.Cert(su.name, false)
+			certPEM, err := os.ReadFile(server.Path(cert.PEM))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tamga/internal/files"
+
+	"tamga/internal/tamgatest"
 )
 
 func dumpable(t *testing.T) int {
@@ -25,12 +27,12 @@ func TestNoCoreDumps(t *testing.T) {
 	limit := func(env string) string {
 		t.Helper()
 		t.Setenv(files.AllowCoreDumps, env)
-		server := startDev(t, t.TempDir())
-		status, body := server.do(t.Context(), "GET", server.url+"/metrics", "", nil)
+		server := tamgatest.StartProcess(t, t.TempDir())
+		status, body := server.Do(t.Context(), "GET", server.URL+"/metrics", "", nil)
 		if status != 200 || !strings.Contains(string(body), "process_open_fds ") || !strings.Contains(string(body), "process_resident_memory_bytes ") {
 			t.Errorf("the metrics do not have the process: %d", status)
 		}
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", server.cmd.Process.Pid))
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", server.Process().Pid))
 		if err != nil {
 			t.Fatal(err)
 		}

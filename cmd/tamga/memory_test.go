@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"tamga/gost/streebog"
+
+	"tamga/internal/tamgatest"
 )
 
 // requestOf streams a signing request over a document of size octets, without
@@ -51,8 +53,8 @@ var memoryModes = []memoryMode{
 
 // signStreamed sends the request, in chunks when length is -1, and throws the answer
 // away as it comes; it returns how long the answer was.
-func signStreamed(p *process, token string, body io.Reader, length int64) (int64, error) {
-	request, err := http.NewRequestWithContext(context.Background(), "POST", p.dev.BaseURL+"/api/documents", body)
+func signStreamed(p *tamgatest.Server, token string, body io.Reader, length int64) (int64, error) {
+	request, err := http.NewRequestWithContext(context.Background(), "POST", p.Dev.BaseURL+"/api/documents", body)
 	if err != nil {
 		return 0, err
 	}
@@ -71,7 +73,7 @@ func signStreamed(p *process, token string, body io.Reader, length int64) (int64
 }
 
 // signMode signs a document of size octets in a mode.
-func signMode(p *process, token string, mode memoryMode, size, cert int64) (int64, error) {
+func signMode(p *tamgatest.Server, token string, mode memoryMode, size, cert int64) (int64, error) {
 	body, length := requestOf(size, mode.kind, mode.params, cert)
 	if mode.chunked {
 		length = -1
@@ -81,12 +83,12 @@ func signMode(p *process, token string, mode memoryMode, size, cert int64) (int6
 
 // peakRise returns by how much the resident memory of the server rose at its
 // highest while work ran.
-func peakRise(p *process, work func()) int64 {
-	p.t.Helper()
-	p.resetPeak()
-	before := p.memory("VmRSS")
+func peakRise(p *tamgatest.Server, work func()) int64 {
+	p.T.Helper()
+	resetPeak(p)
+	before := memory(p, "VmRSS")
 	work()
-	return p.memory("VmHWM") - before
+	return memory(p, "VmHWM") - before
 }
 
 const (
@@ -97,9 +99,9 @@ const (
 // TestMemoryDoesNotGrowWithTheDocument is the short form of
 // BenchmarkMemory: the same limits over smaller documents.
 func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
-	server := startProgram(t, plainProgram(t), t.TempDir())
-	token := server.token()
-	cert := server.cert("gost2012-256", false).ID
+	server := tamgatest.StartProgram(t, plainProgram(t), t.TempDir())
+	token := server.Token()
+	cert := server.Cert("gost2012-256", false).ID
 	const size = 160 << 20
 	for _, mode := range memoryModes {
 		t.Run(mode.name, func(t *testing.T) {
@@ -125,7 +127,7 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 	})
 }
 
-func signAtOnce(t testing.TB, server *process, token string, cert int64, requests int, size int64) {
+func signAtOnce(t testing.TB, server *tamgatest.Server, token string, cert int64, requests int, size int64) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range requests {
@@ -148,22 +150,22 @@ func signAtOnce(t testing.TB, server *process, token string, cert int64, request
 //	go test -run '^$' -bench Memory -benchtime 5x ./cmd/tamga
 func BenchmarkMemory(b *testing.B) {
 	program := plainProgram(b)
-	server := apart(b, func() *process { return startProgram(b, program, b.TempDir()) })
-	cert := server.cert("gost2012-256", false).ID
+	server := apart(b, func() *tamgatest.Server { return tamgatest.StartProgram(b, program, b.TempDir()) })
+	cert := server.Cert("gost2012-256", false).ID
 	for _, mode := range memoryModes {
 		b.Run(mode.name+"-1GiB", func(b *testing.B) {
 			b.SetBytes(1 << 30)
 			var took, of []float64
 			rises := int64(0)
 			for b.Loop() {
-				token := server.token()
-				before := server.processorTime()
+				token := server.Token()
+				before := processorTime(server)
 				rise := peakRise(server, func() {
 					if _, err := signMode(server, token, mode, 1<<30, cert); err != nil {
 						b.Fatal(err)
 					}
 				})
-				t := (server.processorTime() - before).Seconds()
+				t := (processorTime(server) - before).Seconds()
 				took, of = append(took, t), append(of, hashTime(b, 1<<30).Seconds()/t)
 				rises = max(rises, rise)
 			}
@@ -178,7 +180,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.Run("50x100MiB", func(b *testing.B) {
 		b.SetBytes(50 * 100 << 20)
 		for b.Loop() {
-			token := server.token()
+			token := server.Token()
 			rise := peakRise(server, func() { signAtOnce(b, server, token, cert, 50, 100<<20) })
 			b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
 			if rise > manyRequestsRise {

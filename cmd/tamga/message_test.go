@@ -15,6 +15,8 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"tamga/internal/cli/admin"
+
+	"tamga/internal/tamgatest"
 )
 
 // mailServer is a mail server on loopback whose mind a test changes.
@@ -96,15 +98,15 @@ func next(t *testing.T, values <-chan string, what string) string {
 func TestMessageCommands(t *testing.T) {
 	server := startMailServer(t)
 	server.setRefuse(&smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"})
-	w := startUMS(t, "--set", "messages.capture=false", "--set", "messages.mail.address="+server.address,
+	w := tamgatest.StartUMS(t, "--set", "messages.capture=false", "--set", "messages.mail.address="+server.address,
 		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.ru", "--set", "messages.language=en")
-	id, _, _, email := w.register()
+	id, _, _, email := w.Register()
 	path := "/ums/user/" + id + "/emails/" + email
-	w.ok(ours, "POST", path+"/requireconfirm", "{}")
+	w.OK(tamgatest.Ours, "POST", path+"/requireconfirm", "{}")
 	next(t, server.refused, "the attempt")
 	list := func(more ...string) (list []admin.MessageJSON) {
 		t.Helper()
-		text := w.command("", append([]string{"message", "list", "--json", "--data", w.dir}, more...)...)
+		text := w.MustRun(append([]string{"message", "list", "--json", "--data", w.Dir}, more...)...)
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
@@ -125,24 +127,24 @@ func TestMessageCommands(t *testing.T) {
 	if got := list("--state", "sent"); len(got) != 0 {
 		t.Errorf("sent: %+v", got)
 	}
-	if text := w.command("", "message", "list", "--data", w.dir); !strings.Contains(text, m.ID) || !strings.Contains(text, "dead") {
+	if text := w.MustRun("message", "list", "--data", w.Dir); !strings.Contains(text, m.ID) || !strings.Contains(text, "dead") {
 		t.Errorf("for people:\n%s", text)
 	}
 	server.setRefuse(nil)
-	w.command("", "message", "resend", m.ID, "--data", w.dir)
+	w.MustRun("message", "resend", m.ID, "--data", w.Dir)
 	mail := next(t, server.mail, "the mail")
 	code := regexp.MustCompile(`confirmation code: (\d{6})`).FindStringSubmatch(mail)
 	if code == nil {
 		t.Fatalf("no code in\n%s", mail)
 	}
 	var c contactJSON
-	w.ok(ours, "POST", path+"/submitconfirm", fmt.Sprintf("%q", code[1])).into(t, &c)
+	w.OK(tamgatest.Ours, "POST", path+"/submitconfirm", fmt.Sprintf("%q", code[1])).Into(t, &c)
 	if !c.Confirmed {
 		t.Errorf("%+v", c)
 	}
-	again := runProgram(t.Context(), "", "message", "resend", m.ID, "--data", w.dir)
-	if again.failure == nil || !strings.Contains(again.failure.Error(), "delivered") {
-		t.Errorf("resent what was delivered: %v", again.failure)
+	again := tamgatest.Run(t.Context(), "", "message", "resend", m.ID, "--data", w.Dir)
+	if again.Failure == nil || !strings.Contains(again.Failure.Error(), "delivered") {
+		t.Errorf("resent what was delivered: %v", again.Failure)
 	}
 }
 
@@ -154,20 +156,20 @@ func TestMessagesSurviveKill(t *testing.T) {
 	server.setRefuse(&smtp.SMTPError{Code: 451, Message: "later"})
 	settings := []string{"--set", "messages.capture=false", "--set", "messages.mail.address=" + server.address,
 		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.ru"}
-	w := startUMS(t, settings...)
+	w := tamgatest.StartUMSProcess(t, t.TempDir(), settings...)
 	const messages = 5
 	for range messages {
-		id, _, _, email := w.register()
-		a := w.ask(ours, "POST", "/ums/user/"+id+"/emails/"+email+"/requireconfirm", "{}",
+		id, _, _, email := w.Register()
+		a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/emails/"+email+"/requireconfirm", "{}",
 			"Host", "evil.localhost", "X-Forwarded-Host", "evil.example", "Forwarded", "host=evil.example")
-		if a.status != 200 {
+		if a.Status != 200 {
 			t.Fatal(a)
 		}
 	}
 	next(t, server.refused, "an attempt")
-	w.kill()
+	w.Kill()
 	server.setRefuse(nil)
-	startDev(t, w.dir, settings...)
+	tamgatest.StartProcess(t, w.Dir, settings...)
 	seen := map[string]bool{}
 	for len(seen) < messages {
 		mail := next(t, server.mail, "a mail")

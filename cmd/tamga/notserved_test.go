@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tamga/internal/tamgatest"
 )
 
 // interfaceOperations reads the lists of operations: "METHOD address", with the base
@@ -74,26 +76,26 @@ func notServed(t *testing.T) map[string]bool {
 // TestNotServed: each operation of the interface is either a route or in the table of
 // what is not served, and each row of that table is an operation that answers 404.
 func TestNotServed(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	bases := strings.NewReplacer("{base_url}", server.dev.BaseURL, "{idp_url}", server.dev.IDPURL, "{document_store_url}", server.dev.DocumentsURL,
-		"{svs_url}", server.dev.SVSURL, "{audit_url}", server.url+"/Audit", "{host}", server.url)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	bases := strings.NewReplacer("{base_url}", server.Dev.BaseURL, "{idp_url}", server.Dev.IDPURL, "{document_store_url}", server.Dev.DocumentsURL,
+		"{svs_url}", server.Dev.SVSURL, "{audit_url}", server.URL+"/Audit", "{host}", server.URL)
 	value := regexp.MustCompile(`\{[A-Za-z]+\}`)
 
 	var description struct {
 		Paths map[string]map[string]any
 	}
-	response, err := http.Get(server.url + "/openapi.json")
+	response, err := http.Get(server.URL + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, text := readAll(t, response); json.Unmarshal(text, &description) != nil {
+	if _, text := tamgatest.ReadAll(t, response); json.Unmarshal(text, &description) != nil {
 		t.Fatalf("%.300s", text)
 	}
 	served := map[string]bool{}
 	for path, methods := range description.Paths {
 		for method := range methods {
-			served[strings.ToUpper(method)+" "+server.url+value.ReplaceAllString(path, "{}")] = true
+			served[strings.ToUpper(method)+" "+server.URL+value.ReplaceAllString(path, "{}")] = true
 		}
 	}
 
@@ -111,7 +113,7 @@ func TestNotServed(t *testing.T) {
 			t.Errorf("%s is listed as not served and in no list of operations", o)
 		}
 		method, address, _ := strings.Cut(value.ReplaceAllString(bases.Replace(o), "e3d5b0c2-7d0f-4a57-9b85-0f1f9c3f8a11"), " ")
-		if status, text := server.do(t.Context(), method, address, token, strings.NewReader("{}")); status != 404 {
+		if status, text := server.Do(t.Context(), method, address, token, strings.NewReader("{}")); status != 404 {
 			t.Errorf("%s answers %d %.200s, want 404", o, status, text)
 		}
 	}

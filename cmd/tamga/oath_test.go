@@ -24,6 +24,8 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/oath/otp"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // hardware is a token that somebody holds: its codes in turn.
@@ -48,30 +50,30 @@ func (h *hardware) press() string {
 }
 
 // plant makes a secret that the world must not tell, in each of the forms there are.
-func (w *umsWorld) plant(seed string) []byte {
+func plant(w *tamgatest.UMS, seed string) []byte {
 	secret := []byte((seed + " abcdefghijklmnopqrstuvwxyz")[:20])
-	w.secrets = append(w.secrets, string(secret), hex.EncodeToString(secret), base32.StdEncoding.EncodeToString(secret), base64.StdEncoding.EncodeToString(secret))
+	w.AddSecrets(string(secret), hex.EncodeToString(secret), base32.StdEncoding.EncodeToString(secret), base64.StdEncoding.EncodeToString(secret))
 	return secret
 }
 
 // file writes a file for a command, for its owner alone.
-func (w *umsWorld) file(name, text string) string {
-	w.t.Helper()
-	file := filepath.Join(w.t.TempDir(), name)
+func file(w *tamgatest.UMS, name, text string) string {
+	w.T.Helper()
+	file := filepath.Join(w.T.TempDir(), name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return file
 }
 
 // importCSV puts HOTP tokens into the stock.
-func (w *umsWorld) importCSV(tokens map[string][]byte) {
-	w.t.Helper()
+func importCSV(w *tamgatest.UMS, tokens map[string][]byte) {
+	w.T.Helper()
 	text := "serial,type,secret_hex\n"
 	for serial, secret := range tokens {
 		text += serial + ",HOTP," + hex.EncodeToString(secret) + "\n"
 	}
-	w.tamga("token", "import", w.file("tokens.csv", text))
+	w.Command("token", "import", file(w, "tokens.csv", text))
 }
 
 // encryptedContainer is a PSKC container of one HOTP token, under a password.
@@ -108,12 +110,12 @@ func encryptedContainer(serial string, secret []byte, password string) string {
 
 // walkOath goes through the operations on tokens, with a stock from both kinds of files,
 // a picture that another program reads and an app that another program is.
-func (w *umsWorld) walkOath(t *testing.T) {
-	id, login, _, _ := w.register()
+func walkOath(w *tamgatest.UMS, t *testing.T) {
+	id, login, _, _ := w.Register()
 	oath := "/ums/user/" + id + "/oath"
-	refused := func(a umsAnswer, code string) {
+	refused := func(a tamgatest.Answer, code string) {
 		t.Helper()
-		if a.status != 400 || !strings.Contains(a.body, `"error":"`+code+`"`) {
+		if a.Status != 400 || !strings.Contains(a.Body, `"error":"`+code+`"`) {
 			t.Errorf("%v, want %s", a, code)
 		}
 	}
@@ -124,51 +126,50 @@ func (w *umsWorld) walkOath(t *testing.T) {
 		}
 		return string(text)
 	}
-	refused(w.ask(ours, "GET", oath, ""), "key_not_found")
-	refused(w.ask(ours, "DELETE", oath, ""), "key_not_found")
+	refused(w.Ask(tamgatest.Ours, "GET", oath, ""), "key_not_found")
+	refused(w.Ask(tamgatest.Ours, "DELETE", oath, ""), "key_not_found")
 
-	csvSecret, pskcSecret := w.plant("csv"), w.plant("pskc")
-	w.importCSV(map[string][]byte{"CSV-1": csvSecret, "10020": w.plant("number")})
-	container := w.file("tokens.xml", encryptedContainer("PSKC-1", pskcSecret, "a password of it"))
-	var out strings.Builder
-	fails := append([]string{"token", "import", container}, w.from...)
-	if err := run(t.Context(), fails, strings.NewReader(""), &out, &out); err == nil || !strings.Contains(err.Error(), "password: give it") {
+	csvSecret, pskcSecret := plant(w, "csv"), plant(w, "pskc")
+	importCSV(w, map[string][]byte{"CSV-1": csvSecret, "10020": plant(w, "number")})
+	container := file(w, "tokens.xml", encryptedContainer("PSKC-1", pskcSecret, "a password of it"))
+	fails := []string{"token", "import", container}
+	if err := w.TryCommand(fails...).Failure; err == nil || !strings.Contains(err.Error(), "password: give it") {
 		t.Errorf("an encrypted container without its password: %v", err)
 	}
-	if err := run(t.Context(), append(fails, "--password-file", w.file("wrong", "another password")), strings.NewReader(""), &out, &out); err == nil {
+	if r := w.TryCommand(append(fails, "--password-file", file(w, "wrong", "another password"))...); r.Failure == nil {
 		t.Error("an encrypted container with another password was imported")
 	}
-	password := w.file("right", "a password of it\n")
-	w.secrets = append(w.secrets, "a password of it")
-	if said := w.tamga("token", "import", container, "--password-file", password); !strings.HasPrefix(said, "Imported 1 tokens") {
+	password := file(w, "right", "a password of it\n")
+	w.AddSecrets("a password of it")
+	if said := w.Command("token", "import", container, "--password-file", password); !strings.HasPrefix(said, "Imported 1 tokens") {
 		t.Errorf("import: %s", said)
 	}
-	if said := w.tamga("token", "import", container, "--password-file", password, "--json"); !strings.Contains(said, `"imported": 0`) || !strings.Contains(said, "PSKC-1") {
+	if said := w.Command("token", "import", container, "--password-file", password, "--json"); !strings.Contains(said, `"imported": 0`) || !strings.Contains(said, "PSKC-1") {
 		t.Errorf("import again: %s", said)
 	}
-	if said := w.tamga("token", "list", "--free"); !strings.Contains(said, "CSV-1") || !strings.Contains(said, "PSKC-1") || !strings.Contains(said, "in stock") {
+	if said := w.Command("token", "list", "--free"); !strings.Contains(said, "CSV-1") || !strings.Contains(said, "PSKC-1") || !strings.Contains(said, "in stock") {
 		t.Errorf("list: %s", said)
 	}
 
 	csv, pskc := newHardware(t, csvSecret, 0), newHardware(t, pskcSecret, 40)
-	refused(w.ask(ours, "POST", oath, ""), "invalid_parameters")
-	refused(w.ask(ours, "POST", oath, `{"Serial":"CSV-1"}`), "invalid_parameters")
-	refused(w.ask(ours, "POST", oath, `{"Serial":"CSV-1","FirstOtp":123456}`), "invalid_parameters")
-	refused(w.ask(ours, "POST", oath, body("CSV-9", "123456", "")), "key_not_found")
-	refused(w.ask(ours, "POST", oath, body("CSV-1", pskc.key.Code(99), "")), "invalid_confirmation_code")
-	w.ok(ours, "POST", oath, `{"serial":"csv-1","FIRSTOTP":"`+csv.press()+`"}`)
-	if a := w.ok(ours, "GET", oath+"/", ""); a.body != `{"Serial":"CSV-1","Type":"HOTP"}` {
+	refused(w.Ask(tamgatest.Ours, "POST", oath, ""), "invalid_parameters")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, `{"Serial":"CSV-1"}`), "invalid_parameters")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, `{"Serial":"CSV-1","FirstOtp":123456}`), "invalid_parameters")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-9", "123456", "")), "key_not_found")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", pskc.key.Code(99), "")), "invalid_confirmation_code")
+	w.OK(tamgatest.Ours, "POST", oath, `{"serial":"csv-1","FIRSTOTP":"`+csv.press()+`"}`)
+	if a := w.OK(tamgatest.Ours, "GET", oath+"/", ""); a.Body != `{"Serial":"CSV-1","Type":"HOTP"}` {
 		t.Errorf("info: %v", a)
 	}
-	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(0), "")), "invalid_confirmation_code")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", csv.key.Code(0), "")), "invalid_confirmation_code")
 	csv.step += 700 // pressed at play
-	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), "")), "invalid_parameters")
-	w.ok(ours, "POST", oath+"/sync/", body("CSV-1", csv.press(), csv.press()))
-	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
-	w.ok(ours, "POST", oath, body("PSKC-1", pskc.press(), pskc.press()))
-	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "key_not_found")
-	w.ok(ours, "POST", oath, `{"Serial":10020,"FirstOtp":"`+newHardware(t, w.plant("number"), 0).press()+`"}`)
-	if said := w.tamga("token", "list", "--user", login, "--json"); !strings.Contains(said, `"serial": "10020"`) || strings.Contains(said, "CSV-1") {
+	refused(w.Ask(tamgatest.Ours, "POST", oath+"/sync", body("CSV-1", csv.press(), "")), "invalid_parameters")
+	w.OK(tamgatest.Ours, "POST", oath+"/sync/", body("CSV-1", csv.press(), csv.press()))
+	w.OK(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.OK(tamgatest.Ours, "POST", oath, body("PSKC-1", pskc.press(), pskc.press()))
+	refused(w.Ask(tamgatest.Ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "key_not_found")
+	w.OK(tamgatest.Ours, "POST", oath, `{"Serial":10020,"FirstOtp":"`+newHardware(t, plant(w, "number"), 0).press()+`"}`)
+	if said := w.Command("token", "list", "--user", login, "--json"); !strings.Contains(said, `"serial": "10020"`) || strings.Contains(said, "CSV-1") {
 		t.Errorf("list: %s", said)
 	}
 
@@ -176,7 +177,7 @@ func (w *umsWorld) walkOath(t *testing.T) {
 		QrCode                                 []byte
 		QrCodeData, SecretBase32, Serial, Type string
 	}
-	w.ok(ours, "POST", oath+"/app", "{}").into(t, &app)
+	w.OK(tamgatest.Ours, "POST", oath+"/app", "{}").Into(t, &app)
 	if app.Type != "TOtp" || app.Serial == "" || !strings.HasPrefix(string(app.QrCode), "GIF8") {
 		t.Errorf("app data: %q %q %.6q", app.Type, app.Serial, app.QrCode)
 	}
@@ -193,46 +194,46 @@ func (w *umsWorld) walkOath(t *testing.T) {
 	}
 	// The app is oathtool; the step before is good as well, should the time run on now.
 	codes := judge.OATHToolkit(t).TOTP("SHA1", secret, 6, 30*time.Second, time.Now().Add(30*time.Second), 2)
-	w.ok(ours, "POST", oath, body(app.Serial, codes[0], ""))
-	if a := w.ok(ours, "GET", oath, ""); a.body != `{"Serial":"`+app.Serial+`","Type":"TOtp"}` {
+	w.OK(tamgatest.Ours, "POST", oath, body(app.Serial, codes[0], ""))
+	if a := w.OK(tamgatest.Ours, "GET", oath, ""); a.Body != `{"Serial":"`+app.Serial+`","Type":"TOtp"}` {
 		t.Errorf("info: %v", a)
 	}
-	if strings.Contains(w.logged(), app.SecretBase32) {
+	if strings.Contains(w.Logged(), app.SecretBase32) {
 		t.Error("the secret of the app is in the log")
 	}
-	w.ok(ours, "DELETE", oath+"/", "")
-	refused(w.ask(ours, "GET", oath, ""), "key_not_found")
+	w.OK(tamgatest.Ours, "DELETE", oath+"/", "")
+	refused(w.Ask(tamgatest.Ours, "GET", oath, ""), "key_not_found")
 
 	// Guesses lock the token, not the user, and only for those who guess.
-	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.OK(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), ""))
 	for range 5 {
-		refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
+		refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
 	}
-	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.press(), "")), "max_attempts_exceeded")
-	refused(w.ask(ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "max_attempts_exceeded")
-	if said := w.tamga("token", "list", "--user", login); !strings.Contains(said, "locked until") {
+	refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), "")), "max_attempts_exceeded")
+	refused(w.Ask(tamgatest.Ours, "POST", oath+"/sync", body("CSV-1", csv.press(), csv.press())), "max_attempts_exceeded")
+	if said := w.Command("token", "list", "--user", login); !strings.Contains(said, "locked until") {
 		t.Errorf("list: %s", said)
 	}
-	w.tamga("token", "unlock", "CSV-1")
-	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.Command("token", "unlock", "CSV-1")
+	w.OK(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), ""))
 	for range 5 {
-		refused(w.ask(ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
+		refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", csv.key.Code(5000), "")), "invalid_confirmation_code")
 	}
-	w.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=False", "{}")
-	w.ok(ours, "POST", oath, body("CSV-1", csv.press(), ""))
-	w.ok(ours, "DELETE", oath, "")
-	w.tamga("token", "discard", "CSV-1")
-	refused(w.ask(ours, "POST", oath, body("CSV-1", csv.press(), "")), "key_not_found")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/lockout?lock=False", "{}")
+	w.OK(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), ""))
+	w.OK(tamgatest.Ours, "DELETE", oath, "")
+	w.Command("token", "discard", "CSV-1")
+	refused(w.Ask(tamgatest.Ours, "POST", oath, body("CSV-1", csv.press(), "")), "key_not_found")
 
 	// None of the secrets is in a file of the installation, however it came there.
-	w.plantedNowhere(t, csvSecret, pskcSecret, secret)
+	plantedNowhere(w, t, csvSecret, pskcSecret, secret)
 }
 
 // plantedNowhere looks for secrets in every file of the installation (class 27).
-func (w *umsWorld) plantedNowhere(t *testing.T, secrets ...[]byte) {
+func plantedNowhere(w *tamgatest.UMS, t *testing.T, secrets ...[]byte) {
 	t.Helper()
 	files := 0
-	err := filepath.WalkDir(w.dir, func(name string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(w.Dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -289,8 +290,8 @@ oath: {attempts: 1000, max_attempts: 1000}
 log: {format: text, level: error}
 `, database))
 	secret := []byte("12345678901234567890")
-	p := &process{t: t}
-	command := func(args ...string) string { return p.command("", append(args, "--config", config)...) }
+	p := &tamgatest.Server{T: t}
+	command := func(args ...string) string { return p.MustRun(append(args, "--config", config)...) }
 	command("migrate")
 	command("group", "add", "Default")
 	command("operator", "add", "op", "--group", "Default", "--password-file", password)
@@ -307,21 +308,17 @@ log: {format: text, level: error}
 	}
 	command("token", "import", write("tokens.csv", "serial,type,secret_hex\nH1,HOTP,"+hex.EncodeToString(secret)+"\n"))
 
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var servers []*process
+	var servers []*tamgatest.Server
 	for range 3 {
-		servers = append(servers, startServer(t, program, "serve", "--config", config, "--set", "log.level=info"))
+		servers = append(servers, tamgatest.StartArgs(t, "serve", "--config", config, "--set", "log.level=info"))
 	}
 	form := url.Values{"grant_type": {"password"}, "client_id": {"operators"}, "username": {"op"}, "password": {"correct horse battery staple"},
 		"resource": {"urn:cryptopro:dss:signserver:signserver"}}
-	response, err := http.PostForm(servers[0].url+"/STS/oauth/token", form)
+	response, err := http.PostForm(servers[0].URL+"/STS/oauth/token", form)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, text := readAll(t, response)
+	status, text := tamgatest.ReadAll(t, response)
 	var token struct {
 		AccessToken string `json:"access_token"`
 	}
@@ -339,7 +336,7 @@ log: {format: text, level: error}
 		gate := make(chan struct{})
 		for i := range 1000 {
 			senders.Go(func() {
-				request, err := http.NewRequest("POST", servers[i%3].url+"/STS/ums/user/"+user+"/oath", strings.NewReader(body))
+				request, err := http.NewRequest("POST", servers[i%3].URL+"/STS/ums/user/"+user+"/oath", strings.NewReader(body))
 				if err != nil {
 					t.Error(err)
 					return

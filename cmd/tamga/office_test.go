@@ -15,6 +15,8 @@ import (
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestOffice signs documents that LibreOffice made on a running server, with every
@@ -22,9 +24,9 @@ import (
 // judges the RSA and ECDSA ones; GOST is judged in sig/ooxml by the Java platform and
 // OpenSSL, and here by tamga verify.
 func TestOffice(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	ca := server.path(server.dev.CAPEM)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	ca := server.Path(server.Dev.CAPEM)
 	office := judge.LibreOffice(t, ordinaryRoots(t, readFile(t, ca))...)
 	kinds := []string{"docx", "xlsx", "pptx"}
 	documents := office.Make("Договор № 7", kinds...)
@@ -42,13 +44,13 @@ func TestOffice(t *testing.T) {
 	var want []bool
 	for _, su := range suites {
 		t.Run(su.name, func(t *testing.T) {
-			cert := server.cert(su.name, false).ID
+			cert := server.Cert(su.name, false).ID
 			for i, kind := range kinds {
 				if kind != "docx" && strings.HasPrefix(su.name, "gost") && su.name != "gost2012-256" {
 					continue // the structure is that of the others
 				}
-				once := server.signed("POST", "/api/documents", token, request(documents[i], "MSOffice", cert, parameters{}))
-				twice := server.signed("POST", "/api/documents", token, request(once, "MSOffice", server.cert("rsa-2048", false).ID, parameters{}))
+				once := server.Signed("POST", "/api/documents", token, tamgatest.Request(documents[i], "MSOffice", cert, tamgatest.Parameters{}))
+				twice := server.Signed("POST", "/api/documents", token, tamgatest.Request(once, "MSOffice", server.Cert("rsa-2048", false).ID, tamgatest.Parameters{}))
 				for n, signed := range map[int][]byte{1: once, 2: twice} {
 					r, err := judged(t, fmt.Sprintf("%s-%d.%s", su.name, n, kind), signed)
 					if err != nil || r.Verdict != "passed" || r.Format != "office" || len(r.Signatures) != n {
@@ -82,7 +84,7 @@ func TestOffice(t *testing.T) {
 	}
 
 	t.Run("bad input", func(t *testing.T) {
-		cert := server.cert("gost2012-256", false).ID
+		cert := server.Cert("gost2012-256", false).ID
 		for _, c := range []struct {
 			name     string
 			document []byte
@@ -95,7 +97,7 @@ func TestOffice(t *testing.T) {
 			{"half of a package", documents[0][:len(documents[0])/2], 400, "invalid_content"},
 			{"nothing", nil, 400, "content_required"},
 		} {
-			status, answer := server.call("POST", "/api/documents", token, request(c.document, "MSOffice", cert, parameters{}))
+			status, answer := server.Call("POST", "/api/documents", token, tamgatest.Request(c.document, "MSOffice", cert, tamgatest.Parameters{}))
 			if status != c.status || !strings.Contains(string(answer), c.says) {
 				t.Errorf("%s: %d %s; want %d with %q", c.name, status, answer, c.status, c.says)
 			}
@@ -154,11 +156,11 @@ func changedEntry(t *testing.T, document []byte) []byte {
 }
 
 // officeTwoSteps signs a document with a key of the client's own.
-func officeTwoSteps(t *testing.T, server *process, suiteName string, document []byte, dir string) {
+func officeTwoSteps(t *testing.T, server *tamgatest.Server, suiteName string, document []byte, dir string) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
 	cert, sign := clientOfTwoSteps(t, su)
-	status, answer := server.call("POST", "/api/signatures/presign", "", map[string]any{
+	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "MSOffice", "SignatureParams": map[string]any{},
 	})
 	var prepared struct {
@@ -172,7 +174,7 @@ func officeTwoSteps(t *testing.T, server *process, suiteName string, document []
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := server.signed("POST", "/api/signatures/postsign", "", map[string]any{
+	signed := server.Signed("POST", "/api/signatures/postsign", "", map[string]any{
 		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "MSOffice", "SignatureValue": value,
 	})
 	file, roots := dir+"/two.docx", dir+"/two.pem"

@@ -19,6 +19,8 @@ import (
 	webconsole "tamga/internal/web/console"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+
+	"tamga/internal/tamgatest"
 )
 
 // apiDocument is /openapi.json as far as these tests read it.
@@ -64,15 +66,15 @@ type apiSchema struct {
 }
 
 // description reads /openapi.json.
-func (p *process) description() (document *apiDocument, text []byte) {
-	p.t.Helper()
-	response, err := http.Get(p.url + "/openapi.json")
+func description(p *tamgatest.Server) (document *apiDocument, text []byte) {
+	p.T.Helper()
+	response, err := http.Get(p.URL + "/openapi.json")
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
-	_, text = readAll(p.t, response)
+	_, text = tamgatest.ReadAll(p.T, response)
 	if err := json.Unmarshal(text, &document); err != nil {
-		p.t.Fatalf("%v: %.300s", err, text)
+		p.T.Fatalf("%v: %.300s", err, text)
 	}
 	return document, text
 }
@@ -181,9 +183,9 @@ var untried = map[string]string{
 // answered with 200, and each answer is of the schema that the document gives it. Every
 // operation has a summary of its own.
 func TestExamples(t *testing.T) {
-	server := startDev(t, t.TempDir(), "--set", "two_step.calls_per_second=1000", "--set", "verification.calls_per_second=1000", "--set", "devices.codes.resend=1ns")
-	document, _ := server.description()
-	w := &exampleWorld{v2: &v2{process: server, t: t, bearer: server.token()}, operator: server.tokenOf("operator", server.dev.Operator.Password)}
+	server := tamgatest.Start(t, "--set", "two_step.calls_per_second=1000", "--set", "verification.calls_per_second=1000", "--set", "devices.codes.resend=1ns")
+	document, _ := description(server)
+	w := &exampleWorld{v2: &v2{Server: server, t: t, bearer: server.Token()}, operator: server.TokenOf("operator", server.Dev.Operator.Password)}
 	tried := map[string]int{}
 	summaries := map[string]bool{}
 	for _, o := range document.operations() {
@@ -248,7 +250,7 @@ const (
 // want is the answer to a request that has to succeed.
 func (w *exampleWorld) want(token, method, address string, body any, header ...string) []byte {
 	w.t.Helper()
-	c := &v2{process: w.process, t: w.t, bearer: token}
+	c := &v2{Server: w.Server, t: w.t, bearer: token}
 	status, text := c.send(method, address, body, header...)
 	if status != 200 {
 		w.t.Fatalf("%s %s: %d %.300s", method, address, status, text)
@@ -268,11 +270,11 @@ func jsonText(t testing.TB, text []byte) (s string) {
 func (w *exampleWorld) names(o *apiOperation) []string {
 	w.serial++
 	n := w.serial
-	ums := w.dev.IDPURL + "/ums/user"
+	ums := w.Dev.IDPURL + "/ums/user"
 	login, phone, email := fmt.Sprintf("person%d", n), fmt.Sprintf("7916%07d", n), fmt.Sprintf("person%d@example.org", n)
 	names := []string{
 		"79161234568", fmt.Sprintf("7926%07d", n), "second.petrov@example.org", fmt.Sprintf("second%d@example.org", n),
-		"<password>", w.dev.User.Password, "For contracts", fmt.Sprint("For contracts ", n),
+		"<password>", w.Dev.User.Password, "For contracts", fmt.Sprint("For contracts ", n),
 	}
 	under := func(prefix string) bool { return strings.HasPrefix(o.path, prefix) }
 	id := o.OperationID
@@ -302,7 +304,7 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 			w.want(w.operator, "POST", at+"/mydss/init", map[string]string{"Msisdn": phone})
 		}
 		if o.names(exampleDevice) {
-			out := w.command("", "phone", "register", "--service", w.dev.DevicesURL, "--file", filepath.Join(w.t.TempDir(), "phone.json"), "--json")
+			out := w.MustRun("phone", "register", "--service", w.Dev.DevicesURL, "--file", filepath.Join(w.t.TempDir(), "phone.json"), "--json")
 			kid := regexp.MustCompile(`"kid": *"([0-9]+)"`).FindStringSubmatch(out)[1]
 			if id != "AssignMyDssKey" {
 				w.want(w.operator, "POST", at+"/mydss/assign", map[string]string{"Kid": kid})
@@ -321,7 +323,7 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 		names = append(names, exampleOther, w.upload("other.txt", []byte("Other")), exampleDocument, document, strings.Repeat("0", 64), hex.EncodeToString(h.Sum))
 	}
 	if o.names(exampleOperation) {
-		op := w.operation(operationOf("CMS", parameters{"IsDetached": "True"}, []byte("Hello")))
+		op := w.operation(operationOf("CMS", tamgatest.Parameters{"IsDetached": "True"}, []byte("Hello")))
 		names = append(names, exampleOperation, op.ID.String())
 	}
 	if o.names("<certificate>") || o.names(examplePrepared) {
@@ -332,7 +334,7 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 		}
 	}
 	if o.names("<signed message>") {
-		text := w.want(w.bearer, "POST", w.dev.BaseURL+"/api/documents", request([]byte("Hello"), "CAdES", 0, parameters{"IsDetached": "False"}))
+		text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/documents", tamgatest.Request([]byte("Hello"), "CAdES", 0, tamgatest.Parameters{"IsDetached": "False"}))
 		names = append(names, "<signed message>", jsonText(w.t, text))
 	}
 	return names
@@ -341,7 +343,7 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 // prepared takes the first of two steps and makes the signature value.
 func (w *exampleWorld) prepared(cert *x509gost.Certificate, sign x509gost.SignFunc) []string {
 	w.t.Helper()
-	text := w.want("", "POST", w.dev.BaseURL+"/api/signatures/presign", map[string]any{"Document": []byte("Hello"), "RawCertificate": cert.Raw, "SignatureType": "CAdES"})
+	text := w.want("", "POST", w.Dev.BaseURL+"/api/signatures/presign", map[string]any{"Document": []byte("Hello"), "RawCertificate": cert.Raw, "SignatureType": "CAdES"})
 	var p struct {
 		HashValue     []byte
 		CacheObjectID string `json:"CacheObjectId"`
@@ -388,11 +390,11 @@ func exampleText(example any) string {
 func (w *exampleWorld) code(to string) string {
 	w.t.Helper()
 	var list []webconsole.Message
-	if err := json.Unmarshal(w.want("", "GET", w.dev.CapturedURL, nil, "Accept", "application/json"), &list); err != nil {
+	if err := json.Unmarshal(w.want("", "GET", w.Dev.CapturedURL, nil, "Accept", "application/json"), &list); err != nil {
 		w.t.Fatal(err)
 	}
 	for _, m := range list {
-		if code := sixDigits.FindString(m.Text); m.To == to && code != "" {
+		if code := tamgatest.SixDigits.FindString(m.Text); m.To == to && code != "" {
 			return code
 		}
 	}
@@ -402,7 +404,7 @@ func (w *exampleWorld) code(to string) string {
 
 // try sends the example of an operation.
 func (w *exampleWorld) try(t *testing.T, document *apiDocument, o *apiOperation) {
-	w.t, w.v2.t, w.process.t = t, t, t
+	w.t, w.v2.t, w.Server.T = t, t, t
 	token := ""
 	switch o.Tags[0] {
 	case "Signing", "Documents", "Operations":
@@ -455,7 +457,7 @@ func (w *exampleWorld) try(t *testing.T, document *apiDocument, o *apiOperation)
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	answer := w.want(token, o.method, w.url+address, body, header...)
+	answer := w.want(token, o.method, w.URL+address, body, header...)
 	described, ok := o.Responses["200"]
 	switch {
 	case !ok:
@@ -476,7 +478,7 @@ func (w *exampleWorld) try(t *testing.T, document *apiDocument, o *apiOperation)
 // numbered makes the certificate 17 or the request 23 of the examples.
 func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 	w.t.Helper()
-	base := w.dev.BaseURL + "/api"
+	base := w.Dev.BaseURL + "/api"
 	if number == "23" {
 		text := w.want(w.bearer, "POST", base+"/requests", map[string]any{"AuthorityId": 1, "DistinguishedName": map[string]string{"2.5.4.3": "Petrov"}})
 		var made struct{ ID int64 }
@@ -501,12 +503,12 @@ func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 // TestGeneratedClients: clients that two generators make of /openapi.json, in Go and in
 // TypeScript, get a token and sign a document, and OpenSSL verifies the signature.
 func TestGeneratedClients(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	_, text := server.description()
+	server := tamgatest.Start(t)
+	_, text := description(server)
 	document := []byte("Signed by a client that a program wrote.")
 	order := judge.ClientOrder{
-		Server: server.url, Username: server.dev.User.Login, Password: server.dev.User.Password,
-		ClientID: server.dev.ClientID, Resource: server.dev.Resource, Document: document,
+		Server: server.URL, Username: server.Dev.User.Login, Password: server.Dev.User.Password,
+		ClientID: server.Dev.ClientID, Resource: server.Dev.Resource, Document: document,
 	}
 	for name, client := range map[string]func(testing.TB, []byte, judge.ClientOrder) []byte{"Go": judge.GoClient, "TypeScript": judge.TypeScriptClient} {
 		t.Run(name, func(t *testing.T) {
@@ -514,11 +516,11 @@ func TestGeneratedClients(t *testing.T) {
 			signature := client(t, text, order)
 			openssl := judge.OpenSSL(t)
 			if out, err := openssl.Run("cms", "-verify", "-cades", "-binary", "-inform", "DER", "-in", openssl.Write("signature", signature),
-				"-content", openssl.Write("document", document), "-CAfile", server.path(server.dev.CAPEM)); err != nil {
+				"-content", openssl.Write("document", document), "-CAfile", server.Path(server.Dev.CAPEM)); err != nil {
 				t.Errorf("OpenSSL: %v\n%s", err, out)
 			}
 			for changed, source := range map[bool][]byte{false: document, true: document[1:]} {
-				v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": source})
+				v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": source})
 				if len(v) != 1 || *v[0].Result == changed {
 					t.Errorf("changed %t: %+v", changed, v)
 				}

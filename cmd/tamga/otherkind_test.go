@@ -11,6 +11,8 @@ import (
 	"unicode/utf16"
 
 	"tamga/internal/domain/fault"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestDocumentsOfAnotherKind sends every kind of document to every type of signature
@@ -18,8 +20,8 @@ import (
 // another kind"): a document of another kind than the type needs is the 500 of the
 // specification, a document of the right kind that cannot be signed is invalid_content.
 func TestDocumentsOfAnotherKind(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	c := &v2{process: server, t: t, bearer: server.token()}
+	server := tamgatest.Start(t)
+	c := &v2{Server: server, t: t, bearer: server.Token()}
 
 	const word97 = "WordDocument"
 	compound := make([]byte, 3*512)
@@ -28,7 +30,7 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 	for i, u := range utf16.Encode([]rune(word97)) {
 		binary.LittleEndian.PutUint16(compound[512+2*i:], u)
 	}
-	status, answer := c.send("POST", server.dev.BaseURL+"/api/documents", request([]byte("message"), "CAdES", 0, parameters{"IsDetached": "False"}))
+	status, answer := c.send("POST", server.Dev.BaseURL+"/api/documents", tamgatest.Request([]byte("message"), "CAdES", 0, tamgatest.Parameters{"IsDetached": "False"}))
 	var message []byte
 	if err := json.Unmarshal(answer, &message); status != 200 || err != nil {
 		t.Fatalf("%d %s", status, answer)
@@ -57,19 +59,19 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 	}
 	formats := []struct {
 		signatureType string
-		params        parameters
+		params        tamgatest.Parameters
 		kind          string // of document that it signs; "" is any
 	}{
-		{"GOST3410", parameters{"Hash": "False"}, ""},
-		{"CAdES", parameters{"CADESType": "BES"}, ""},
-		{"CAdES", parameters{"CmsSignatureType": "Cosign"}, "message"},
-		{"CAdES", parameters{"CmsSignatureType": "Countersign"}, "message"},
-		{"CMS", parameters{"CmsSignatureType": "Cosign"}, "message"},
-		{"XMLDSig", parameters{"XMLDsigType": "XMLEnveloped"}, "XML"},
-		{"XMLDSig", parameters{"XMLDsigType": "XMLTemplate"}, "XML"},
-		{"PDF", parameters{"PDFFormat": "CMS"}, "PDF"},
-		{"PDF", parameters{"PDFFormat": "CAdEST", "TSPAddress": ""}, "PDF"},
-		{"MSOffice", parameters{}, "Office"},
+		{"GOST3410", tamgatest.Parameters{"Hash": "False"}, ""},
+		{"CAdES", tamgatest.Parameters{"CADESType": "BES"}, ""},
+		{"CAdES", tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "message"},
+		{"CAdES", tamgatest.Parameters{"CmsSignatureType": "Countersign"}, "message"},
+		{"CMS", tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "message"},
+		{"XMLDSig", tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}, "XML"},
+		{"XMLDSig", tamgatest.Parameters{"XMLDsigType": "XMLTemplate"}, "XML"},
+		{"PDF", tamgatest.Parameters{"PDFFormat": "CMS"}, "PDF"},
+		{"PDF", tamgatest.Parameters{"PDFFormat": "CAdEST", "TSPAddress": ""}, "PDF"},
+		{"MSOffice", tamgatest.Parameters{}, "Office"},
 	}
 	for _, f := range formats {
 		for _, d := range documents {
@@ -95,11 +97,11 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 	// Raising a signature needs a signed document.
 	for _, f := range []struct {
 		signatureType string
-		params        parameters
+		params        tamgatest.Parameters
 		kind          string
 	}{
-		{"CAdES", parameters{"CADESType": "T", "TSPAddress": ""}, "message"},
-		{"XMLDSig", parameters{"XAdESType": "T", "TSPAddress": ""}, "XML"},
+		{"CAdES", tamgatest.Parameters{"CADESType": "T", "TSPAddress": ""}, "message"},
+		{"XMLDSig", tamgatest.Parameters{"XAdESType": "T", "TSPAddress": ""}, "XML"},
 	} {
 		for _, d := range documents {
 			want := fault.Failed
@@ -111,9 +113,9 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 			}
 			for path, body := range map[string]any{
 				"/api/signatures/enhance":         map[string]any{"Signature": d.content, "SignatureType": f.signatureType, "SignatureParams": f.params},
-				"/api/documents/enhancesignature": request(d.content, f.signatureType, 0, f.params),
+				"/api/documents/enhancesignature": tamgatest.Request(d.content, f.signatureType, 0, f.params),
 			} {
-				status, text := c.send("POST", server.dev.BaseURL+path, body)
+				status, text := c.send("POST", server.Dev.BaseURL+path, body)
 				if got := refusedBy(t, status, text); got != want {
 					t.Errorf("%s %v, %s, by %s: %q, want %q", f.signatureType, f.params, d.name, path, got, want)
 				}
@@ -129,24 +131,24 @@ var emptyArchive = append([]byte("PK\x05\x06"), make([]byte, 18)...)
 // refusal, "" for a signed document.
 var kindEntries = []struct {
 	name string
-	code func(c *v2, signatureType string, params parameters, document []byte) string
+	code func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string
 }{
-	{"v1", func(c *v2, signatureType string, params parameters, document []byte) string {
-		status, text := c.send("POST", c.dev.BaseURL+"/api/documents", request(document, signatureType, 0, params))
+	{"v1", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/documents", tamgatest.Request(document, signatureType, 0, params))
 		return refusedBy(c.t, status, text)
 	}},
-	{"v1 raw body", func(c *v2, signatureType string, params parameters, document []byte) string {
-		order := request(nil, signatureType, 0, params)
+	{"v1 raw body", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
+		order := tamgatest.Request(nil, signatureType, 0, params)
 		delete(order, "Content")
-		status, text := c.stream("/api/documents", c.bearer, order, document)
+		status, text := stream(c.Server, "/api/documents", c.bearer, order, document)
 		return refusedBy(c.t, status, text)
 	}},
-	{"v1 batch of one", func(c *v2, signatureType string, params parameters, document []byte) string {
-		status, text := c.send("POST", c.dev.BaseURL+"/api/documents", batchOf(signatureType, params, document))
+	{"v1 batch of one", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/documents", batchOf(signatureType, params, document))
 		return refusedBy(c.t, status, text)
 	}},
-	{"v1 batch of two", func(c *v2, signatureType string, params parameters, document []byte) string {
-		status, text := c.send("POST", c.dev.BaseURL+"/api/documents/packagesignature", batchOf(signatureType, params, document, document))
+	{"v1 batch of two", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/documents/packagesignature", batchOf(signatureType, params, document, document))
 		var b struct{ Errors []*struct{ Message string } }
 		if err := json.Unmarshal(text, &b); status != 200 || err != nil || len(b.Errors) != 2 {
 			c.t.Fatalf("%d %.300s", status, text)
@@ -157,23 +159,23 @@ var kindEntries = []struct {
 		code, _, _ := strings.Cut(b.Errors[0].Message, ": ")
 		return code
 	}},
-	{"presign", func(c *v2, signatureType string, params parameters, document []byte) string {
-		status, text := c.send("POST", c.dev.BaseURL+"/api/signatures/presign", map[string]any{
+	{"presign", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/presign", map[string]any{
 			"Document": document, "RawCertificate": certificatePEM(c), "SignatureType": signatureType, "SignatureParams": params,
 		})
 		return refusedBy(c.t, status, text)
 	}},
-	{"v2", func(c *v2, signatureType string, params parameters, document []byte) string {
+	{"v2", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
 		status, text := c.sign(operationOf(signatureType, params, document))
 		return refusedBy(c.t, status, text)
 	}},
-	{"v2 with a stored document", func(c *v2, signatureType string, params parameters, document []byte) string {
+	{"v2 with a stored document", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
 		order := operationOf(signatureType, params)
 		order["BinaryData"] = []any{map[string]any{"RefId": c.upload("document", document)}}
 		status, text := c.sign(order)
 		return refusedBy(c.t, status, text)
 	}},
-	{"v2 with two documents", func(c *v2, signatureType string, params parameters, document []byte) string {
+	{"v2 with two documents", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
 		d := c.operation(operationOf(signatureType, params, document, document)).Result.ProcessedDocuments[1]
 		if d.Error == nil {
 			return ""
@@ -185,15 +187,15 @@ var kindEntries = []struct {
 // certificatePEM is the default certificate as PEM.
 func certificatePEM(c *v2) string {
 	c.t.Helper()
-	text, err := os.ReadFile(c.path(c.cert("gost2012-256", false).PEM))
+	text, err := os.ReadFile(c.Path(c.Cert("gost2012-256", false).PEM))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return string(text)
 }
 
-func batchOf(signatureType string, params parameters, documents ...[]byte) map[string]any {
-	order := request(nil, signatureType, 0, params)
+func batchOf(signatureType string, params tamgatest.Parameters, documents ...[]byte) map[string]any {
+	order := tamgatest.Request(nil, signatureType, 0, params)
 	delete(order, "Content")
 	var list []any
 	for i, d := range documents {
@@ -203,7 +205,7 @@ func batchOf(signatureType string, params parameters, documents ...[]byte) map[s
 	return order
 }
 
-func operationOf(signatureType string, params parameters, documents ...[]byte) map[string]any {
+func operationOf(signatureType string, params tamgatest.Parameters, documents ...[]byte) map[string]any {
 	var list []any
 	for i, d := range documents {
 		list = append(list, map[string]any{"ContentInfo": fmt.Sprint(i), "Content": d})

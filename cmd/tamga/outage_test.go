@@ -23,6 +23,8 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // mostHeld is how long an outage may hold a caller, with room for a busy machine: the
@@ -38,7 +40,7 @@ func wantAway(t *testing.T, what string, request *http.Request) {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	status, body := readAll(t, response)
+	status, body := tamgatest.ReadAll(t, response)
 	took := time.Since(begun)
 	t.Logf("%s: %d after %v", what, status, took.Round(time.Millisecond))
 	var f struct {
@@ -71,13 +73,13 @@ func requestTo(t *testing.T, method, url, token, body string, headers ...string)
 }
 
 // readyBody is what /readyz answers.
-func readyBody(t *testing.T, p *process) (int, map[string]string) {
+func readyBody(t *testing.T, p *tamgatest.Server) (int, map[string]string) {
 	t.Helper()
-	response, err := http.Get(p.url + "/readyz")
+	response, err := http.Get(p.URL + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, text := readAll(t, response)
+	status, text := tamgatest.ReadAll(t, response)
 	var body struct{ Parts map[string]string }
 	if err := json.Unmarshal(text, &body); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -90,23 +92,23 @@ func readyBody(t *testing.T, p *process) (int, map[string]string) {
 func TestDatabaseSilent(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	proxy := storetest.NewProxy(t, storetest.PostgreSQL(t).Database(t))
-	w := startUMS(t, "--set", "database="+proxy.URL)
-	signing := string(signingBody(t, w.cert("gost2012-256", false).ID, ""))
-	token := w.token()
+	w := tamgatest.StartUMSProcess(t, t.TempDir(), "--set", "database="+proxy.URL)
+	signing := string(signingBody(t, w.Cert("gost2012-256", false).ID, ""))
+	token := w.Token()
 	sign := func(key string) *http.Request {
-		return requestTo(t, "POST", w.dev.BaseURL+"/api/documents", token, signing, "Idempotency-Key", key)
+		return requestTo(t, "POST", w.Dev.BaseURL+"/api/documents", token, signing, "Idempotency-Key", key)
 	}
 	proxy.Pause()
-	if status, parts := readyBody(t, w.process); status != 503 || parts["database"] != "unavailable" || parts["documents"] != "ready" {
+	if status, parts := readyBody(t, w.Server); status != 503 || parts["database"] != "unavailable" || parts["documents"] != "ready" {
 		t.Errorf("/readyz: %d %v", status, parts)
 	}
 	var all sync.WaitGroup
 	for what, request := range map[string]*http.Request{
-		"a signature":       requestTo(t, "POST", w.dev.BaseURL+"/api/documents", token, signing),
+		"a signature":       requestTo(t, "POST", w.Dev.BaseURL+"/api/documents", token, signing),
 		"one with a key":    sign("silent"),
-		"the certificates":  requestTo(t, "GET", w.dev.BaseURL+"/api/certificates", token, ""),
-		"a people change":   requestTo(t, "POST", w.idp+"/ums/user", w.tokens[ours], `{"Login":"silent"}`),
-		"a revocation list": requestTo(t, "GET", w.dev.CRLURL, "", ""),
+		"the certificates":  requestTo(t, "GET", w.Dev.BaseURL+"/api/certificates", token, ""),
+		"a people change":   requestTo(t, "POST", w.Dev.IDPURL+"/ums/user", w.Tokens[tamgatest.Ours], `{"Login":"silent"}`),
+		"a revocation list": requestTo(t, "GET", w.Dev.CRLURL, "", ""),
 	} {
 		all.Go(func() { wantAway(t, what, request) })
 	}
@@ -119,7 +121,7 @@ func TestDatabaseSilent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, body := readAll(t, response)
+		status, body := tamgatest.ReadAll(t, response)
 		if status == 200 {
 			break
 		}
@@ -128,9 +130,9 @@ func TestDatabaseSilent(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	w.register()
+	w.Register()
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		if status, parts := readyBody(t, w.process); status == 200 {
+		if status, parts := readyBody(t, w.Server); status == 200 {
 			break
 		} else if time.Since(begun) > time.Minute {
 			t.Fatalf("/readyz: %d %v", status, parts)
@@ -176,9 +178,9 @@ func TestBucketSilent(t *testing.T) {
 	} {
 		set = append(set, "--set", s)
 	}
-	p := startDev(t, dir, set...)
-	token := p.token()
-	store := p.dev.DocumentsURL + "/api/documents"
+	p := tamgatest.StartProcess(t, dir, set...)
+	token := p.Token()
+	store := p.Dev.DocumentsURL + "/api/documents"
 	d := &docs{p, store, token}
 	content := bytes.Repeat([]byte("document "), 20_000)
 	id := d.put(content, map[string]any{"FileName": "x"})
@@ -191,8 +193,8 @@ func TestBucketSilent(t *testing.T) {
 		for what, request := range map[string]*http.Request{
 			name + ", reading":   requestTo(t, "GET", store+"/"+id+"/content", token, ""),
 			name + ", storing":   requestTo(t, "POST", store, token, string(content), "CPDSS-POSTDOC", "eyJGaWxlTmFtZSI6InkifQ", "Content-Type", "application/octet-stream"),
-			name + ", signing":   requestTo(t, "POST", p.dev.BaseURL+"/api/v2/signature", token, fmt.Sprintf(`{"BinaryData":[{"RefId":%q}],"Signature":{"Type":"CMS"}}`, id)),
-			name + ", preparing": requestTo(t, "POST", p.dev.BaseURL+"/api/signatures/presign", "", presignText(t, p, content)),
+			name + ", signing":   requestTo(t, "POST", p.Dev.BaseURL+"/api/v2/signature", token, fmt.Sprintf(`{"BinaryData":[{"RefId":%q}],"Signature":{"Type":"CMS"}}`, id)),
+			name + ", preparing": requestTo(t, "POST", p.Dev.BaseURL+"/api/signatures/presign", "", presignText(t, p, content)),
 		} {
 			all.Go(func() { wantAway(t, what, request) })
 		}
@@ -204,7 +206,7 @@ func TestBucketSilent(t *testing.T) {
 	}
 }
 
-func presignText(t *testing.T, p *process, content []byte) string {
+func presignText(t *testing.T, p *tamgatest.Server, content []byte) string {
 	t.Helper()
 	text, err := io.ReadAll(presignOf(t, p, content))
 	if err != nil {
@@ -227,7 +229,7 @@ func TestStopsBehindABalancer(t *testing.T) {
 	dir := t.TempDir()
 	var addresses []string
 	for _, s := range f.servers {
-		addresses = append(addresses, strings.TrimPrefix(s.url, "http://"))
+		addresses = append(addresses, strings.TrimPrefix(s.URL, "http://"))
 	}
 	listen := freeAddress(t)
 	config := filepath.Join(dir, "haproxy.cfg")
@@ -247,8 +249,8 @@ listen tamga
   server b %s check
 `, listen, addresses[0], addresses[1]))
 	judge.HAProxy(t, config, "/dev/null", listen)
-	token := f.token()
-	body := signingBody(t, f.cert("gost2012-256", false).ID, "")
+	token := f.Token()
+	body := signingBody(t, f.Cert("gost2012-256", false).ID, "")
 	ended := make(chan struct{})
 	var answered, lost atomic.Int64
 	var load sync.WaitGroup
@@ -283,7 +285,7 @@ listen tamga
 	}
 	for n := range stops {
 		i := n % 2
-		if err := f.servers[i].stop(); err != nil {
+		if err := f.servers[i].Stop(); err != nil {
 			t.Errorf("a polite stop ends with %v", err)
 		}
 		f.servers[i] = f.another(i, addresses[i], "--set", "drain_time=3s")
@@ -312,11 +314,11 @@ func TestDrain(t *testing.T) {
 		{"Ctrl-C", syscall.SIGINT, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := startDev(t, t.TempDir(), "--set", "drain_time=1h")
+			p := tamgatest.StartProcess(t, t.TempDir(), "--set", "drain_time=1h")
 			if status, _ := readyBody(t, p); status != 200 {
 				t.Fatalf("/readyz: %d", status)
 			}
-			p.cmd.Process.Signal(c.first)
+			p.Process().Signal(c.first)
 			if c.second != 0 {
 				for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 					if status, _ := readyBody(t, p); status == 503 {
@@ -325,13 +327,12 @@ func TestDrain(t *testing.T) {
 						t.Fatal("the server stays ready")
 					}
 				}
-				if status, body := p.post(p.token(), bytes.NewReader(signingBody(t, p.cert("gost2012-256", false).ID, ""))); status != 200 {
+				if status, body := p.Post(p.Token(), bytes.NewReader(signingBody(t, p.Cert("gost2012-256", false).ID, ""))); status != 200 {
 					t.Errorf("draining: %d %s", status, body)
 				}
-				p.cmd.Process.Signal(c.second)
+				p.Process().Signal(c.second)
 			}
-			<-p.done
-			if err := p.cmd.Wait(); err != nil {
+			if err := p.Wait(); err != nil {
 				t.Errorf("the stop ends with %v", err)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 	"tamga/internal/files"
 	"tamga/internal/judge"
 	"tamga/pki/suite"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestPDF signs PDF on a running server in each format and with every suite, in one
@@ -22,9 +24,9 @@ import (
 // verify all of them; the GOST messages are judged in sig/pdf by gost-engine.
 func TestPDF(t *testing.T) {
 	tools := judge.PDF(t)
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	ca := server.path(server.dev.CAPEM)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	ca := server.Path(server.Dev.CAPEM)
 	tools.Trust(ordinaryRoots(t, readFile(t, ca))...)
 	document := pdfOf(5000)
 	dir := t.TempDir()
@@ -36,8 +38,8 @@ func TestPDF(t *testing.T) {
 		}
 		return verified(t, file, append(args, "--ca", ca)...)
 	}
-	sign := func(content []byte, cert int64, params parameters) []byte {
-		return server.signed("POST", "/api/documents", token, request(content, "PDF", cert, params))
+	sign := func(content []byte, cert int64, params tamgatest.Parameters) []byte {
+		return server.Signed("POST", "/api/documents", token, tamgatest.Request(content, "PDF", cert, params))
 	}
 	holds := func(t *testing.T, signed []byte, signatures int, password string) {
 		t.Helper()
@@ -62,8 +64,8 @@ func TestPDF(t *testing.T) {
 	for _, su := range suites {
 		for _, format := range []string{"CMS", "CAdEST", "CAdES"} {
 			t.Run(su.name+"/"+format, func(t *testing.T) {
-				cert := server.cert(su.name, false).ID
-				signed := sign(document, cert, parameters{"PDFFormat": format, "TSPAddress": "", "PDFReason": "Согласовано", "PDFLocation": "Москва"})
+				cert := server.Cert(su.name, false).ID
+				signed := sign(document, cert, tamgatest.Parameters{"PDFFormat": format, "TSPAddress": "", "PDFReason": "Согласовано", "PDFLocation": "Москва"})
 				if !bytes.HasPrefix(signed, document) {
 					t.Error("the original is no prefix of the result")
 				}
@@ -87,14 +89,14 @@ func TestPDF(t *testing.T) {
 			})
 		}
 		t.Run(su.name+"/two steps", func(t *testing.T) {
-			pdfTwoSteps(t, server, su.name, document, dir, parameters{"PDFFormat": "CMS"}, nil)
+			pdfTwoSteps(t, server, su.name, document, dir, tamgatest.Parameters{"PDFFormat": "CMS"}, nil)
 		})
 	}
 
 	t.Run("five in a row", func(t *testing.T) {
 		signed := document
 		for range 5 {
-			signed = sign(signed, server.cert("rsa-2048", false).ID, parameters{"PDFFormat": "CMS"})
+			signed = sign(signed, server.Cert("rsa-2048", false).ID, tamgatest.Parameters{"PDFFormat": "CMS"})
 		}
 		holds(t, signed, 5, "")
 		list, err := tools.Signatures(signed, "")
@@ -111,10 +113,10 @@ func TestPDF(t *testing.T) {
 		}
 	})
 
-	cert := server.cert("gost2012-256", false).ID
+	cert := server.Cert("gost2012-256", false).ID
 	t.Run("stamp", func(t *testing.T) {
 		appearance := base64.StdEncoding.EncodeToString([]byte(`{"Content":[{"Text":"Подписано электронной подписью"}],"Page":1,"Rect":{"LowerLeftX":50,"LowerLeftY":50,"UpperRightX":350,"UpperRightY":150}}`))
-		for _, params := range []parameters{
+		for _, params := range []tamgatest.Parameters{
 			{"PDFFormat": "CMS", "PdfSignatureTemplateId": 1, "PdfSignatureAppearance": appearance},
 			{"PDFFormat": "CMS", "PdfSignatureTemplateId ": "1", "PdfSignatureAppearance": appearance}, // as a client sends the key
 		} {
@@ -126,7 +128,7 @@ func TestPDF(t *testing.T) {
 			}
 		}
 		long := base64.StdEncoding.EncodeToString([]byte(`{"Content":[{"Text":"Подписано"}],"Unknown":"` + strings.Repeat("x", 200_000) + `"}`))
-		holds(t, sign(document, cert, parameters{"PDFFormat": "CMS", "PdfSignatureTemplateId": 1, "PdfSignatureAppearance": long}), 1, "")
+		holds(t, sign(document, cert, tamgatest.Parameters{"PDFFormat": "CMS", "PdfSignatureTemplateId": 1, "PdfSignatureAppearance": long}), 1, "")
 	})
 
 	t.Run("encrypted", func(t *testing.T) {
@@ -135,21 +137,21 @@ func TestPDF(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signed := sign(encrypted, cert, parameters{"PDFFormat": "CMS", "PDFPassword": password})
+		signed := sign(encrypted, cert, tamgatest.Parameters{"PDFFormat": "CMS", "PDFPassword": password})
 		holds(t, signed, 1, password)
 		encryptedVerdicts(t, server, signed, password, dir)
-		status, answer := server.call("POST", "/api/documents", token, request(encrypted, "PDF", cert, parameters{"PDFFormat": "CMS"}))
+		status, answer := server.Call("POST", "/api/documents", token, tamgatest.Request(encrypted, "PDF", cert, tamgatest.Parameters{"PDFFormat": "CMS"}))
 		if status != 400 || !strings.Contains(string(answer), "PDFPassword") {
 			t.Errorf("without its password: %d %s", status, answer)
 		}
-		status, answer = server.call("POST", "/api/documents", token, request(encrypted, "PDF", cert, parameters{"PDFFormat": "CMS", "PDFPassword": "wrong-secret"}))
+		status, answer = server.Call("POST", "/api/documents", token, tamgatest.Request(encrypted, "PDF", cert, tamgatest.Parameters{"PDFFormat": "CMS", "PDFPassword": "wrong-secret"}))
 		if status != 400 || strings.Contains(string(answer), "wrong-secret") {
 			t.Errorf("with a wrong password: %d %s", status, answer)
 		}
 		// Between two steps the password is nowhere on the disk.
-		pdfTwoSteps(t, server, "gost2012-256", encrypted, "", parameters{"PDFFormat": "CMS", "PDFPassword": "сезам"}, func() {
+		pdfTwoSteps(t, server, "gost2012-256", encrypted, "", tamgatest.Parameters{"PDFFormat": "CMS", "PDFPassword": "сезам"}, func() {
 			for _, file := range []string{"tamga.db", "tamga.db-wal"} {
-				data, err := os.ReadFile(server.path(file))
+				data, err := os.ReadFile(server.Path(file))
 				if err == nil && bytes.Contains(data, []byte(password)) {
 					t.Errorf("%s holds the password", file)
 				}
@@ -158,22 +160,22 @@ func TestPDF(t *testing.T) {
 	})
 
 	t.Run("bad input", func(t *testing.T) {
-		forbidden := sign(document, cert, parameters{"PDFFormat": "CMS", "PDFCertificationLevel": "CERTIFIED_NO_CHANGES_ALLOWED"})
+		forbidden := sign(document, cert, tamgatest.Parameters{"PDFFormat": "CMS", "PDFCertificationLevel": "CERTIFIED_NO_CHANGES_ALLOWED"})
 		for _, c := range []struct {
 			name     string
 			document []byte
-			params   parameters
+			params   tamgatest.Parameters
 			status   int
 			says     string
 		}{
-			{"text", []byte("just text"), parameters{"PDFFormat": "CMS"}, 500, `"Message":"An error has occurred"`},
-			{"the beginning of a document", document[:100], parameters{"PDFFormat": "CMS"}, 400, "invalid_content"},
-			{"no PDFFormat", document, parameters{}, 400, "PDFFormat"},
-			{"certified against changes", forbidden, parameters{"PDFFormat": "CMS"}, 400, "certif"},
-			{"a service that is not registered", document, parameters{"PDFFormat": "CAdEST", "TSPAddress": "http://tsp.example/"}, 400, "TSPAddress"},
-			{"a page that is not there", document, parameters{"PDFFormat": "CMS", "PdfSignatureTemplateId": 1, "PdfSignatureAppearance": base64.StdEncoding.EncodeToString([]byte(`{"Page":9}`))}, 400, "Page"},
+			{"text", []byte("just text"), tamgatest.Parameters{"PDFFormat": "CMS"}, 500, `"Message":"An error has occurred"`},
+			{"the beginning of a document", document[:100], tamgatest.Parameters{"PDFFormat": "CMS"}, 400, "invalid_content"},
+			{"no PDFFormat", document, tamgatest.Parameters{}, 400, "PDFFormat"},
+			{"certified against changes", forbidden, tamgatest.Parameters{"PDFFormat": "CMS"}, 400, "certif"},
+			{"a service that is not registered", document, tamgatest.Parameters{"PDFFormat": "CAdEST", "TSPAddress": "http://tsp.example/"}, 400, "TSPAddress"},
+			{"a page that is not there", document, tamgatest.Parameters{"PDFFormat": "CMS", "PdfSignatureTemplateId": 1, "PdfSignatureAppearance": base64.StdEncoding.EncodeToString([]byte(`{"Page":9}`))}, 400, "Page"},
 		} {
-			status, answer := server.call("POST", "/api/documents", token, request(c.document, "PDF", cert, c.params))
+			status, answer := server.Call("POST", "/api/documents", token, tamgatest.Request(c.document, "PDF", cert, c.params))
 			if status != c.status || !strings.Contains(string(answer), c.says) {
 				t.Errorf("%s: %d %.300s; want %d with %q", c.name, status, answer, c.status, c.says)
 			}
@@ -183,10 +185,10 @@ func TestPDF(t *testing.T) {
 
 // encryptedVerdicts has an encrypted document judged by the verification service and by
 // tamga verify on a terminal, with its password and without.
-func encryptedVerdicts(t *testing.T, server *process, signed []byte, password, dir string) {
+func encryptedVerdicts(t *testing.T, server *tamgatest.Server, signed []byte, password, dir string) {
 	t.Helper()
 	ask := func(params map[string]any) (int, string) {
-		status, answer := server.ask("POST", "/api/signatures", map[string]any{"SignatureType": "PDF", "Content": signed, "VerifyParams": params})
+		status, answer := askSVS(server, "POST", "/api/signatures", map[string]any{"SignatureType": "PDF", "Content": signed, "VerifyParams": params})
 		return status, string(answer)
 	}
 	if status, answer := ask(map[string]any{"pdfPassword": password}); status != 200 || !strings.Contains(answer, `"Result":true`) {
@@ -209,20 +211,20 @@ func encryptedVerdicts(t *testing.T, server *process, signed []byte, password, d
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{"--password-file": nil, "does not open the document": {"--password-file", dir + "/wrong"}} {
-		r := runProgram(t.Context(), "", append([]string{"verify", file}, args...)...)
-		if r.code != int(verify.ExitUnreadable) || !strings.Contains(r.err, says) || strings.Contains(r.err, "wrong-secret") {
-			t.Errorf("tamga verify %q: %v %s", args, r.failure, r.err)
+		r := tamgatest.Run(t.Context(), "", append([]string{"verify", file}, args...)...)
+		if r.Code != int(verify.ExitUnreadable) || !strings.Contains(r.Err, says) || strings.Contains(r.Err, "wrong-secret") {
+			t.Errorf("tamga verify %q: %v %s", args, r.Failure, r.Err)
 		}
 	}
 }
 
 // pdfTwoSteps signs a document with a key of the client's own; between is called
 // between the steps. With a directory the result is judged.
-func pdfTwoSteps(t *testing.T, server *process, suiteName string, document []byte, dir string, params parameters, between func()) {
+func pdfTwoSteps(t *testing.T, server *tamgatest.Server, suiteName string, document []byte, dir string, params tamgatest.Parameters, between func()) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
 	cert, sign := clientOfTwoSteps(t, su)
-	status, answer := server.call("POST", "/api/signatures/presign", "", map[string]any{
+	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "PDF", "SignatureParams": params,
 	})
 	var prepared struct {
@@ -239,7 +241,7 @@ func pdfTwoSteps(t *testing.T, server *process, suiteName string, document []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := server.signed("POST", "/api/signatures/postsign", "", map[string]any{
+	signed := server.Signed("POST", "/api/signatures/postsign", "", map[string]any{
 		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "PDF", "SignatureValue": value, "SignatureParams": params,
 	})
 	if dir == "" {

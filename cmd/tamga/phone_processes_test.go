@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +13,8 @@ import (
 	devmsg "tamga/internal/domain/device/message"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestOneDeviceOfManyProcesses: a thousand devices answer one QR code with the right
@@ -31,19 +32,14 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 	} {
 		t.Run(engine.name, func(t *testing.T) {
 			more := append(engine.database(t), "--set", "devices.calls_at_once=100000", "--set", "devices.calls_per_second=100000")
-			w := startUMS(t, more...)
-			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			urls := []string{w.url}
+			w := tamgatest.StartUMSProcess(t, t.TempDir(), more...)
+			urls := []string{w.URL}
 			for range 2 {
-				args := append([]string{"serve", "--dev", "--data", w.dir, "--listen", "127.0.0.1:0", "--set", "public_url=" + w.url}, more...)
-				urls = append(urls, startServer(t, program, args...).url)
+				urls = append(urls, w.Another().URL)
 			}
-			id, _, phone, _ := w.register()
-			w.ok(ours, "POST", "/ums/user/"+id+"/phones/"+phone+"/confirm", "")
-			_, text, kid := w.kinit(id, `{"Msisdn":"`+phone+`"}`)
+			id, _, phone, _ := w.Register()
+			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/phones/"+phone+"/confirm", "")
+			_, text, kid := kinit(w, id, `{"Msisdn":"`+phone+`"}`)
 			parsed, err := devmsg.ParseQR(text)
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +48,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code := w.activationCode(phone)
+			code := activationCode(w, phone)
 			bodies := make([][]byte, devices)
 			for i := range bodies {
 				key, err := suite.ECDSAP256.Generate(nil)
@@ -63,7 +59,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := devmsg.Header{Type: devmsg.Register, Service: w.dev.DevicesURL, Key: spki, Number: 1, Time: time.Now().Unix()}
+				h := devmsg.Header{Type: devmsg.Register, Service: w.Dev.DevicesURL, Key: spki, Number: 1, Time: time.Now().Unix()}
 				signed, err := devmsg.Sign(h, devmsg.Registration{KInit: &devmsg.KInitAnswer{
 					Kid: kid, Proof: devmsg.KInitProof(content, kid, spki), Code: code,
 				}}, key, suite.ECDSAP256, nil)
@@ -86,7 +82,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 							t.Error(err)
 							continue
 						}
-						status, body := readAll(t, response)
+						status, body := tamgatest.ReadAll(t, response)
 						var refused struct{ Error string }
 						json.Unmarshal(body, &refused)
 						mu.Lock()
@@ -112,7 +108,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 				}
 			}
 			var info struct{ Keys []struct{ Kid, State string } }
-			w.ok(ours, "GET", "/ums/user/"+id+"/mydss", "").into(t, &info)
+			w.OK(tamgatest.Ours, "GET", "/ums/user/"+id+"/mydss", "").Into(t, &info)
 			if len(info.Keys) != 1 || info.Keys[0].Kid != kid {
 				t.Errorf("the operator sees %+v", info)
 			}

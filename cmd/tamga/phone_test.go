@@ -19,6 +19,8 @@ import (
 	"tamga/internal/domain/device"
 	devmsg "tamga/internal/domain/device/message"
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // phone runs a command of a device and returns what it printed and said.
@@ -32,49 +34,49 @@ func runPhone(t testing.TB, file string, args ...string) (string, error) {
 var eightDigits = regexp.MustCompile(`\b[0-9]{8}\b`)
 
 // activationCode is the newest activation code sent to an address.
-func (w *umsWorld) activationCode(to string) string {
-	w.t.Helper()
-	list := w.captured()
+func activationCode(w *tamgatest.UMS, to string) string {
+	w.T.Helper()
+	list := w.Captured()
 	for i := len(list) - 1; i >= 0; i-- {
 		if code := eightDigits.FindString(list[i].Text); list[i].To == to && code != "" {
 			return code
 		}
 	}
-	w.t.Fatalf("no activation code for %s among %d messages", to, len(list))
+	w.T.Fatalf("no activation code for %s among %d messages", to, len(list))
 	return ""
 }
 
 // kinit begins an initialization and keeps its picture in a file.
-func (w *umsWorld) kinit(id, body string) (file, text, kid string) {
-	w.t.Helper()
+func kinit(w *tamgatest.UMS, id, body string) (file, text, kid string) {
+	w.T.Helper()
 	var made struct {
 		KeyInfo    struct{ Kid string }
 		QrCode     []byte
 		QRCodeData string
 	}
-	w.ok(ours, "POST", "/ums/user/"+id+"/mydss/init", body).into(w.t, &made)
-	file = filepath.Join(w.t.TempDir(), "kinit.gif")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/init", body).Into(w.T, &made)
+	file = filepath.Join(w.T.TempDir(), "kinit.gif")
 	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return file, made.QRCodeData, made.KeyInfo.Kid
 }
 
 // verification gets a verification code and keeps its picture in a file.
-func (w *umsWorld) verification(id, kid string) (file, text string) {
-	w.t.Helper()
+func verification(w *tamgatest.UMS, id, kid string) (file, text string) {
+	w.T.Helper()
 	var made struct {
 		QrCode     []byte
 		QrCodeData string
 		Data       devmsg.Verification
 	}
-	w.ok(ours, "POST", "/ums/user/"+id+"/mydss/verify/get", `{"Kid":"`+kid+`"}`).into(w.t, &made)
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/verify/get", `{"Kid":"`+kid+`"}`).Into(w.T, &made)
 	if parsed, err := devmsg.ParseQR(made.QrCodeData); err != nil || parsed != made.Data {
-		w.t.Errorf("the text of the code is %s, its data %v: %v", made.QrCodeData, made.Data, err)
+		w.T.Errorf("the text of the code is %s, its data %v: %v", made.QrCodeData, made.Data, err)
 	}
-	file = filepath.Join(w.t.TempDir(), "verification.gif")
+	file = filepath.Join(w.T.TempDir(), "verification.gif")
 	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return file, made.QrCodeData
 }
@@ -83,17 +85,17 @@ func (w *umsWorld) verification(id, kid string) (file, text string) {
 // the command-line device with pictures of QR codes.
 func TestPhone(t *testing.T) {
 	zbar := judge.ZBar(t)
-	onBothEngines(t, func(t *testing.T, w *umsWorld) {
-		if w.dev.MobileSystem != config.DefaultSystemID {
-			t.Errorf("dev.json has the mobile system %q", w.dev.MobileSystem)
+	tamgatest.OnBothEngines(t, func(t *testing.T, w *tamgatest.UMS) {
+		if w.Dev.MobileSystem != config.DefaultSystemID {
+			t.Errorf("dev.json has the mobile system %q", w.Dev.MobileSystem)
 		}
 		for _, suite := range []string{"gost2012-256", "ecdsa-p256"} {
-			w.walk(t, suite, func(t *testing.T) {
-				id, login, phone, _ := w.register()
+			w.Walk(t, suite, func(t *testing.T) {
+				id, login, phone, _ := w.Register()
 				user := "/ums/user/" + id
-				w.ok(ours, "POST", user+"/phones/"+phone+"/confirm", "")
-				w.ok(ours, "POST", user+"/authmethod/mydss?level=0", `{"Kid":"1"}`)
-				picture, text, kid := w.kinit(id, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.dev.MobileSystem))
+				w.OK(tamgatest.Ours, "POST", user+"/phones/"+phone+"/confirm", "")
+				w.OK(tamgatest.Ours, "POST", user+"/authmethod/mydss?level=0", `{"Kid":"1"}`)
+				picture, text, kid := kinit(w, id, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
 				gif, err := os.ReadFile(picture)
 				if err != nil {
 					t.Fatal(err)
@@ -105,11 +107,11 @@ func TestPhone(t *testing.T) {
 				if out, err := runPhone(t, file, "register", "--qr", picture, "--code", "00000000", "--suite", suite); err == nil || !strings.Contains(err.Error(), "invalid_confirmation_code") {
 					t.Errorf("a wrong code: %s, %v", out, err)
 				}
-				out, err := runPhone(t, file, "register", "--qr", picture, "--code", w.activationCode(phone), "--suite", suite, "--name", "Телефон Петрова")
+				out, err := runPhone(t, file, "register", "--qr", picture, "--code", activationCode(w, phone), "--suite", suite, "--name", "Телефон Петрова")
 				if err != nil || !strings.Contains(out, "device: "+kid+"\nstate: NotVerified\nuser: "+id+"\n") {
 					t.Fatalf("registered: %s, %v", out, err)
 				}
-				verification, text := w.verification(id, kid)
+				verification, text := verification(w, id, kid)
 				if gif, err = os.ReadFile(verification); err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +131,7 @@ func TestPhone(t *testing.T) {
 					t.Errorf("push: %s, %v", out, err)
 				}
 				var pushes []struct{ Kid, DeviceName, State, Contact string }
-				w.ok(ours, "GET", user+"/pushaddress/true", "").into(t, &pushes)
+				w.OK(tamgatest.Ours, "GET", user+"/pushaddress/true", "").Into(t, &pushes)
 				if len(pushes) != 1 || pushes[0].Kid != kid || pushes[0].DeviceName != "Телефон Петрова" || pushes[0].State != "Active" ||
 					pushes[0].Contact != `{"Address":"token of `+kid+`","OsType":2,"SystemId":"`+config.DefaultSystemID+`"}` {
 					t.Errorf("the push addresses are %+v", pushes)
@@ -155,20 +157,20 @@ func TestPhone(t *testing.T) {
 				var info struct {
 					Keys []struct{ Kid, State, UserName string }
 				}
-				w.ok(ours, "GET", user+"/mydss", "").into(t, &info)
+				w.OK(tamgatest.Ours, "GET", user+"/mydss", "").Into(t, &info)
 				if len(info.Keys) != 1 || info.Keys[0].State != "Active" || info.Keys[0].UserName != login {
 					t.Errorf("the operator sees %+v", info)
 				}
-				w.ok(ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
+				w.OK(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
 				if got := poll(); !strings.Contains(got, "403 access_denied") {
 					t.Errorf("a blocked device: %s", got)
 				}
-				w.ok(ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":false}`)
-				w.ok(ours, "POST", user+"/lockout?lock=True", "")
+				w.OK(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":false}`)
+				w.OK(tamgatest.Ours, "POST", user+"/lockout?lock=True", "")
 				if got := poll(); !strings.Contains(got, "403 access_denied") {
 					t.Errorf("of a locked user: %s", got)
 				}
-				w.ok(ours, "POST", user+"/lockout?lock=False", "")
+				w.OK(tamgatest.Ours, "POST", user+"/lockout?lock=False", "")
 				if got := poll(); got != device.Active {
 					t.Errorf("of an unlocked user: %s", got)
 				}
@@ -178,16 +180,16 @@ func TestPhone(t *testing.T) {
 				if _, err := os.Stat(file); err == nil {
 					t.Error("the file of the device is there still")
 				}
-				w.ok(ours, "GET", user+"/mydss", "").into(t, &info)
+				w.OK(tamgatest.Ours, "GET", user+"/mydss", "").Into(t, &info)
 				if len(info.Keys) != 0 {
 					t.Errorf("after it left the operator sees %+v", info)
 				}
 			})
 		}
-		w.walk(t, "anonymous", func(t *testing.T) {
-			id, _, _, _ := w.register()
+		w.Walk(t, "anonymous", func(t *testing.T) {
+			id, _, _, _ := w.Register()
 			file := filepath.Join(t.TempDir(), "phone.json")
-			out, err := runPhone(t, file, "register", "--service", w.dev.DevicesURL)
+			out, err := runPhone(t, file, "register", "--service", w.Dev.DevicesURL)
 			if err != nil || !strings.Contains(out, "Tell the operator the number") {
 				t.Fatalf("registered: %s, %v", out, err)
 			}
@@ -198,12 +200,12 @@ func TestPhone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.ok(ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
-			verification, _ := w.verification(id, facts.Kid)
+			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
+			verification, _ := verification(w, id, facts.Kid)
 			if out, err := runPhone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active") || !strings.Contains(out, "user: "+id) {
 				t.Errorf("verified: %s, %v", out, err)
 			}
-			w.ok(ours, "DELETE", "/ums/user/"+id, "")
+			w.OK(tamgatest.Ours, "DELETE", "/ums/user/"+id, "")
 			if out, err := runPhone(t, file, "poll"); err == nil || !strings.Contains(err.Error(), "401") {
 				t.Errorf("of a deleted user: %s, %v", out, err)
 			}
@@ -214,16 +216,16 @@ func TestPhone(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		w.walk(t, "QR code by e-mail", func(t *testing.T) {
-			id, _, _, email := w.register()
+		w.Walk(t, "QR code by e-mail", func(t *testing.T) {
+			id, _, _, email := w.Register()
 			user := "/ums/user/" + id
-			w.ok(ours, "POST", user+"/emails/"+email+"/confirm", "")
-			_, _, kid := w.kinit(id, `{"Email":"`+email+`"}`)
+			w.OK(tamgatest.Ours, "POST", user+"/emails/"+email+"/confirm", "")
+			_, _, kid := kinit(w, id, `{"Email":"`+email+`"}`)
 			for _, path := range []string{"/mydss/init/sendqr", "/mydss/sendqr"} {
-				w.ok(ours, "POST", user+path, `{"Email":"`+email+`"}`)
+				w.OK(tamgatest.Ours, "POST", user+path, `{"Email":"`+email+`"}`)
 			}
 			n := 0
-			for _, m := range w.captured() {
+			for _, m := range w.Captured() {
 				if m.To == email && strings.Contains(m.Subject, "QR") {
 					n++
 				}
@@ -231,14 +233,14 @@ func TestPhone(t *testing.T) {
 			if n != 2 {
 				t.Errorf("%d messages with the QR code were sent, want 2", n)
 			}
-			w.ok(ours, "POST", user+"/mydss/init/delete", "")
-			if a := w.ask(ours, "POST", user+"/mydss/init/get", ""); a.status != 400 || !strings.Contains(a.body, "key_not_found") {
+			w.OK(tamgatest.Ours, "POST", user+"/mydss/init/delete", "")
+			if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/init/get", ""); a.Status != 400 || !strings.Contains(a.Body, "key_not_found") {
 				t.Errorf("after it was deleted: %v (%s)", a, kid)
 			}
 		})
 		// Who may not: the reach of every one of these operations.
-		w.walk(t, "rights", func(t *testing.T) {
-			id, _, _, _ := w.register()
+		w.Walk(t, "rights", func(t *testing.T) {
+			id, _, _, _ := w.Register()
 			for _, path := range []string{
 				"POST /mydss/assign", "POST /mydss/init", "POST /mydss/init/get", "POST /mydss/init/sendqr", "POST /mydss/sendqr", "POST /mydss/init/resendotp",
 				"POST /mydss/init/delete", "POST /mydss/verify/get", "GET /mydss", "POST /mydss", "POST /mydss/lockout", "POST /mydss/delete", "DELETE /mydss",
@@ -246,12 +248,12 @@ func TestPhone(t *testing.T) {
 				"POST /pushaddress/notification/true", "PATCH /pushaddress/notification/true", "DELETE /pushaddress/",
 			} {
 				method, path, _ := strings.Cut(path, " ")
-				for who, want := range map[string]int{nobody: 401, plain: 403, foreign: 404} {
-					if a := w.ask(who, method, "/ums/user/"+id+path, ""); a.status != want {
+				for who, want := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
+					if a := w.Ask(who, method, "/ums/user/"+id+path, ""); a.Status != want {
 						t.Errorf("%q: %v, want %d", who, a, want)
 					}
 				}
-				if a := w.ask(ours, method, "/ums/user/"+missing+path, ""); a.status != 404 {
+				if a := w.Ask(tamgatest.Ours, method, "/ums/user/"+tamgatest.Missing+path, ""); a.Status != 404 {
 					t.Errorf("of nobody: %v", a)
 				}
 			}

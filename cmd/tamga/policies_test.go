@@ -15,6 +15,8 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/cli/admin"
+
+	"tamga/internal/tamgatest"
 )
 
 // The policies as clients read them.
@@ -40,16 +42,16 @@ var dssActions = strings.Fields("Issue SignDocument SignDocuments DecryptDocumen
 
 // marked reads both forms of a policy, which have to agree, and returns the actions it
 // marks and whether it may be changed.
-func (w *umsWorld) marked(id, kind string) (actions string, changes bool) {
-	w.t.Helper()
+func marked(w *tamgatest.UMS, id, kind string) (actions string, changes bool) {
+	w.T.Helper()
 	var full fullJSON
 	var list, short []ruleJSON
 	path := "/ums/user/" + id + "/" + kind + "policy"
-	w.ok(ours, "GET", path+"?full=True", "").into(w.t, &full)
-	w.ok(ours, "GET", path, "").into(w.t, &list)
-	w.ok(ours, "GET", path+"/?full=false", "").into(w.t, &short)
+	w.OK(tamgatest.Ours, "GET", path+"?full=True", "").Into(w.T, &full)
+	w.OK(tamgatest.Ours, "GET", path, "").Into(w.T, &list)
+	w.OK(tamgatest.Ours, "GET", path+"/?full=false", "").Into(w.T, &short)
 	if d := cmp.Diff(list, short); d != "" {
-		w.t.Error(d)
+		w.T.Error(d)
 	}
 	var names []string
 	for i, r := range full.Policy {
@@ -58,12 +60,12 @@ func (w *umsWorld) marked(id, kind string) (actions string, changes bool) {
 			flag, other = other, flag
 		}
 		if len(full.Policy) != len(dssActions) || len(list) != len(full.Policy) || r.Action != dssActions[i] || flag == nil || other != nil {
-			w.t.Fatalf("%s: row %d of %d is %+v", path, i, len(full.Policy), r)
+			w.T.Fatalf("%s: row %d of %d is %+v", path, i, len(full.Policy), r)
 		}
 		if numbered := list[i]; numbered.Action != float64(int(1)<<i) {
-			w.t.Errorf("%s: row %d of the list is %+v", path, i, numbered)
+			w.T.Errorf("%s: row %d of the list is %+v", path, i, numbered)
 		} else if d := cmp.Diff([]*bool{r.ConfirmationRequired, r.AccessDenied}, []*bool{numbered.ConfirmationRequired, numbered.AccessDenied}); d != "" {
-			w.t.Errorf("the list differs: %s", d)
+			w.T.Errorf("the list differs: %s", d)
 		}
 		if *flag {
 			names = append(names, dssActions[i])
@@ -73,20 +75,20 @@ func (w *umsWorld) marked(id, kind string) (actions string, changes bool) {
 }
 
 // want checks a policy.
-func (w *umsWorld) want(id, kind, actions string, changes bool) {
-	w.t.Helper()
-	if got, may := w.marked(id, kind); got != actions || may != changes {
-		w.t.Errorf("the %s policy has %q (changes %t), want %q (%t)", kind, got, may, actions, changes)
+func want(w *tamgatest.UMS, id, kind, actions string, changes bool) {
+	w.T.Helper()
+	if got, may := marked(w, id, kind); got != actions || may != changes {
+		w.T.Errorf("the %s policy has %q (changes %t), want %q (%t)", kind, got, may, actions, changes)
 	}
 }
 
 // told checks the notification policy.
-func (w *umsWorld) told(id string, want map[string][]string) {
-	w.t.Helper()
+func told(w *tamgatest.UMS, id string, want map[string][]string) {
+	w.T.Helper()
 	var got notificationJSON
-	w.ok(ours, "GET", "/ums/user/"+id+"/notificationpolicy", "").into(w.t, &got)
+	w.OK(tamgatest.Ours, "GET", "/ums/user/"+id+"/notificationpolicy", "").Into(w.T, &got)
 	if d := cmp.Diff(notificationJSON{want, true, []string{"Email", "SMS", "Push"}}, got); d != "" {
-		w.t.Error(d)
+		w.T.Error(d)
 	}
 }
 
@@ -95,24 +97,24 @@ var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}
 
 // TestPolicies walks through the rows of the table Policies and locking.
 func TestPolicies(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, w *umsWorld) {
-		w.walk(t, "actions", w.walkActionPolicies)
-		w.walk(t, "notification", w.walkNotificationPolicy)
-		w.walk(t, "farewell", w.walkFarewell)
-		w.walk(t, "strangers", w.walkStrangers)
-		w.walk(t, "groups", w.walkGroupPolicies)
-		w.scan()
+	tamgatest.OnBothEngines(t, func(t *testing.T, w *tamgatest.UMS) {
+		w.Walk(t, "actions", func(t *testing.T) { walkActionPolicies(w, t) })
+		w.Walk(t, "notification", func(t *testing.T) { walkNotificationPolicy(w, t) })
+		w.Walk(t, "farewell", func(t *testing.T) { walkFarewell(w, t) })
+		w.Walk(t, "strangers", func(t *testing.T) { walkStrangers(w, t) })
+		w.Walk(t, "groups", func(t *testing.T) { walkGroupPolicies(w, t) })
+		w.Scan()
 	})
 }
 
-func (w *umsWorld) walkActionPolicies(t *testing.T) {
-	if mode, confirmed := w.described(); mode != "Off" || confirmed != "[]" {
+func walkActionPolicies(w *tamgatest.UMS, t *testing.T) {
+	if mode, confirmed := described(w); mode != "Off" || confirmed != "[]" {
 		t.Errorf("described as %s, confirming %s", mode, confirmed)
 	}
-	id, _, _, _ := w.register()
+	id, _, _, _ := w.Register()
 	for _, kind := range []string{"operation", "access"} {
 		path := "/ums/user/" + id + "/" + kind + "policy"
-		w.want(id, kind, "", true)
+		want(w, id, kind, "", true)
 		for _, c := range []struct{ body, want string }{
 			{`[2,8,16,1024,64,128,256,512,32]`, "SignDocument DecryptDocument CreateRequest ChangePin RenewCertificate RevokeCertificate HoldCertificate UnholdCertificate DeleteCertificate"},
 			{`[1]`, "Issue"}, // what is not listed any more is not marked any more
@@ -125,32 +127,32 @@ func (w *umsWorld) walkActionPolicies(t *testing.T) {
 			{`[]`, ""},
 			{`[2]`, "SignDocument"},
 		} {
-			if a := w.ok(ours, "POST", path, c.body); a.body != "" {
+			if a := w.OK(tamgatest.Ours, "POST", path, c.body); a.Body != "" {
 				t.Errorf("%v", a)
 			}
-			w.want(id, kind, c.want, true)
+			want(w, id, kind, c.want, true)
 		}
 		for _, body := range []string{``, `null`, `{}`, `[4096]`, `["Sign"]`, `[0]`, `[-2]`, `[2.5]`, `[true]`, `[[2]]`, `[null]`, `[2,"?"]`, `[`, `{"Policy":[{"Action":"SignDocument"}]}`} {
-			if a := w.ask(ours, "POST", path, body); a.status != 400 || !strings.Contains(a.body, `"error":"invalid_parameters"`) {
+			if a := w.Ask(tamgatest.Ours, "POST", path, body); a.Status != 400 || !strings.Contains(a.Body, `"error":"invalid_parameters"`) {
 				t.Errorf("%s: %v", body, a)
 			}
 		}
-		w.want(id, kind, "SignDocument", true)
-		if a := w.ask(ours, "GET", path+"?full=perhaps", ""); a.status != 400 {
+		want(w, id, kind, "SignDocument", true)
+		if a := w.Ask(tamgatest.Ours, "GET", path+"?full=perhaps", ""); a.Status != 400 {
 			t.Errorf("%v", a)
 		}
 	}
 }
 
-func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
-	id, _, phone, email := w.register()
+func walkNotificationPolicy(w *tamgatest.UMS, t *testing.T) {
+	id, _, phone, email := w.Register()
 	path := "/ums/user/" + id + "/notificationpolicy"
 	var info struct {
 		Events          []struct{ Type, Category, Description string }
 		EventCategories []struct{ Category, Description string }
 	}
 	for lang, want := range map[string]string{"": "Данные учётной записи изменены", "ru-RU": "Данные учётной записи изменены", "en-US,ru;q=0.5": "The account is changed", "fr": "Данные учётной записи изменены"} {
-		w.ask(ours, "GET", path+"/events", "", "Accept-Language", lang).into(t, &info)
+		w.Ask(tamgatest.Ours, "GET", path+"/events", "", "Accept-Language", lang).Into(t, &info)
 		described := map[string]string{}
 		for _, e := range info.Events {
 			described[e.Type] = e.Description
@@ -167,36 +169,36 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 			t.Errorf("%s: %+v", lang, info)
 		}
 	}
-	w.told(id, standardPolicy)
-	w.ok(ours, "POST", path, `{"UserAccountChanged":["email","SMS","Email"],"НовоеСобытие":["Push"],"usercreated":[]}`)
-	w.told(id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
+	told(w, id, standardPolicy)
+	w.OK(tamgatest.Ours, "POST", path, `{"UserAccountChanged":["email","SMS","Email"],"НовоеСобытие":["Push"],"usercreated":[]}`)
+	told(w, id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
 	for _, body := range []string{``, `null`, `[]`, `"Email"`, `{"UserCreated":["Pigeon"]}`, `{"UserCreated":"Email"}`, `{"a b":[]}`, `{"":["Email"]}`, `{"\u0000":["Email"]}`, `{"UserCreated":[],"USERCREATED":[]}`} {
-		if a := w.ask(ours, "POST", path, body); a.status != 400 || !strings.Contains(a.body, `"error":"invalid_parameters"`) {
+		if a := w.Ask(tamgatest.Ours, "POST", path, body); a.Status != 400 || !strings.Contains(a.Body, `"error":"invalid_parameters"`) {
 			t.Errorf("%s: %v", body, a)
 		}
 	}
 	// An empty body is not taken for {}, which erases the policy.
-	if a := w.ask(ours, "POST", path, ""); a.status != 400 || !strings.Contains(a.body, "{} to erase the policy") {
+	if a := w.Ask(tamgatest.Ours, "POST", path, ""); a.Status != 400 || !strings.Contains(a.Body, "{} to erase the policy") {
 		t.Errorf("an empty body: %v", a)
 	}
-	w.told(id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
-	w.ok(ours, "POST", path, "{}")
-	w.told(id, map[string][]string{})
-	w.ok(ours, "POST", path, `{"UserAccountChanged":["Email"]}`)
+	told(w, id, map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НовоеСобытие": {"Push"}, "UserCreated": {}})
+	w.OK(tamgatest.Ours, "POST", path, "{}")
+	told(w, id, map[string][]string{})
+	w.OK(tamgatest.Ours, "POST", path, `{"UserAccountChanged":["Email"]}`)
 	// The answer of the getter may be sent back.
-	a := w.ok(ours, "GET", path, "")
-	w.ok(ours, "POST", path, a.body)
-	if b := w.ok(ours, "GET", path, ""); b.body != a.body {
+	a := w.OK(tamgatest.Ours, "GET", path, "")
+	w.OK(tamgatest.Ours, "POST", path, a.Body)
+	if b := w.OK(tamgatest.Ours, "GET", path, ""); b.Body != a.Body {
 		t.Errorf("sent back: %v", b)
 	}
 
 	// What it says is done.
 	for _, c := range []string{"/phones/" + phone, "/emails/" + email} {
-		w.ok(ours, "POST", "/ums/user/"+id+c+"/confirm", "")
-		w.ok(ours, "POST", "/ums/user/"+id+c+"/notification", "true")
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+c+"/confirm", "")
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+c+"/notification", "true")
 	}
 	count := func() (n int) {
-		for _, m := range w.captured() {
+		for _, m := range w.Captured() {
 			if (m.To == phone || m.To == email) && strings.Contains(m.Subject+m.Text, "Данные учётной записи изменены") {
 				n++
 			}
@@ -207,18 +209,18 @@ func (w *umsWorld) walkNotificationPolicy(t *testing.T) {
 		policy string
 		more   int
 	}{{`{"UserAccountChanged":["Email","SMS"]}`, 2}, {`{"UserAccountChanged":["SMS"]}`, 1}, {`{"UserPasswordChanged":["SMS"]}`, 0}, {`{"UserAccountChanged":["Push"]}`, 0}, {`{}`, 0}} {
-		w.ok(ours, "POST", path, c.policy)
+		w.OK(tamgatest.Ours, "POST", path, c.policy)
 		before := count()
-		w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"Другое имя"}`)
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"Другое имя"}`)
 		if got := count() - before; got != c.more {
 			t.Errorf("%s: %d messages, want %d", c.policy, got, c.more)
 		}
 	}
-	w.told(id, map[string][]string{})
+	told(w, id, map[string][]string{})
 }
 
 // walkFarewell: who is deleted hears of it, at the contacts they had.
-func (w *umsWorld) walkFarewell(t *testing.T) {
+func walkFarewell(w *tamgatest.UMS, t *testing.T) {
 	for _, c := range []struct {
 		name, policy string
 		prepare      []string // below the user; %s is the contact
@@ -230,21 +232,21 @@ func (w *umsWorld) walkFarewell(t *testing.T) {
 		{"by one channel", `{"UserDeleted":["SMS"]}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, true, false},
 		{"not wanted", `{}`, []string{"/phones/%s/confirm", "/emails/%s/confirm"}, false, false},
 	} {
-		id, _, phone, email := w.register()
+		id, _, phone, email := w.Register()
 		path := "/ums/user/" + id
 		for _, step := range c.prepare {
 			contact := phone
 			if strings.HasPrefix(step, "/emails") {
 				contact = url.PathEscape(email)
 			}
-			w.ok(ours, "POST", path+fmt.Sprintf(step, contact), "")
+			w.OK(tamgatest.Ours, "POST", path+fmt.Sprintf(step, contact), "")
 		}
 		if c.policy != "" {
-			w.ok(ours, "POST", path+"/notificationpolicy", c.policy)
+			w.OK(tamgatest.Ours, "POST", path+"/notificationpolicy", c.policy)
 		}
-		w.ok(ours, "DELETE", path, "")
+		w.OK(tamgatest.Ours, "DELETE", path, "")
 		told := map[string]int{}
-		for _, m := range w.captured() {
+		for _, m := range w.Captured() {
 			if strings.Contains(m.Subject+m.Text, "Учётная запись удалена") {
 				told[m.To]++
 			}
@@ -256,95 +258,95 @@ func (w *umsWorld) walkFarewell(t *testing.T) {
 }
 
 // walkStrangers: the table is closed to everybody but operators of the user's group.
-func (w *umsWorld) walkStrangers(t *testing.T) {
-	id, _, _, _ := w.register()
+func walkStrangers(w *tamgatest.UMS, t *testing.T) {
+	id, _, _, _ := w.Register()
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/operationpolicy", ""}, {"GET", "/operationpolicy?full=true", ""}, {"POST", "/operationpolicy", `[2]`},
 		{"GET", "/accesspolicy", ""}, {"GET", "/accesspolicy?full=true", ""}, {"POST", "/accesspolicy", `[2]`}, {"POST", "/accesspolicy", `[4096]`},
 		{"GET", "/notificationpolicy/events", ""}, {"GET", "/notificationpolicy", ""}, {"POST", "/notificationpolicy", `{}`}, {"POST", "/notificationpolicy", `[`},
 	} {
-		nobodys := w.ask(foreign, c.method, "/ums/user/"+missing+c.path, c.body)
-		if a := w.ask(foreign, c.method, "/ums/user/"+id+c.path, c.body); a.status != 404 || a.body != nobodys.body || !strings.Contains(a.body, "User not found") {
+		nobodys := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+tamgatest.Missing+c.path, c.body)
+		if a := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 404 || a.Body != nobodys.Body || !strings.Contains(a.Body, "User not found") {
 			t.Errorf("of another group: %v, of nobody: %v", a, nobodys)
 		}
-		if a := w.ask(plain, c.method, "/ums/user/"+id+c.path, c.body); a.status != 403 {
+		if a := w.Ask(tamgatest.Plain, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 403 {
 			t.Errorf("no operator: %v", a)
 		}
-		if a := w.ask(nobody, c.method, "/ums/user/"+id+c.path, c.body); a.status != 401 {
+		if a := w.Ask(tamgatest.Nobody, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 401 {
 			t.Errorf("nobody: %v", a)
 		}
-		if a := w.ask(twoGroup, c.method, "/ums/user/"+id+c.path, ""); a.status == 404 {
+		if a := w.Ask(tamgatest.TwoGroup, c.method, "/ums/user/"+id+c.path, ""); a.Status == 404 {
 			t.Errorf("an operator of both groups: %v", a)
 		}
 	}
-	w.want(id, "operation", "", true)
-	w.want(id, "access", "", true)
-	w.told(id, standardPolicy)
+	want(w, id, "operation", "", true)
+	want(w, id, "access", "", true)
+	told(w, id, standardPolicy)
 }
 
 // walkGroupPolicies: the user's counts, else the group's, else the installation's.
-func (w *umsWorld) walkGroupPolicies(t *testing.T) {
-	id, login, _, _ := w.register()
-	w.tamga("policy", "set", "access", "--group", "Default", "--action", "ChangePin", "--action", "8")
-	w.tamga("policy", "set", "operation", "--group", "Default", "--action", "SignDocument", "--fixed")
-	w.tamga("policy", "set", "notification", "--group", "Default", "--event", "UserCreated=Email,sms", "--event", "usERDeleted=SMS")
-	w.want(id, "access", "DecryptDocument ChangePin", true)
-	w.want(id, "operation", "SignDocument", false)
-	w.told(id, map[string][]string{"UserCreated": {"Email", "SMS"}, "UserDeleted": {"SMS"}})
-	if a := w.ask(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[]`); a.status != 400 || !strings.Contains(a.body, `"error":"wrong_operation"`) || !strings.Contains(a.body, "is fixed") {
+func walkGroupPolicies(w *tamgatest.UMS, t *testing.T) {
+	id, login, _, _ := w.Register()
+	w.Command("policy", "set", "access", "--group", "Default", "--action", "ChangePin", "--action", "8")
+	w.Command("policy", "set", "operation", "--group", "Default", "--action", "SignDocument", "--fixed")
+	w.Command("policy", "set", "notification", "--group", "Default", "--event", "UserCreated=Email,sms", "--event", "usERDeleted=SMS")
+	want(w, id, "access", "DecryptDocument ChangePin", true)
+	want(w, id, "operation", "SignDocument", false)
+	told(w, id, map[string][]string{"UserCreated": {"Email", "SMS"}, "UserDeleted": {"SMS"}})
+	if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", `[]`); a.Status != 400 || !strings.Contains(a.Body, `"error":"wrong_operation"`) || !strings.Contains(a.Body, "is fixed") {
 		t.Errorf("a policy that is fixed: %v", a)
 	}
-	w.want(id, "operation", "SignDocument", false)
-	w.ok(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`) // denies nothing, whatever the group does
-	w.want(id, "access", "", true)
-	w.ok(ours, "POST", "/ums/user/"+id+"/notificationpolicy", `{}`)
-	w.told(id, map[string][]string{})
+	want(w, id, "operation", "SignDocument", false)
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`) // denies nothing, whatever the group does
+	want(w, id, "access", "", true)
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/notificationpolicy", `{}`)
+	told(w, id, map[string][]string{})
 
 	// An administrator is not kept from anything.
-	w.tamga("policy", "set", "operation", "--user", login, "--action", "Issue")
-	w.want(id, "operation", "Issue", false)
+	w.Command("policy", "set", "operation", "--user", login, "--action", "Issue")
+	want(w, id, "operation", "Issue", false)
 	var shown []admin.PolicyJSON
-	if err := json.Unmarshal([]byte(w.tamga("policy", "show", "--user", login, "--json")), &shown); err != nil {
+	if err := json.Unmarshal([]byte(w.Command("policy", "show", "--user", login, "--json")), &shown); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]admin.PolicyJSON{{Kind: "access", Set: true, ChangesAllowed: true}, {Kind: "operation", Set: true, Actions: []string{"Issue"}}, {Kind: "notification", Set: true, ChangesAllowed: true}}, shown); d != "" {
 		t.Error(d)
 	}
-	if out := w.tamga("policy", "show", "--group", "Default"); !strings.Contains(out, "need a confirmation: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
+	if out := w.Command("policy", "show", "--group", "Default"); !strings.Contains(out, "need a confirmation: SignDocument (fixed)") || !strings.Contains(out, "UserCreated by Email, SMS; UserDeleted by SMS") {
 		t.Errorf("shown: %s", out)
 	}
 	for _, kind := range []string{"access", "operation", "notification"} {
-		w.tamga("policy", "clear", kind, "--user", login)
+		w.Command("policy", "clear", kind, "--user", login)
 	}
-	w.want(id, "access", "DecryptDocument ChangePin", true)
-	w.want(id, "operation", "SignDocument", false)
+	want(w, id, "access", "DecryptDocument ChangePin", true)
+	want(w, id, "operation", "SignDocument", false)
 
 	// Another group is another matter.
-	w.ok(twoGroup, "POST", "/ums/user/"+id+"/group?groupName=Other", "{}")
-	from := w.tokens[ours]
-	w.tokens[ours] = w.tokens[foreign]
-	w.want(id, "access", "", true)
-	w.want(id, "operation", "", true)
-	w.told(id, standardPolicy)
-	w.tokens[ours] = from
+	w.OK(tamgatest.TwoGroup, "POST", "/ums/user/"+id+"/group?groupName=Other", "{}")
+	from := w.Tokens[tamgatest.Ours]
+	w.Tokens[tamgatest.Ours] = w.Tokens[tamgatest.Foreign]
+	want(w, id, "access", "", true)
+	want(w, id, "operation", "", true)
+	told(w, id, standardPolicy)
+	w.Tokens[tamgatest.Ours] = from
 	for _, kind := range []string{"access", "operation", "notification"} {
-		w.tamga("policy", "clear", kind, "--group", "Default")
+		w.Command("policy", "clear", kind, "--group", "Default")
 	}
 	// The older commands change what counts.
-	_, login, _, _ = w.register()
-	w.tamga("policy", "set", "access", "--group", "Default", "--action", "ChangePin")
-	w.tamga("user", "deny", login, "Issue")
-	w.tamga("user", "allow", login, "ChangePin")
-	if out := w.tamga("policy", "show", "--user", login); !strings.Contains(out, "denied: Issue\n") {
+	_, login, _, _ = w.Register()
+	w.Command("policy", "set", "access", "--group", "Default", "--action", "ChangePin")
+	w.Command("user", "deny", login, "Issue")
+	w.Command("user", "allow", login, "ChangePin")
+	if out := w.Command("policy", "show", "--user", login); !strings.Contains(out, "denied: Issue\n") {
 		t.Errorf("shown: %s", out)
 	}
-	w.tamga("policy", "clear", "access", "--group", "Default")
+	w.Command("policy", "clear", "access", "--group", "Default")
 	for _, wrong := range [][]string{
 		{"set", "access", "--action", "Issue"}, {"set", "access", "--group", "Nowhere"}, {"set", "access", "--user", "nobody"}, {"set", "access", "--group", "Default", "--action", "Sign"},
 		{"set", "access", "--group", "Default", "--event", "UserCreated=SMS"}, {"set", "notification", "--group", "Default", "--action", "Issue"}, {"set", "notification", "--group", "Default", "--event", "Nothing=SMS"},
 		{"set", "notification", "--group", "Default", "--event", "UserCreated=Pigeon"}, {"set", "access", "--user", login, "--fixed"}, {"clear", "all", "--group", "Default"},
 	} {
-		if out, err := w.tried(append([]string{"policy"}, wrong...)...); err == nil {
+		if out, err := tried(w, append([]string{"policy"}, wrong...)...); err == nil {
 			t.Errorf("tamga policy %v: %s", wrong, out)
 		}
 	}
@@ -352,8 +354,8 @@ func (w *umsWorld) walkGroupPolicies(t *testing.T) {
 
 // described is what GetPolicy says of confirmations: the mode, and the actions that need
 // one of all twelve.
-func (w *umsWorld) described() (mode, confirmed string) {
-	w.t.Helper()
+func described(w *tamgatest.UMS) (mode, confirmed string) {
+	w.T.Helper()
 	var p struct {
 		AuthenticationPolicy struct {
 			Mode            string
@@ -366,53 +368,52 @@ func (w *umsWorld) described() (mode, confirmed string) {
 		}
 		CryptoProviders []struct{ ID, Name, Description, Type string }
 	}
-	w.ok(ours, "GET", "/ums/policy", "").into(w.t, &p)
+	w.OK(tamgatest.Ours, "GET", "/ums/policy", "").Into(w.T, &p)
 	var actions []int
 	for i, o := range p.AuthenticationPolicy.OperationPolicy {
 		if o.Action != 1<<i {
-			w.t.Errorf("action %d in place %d", o.Action, i)
+			w.T.Errorf("action %d in place %d", o.Action, i)
 		}
 		if o.ConfirmationRequired {
 			actions = append(actions, o.Action)
 		}
 	}
 	if n := len(p.AuthenticationPolicy.OperationPolicy); n != len(dssActions) || len(p.AuthenticationPolicy.AuthMethods) < 8 {
-		w.t.Errorf("%+v", p.AuthenticationPolicy)
+		w.T.Errorf("%+v", p.AuthenticationPolicy)
 	}
 	types := map[string]int{}
 	for _, c := range p.CryptoProviders {
 		types[c.Type]++
 		if len(c.ID) != 36 || c.Name == "" || c.Description == "" {
-			w.t.Errorf("%+v", c)
+			w.T.Errorf("%+v", c)
 		}
 	}
 	if types["GOST"] != 3 || types["RSA_AES"] != 1 || len(types) != 2 {
-		w.t.Errorf("crypto providers: %v", types)
+		w.T.Errorf("crypto providers: %v", types)
 	}
 	return p.AuthenticationPolicy.Mode, fmt.Sprint(actions)
 }
 
 // tried is tamga for a command that may fail.
-func (w *umsWorld) tried(args ...string) (string, error) {
-	var out, said strings.Builder
-	err := run(w.t.Context(), append(args, w.from...), strings.NewReader(""), &out, &said)
-	return out.String() + said.String(), err
+func tried(w *tamgatest.UMS, args ...string) (string, error) {
+	r := w.TryCommand(args...)
+	return r.Out + r.Err, r.Failure
 }
 
 // TestIssueInPolicies: whoever may not be issued tokens gets none, from the next request
 // on.
 func TestIssueInPolicies(t *testing.T) {
-	w := startUMS(t)
-	id := w.dev.User.ID
+	w := tamgatest.StartUMS(t)
+	id := w.Dev.User.ID
 	for kind, want := range map[string]string{"accesspolicy": "access_denied", "operationpolicy": "authn_method_not_confirmed"} {
 		path := "/ums/user/" + id + "/" + kind
-		w.ok(ours, "POST", path, `[1]`)
-		status, answer := w.grant(w.dev.User.Login, w.dev.User.Password)
+		w.OK(tamgatest.Ours, "POST", path, `[1]`)
+		status, answer := w.Grant(w.Dev.User.Login, w.Dev.User.Password)
 		if status != 400 || !strings.Contains(string(answer), `"error":"`+want+`"`) {
 			t.Errorf("%s: %d %s, want %s", kind, status, answer, want)
 		}
-		w.ok(ours, "POST", path, `[]`)
-		if status, answer := w.grant(w.dev.User.Login, w.dev.User.Password); status != 200 {
+		w.OK(tamgatest.Ours, "POST", path, `[]`)
+		if status, answer := w.Grant(w.Dev.User.Login, w.Dev.User.Password); status != 200 {
 			t.Errorf("%s lifted: %d %s", kind, status, answer)
 		}
 	}
@@ -421,23 +422,23 @@ func TestIssueInPolicies(t *testing.T) {
 // TestPoliciesOfTheInstallation: what the configuration says counts for whoever has
 // nothing else.
 func TestPoliciesOfTheInstallation(t *testing.T) {
-	w := startUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
+	w := tamgatest.StartUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
 		"--set", "user_policies.operation.confirm=[CreateRequest]", "--set", "user_policies.notification.events={UserCreated: [email]}")
-	id, _, _, _ := w.register()
-	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
-	w.want(id, "operation", "CreateRequest", true)
-	if mode, confirmed := w.described(); mode != "On" || confirmed != "[16]" {
+	id, _, _, _ := w.Register()
+	want(w, id, "access", "DecryptDocument RevokeCertificate", false)
+	want(w, id, "operation", "CreateRequest", true)
+	if mode, confirmed := described(w); mode != "On" || confirmed != "[16]" {
 		t.Errorf("described as %s, confirming %s", mode, confirmed)
 	}
-	w.told(id, map[string][]string{"UserCreated": {"Email"}})
-	if a := w.ask(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`); a.status != 400 || !strings.Contains(a.body, "wrong_operation") {
+	told(w, id, map[string][]string{"UserCreated": {"Email"}})
+	if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`); a.Status != 400 || !strings.Contains(a.Body, "wrong_operation") {
 		t.Errorf("%v", a)
 	}
-	w.tamga("policy", "set", "access", "--group", "Default")
-	w.want(id, "access", "", true)
-	w.tamga("policy", "clear", "access", "--group", "Default")
-	w.want(id, "access", "DecryptDocument RevokeCertificate", false)
-	w.scan()
+	w.Command("policy", "set", "access", "--group", "Default")
+	want(w, id, "access", "", true)
+	w.Command("policy", "clear", "access", "--group", "Default")
+	want(w, id, "access", "DecryptDocument RevokeCertificate", false)
+	w.Scan()
 }
 
 // TestPoliciesAreEnforced: what an operator sets counts for the very next request, by
@@ -448,21 +449,21 @@ func TestPoliciesAreEnforced(t *testing.T) {
 		if engine == "PostgreSQL" {
 			settings = append(settings, "--set", "database="+storetest.PostgreSQL(t).Database(t))
 		}
-		t.Run(engine, func(t *testing.T) { policiesAreEnforced(t, startUMS(t, settings...)) })
+		t.Run(engine, func(t *testing.T) { policiesAreEnforced(t, tamgatest.StartUMS(t, settings...)) })
 	}
 }
 
-func policiesAreEnforced(t *testing.T, w *umsWorld) {
-	id, token := w.dev.User.ID, w.token()
+func policiesAreEnforced(t *testing.T, w *tamgatest.UMS) {
+	id, token := w.Dev.User.ID, w.Token()
 	content := []byte("text")
-	signature := map[string]any{"Type": "CMS", "Parameters": parameters{}, "CertificateId": 0}
+	signature := map[string]any{"Type": "CMS", "Parameters": tamgatest.Parameters{}, "CertificateId": 0}
 	one := map[string]any{"Content": content, "Signature": signature}
 	many := map[string]any{"Documents": []any{map[string]any{"Content": content, "Name": "a"}}, "Signature": signature}
 	v2 := map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "a.txt"}}, "Signature": signature}
 	twice := map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "a.txt"}, map[string]any{"Content": content, "ContentInfo": "b.txt"}}, "Signature": signature}
 	later := map[string]any{"BinaryData": v2["BinaryData"], "Signature": signature, "IsAsync": true}
-	pin := w.cert("gost2012-256", true)
-	certificate := fmt.Sprintf("/certificates/%d", w.cert("ecdsa-p256", false).ID)
+	pin := w.Cert("gost2012-256", true)
+	certificate := fmt.Sprintf("/certificates/%d", w.Cert("ecdsa-p256", false).ID)
 	changePIN := fmt.Sprintf("/certificates/%d/pin", pin.ID)
 	for _, act := range []struct {
 		name, method, path string
@@ -486,43 +487,43 @@ func policiesAreEnforced(t *testing.T, w *umsWorld) {
 	} {
 		refused := func(kind string, status int, code string) {
 			t.Helper()
-			w.ok(ours, "POST", "/ums/user/"+id+"/"+kind+"policy", fmt.Sprintf("[%d]", act.action))
-			if got, body := w.call(act.method, act.path, token, act.body); got != status || !strings.Contains(string(body), `"error":"`+code+`"`) {
+			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/"+kind+"policy", fmt.Sprintf("[%d]", act.action))
+			if got, body := w.Call(act.method, act.path, token, act.body); got != status || !strings.Contains(string(body), `"error":"`+code+`"`) {
 				t.Errorf("%s, %s policy: %d %.300s", act.name, kind, got, body)
 			}
 		}
 		refused("access", 403, "access_denied")
 		refused("operation", 403, "access_denied") // the one comes before the other
-		w.ok(ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`)
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`)
 		refused("operation", 400, "wrong_operation")
-		w.ok(ours, "POST", "/ums/user/"+id+"/operationpolicy", `[1]`)
-		if got, body := w.call(act.method, act.path, token, act.body); got != 200 {
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", `[1]`)
+		if got, body := w.Call(act.method, act.path, token, act.body); got != 200 {
 			t.Errorf("%s when it is allowed again: %d %.300s", act.name, got, body)
 		}
 	}
 	// The client's own wish for a confirmation is one.
 	forced := map[string]any{"BinaryData": v2["BinaryData"], "Signature": signature, "ForceConfirmation": true}
 	for path, body := range map[string]any{"/api/v2/signature": forced, "/api" + changePIN: map[string]any{"OldPin": pin.PIN, "NewPin": "", "ForceConfirmation": "True"}} {
-		if got, answer := w.call("POST", path, token, body); got != 400 || !strings.Contains(string(answer), `"error":"wrong_operation"`) {
+		if got, answer := w.Call("POST", path, token, body); got != 400 || !strings.Contains(string(answer), `"error":"wrong_operation"`) {
 			t.Errorf("%s with ForceConfirmation: %d %.300s", path, got, answer)
 		}
 	}
 	// Of what was refused nothing was done.
-	status, body := w.call("GET", "/api/certificates", token, nil)
+	status, body := w.Call("GET", "/api/certificates", token, nil)
 	if gone := fmt.Sprintf(`"ID":%s,`, strings.TrimPrefix(certificate, "/certificates/")); status != 200 || strings.Contains(string(body), gone) {
 		t.Errorf("the certificate is not deleted: %d %s", status, body)
 	}
-	w.scan()
+	w.Scan()
 }
 
 // TestWebhooks: systems that listen are told once, are told again when they did not
 // take it, and no more when they are removed.
 func TestWebhooks(t *testing.T) {
-	w := startUMS(t, hooks...)
+	w := tamgatest.StartUMS(t, hooks...)
 	all, some := newEar(t), newEar(t)
 	allID := all.register(w)
 	someID := some.register(w, "userCREATED", "UserDeleted", "UserCreated")
-	if out := w.tamga("webhook", "list"); strings.Contains(out, "whsec_") || !strings.Contains(out, "UserCreated, UserDeleted") || !strings.Contains(out, "all events") {
+	if out := w.Command("webhook", "list"); strings.Contains(out, "whsec_") || !strings.Contains(out, "UserCreated, UserDeleted") || !strings.Contains(out, "all events") {
 		t.Errorf("the list: %s", out)
 	}
 	types := func(e *ear) string {
@@ -533,8 +534,8 @@ func TestWebhooks(t *testing.T) {
 		}
 		return strings.Join(list, " ")
 	}
-	id, _, _, _ := w.register()
-	w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"A"}`)
+	id, _, _, _ := w.Register()
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"A"}`)
 	if got := types(all); got != "UserCreated UserAccountChanged" {
 		t.Errorf("all: %s", got)
 	}
@@ -544,8 +545,8 @@ func TestWebhooks(t *testing.T) {
 
 	// One that has a bad hour is told later, in order, by the same identifier.
 	all.answer(503)
-	w.ok(ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"B"}`)
-	w.ok(ours, "DELETE", "/ums/user/"+id, "")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id, `{"PropertyType":0,"Value":"B"}`)
+	w.OK(tamgatest.Ours, "DELETE", "/ums/user/"+id, "")
 	failed := all.new(w)
 	if len(failed) != 1 || failed[0].Type != "UserAccountChanged" {
 		t.Fatalf("while it fails: %+v", failed)
@@ -553,42 +554,42 @@ func TestWebhooks(t *testing.T) {
 	if got := types(some); got != "UserDeleted" {
 		t.Errorf("the other one waited, or heard %s", got)
 	}
-	pending := w.messages("pending")
+	pending := messages(w, "pending")
 	if len(pending) != 2 || pending[1].Error != "webhook: answered 503, want 2xx" || pending[1].Attempts != 1 || pending[0].Attempts != 0 || pending[1].To != allID {
 		t.Errorf("pending: %+v", pending)
 	}
 	all.answer(200)
-	w.due(t)
+	due(w, t)
 	if heard := all.new(w); len(heard) != 2 || heard[0] != failed[0] || heard[1].Type != "UserDeleted" || heard[1].Data.UserID != id {
 		t.Errorf("after the bad hour: %+v, before it %+v", heard, failed)
 	}
 
 	// One that says it is gone is told nothing more of this.
 	all.answer(410)
-	w.register()
+	w.Register()
 	all.new(w)
-	if dead := w.messages("dead"); len(dead) != 1 || !strings.Contains(dead[0].Error, "410") {
+	if dead := messages(w, "dead"); len(dead) != 1 || !strings.Contains(dead[0].Error, "410") {
 		t.Errorf("dead: %+v", dead)
 	}
 	all.answer(200)
 	types(some)
-	w.tamga("message", "resend", w.messages("dead")[0].ID)
+	w.Command("message", "resend", messages(w, "dead")[0].ID)
 	if got := types(all); got != "UserCreated" {
 		t.Errorf("sent again: %s", got)
 	}
 
-	w.tamga("webhook", "remove", allID)
-	if _, err := w.tried("webhook", "remove", allID); err == nil {
+	w.Command("webhook", "remove", allID)
+	if _, err := tried(w, "webhook", "remove", allID); err == nil {
 		t.Error("removed twice")
 	}
-	w.register()
+	w.Register()
 	if got := types(all) + types(some); got != "UserCreated" {
 		t.Errorf("after the removal: %s", got)
 	}
-	w.tamga("webhook", "remove", someID)
+	w.Command("webhook", "remove", someID)
 	// The secrets are in no file (class 27).
 	for _, name := range []string{"tamga.db", "tamga.db-wal"} {
-		file, err := os.ReadFile(w.path(name))
+		file, err := os.ReadFile(w.Path(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -599,26 +600,26 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][]string{{"ftp://example.org"}, {"http://10.0.0.1/"}, {"example.org"}, {"http://user@example.org/"}, {"https://example.org/", "--event", "Nothing"}} {
-		if out, err := w.tried(append([]string{"webhook", "add"}, wrong...)...); err == nil {
+		if out, err := tried(w, append([]string{"webhook", "add"}, wrong...)...); err == nil {
 			t.Errorf("%v: %s", wrong, out)
 		}
 	}
-	w.scan()
+	w.Scan()
 }
 
 // TestWebhooksReachNobodyInside: an address inside is refused when a webhook is added, in
 // every spelling, and so is http where nobody allowed it. Package guard tests the check of
 // names when the connection is made.
 func TestWebhooksReachNobodyInside(t *testing.T) {
-	w := startUMS(t)
+	w := tamgatest.StartUMS(t)
 	e := newEar(t)
 	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "127.1", "2130706433", "[::ffff:127.0.0.1]"} {
 		address := strings.Replace(strings.Replace(e.URL, "127.0.0.1", host, 1), "http:", "https:", 1)
-		if out, err := w.tried("webhook", "add", address); err == nil || !strings.Contains(err.Error(), "not an address of the public internet") {
+		if out, err := tried(w, "webhook", "add", address); err == nil || !strings.Contains(err.Error(), "not an address of the public internet") {
 			t.Errorf("%s: %s, %v", address, out, err)
 		}
 	}
-	if out, err := w.tried("webhook", "add", "http://example.org/"); err == nil || !strings.Contains(err.Error(), "https") {
+	if out, err := tried(w, "webhook", "add", "http://example.org/"); err == nil || !strings.Contains(err.Error(), "https") {
 		t.Errorf("plain http: %s, %v", out, err)
 	}
 }
@@ -631,18 +632,18 @@ func (e *ear) answer(status int) {
 }
 
 // messages are those of a state, newest first.
-func (w *umsWorld) messages(state string) (list []admin.MessageJSON) {
-	w.t.Helper()
-	if err := json.Unmarshal([]byte(w.tamga("message", "list", "--state", state, "--json")), &list); err != nil {
-		w.t.Fatal(err)
+func messages(w *tamgatest.UMS, state string) (list []admin.MessageJSON) {
+	w.T.Helper()
+	if err := json.Unmarshal([]byte(w.Command("message", "list", "--state", state, "--json")), &list); err != nil {
+		w.T.Fatal(err)
 	}
 	return list
 }
 
 // due makes every pending message due at once, as time would.
-func (w *umsWorld) due(t *testing.T) {
+func due(w *tamgatest.UMS, t *testing.T) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+w.path("tamga.db")+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+w.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -662,9 +663,9 @@ func TestMethodURIs(t *testing.T) {
 		{nil, "none password cert external otpviasms otpviaemail oath mydss"},
 		{[]string{"--set", "users.method_uris=product"}, "none password certificate saml otpviasms otpviaemail oath mydss"},
 	} {
-		w := startUMS(t, c.settings...)
+		w := tamgatest.StartUMS(t, c.settings...)
 		var p struct{ AuthMethods []struct{ Identifier string } }
-		w.ok(ours, "GET", "/ums/policy", "").into(t, &p)
+		w.OK(tamgatest.Ours, "GET", "/ums/policy", "").Into(t, &p)
 		var got []string
 		for _, m := range p.AuthMethods {
 			got = append(got, m.Identifier[strings.LastIndexByte(m.Identifier, '/')+1:])
@@ -672,15 +673,15 @@ func TestMethodURIs(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%v: %v, want %s", c.settings, got, c.want)
 		}
-		id := w.dev.User.ID
-		w.ok(ours, "POST", "/ums/user/"+id+"/authmethod/cert", "")
-		scheme := w.ok(ours, "GET", "/ums/user/"+id+"/authmethod", "").body
+		id := w.Dev.User.ID
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/authmethod/cert", "")
+		scheme := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id+"/authmethod", "").Body
 		if want := "/authenticationmethod/" + strings.Fields(c.want)[2] + `"`; !strings.Contains(scheme, want) {
 			t.Errorf("%v: %s, want %s", c.settings, scheme, want)
 		}
 		for _, name := range []string{"cert", "certificate"} {
 			uri := "http://dss.cryptopro.ru/identity/authenticationmethod/" + name
-			found := w.ok(ours, "POST", "/ums/users", `{"Filters":[{"Column":7,"Operation":0,"Value":"`+uri+`"}],"StartPosition":0,"EndPosition":10}`).body
+			found := w.OK(tamgatest.Ours, "POST", "/ums/users", `{"Filters":[{"Column":7,"Operation":0,"Value":"`+uri+`"}],"StartPosition":0,"EndPosition":10}`).Body
 			if !strings.Contains(found, id) {
 				t.Errorf("%v: a search for %s finds %s", c.settings, name, found)
 			}

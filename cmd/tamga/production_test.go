@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+
+	"tamga/internal/tamgatest"
 )
 
 // TestProduction sets an installation up as docs/config.md says, over
@@ -42,26 +44,22 @@ clients:
 two_step: {anonymous: true}
 log: {format: text}
 `, database))
-	p := &process{t: t}
-	p.command("", "config", "check", "--config", config)
-	p.command("", "migrate", "--config", config)
-	p.command("", "migrate", "--config", config) // a second time changes nothing
-	p.command("", "group", "add", "Default", "--config", config)
-	p.command("", "user", "add", "petrov", "--group", "Default", "--password-file", password, "--config", config)
-	p.command("", "cert", "issue", "petrov", "--default", "--config", config)
+	p := &tamgatest.Server{T: t}
+	p.MustRun("config", "check", "--config", config)
+	p.MustRun("migrate", "--config", config)
+	p.MustRun("migrate", "--config", config) // a second time changes nothing
+	p.MustRun("group", "add", "Default", "--config", config)
+	p.MustRun("user", "add", "petrov", "--group", "Default", "--password-file", password, "--config", config)
+	p.MustRun("cert", "issue", "petrov", "--default", "--config", config)
 
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := startServer(t, program, "serve", "--config", config)
-	two := startServer(t, program, "serve", "--config", config)
+	one := tamgatest.StartArgs(t, "serve", "--config", config)
+	two := tamgatest.StartArgs(t, "serve", "--config", config)
 
-	grant := func(s *process, secret string) (int, []byte) {
+	grant := func(s *tamgatest.Server, secret string) (int, []byte) {
 		t.Helper()
 		form := url.Values{"grant_type": {"password"}, "username": {"petrov"}, "password": {"correct horse battery staple"},
 			"resource": {"URN:cryptopro:dss:signserver:SignServer"}}
-		request, err := http.NewRequest("POST", s.url+"/STS/oauth/token", strings.NewReader(form.Encode()))
+		request, err := http.NewRequest("POST", s.URL+"/STS/oauth/token", strings.NewReader(form.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +68,7 @@ log: {format: text}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return readAll(t, response)
+		return tamgatest.ReadAll(t, response)
 	}
 	if status, body := grant(one, "not the secret"); status != 401 || !strings.Contains(string(body), "invalid_client") {
 		t.Errorf("a wrong client secret is answered %d %s", status, body)
@@ -82,8 +80,8 @@ log: {format: text}
 	if err := json.Unmarshal(body, &token); err != nil || status != 200 {
 		t.Fatalf("no token: %d %s", status, body)
 	}
-	for i, s := range []*process{one, two} {
-		status, body := s.do(t.Context(), "POST", s.url+"/SignServer/rest/api/documents/", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
+	for i, s := range []*tamgatest.Server{one, two} {
+		status, body := s.Do(t.Context(), "POST", s.URL+"/SignServer/rest/api/documents/", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
 		if status != 200 {
 			t.Errorf("process %d answers the token of process 0 with %d %s", i, status, body)
 		}
@@ -93,15 +91,15 @@ log: {format: text}
 			t.Error("the other process completes to nothing")
 		}
 	})
-	p.command("", "user", "lock", "petrov", "--config", config)
-	for i, s := range []*process{one, two} {
-		status, body := s.do(t.Context(), "POST", s.url+"/SignServer/api/documents", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
+	p.MustRun("user", "lock", "petrov", "--config", config)
+	for i, s := range []*tamgatest.Server{one, two} {
+		status, body := s.Do(t.Context(), "POST", s.URL+"/SignServer/api/documents", token.AccessToken, bytes.NewReader(signingBody(t, 0, "")))
 		if status != 401 {
 			t.Errorf("process %d answers a locked user with %d %s", i, status, body)
 		}
 	}
-	for i, s := range []*process{one, two} {
-		if err := s.stop(); err != nil {
+	for i, s := range []*tamgatest.Server{one, two} {
+		if err := s.Stop(); err != nil {
 			t.Errorf("process %d ends with %v", i, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // clientAt is an HTTP client of one connection a request, from an address of loopback.
@@ -39,7 +41,7 @@ func TestBehindHAProxy(t *testing.T) {
 			if c.server != "" {
 				set = append(set, "--set", "proxy_protocol=true")
 			}
-			server := startDev(t, t.TempDir(), set...)
+			server := tamgatest.Start(t, set...)
 			free, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +57,7 @@ listen tamga
   bind %s
   %s
   server tamga %s source 127.0.0.1 %s
-`, front, c.mode, strings.TrimPrefix(server.url, "http://"), c.server), 0o600); err != nil {
+`, front, c.mode, strings.TrimPrefix(server.URL, "http://"), c.server), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			judge.HAProxy(t, config, os.DevNull, front)
@@ -73,7 +75,7 @@ listen tamga
 				if err != nil {
 					t.Fatal(err)
 				}
-				status, body := readAll(t, response)
+				status, body := tamgatest.ReadAll(t, response)
 				return status, string(body)
 			}
 			forged := []string{"X-Forwarded-For", "203.0.113.9"}
@@ -91,7 +93,7 @@ listen tamga
 				}
 			}
 			// A client that does not come through the proxy keeps its own address, whatever headers it sends.
-			direct := strings.TrimPrefix(server.url, "http://")
+			direct := strings.TrimPrefix(server.URL, "http://")
 			for i, status := range []int{200, 200, 429} {
 				if got, body := ask("127.0.0.7", direct, "/SVS/rest/api/policy", "X-Forwarded-For", fmt.Sprint("203.0.113.", i), "Forwarded", fmt.Sprint("for=203.0.113.", i)); got != status {
 					t.Errorf("call %d past the proxy: got %d %s, want %d", i+1, got, body, status)
@@ -111,13 +113,13 @@ listen tamga
 
 			operatorToken := func() string {
 				response, err := clientAt("127.0.0.5").PostForm("http://"+front+"/STS/oauth/token", map[string][]string{
-					"grant_type": {"password"}, "username": {server.dev.Operator.Login}, "password": {server.dev.Operator.Password},
-					"client_id": {server.dev.ClientID}, "resource": {server.dev.Resource},
+					"grant_type": {"password"}, "username": {server.Dev.Operator.Login}, "password": {server.Dev.Operator.Password},
+					"client_id": {server.Dev.ClientID}, "resource": {server.Dev.Resource},
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				status, body := readAll(t, response)
+				status, body := tamgatest.ReadAll(t, response)
 				var answer struct {
 					Token string `json:"access_token"`
 				}
@@ -130,7 +132,7 @@ listen tamga
 				t.Fatalf("policy: %d %s", status, body)
 			}
 			var log bytes.Buffer
-			if err := run(t.Context(), []string{"audit", "--data", server.dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
+			if err := run(t.Context(), []string{"audit", "--data", server.Dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(log.String(), `"remote":"127.0.0.6"`) || strings.Contains(log.String(), "203.0.113") {
@@ -143,10 +145,10 @@ listen tamga
 // A page of a stranger whose name leads to this machine reads nothing of a server for
 // trying out, by whatever address and however it asks.
 func TestDevAgainstRebinding(t *testing.T) {
-	server := startDev(t, t.TempDir())
+	server := tamgatest.Start(t)
 	ask := func(host, path, accept string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), "GET", server.url+path, nil)
+		request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +158,7 @@ func TestDevAgainstRebinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, body := readAll(t, response)
+		status, body := tamgatest.ReadAll(t, response)
 		return status, string(body)
 	}
 	for _, path := range []string{"/captured-messages", "/captured-messages/", "/metrics", "/healthz", "/openapi.json", "/STS/oauth/authorize", "/pki/gost.crl", "/nothing"} {

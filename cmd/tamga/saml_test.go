@@ -47,9 +47,9 @@ func TestSAMLLogin(t *testing.T) {
 	s := startSignIn(t, "--set", `external=[{name: corp, title: "The corporation", saml: {metadata_file: "`+write("idp.xml", provider.Do(t, order).Metadata)+
 		`", name_id_format: "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent", key_file: "`+write("key.pem", key)+`", certificate_file: "`+write("certificate.pem", certificate)+`"}}, `+
 		`{name: twin, title: "Its twin", saml: {entity_id: "`+order.Entity+`", sso_url: "`+order.SSO+`", certificates_file: "`+write("idp.pem", order.Certificate)+`"}}]`)
-	returns := s.idp + "/oauth/external/corp/return"
+	returns := s.Dev.IDPURL + "/oauth/external/corp/return"
 
-	response, metadata := (&browser{s: s}).send("GET", s.idp+"/oauth/external/corp/metadata", "")
+	response, metadata := (&browser{s: s}).send("GET", s.Dev.IDPURL+"/oauth/external/corp/metadata", "")
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/samlmetadata+xml" {
 		t.Fatalf("%d %s", response.StatusCode, metadata)
 	}
@@ -94,7 +94,7 @@ func TestSAMLLogin(t *testing.T) {
 		t.Helper()
 		response, page := post(&browser{s: s}, returns, form, "Sec-Fetch-Site", "cross-site")
 		policy := response.Header.Get("Content-Security-Policy")
-		if response.StatusCode != 200 || len(response.Cookies()) > 0 || !strings.Contains(policy, "script-src 'sha256-") || !strings.Contains(policy, "form-action "+s.url+" https://app.example;") {
+		if response.StatusCode != 200 || len(response.Cookies()) > 0 || !strings.Contains(policy, "script-src 'sha256-") || !strings.Contains(policy, "form-action "+s.URL+" https://app.example;") {
 			t.Fatalf("%d %v %s %s", response.StatusCode, response.Cookies(), policy, page)
 		}
 		// The script that posts the form is the one that the policy names.
@@ -122,16 +122,16 @@ func TestSAMLLogin(t *testing.T) {
 		return response, to.Query(), text
 	}
 
-	id, login, _, _ := s.register()
+	id, login, _, _ := s.Register()
 	b := &browser{s: s}
 	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" || q.Get("code") != "" {
 		t.Errorf("who has no login there: %v %s", q, text)
 	}
-	s.ok("ours", "POST", "/ums/user/"+id+"/login", `{"Login":"DEMO","IssuerName":"Corp"}`)
+	s.OK("ours", "POST", "/ums/user/"+id+"/login", `{"Login":"DEMO","IssuerName":"Corp"}`)
 	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" {
 		t.Errorf("who may not sign in so: %v %s", q, text)
 	}
-	s.ok("ours", "POST", "/ums/user/"+id+"/authmethod/external", "{}")
+	s.OK("ours", "POST", "/ums/user/"+id+"/authmethod/external", "{}")
 	response, q, text := come(b, goThere(b, "scope", "openid dss offline_access"))
 	if response.StatusCode != 303 || !codeForm.MatchString(q.Get("code")) || q.Get("state") != "st&te" {
 		t.Fatalf("%d %v %s", response.StatusCode, q, text)
@@ -140,11 +140,11 @@ func TestSAMLLogin(t *testing.T) {
 	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
 		t.Fatalf("%+v", got)
 	}
-	if journal := s.tamga("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
+	if journal := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
 		t.Errorf("the journal does not know who it was: %s", journal)
 	}
 
-	s.walk(t, "OfOthers", func(t *testing.T) {
+	s.Walk(t, "OfOthers", func(t *testing.T) {
 		form := goThere(b)
 		address, again := repost(form)
 		other := &browser{s: s}
@@ -181,7 +181,7 @@ func TestSAMLLogin(t *testing.T) {
 			t.Errorf("in person: %d %v %s", response.StatusCode, q, text)
 		}
 	})
-	s.walk(t, "Once", func(t *testing.T) {
+	s.Walk(t, "Once", func(t *testing.T) {
 		form := goThere(b)
 		address, again := repost(form)
 		answers := make([]*http.Response, 8)
@@ -206,7 +206,7 @@ func TestSAMLLogin(t *testing.T) {
 			t.Errorf("from the beginning: %d", response.StatusCode)
 		}
 	})
-	s.walk(t, "Refused", func(t *testing.T) {
+	s.Walk(t, "Refused", func(t *testing.T) {
 		// A provider of the same name with another key.
 		honest := order
 		order.Key, order.Certificate = pemOf(root.Signer(t, suite.RSASHA256, "Another provider"))
@@ -219,13 +219,13 @@ func TestSAMLLogin(t *testing.T) {
 			t.Errorf("unsigned: %v %s", q, text)
 		}
 		order = honest
-		if response, _ := b.send("GET", s.idp+"/oauth/external/none/metadata", ""); response.StatusCode == 200 {
+		if response, _ := b.send("GET", s.Dev.IDPURL+"/oauth/external/none/metadata", ""); response.StatusCode == 200 {
 			t.Error("metadata of a provider that is not there")
 		}
 	})
 
-	s.ok("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=corp", "")
-	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).status != 400 {
+	s.OK("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=corp", "")
+	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).Status != 400 {
 		t.Error("the sign-in outlives the login it came of")
 	}
 }

@@ -20,6 +20,8 @@ import (
 
 	"tamga/internal/cli"
 	"tamga/internal/cli/client"
+
+	"tamga/internal/tamgatest"
 )
 
 // fakeServer speaks the interface of the signing service and of the identity
@@ -89,27 +91,6 @@ func writeFile(t *testing.T, path, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// result is how a run of the program ended.
-type result struct {
-	out, err string
-	code     int
-	failure  error
-}
-
-func runProgram(ctx context.Context, stdin string, args ...string) result {
-	var out, errs bytes.Buffer
-	err := run(ctx, args, strings.NewReader(stdin), &out, &errs)
-	r := result{out: out.String(), err: errs.String(), failure: err}
-	var code cli.ExitCode
-	switch {
-	case errors.As(err, &code):
-		r.code = int(code)
-	case err != nil:
-		r.code = 1
-	}
-	return r
 }
 
 // listing is what stands in a directory.
@@ -185,8 +166,8 @@ func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"sign", "--data", "data", "-o", "out", "--force"}, strings.Fields(c.args)...)
-			if r := runProgram(t.Context(), "", args...); r.failure != nil {
-				t.Fatal(r.failure)
+			if r := tamgatest.Run(t.Context(), "", args...); r.Failure != nil {
+				t.Fatal(r.Failure)
 			}
 			var got object
 			if err := json.Unmarshal(s.body, &got); err != nil {
@@ -209,16 +190,16 @@ func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 // server can hash it while it arrives.
 func TestSignWritesTheExactBody(t *testing.T) {
 	s, dir := atDev(t)
-	r := runProgram(t.Context(), "", "sign", "doc", "--data", "data")
-	if r.failure != nil {
-		t.Fatal(r.failure)
+	r := tamgatest.Run(t.Context(), "", "sign", "doc", "--data", "data")
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
 	}
 	const want = `{"Content":"ZG9jdW1lbnQ=","Signature":{"Type":"CAdES","CertificateId":0,"PinCode":"","Parameters":{"CADESType":"BES","Hash":"False","IsDetached":"True"}}}`
 	if string(s.body) != want {
 		t.Errorf("body %s\nwant %s", s.body, want)
 	}
-	if want := "doc.sig: written, 15 octets\n"; r.out != want || r.err != "" {
-		t.Errorf("printed %q and %q, want %q and nothing", r.out, r.err, want)
+	if want := "doc.sig: written, 15 octets\n"; r.Out != want || r.Err != "" {
+		t.Errorf("printed %q and %q, want %q and nothing", r.Out, r.Err, want)
 	}
 	if diff := cmp.Diff([]string{"data", "doc", "doc.sig"}, listing(t, dir)); diff != "" {
 		t.Error(diff)
@@ -241,12 +222,12 @@ func TestSignWritesTheExactBody(t *testing.T) {
 func TestSignReadsAndWritesStreams(t *testing.T) {
 	s, dir := atDev(t)
 	document := strings.Repeat("0123456789", 300_000)
-	r := runProgram(t.Context(), document, "sign", "-", "--data", "data", "--type", "GOST3410")
-	if r.failure != nil {
-		t.Fatal(r.failure)
+	r := tamgatest.Run(t.Context(), document, "sign", "-", "--data", "data", "--type", "GOST3410")
+	if r.Failure != nil {
+		t.Fatal(r.Failure)
 	}
-	if r.out != fakeSignature {
-		t.Errorf("standard output holds %q", r.out)
+	if r.Out != fakeSignature {
+		t.Errorf("standard output holds %q", r.Out)
 	}
 	if s.length != -1 || s.expect != "100-continue" {
 		t.Errorf("Content-Length %d, Expect %q; an unknown size is sent in chunks after a question", s.length, s.expect)
@@ -286,8 +267,8 @@ func TestSignAsSomebodyElse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.tokenForm = nil
-			if r := runProgram(t.Context(), "", append([]string{"sign", "doc", "--force"}, c.args...)...); r.failure != nil {
-				t.Fatal(r.failure)
+			if r := tamgatest.Run(t.Context(), "", append([]string{"sign", "doc", "--force"}, c.args...)...); r.Failure != nil {
+				t.Fatal(r.Failure)
 			}
 			if diff := cmp.Diff(c.form, s.tokenForm); diff != "" {
 				t.Error(diff)
@@ -338,9 +319,9 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 		{"TLS certificates", "doc --ca-file hex", "no PEM certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := runProgram(t.Context(), "", append([]string{"sign", "--data", "data"}, strings.Fields(c.args)...)...)
-			if r.failure == nil || !strings.Contains(r.failure.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", r.failure, c.want)
+			r := tamgatest.Run(t.Context(), "", append([]string{"sign", "--data", "data"}, strings.Fields(c.args)...)...)
+			if r.Failure == nil || !strings.Contains(r.Failure.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", r.Failure, c.want)
 			}
 		})
 	}
@@ -390,17 +371,17 @@ func TestSignWordsRefusals(t *testing.T) {
 			if c.answer != nil {
 				s.answer = c.answer
 			}
-			r := runProgram(t.Context(), "", "sign", "doc", "--data", "data")
-			if r.failure == nil {
+			r := tamgatest.Run(t.Context(), "", "sign", "doc", "--data", "data")
+			if r.Failure == nil {
 				t.Fatal("no error")
 			}
 			for _, want := range c.want {
-				if !strings.Contains(r.failure.Error(), want) {
-					t.Errorf("error %q lacks %q", r.failure, want)
+				if !strings.Contains(r.Failure.Error(), want) {
+					t.Errorf("error %q lacks %q", r.Failure, want)
 				}
 			}
-			if strings.Contains(r.failure.Error(), "p & w") || strings.Contains(r.failure.Error(), "a.b.c") {
-				t.Errorf("error %q holds a secret", r.failure)
+			if strings.Contains(r.Failure.Error(), "p & w") || strings.Contains(r.Failure.Error(), "a.b.c") {
+				t.Errorf("error %q holds a secret", r.Failure)
 			}
 			if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" {
 				t.Error(diff)
@@ -412,9 +393,9 @@ func TestSignWordsRefusals(t *testing.T) {
 func TestSignSaysWhenNobodyListens(t *testing.T) {
 	s, _ := atDev(t)
 	s.Close()
-	r := runProgram(t.Context(), "", "sign", "doc", "--data", "data")
-	if r.failure == nil || !strings.Contains(r.failure.Error(), "is the server running?") {
-		t.Errorf("error %v", r.failure)
+	r := tamgatest.Run(t.Context(), "", "sign", "doc", "--data", "data")
+	if r.Failure == nil || !strings.Contains(r.Failure.Error(), "is the server running?") {
+		t.Errorf("error %v", r.Failure)
 	}
 }
 
@@ -443,9 +424,9 @@ func TestSignCanceledLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s.answer = c.answer(cancel)
-			r := runProgram(ctx, "", "sign", "doc", "--data", "data")
-			if !errors.Is(r.failure, context.Canceled) {
-				t.Errorf("error %v", r.failure)
+			r := tamgatest.Run(ctx, "", "sign", "doc", "--data", "data")
+			if !errors.Is(r.Failure, context.Canceled) {
+				t.Errorf("error %v", r.Failure)
 			}
 			if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" {
 				t.Error(diff)

@@ -30,7 +30,7 @@ type attempted struct {
 }
 
 func (s *signIn) attempt(ctx context.Context, c *http.Client, form url.Values) attempted {
-	r, err := http.NewRequestWithContext(ctx, "POST", s.idp+"/oauth/token", strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, "POST", s.Dev.IDPURL+"/oauth/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return attempted{err: err}
 	}
@@ -61,15 +61,15 @@ func TestSignInDuringFlood(t *testing.T) {
 		}
 		conn.Close()
 	}
-	s := startSignIn(t)
+	s := startSignInProcess(t, t.TempDir())
 	form := func(client, login, password string) url.Values {
-		return url.Values{"grant_type": {"password"}, "client_id": {client}, "username": {login}, "password": {password}, "resource": {s.dev.Resource}}
+		return url.Values{"grant_type": {"password"}, "client_id": {client}, "username": {login}, "password": {password}, "resource": {s.Dev.Resource}}
 	}
-	proved := form("portal", s.dev.User.Login, s.dev.User.Password)
+	proved := form("portal", s.Dev.User.Login, s.Dev.User.Password)
 	proved.Set("client_secret", appSecret)
-	known := form("tamga-dev", s.dev.User.Login, s.dev.User.Password)
-	pin := s.cert("gost2012-256", true)
-	signing := s.token()
+	known := form("tamga-dev", s.Dev.User.Login, s.Dev.User.Password)
+	pin := s.Cert("gost2012-256", true)
+	signing := s.Token()
 	idle := s.attempt(t.Context(), from("127.20.0.1"), proved)
 	for name, address := range map[string]func(round, i int) string{
 		"one address":   func(round, i int) string { return fmt.Sprintf("127.30.0.%d", round+1) },
@@ -99,7 +99,7 @@ func TestSignInDuringFlood(t *testing.T) {
 				wg.Go(func() { users[1] = s.attempt(t.Context(), http.DefaultClient, known) })
 				wg.Go(func() {
 					begun := time.Now()
-					status, text := s.call("POST", "/api/documents", signing, map[string]any{"Content": "AAAA",
+					status, text := s.Call("POST", "/api/documents", signing, map[string]any{"Content": "AAAA",
 						"Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": pin.ID, "PinCode": pin.PIN}})
 					if status != 200 {
 						t.Errorf("a signature with a PIN: %d %s", status, text)

@@ -6,12 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"tamga/internal/tamgatest"
 )
 
 var (
@@ -26,10 +27,10 @@ type browser struct {
 }
 
 func (b *browser) send(method, address, body string, headers ...string) (*http.Response, string) {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	if b.cookie != "" {
 		r.Header.Set("Cookie", b.cookie)
@@ -42,12 +43,12 @@ func (b *browser) send(method, address, body string, headers ...string) (*http.R
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	if c := response.Cookies(); len(c) > 0 {
 		b.cookie = c[0].Name + "=" + c[0].Value
@@ -64,7 +65,7 @@ const (
 // asked is a request that the application app makes.
 func (s *signIn) asked(change ...string) string {
 	q := url.Values{
-		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {appAddress}, "scope": {"dss"}, "resource": {s.dev.Resource},
+		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {appAddress}, "scope": {"dss"}, "resource": {s.Dev.Resource},
 		"state": {"st&te"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"},
 	}
 	for i := 0; i+1 < len(change); i += 2 {
@@ -73,24 +74,24 @@ func (s *signIn) asked(change ...string) string {
 			q.Del(change[i])
 		}
 	}
-	return s.idp + "/oauth/authorize?" + q.Encode()
+	return s.Dev.IDPURL + "/oauth/authorize?" + q.Encode()
 }
 
 func (b *browser) logIn(page string, change ...string) (*http.Response, string) {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	m := ticketField.FindStringSubmatch(page)
 	if m == nil {
-		b.s.t.Fatalf("no login page: %s", page)
+		b.s.T.Fatalf("no login page: %s", page)
 	}
-	form := url.Values{"ticket": {m[1]}, "login": {b.s.dev.User.Login}, "password": {b.s.dev.User.Password}}
+	form := url.Values{"ticket": {m[1]}, "login": {b.s.Dev.User.Login}, "password": {b.s.Dev.User.Password}}
 	for i := 0; i+1 < len(change); i += 2 {
 		form.Set(change[i], change[i+1])
 	}
-	return b.send("POST", b.s.idp+"/oauth/login", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	return b.send("POST", b.s.Dev.IDPURL+"/oauth/login", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
-func (s *signIn) exchangeCode(code string, change ...string) umsAnswer {
-	s.t.Helper()
+func (s *signIn) exchangeCode(code string, change ...string) tamgatest.Answer {
+	s.T.Helper()
 	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {"app"}, "code": {code}, "redirect_uri": {appAddress}, "code_verifier": {verifier}}
 	for i := 0; i+1 < len(change); i += 2 {
 		form.Set(change[i], change[i+1])
@@ -100,20 +101,20 @@ func (s *signIn) exchangeCode(code string, change ...string) umsAnswer {
 
 // newCode signs in at the page and returns the code.
 func (s *signIn) newCode(change ...string) string {
-	s.t.Helper()
+	s.T.Helper()
 	b := &browser{s: s}
 	_, page := b.send("GET", s.asked(change...), "")
 	response, text := b.logIn(page)
 	to, err := url.Parse(response.Header.Get("Location"))
 	if err != nil || response.StatusCode != 303 {
-		s.t.Fatalf("%d %s, %v", response.StatusCode, text, err)
+		s.T.Fatalf("%d %s, %v", response.StatusCode, text, err)
 	}
 	return to.Query().Get("code")
 }
 
 func TestLoginPage(t *testing.T) {
 	s := startSignIn(t)
-	s.walk(t, "Code", func(t *testing.T) {
+	s.Walk(t, "Code", func(t *testing.T) {
 		b := &browser{s: s}
 		response, page := b.send("GET", s.asked("login_hint", `"><script>alert(1)</script>`), "", "Accept-Language", "ru-RU,ru;q=0.9,en;q=0.8")
 		h := response.Header
@@ -121,7 +122,7 @@ func TestLoginPage(t *testing.T) {
 			t.Errorf("%d %s", response.StatusCode, page)
 		}
 		policy := h.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || !strings.HasSuffix(policy, "form-action "+s.url+" https://app.example") ||
+		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || !strings.HasSuffix(policy, "form-action "+s.URL+" https://app.example") ||
 			h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("headers %v", h)
 		}
@@ -142,13 +143,13 @@ func TestLoginPage(t *testing.T) {
 		if !s.works(got.AccessToken) || got.IDToken != "" {
 			t.Errorf("%+v", got)
 		}
-		if a := s.exchangeCode(code); a.status != 400 || s.works(got.AccessToken) {
+		if a := s.exchangeCode(code); a.Status != 400 || s.works(got.AccessToken) {
 			t.Errorf("twice: %v; the token works: %v", a, s.works(got.AccessToken))
 		}
 	})
-	s.walk(t, "CodesTogether", func(t *testing.T) {
+	s.Walk(t, "CodesTogether", func(t *testing.T) {
 		code := s.newCode("scope", "dss offline_access")
-		answers := make([]umsAnswer, 16)
+		answers := make([]tamgatest.Answer, 16)
 		var wg sync.WaitGroup
 		for i := range answers {
 			wg.Go(func() { answers[i] = s.exchangeCode(code) })
@@ -156,12 +157,12 @@ func TestLoginPage(t *testing.T) {
 		wg.Wait()
 		won := 0
 		for _, a := range answers {
-			if a.status != 200 {
+			if a.Status != 200 {
 				continue
 			}
 			won++
 			got := s.read(a)
-			if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).status != 400 {
+			if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).Status != 400 {
 				t.Error("what the code was exchanged for outlives its replay")
 			}
 		}
@@ -169,7 +170,7 @@ func TestLoginPage(t *testing.T) {
 			t.Errorf("%d of 16 exchanged one code", won)
 		}
 	})
-	s.walk(t, "CodesOfOthers", func(t *testing.T) {
+	s.Walk(t, "CodesOfOthers", func(t *testing.T) {
 		for name, change := range map[string][]string{
 			"no verifier":      {"code_verifier", ""},
 			"another verifier": {"code_verifier", strings.Repeat("x", 43)},
@@ -179,7 +180,7 @@ func TestLoginPage(t *testing.T) {
 			"no address":       {"redirect_uri", ""},
 		} {
 			code := s.newCode()
-			if a := s.exchangeCode(code, change...); a.status != 400 || s.read(a).Error != "invalid_grant" {
+			if a := s.exchangeCode(code, change...); a.Status != 400 || s.read(a).Error != "invalid_grant" {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
@@ -188,11 +189,11 @@ func TestLoginPage(t *testing.T) {
 		_, page := b.send("GET", s.asked("client_id", "page", "code_challenge", "", "code_challenge_method", ""), "")
 		response, _ := b.logIn(page)
 		to, _ := url.Parse(response.Header.Get("Location"))
-		if a := s.exchangeCode(to.Query().Get("code"), "client_id", "page"); a.status != 400 {
+		if a := s.exchangeCode(to.Query().Get("code"), "client_id", "page"); a.Status != 400 {
 			t.Errorf("a verifier without a challenge: %v", a)
 		}
 	})
-	s.walk(t, "NoOpenRedirects", func(t *testing.T) {
+	s.Walk(t, "NoOpenRedirects", func(t *testing.T) {
 		for _, address := range []string{
 			"", "https://evil.example/", "https://app.example/cb/", "https://app.example/cb/../x", "https://app.example/CB", "https://app.example/cb#x",
 			"https://app.example/cb?x=y", "https://app.example:443/cb", "https://app.example@evil.example/cb", "http://app.example/cb", "//app.example/cb",
@@ -212,7 +213,7 @@ func TestLoginPage(t *testing.T) {
 			t.Errorf("two addresses: %d %s", response.StatusCode, text)
 		}
 	})
-	s.walk(t, "Refusals", func(t *testing.T) {
+	s.Walk(t, "Refusals", func(t *testing.T) {
 		for _, c := range []struct {
 			name   string
 			change []string
@@ -238,7 +239,7 @@ func TestLoginPage(t *testing.T) {
 			}
 		}
 	})
-	s.walk(t, "ForgedForms", func(t *testing.T) {
+	s.Walk(t, "ForgedForms", func(t *testing.T) {
 		victim, attacker := &browser{s: s}, &browser{s: s}
 		_, page := victim.send("GET", s.asked(), "")
 		_, theirs := attacker.send("GET", s.asked(), "")
@@ -262,12 +263,12 @@ func TestLoginPage(t *testing.T) {
 			}
 		}
 		m := ticketField.FindStringSubmatch(page)[1]
-		form := url.Values{"ticket": {m}, "login": {s.dev.User.Login}, "password": {s.dev.User.Password}}.Encode()
-		if response, _ := victim.send("POST", s.idp+"/oauth/login", form, "Sec-Fetch-Site", "cross-site"); response.StatusCode != 403 {
+		form := url.Values{"ticket": {m}, "login": {s.Dev.User.Login}, "password": {s.Dev.User.Password}}.Encode()
+		if response, _ := victim.send("POST", s.Dev.IDPURL+"/oauth/login", form, "Sec-Fetch-Site", "cross-site"); response.StatusCode != 403 {
 			t.Errorf("from another site: %d", response.StatusCode)
 		}
 		// The ticket of the form is good on the form alone.
-		if response, _ := victim.send("GET", s.idp+"/oauth/external/main/return?code=x&state="+url.QueryEscape(m), ""); response.StatusCode != 403 {
+		if response, _ := victim.send("GET", s.Dev.IDPURL+"/oauth/external/main/return?code=x&state="+url.QueryEscape(m), ""); response.StatusCode != 403 {
 			t.Errorf("as the state of another provider: %d", response.StatusCode)
 		}
 		if response, _ := victim.logIn(page); response.StatusCode != 303 {
@@ -278,10 +279,10 @@ func TestLoginPage(t *testing.T) {
 			t.Error("a cookie that was there before is used again")
 		}
 	})
-	s.walk(t, "HostHeader", func(t *testing.T) {
+	s.Walk(t, "HostHeader", func(t *testing.T) {
 		b := &browser{s: s}
 		for _, headers := range [][]string{{"Host", "evil.localhost"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
-			for _, address := range []string{s.asked(), s.idp + "/.well-known/openid-configuration"} {
+			for _, address := range []string{s.asked(), s.Dev.IDPURL + "/.well-known/openid-configuration"} {
 				response, text := b.send("GET", address, "", headers...)
 				if response.StatusCode != 200 || strings.Contains(text, "evil") || strings.Contains(fmt.Sprint(response.Header), "evil") {
 					t.Errorf("%v: %d %s", headers, response.StatusCode, text)
@@ -289,10 +290,10 @@ func TestLoginPage(t *testing.T) {
 			}
 		}
 	})
-	s.walk(t, "WithAToken", func(t *testing.T) {
+	s.Walk(t, "WithAToken", func(t *testing.T) {
 		b := &browser{s: s}
 		address := s.asked("client_id", "tamga-dev", "redirect_uri", oobAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
-		response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.token())
+		response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.Token())
 		code, found := strings.CutPrefix(response.Header.Get("Location"), oobAddress+"?code=")
 		if response.StatusCode != 302 || !found || !codeForm.MatchString(code) {
 			t.Fatalf("%d %s", response.StatusCode, text)
@@ -301,10 +302,10 @@ func TestLoginPage(t *testing.T) {
 		if got := s.read(a); !s.works(got.AccessToken) || got.RefreshToken != "" {
 			t.Errorf("%v", a)
 		}
-		delegated := s.read(s.exchange(s.tokens[ours], naming("unique_name", "demo", time.Hour))).AccessToken
+		delegated := s.read(s.exchange(s.Tokens[tamgatest.Ours], naming("unique_name", "demo", time.Hour))).AccessToken
 		for name, c := range map[string]struct{ address, token string }{
 			"garbage":        {address, "garbage"},
-			"another client": {s.asked(), s.token()},
+			"another client": {s.asked(), s.Token()},
 			"delegated":      {address, delegated},
 		} {
 			if response, text := b.send("GET", c.address, "", "Authorization", "Bearer "+c.token); response.StatusCode != 400 || !strings.Contains(text, "access_denied") {
@@ -312,7 +313,7 @@ func TestLoginPage(t *testing.T) {
 			}
 		}
 	})
-	s.walk(t, "TokenInTheFragment", func(t *testing.T) {
+	s.Walk(t, "TokenInTheFragment", func(t *testing.T) {
 		b := &browser{s: s}
 		_, page := b.send("GET", s.asked("client_id", "page", "response_type", "token", "scope", "dss offline_access", "code_challenge", "", "code_challenge_method", ""), "")
 		response, text := b.logIn(page)
@@ -336,14 +337,14 @@ func TestOneBudgetOfGuesses(t *testing.T) {
 		if response, _ := b.logIn(page, "password", "wrong"); response.StatusCode != 401 {
 			t.Fatalf("%d", response.StatusCode)
 		}
-		if status, _ := s.grant("demo", "wrong"); status != 400 {
+		if status, _ := s.Grant("demo", "wrong"); status != 400 {
 			t.Fatalf("%d", status)
 		}
 	}
 	if response, _ := b.logIn(page); response.StatusCode != 401 {
 		t.Errorf("the page lets in who is locked out: %d", response.StatusCode)
 	}
-	if status, _ := s.grant("demo", s.dev.User.Password); status != 400 {
+	if status, _ := s.Grant("demo", s.Dev.User.Password); status != 400 {
 		t.Errorf("the token endpoint lets in who is locked out: %d", status)
 	}
 }
@@ -358,7 +359,7 @@ func TestTokenKeysRotate(t *testing.T) {
 				D   string `json:"d"`
 			} `json:"keys"`
 		}
-		s.ok(nobody, "GET", "/.well-known/jwks.json", "").into(t, &set)
+		s.OK(tamgatest.Nobody, "GET", "/.well-known/jwks.json", "").Into(t, &set)
 		var ids []string
 		for _, k := range set.Keys {
 			if k.KTY != "EC" || k.D != "" {
@@ -369,8 +370,8 @@ func TestTokenKeysRotate(t *testing.T) {
 		return ids
 	}
 	first := keys()
-	old := s.token()
-	s.tamga("key", "rotate-tokens")
+	old := s.Token()
+	s.Command("key", "rotate-tokens")
 	// Another process signs with the new key at once; this one finds it when it meets it.
 	fresh := s.tokenOfAnother()
 	if !s.works(fresh) || !s.works(old) {
@@ -379,7 +380,7 @@ func TestTokenKeysRotate(t *testing.T) {
 	if got := keys(); len(first) != 1 || len(got) != 2 || got[1] != first[0] {
 		t.Errorf("keys %v, then %v", first, got)
 	}
-	s.tamga("key", "rotate-tokens", "--at-once")
+	s.Command("key", "rotate-tokens", "--at-once")
 	if token := s.tokenOfAnother(); !s.works(token) {
 		t.Error("after a rotation at once the new token does not work")
 	}
@@ -391,25 +392,20 @@ func TestTokenKeysRotate(t *testing.T) {
 // tokenOfAnother starts another process over the same data, as another server behind
 // one address, and signs demo in there.
 func (s *signIn) tokenOfAnother() string {
-	s.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	args := append([]string{"serve", "--dev", "--data", s.dir, "--listen", "127.0.0.1:0", "--set", "public_url=" + s.url}, s.settings...)
-	other := startServer(s.t, program, args...)
-	defer other.kill()
-	response, err := http.PostForm(other.url+"/STS/oauth/token", url.Values{
-		"grant_type": {"password"}, "username": {s.dev.User.Login}, "password": {s.dev.User.Password},
-		"client_id": {s.dev.ClientID}, "resource": {s.dev.Resource},
+	s.T.Helper()
+	other := s.Another()
+	defer other.Kill()
+	response, err := http.PostForm(other.URL+"/STS/oauth/token", url.Values{
+		"grant_type": {"password"}, "username": {s.Dev.User.Login}, "password": {s.Dev.User.Password},
+		"client_id": {s.Dev.ClientID}, "resource": {s.Dev.Resource},
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	_, body := readAll(s.t, response)
+	_, body := tamgatest.ReadAll(s.T, response)
 	var t tokenAnswer
 	if err := json.Unmarshal(body, &t); err != nil || t.AccessToken == "" {
-		s.t.Fatalf("%s, %v", body, err)
+		s.T.Fatalf("%s, %v", body, err)
 	}
 	return t.AccessToken
 }

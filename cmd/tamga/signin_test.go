@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/judge"
+
+	"tamga/internal/tamgatest"
 )
 
 // The applications of these tests, and where they are sent back to.
@@ -29,16 +31,25 @@ const (
 
 // signIn is a server with applications of every kind.
 type signIn struct {
-	*umsWorld
+	*tamgatest.UMS
 	settings []string
 }
 
 func startSignIn(t *testing.T, more ...string) *signIn {
 	t.Helper()
-	return startSignInAt(t, t.TempDir(), more...)
+	settings := append(applications(t), more...)
+	return &signIn{tamgatest.StartUMS(t, settings...), settings}
 }
 
-func startSignInAt(t *testing.T, dir string, more ...string) *signIn {
+// startSignInProcess is startSignIn over a directory and in a process of its own.
+func startSignInProcess(t *testing.T, dir string, more ...string) *signIn {
+	t.Helper()
+	settings := append(applications(t), more...)
+	return &signIn{tamgatest.StartUMSProcess(t, dir, settings...), settings}
+}
+
+// applications returns the settings of the applications.
+func applications(t *testing.T) []string {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(appSecret), 0o600); err != nil {
@@ -49,14 +60,13 @@ func startSignInAt(t *testing.T, dir string, more ...string) *signIn {
 		`{id: app, redirect_uris: ["` + appAddress + `", "` + appAddress + `?a=b", "com.example.app:/cb", "` + oobAddress + `"]}, ` +
 		`{id: page, implicit_grant: true, without_pkce: true, redirect_uris: ["` + appAddress + `"]}, ` +
 		`{id: portal, secret_file: "` + secret + `", password_grant: true, token_exchange: true, redirect_uris: ["` + appAddress + `"]}]`
-	settings := append([]string{"--set", clients}, more...)
-	return &signIn{startUMSAt(t, dir, settings...), settings}
+	return []string{"--set", clients}
 }
 
 // form sends a form to the token endpoint.
-func (s *signIn) form(values url.Values, headers ...string) umsAnswer {
-	s.t.Helper()
-	return s.ask(nobody, "POST", "/oauth/token", values.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+func (s *signIn) form(values url.Values, headers ...string) tamgatest.Answer {
+	s.T.Helper()
+	return s.Ask(tamgatest.Nobody, "POST", "/oauth/token", values.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
 }
 
 // tokenAnswer is what the token endpoint answers.
@@ -70,57 +80,57 @@ type tokenAnswer struct {
 	Error        string `json:"error"`
 }
 
-func (s *signIn) read(a umsAnswer) (t tokenAnswer) {
-	s.t.Helper()
-	a.into(s.t, &t)
+func (s *signIn) read(a tamgatest.Answer) (t tokenAnswer) {
+	s.T.Helper()
+	a.Into(s.T, &t)
 	return t
 }
 
 // offline signs the user demo in so that they stay.
 func (s *signIn) offline(client string) tokenAnswer {
-	s.t.Helper()
+	s.T.Helper()
 	a := s.form(url.Values{
-		"grant_type": {"password"}, "username": {s.dev.User.Login}, "password": {s.dev.User.Password},
-		"client_id": {client}, "resource": {s.dev.Resource}, "scope": {"dss offline_access"},
+		"grant_type": {"password"}, "username": {s.Dev.User.Login}, "password": {s.Dev.User.Password},
+		"client_id": {client}, "resource": {s.Dev.Resource}, "scope": {"dss offline_access"},
 	})
 	t := s.read(a)
-	if a.status != 200 || t.RefreshToken == "" || t.Scope != "dss offline_access" {
-		s.t.Fatalf("%v", a)
+	if a.Status != 200 || t.RefreshToken == "" || t.Scope != "dss offline_access" {
+		s.T.Fatalf("%v", a)
 	}
 	return t
 }
 
-func (s *signIn) refresh(client, token string) umsAnswer {
-	s.t.Helper()
+func (s *signIn) refresh(client, token string) tamgatest.Answer {
+	s.T.Helper()
 	return s.form(url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {token}})
 }
 
 // works reports whether an access token opens the signing service.
 func (s *signIn) works(token string) bool {
-	s.t.Helper()
-	status, _ := s.do(s.t.Context(), "GET", s.dev.BaseURL+"/api/certificates", token, nil)
+	s.T.Helper()
+	status, _ := s.Do(s.T.Context(), "GET", s.Dev.BaseURL+"/api/certificates", token, nil)
 	return status == 200
 }
 
 func TestOpenIDClient(t *testing.T) {
 	s := startSignIn(t)
 	order := judge.OpenIDOrder{
-		Issuer: s.idp, RedirectURI: appAddress, Login: "DEMO", Password: s.dev.User.Password,
+		Issuer: s.Dev.IDPURL, RedirectURI: appAddress, Login: "DEMO", Password: s.Dev.User.Password,
 		Scope: "openid profile email offline_access",
 	}
 	for _, c := range []struct{ name, id, secret, method, resource string }{
 		{"public", "app", "", "", ""},
 		{"basic", "portal", appSecret, "client_secret_basic", ""},
-		{"post", "portal", appSecret, "client_secret_post", s.dev.Resource},
+		{"post", "portal", appSecret, "client_secret_post", s.Dev.Resource},
 	} {
 		order.ClientID, order.ClientSecret, order.Method, order.Resource = c.id, c.secret, c.method, c.resource
 		got := judge.OpenID(t, order)
-		for name, want := range map[string]any{"sub": s.dev.User.ID, "aud": c.id, "iss": s.idp, "preferred_username": "demo"} {
+		for name, want := range map[string]any{"sub": s.Dev.User.ID, "aud": c.id, "iss": s.Dev.IDPURL, "preferred_username": "demo"} {
 			if got.Claims[name] != want {
 				t.Errorf("%s: claim %s is %v, want %v", c.name, name, got.Claims[name], want)
 			}
 		}
-		want := map[string]any{"sub": s.dev.User.ID, "preferred_username": "demo", "name": "Demo User"}
+		want := map[string]any{"sub": s.Dev.User.ID, "preferred_username": "demo", "name": "Demo User"}
 		if d := cmp.Diff(want, got.UserInfo); d != "" {
 			t.Errorf("%s: userinfo %s", c.name, d)
 		}
@@ -136,16 +146,16 @@ func TestOpenIDClient(t *testing.T) {
 
 func TestRefreshTokens(t *testing.T) {
 	s := startSignIn(t)
-	s.walk(t, "Rotation", func(t *testing.T) {
+	s.Walk(t, "Rotation", func(t *testing.T) {
 		first := s.offline("tamga-dev")
-		if list := s.tamga("user", "sessions", "demo", "--json"); strings.Count(list, `"client_id":"tamga-dev","scope":"dss offline_access","method":"password"`) != 1 {
+		if list := s.Command("user", "sessions", "demo", "--json"); strings.Count(list, `"client_id":"tamga-dev","scope":"dss offline_access","method":"password"`) != 1 {
 			t.Errorf("sessions: %s", list)
 		}
 		second := s.read(s.refresh("tamga-dev", first.RefreshToken))
 		if second.RefreshToken == first.RefreshToken || !s.works(second.AccessToken) || second.ExpiresIn != 300 {
 			t.Fatalf("%+v", second)
 		}
-		if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
+		if a := s.refresh("tamga-dev", first.RefreshToken); a.Status != 400 || s.read(a).Error != "invalid_grant" {
 			t.Errorf("a spent one: %v", a)
 		}
 		for name, token := range map[string]string{"first": first.AccessToken, "second": second.AccessToken} {
@@ -153,27 +163,27 @@ func TestRefreshTokens(t *testing.T) {
 				t.Errorf("after a replay the %s access token works", name)
 			}
 		}
-		if a := s.refresh("tamga-dev", second.RefreshToken); a.status != 400 {
+		if a := s.refresh("tamga-dev", second.RefreshToken); a.Status != 400 {
 			t.Errorf("after a replay: %v", a)
 		}
 	})
-	s.walk(t, "AnotherClient", func(t *testing.T) {
+	s.Walk(t, "AnotherClient", func(t *testing.T) {
 		first := s.offline("tamga-dev")
-		if a := s.refresh("page", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
+		if a := s.refresh("page", first.RefreshToken); a.Status != 400 || s.read(a).Error != "invalid_grant" {
 			t.Errorf("%v", a)
 		}
 	})
-	s.walk(t, "TogetherExactlyOne", func(t *testing.T) {
+	s.Walk(t, "TogetherExactlyOne", func(t *testing.T) {
 		first := s.offline("tamga-dev")
 		var wg sync.WaitGroup
-		answers := make([]umsAnswer, 32)
+		answers := make([]tamgatest.Answer, 32)
 		for i := range answers {
 			wg.Go(func() { answers[i] = s.refresh("tamga-dev", first.RefreshToken) })
 		}
 		wg.Wait()
 		won := 0
 		for _, a := range answers {
-			if a.status == 200 {
+			if a.Status == 200 {
 				won++
 				if s.works(s.read(a).AccessToken) {
 					t.Error("the winner's token outlived the replay")
@@ -186,22 +196,22 @@ func TestRefreshTokens(t *testing.T) {
 			t.Errorf("%d of %d got a token, want 1", won, len(answers))
 		}
 	})
-	s.walk(t, "WhatEndsThem", func(t *testing.T) {
-		id := s.dev.User.ID
+	s.Walk(t, "WhatEndsThem", func(t *testing.T) {
+		id := s.Dev.User.ID
 		for name, end := range map[string]func(){
-			"revoked": func() { s.ok(ours, "POST", "/ums/user/"+id+"/grants/revoke", "") },
+			"revoked": func() { s.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/grants/revoke", "") },
 			"locked": func() {
-				s.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=True", "")
-				s.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=False", "")
+				s.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/lockout?lock=True", "")
+				s.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/lockout?lock=False", "")
 			},
 			"a method more": func() {
-				s.ok(ours, "POST", "/ums/user/"+id+"/authmethod/oath", "{}")
-				s.ok(ours, "DELETE", "/ums/user/"+id+"/authmethod/oath", "")
+				s.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/authmethod/oath", "{}")
+				s.OK(tamgatest.Ours, "DELETE", "/ums/user/"+id+"/authmethod/oath", "")
 			},
 		} {
 			first := s.offline("tamga-dev")
 			end()
-			if a := s.refresh("tamga-dev", first.RefreshToken); a.status != 400 || s.read(a).Error != "invalid_grant" {
+			if a := s.refresh("tamga-dev", first.RefreshToken); a.Status != 400 || s.read(a).Error != "invalid_grant" {
 				t.Errorf("%s: %v", name, a)
 			}
 			if s.works(first.AccessToken) {
@@ -225,22 +235,22 @@ func naming(name, value string, life time.Duration) string {
 	return unsigned(noneHeader, fmt.Sprintf(`{%q:%q,"nbf":%d,"exp":%d,"iat":%d}`, name, value, now, now+int64(life.Seconds()), now))
 }
 
-func (s *signIn) exchange(actor, subject string) umsAnswer {
-	s.t.Helper()
+func (s *signIn) exchange(actor, subject string) tamgatest.Answer {
+	s.T.Helper()
 	return s.form(url.Values{
-		"grant_type": {exchangeGrant}, "resource": {strings.ToUpper(s.dev.Resource)}, "actor_token": {actor}, "actor_token_type": {jwtType},
+		"grant_type": {exchangeGrant}, "resource": {strings.ToUpper(s.Dev.Resource)}, "actor_token": {actor}, "actor_token_type": {jwtType},
 		"subject_token": {subject}, "subject_token_type": {jwtType},
-	}, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.dev.ClientID+":")))
+	}, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.Dev.ClientID+":")))
 }
 
 func TestTokenExchange(t *testing.T) {
 	s := startSignIn(t)
 	demo := naming("unique_name", "Demo", time.Hour)
-	s.walk(t, "AsClientsDo", func(t *testing.T) {
-		for _, subject := range []string{demo, naming("nameidentifier", s.dev.User.ID, time.Hour)} {
-			a := s.exchange(s.tokens[ours], subject)
+	s.Walk(t, "AsClientsDo", func(t *testing.T) {
+		for _, subject := range []string{demo, naming("nameidentifier", s.Dev.User.ID, time.Hour)} {
+			a := s.exchange(s.Tokens[tamgatest.Ours], subject)
 			got := s.read(a)
-			if a.status != 200 || !s.works(got.AccessToken) || got.RefreshToken != "" || got.ExpiresIn > 300 {
+			if a.Status != 200 || !s.works(got.AccessToken) || got.RefreshToken != "" || got.ExpiresIn > 300 {
 				t.Fatalf("%v", a)
 			}
 			var claims map[string]any
@@ -248,51 +258,51 @@ func TestTokenExchange(t *testing.T) {
 			if err != nil || json.Unmarshal(payload, &claims) != nil {
 				t.Fatal(err)
 			}
-			act := map[string]any{"sub": s.dev.Operator.ID, "unique_name": "operator"}
-			if d := cmp.Diff(act, claims["act"]); d != "" || claims["unique_name"] != "demo" || claims["nameid"] != s.dev.User.ID {
+			act := map[string]any{"sub": s.Dev.Operator.ID, "unique_name": "operator"}
+			if d := cmp.Diff(act, claims["act"]); d != "" || claims["unique_name"] != "demo" || claims["nameid"] != s.Dev.User.ID {
 				t.Errorf("%v: %s", claims, d)
 			}
 			// It is no operator's, and no actor's.
-			if a := s.exchange(got.AccessToken, demo); a.status != 400 {
+			if a := s.exchange(got.AccessToken, demo); a.Status != 400 {
 				t.Errorf("as an actor token: %v", a)
 			}
-			s.tokens["delegated"] = got.AccessToken
-			if a := s.ask("delegated", "GET", "/ums/user/"+s.dev.User.ID, ""); a.status != 403 {
+			s.Tokens["delegated"] = got.AccessToken
+			if a := s.Ask("delegated", "GET", "/ums/user/"+s.Dev.User.ID, ""); a.Status != 403 {
 				t.Errorf("in user management: %v", a)
 			}
 		}
-		journal := s.tamga("audit", "--json", "--operation", "Token", "--user", s.dev.User.ID)
-		if !strings.Contains(journal, `"object":"`+s.dev.User.ID+`"`) || !strings.Contains(journal, `"login":"operator"`) {
+		journal := s.Command("audit", "--json", "--operation", "Token", "--user", s.Dev.User.ID)
+		if !strings.Contains(journal, `"object":"`+s.Dev.User.ID+`"`) || !strings.Contains(journal, `"login":"operator"`) {
 			t.Errorf("the journal does not say who acts for whom: %s", journal)
 		}
-		if journal := s.tamga("audit", "--json", "--login", "demo"); !strings.Contains(journal, `"actor":"operator"`) {
+		if journal := s.Command("audit", "--json", "--login", "demo"); !strings.Contains(journal, `"actor":"operator"`) {
 			t.Errorf("the journal does not say who acted: %s", journal)
 		}
 	})
-	s.walk(t, "WhoMay", func(t *testing.T) {
-		nobodys := s.exchange(s.tokens[ours], naming("unique_name", "nobody-at-all", time.Hour))
-		for name, a := range map[string]umsAnswer{
-			"no operator":                s.exchange(s.tokens[plain], demo),
-			"of another group":           s.exchange(s.tokens[foreign], demo),
-			"an operator of more":        s.exchange(s.tokens[ours], naming("unique_name", twoGroup, time.Hour)),
+	s.Walk(t, "WhoMay", func(t *testing.T) {
+		nobodys := s.exchange(s.Tokens[tamgatest.Ours], naming("unique_name", "nobody-at-all", time.Hour))
+		for name, a := range map[string]tamgatest.Answer{
+			"no operator":                s.exchange(s.Tokens[tamgatest.Plain], demo),
+			"of another group":           s.exchange(s.Tokens[tamgatest.Foreign], demo),
+			"an operator of more":        s.exchange(s.Tokens[tamgatest.Ours], naming("unique_name", tamgatest.TwoGroup, time.Hour)),
 			"garbage":                    s.exchange("garbage", demo),
 			"an unsigned actor":          s.exchange(demo, demo),
 			"nobody":                     nobodys,
-			"nobody's id":                s.exchange(s.tokens[ours], naming("nameidentifier", missing, time.Hour)),
-			"no identifier":              s.exchange(s.tokens[ours], naming("nameidentifier", "' OR 1=1 --\x00", time.Hour)),
-			"the subject's own token":    s.exchange(s.tokens[ours], s.token()),
-			"swapped":                    s.exchange(demo, s.tokens[ours]),
-			"a client without the right": s.form(url.Values{"grant_type": {exchangeGrant}, "client_id": {"app"}, "resource": {s.dev.Resource}, "actor_token": {s.tokens[ours]}, "subject_token": {demo}, "subject_token_type": {jwtType}}),
+			"nobody's id":                s.exchange(s.Tokens[tamgatest.Ours], naming("nameidentifier", tamgatest.Missing, time.Hour)),
+			"no identifier":              s.exchange(s.Tokens[tamgatest.Ours], naming("nameidentifier", "' OR 1=1 --\x00", time.Hour)),
+			"the subject's own token":    s.exchange(s.Tokens[tamgatest.Ours], s.Token()),
+			"swapped":                    s.exchange(demo, s.Tokens[tamgatest.Ours]),
+			"a client without the right": s.form(url.Values{"grant_type": {exchangeGrant}, "client_id": {"app"}, "resource": {s.Dev.Resource}, "actor_token": {s.Tokens[tamgatest.Ours]}, "subject_token": {demo}, "subject_token_type": {jwtType}}),
 		} {
-			if a.status != 400 || strings.Contains(a.body, "access_token\"") {
+			if a.Status != 400 || strings.Contains(a.Body, "access_token\"") {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		if a := s.exchange(s.tokens[foreign], demo); a.body != nobodys.body {
+		if a := s.exchange(s.Tokens[tamgatest.Foreign], demo); a.Body != nobodys.Body {
 			t.Errorf("a foreign user and nobody differ: %v, %v", a, nobodys)
 		}
 	})
-	s.walk(t, "Confusion", func(t *testing.T) {
+	s.Walk(t, "Confusion", func(t *testing.T) {
 		now := time.Now().Unix()
 		good := fmt.Sprintf(`{"unique_name":"demo","nbf":%d,"exp":%d,"iat":%d}`, now, now+3600, now)
 		times := func(nbf, exp, iat int64) string {
@@ -322,29 +332,29 @@ func TestTokenExchange(t *testing.T) {
 			"too long":         unsigned(noneHeader, good) + strings.Repeat(" ", 9000),
 			"nothing":          "..",
 		} {
-			if a := s.exchange(s.tokens[ours], subject); a.status != 400 || s.read(a).Error != "invalid_request" {
+			if a := s.exchange(s.Tokens[tamgatest.Ours], subject); a.Status != 400 || s.read(a).Error != "invalid_request" {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		if a := s.exchange(s.tokens[ours], unsigned(noneHeader, times(now, now+24*3600, now))); a.status != 200 {
+		if a := s.exchange(s.Tokens[tamgatest.Ours], unsigned(noneHeader, times(now, now+24*3600, now))); a.Status != 200 {
 			t.Errorf("a day: %v", a)
 		}
 		// Nothing unsigned is taken anywhere else.
-		bearer := unsigned(`{"alg":"none","typ":"at+jwt"}`, fmt.Sprintf(`{"iss":%q,"aud":%q,"exp":%d,"iat":%d,"jti":"x","nameid":%q,"unique_name":"demo"}`, s.idp, s.dev.Resource, now+60, now, s.dev.User.ID))
+		bearer := unsigned(`{"alg":"none","typ":"at+jwt"}`, fmt.Sprintf(`{"iss":%q,"aud":%q,"exp":%d,"iat":%d,"jti":"x","nameid":%q,"unique_name":"demo"}`, s.Dev.IDPURL, s.Dev.Resource, now+60, now, s.Dev.User.ID))
 		if s.works(bearer) || s.works(demo) {
 			t.Error("the signing service takes an unsigned token")
 		}
-		s.tokens["unsigned"] = bearer
-		if a := s.ask("unsigned", "GET", "/oauth/userinfo", ""); a.status != 401 {
+		s.Tokens["unsigned"] = bearer
+		if a := s.Ask("unsigned", "GET", "/oauth/userinfo", ""); a.Status != 401 {
 			t.Errorf("userinfo: %v", a)
 		}
 	})
-	s.walk(t, "EndsWithTheOperator", func(t *testing.T) {
-		delegated := s.read(s.exchange(s.tokens[twoGroup], demo)).AccessToken
+	s.Walk(t, "EndsWithTheOperator", func(t *testing.T) {
+		delegated := s.read(s.exchange(s.Tokens[tamgatest.TwoGroup], demo)).AccessToken
 		if !s.works(delegated) {
 			t.Fatal("it does not work")
 		}
-		s.tamga("user", "lock", twoGroup)
+		s.Command("user", "lock", tamgatest.TwoGroup)
 		if s.works(delegated) {
 			t.Error("it outlives its operator")
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store/storetest"
+
+	"tamga/internal/tamgatest"
 )
 
 // bodies are requests that do something, by operation: the query and the body.
@@ -64,53 +66,53 @@ func address(o struct{ name, method, path string }, u target) (path, body string
 	return path, in.Replace(b.body)
 }
 
-// told is what a caller learns from an answer.
-func told(a umsAnswer) string {
-	header := a.header.Clone()
+// shownBy is what a caller learns from an answer.
+func shownBy(a tamgatest.Answer) string {
+	header := a.Header.Clone()
 	header.Del("Date")
 	header.Del("X-Request-Id")
-	return fmt.Sprint(a.status, " ", a.body, " ", header)
+	return fmt.Sprint(a.Status, " ", a.Body, " ", header)
 }
 
 const userNotFound = `{"Message":"User not found","error":"user_not_found","error_description":"User not found"}`
 
 // Classes 13, 15 and 17: every operation by every caller. A user of another group is
 // one who does not exist, to the octet.
-func TestMatrixOfCallers(t *testing.T) { onBothEngines(t, matrixOfCallers) }
+func TestMatrixOfCallers(t *testing.T) { tamgatest.OnBothEngines(t, matrixOfCallers) }
 
-func matrixOfCallers(t *testing.T, w *umsWorld) {
-	id, login, phone, email := w.register()
-	there, absent := target{id, login, phone, email}, target{missing, "nobody-of-this-name", phone, email}
-	before := w.ok(ours, "GET", "/ums/user/"+id, "").body
+func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
+	id, login, phone, email := w.Register()
+	there, absent := target{id, login, phone, email}, target{tamgatest.Missing, "nobody-of-this-name", phone, email}
+	before := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body
 	for _, o := range operations(t) {
 		named := strings.Contains(o.path, "{id}")
 		what := o.name + " " + o.method + " " + o.path
-		call := func(who string, u target) umsAnswer {
+		call := func(who string, u target) tamgatest.Answer {
 			t.Helper()
 			path, body := address(o, u)
-			return w.ask(who, o.method, path, body)
+			return w.Ask(who, o.method, path, body)
 		}
-		for who, status := range map[string]int{nobody: 401, plain: 403} {
+		for who, status := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403} {
 			a, b := call(who, there), call(who, absent)
-			if a.status != status || told(a) != told(b) {
+			if a.Status != status || shownBy(a) != shownBy(b) {
 				t.Errorf("%s by %q: %v; for nobody: %v", what, who, a, b)
 			}
 		}
 		switch {
 		case named || o.name == "Get" || o.name == "GetUserRawAuthenticationDataAsync":
-			a, b := call(foreign, there), call(foreign, absent)
-			if a.status != 404 || a.body != userNotFound {
+			a, b := call(tamgatest.Foreign, there), call(tamgatest.Foreign, absent)
+			if a.Status != 404 || a.Body != userNotFound {
 				t.Errorf("%s by an operator of another group: %v", what, a)
 			}
-			if d := cmp.Diff(told(b), told(a)); d != "" {
+			if d := cmp.Diff(shownBy(b), shownBy(a)); d != "" {
 				t.Errorf("%s tells a user of another group from none: %s", what, d)
 			}
 		case o.name == "GetUsers":
-			if a := call(foreign, there); strings.Contains(a.body, id) || !strings.Contains(a.body, `"TotalCount":0`) && strings.Contains(a.body, "Default") {
+			if a := call(tamgatest.Foreign, there); strings.Contains(a.Body, id) || !strings.Contains(a.Body, `"TotalCount":0`) && strings.Contains(a.Body, "Default") {
 				t.Errorf("%s shows users of another group: %v", what, a)
 			}
 		case o.name == "GetPolicy":
-			if a := call(foreign, there); a.status != 200 || strings.Contains(a.body, `"Default"`) {
+			if a := call(tamgatest.Foreign, there); a.Status != 200 || strings.Contains(a.Body, `"Default"`) {
 				t.Errorf("%s shows another group: %v", what, a)
 			}
 		}
@@ -121,138 +123,138 @@ func matrixOfCallers(t *testing.T, w *umsWorld) {
 		path, _ := address(o, there)
 		none, _ := address(o, absent)
 		for _, broken := range []string{"{", strings.Repeat("x", 2<<20)} {
-			if a, b := w.ask(foreign, o.method, path, broken), w.ask(foreign, o.method, none, broken); told(a) != told(b) {
+			if a, b := w.Ask(tamgatest.Foreign, o.method, path, broken), w.Ask(tamgatest.Foreign, o.method, none, broken); shownBy(a) != shownBy(b) {
 				t.Errorf("%s with a broken body: %v; for nobody: %v", what, a, b)
 			}
 		}
-		operator := target{w.dev.Operator.ID, "operator", phone, email}
+		operator := target{w.Dev.Operator.ID, "operator", phone, email}
 		path, body := address(o, operator)
-		if a := w.ask(foreign, o.method, path, body); a.status != 404 || a.body != userNotFound {
+		if a := w.Ask(tamgatest.Foreign, o.method, path, body); a.Status != 404 || a.Body != userNotFound {
 			t.Errorf("%s on an operator of another group: %v", what, a)
 		}
 	}
-	if after := w.ok(ours, "GET", "/ums/user/"+id, "").body; after != before {
+	if after := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body; after != before {
 		t.Errorf("somebody changed the user:\n%s", cmp.Diff(before, after))
 	}
 	// The operator of the group is let in everywhere, each time with a fresh user.
 	for _, o := range operations(t) {
 		var u target
-		u.id, u.login, u.phone, u.email = w.register()
+		u.id, u.login, u.phone, u.email = w.Register()
 		if strings.HasPrefix(o.name, "RegisterUser") {
 			u.login = "new-" + u.login
 		}
 		path, body := address(o, u)
-		if a := w.ask(ours, o.method, path, body); a.status != 200 && a.status != 400 {
+		if a := w.Ask(tamgatest.Ours, o.method, path, body); a.Status != 200 && a.Status != 400 {
 			t.Errorf("%s by its operator: %v", o.name, a)
 		}
 	}
-	w.scan()
+	w.Scan()
 }
 
 // Class 20: whoever is no operator any more has no rights from before.
 func TestRightsAreThoseOfNow(t *testing.T) {
-	w := startUMS(t)
-	id, _, _, _ := w.register()
-	w.ok(twoGroup, "GET", "/ums/user/"+id, "")
-	w.tamga("user", "lock", twoGroup)
-	if a := w.ask(twoGroup, "GET", "/ums/user/"+id, ""); a.status != 401 {
+	w := tamgatest.StartUMS(t)
+	id, _, _, _ := w.Register()
+	w.OK(tamgatest.TwoGroup, "GET", "/ums/user/"+id, "")
+	w.Command("user", "lock", tamgatest.TwoGroup)
+	if a := w.Ask(tamgatest.TwoGroup, "GET", "/ums/user/"+id, ""); a.Status != 401 {
 		t.Errorf("a locked operator: %v", a)
 	}
 }
 
 // Classes 9 and 10: what a request says of its host and its way changes no message.
 func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
-	w := startUMS(t)
+	w := tamgatest.StartUMS(t)
 	hostile := []string{"Host", "evil.localhost", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https",
 		"Forwarded", "host=evil.example;for=192.0.2.66", "X-Original-URL", "/evil", "X-Rewrite-URL", "/evil", "X-Host", "evil.example", "Referer", "https://evil.example/"}
 	messages := func(headers ...string) string {
 		t.Helper()
-		id, login, phone, email := w.register()
-		begin := len(w.captured())
+		id, login, phone, email := w.Register()
+		begin := len(w.Captured())
 		for _, contact := range []string{"phones/" + phone, "emails/" + url.PathEscape(email)} {
-			if a := w.ask(ours, "POST", "/ums/user/"+id+"/"+contact+"/requireconfirm", "", headers...); a.status != 200 {
+			if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/"+contact+"/requireconfirm", "", headers...); a.Status != 200 {
 				t.Fatalf("%v", a)
 			}
-			w.ok(ours, "POST", "/ums/user/"+id+"/"+contact+"/confirm", "")
+			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/"+contact+"/confirm", "")
 		}
-		if a := w.ask(ours, "POST", "/ums/user/"+id+"/password/send", `{"NotificationDestinations":[{"Type":"PhoneNumber","Value":"`+phone+`"},{"Type":"EmailAddress","Value":"`+email+`"}]}`, headers...); a.status != 200 {
+		if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/password/send", `{"NotificationDestinations":[{"Type":"PhoneNumber","Value":"`+phone+`"},{"Type":"EmailAddress","Value":"`+email+`"}]}`, headers...); a.Status != 200 {
 			t.Fatalf("%v", a)
 		}
 		var lines []string
-		for _, m := range w.captured()[begin:] {
+		for _, m := range w.Captured()[begin:] {
 			lines = append(lines, m.Channel+"|"+m.Subject+"|"+m.Text)
 		}
 		slices.Sort(lines)
 		text := strings.NewReplacer(login, "LOGIN", phone, "PHONE", email, "EMAIL").Replace(strings.Join(lines, "\n"))
-		text = sixDigits.ReplaceAllString(text, "CODE")
+		text = tamgatest.SixDigits.ReplaceAllString(text, "CODE")
 		return regexp.MustCompile(`[a-z0-9]{12,}`).ReplaceAllString(text, "PASSWORD")
 	}
 	honest, forged := messages(), messages(hostile...)
 	if d := cmp.Diff(honest, forged); d != "" || strings.Contains(forged, "evil") || strings.Contains(forged, "192.0.2.66") || !strings.Contains(honest, "CODE") {
 		t.Errorf("messages differ: %s\n%s", d, honest)
 	}
-	if strings.Contains(w.tamga("audit", "--limit", "0", "--json"), "192.0.2.66") {
+	if strings.Contains(w.Command("audit", "--limit", "0", "--json"), "192.0.2.66") {
 		t.Error("the journal believes X-Forwarded-For")
 	}
-	w.scan()
+	w.Scan()
 }
 
 // Class 1: one code sent many times at once is taken once.
-func TestCodeIsSpentOnce(t *testing.T) { onBothEngines(t, codeIsSpentOnce) }
+func TestCodeIsSpentOnce(t *testing.T) { tamgatest.OnBothEngines(t, codeIsSpentOnce) }
 
-func codeIsSpentOnce(t *testing.T, w *umsWorld) {
-	id, _, phone, _ := w.register()
+func codeIsSpentOnce(t *testing.T, w *tamgatest.UMS) {
+	id, _, phone, _ := w.Register()
 	one := "/ums/user/" + id + "/phones/" + phone
-	w.ok(ours, "POST", one+"/requireconfirm", "")
-	code := w.code(phone)
+	w.OK(tamgatest.Ours, "POST", one+"/requireconfirm", "")
+	code := w.Code(phone)
 	var mu sync.Mutex
 	var senders sync.WaitGroup
 	count := map[int]int{}
 	for range 20 {
 		senders.Go(func() {
-			a := w.ask(ours, "POST", one+"/submitconfirm", `"`+code+`"`)
+			a := w.Ask(tamgatest.Ours, "POST", one+"/submitconfirm", `"`+code+`"`)
 			mu.Lock()
 			defer mu.Unlock()
-			count[a.status]++
+			count[a.Status]++
 		})
 	}
 	senders.Wait()
 	if count[200] != 1 || count[400] != 19 {
 		t.Errorf("answers by status: %v", count)
 	}
-	w.scan()
+	w.Scan()
 }
 
 // Class 2: guesses at a code share a budget, whatever way they come.
 func TestCodeGuesses(t *testing.T) {
-	w := startUMS(t)
-	id, _, phone, _ := w.register()
+	w := tamgatest.StartUMS(t)
+	id, _, phone, _ := w.Register()
 	one := "/ums/user/" + id + "/phones/"
-	w.ok(ours, "POST", one+phone+"/requireconfirm", "")
-	code := w.code(phone)
+	w.OK(tamgatest.Ours, "POST", one+phone+"/requireconfirm", "")
+	code := w.Code(phone)
 	wrong := "000000"
 	if code == wrong {
 		wrong = "000001"
 	}
 	for i := range 5 {
 		path := one + []string{phone, "+" + phone, "8" + phone[1:]}[i%3] + "/submitconfirm"
-		if a := w.ask(ours, []string{"POST", "PATCH"}[i%2], path, `"`+wrong+`"`); a.status != 400 {
+		if a := w.Ask(tamgatest.Ours, []string{"POST", "PATCH"}[i%2], path, `"`+wrong+`"`); a.Status != 400 {
 			t.Errorf("%v", a)
 		}
 	}
-	if a := w.ask(ours, "POST", one+phone+"/submitconfirm", `"`+code+`"`); a.status != 400 || !strings.Contains(a.body, "max_attempts_exceeded") {
+	if a := w.Ask(tamgatest.Ours, "POST", one+phone+"/submitconfirm", `"`+code+`"`); a.Status != 400 || !strings.Contains(a.Body, "max_attempts_exceeded") {
 		t.Errorf("the right code after five wrong ones: %v", a)
 	}
-	w.scan()
+	w.Scan()
 }
 
 // Classes 22, 25 and 32: hostile texts in every place a text goes, and bodies that
 // are none. Nothing is ever an internal error, and what is stored comes back as it
 // was.
-func TestHostileInput(t *testing.T) { onBothEngines(t, hostileInput) }
+func TestHostileInput(t *testing.T) { tamgatest.OnBothEngines(t, hostileInput) }
 
-func hostileInput(t *testing.T, w *umsWorld) {
-	id, _, _, _ := w.register()
+func hostileInput(t *testing.T, w *tamgatest.UMS) {
+	id, _, _, _ := w.Register()
 	texts := []string{
 		"'; DROP TABLE users; --", `" OR 1=1 --`, "%' OR '%'='", "a\\'b", "{{.Text}}{{template \"x\"}}", "${jndi:ldap://x}", "<script>alert(1)</script>",
 		"=cmd|' /C calc'!A0", "\u202egpj.exe", "a\x00b", "\xff\xfe\xfd", "\xc0\xae\xc0\xae/", strings.Repeat("я", 5000), "..", "../../etc/passwd", "a/b", "%2e%2e%2f", "%252e", " ", "", "\r\nX-Injected: 1",
@@ -307,13 +309,13 @@ func hostileInput(t *testing.T, w *umsWorld) {
 				continue
 			}
 			// "." and ".." cannot be a segment; the address is another one then.
-			if a := w.ask(ours, call[0], call[1], call[2]); a.status >= 500 || a.header.Get("X-Injected") != "" {
+			if a := w.Ask(tamgatest.Ours, call[0], call[1], call[2]); a.Status >= 500 || a.Header.Get("X-Injected") != "" {
 				t.Errorf("%.300s", a.String())
 			}
 		}
 	}
-	w.scan()
-	w.asked = nil
+	w.Scan()
+	w.Forget()
 
 	// Bodies of every other form, at every operation that takes one.
 	for i, o := range operations(t) {
@@ -321,7 +323,7 @@ func hostileInput(t *testing.T, w *umsWorld) {
 			continue
 		}
 		var u target
-		u.id, u.login, u.phone, u.email = w.register()
+		u.id, u.login, u.phone, u.email = w.Register()
 		path, _ := address(o, u)
 		for j, body := range []string{
 			"", " ", "{}", "[]", "null", "true", "1", `""`, `"x"`, "{", "[", `{"a":`, "\xef\xbb\xbf{}", "\xff", "{}{}", `{"a":{"a":{"a":1}}}`,
@@ -332,26 +334,26 @@ func hostileInput(t *testing.T, w *umsWorld) {
 			if skip(i, j) {
 				continue
 			}
-			if a := w.ask(ours, o.method, path, body); a.status >= 500 {
+			if a := w.Ask(tamgatest.Ours, o.method, path, body); a.Status >= 500 {
 				t.Errorf("%.300s", a.String())
 			}
 		}
 	}
 	// Too large a body is refused where a body is read at all.
-	large := w.ask(ours, "POST", "/ums/user", `{"Login":"`+strings.Repeat("x", 1<<20)+`"}`)
-	if large.status != 413 || !strings.Contains(large.body, "max_request_length_exceeded") {
+	large := w.Ask(tamgatest.Ours, "POST", "/ums/user", `{"Login":"`+strings.Repeat("x", 1<<20)+`"}`)
+	if large.Status != 413 || !strings.Contains(large.Body, "max_request_length_exceeded") {
 		t.Errorf("a large body: %v", large)
 	}
-	w.scan()
+	w.Scan()
 }
 
 // TestRegistrationsAtOnce: administrators and operators who want one login at the same
 // time. One gets it, the others are told that it is taken, by the command line as by
 // the server.
-func TestRegistrationsAtOnce(t *testing.T) { onBothEngines(t, registrationsAtOnce) }
+func TestRegistrationsAtOnce(t *testing.T) { tamgatest.OnBothEngines(t, registrationsAtOnce) }
 
-func registrationsAtOnce(t *testing.T, w *umsWorld) {
-	file := w.passwordFile(t)
+func registrationsAtOnce(t *testing.T, w *tamgatest.UMS) {
+	file := passwordFile(w, t)
 	for round := range 3 {
 		login := fmt.Sprintf("wanted-%d", round)
 		const each = 4
@@ -359,13 +361,13 @@ func registrationsAtOnce(t *testing.T, w *umsWorld) {
 		results := make([]string, 2*each)
 		for i := range each {
 			done.Go(func() {
-				out, err := w.tried("user", "add", login, "--group", "Default", "--password-file", file)
+				out, err := tried(w, "user", "add", login, "--group", "Default", "--password-file", file)
 				if results[i] = "registered"; err != nil {
 					results[i] = out + err.Error()
 				}
 			})
 			done.Go(func() {
-				status, text, err := w.try(ours, "/ums/user", `{"Login":"`+strings.ToUpper(login)+`"}`)
+				status, text, err := w.Try(tamgatest.Ours, "/ums/user", `{"Login":"`+strings.ToUpper(login)+`"}`)
 				if results[each+i] = "registered"; err != nil || status != 200 {
 					results[each+i] = fmt.Sprint(status, string(text), err)
 				}
@@ -391,7 +393,7 @@ func registrationsAtOnce(t *testing.T, w *umsWorld) {
 // when it is its turn, or the two would meet in a constraint. The database says so.
 func TestCommandsTakeTurns(t *testing.T) {
 	address := storetest.PostgreSQL(t).Database(t)
-	w := startUMS(t, "--set", "database="+address)
+	w := tamgatest.StartUMS(t, "--set", "database="+address)
 	pool, err := sql.Open("pgx", address)
 	if err != nil {
 		t.Fatal(err)
@@ -413,7 +415,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 	if _, err := pool.ExecContext(t.Context(), "DELETE FROM users"); err == nil || !strings.Contains(err.Error(), "out of turn") {
 		t.Fatalf("the database lets all be changed: %v", err)
 	}
-	file := w.passwordFile(t)
+	file := passwordFile(w, t)
 	for _, command := range [][]string{
 		{"user", "add", "waits", "--group", "Default", "--password-file", file},
 		{"operator", "add", "waits-too", "--group", "Default", "--password-file", file},
@@ -428,7 +430,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 		{"policy", "clear", "operation", "--user", "waits"},
 		{"user", "delete", "waits", "--yes"},
 	} {
-		if out, err := w.tried(command...); err != nil {
+		if out, err := tried(w, command...); err != nil {
 			t.Errorf("tamga %s: %s, %v", strings.Join(command, " "), out, err)
 		}
 	}
@@ -437,7 +439,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 // TestUniquenessQuestionsAreLimited: an operator may not try all numbers there are,
 // and neither another operator nor other operations suffer from one who does.
 func TestUniquenessQuestionsAreLimited(t *testing.T) {
-	w := startUMS(t, "--set", "users.checks_per_second=0.0001", "--set", "users.checks_at_once=6")
+	w := tamgatest.StartUMS(t, "--set", "users.checks_per_second=0.0001", "--set", "users.checks_at_once=6")
 	questions := []struct{ path, body string }{
 		{"/ums/user/isunique", `{"Login":"a","Email":"a@example.ru","PhoneNumber":"79261234567"}`}, // worth three
 		{"/ums/user/phones/79261234567/isunique", ""},
@@ -445,29 +447,29 @@ func TestUniquenessQuestionsAreLimited(t *testing.T) {
 		{"/ums/user/dn/isunique", `{"11":"A"}`},
 	}
 	for _, q := range questions {
-		w.ok(ours, "POST", q.path, q.body)
+		w.OK(tamgatest.Ours, "POST", q.path, q.body)
 	}
 	for _, q := range questions {
 		for _, path := range []string{q.path, q.path + "/"} {
-			if a := w.ask(ours, "POST", path, q.body); a.status != 429 || !strings.Contains(a.body, `"error":"too_many_requests"`) || a.header.Get("Retry-After") == "" {
+			if a := w.Ask(tamgatest.Ours, "POST", path, q.body); a.Status != 429 || !strings.Contains(a.Body, `"error":"too_many_requests"`) || a.Header.Get("Retry-After") == "" {
 				t.Errorf("beyond the limit: %v", a)
 			}
 		}
-		if a := w.ask(plain, "POST", q.path, q.body); a.status != 403 {
+		if a := w.Ask(tamgatest.Plain, "POST", q.path, q.body); a.Status != 403 {
 			t.Errorf("no operator: %v", a)
 		}
-		w.ok(foreign, "POST", q.path, q.body)
+		w.OK(tamgatest.Foreign, "POST", q.path, q.body)
 	}
-	w.register()
-	if out := w.tamga("audit", "--operation", "CheckPhoneUnique", "--outcome", "too_many_requests"); strings.Count(out, "CheckPhoneUnique") != 2 {
+	w.Register()
+	if out := w.Command("audit", "--operation", "CheckPhoneUnique", "--outcome", "too_many_requests"); strings.Count(out, "CheckPhoneUnique") != 2 {
 		t.Errorf("the journal: %s", out)
 	}
 }
 
 // TestLenientRequests: what existing clients send.
 func TestLenientRequests(t *testing.T) {
-	w := startUMS(t)
-	id, _, phone, _ := w.register()
+	w := tamgatest.StartUMS(t)
+	id, _, phone, _ := w.Register()
 	for _, kind := range []string{"", "application/json", "application/x-www-form-urlencoded", "text/plain"} {
 		for _, call := range [][3]string{
 			{"POST", "/ums/user/" + id + "/phones/" + phone + "/confirm", ""},
@@ -487,25 +489,25 @@ func TestLenientRequests(t *testing.T) {
 			if kind != "" {
 				headers = append(headers, "Content-Type", kind)
 			}
-			if a := w.ask(ours, call[0], call[1], call[2], headers...); a.status != 200 || a.body != "" && !strings.Contains(a.header.Get("Content-Type"), "application/json") {
+			if a := w.Ask(tamgatest.Ours, call[0], call[1], call[2], headers...); a.Status != 200 || a.Body != "" && !strings.Contains(a.Header.Get("Content-Type"), "application/json") {
 				t.Errorf("as %q: %v", kind, a)
 			}
 		}
 	}
-	w.scan()
+	w.Scan()
 }
 
 // TestUserAudit: who did what to whom, and how it ended, is in the journal.
-func TestUserAudit(t *testing.T) { onBothEngines(t, userAudit) }
+func TestUserAudit(t *testing.T) { tamgatest.OnBothEngines(t, userAudit) }
 
-func userAudit(t *testing.T, w *umsWorld) {
-	id, login, _, _ := w.register()
-	w.ok(ours, "POST", "/ums/user/"+id+"/emails", `"audited@example.ru"`)
-	w.ask(ours, "POST", "/ums/user/"+id+"/emails/audited@example.ru/notification?notification=true", "")
-	w.ok(ours, "POST", "/ums/user/"+id+"/lockout?lock=true", "")
-	w.ask(foreign, "POST", "/ums/user/"+id+"/lockout?lock=false", "")
-	w.ok(ours, "GET", "/ums/user?type=Login&value="+login, "")
-	out := w.tamga("audit", "--user", id, "--json", "--limit", "0")
+func userAudit(t *testing.T, w *tamgatest.UMS) {
+	id, login, _, _ := w.Register()
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/emails", `"audited@example.ru"`)
+	w.Ask(tamgatest.Ours, "POST", "/ums/user/"+id+"/emails/audited@example.ru/notification?notification=true", "")
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/lockout?lock=true", "")
+	w.Ask(tamgatest.Foreign, "POST", "/ums/user/"+id+"/lockout?lock=false", "")
+	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+login, "")
+	out := w.Command("audit", "--user", id, "--json", "--limit", "0")
 	var lines []string
 	for line := range strings.Lines(out) {
 		var e struct{ Login, Operation, Outcome, Object, Detail string }
@@ -524,11 +526,11 @@ func userAudit(t *testing.T, w *umsWorld) {
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
 	}
-	people := w.tamga("audit", "--operation", "SetUserLockoutState", "--outcome", "ok", "--since", "1h", "--attempts")
+	people := w.Command("audit", "--operation", "SetUserLockoutState", "--outcome", "ok", "--since", "1h", "--attempts")
 	if strings.Count(people, "\n") != 1 || !strings.Contains(people, id) {
 		t.Errorf("for people:\n%s", people)
 	}
-	if both := w.tamga("audit", "--operation", "SetUserLockoutState", "--attempts"); strings.Count(both, "(attempt)") != 1 {
+	if both := w.Command("audit", "--operation", "SetUserLockoutState", "--attempts"); strings.Count(both, "(attempt)") != 1 {
 		t.Errorf("with attempts:\n%s", both)
 	}
 }
@@ -536,7 +538,7 @@ func userAudit(t *testing.T, w *umsWorld) {
 // TestKillDuringRegistration kills the server under load: what was answered 200 is
 // there after the restart, and its lock is in force.
 func TestKillDuringRegistration(t *testing.T) {
-	w := startUMS(t)
+	w := tamgatest.StartUMSProcess(t, t.TempDir())
 	var mu sync.Mutex
 	var senders sync.WaitGroup
 	answered := make(chan struct{}, 10_000)
@@ -545,7 +547,7 @@ func TestKillDuringRegistration(t *testing.T) {
 		senders.Go(func() {
 			for i := 0; ; i++ {
 				login := fmt.Sprintf("load-%d-%d", sender, i)
-				status, body, err := w.try(ours, "/ums/user", `{"Login":"`+login+`"}`)
+				status, body, err := w.Try(tamgatest.Ours, "/ums/user", `{"Login":"`+login+`"}`)
 				if err != nil {
 					return // the server is gone
 				}
@@ -554,7 +556,7 @@ func TestKillDuringRegistration(t *testing.T) {
 					t.Errorf("%s: %d %s", login, status, body)
 					return
 				}
-				if status, _, err := w.try(ours, "/ums/user/"+id+"/lockout?lock=true", ""); err != nil || status != 200 {
+				if status, _, err := w.Try(tamgatest.Ours, "/ums/user/"+id+"/lockout?lock=true", ""); err != nil || status != 200 {
 					continue
 				}
 				mu.Lock()
@@ -567,12 +569,12 @@ func TestKillDuringRegistration(t *testing.T) {
 	for range 100 {
 		<-answered
 	}
-	w.kill()
+	w.Kill()
 	senders.Wait()
-	w.process = startDev(t, w.dir, "--listen", strings.TrimPrefix(w.url, "http://"))
+	w.Server = tamgatest.StartProcess(t, w.Dir, "--listen", strings.TrimPrefix(w.URL, "http://"))
 	for id, login := range registered {
 		var info map[string]any
-		w.ok(ours, "GET", "/ums/user/"+id, "").into(t, &info)
+		w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Into(t, &info)
 		if info["Login"] != login || info["AccountLocked"] != true {
 			t.Errorf("%s came back as %v", login, info)
 		}

@@ -34,12 +34,12 @@ func TestV2SecretParameters(t *testing.T) {
 	select {
 	case called = <-r.calls:
 	case <-time.After(time.Minute):
-		t.Fatalf("no callback came\n%s", c.logged())
+		t.Fatalf("no callback came\n%s", c.Logged())
 	}
 	if called.Status != "Completed" || !bytes.HasPrefix(called.Result.ProcessedDocuments[0].Content, []byte("%PDF")) {
 		t.Errorf("%+v", called)
 	}
-	status, text := c.send("GET", c.dev.IDPURL+"/operations/"+waiting.ID.String(), nil)
+	status, text := c.send("GET", c.Dev.IDPURL+"/operations/"+waiting.ID.String(), nil)
 	if status != 200 || !strings.Contains(string(text), "PDFFormat") || strings.Contains(string(text), password) {
 		t.Errorf("the operation shows %d %s", status, text)
 	}
@@ -48,7 +48,7 @@ func TestV2SecretParameters(t *testing.T) {
 			t.Errorf("%s holds the password", name)
 		}
 	}
-	if strings.Contains(c.logged(), password) {
+	if strings.Contains(c.Logged(), password) {
 		t.Error("the log holds the password")
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/storetest"
+
+	"tamga/internal/tamgatest"
 )
 
 // The PIN of the keys of owners, and the password of owners: that of passwordFile.
@@ -57,35 +59,35 @@ var meanwhiles = []meanwhile{
 	{name: "nothing", happens: func(*signIn, *owner) {}},
 	{name: "nothing, delegated", delegated: true, happens: func(*signIn, *owner) {}},
 	{name: "allowed again", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "deny", o.login, "SignDocument")
-		w.tamga("user", "allow", o.login, "SignDocument")
+		w.Command("user", "deny", o.login, "SignDocument")
+		w.Command("user", "allow", o.login, "SignDocument")
 	}},
 	{name: "forbidden", want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "deny", o.login, "SignDocument")
+		w.Command("user", "deny", o.login, "SignDocument")
 	}},
 	{name: "to be confirmed", want: "wrong_operation", happens: func(w *signIn, o *owner) {
-		w.ok(ours, "POST", "/ums/user/"+o.id+"/operationpolicy", `["SignDocument"]`)
+		w.OK(tamgatest.Ours, "POST", "/ums/user/"+o.id+"/operationpolicy", `["SignDocument"]`)
 	}},
 	{name: "locked", want: "access_denied", silent: true, happens: func(w *signIn, o *owner) {
-		w.tamga("user", "lock", o.login)
+		w.Command("user", "lock", o.login)
 	}},
 	{name: "locked and unlocked", want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "lock", o.login)
-		w.tamga("user", "unlock", o.login)
+		w.Command("user", "lock", o.login)
+		w.Command("user", "unlock", o.login)
 	}},
 	{name: "signed out", want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "logout", o.login)
+		w.Command("user", "logout", o.login)
 	}},
 	{name: "another password", want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "password", o.login, "--password-file", w.passwordFile(w.t)) // the same ends the sign-in too
+		w.Command("user", "password", o.login, "--password-file", passwordFile(w.UMS, w.T)) // the same ends the sign-in too
 	}},
 	{name: "refresh token replayed", want: "access_denied", happens: func(w *signIn, o *owner) {
 		for range 2 {
-			w.refresh(w.dev.ClientID, o.refresh)
+			w.refresh(w.Dev.ClientID, o.refresh)
 		}
 	}},
 	{name: "certificate revoked", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
-		w.tamga("cert", "revoke", strconv.FormatInt(o.certificate, 10))
+		w.Command("cert", "revoke", strconv.FormatInt(o.certificate, 10))
 	}},
 	{name: "certificate on hold", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
 		w.mine(o, "POST", "/status", `{"Status":"HOLD"}`)
@@ -101,19 +103,19 @@ var meanwhiles = []meanwhile{
 		w.mine(o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"135791"}`)
 	}},
 	{name: "operator of other users", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("operator", "groups", o.helper, "--group", "Other")
+		w.Command("operator", "groups", o.helper, "--group", "Other")
 	}},
 	{name: "operator locked", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.tamga("user", "lock", o.helper)
+		w.Command("user", "lock", o.helper)
 	}},
 }
 
 // mine calls an operation on the certificate of an owner.
 func (s *signIn) mine(o *owner, method, path, body string) {
-	s.t.Helper()
-	address := fmt.Sprintf("%s/api/certificates/%d%s", s.dev.BaseURL, o.certificate, path)
-	if status, text := s.do(s.t.Context(), method, address, o.token, strings.NewReader(body)); status != 200 {
-		s.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	s.T.Helper()
+	address := fmt.Sprintf("%s/api/certificates/%d%s", s.Dev.BaseURL, o.certificate, path)
+	if status, text := s.Do(s.T.Context(), method, address, o.token, strings.NewReader(body)); status != 200 {
+		s.T.Fatalf("%s %s: %d %s", method, path, status, text)
 	}
 }
 
@@ -122,7 +124,7 @@ func askedAgain(t *testing.T, more ...string) {
 	key, settings := asynchronous(t, dir)
 	settings = append(settings, more...)
 	accepting := append([]string{"--set", "operations.workers=0"}, settings...)
-	w := startSignInAt(t, dir, accepting...)
+	w := startSignInProcess(t, dir, accepting...)
 	r := newReceiver(t, key)
 	pin := filepath.Join(t.TempDir(), "pin")
 	if err := os.WriteFile(pin, []byte(waitingPIN), 0o600); err != nil {
@@ -135,27 +137,27 @@ func askedAgain(t *testing.T, more ...string) {
 	documents := map[string]int{}
 	for n, row := range meanwhiles {
 		o := &owner{login: fmt.Sprintf("owner%d", n), password: ownersWord}
-		w.tamga("user", "add", o.login, "--group", "Default", "--password-file", w.passwordFile(t))
+		w.Command("user", "add", o.login, "--group", "Default", "--password-file", passwordFile(w.UMS, t))
 		var issued struct {
 			ID int64 `json:"id"`
 		}
-		if err := json.Unmarshal([]byte(w.tamga("cert", "issue", o.login, "--pin-file", pin, "--json")), &issued); err != nil {
+		if err := json.Unmarshal([]byte(w.Command("cert", "issue", o.login, "--pin-file", pin, "--json")), &issued); err != nil {
 			t.Fatal(err)
 		}
 		o.certificate = issued.ID
 		signed := w.read(w.form(url.Values{
 			"grant_type": {"password"}, "username": {o.login}, "password": {o.password},
-			"client_id": {w.dev.ClientID}, "resource": {w.dev.Resource}, "scope": {"dss offline_access"},
+			"client_id": {w.Dev.ClientID}, "resource": {w.Dev.Resource}, "scope": {"dss offline_access"},
 		}))
 		o.token, o.refresh = signed.AccessToken, signed.RefreshToken
 		bearer := o.token
 		if row.delegated {
 			o.helper = fmt.Sprintf("helper%d", n)
-			w.tamga("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", w.passwordFile(t))
-			helper := w.tokenOf(o.helper, ownersWord)
+			w.Command("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", passwordFile(w.UMS, t))
+			helper := w.TokenOf(o.helper, ownersWord)
 			bearer = w.read(w.exchange(helper, naming("unique_name", o.login, time.Hour))).AccessToken
 		}
-		c := &v2{w.process, t, bearer}
+		c := &v2{w.Server, t, bearer}
 		ref := c.upload("kept.txt", []byte("kept"))
 		op := c.operation(fields{
 			"BinaryData": []fields{{"RefId": ref}}, "IsAsync": true, "Callback": r.URL,
@@ -163,19 +165,19 @@ func askedAgain(t *testing.T, more ...string) {
 		})
 		o.id = op.UserID.String()
 		owners[row.name], rows[row.name], waiting[op.ID.String()] = o, row, row.name
-		documents[row.name] = (&v2{w.process, t, o.token}).stored()
+		documents[row.name] = (&v2{w.Server, t, o.token}).stored()
 	}
 	for _, row := range meanwhiles {
 		row.happens(w, owners[row.name])
 	}
-	w.kill()
-	working := &v2{startDev(t, dir, settings...), t, ""}
+	w.Kill()
+	working := &v2{tamgatest.StartProcess(t, dir, settings...), t, ""}
 	for range meanwhiles {
 		var got typedOperation
 		select {
 		case got = <-r.calls:
 		case <-time.After(2 * time.Minute):
-			t.Fatalf("%d operations do not end\n%s", len(waiting), working.logged())
+			t.Fatalf("%d operations do not end\n%s", len(waiting), working.Logged())
 		}
 		name, known := waiting[got.ID.String()]
 		if !known {
@@ -198,7 +200,7 @@ func askedAgain(t *testing.T, more ...string) {
 			if row.silent {
 				return
 			}
-			c := &v2{working.process, t, working.tokenOf(o.login, o.password)}
+			c := &v2{working.Server, t, working.TokenOf(o.login, o.password)}
 			info := c.info(got.ID)
 			if string(info.State) != state || string(info.Actions[0].State) != action {
 				t.Errorf("%+v", info)

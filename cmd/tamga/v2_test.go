@@ -29,13 +29,15 @@ import (
 	"tamga/sig/pdf"
 	"tamga/sig/raw"
 	"tamga/sig/xmldsig"
+
+	"tamga/internal/tamgatest"
 )
 
 type operationBody struct{ Operation typedOperation }
 
 // v2 is a client of operations.
 type v2 struct {
-	*process
+	*tamgatest.Server
 	t      testing.TB
 	bearer string
 }
@@ -65,12 +67,12 @@ func (c *v2) send(method, url string, body any, header ...string) (int, []byte) 
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return readAll(c.t, response)
+	return tamgatest.ReadAll(c.t, response)
 }
 
 func (c *v2) sign(body any, header ...string) (int, []byte) {
 	c.t.Helper()
-	return c.send("POST", c.dev.BaseURL+"/api/v2/signature/", body, header...)
+	return c.send("POST", c.Dev.BaseURL+"/api/v2/signature/", body, header...)
 }
 
 // operation signs and wants an operation.
@@ -99,7 +101,7 @@ func (c *v2) refusal(want string, body any) string {
 
 func (c *v2) info(id uuid.UUID) typedInfo {
 	c.t.Helper()
-	status, text := c.send("GET", c.dev.IDPURL+"/operations/"+id.String(), nil)
+	status, text := c.send("GET", c.Dev.IDPURL+"/operations/"+id.String(), nil)
 	if status != 200 {
 		c.t.Fatalf("%d %s", status, text)
 	}
@@ -110,7 +112,7 @@ func (c *v2) info(id uuid.UUID) typedInfo {
 func (c *v2) upload(name string, content []byte) string {
 	c.t.Helper()
 	info := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"Filename":%q}`, name))
-	status, text := c.send("POST", c.dev.DocumentsURL+"/api/documents", string(content), "CPDSS-POSTDOC", info, "Content-Type", "application/octet-stream")
+	status, text := c.send("POST", c.Dev.DocumentsURL+"/api/documents", string(content), "CPDSS-POSTDOC", info, "Content-Type", "application/octet-stream")
 	var answer struct {
 		DocumentID string `json:"DocumentId"`
 	}
@@ -122,7 +124,7 @@ func (c *v2) upload(name string, content []byte) string {
 
 func (c *v2) content(id string) []byte {
 	c.t.Helper()
-	status, text := c.send("GET", c.dev.DocumentsURL+"/api/documents/"+id+"/content", nil)
+	status, text := c.send("GET", c.Dev.DocumentsURL+"/api/documents/"+id+"/content", nil)
 	if status != 200 {
 		c.t.Fatalf("%d %s", status, text)
 	}
@@ -131,7 +133,7 @@ func (c *v2) content(id string) []byte {
 
 func (c *v2) stored() int {
 	c.t.Helper()
-	status, text := c.send("GET", c.dev.DocumentsURL+"/api/documents/user/docinfo/all", nil)
+	status, text := c.send("GET", c.Dev.DocumentsURL+"/api/documents/user/docinfo/all", nil)
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); status != 200 || err != nil {
 		c.t.Fatalf("%d %s", status, text)
@@ -141,25 +143,32 @@ func (c *v2) stored() int {
 
 func openV2(t testing.TB, dir string, more ...string) *v2 {
 	t.Helper()
-	p := startDev(t, dir, more...)
-	return &v2{p, t, p.token()}
+	p := tamgatest.StartIn(t, dir, more...)
+	return &v2{p, t, p.Token()}
 }
 
-// once more over the same directory and address, after a power cut.
+// openV2Process is openV2 for servers that are killed.
+func openV2Process(t testing.TB, dir string, more ...string) *v2 {
+	t.Helper()
+	p := tamgatest.StartProcess(t, dir, more...)
+	return &v2{p, t, p.Token()}
+}
+
+// again starts the server once more over the same directory and address, after a power cut.
 func (c *v2) again(more ...string) *v2 {
 	c.t.Helper()
-	c.kill()
-	p := startDev(c.t, c.dir, append([]string{"--listen", strings.TrimPrefix(c.url, "http://")}, more...)...)
+	c.Kill()
+	p := tamgatest.StartProcess(c.t, c.Dir, append([]string{"--listen", strings.TrimPrefix(c.URL, "http://")}, more...)...)
 	return &v2{p, c.t, c.bearer}
 }
 
 // good says that a document has valid signatures and nothing else.
 func good(t testing.TB, f sig.Format, c *v2, document, original []byte) {
 	t.Helper()
-	authorities := certificatesOf(t, c.path("ca.pem"))
+	authorities := certificatesOf(t, c.Path("ca.pem"))
 	check := &sig.Check{
 		Document: bytes.NewReader(document), At: time.Now(), Roots: authorities, Intermediates: authorities,
-		Certificate: certificatesOf(t, c.path(c.cert("gost2012-256", false).PEM))[0],
+		Certificate: certificatesOf(t, c.Path(c.Cert("gost2012-256", false).PEM))[0],
 	}
 	if original != nil {
 		check.Original = bytes.NewReader(original)
@@ -209,19 +218,19 @@ func TestV2Types(t *testing.T) {
 		{"raw", "GOST3410", fields{"Hash": "False"}, plain, plain, raw.New(), "file #001.sig"},
 		{"attached", "CAdES", fields{"CADESType": "BES", "IsDetached": "False"}, plain, nil, cms, "file #001.sig"},
 		{"detached", "CAdES", fields{"CADESType": 0, "IsDetached": true}, plain, plain, cms, "file #001.sig"},
-		{"T", "CAdES", fields{"CADESType": "T", "TSPAddress": c.dev.TSPURL}, plain, nil, cms, "file #001.sig"},
-		{"XLT1", "CAdES", fields{"CADESType": "XLT1", "TSPAddress": c.dev.TSPURL}, plain, nil, cms, "file #001.sig"},
+		{"T", "CAdES", fields{"CADESType": "T", "TSPAddress": c.Dev.TSPURL}, plain, nil, cms, "file #001.sig"},
+		{"XLT1", "CAdES", fields{"CADESType": "XLT1", "TSPAddress": c.Dev.TSPURL}, plain, nil, cms, "file #001.sig"},
 		{"CMS", "CMS", fields{}, plain, nil, cms, "file #001.sig"},
 		{"XML", "XMLDSig", fields{"XMLDsigType": "XMLEnveloped"}, xml, nil, xmldsig.New(), "file #001"},
 		{"Office", "MSOffice", fields{}, office, nil, ooxml.New(), "file #001"},
 		{"PDF", "PDF", fields{"PDFFormat": "CMS"}, page, nil, &pdf.Format{CMS: cms}, "file #001"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := &v2{c.process, t, c.bearer}
+			c := &v2{c.Server, t, c.bearer}
 			signature := fields{"Type": row.kind, "Parameters": row.parameters, "CertificateId": "0", "PinCode": ""}
 			o := c.operation(fields{"BinaryData": []fields{inline("file #001", row.document)}, "Signature": signature})
 			d := o.Result.ProcessedDocuments[0]
-			if o.Status != "Completed" || o.Error != nil || o.UserLogin != "demo" || o.UserID.String() != c.dev.User.ID || d.Status != "Completed" ||
+			if o.Status != "Completed" || o.Error != nil || o.UserLogin != "demo" || o.UserID.String() != c.Dev.User.ID || d.Status != "Completed" ||
 				d.RefID != nil || d.OriginalRefID != nil || *d.OriginalContentInfo != "file #001" || *d.ContentInfo != row.result || d.Error != nil {
 				t.Errorf("%+v %+v", o, d)
 			}
@@ -274,7 +283,7 @@ func TestV2DocumentsAndErrors(t *testing.T) {
 		"content_required":         fields{"BinaryData": []fields{{}}, "Signature": signature},
 		"invalid_signature_params": fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "?"}}},
 		"invalid_certificate":      fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": 999}},
-		"invalid_pin":              fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": c.cert("gost2012-256", true).ID, "PinCode": "?"}},
+		"invalid_pin":              fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": c.Cert("gost2012-256", true).ID, "PinCode": "?"}},
 		"object_not_found":         fields{"BinaryData": []fields{{"RefId": foreign}}, "Signature": signature},
 		"wrong_operation":          fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "ForceConfirmation": true},
 		"invalid_parameters":       fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "isAsync": true},
@@ -290,35 +299,35 @@ func TestV2DocumentsAndErrors(t *testing.T) {
 	detached := c.operation(fields{"BinaryData": []fields{{"RefId": ref}}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"IsDetached": "True"}}})
 	message := detached.Result.ProcessedDocuments[0].RefID.String()
 	both := c.operation(fields{"BinaryData": []fields{{"RefId": message, "RelatedRefId": ref}}, "Signature": fields{
-		"Type": "CAdES", "Parameters": fields{"CmsSignatureType": "Cosign", "IsDetached": "True"}, "CertificateId": c.cert("gost2012-512", false).ID,
+		"Type": "CAdES", "Parameters": fields{"CmsSignatureType": "Cosign", "IsDetached": "True"}, "CertificateId": c.Cert("gost2012-512", false).ID,
 	}})
 	r, err := cades.New().Verify(t.Context(), &sig.Check{
 		Document: bytes.NewReader(c.content(both.Result.ProcessedDocuments[0].RefID.String())), Original: strings.NewReader("kept"),
-		Roots: certificatesOf(t, c.path("ca.pem")), At: time.Now(),
+		Roots: certificatesOf(t, c.Path("ca.pem")), At: time.Now(),
 	})
 	if err != nil || len(r.Signatures) != 2 {
 		t.Errorf("%v, %+v", err, r)
 	}
 
 	// Operations of others and those that are not there are one and the same.
-	operator := &v2{c.process, t, c.tokenOf(c.dev.Operator.Login, c.dev.Operator.Password)}
+	operator := &v2{c.Server, t, c.TokenOf(c.Dev.Operator.Login, c.Dev.Operator.Password)}
 	for _, call := range []struct{ method, path string }{
 		{"GET", ""}, {"POST", "/cancel"}, {"DELETE", ""},
 	} {
-		one, first := operator.send(call.method, c.dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
-		two, second := operator.send(call.method, c.dev.IDPURL+"/operations/"+uuid.NewString()+call.path, nil)
+		one, first := operator.send(call.method, c.Dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
+		two, second := operator.send(call.method, c.Dev.IDPURL+"/operations/"+uuid.NewString()+call.path, nil)
 		if one != 404 || two != 404 || !bytes.Equal(first, second) {
 			t.Errorf("%s%s: %d %s, %d %s", call.method, call.path, one, first, two, second)
 		}
 	}
-	if status, text := c.send("DELETE", c.dev.IDPURL+"/operations/"+o.ID.String(), nil); status != 400 || !strings.Contains(string(text), "wrong_operation") {
+	if status, text := c.send("DELETE", c.Dev.IDPURL+"/operations/"+o.ID.String(), nil); status != 400 || !strings.Contains(string(text), "wrong_operation") {
 		t.Errorf("cancelling what is over: %d %s", status, text)
 	}
-	if status, text := c.send("GET", c.dev.IDPURL+"/operations", nil); status != 200 || string(text) != "[]" {
+	if status, text := c.send("GET", c.Dev.IDPURL+"/operations", nil); status != 200 || string(text) != "[]" {
 		t.Errorf("%d %s", status, text)
 	}
 	for _, path := range []string{"/api/v2/signature", "/rest/api/v2/signature", "/rest/api/v2/signature/"} {
-		if status, text := c.send("POST", c.dev.BaseURL+path, fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}); status != 200 {
+		if status, text := c.send("POST", c.Dev.BaseURL+path, fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature}); status != 200 {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
@@ -396,7 +405,7 @@ func TestV2Asynchronous(t *testing.T) {
 	c := openV2(t, dir, settings...)
 	r := newReceiver(t, key)
 	r.fail = 1
-	pin := c.cert("gost2012-256", true)
+	pin := c.Cert("gost2012-256", true)
 	ref := c.upload("kept.txt", []byte("kept"))
 	o := c.operation(fields{
 		"BinaryData": []fields{{"RefId": ref}, inline("a.txt", []byte("inline"))}, "IsAsync": true, "Callback": r.URL + "/done",
@@ -409,14 +418,14 @@ func TestV2Asynchronous(t *testing.T) {
 	select {
 	case called = <-r.calls:
 	case <-time.After(time.Minute):
-		t.Fatalf("no callback came\n%s", c.logged())
+		t.Fatalf("no callback came\n%s", c.Logged())
 	}
 	if called.ID != o.ID || called.Status != "Completed" {
 		t.Errorf("%+v", called)
 	}
 	good(t, cades.New(), c, c.content(called.Result.ProcessedDocuments[0].RefID.String()), nil)
 	good(t, cades.New(), c, called.Result.ProcessedDocuments[1].Content, nil)
-	status, text := c.send("GET", c.dev.BaseURL+"/api/v2/signature/"+o.ID.String(), nil)
+	status, text := c.send("GET", c.Dev.BaseURL+"/api/v2/signature/"+o.ID.String(), nil)
 	if again := typed[operationBody](t, text).Operation; status != 200 || !bytes.Equal(again.Result.ProcessedDocuments[1].Content, called.Result.ProcessedDocuments[1].Content) {
 		t.Errorf("%d: asked for, the result is another", status)
 	}
@@ -442,7 +451,7 @@ func TestV2Asynchronous(t *testing.T) {
 	}
 	// The PIN and the body are nowhere in the database or the log.
 	for _, name := range []string{"tamga.db", "tamga.db-wal"} {
-		if data, err := os.ReadFile(c.path(name)); err == nil && bytes.Contains(data, []byte(`"wrong"`)) {
+		if data, err := os.ReadFile(c.Path(name)); err == nil && bytes.Contains(data, []byte(`"wrong"`)) {
 			t.Errorf("%s holds a PIN", name)
 		}
 	}
@@ -454,9 +463,9 @@ func TestV2KilledWhileAsynchronous(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	key, settings := asynchronous(t, dir)
-	c := openV2(t, dir, settings...)
+	c := openV2Process(t, dir, settings...)
 	r := newReceiver(t, key)
-	cert := c.cert("rsa-2048", false)
+	cert := c.Cert("rsa-2048", false)
 	var ids []uuid.UUID
 	const inputs = 3
 	before := 0
@@ -482,7 +491,7 @@ func TestV2KilledWhileAsynchronous(t *testing.T) {
 			}
 			told[o.ID] = o
 		case <-time.After(2 * time.Minute):
-			t.Fatalf("%d of %d callbacks came\n%s", len(told), len(ids), c.logged())
+			t.Fatalf("%d of %d callbacks came\n%s", len(told), len(ids), c.Logged())
 		}
 	}
 	results := map[string]uuid.UUID{}
@@ -524,12 +533,12 @@ func TestV2Cancel(t *testing.T) {
 	body := fields{"BinaryData": []fields{{"RefId": ref}}, "IsAsync": true, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "T", "TSPAddress": stuck.URL}}}
 	for _, call := range []struct{ method, path string }{{"POST", "/cancel"}, {"DELETE", ""}} {
 		o := c.operation(body)
-		status, text := c.send("GET", c.dev.IDPURL+"/operations", nil)
+		status, text := c.send("GET", c.Dev.IDPURL+"/operations", nil)
 		if list := typed[[]typedInfo](t, text); status != 200 || len(list) != 1 || list[0].ID != o.ID || list[0].State != "Confirmed" || list[0].Actions[0].State != "Pending" {
 			t.Errorf("%d %s", status, text)
 		}
 		for range 2 { // cancelling again changes nothing
-			status, text := c.send(call.method, c.dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
+			status, text := c.send(call.method, c.Dev.IDPURL+"/operations/"+o.ID.String()+call.path, nil)
 			if info := typed[typedInfo](t, text); status != 200 || info.State != "Cancelled" || info.Status != "Error" || info.Actions[0].ResultValue != nil {
 				t.Errorf("%d %s", status, text)
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"tamga/pki/suite"
+
+	"tamga/internal/tamgatest"
 )
 
 // svsVerdict is what existing clients read of an answer of the verification service.
@@ -23,14 +25,14 @@ type svsVerdict struct {
 	}
 }
 
-// ask calls the verification service, without a token.
-func (p *process) ask(method, path string, body any) (int, []byte) {
-	p.t.Helper()
+// askSVS calls the verification service, without a token.
+func askSVS(p *tamgatest.Server, method, path string, body any) (int, []byte) {
+	p.T.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
-	return p.do(p.t.Context(), method, p.dev.SVSURL+path, "", bytes.NewReader(data))
+	return p.Do(p.T.Context(), method, p.Dev.SVSURL+path, "", bytes.NewReader(data))
 }
 
 func readFile(t *testing.T, name string) []byte {
@@ -43,19 +45,19 @@ func readFile(t *testing.T, name string) []byte {
 }
 
 // judged asks the verification service, without a token.
-func (p *process) judged(question map[string]any) []svsVerdict {
-	p.t.Helper()
-	status, body := p.ask("POST", "/rest/api/signatures", question)
+func judged(p *tamgatest.Server, question map[string]any) []svsVerdict {
+	p.T.Helper()
+	status, body := askSVS(p, "POST", "/rest/api/signatures", question)
 	if status != 200 {
-		p.t.Fatalf("the verification service answered %d %s", status, body)
+		p.T.Fatalf("the verification service answered %d %s", status, body)
 	}
 	var list []svsVerdict
 	if err := json.Unmarshal(body, &list); err != nil {
-		p.t.Fatalf("%v in %s", err, body)
+		p.T.Fatalf("%v in %s", err, body)
 	}
 	for _, v := range list {
 		if v.Result == nil || v.Message == nil || v.SignerCertificate == nil {
-			p.t.Fatalf("Result, Message and SignerCertificate are always there for existing clients: %s", body)
+			p.T.Fatalf("Result, Message and SignerCertificate are always there for existing clients: %s", body)
 		}
 	}
 	return list
@@ -64,19 +66,19 @@ func (p *process) judged(question map[string]any) []svsVerdict {
 // TestVerificationService asks as existing clients do, about signatures of every
 // suite and about changed copies.
 func TestVerificationService(t *testing.T) {
-	server := startDev(t, t.TempDir())
-	token := server.token()
+	server := tamgatest.Start(t)
+	token := server.Token()
 	document := []byte("a document to be judged")
-	sign := func(cert int64, params parameters) []byte {
-		return server.signed("POST", "/api/documents", token, request(document, "CAdES", cert, params))
+	sign := func(cert int64, params tamgatest.Parameters) []byte {
+		return server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", cert, params))
 	}
-	for _, c := range server.dev.Certificates {
+	for _, c := range server.Dev.Certificates {
 		if c.PIN != "" {
 			continue
 		}
 		t.Run(c.Suite, func(t *testing.T) {
-			attached := sign(c.ID, parameters{"IsDetached": "False"})
-			v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": attached})
+			attached := sign(c.ID, tamgatest.Parameters{"IsDetached": "False"})
+			v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": attached})
 			if len(v) != 1 || !*v[0].Result {
 				t.Fatalf("a good signature: %s", *v[0].Message)
 			}
@@ -85,33 +87,33 @@ func TestVerificationService(t *testing.T) {
 				t.Errorf("the signer is not told in full: %+v", v[0])
 			}
 			changed := bytes.Replace(attached, document, bytes.ToUpper(document), 1)
-			if v := server.judged(map[string]any{"SignatureType": 2, "Content": changed}); *v[0].Result || *v[0].Message == "" {
+			if v := judged(server, map[string]any{"SignatureType": 2, "Content": changed}); *v[0].Result || *v[0].Message == "" {
 				t.Error("a changed copy is called good")
 			}
 
-			detached := sign(c.ID, parameters{"IsDetached": "True"})
-			if v := server.judged(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": document, "VerifyParams": map[string]any{"VerifyAll": 1}}); !*v[0].Result {
+			detached := sign(c.ID, tamgatest.Parameters{"IsDetached": "True"})
+			if v := judged(server, map[string]any{"SignatureType": "CMS", "Content": detached, "Source": document, "VerifyParams": map[string]any{"VerifyAll": 1}}); !*v[0].Result {
 				t.Errorf("a good detached signature: %s", *v[0].Message)
 			}
-			if v := server.judged(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": []byte("another document")}); *v[0].Result {
+			if v := judged(server, map[string]any{"SignatureType": "CMS", "Content": detached, "Source": []byte("another document")}); *v[0].Result {
 				t.Error("a signature of another document is called good")
 			}
 		})
 	}
 
-	cert := server.cert("gost2012-256", false).ID
+	cert := server.Cert("gost2012-256", false).ID
 	t.Run("several signers", func(t *testing.T) {
-		first := sign(cert, parameters{"IsDetached": "False"})
-		two := server.signed("POST", "/api/documents", token, request(first, "CAdES", cert, parameters{"CmsSignatureType": "Cosign", "IsDetached": "False"}))
-		three := server.signed("POST", "/api/documents", token, request(two, "CAdES", cert, parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "1"}))
-		all := server.judged(map[string]any{"SignatureType": "CAdES", "Content": three})
+		first := sign(cert, tamgatest.Parameters{"IsDetached": "False"})
+		two := server.Signed("POST", "/api/documents", token, tamgatest.Request(first, "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Cosign", "IsDetached": "False"}))
+		three := server.Signed("POST", "/api/documents", token, tamgatest.Request(two, "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "1"}))
+		all := judged(server, map[string]any{"SignatureType": "CAdES", "Content": three})
 		if len(all) != 3 {
 			t.Fatalf("%d verdicts, want those of two signers and a countersigner", len(all))
 		}
-		if one := server.judged(map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
+		if one := judged(server, map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
 			t.Errorf("the second signature alone: %+v", one)
 		}
-		status, body := server.ask("POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
+		status, body := askSVS(server, "POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
 		var signers struct {
 			SignerInfoList []struct {
 				ID       string `json:"Id"`
@@ -134,42 +136,42 @@ func TestVerificationService(t *testing.T) {
 	})
 
 	t.Run("hash instead of document", func(t *testing.T) {
-		detached := sign(cert, parameters{"IsDetached": "True"})
+		detached := sign(cert, tamgatest.Parameters{"IsDetached": "True"})
 		sum := suite.Streebog256.Digest(document).Sum
 		params := map[string]any{"Hash": true, "HashAlgorithm": "GR 34.11-2012 256"}
-		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); !*v[0].Result {
+		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); !*v[0].Result {
 			t.Errorf("by its hash: %s", *v[0].Message)
 		}
-		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": map[string]any{"3": "True"}}); !*v[0].Result {
+		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": map[string]any{"3": "True"}}); !*v[0].Result {
 			t.Errorf("by a hash whose algorithm is not told: %s", *v[0].Message)
 		}
 		sum[0] ^= 1
-		if v := server.judged(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); *v[0].Result {
+		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); *v[0].Result {
 			t.Error("another hash is called good")
 		}
 	})
 
 	t.Run("bare value", func(t *testing.T) {
-		value := server.signed("POST", "/api/documents", token, request(document, "GOST3410", cert, parameters{"Hash": "False"}))
-		pem := readFile(t, server.path(server.cert("gost2012-256", false).PEM))
+		value := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "GOST3410", cert, tamgatest.Parameters{"Hash": "False"}))
+		pem := readFile(t, server.Path(server.Cert("gost2012-256", false).PEM))
 		q := map[string]any{"SignatureType": "GOST3410", "Content": value, "Source": document, "Certificate": string(pem)}
-		if v := server.judged(q); len(v) != 1 || !*v[0].Result {
+		if v := judged(server, q); len(v) != 1 || !*v[0].Result {
 			t.Errorf("a bare value: %+v", v)
 		}
 		delete(q, "Certificate")
-		if status, body := server.ask("POST", "/api/signatures", q); status != 400 || !strings.Contains(string(body), "invalid_parameters") {
+		if status, body := askSVS(server, "POST", "/api/signatures", q); status != 400 || !strings.Contains(string(body), "invalid_parameters") {
 			t.Errorf("a bare value without its certificate: %d %s", status, body)
 		}
 	})
 
 	t.Run("certificate and policy", func(t *testing.T) {
-		pem := readFile(t, server.path(server.cert("gost2012-512", false).PEM))
-		status, body := server.ask("POST", "/api/certificates", map[string]any{"Content": pem})
+		pem := readFile(t, server.Path(server.Cert("gost2012-512", false).PEM))
+		status, body := askSVS(server, "POST", "/api/certificates", map[string]any{"Content": pem})
 		var v svsVerdict
 		if err := json.Unmarshal(body, &v); status != 200 || err != nil || v.Result == nil || !*v.Result {
 			t.Errorf("a good certificate: %d %s", status, body)
 		}
-		if status, body := server.ask("GET", "/rest/api/policy", nil); status != 200 || !strings.Contains(string(body), `"XMLDSig"`) {
+		if status, body := askSVS(server, "GET", "/rest/api/policy", nil); status != 200 || !strings.Contains(string(body), `"XMLDSig"`) {
 			t.Errorf("policy: %d %s", status, body)
 		}
 	})
@@ -182,12 +184,12 @@ func TestVerificationService(t *testing.T) {
 		"no signature":           {map[string]any{"SignatureType": "CAdES", "Content": []byte("plain text")}, "invalid_content"},
 		"no type":                {map[string]any{"Content": []byte("x")}, "invalid_parameters"},
 		"number of no type":      {map[string]any{"SignatureType": 17, "Content": []byte("x")}, "invalid_parameters"},
-		"index beyond the last":  {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, parameters{"IsDetached": "False"}), "VerifyParams": map[string]any{"SignatureIndex": 5}}, "invalid_parameters"},
-		"hash longer than any":   {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, parameters{"IsDetached": "True"}), "Source": make([]byte, 65), "VerifyParams": map[string]any{"Hash": 1}}, "invalid_parameters"},
+		"index beyond the last":  {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, tamgatest.Parameters{"IsDetached": "False"}), "VerifyParams": map[string]any{"SignatureIndex": 5}}, "invalid_parameters"},
+		"hash longer than any":   {map[string]any{"SignatureType": "CAdES", "Content": sign(cert, tamgatest.Parameters{"IsDetached": "True"}), "Source": make([]byte, 65), "VerifyParams": map[string]any{"Hash": 1}}, "invalid_parameters"},
 		"content to be returned": {map[string]any{"SignatureType": "CAdES", "Content": []byte("x"), "VerifyParams": map[string]any{"ExtractContent": true}}, "invalid_parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, body := server.ask("POST", "/api/signatures", c.question)
+			status, body := askSVS(server, "POST", "/api/signatures", c.question)
 			if status != 400 || !strings.Contains(string(body), c.code) {
 				t.Errorf("%d %s, want 400 with %s", status, body, c.code)
 			}

@@ -24,6 +24,8 @@ import (
 	"tamga/sig/cades"
 	"tamga/sig/raw"
 	"tamga/sig/sigtest"
+
+	"tamga/internal/tamgatest"
 )
 
 // signedFiles is a directory with a document, signatures of it and what is
@@ -177,13 +179,13 @@ func TestVerifyVerdicts(t *testing.T) {
 		{"a date alone", "doc.sig --at 2025-03-14 --ca root.pem", 0, []string{"Signature: passed; revocation not checked\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := runProgram(t.Context(), "", append([]string{"verify"}, strings.Fields(c.args)...)...)
-			if r.code != c.code || r.err != "" {
-				t.Errorf("exit code %d, want %d; %s", r.code, c.code, r.err)
+			r := tamgatest.Run(t.Context(), "", append([]string{"verify"}, strings.Fields(c.args)...)...)
+			if r.Code != c.code || r.Err != "" {
+				t.Errorf("exit code %d, want %d; %s", r.Code, c.code, r.Err)
 			}
 			for _, want := range c.want {
-				if !strings.Contains(r.out, want) {
-					t.Errorf("printed\n%s\nwithout %q", r.out, want)
+				if !strings.Contains(r.Out, want) {
+					t.Errorf("printed\n%s\nwithout %q", r.Out, want)
 				}
 			}
 		})
@@ -218,17 +220,17 @@ func TestVerifyCannotJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"verify"}, strings.Fields(c.args)...)
-			r := runProgram(t.Context(), "", args...)
-			if r.code != 2 || r.out != "" || !strings.Contains(r.err, c.want) {
-				t.Errorf("exit code %d, printed %q and %q, want 2 and %q", r.code, r.out, r.err, c.want)
+			r := tamgatest.Run(t.Context(), "", args...)
+			if r.Code != 2 || r.Out != "" || !strings.Contains(r.Err, c.want) {
+				t.Errorf("exit code %d, printed %q and %q, want 2 and %q", r.Code, r.Out, r.Err, c.want)
 			}
-			r = runProgram(t.Context(), "", append(args, "--json")...)
+			r = tamgatest.Run(t.Context(), "", append(args, "--json")...)
 			var got verify.UnknownVerdict
-			if err := json.Unmarshal([]byte(r.out), &got); err != nil {
-				t.Fatalf("%v: %s", err, r.out)
+			if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
+				t.Fatalf("%v: %s", err, r.Out)
 			}
-			if r.code != 2 || got.Verdict != "unreadable" || got.File != strings.Fields(c.args)[0] || !strings.Contains(got.Error, c.want) {
-				t.Errorf("exit code %d, %+v", r.code, got)
+			if r.Code != 2 || got.Verdict != "unreadable" || got.File != strings.Fields(c.args)[0] || !strings.Contains(got.Error, c.want) {
+				t.Errorf("exit code %d, %+v", r.Code, got)
 			}
 		})
 	}
@@ -239,7 +241,7 @@ func TestVerifyPrintsForPeople(t *testing.T) {
 	newSignedFiles(t)
 	defer func(z *time.Location) { time.Local = z }(time.Local)
 	time.Local = time.FixedZone("MSK", 3*60*60)
-	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root.pem"}, strings.Fields(at)...)...)
+	r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root.pem"}, strings.Fields(at)...)...)
 	const want = `doc.sig: passed; revocation not checked (signed message, 1 signature)
 note: the document is taken from doc
 
@@ -255,7 +257,7 @@ Signature: passed; revocation not checked
            2. CN=Issuing,C=RU, valid 2024-03-14 to 2035-03-14
            3. CN=Test Root gost2012-256,C=RU, valid 2024-03-14 to 2035-03-14, trusted
 `
-	got, notes, _ := strings.Cut(r.out, "  note ")
+	got, notes, _ := strings.Cut(r.Out, "  note ")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -268,9 +270,9 @@ Signature: passed; revocation not checked
 // TestVerifyPrintsForPrograms pins the shape that programs rely on.
 func TestVerifyPrintsForPrograms(t *testing.T) {
 	f := newSignedFiles(t)
-	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--json", "--original", "other", "--ca", "root.pem"}, strings.Fields(at)...)...)
+	r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--json", "--original", "other", "--ca", "root.pem"}, strings.Fields(at)...)...)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
 	signature := got["signatures"].([]any)[0].(map[string]any)
@@ -302,8 +304,8 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 			},
 		}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || r.code != 1 {
-		t.Errorf("exit code %d, -want +got:\n%s", r.code, diff)
+	if diff := cmp.Diff(want, got); diff != "" || r.Code != 1 {
+		t.Errorf("exit code %d, -want +got:\n%s", r.Code, diff)
 	}
 }
 
@@ -313,13 +315,13 @@ func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 	f := newSignedFiles(t)
 	writeFile(t, "tamga-data/dev.json", `{"ca_pem":"ca.pem"}`)
 	writeFile(t, "tamga-data/ca.pem", string(f.root.PEM()))
-	r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig"}, strings.Fields(at)...)...)
-	if r.code != 0 || !strings.Contains(r.out, "note: no --ca is given: the authority of the server in ./tamga-data is trusted") {
-		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig"}, strings.Fields(at)...)...)
+	if r.Code != 0 || !strings.Contains(r.Out, "note: no --ca is given: the authority of the server in ./tamga-data is trusted") {
+		t.Errorf("exit code %d:\n%s%s", r.Code, r.Out, r.Err)
 	}
-	r = runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "stranger.pem"}, strings.Fields(at)...)...)
-	if r.code != 3 {
-		t.Errorf("with --ca that server must not count: exit code %d", r.code)
+	r = tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "stranger.pem"}, strings.Fields(at)...)...)
+	if r.Code != 3 {
+		t.Errorf("with --ca that server must not count: exit code %d", r.Code)
 	}
 }
 
@@ -329,7 +331,7 @@ func TestVerifyDecodedTextLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	for _, file := range []string{"base64", "cut.pem"} {
-		runProgram(t.Context(), "", "verify", file)
+		tamgatest.Run(t.Context(), "", "verify", file)
 		if left := listing(t, dir); len(left) > 0 {
 			t.Errorf("%s left %v", file, left)
 		}
@@ -350,9 +352,9 @@ func TestVerifyEverySuite(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := runProgram(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root"}, strings.Fields(at)...)...)
-		if want := fmt.Sprintf("with     %s, hash %s, level BES", verify.Algorithm(s.Name), s.Hash.Name); r.code != 0 || !strings.Contains(r.out, want) {
-			t.Errorf("%s: exit code %d, %q not in\n%s%s", s.Name, r.code, want, r.out, r.err)
+		r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "root"}, strings.Fields(at)...)...)
+		if want := fmt.Sprintf("with     %s, hash %s, level BES", verify.Algorithm(s.Name), s.Hash.Name); r.Code != 0 || !strings.Contains(r.Out, want) {
+			t.Errorf("%s: exit code %d, %q not in\n%s%s", s.Name, r.Code, want, r.Out, r.Err)
 		}
 	}
 }
@@ -373,9 +375,9 @@ func FuzzVerifyInput(f *testing.F) {
 		if err := os.WriteFile(file, in, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := runProgram(t.Context(), "", "verify", file, "--original", document, "--data", dir)
-		if r.code < 1 || r.code > 3 {
-			t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+		r := tamgatest.Run(t.Context(), "", "verify", file, "--original", document, "--data", dir)
+		if r.Code < 1 || r.Code > 3 {
+			t.Errorf("exit code %d:\n%s%s", r.Code, r.Out, r.Err)
 		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"tamga/internal/judge"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+
+	"tamga/internal/tamgatest"
 )
 
 const xmlDocument = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\r\n<act xmlns=\"urn:acts\"><sum currency='RUB'>100</sum><!-- note --></act>\n"
@@ -39,9 +41,9 @@ func xmlTemplate(method, digest string) string {
 // RSA and ECDSA ones; GOST is judged in sig/xmldsig by OpenSSL and xmllint.
 func TestXML(t *testing.T) {
 	xmlsec := judge.XMLSec(t)
-	server := startDev(t, t.TempDir())
-	token := server.token()
-	ca := server.path(server.dev.CAPEM)
+	server := tamgatest.Start(t)
+	token := server.Token()
+	ca := server.Path(server.Dev.CAPEM)
 	caPEM, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func TestXML(t *testing.T) {
 			for _, form := range []struct{ name, document string }{
 				{"XMLEnveloped", xmlDocument}, {"XMLEnveloping", xmlDocument}, {"XMLTemplate", template},
 			} {
-				signed := server.signed("POST", "/api/documents", token, request([]byte(form.document), "XMLDSig", server.cert(su.name, false).ID, parameters{"XMLDsigType": form.name, "IncludeCertChain": true}))
+				signed := server.Signed("POST", "/api/documents", token, tamgatest.Request([]byte(form.document), "XMLDSig", server.Cert(su.name, false).ID, tamgatest.Parameters{"XMLDsigType": form.name, "IncludeCertChain": true}))
 				if !bytes.Contains(signed, []byte(profile.method)) {
 					t.Errorf("%s: the signature method is not %s", form.name, profile.method)
 				}
@@ -104,21 +106,21 @@ func TestXML(t *testing.T) {
 	}
 	t.Run("part", func(t *testing.T) { xmlPart(t, server, token, ca) })
 	t.Run("bad input", func(t *testing.T) {
-		cert := server.cert("gost2012-256", false).ID
+		cert := server.Cert("gost2012-256", false).ID
 		for _, c := range []struct {
 			name, document string
-			params         parameters
+			params         tamgatest.Parameters
 			status         int
 			says           string
 		}{
-			{"text", "just text", parameters{"XMLDsigType": "XMLEnveloped"}, 500, "An error has occurred"},
-			{"no XMLDsigType", xmlDocument, parameters{}, 400, "XMLDsigType"},
-			{"broken XML", "<a><b></a>", parameters{"XMLDsigType": "XMLEnveloped"}, 400, "line 1"},
-			{"an entity bomb", `<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>`, parameters{"XMLDsigType": "XMLEnveloped"}, 400, ""},
-			{"no template", xmlDocument, parameters{"XMLDsigType": "XMLTemplate"}, 400, "template"},
-			{"a template for another key", xmlTemplate(xmlProfiles["rsa-2048"].method, xmlProfiles["rsa-2048"].digest), parameters{"XMLDsigType": "XMLTemplate"}, 400, "rsa-sha256"},
+			{"text", "just text", tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}, 500, "An error has occurred"},
+			{"no XMLDsigType", xmlDocument, tamgatest.Parameters{}, 400, "XMLDsigType"},
+			{"broken XML", "<a><b></a>", tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}, 400, "line 1"},
+			{"an entity bomb", `<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>`, tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}, 400, ""},
+			{"no template", xmlDocument, tamgatest.Parameters{"XMLDsigType": "XMLTemplate"}, 400, "template"},
+			{"a template for another key", xmlTemplate(xmlProfiles["rsa-2048"].method, xmlProfiles["rsa-2048"].digest), tamgatest.Parameters{"XMLDsigType": "XMLTemplate"}, 400, "rsa-sha256"},
 		} {
-			status, answer := server.call("POST", "/api/documents", token, request([]byte(c.document), "XMLDSig", cert, c.params))
+			status, answer := server.Call("POST", "/api/documents", token, tamgatest.Request([]byte(c.document), "XMLDSig", cert, c.params))
 			if status != c.status || !strings.Contains(string(answer), c.says) {
 				t.Errorf("%s: %d %s; want %d with %q", c.name, status, answer, c.status, c.says)
 			}
@@ -127,12 +129,12 @@ func TestXML(t *testing.T) {
 }
 
 // xmlTwoSteps signs XML with a key of the client's own.
-func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
+func xmlTwoSteps(t *testing.T, server *tamgatest.Server, suiteName, dir string) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
 	cert, sign := clientOfTwoSteps(t, su)
-	params := parameters{"XMLDsigType": "XMLEnveloped"}
-	status, answer := server.call("POST", "/api/signatures/presign", "", map[string]any{
+	params := tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}
+	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": []byte(xmlDocument), "RawCertificate": cert.Raw, "SignatureType": "XMLDSig", "SignatureParams": params,
 	})
 	var prepared struct {
@@ -146,7 +148,7 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := server.signed("POST", "/api/signatures/postsign", "", map[string]any{
+	signed := server.Signed("POST", "/api/signatures/postsign", "", map[string]any{
 		"CacheObjectId": prepared.CacheObjectID, "SignatureType": "XMLDSig", "SignatureValue": value, "SignatureParams": params,
 	})
 	file, roots := dir+"/two.xml", dir+"/two.pem"
@@ -163,10 +165,10 @@ func xmlTwoSteps(t *testing.T, server *process, suiteName, dir string) {
 
 // xmlPart signs a part of a document: the command and the service name it first, and
 // fail what does not cover enough where they are asked to.
-func xmlPart(t *testing.T, server *process, token, ca string) {
+func xmlPart(t *testing.T, server *tamgatest.Server, token, ca string) {
 	profile := xmlProfiles["gost2012-256"]
 	template := strings.Replace(xmlTemplate(profile.method, profile.digest), `<act xmlns="urn:acts" Id="whole"><sum>`, `<act xmlns="urn:acts"><sum Id="whole">`, 1)
-	signed := server.signed("POST", "/api/documents", token, request([]byte(template), "XMLDSig", server.cert("gost2012-256", false).ID, parameters{"XMLDsigType": "XMLTemplate"}))
+	signed := server.Signed("POST", "/api/documents", token, tamgatest.Request([]byte(template), "XMLDSig", server.Cert("gost2012-256", false).ID, tamgatest.Parameters{"XMLDsigType": "XMLTemplate"}))
 	file := t.TempDir() + "/part.xml"
 	if err := os.WriteFile(file, signed, 0o600); err != nil {
 		t.Fatal(err)
@@ -186,7 +188,7 @@ func xmlPart(t *testing.T, server *process, token, ca string) {
 		if r.Verdict != c.verdict || !slices.Contains(r.Headlines, headline) {
 			t.Errorf("%v: the command says %s, %v", c.flags, r.Verdict, r.Headlines)
 		}
-		list := server.judged(map[string]any{"SignatureType": "XMLDSig", "Content": signed, "VerifyParams": c.params})
+		list := judged(server, map[string]any{"SignatureType": "XMLDSig", "Content": signed, "VerifyParams": c.params})
 		if len(list) != 1 || *list[0].Result != (c.verdict == "passed") || !strings.HasPrefix(*list[0].Message, "the signature covers a part of the document only: /act/sum") {
 			t.Errorf("%v: the service says %+v", c.params, list)
 		}

@@ -1,0 +1,85 @@
+// Package tamgatest starts a Tamga server for a test and speaks to it.
+//
+// Begin with [Start]: it runs serve --dev in the process of the test, over a directory of its
+// own and at a free port, and stops it at the end of the test. [StartProcess] starts a process
+// of its own, for tests that kill or freeze the server. [StartUMS] starts a server with operators
+// of two groups, for tests of user management. [Run] runs any other sub-command.
+//
+// The package knows the command line, dev.json and HTTP. It knows no wire types: a test
+// declares the part of an answer that it looks at.
+package tamgatest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tamga/internal/cli"
+	"tamga/internal/program"
+)
+
+// Version is the version of the program under test.
+const Version = "test"
+
+// asProgram is the environment variable that makes a test binary run as the program.
+const asProgram = "TAMGA_TEST_RUN_PROGRAM"
+
+// AsProgram is the setting of the environment that makes a test binary run as the program.
+const AsProgram = asProgram + "=1"
+
+// standsIn reports whether the test binary can run as the program.
+var standsIn bool
+
+// Main is the TestMain of a package whose tests run scripts or start processes. It makes the
+// test binary stand in for the program: as the command "tamga" of scripts, and as a server in a
+// process of its own. So the race detector watches these processes too.
+func Main(m *testing.M) {
+	// Parallel tests wait most of the time, so their number does not depend on the processors.
+	// The command line counts before.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	standsIn = true
+	tamga := func() { os.Exit(program.Main(Version)) }
+	testscript.Main(programOr{m, tamga}, map[string]func(){"tamga": tamga})
+}
+
+type programOr struct {
+	tests *testing.M
+	tamga func()
+}
+
+func (p programOr) Run() int {
+	if os.Getenv(asProgram) != "" {
+		p.tamga()
+	}
+	return p.tests.Run()
+}
+
+// Result is how a run of a sub-command ended.
+type Result struct {
+	Out, Err string // what it wrote to standard output and standard error
+	Code     int    // exit code: 0 for success, 1 for an error without a code of its own
+	Failure  error
+}
+
+// Run runs a command line of the program in this process.
+func Run(ctx context.Context, stdin string, args ...string) Result {
+	var out, said bytes.Buffer
+	err := program.Run(ctx, Version, args, strings.NewReader(stdin), &out, &said)
+	r := Result{Out: out.String(), Err: said.String(), Failure: err}
+	var code cli.ExitCode
+	switch {
+	case errors.As(err, &code):
+		r.Code = int(code)
+	case err != nil:
+		r.Code = 1
+	}
+	return r
+}
