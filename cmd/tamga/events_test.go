@@ -325,13 +325,13 @@ func TestEvents(t *testing.T) {
 	owner, _, phone, _ := w.Register()
 	base = "/ums/user/" + owner
 	w.OK(tamgatest.Ours, "POST", base+"/phones/"+phone+"/confirm", "")
-	picture, _, kid := kinit(w, owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
+	picture, _, kid := w.KInit(owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
 	file := t.TempDir() + "/phone.json"
-	for _, args := range [][]string{{"register", "--qr", picture, "--code", activationCode(w, phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
+	for _, args := range [][]string{{"register", "--qr", picture, "--code", w.ActivationCode(phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
 		if args[0] == "verify" {
-			args[2], _ = verification(w, owner, kid)
+			args[2], _ = w.Verification(owner, kid)
 		}
-		if out, err := runPhone(t, file, args...); err != nil {
+		if out, err := tamgatest.Phone(t, file, args...); err != nil {
 			t.Fatalf("%s: %s, %v", args[0], out, err)
 		}
 	}

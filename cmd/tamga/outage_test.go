@@ -233,7 +233,7 @@ func TestStopsBehindABalancer(t *testing.T) {
 	}
 	listen := freeAddress(t)
 	config := filepath.Join(dir, "haproxy.cfg")
-	writeFile(t, config, fmt.Sprintf(`defaults
+	tamgatest.WriteFile(t, config, fmt.Sprintf(`defaults
   mode http
   timeout connect 5s
   timeout client 60s

@@ -390,7 +390,7 @@ func newReceiver(t *testing.T, key []byte) *receiver {
 func asynchronous(t *testing.T, dir string) (key []byte, settings []string) {
 	t.Helper()
 	key = bytes.Repeat([]byte{0x5a}, 32)
-	writeFile(t, filepath.Join(dir, "callback.secret"), "whsec_"+base64.StdEncoding.EncodeToString(key))
+	tamgatest.WriteFile(t, filepath.Join(dir, "callback.secret"), "whsec_"+base64.StdEncoding.EncodeToString(key))
 	return key, []string{
 		"--set", "operations.async=true", "--set", "operations.lease=2s", "--set", "repetitions.lease=2s",
 		"--set", "operations.callbacks.secret_file=callback.secret", "--set", "operations.callbacks.plain_http=true",

@@ -1,4 +1,4 @@
-package main
+package gosttls_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/cli/gosttls"
 	"tamga/internal/judge"
+	"tamga/internal/program"
 
 	"tamga/internal/tamgatest"
 )
@@ -179,7 +180,7 @@ func TestGOSTTLS(t *testing.T) {
 	})
 
 	var log bytes.Buffer
-	if err := run(t.Context(), []string{"audit", "--data", f.Dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
+	if err := program.Run(t.Context(), tamgatest.Version, []string{"audit", "--data", f.Dir, "--operation", "GetPolicy", "--json", "--limit", "0"}, strings.NewReader(""), &log, &log); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), `"method":"certificate","actor":"","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
@@ -279,13 +280,13 @@ func TestGOSTTLSCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		err := run(t.Context(), append([]string{"gost-tls", "check", "--dir", dir}, set...), strings.NewReader(""), &out, &out)
+		err := program.Run(t.Context(), tamgatest.Version, append([]string{"gost-tls", "check", "--dir", dir}, set...), strings.NewReader(""), &out, &out)
 		if err == nil || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %v\n%s", c.name, err, out.String())
 		}
 		os.Chmod(bundle, 0o600)
 	}
-	err = run(t.Context(), append([]string{"gost-tls", "init", "--dir", dir}, set...), strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	err = program.Run(t.Context(), tamgatest.Version, append([]string{"gost-tls", "init", "--dir", dir}, set...), strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("init over what is there: %v", err)
 	}

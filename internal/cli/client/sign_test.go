@@ -1,4 +1,4 @@
-package main
+package client_test
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 
 	"tamga/internal/cli"
 	"tamga/internal/cli/client"
+	"tamga/internal/program"
 
 	"tamga/internal/tamgatest"
 )
@@ -79,38 +80,14 @@ func (s *fakeServer) writeDev(dir string) {
 	s.t.Helper()
 	text := fmt.Sprintf(`{"base_url":"%s/SignServer","idp_url":"%s/STS","resource":"urn:dev","client_id":"tamga-dev",`+
 		`"operator":{"login":"operator","password":"op"},"user":{"id":"1","login":"demo","password":"p & w"},"certificates":[]}`, s.URL, s.URL)
-	writeFile(s.t, filepath.Join(dir, "dev.json"), text)
-}
-
-func writeFile(t *testing.T, path, text string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// listing is what stands in a directory.
-func listing(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
+	tamgatest.WriteFile(s.t, filepath.Join(dir, "dev.json"), text)
 }
 
 // atDev makes a directory with a document "doc" and a dev.json beside it.
 func atDev(t *testing.T) (*fakeServer, string) {
 	s, dir := newFakeServer(t), t.TempDir()
 	s.writeDev(filepath.Join(dir, "data"))
-	writeFile(t, filepath.Join(dir, "doc"), "document")
+	tamgatest.WriteFile(t, filepath.Join(dir, "doc"), "document")
 	t.Chdir(dir)
 	return s, dir
 }
@@ -118,10 +95,10 @@ func atDev(t *testing.T) (*fakeServer, string) {
 func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 	s, dir := atDev(t)
 	hash := strings.Repeat("\x01\x02", 16)
-	writeFile(t, filepath.Join(dir, "hash"), hash)
-	writeFile(t, filepath.Join(dir, "hash.hex"), strings.Repeat("0102 ", 16)+"\n")
-	writeFile(t, filepath.Join(dir, "message"), "message")
-	writeFile(t, filepath.Join(dir, "pin"), "12\"34\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "hash"), hash)
+	tamgatest.WriteFile(t, filepath.Join(dir, "hash.hex"), strings.Repeat("0102 ", 16)+"\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "message"), "message")
+	tamgatest.WriteFile(t, filepath.Join(dir, "pin"), "12\"34\n")
 	type object = map[string]any
 	type params = map[string]any
 	b64 := base64.StdEncoding.EncodeToString
@@ -201,7 +178,7 @@ func TestSignWritesTheExactBody(t *testing.T) {
 	if want := "doc.sig: written, 15 octets\n"; r.Out != want || r.Err != "" {
 		t.Errorf("printed %q and %q, want %q and nothing", r.Out, r.Err, want)
 	}
-	if diff := cmp.Diff([]string{"data", "doc", "doc.sig"}, listing(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"data", "doc", "doc.sig"}, tamgatest.Listing(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	if info, err := os.Stat("doc.sig"); err != nil || info.Mode().Perm()&^0o644 != 0 || info.Mode().Perm()&0o600 != 0o600 {
@@ -236,16 +213,16 @@ func TestSignReadsAndWritesStreams(t *testing.T) {
 	if err := json.Unmarshal(s.body, &got); err != nil || string(got.Content) != document {
 		t.Errorf("the document did not arrive: %v", err)
 	}
-	if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"data", "doc"}, tamgatest.Listing(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSignAsSomebodyElse(t *testing.T) {
 	s, dir := atDev(t)
-	writeFile(t, filepath.Join(dir, "password"), "secret\r\n")
-	writeFile(t, filepath.Join(dir, "client"), "shared")
-	writeFile(t, filepath.Join(dir, "token"), "x.y.z\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "password"), "secret\r\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "client"), "shared")
+	tamgatest.WriteFile(t, filepath.Join(dir, "token"), "x.y.z\n")
 	server := s.URL + "/SignServer/"
 	for _, c := range []struct {
 		name   string
@@ -285,12 +262,12 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 	s, dir := atDev(t)
 	s.tokenReply = func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") }
 	s.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
-	writeFile(t, filepath.Join(dir, "there.sig"), "precious")
-	writeFile(t, filepath.Join(dir, "there"), "document")
-	writeFile(t, filepath.Join(dir, "hex"), strings.Repeat("ab", 32))
-	writeFile(t, filepath.Join(dir, "long"), strings.Repeat("ab", 4096))
-	writeFile(t, filepath.Join(dir, "lines"), "pin\nand more")
-	before := listing(t, dir)
+	tamgatest.WriteFile(t, filepath.Join(dir, "there.sig"), "precious")
+	tamgatest.WriteFile(t, filepath.Join(dir, "there"), "document")
+	tamgatest.WriteFile(t, filepath.Join(dir, "hex"), strings.Repeat("ab", 32))
+	tamgatest.WriteFile(t, filepath.Join(dir, "long"), strings.Repeat("ab", 4096))
+	tamgatest.WriteFile(t, filepath.Join(dir, "lines"), "pin\nand more")
+	before := tamgatest.Listing(t, dir)
 	old := cli.TerminalForSecrets
 	cli.TerminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
 	t.Cleanup(func() { cli.TerminalForSecrets = old })
@@ -325,7 +302,7 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, tamgatest.Listing(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	if got, _ := os.ReadFile("there.sig"); string(got) != "precious" {
@@ -383,7 +360,7 @@ func TestSignWordsRefusals(t *testing.T) {
 			if strings.Contains(r.Failure.Error(), "p & w") || strings.Contains(r.Failure.Error(), "a.b.c") {
 				t.Errorf("error %q holds a secret", r.Failure)
 			}
-			if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" {
+			if diff := cmp.Diff([]string{"data", "doc"}, tamgatest.Listing(t, dir)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -428,7 +405,7 @@ func TestSignCanceledLeavesNothing(t *testing.T) {
 			if !errors.Is(r.Failure, context.Canceled) {
 				t.Errorf("error %v", r.Failure)
 			}
-			if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" {
+			if diff := cmp.Diff([]string{"data", "doc"}, tamgatest.Listing(t, dir)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -442,13 +419,15 @@ func TestSignCanceledLeavesNothing(t *testing.T) {
 		defer writer.Close()
 		var out bytes.Buffer
 		ended := make(chan error)
-		go func() { ended <- run(ctx, []string{"sign", "-", "--data", "data"}, silent, &out, io.Discard) }()
+		go func() {
+			ended <- program.Run(ctx, tamgatest.Version, []string{"sign", "-", "--data", "data"}, silent, &out, io.Discard)
+		}()
 		writer.Write([]byte("beginning")) // returns when the program has read it
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		if diff := cmp.Diff([]string{"data", "doc"}, listing(t, dir)); diff != "" || out.Len() > 0 {
+		if diff := cmp.Diff([]string{"data", "doc"}, tamgatest.Listing(t, dir)); diff != "" || out.Len() > 0 {
 			t.Error(diff, out.String())
 		}
 	})
@@ -458,7 +437,7 @@ func TestSignCanceledLeavesNothing(t *testing.T) {
 func TestSignStopsAtABrokenDocument(t *testing.T) {
 	s, _ := atDev(t)
 	broken := errors.New("the disk is on fire")
-	err := run(t.Context(), []string{"sign", "-", "--data", "data"}, io.MultiReader(strings.NewReader("begin"), failing{broken}), io.Discard, io.Discard)
+	err := program.Run(t.Context(), tamgatest.Version, []string{"sign", "-", "--data", "data"}, io.MultiReader(strings.NewReader("begin"), failing{broken}), io.Discard, io.Discard)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}

@@ -1,4 +1,4 @@
-package main
+package admin_test
 
 import (
 	"encoding/json"
@@ -137,7 +137,7 @@ func TestMessageCommands(t *testing.T) {
 	if code == nil {
 		t.Fatalf("no code in\n%s", mail)
 	}
-	var c contactJSON
+	var c struct{ Confirmed bool }
 	w.OK(tamgatest.Ours, "POST", path+"/submitconfirm", fmt.Sprintf("%q", code[1])).Into(t, &c)
 	if !c.Confirmed {
 		t.Errorf("%+v", c)

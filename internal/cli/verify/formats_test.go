@@ -1,4 +1,4 @@
-package main
+package verify_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/cli/verify"
 	"tamga/internal/config"
+	"tamga/internal/tamgatest"
 	"tamga/sig"
 	"tamga/sig/sigtest"
 )
@@ -18,7 +19,7 @@ func TestFormatOfOneLine(t *testing.T) {
 	f := newSignedFiles(t)
 	known := append(app.Formats(&config.Config{}), sigtest.MadeUp{})
 	signed := sigtest.Make(t, sigtest.MadeUp{}, f.signer, &sig.Job{Document: sigtest.Document([]byte(f.document))})
-	writeFile(t, "file", string(signed))
+	tamgatest.WriteFile(t, "file", string(signed))
 	c := &cli.Console{Context: t.Context(), Stdout: t.Output(), Stderr: t.Output()}
 	for original, holds := range map[string]bool{"doc": true, "other": false} {
 		r, err := (&verify.Command{File: "file", Original: original, Cert: "signer.pem", Revocation: "known", Data: t.TempDir()}).Judge(c, known)

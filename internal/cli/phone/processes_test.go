@@ -1,4 +1,4 @@
-package main
+package phone_test
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 			}
 			id, _, phone, _ := w.Register()
 			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/phones/"+phone+"/confirm", "")
-			_, text, kid := kinit(w, id, `{"Msisdn":"`+phone+`"}`)
+			_, text, kid := w.KInit(id, `{"Msisdn":"`+phone+`"}`)
 			parsed, err := devmsg.ParseQR(text)
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestOneDeviceOfManyProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code := activationCode(w, phone)
+			code := w.ActivationCode(phone)
 			bodies := make([][]byte, devices)
 			for i := range bodies {
 				key, err := suite.ECDSAP256.Generate(nil)

@@ -1,4 +1,4 @@
-package main
+package verify_test
 
 import (
 	"bytes"
@@ -67,7 +67,7 @@ func newSignedFiles(t *testing.T) *signedFiles {
 		"pdf": []byte("%PDF-1.7\n"), "docx": []byte("PK\x03\x04..."),
 		"cut.pem": []byte("-----BEGIN CMS-----\nMIIB\n"), "cut": f.detached[:len(f.detached)/2],
 	} {
-		writeFile(t, filepath.Join(dir, name), string(text))
+		tamgatest.WriteFile(t, filepath.Join(dir, name), string(text))
 	}
 	return f
 }
@@ -313,8 +313,8 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 // needed, and the output says whom it trusts.
 func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 	f := newSignedFiles(t)
-	writeFile(t, "tamga-data/dev.json", `{"ca_pem":"ca.pem"}`)
-	writeFile(t, "tamga-data/ca.pem", string(f.root.PEM()))
+	tamgatest.WriteFile(t, "tamga-data/dev.json", `{"ca_pem":"ca.pem"}`)
+	tamgatest.WriteFile(t, "tamga-data/ca.pem", string(f.root.PEM()))
 	r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig"}, strings.Fields(at)...)...)
 	if r.Code != 0 || !strings.Contains(r.Out, "note: no --ca is given: the authority of the server in ./tamga-data is trusted") {
 		t.Errorf("exit code %d:\n%s%s", r.Code, r.Out, r.Err)
@@ -332,7 +332,7 @@ func TestVerifyDecodedTextLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	for _, file := range []string{"base64", "cut.pem"} {
 		tamgatest.Run(t.Context(), "", "verify", file)
-		if left := listing(t, dir); len(left) > 0 {
+		if left := tamgatest.Listing(t, dir); len(left) > 0 {
 			t.Errorf("%s left %v", file, left)
 		}
 	}

@@ -1,7 +1,6 @@
-package main
+package phone_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,64 +20,6 @@ import (
 
 	"tamga/internal/tamgatest"
 )
-
-// phone runs a command of a device and returns what it printed and said.
-func runPhone(t testing.TB, file string, args ...string) (string, error) {
-	t.Helper()
-	var out, said bytes.Buffer
-	err := run(t.Context(), append(append([]string{"phone"}, args...), "--file", file), strings.NewReader(""), &out, &said)
-	return out.String() + said.String(), err
-}
-
-var eightDigits = regexp.MustCompile(`\b[0-9]{8}\b`)
-
-// activationCode is the newest activation code sent to an address.
-func activationCode(w *tamgatest.UMS, to string) string {
-	w.T.Helper()
-	list := w.Captured()
-	for i := len(list) - 1; i >= 0; i-- {
-		if code := eightDigits.FindString(list[i].Text); list[i].To == to && code != "" {
-			return code
-		}
-	}
-	w.T.Fatalf("no activation code for %s among %d messages", to, len(list))
-	return ""
-}
-
-// kinit begins an initialization and keeps its picture in a file.
-func kinit(w *tamgatest.UMS, id, body string) (file, text, kid string) {
-	w.T.Helper()
-	var made struct {
-		KeyInfo    struct{ Kid string }
-		QrCode     []byte
-		QRCodeData string
-	}
-	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/init", body).Into(w.T, &made)
-	file = filepath.Join(w.T.TempDir(), "kinit.gif")
-	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
-		w.T.Fatal(err)
-	}
-	return file, made.QRCodeData, made.KeyInfo.Kid
-}
-
-// verification gets a verification code and keeps its picture in a file.
-func verification(w *tamgatest.UMS, id, kid string) (file, text string) {
-	w.T.Helper()
-	var made struct {
-		QrCode     []byte
-		QrCodeData string
-		Data       devmsg.Verification
-	}
-	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/verify/get", `{"Kid":"`+kid+`"}`).Into(w.T, &made)
-	if parsed, err := devmsg.ParseQR(made.QrCodeData); err != nil || parsed != made.Data {
-		w.T.Errorf("the text of the code is %s, its data %v: %v", made.QrCodeData, made.Data, err)
-	}
-	file = filepath.Join(w.T.TempDir(), "verification.gif")
-	if err := os.WriteFile(file, made.QrCode, 0o600); err != nil {
-		w.T.Fatal(err)
-	}
-	return file, made.QrCodeData
-}
 
 // TestPhone takes devices through everything from outside: an operator over HTTP, and
 // the command-line device with pictures of QR codes.
@@ -95,7 +35,7 @@ func TestPhone(t *testing.T) {
 				user := "/ums/user/" + id
 				w.OK(tamgatest.Ours, "POST", user+"/phones/"+phone+"/confirm", "")
 				w.OK(tamgatest.Ours, "POST", user+"/authmethod/mydss?level=0", `{"Kid":"1"}`)
-				picture, text, kid := kinit(w, id, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
+				picture, text, kid := w.KInit(id, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
 				gif, err := os.ReadFile(picture)
 				if err != nil {
 					t.Fatal(err)
@@ -104,30 +44,30 @@ func TestPhone(t *testing.T) {
 					t.Errorf("zbarimg reads %s, want %s", got, text)
 				}
 				file := filepath.Join(t.TempDir(), "phone.json")
-				if out, err := runPhone(t, file, "register", "--qr", picture, "--code", "00000000", "--suite", suite); err == nil || !strings.Contains(err.Error(), "invalid_confirmation_code") {
+				if out, err := tamgatest.Phone(t, file, "register", "--qr", picture, "--code", "00000000", "--suite", suite); err == nil || !strings.Contains(err.Error(), "invalid_confirmation_code") {
 					t.Errorf("a wrong code: %s, %v", out, err)
 				}
-				out, err := runPhone(t, file, "register", "--qr", picture, "--code", activationCode(w, phone), "--suite", suite, "--name", "Телефон Петрова")
+				out, err := tamgatest.Phone(t, file, "register", "--qr", picture, "--code", w.ActivationCode(phone), "--suite", suite, "--name", "Телефон Петрова")
 				if err != nil || !strings.Contains(out, "device: "+kid+"\nstate: NotVerified\nuser: "+id+"\n") {
 					t.Fatalf("registered: %s, %v", out, err)
 				}
-				verification, text := verification(w, id, kid)
+				verification, text := w.Verification(id, kid)
 				if gif, err = os.ReadFile(verification); err != nil {
 					t.Fatal(err)
 				}
 				if got := zbar.Read(gif, "gif"); got != text {
 					t.Errorf("zbarimg reads %s, want %s", got, text)
 				}
-				if _, err := runPhone(t, file, "register", "--qr", verification, "--code", "1"); err == nil {
+				if _, err := tamgatest.Phone(t, file, "register", "--qr", verification, "--code", "1"); err == nil {
 					t.Error("registered with a verification code")
 				}
-				if out, err := runPhone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active\n") {
+				if out, err := tamgatest.Phone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active\n") {
 					t.Fatalf("verified: %s, %v", out, err)
 				}
-				if out, err := runPhone(t, file, "verify", "--qr", verification); err == nil {
+				if out, err := tamgatest.Phone(t, file, "verify", "--qr", verification); err == nil {
 					t.Errorf("verified again: %s", out)
 				}
-				if out, err := runPhone(t, file, "push", "--address", "token of "+kid, "--os-type", "2", "--json"); err != nil || !strings.Contains(out, `"push_listed":true`) {
+				if out, err := tamgatest.Phone(t, file, "push", "--address", "token of "+kid, "--os-type", "2", "--json"); err != nil || !strings.Contains(out, `"push_listed":true`) {
 					t.Errorf("push: %s, %v", out, err)
 				}
 				var pushes []struct{ Kid, DeviceName, State, Contact string }
@@ -138,7 +78,7 @@ func TestPhone(t *testing.T) {
 				}
 				poll := func() string {
 					t.Helper()
-					out, err := runPhone(t, file, "poll", "--json")
+					out, err := tamgatest.Phone(t, file, "poll", "--json")
 					if err != nil {
 						return err.Error()
 					}
@@ -151,7 +91,7 @@ func TestPhone(t *testing.T) {
 				if got := poll(); got != device.Active {
 					t.Errorf("poll: %s", got)
 				}
-				if out, err := runPhone(t, file, "show"); err != nil || !strings.Contains(out, "key: "+suite) || strings.Contains(out, `"key"`) {
+				if out, err := tamgatest.Phone(t, file, "show"); err != nil || !strings.Contains(out, "key: "+suite) || strings.Contains(out, `"key"`) {
 					t.Errorf("show: %s, %v", out, err)
 				}
 				var info struct {
@@ -174,7 +114,7 @@ func TestPhone(t *testing.T) {
 				if got := poll(); got != device.Active {
 					t.Errorf("of an unlocked user: %s", got)
 				}
-				if out, err := runPhone(t, file, "leave"); err != nil {
+				if out, err := tamgatest.Phone(t, file, "leave"); err != nil {
 					t.Errorf("leave: %s, %v", out, err)
 				}
 				if _, err := os.Stat(file); err == nil {
@@ -189,30 +129,30 @@ func TestPhone(t *testing.T) {
 		w.Walk(t, "anonymous", func(t *testing.T) {
 			id, _, _, _ := w.Register()
 			file := filepath.Join(t.TempDir(), "phone.json")
-			out, err := runPhone(t, file, "register", "--service", w.Dev.DevicesURL)
+			out, err := tamgatest.Phone(t, file, "register", "--service", w.Dev.DevicesURL)
 			if err != nil || !strings.Contains(out, "Tell the operator the number") {
 				t.Fatalf("registered: %s, %v", out, err)
 			}
 			var facts phone.Facts
-			if out, err = runPhone(t, file, "show", "--json"); err == nil {
+			if out, err = tamgatest.Phone(t, file, "show", "--json"); err == nil {
 				err = json.Unmarshal([]byte(out), &facts)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
-			verification, _ := verification(w, id, facts.Kid)
-			if out, err := runPhone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active") || !strings.Contains(out, "user: "+id) {
+			verification, _ := w.Verification(id, facts.Kid)
+			if out, err := tamgatest.Phone(t, file, "verify", "--qr", verification); err != nil || !strings.Contains(out, "state: Active") || !strings.Contains(out, "user: "+id) {
 				t.Errorf("verified: %s, %v", out, err)
 			}
 			w.OK(tamgatest.Ours, "DELETE", "/ums/user/"+id, "")
-			if out, err := runPhone(t, file, "poll"); err == nil || !strings.Contains(err.Error(), "401") {
+			if out, err := tamgatest.Phone(t, file, "poll"); err == nil || !strings.Contains(err.Error(), "401") {
 				t.Errorf("of a deleted user: %s, %v", out, err)
 			}
-			if _, err := runPhone(t, file, "leave"); err == nil {
+			if _, err := tamgatest.Phone(t, file, "leave"); err == nil {
 				t.Error("a device that nobody knows left")
 			}
-			if _, err := runPhone(t, file, "leave", "--forget"); err != nil {
+			if _, err := tamgatest.Phone(t, file, "leave", "--forget"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -220,7 +160,7 @@ func TestPhone(t *testing.T) {
 			id, _, _, email := w.Register()
 			user := "/ums/user/" + id
 			w.OK(tamgatest.Ours, "POST", user+"/emails/"+email+"/confirm", "")
-			_, _, kid := kinit(w, id, `{"Email":"`+email+`"}`)
+			_, _, kid := w.KInit(id, `{"Email":"`+email+`"}`)
 			for _, path := range []string{"/mydss/init/sendqr", "/mydss/sendqr"} {
 				w.OK(tamgatest.Ours, "POST", user+path, `{"Email":"`+email+`"}`)
 			}
@@ -291,7 +231,7 @@ func TestPhoneFile(t *testing.T) {
 		{write("torn.json", "{", 0o600), []string{"poll"}, "not the file of a device"},
 		{write("empty.json", "{}", 0o600), []string{"poll"}, "key"},
 	} {
-		if out, err := runPhone(t, c.file, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if out, err := tamgatest.Phone(t, c.file, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %s, %v; want %q", c.args, out, err, c.want)
 		}
 		os.Remove(none)
@@ -324,7 +264,7 @@ func TestPhoneClock(t *testing.T) {
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "phone.json")
 	for _, args := range [][]string{{"register", "--service", server.URL}, {"poll"}} {
-		if out, err := runPhone(t, file, args...); err != nil {
+		if out, err := tamgatest.Phone(t, file, args...); err != nil {
 			t.Fatalf("%v: %s, %v", args, out, err)
 		}
 	}
