@@ -22,11 +22,11 @@ import (
 )
 
 type gostTLSCheckCommand struct {
-	Dir  string           `default:"gost-tls" placeholder:"DIR" help:"Directory that gost-tls init made."`
+	Dir  string           `default:"gost-tls" placeholder:"DIR" help:"Directory with the files of gost-tls init."`
 	From cli.Installation `embed:""`
 }
 
-// frontEndCheck is one trap: what was looked at, and what is wrong there or "".
+// frontEndCheck is one check: its name, and what is wrong or "".
 type frontEndCheck struct {
 	Trap  string `json:"trap"`
 	Wrong string `json:"wrong,omitempty"`
@@ -66,16 +66,16 @@ func (g *gostTLSCheckCommand) Run(c *cli.Console) error {
 		return err
 	}
 	if faults > 0 {
-		return fmt.Errorf("%d of %d checks found something wrong", faults, len(checks))
+		return fmt.Errorf("%d of %d checks failed", faults, len(checks))
 	}
 	return nil
 }
 
-// checkFrontEnd looks for every trap we know in the files of a front end.
+// checkFrontEnd checks the files of a front end for known mistakes.
 func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config, now time.Time) ([]frontEndCheck, error) {
 	text, err := os.ReadFile(filepath.Join(dir, FrontEndConfig))
 	if err != nil {
-		return nil, fmt.Errorf("no front end in %s (tamga gost-tls init makes one): %w", dir, err)
+		return nil, fmt.Errorf("no front end in %s; make one with tamga gost-tls init: %w", dir, err)
 	}
 	proxy := ParseProxy(string(text))
 	checks := proxy.Check(socket)
@@ -83,9 +83,9 @@ func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config,
 
 	_, uidErr := app.FrontEndUID(conf)
 	add("gost_tls.front_end_user is a user of this machine", message(uidErr))
-	add("gost_tls.socket is set, and nobody else may put a socket in its place", socketWrong(conf.GOSTTLS.Socket, socket))
+	add("gost_tls.socket is set, and other users cannot replace it", socketWrong(conf.GOSTTLS.Socket, socket))
 	for _, file := range proxy.bundles {
-		add("the server's certificate "+file, bundleWrong(file, now))
+		add("the server certificate "+file, bundleWrong(file, now))
 	}
 	for _, file := range proxy.authorities {
 		add("the authorities of operators in "+file, authoritiesWrong(file))
@@ -94,13 +94,14 @@ func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config,
 	add("the engine is loaded by "+openssl, opensslWrong(openssl))
 	add("OPENSSL_CONF of this shell is not loaded a second time", doubleWrong(openssl, os.Getenv("OPENSSL_CONF")))
 	if program, err := exec.LookPath("haproxy"); err == nil {
-		add("HAProxy takes the configuration", trial(ctx, openssl, program, "-c", "-q", "-f", filepath.Join(dir, FrontEndConfig)))
+		add("HAProxy accepts the configuration", trial(ctx, openssl, program, "-c", "-q", "-f", filepath.Join(dir, FrontEndConfig)))
 	} else {
-		add("HAProxy takes the configuration", "haproxy is not installed here: apt-get install haproxy libengine-gost-openssl")
+		add("HAProxy accepts the configuration", "haproxy is not installed; run: apt-get install haproxy libengine-gost-openssl")
 	}
 	return checks, nil
 }
 
+// message returns the text of an error, "" for nil.
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -108,7 +109,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// ProxyConfig is what matters of a configuration of HAProxy.
+// ProxyConfig is the part of a HAProxy configuration that is checked.
 type ProxyConfig struct {
 	lines                []proxyLine
 	bundles, authorities []string
@@ -124,7 +125,7 @@ func (l proxyLine) has(words ...string) bool {
 	return len(l.words) >= len(words) && slices.Equal(l.words[:len(words)], words)
 }
 
-// after returns the word behind an option, "" when it is not there.
+// after returns the word after an option, "" if the line lacks the option.
 func (l proxyLine) after(option string) string {
 	if i := slices.Index(l.words, option); i >= 0 && i+1 < len(l.words) {
 		return l.words[i+1]
@@ -134,8 +135,8 @@ func (l proxyLine) after(option string) string {
 
 var proxySections = []string{"global", "defaults", "frontend", "backend", "listen"}
 
-// ParseProxy splits a configuration into lines of words. It knows no quoting: what
-// gost-tls init writes has none.
+// ParseProxy splits a configuration into lines of words. It does not handle quotes: gost-tls init writes
+// none.
 func ParseProxy(text string) *ProxyConfig {
 	p := &ProxyConfig{}
 	section := ""
@@ -165,7 +166,7 @@ func ParseProxy(text string) *ProxyConfig {
 	return p
 }
 
-// Check looks for the traps in the lines.
+// Check checks the lines for known mistakes. socket is the absolute path of gost_tls.socket.
 func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 	var checks []frontEndCheck
 	add := func(trap, wrong string, ok bool) {
@@ -183,7 +184,7 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 	add("there is a port with TLS", "no bind line has ssl", slices.ContainsFunc(binds, func(l proxyLine) bool { return slices.Contains(l.words, "ssl") }))
 	for _, l := range binds {
 		at := strings.Join(l.words[:min(2, len(l.words))], " ")
-		add(at+": speaks TLS", "a plain port in front of the socket lets anyone in: remove it", slices.Contains(l.words, "ssl"))
+		add(at+": speaks TLS", "anyone can connect to a plain port: remove it", slices.Contains(l.words, "ssl"))
 		add(at+": TLS 1.2 alone", "want ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2: a client that is offered TLS 1.3 never sends its GOST certificate",
 			l.after("ssl-min-ver") == "TLSv1.2" && l.after("ssl-max-ver") == "TLSv1.2")
 		add(at+": GOST suites alone", "want ciphers "+Ciphers, onlyGOST(l.after("ciphers")))
@@ -194,7 +195,7 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 	find := func(words ...string) int {
 		return slices.IndexFunc(p.lines, func(l proxyLine) bool { return l.has(words...) })
 	}
-	add("queries are not logged", "option httplog writes them down, and they hold secrets now and then: want a log-format with %HP", find("option", "httplog") < 0)
+	add("queries are not logged", "option httplog logs queries, which may have secrets: want a log-format with %HP", find("option", "httplog") < 0)
 	add("no session cache", "want tune.ssl.cachesize 0 in global", find("tune.ssl.cachesize", "0") >= 0)
 
 	set := find("http-request", "set-header", "client-cert")
@@ -202,7 +203,7 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 		set >= 0 && slices.Equal(p.lines[set].words[3:], []string{":%[ssl_c_der,base64]:"}))
 	for _, family := range []struct {
 		name  string
-		exact bool // one name and no family
+		exact bool // one name, not a prefix
 	}{{"client-cert", false}, {"client_cert", false}, {"x-tamga-tls-", false}, {"x-forwarded-", false}, {"forwarded", true}} {
 		i := slices.IndexFunc(p.lines, func(l proxyLine) bool {
 			return l.has("http-request", "del-header", family.name) && (family.exact || l.after("-m") == "beg")
@@ -227,6 +228,7 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 	return checks
 }
 
+// count returns how often word is in words.
 func count(words []string, word string) (n int) {
 	for _, w := range words {
 		if w == word {
@@ -236,6 +238,7 @@ func count(words []string, word string) (n int) {
 	return n
 }
 
+// onlyGOST reports whether all suites of a list are GOST suites.
 func onlyGOST(ciphers string) bool {
 	for c := range strings.SplitSeq(ciphers, ":") {
 		if !strings.Contains(c, "GOST") {
@@ -245,7 +248,7 @@ func onlyGOST(ciphers string) bool {
 	return true
 }
 
-// socketWrong looks at the directory of the socket.
+// socketWrong checks the directory of the socket.
 func socketWrong(configured, socket string) string {
 	if configured == "" {
 		return "want gost_tls.socket in the configuration"
@@ -255,19 +258,19 @@ func socketWrong(configured, socket string) string {
 	case err != nil:
 		return err.Error()
 	case info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
-		return filepath.Dir(socket) + " can be written by everybody: chmod o-w it"
+		return filepath.Dir(socket) + " can be written by all users; run chmod o-w on it"
 	}
 	return ""
 }
 
-// bundleWrong looks at the server's certificate and key.
+// bundleWrong checks the certificate and key of the server.
 func bundleWrong(file string, now time.Time) string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err.Error()
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "its key can be read by others: chmod 600 it"
+		return "the key can be read by other users; run chmod 600 on the file"
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -292,23 +295,23 @@ func bundleWrong(file string, now time.Time) string {
 	case leaf == nil || key == nil:
 		return "want a certificate and its key (PRIVATE KEY) as PEM"
 	case leaf.Suite == nil || !strings.HasPrefix(leaf.Suite.Name, "gost2012"):
-		return "its key is not GOST R 34.10-2012: want a port for GOST alone"
+		return "the key is not GOST R 34.10-2012; want a port for GOST only"
 	case now.Before(leaf.NotBefore):
-		return "it is not valid before " + leaf.NotBefore.Format(time.RFC3339)
+		return "the certificate is not valid before " + leaf.NotBefore.Format(time.RFC3339)
 	case now.After(leaf.NotAfter):
-		return "it expired on " + leaf.NotAfter.Format(time.RFC3339) + ": tamga gost-tls init --force makes another"
+		return "the certificate expired on " + leaf.NotAfter.Format(time.RFC3339) + "; make another with tamga gost-tls init --force"
 	case now.AddDate(0, 0, 14).After(leaf.NotAfter):
-		return "it expires on " + leaf.NotAfter.Format(time.RFC3339) + ": tamga gost-tls init --force makes another"
+		return "the certificate expires on " + leaf.NotAfter.Format(time.RFC3339) + "; make another with tamga gost-tls init --force"
 	case !slices.ContainsFunc(leaf.ExtKeyUsage, func(o x509gost.OID) bool { return o.Equal(x509gost.OID{1, 3, 6, 1, 5, 5, 7, 3, 1}) }):
-		return "it is not for servers (extendedKeyUsage serverAuth)"
+		return "the certificate is not for servers (extendedKeyUsage serverAuth)"
 	}
 	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(leaf.PublicKey) {
-		return "the key is not that of the certificate"
+		return "the key does not belong to the certificate"
 	}
 	return ""
 }
 
-// authoritiesWrong looks at the authorities a handshake accepts.
+// authoritiesWrong checks the authorities whose client certificates a handshake accepts.
 func authoritiesWrong(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -320,13 +323,13 @@ func authoritiesWrong(file string) string {
 	}
 	for _, c := range list {
 		if !c.IsCA {
-			return cli.Printable(c.Subject.String()) + " is no authority"
+			return cli.Printable(c.Subject.String()) + " is not the certificate of an authority"
 		}
 	}
 	return ""
 }
 
-// opensslWrong looks at the configuration of the engine.
+// opensslWrong checks the OpenSSL configuration that loads the engine.
 func opensslWrong(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -344,30 +347,30 @@ func opensslWrong(file string) string {
 		}
 	}
 	if engine == "" {
-		return "want dynamic_path with the file of gost-engine"
+		return "want dynamic_path with the path of gost-engine"
 	}
 	if _, err := os.Stat(engine); err != nil {
-		return "gost-engine is not installed (apt-get install libengine-gost-openssl): " + err.Error() +
-			"; without it HAProxy says that it finds no private key"
+		return "gost-engine is not installed; run: apt-get install libengine-gost-openssl (" + err.Error() +
+			"); without it HAProxy reports that it finds no private key"
 	}
 	if !active {
-		return "the default provider is not activated: want a section of it with activate = 1"
+		return "the default provider is not activated; want its section with activate = 1"
 	}
 	return ""
 }
 
-// doubleWrong looks for a second place that loads the engine.
+// doubleWrong checks that OPENSSL_CONF of the shell does not load the engine too.
 func doubleWrong(file, variable string) string {
 	if variable == "" || variable == file {
 		return ""
 	}
 	if data, err := os.ReadFile(variable); err == nil && bytes.Contains(data, []byte("engine_id")) {
-		return variable + " loads an engine as well: start HAProxy with " + file + " alone"
+		return variable + " loads an engine too; start HAProxy with " + file + " only"
 	}
 	return ""
 }
 
-// trial runs a program with the engine and says what it said when it fails.
+// trial runs a program with the engine and returns its output if it fails.
 func trial(ctx context.Context, openssl, program string, args ...string) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

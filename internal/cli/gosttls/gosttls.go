@@ -1,5 +1,8 @@
-// Package gosttls has the sub-command gost-tls, which sets up and checks HAProxy as a front end
-// that speaks TLS with GOST cipher suites.
+// Package gosttls has the sub-command gost-tls, which sets up and checks HAProxy as a front end for TLS
+// with GOST cipher suites. Command is the sub-command. ParseProxy and ProxyConfig.Check find errors in
+// the configuration of HAProxy.
+//
+// The socket between the front end and the service is in package app.
 package gosttls
 
 import (
@@ -40,46 +43,46 @@ const (
 //go:embed templates/*.tmpl
 var frontEndTemplates embed.FS
 
-// Ciphers are the TLS 1.2 suites with GOST that gost-engine has, the newer ones
-// first.
+// Ciphers are the GOST suites of TLS 1.2 in gost-engine, newer ones first.
 const Ciphers = "GOST2012-KUZNYECHIK-KUZNYECHIKOMAC:GOST2012-MAGMA-MAGMAOMAC:IANA-GOST2012-GOST8912-GOST8912:LEGACY-GOST2012-GOST8912-GOST8912"
 
+// Command is the sub-command gost-tls.
 type Command struct {
-	Init    gostTLSInitCommand    `cmd:"" help:"Write the configuration, key and certificate of a HAProxy that speaks GOST-TLS in front of the service."`
-	Check   gostTLSCheckCommand   `cmd:"" help:"Look for the known traps in the configuration of the front end."`
-	Certify gostTLSCertifyCommand `cmd:"" help:"Certify the key of an operator's request (PKCS #10) with the built-in authority."`
-	Revoke  gostTLSRevokeCommand  `cmd:"" help:"Revoke a certificate that certify or init made: it counts no more from the next request on."`
+	Init    gostTLSInitCommand    `cmd:"" help:"Write the configuration, key and certificate of HAProxy as the GOST-TLS front end of the service."`
+	Check   gostTLSCheckCommand   `cmd:"" help:"Check the configuration of the front end for known mistakes."`
+	Certify gostTLSCertifyCommand `cmd:"" help:"Issue a certificate for the request of an operator (PKCS #10) with the built-in authority."`
+	Revoke  gostTLSRevokeCommand  `cmd:"" help:"Revoke a certificate that certify or init made. Takes effect with the next request."`
 }
 
 type gostTLSInitCommand struct {
-	Dir    string           `default:"gost-tls" placeholder:"DIR" help:"Directory for the files, which is made."`
-	Name   []string         `placeholder:"HOST" help:"Name or IP address clients use; may be repeated. Default: that of public_url."`
-	Listen string           `default:":4430" placeholder:"ADDRESS" help:"Where HAProxy listens: [HOST]:PORT."`
-	Suite  string           `default:"gost2012-256" enum:"gost2012-256,gost2012-512" help:"Kind of the server's key: gost2012-256 or gost2012-512."`
-	Force  bool             `help:"Write over what is there: a new key and certificate."`
+	Dir    string           `default:"gost-tls" placeholder:"DIR" help:"Directory for the files. It is made if it is missing."`
+	Name   []string         `placeholder:"HOST" help:"Host name or IP address that clients use. May be repeated. Default: the one of public_url."`
+	Listen string           `default:":4430" placeholder:"ADDRESS" help:"Address that HAProxy listens on: [HOST]:PORT."`
+	Suite  string           `default:"gost2012-256" enum:"gost2012-256,gost2012-512" help:"Algorithms of the server key: gost2012-256 or gost2012-512."`
+	Force  bool             `help:"Overwrite existing files, with a new key and certificate."`
 	From   cli.Installation `embed:""`
 }
 
 func (g *gostTLSInitCommand) Run(c *cli.Console) error {
 	su, ok := suite.ByName(g.Suite)
 	if !ok {
-		return fmt.Errorf("--suite %s: unknown", g.Suite)
+		return fmt.Errorf("--suite %s: want gost2012-256 or gost2012-512", g.Suite)
 	}
 	dir, err := filepath.Abs(g.Dir)
 	if err != nil {
 		return err
 	}
 	if strings.ContainsAny(dir, " \t\"'\\#$") {
-		return fmt.Errorf("--dir %s: HAProxy's configuration takes no spaces, quotes or dollar signs in paths", dir)
+		return fmt.Errorf("--dir %s: the configuration of HAProxy allows no spaces, quotes, backslashes, # or $ in paths", dir)
 	}
 	for _, name := range []string{FrontEndConfig, FrontEndServer} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !g.Force {
-			return fmt.Errorf("%s is there already: --force makes everything anew, with a new key", filepath.Join(dir, name))
+			return fmt.Errorf("%s already exists; overwrite all files, with a new key, with --force", filepath.Join(dir, name))
 		}
 	}
 	return cli.Administer(c, &g.From, "InitGOSTTLS", "", func(ctx context.Context, h *app.Rooms) error {
 		if h.Config.GOSTTLS.Socket == "" {
-			return errors.New("gost_tls.socket is not set: name the Unix socket between the front end and the service in the configuration")
+			return errors.New("gost_tls.socket is not set; name the Unix socket between the front end and the service in the configuration")
 		}
 		socket, err := filepath.Abs(h.Config.Path(h.Config.GOSTTLS.Socket))
 		if err != nil {
@@ -115,12 +118,12 @@ func (g *gostTLSInitCommand) Run(c *cli.Console) error {
 
   OPENSSL_CONF=%[1]s/%[3]s haproxy -f %[1]s/%[4]s
 
-Clients trust %[1]s/%[5]s. Look for traps with: tamga gost-tls check --dir %[1]s
+Clients must trust %[1]s/%[5]s. Check the files with: tamga gost-tls check --dir %[1]s
 `, dir, strings.Join(names, ", "), FrontEndOpenSSL, FrontEndConfig, FrontEndRoot)
 	})
 }
 
-// frontEndValues fill the templates.
+// frontEndValues are the values in the templates.
 type frontEndValues struct {
 	Dir, Listen     string
 	Names           []string
@@ -129,14 +132,14 @@ type frontEndValues struct {
 	User, Group     string
 }
 
+// frontEndFile is a file to write.
 type frontEndFile struct {
 	name string
 	mode fs.FileMode
 	data []byte
 }
 
-// frontEndFiles makes a key and a certificate for the front end and fills the
-// templates.
+// frontEndFiles makes a key and a certificate for the front end and executes the templates.
 func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEndValues) ([]frontEndFile, error) {
 	if name := h.Config.GOSTTLS.FrontEndUser; name != "" {
 		v.User = name
@@ -203,7 +206,7 @@ func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEn
 	return files, nil
 }
 
-// enginePlaces are where distributions put gost-engine.
+// enginePlaces are the paths of gost-engine in distributions.
 var enginePlaces = []string{
 	"/usr/lib/x86_64-linux-gnu/engines-3/gost.so",
 	"/usr/lib/*/engines-3/gost.so",
@@ -212,6 +215,7 @@ var enginePlaces = []string{
 	"/usr/local/lib*/engines-3/gost.so",
 }
 
+// findEngine returns the path of gost-engine, "" if it is not found.
 func findEngine() string {
 	for _, pattern := range enginePlaces {
 		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
@@ -222,9 +226,9 @@ func findEngine() string {
 }
 
 type gostTLSCertifyCommand struct {
-	Request string           `arg:"" help:"File with the request, PEM or DER: it proves that its maker has the key, and names its subject."`
-	Output  string           `short:"o" required:"" placeholder:"FILE" help:"File for the certificate (PEM)."`
-	Life    time.Duration    `placeholder:"TIME" help:"Life of the certificate, such as 2160h; that of users' certificates when absent."`
+	Request string           `arg:"" help:"File with the request, PEM or DER. It has the public key and the subject."`
+	Output  string           `short:"o" required:"" placeholder:"FILE" help:"Output file for the certificate (PEM)."`
+	Life    time.Duration    `placeholder:"TIME" help:"Lifetime of the certificate, for instance 2160h. Default: the one of certificates of users."`
 	From    cli.Installation `embed:""`
 }
 
@@ -241,7 +245,7 @@ func (g *gostTLSCertifyCommand) Run(c *cli.Console) error {
 		return fmt.Errorf("%s: %w", g.Request, err)
 	}
 	if err := request.CheckSignature(); err != nil {
-		return fmt.Errorf("%s: it does not prove that its maker has the key: %w", g.Request, err)
+		return fmt.Errorf("%s: the signature of the request is invalid: %w", g.Request, err)
 	}
 	return cli.Administer(c, &g.From, "CertifyOperator", request.Subject.String(), func(ctx context.Context, h *app.Rooms) error {
 		if err := h.Authority.Bootstrap(ctx); err != nil {
@@ -255,7 +259,7 @@ func (g *gostTLSCertifyCommand) Run(c *cli.Console) error {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"certificate": g.Output, "subject": certificate.Subject.String()},
-			"%s is certified in %s.\n", cli.Printable(certificate.Subject.String()), g.Output)
+			"The certificate of %s is in %s.\n", cli.Printable(certificate.Subject.String()), g.Output)
 	})
 }
 
