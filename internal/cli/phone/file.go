@@ -19,28 +19,28 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// phone is a device: its file, open.
+// phone is a mobile device: the content of its file, and the key.
 type phone struct {
 	Facts
 	Key    string `json:"key"`    // PKCS #8, Base64
 	Number int64  `json:"number"` // of the last message
-	Offset int64  `json:"offset"` // seconds that the clock of the service is ahead
+	Offset int64  `json:"offset"` // seconds by which the clock of the service is ahead
 
 	file  string
 	key   crypto.Signer
 	suite *suite.Suite
 }
 
-// Facts are what everybody may see of it.
+// Facts is the part of the file without secrets.
 type Facts struct {
 	Service string `json:"service_url"`
-	Kid     string `json:"kid"` // empty until it is registered
-	UID     string `json:"uid"` // empty for a device of nobody
+	Kid     string `json:"kid"` // empty before the registration
+	UID     string `json:"uid"` // empty if the device is not assigned to a user
 	State   string `json:"state"`
 	Suite   string `json:"suite"`
 }
 
-// newPhone makes a device with a new key and keeps it before anybody is told of it.
+// newPhone makes a device with a new key and writes its file, before any message is sent.
 func newPhone(file, service, suiteName string) (*phone, error) {
 	s, ok := suite.ByName(suiteName)
 	if !ok {
@@ -60,17 +60,17 @@ func newPhone(file, service, suiteName string) (*phone, error) {
 	return p, p.save()
 }
 
-// openPhone reads the file of a device.
+// openPhone reads the file of a device. If there is none, the error wraps fs.ErrNotExist.
 func openPhone(file string) (*phone, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no device in %s: make one with tamga phone register: %w", file, fs.ErrNotExist)
+			err = fmt.Errorf("there is no device in %s; make one with tamga phone register: %w", file, fs.ErrNotExist)
 		}
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s holds a key and others may read it: chmod 600 %s", file, file)
+		return nil, fmt.Errorf("%s has a key and can be read by other users; run: chmod 600 %s", file, file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -91,15 +91,16 @@ func openPhone(file string) (*phone, error) {
 	return p, nil
 }
 
-// openRegistered reads the file of a device that the service knows.
+// openRegistered reads the file of a registered device.
 func openRegistered(file string) (*phone, error) {
 	p, err := openPhone(file)
 	if err == nil && p.Kid == "" {
-		err = fmt.Errorf("the device in %s is not registered yet: tamga phone register", file)
+		err = fmt.Errorf("the device in %s is not registered; register it with tamga phone register", file)
 	}
 	return p, err
 }
 
+// save writes the file of the device.
 func (p *phone) save() error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -113,13 +114,13 @@ func (p *phone) save() error {
 	return files.Replace(p.file, append(text, '\n'), 0o600)
 }
 
-// publicKey is the SubjectPublicKeyInfo of the device.
+// publicKey returns the SubjectPublicKeyInfo of the device.
 func (p *phone) publicKey() ([]byte, error) {
 	return x509gost.MarshalPublicKey(p.key.Public(), p.suite)
 }
 
-// sign makes the next message. Its number is on disk before it is sent: a number is
-// never used twice, even when the program ends in between.
+// sign makes the next message. It writes the number of the message to disk first, so that no number is
+// used twice even after a crash.
 func (p *phone) sign(kind string, payload any) (devmsg.Signed, error) {
 	p.Number++
 	if err := p.save(); err != nil {
@@ -136,6 +137,7 @@ func (p *phone) sign(kind string, payload any) (devmsg.Signed, error) {
 	return devmsg.Sign(h, payload, p.key, p.suite, nil)
 }
 
+// explain prints the facts as text for people.
 func (p *phone) explain(w io.Writer) {
 	for _, line := range [][2]string{{"device", p.Kid}, {"state", p.State}, {"user", p.UID}, {"service", p.Service}, {"key", p.Suite}} {
 		if line[1] != "" {

@@ -1,5 +1,7 @@
-// Package phone has the sub-command phone, a mobile device in a file. It speaks the device
-// protocol of docs/device-protocol.md to a running server.
+// Package phone has the sub-command phone, a mobile device in a file. Command is the sub-command. It
+// uses the device protocol of docs/device-protocol.md with a running server.
+//
+// The form of the messages is in package message of internal/domain/device.
 package phone
 
 import (
@@ -23,35 +25,34 @@ import (
 	devmsg "tamga/internal/domain/device/message"
 )
 
-// Command is a mobile device on the command line: for people without the
-// application, and for tests.
+// Command is the sub-command phone: a mobile device for people without the application, and for tests.
 type Command struct {
-	Register phoneRegister `cmd:"" help:"Register this device with the QR code of an operator, or without one for an operator to assign."`
-	Verify   phoneVerify   `cmd:"" help:"Prove with a second QR code that the device is in the right hands."`
-	Push     phonePush     `cmd:"" help:"Say where the device is reached by push."`
-	Poll     phonePoll     `cmd:"" help:"Ask the service whether there is something to confirm, and for the state of the device."`
-	Show     phoneShow     `cmd:"" help:"Show what the device knows of itself. Asks nobody."`
-	Leave    phoneLeave    `cmd:"" help:"Have the device forgotten by the service, and delete its file."`
+	Register phoneRegister `cmd:"" help:"Register this device with the QR code of an operator. Without a QR code an operator must assign the device to a user."`
+	Verify   phoneVerify   `cmd:"" help:"Verify this device with a second QR code."`
+	Push     phonePush     `cmd:"" help:"Set or remove the push address of the device."`
+	Poll     phonePoll     `cmd:"" help:"Request the operations to confirm and the state of the device."`
+	Show     phoneShow     `cmd:"" help:"Print the facts in the file of the device. Sends nothing."`
+	Leave    phoneLeave    `cmd:"" help:"Remove the device from the service and delete its file."`
 }
 
-// phoneFlags are common to what a device does.
+// phoneFlags are the flags of all commands.
 type phoneFlags struct {
 	File      string `default:"tamga-phone.json" placeholder:"FILE" help:"File of the device with its key. Default: tamga-phone.json."`
 	CAFile    string `placeholder:"FILE" help:"File with the PEM certificates of authorities to trust in TLS. Default: those of this system."`
-	PlainHTTP bool   `help:"Speak http:// with another machine. Without this only this machine is spoken to over http."`
-	JSON      bool   `help:"Print JSON for programs instead of text for people."`
+	PlainHTTP bool   `help:"Allow http:// to another machine. Messages are then readable over the network."`
+	JSON      bool   `help:"Print JSON instead of text."`
 }
 
-// qrFlags say where a QR code is.
+// qrFlags name a QR code.
 type qrFlags struct {
-	QR     string `name:"qr" xor:"code" placeholder:"FILE" help:"Picture of the QR code, such as GIF, PNG or JPEG. Reading one takes the program zbarimg."`
-	QRText string `name:"qr-text" xor:"code" placeholder:"JSON" help:"Text of the QR code; - reads it from the standard input."`
+	QR     string `name:"qr" xor:"code" placeholder:"FILE" help:"Image of the QR code, for instance GIF, PNG or JPEG. Needs the program zbarimg."`
+	QRText string `name:"qr-text" xor:"code" placeholder:"JSON" help:"Text of the QR code. - for standard input."`
 }
 
-// maxPicture bounds the file of a QR code, in octets.
+// maxPicture is the largest size of the file of a QR code, in bytes.
 const maxPicture = 8 << 20
 
-// read gives the text of the QR code; "" where none was given.
+// read returns the text of the QR code, "" if none is given.
 func (f qrFlags) read(c *cli.Console) (string, error) {
 	switch {
 	case f.QRText == "-":
@@ -63,19 +64,19 @@ func (f qrFlags) read(c *cli.Console) (string, error) {
 	return readPicture(c.Context, f.QR)
 }
 
-// readPicture has zbarimg read a picture: it is made for photographs, and this
-// program has no other use for a reader.
+// readPicture reads an image with zbarimg, which can read photographs. Nothing else in the program
+// reads QR codes.
 func readPicture(ctx context.Context, file string) (string, error) {
 	if info, err := os.Stat(file); err != nil {
 		return "", fmt.Errorf("--qr: %w", err)
 	} else if !info.Mode().IsRegular() || info.Size() > maxPicture {
-		return "", fmt.Errorf("--qr: %s: want a picture of at most %d MiB", file, maxPicture>>20)
+		return "", fmt.Errorf("--qr: %s: want an image file of at most %d MiB", file, maxPicture>>20)
 	}
 	program, err := exec.LookPath("zbarimg")
 	if err != nil {
-		return "", errors.New("--qr: pictures are read by zbarimg, which is not installed (Debian package zbar-tools); give the text of the QR code with --qr-text instead")
+		return "", errors.New("--qr: zbarimg is not installed, which reads images (Debian package zbar-tools); give the text of the QR code with --qr-text")
 	}
-	path, err := filepath.Abs(file) // no name that reads as an option
+	path, err := filepath.Abs(file) // an absolute path cannot be taken for an option
 	if err != nil {
 		return "", fmt.Errorf("--qr: %w", err)
 	}
@@ -83,7 +84,7 @@ func readPicture(ctx context.Context, file string) (string, error) {
 	defer cancel()
 	text, err := exec.CommandContext(ctx, program, "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", path).Output()
 	if err != nil {
-		return "", fmt.Errorf("--qr: %s: there is no QR code in it that zbarimg can read", file)
+		return "", fmt.Errorf("--qr: %s: zbarimg finds no QR code in it", file)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -91,9 +92,9 @@ func readPicture(ctx context.Context, file string) (string, error) {
 type phoneRegister struct {
 	phoneFlags
 	qrFlags
-	Service string `placeholder:"URL" help:"Address of the service, to register without a QR code."`
-	Code    string `placeholder:"CODE" help:"Activation code that was sent to the user. Default: it is asked for where one is required."`
-	Name    string `default:"tamga phone" help:"What the operator sees the device as. Default: tamga phone."`
+	Service string `placeholder:"URL" help:"Address of the device service, to register without a QR code."`
+	Code    string `placeholder:"CODE" help:"Activation code that the user received. Default: ask at the terminal if one is required."`
+	Name    string `default:"tamga phone" help:"Name of the device for operators. Default: tamga phone."`
 	Suite   string `default:"gost2012-256" enum:"gost2012-256,ecdsa-p256" help:"Kind of the key: gost2012-256 or ecdsa-p256. Default: gost2012-256."`
 }
 
@@ -106,7 +107,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 	service := r.Service
 	switch {
 	case text == "" && service == "":
-		return errors.New("how is this device registered? give --qr FILE or --qr-text JSON, or --service URL to wait for an operator to assign it")
+		return errors.New("give --qr FILE or --qr-text JSON; or --service URL to register without a QR code, for an operator to assign the device")
 	case text != "":
 		parsed, err := devmsg.ParseQR(text)
 		if err != nil {
@@ -114,7 +115,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 		}
 		k, ok := parsed.(devmsg.KInit)
 		if !ok {
-			return errors.New("this QR code verifies a device that is registered: use it with tamga phone verify")
+			return errors.New("this QR code verifies a registered device; use it with tamga phone verify")
 		}
 		kinit = &k.Data
 		service = cmp.Or(service, k.Data.ServiceURL)
@@ -128,9 +129,9 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 	case err != nil:
 		return err
 	case p.Kid != "":
-		return fmt.Errorf("%s is the device %s already: name another file with --file, or have it forgotten with tamga phone leave", r.File, p.Kid)
+		return fmt.Errorf("%s is the file of the registered device %s; name another file with --file, or remove the device with tamga phone leave", r.File, p.Kid)
 	case p.Service != service:
-		return fmt.Errorf("%s has a key for %s: name another file with --file", r.File, p.Service)
+		return fmt.Errorf("%s has a key for %s; name another file with --file", r.File, p.Service)
 	}
 	registration := devmsg.Registration{Device: devmsg.About{Name: r.Name, Type: "cli", AppVersion: c.Program.Version}}
 	if kinit != nil {
@@ -170,7 +171,7 @@ func (v *phoneVerify) Run(c *cli.Console) error {
 		return err
 	}
 	if text == "" {
-		return errors.New("which QR code? give --qr FILE or --qr-text JSON")
+		return errors.New("no QR code: give --qr FILE or --qr-text JSON")
 	}
 	parsed, err := devmsg.ParseQR(text)
 	if err != nil {
@@ -178,14 +179,14 @@ func (v *phoneVerify) Run(c *cli.Console) error {
 	}
 	code, ok := parsed.(devmsg.Verification)
 	if !ok {
-		return errors.New("this QR code registers a new device: use it with tamga phone register")
+		return errors.New("this QR code registers a new device; use it with tamga phone register")
 	}
 	p, err := openRegistered(v.File)
 	if err != nil {
 		return err
 	}
 	if code.Data.Kid != p.Kid || code.Data.ServiceURL != p.Service {
-		return fmt.Errorf("this QR code is for the device %s at %s, and this is %s at %s", cli.Printable(code.Data.Kid), cli.Printable(code.Data.ServiceURL), p.Kid, p.Service)
+		return fmt.Errorf("this QR code is for the device %s at %s, but the file has the device %s at %s", cli.Printable(code.Data.Kid), cli.Printable(code.Data.ServiceURL), p.Kid, p.Service)
 	}
 	nonce, err := devmsg.ReadSecret(code.Data.Nonce)
 	if err != nil {
@@ -193,7 +194,7 @@ func (v *phoneVerify) Run(c *cli.Console) error {
 	}
 	seed, err := base64.RawURLEncoding.DecodeString(code.Data.Seed)
 	if err != nil {
-		return errors.New("the QR code of a verification is damaged")
+		return errors.New("invalid seed in the QR code of a verification")
 	}
 	spki, err := p.publicKey()
 	if err != nil {
@@ -208,9 +209,9 @@ func (v *phoneVerify) Run(c *cli.Console) error {
 
 type phonePush struct {
 	phoneFlags
-	Address string `placeholder:"TOKEN" help:"Token of the push service. Empty: the device is reached by push no more."`
-	OSType  int    `name:"os-type" help:"1 iOS, 2 Android, 3 Huawei. Default: 0, none of them."`
-	System  string `placeholder:"GUID" help:"The mobile application. Default: the first one of the service."`
+	Address string `placeholder:"TOKEN" help:"Token of the push service. Default: none, which removes the push address."`
+	OSType  int    `name:"os-type" help:"Operating system: 1 iOS, 2 Android, 3 Huawei. Default: 0, none of these."`
+	System  string `placeholder:"GUID" help:"Identifier of the mobile application. Default: the first one of the service."`
 }
 
 func (v *phonePush) Run(c *cli.Console) error {
@@ -227,7 +228,7 @@ func (v *phonePush) Run(c *cli.Console) error {
 
 type phonePoll struct {
 	phoneFlags
-	Times int `default:"1" help:"How often to ask; 0 goes on until interrupted. Default: 1."`
+	Times int `default:"1" help:"Number of requests; 0 to repeat until interrupted. Default: 1."`
 }
 
 func (v *phonePoll) Run(c *cli.Console) error {
@@ -271,7 +272,7 @@ func (v *phoneShow) Run(c *cli.Console) error {
 
 type phoneLeave struct {
 	phoneFlags
-	Forget bool `help:"Delete the file also when the service does not know the device any more, or cannot be reached."`
+	Forget bool `help:"Delete the file even if the service does not know the device or cannot be reached."`
 }
 
 func (v *phoneLeave) Run(c *cli.Console) error {
@@ -280,12 +281,12 @@ func (v *phoneLeave) Run(c *cli.Console) error {
 		return err
 	}
 	if _, err := v.send(c.Context, p, devmsg.Leave, struct{}{}); err != nil && !v.Forget {
-		return fmt.Errorf("%w; --forget deletes the file nevertheless", err)
+		return fmt.Errorf("%w; delete the file anyway with --forget", err)
 	}
 	return os.Remove(v.File)
 }
 
-// done keeps and shows what the service answered.
+// done saves the state in an answer and prints the answer.
 func (f phoneFlags) done(c *cli.Console, p *phone, a devmsg.Answer) error {
 	p.State, p.UID = a.State, a.UID
 	if err := p.save(); err != nil {
@@ -299,11 +300,11 @@ func (f phoneFlags) done(c *cli.Console, p *phone, a devmsg.Answer) error {
 	return nil
 }
 
-// phoneTimeout bounds one exchange.
+// phoneTimeout is the timeout of one exchange.
 const phoneTimeout = 30 * time.Second
 
-// send sends a message. Where the service says that our clock is wrong, it is
-// corrected by the time the service tells, once.
+// send sends a message. If the service answers wrong_time, send takes the difference to the clock of
+// the service into account and tries once more.
 func (f phoneFlags) send(ctx context.Context, p *phone, kind string, payload any) (devmsg.Answer, error) {
 	if err := cli.CheckAddress(p.Service, f.PlainHTTP); err != nil {
 		return devmsg.Answer{}, fmt.Errorf("address of the service: %w", err)
@@ -318,59 +319,60 @@ func (f phoneFlags) send(ctx context.Context, p *phone, kind string, payload any
 		if err != nil {
 			return devmsg.Answer{}, err
 		}
-		a, there, err := exchange(ctx, client, p.Service+"/v1/"+kind, signed)
+		a, remote, err := exchange(ctx, client, p.Service+"/v1/"+kind, signed)
 		var refused *phoneRefusal
-		if errors.As(err, &refused) && refused.code == "wrong_time" && !corrected && !there.IsZero() {
-			p.Offset = int64(time.Until(there).Round(time.Second) / time.Second)
+		if errors.As(err, &refused) && refused.code == "wrong_time" && !corrected && !remote.IsZero() {
+			p.Offset = int64(time.Until(remote).Round(time.Second) / time.Second)
 			continue
 		}
 		return a, err
 	}
 }
 
-// phoneRefusal is what the service said no with.
+// phoneRefusal is an error answer of the service.
 type phoneRefusal struct {
 	status     int
 	code, text string
 }
 
+// Error implements error.
 func (r *phoneRefusal) Error() string {
 	return fmt.Sprintf("the service refused (%d %s): %s", r.status, cli.Printable(r.code), cli.Printable(r.text))
 }
 
-// exchange posts a message; there is the time at the service.
-func exchange(ctx context.Context, client *http.Client, address string, signed devmsg.Signed) (a devmsg.Answer, there time.Time, err error) {
+// exchange sends a message. remote is the time at the service, zero if the answer has none.
+func exchange(ctx context.Context, client *http.Client, address string, signed devmsg.Signed) (a devmsg.Answer, remote time.Time, err error) {
 	body, err := json.Marshal(signed)
 	if err != nil {
-		return a, there, err
+		return a, remote, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return a, there, err
+		return a, remote, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return a, there, err
+		return a, remote, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return a, there, err
+		return a, remote, err
 	}
 	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		there = at
+		remote = at
 	}
 	if response.StatusCode != http.StatusOK {
 		var refused struct {
 			Error       string `json:"error"`
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(text, &refused) // another body has neither
-		return a, there, &phoneRefusal{response.StatusCode, refused.Error, refused.Description}
+		_ = json.Unmarshal(text, &refused) // another body leaves both empty
+		return a, remote, &phoneRefusal{response.StatusCode, refused.Error, refused.Description}
 	}
 	if err := json.Unmarshal(text, &a); err != nil || a.Kid == "" {
-		return a, there, errors.New("the service answered with something else than a device is answered with")
+		return a, remote, errors.New("the answer of the service is not an answer to a device; check the address of the service")
 	}
-	return a, there, nil
+	return a, remote, nil
 }

@@ -225,7 +225,7 @@ func TestPhoneFile(t *testing.T) {
 		{none, []string{"register", "--qr", write("no.gif", "no picture", 0o600)}, "no QR code"},
 		{none, []string{"register", "--qr-text", "{}"}, "version"},
 		{none, []string{"register", "--qr-text", kinit}, "http"},
-		{none, []string{"verify"}, "which QR code"},
+		{none, []string{"verify"}, "no QR code: give"},
 		{none, []string{"verify", "--qr-text", kinit}, "registers a new device"},
 		{write("open.json", "{}", 0o644), []string{"poll"}, "chmod 600"},
 		{write("torn.json", "{", 0o600), []string{"poll"}, "not the file of a device"},
