@@ -15,7 +15,7 @@ import (
 	"tamga/sig"
 )
 
-// document is a file as sig.Document; it may be larger than memory.
+// document is a file as sig.Document. The file may be larger than memory.
 type document struct {
 	*os.File
 	size int64
@@ -34,6 +34,7 @@ func (d *document) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
+// openDocument opens a regular file. bar counts the bytes read.
 func openDocument(path string, bar *cli.Progress) (*document, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,7 +42,7 @@ func openDocument(path string, bar *cli.Progress) (*document, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a file: it is read more than once, so a file is needed", path)
+		err = fmt.Errorf("%s is not a file; a file is needed, since it is read more than once", path)
 	}
 	if err != nil {
 		f.Close()
@@ -50,7 +51,7 @@ func openDocument(path string, bar *cli.Progress) (*document, error) {
 	return &document{f, info.Size(), bar}, nil
 }
 
-// signedInput is FILE of verify, recognised.
+// signedInput is FILE of verify with its format.
 type signedInput struct {
 	document *document
 	format   sig.Described
@@ -59,11 +60,11 @@ type signedInput struct {
 	close    func()
 }
 
-// headSize is the number of bytes at the beginning of a file that decide its kind.
+// headSize is the number of bytes at the beginning of a file that decide its format.
 const headSize = 1024
 
-// openSigned opens FILE and finds out which of the formats it is. Text is decoded into a
-// temporary file, since it may be as large as any document.
+// openSigned opens FILE and finds its format among known. It decodes text into a temporary file, since
+// the text may be larger than memory. The caller calls close.
 func openSigned(ctx context.Context, path string, known sig.Formats, bar *cli.Progress) (*signedInput, error) {
 	d, err := openDocument(path, bar)
 	if err != nil {
@@ -77,6 +78,7 @@ func openSigned(ctx context.Context, path string, known sig.Formats, bar *cli.Pr
 	return in, nil
 }
 
+// recognise sets the format and the contents, and decodes text.
 func (in *signedInput) recognise(ctx context.Context, path string, known sig.Formats) error {
 	head, err := in.head()
 	if err != nil {
@@ -107,7 +109,7 @@ func (in *signedInput) recognise(ctx context.Context, path string, known sig.For
 	return nil
 }
 
-// head returns the first octets.
+// head returns the first headSize bytes.
 func (in *signedInput) head() ([]byte, error) {
 	head := make([]byte, headSize)
 	n, err := in.document.ReadAt(head, 0)
@@ -117,7 +119,7 @@ func (in *signedInput) head() ([]byte, error) {
 	return head[:n], nil
 }
 
-// Forms of text that signatures come in.
+// The text forms of signatures.
 const (
 	formPEM    = "PEM text"
 	formJSON   = "Base64 in quotes, as the signing interface answers"
@@ -126,8 +128,7 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// textForm tells in which text form a signature may be written here, "" when it
-// is none.
+// textForm returns the text form of a file by its first bytes, "" if it is not text.
 func textForm(head []byte) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	switch {
@@ -136,7 +137,7 @@ func textForm(head []byte) string {
 	case len(text) >= 2 && text[0] == '"' && isBase64(text[1]):
 		return formJSON
 	case len(text) >= 40 && bytes.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("=\r\n\t ", r) && (r > 0x7f || !isBase64(byte(r))) }) < 0:
-		return formBase64 // a bare signature in octets is not that lucky
+		return formBase64 // the bytes of a bare signature are hardly ever all Base64 digits
 	}
 	return ""
 }
@@ -145,14 +146,14 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
-// decode puts what the text holds in the place of the text.
+// decode decodes the text into a temporary file, which replaces the document.
 func (in *signedInput) decode(ctx context.Context, form string) error {
 	text := in.document
 	f, err := os.CreateTemp("", "tamga-*.der")
 	if err != nil {
 		return err
 	}
-	os.Remove(f.Name()) // where open files can be removed, nothing stays behind even after a crash
+	os.Remove(f.Name()) // if the system can remove an open file, none is left even after a crash
 	closeText := in.close
 	in.close = func() {
 		closeText()
@@ -176,7 +177,7 @@ func (in *signedInput) decode(ctx context.Context, form string) error {
 	return nil
 }
 
-// contextReader ends a long copy when the work is canceled.
+// contextReader is a reader whose Read fails after the context ends.
 type contextReader struct {
 	ctx context.Context
 	io.Reader
@@ -189,8 +190,8 @@ func (r *contextReader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// base64Text hands out the Base64 of the first PEM block, or of a text that is
-// nothing but Base64, without line ends and spaces.
+// base64Text reads the Base64 of the first PEM block, or of a text that is nothing but Base64. It skips
+// line ends and spaces.
 type base64Text struct {
 	src   *bufio.Reader
 	begun bool
@@ -211,14 +212,14 @@ func (t *base64Text) Read(b []byte) (int, error) {
 		case err == io.EOF && !t.pem:
 			t.done = true
 		case err == io.EOF:
-			return n, cli.ErrBase64 // the line -----END is missing
+			return n, cli.ErrBase64 // no line -----END
 		case err != nil:
 			return n, err
 		case t.pem && c == '-':
 			t.done = true
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		default:
-			b[n] = c // what does not belong here is for the decoder to refuse
+			b[n] = c // the decoder rejects invalid bytes
 			n++
 		}
 	}
@@ -228,7 +229,7 @@ func (t *base64Text) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// begin skips a byte order mark, blank space and the line -----BEGIN.
+// begin skips a byte order mark, white space and the line -----BEGIN.
 func (t *base64Text) begin() error {
 	t.begun = true
 	if mark, _ := t.src.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
@@ -241,7 +242,7 @@ func (t *base64Text) begin() error {
 		}
 		if next[0] == '-' {
 			t.pem = true
-			_, err := t.src.ReadSlice('\n') // a longer line than the buffer is no PEM
+			_, err := t.src.ReadSlice('\n') // a line longer than the buffer is not PEM
 			return err
 		}
 		if strings.IndexByte(" \t\r\n", next[0]) < 0 {

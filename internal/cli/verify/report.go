@@ -12,22 +12,21 @@ import (
 	"tamga/sig"
 )
 
-// Report is what tamga verify --json prints. Names stay as they are once
-// released; new ones may be added. Times are RFC 3339 in UTC. What is not known
-// is left out.
+// Report is what tamga verify --json prints. Released names do not change; new ones may be added. Times
+// are RFC 3339 in UTC. Unknown values are absent.
 type Report struct {
-	noun string // of the format, for people
+	noun string // name of the format for people
 
 	File     string `json:"file"`
 	Format   string `json:"format"`             // sig.Description.Kind: cms, xml, ...
-	Original string `json:"original,omitempty"` // the document that was read beside FILE
+	Original string `json:"original,omitempty"` // file of the document of a detached signature
 	// Verdict is passed, failed or indeterminate: the worst of the file, its
 	// signatures and countersignatures. The exit code says the same with 0, 1 and 3.
 	Verdict    string            `json:"verdict"`
-	Headlines  []string          `json:"headlines,omitempty"` // what to know beside the verdict
-	JudgedAt   time.Time         `json:"judged_at"`           // the moment certificates were judged at
+	Headlines  []string          `json:"headlines,omitempty"` // remarks on the verdict
+	JudgedAt   time.Time         `json:"judged_at"`           // the time for which certificates were verified
 	Notes      []string          `json:"notes,omitempty"`
-	Findings   []findingReport   `json:"findings,omitempty"` // about the file as a whole
+	Findings   []findingReport   `json:"findings,omitempty"` // about the whole file
 	Signatures []signatureReport `json:"signatures"`
 
 	verdict sig.Verdict
@@ -39,18 +38,18 @@ type signatureReport struct {
 	// Verdict is passed, failed or indeterminate, countersignatures included.
 	Verdict   string   `json:"verdict"`
 	Headlines []string `json:"headlines,omitempty"`
-	// SignatureHolds reports whether the document is the one signed with the key of
-	// the signer's certificate, by all rules of the format.
+	// SignatureHolds reports whether the signature value is valid for the document and for the
+	// certificate of the signer, by all rules of the format.
 	SignatureHolds bool `json:"signature_holds"`
-	// Trusted reports whether this certificate leads to a trusted root and none on
-	// the way is refused.
+	// Trusted reports whether this certificate leads to a trusted root and no certificate on the
+	// path is rejected.
 	Trusted        bool                `json:"trusted"`
 	Level          string              `json:"level"`           // raw, CMS, BES, T, XLT1 or XMLDSig
 	Suite          string              `json:"suite,omitempty"` // gost2012-256 and so on
 	Hash           string              `json:"hash,omitempty"`
-	Covers         string              `json:"covers,omitempty"`       // in words
+	Covers         string              `json:"covers,omitempty"`       // in words, such as "the attached document, 15 bytes"
 	SigningTime    *time.Time          `json:"signing_time,omitempty"` // claimed by the signer
-	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest time stamp that holds, by which the signature existed
+	BestTime       *time.Time          `json:"best_time,omitempty"`    // of the earliest valid time stamp: the signature existed at this time
 	TimeStamps     []timeStampReport   `json:"time_stamps,omitempty"`
 	Signer         *certificateReport  `json:"signer,omitempty"`
 	Chain          []certificateReport `json:"chain,omitempty"` // signer first, trusted root last
@@ -65,8 +64,8 @@ type timeStampReport struct {
 	Kind     string             `json:"kind"`
 	Time     time.Time          `json:"time"`
 	Verdict  string             `json:"verdict"`
-	Holds    bool               `json:"holds"`   // the token is unbroken and over what it stamps
-	Trusted  bool               `json:"trusted"` // its service's certificate leads to a trusted root
+	Holds    bool               `json:"holds"`   // the token is valid and is for the data that it stamps
+	Trusted  bool               `json:"trusted"` // the certificate of its service leads to a trusted root
 	Signer   *certificateReport `json:"signer,omitempty"`
 	Findings []findingReport    `json:"findings,omitempty"`
 }
@@ -82,28 +81,29 @@ type certificateReport struct {
 	Thumbprint string            `json:"thumbprint"` // SHA-1 of the certificate, upper-case hexadecimal
 }
 
-// findingReport is one thing noticed.
+// findingReport is one finding of the verification.
 type findingReport struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
-	// Verdict and Indication (EN 319 102-1) are what the finding leads to; absent if
-	// it does not touch the verdict.
+	// Verdict and Indication (EN 319 102-1) are the effect of the finding. Both are absent if it does
+	// not affect the verdict.
 	Verdict    string `json:"verdict,omitempty"`
 	Indication string `json:"indication,omitempty"`
 }
 
-// UnknownVerdict is printed instead when nothing could be judged (exit code 2).
+// UnknownVerdict is printed in place of a Report if the file could not be verified (exit code 2).
 type UnknownVerdict struct {
 	File    string `json:"file"`
 	Verdict string `json:"verdict"` // unreadable
 	Error   string `json:"error"`
 }
 
+// note adds a note.
 func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// fill takes over what the format found.
+// fill copies the report of the format.
 func (r *Report) fill(report *sig.Report) {
 	r.Findings = findingReports(report.Findings)
 	r.Signatures = signatureReports(report.Signatures)
@@ -167,8 +167,7 @@ func findingReports(findings []sig.Finding) (out []findingReport) {
 	return out
 }
 
-// identifiers are the numbers by which Russian registers know people and
-// organisations.
+// identifiers are the numbers of people and organisations in Russian registers.
 var identifiers = []struct {
 	name string
 	oid  x509gost.OID
@@ -193,8 +192,7 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 	return out
 }
 
-// Print writes the report for people. Text from certificates is made harmless
-// for a terminal.
+// Print writes the report as text for people. Text from certificates is made safe for a terminal.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{}
 	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), r.noun, len(r.Signatures), plural(len(r.Signatures), "signature"))
@@ -212,7 +210,7 @@ func (r *Report) Print(w io.Writer) error {
 
 type printer struct{ strings.Builder }
 
-// line prints one line; every text argument is made printable.
+// line prints one line. It makes every string argument safe for a terminal.
 func (p *printer) line(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -250,7 +248,7 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		p.field(indent, "serial", "%s", c.Serial)
 		p.field(indent, "issuer", "%s", c.Issuer)
 	} else {
-		p.field(indent, "signer", "not known")
+		p.field(indent, "signer", "unknown")
 	}
 	if s.SigningTime != nil {
 		p.field(indent, "signed", "%s, as the signer says", moment(*s.SigningTime))
@@ -258,9 +256,9 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		p.field(indent, "signed", "the signer does not say when")
 	}
 	for _, ts := range s.TimeStamps {
-		who, verdict := "a service that is not known", "holds"
+		service, verdict := "an unknown service", "holds"
 		if ts.Signer != nil {
-			who = ts.Signer.Subject
+			service = ts.Signer.Subject
 		}
 		switch {
 		case !ts.Holds:
@@ -268,7 +266,7 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		case !ts.Trusted:
 			verdict = "holds, but its service is not trusted"
 		}
-		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), who, ts.Kind, verdict)
+		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), service, ts.Kind, verdict)
 	}
 	if s.Suite != "" {
 		p.field(indent, "with", "%s, hash %s, level %s", Algorithm(s.Suite), s.Hash, s.Level)
@@ -305,7 +303,7 @@ func (p *printer) findings(indent string, findings []findingReport) {
 	}
 }
 
-// headline is a verdict and what to know beside it. What did not pass stands out.
+// headline returns a verdict with its remarks. A verdict other than passed is in upper case.
 func headline(verdict string, beside []string) string {
 	if verdict != sig.Passed.String() {
 		verdict = strings.ToUpper(verdict)
@@ -320,7 +318,7 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// suiteOf names the algorithms of a signature: the suite, or those no suite has.
+// suiteOf returns the name of the suite of a signature, or of its scheme if it has no suite.
 func suiteOf(s *sig.Signature) string {
 	for _, su := range suite.All() {
 		if su.Scheme() == s.Scheme && (s.Signer == nil || s.Signer.Suite == su) {
@@ -330,7 +328,7 @@ func suiteOf(s *sig.Signature) string {
 	return s.Scheme.Name
 }
 
-// Algorithm names a suite as its standard does.
+// Algorithm returns the title of a suite in its standard, or name if the suite is unknown.
 func Algorithm(name string) string {
 	if su, ok := suite.ByName(name); ok {
 		return su.Title
@@ -338,7 +336,7 @@ func Algorithm(name string) string {
 	return name
 }
 
-// moment shows a time where the reader is, and in UTC.
+// moment returns a time in the local time zone and in UTC.
 func moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 -07:00") + " (" + t.UTC().Format("2006-01-02 15:04:05") + " UTC)"
 }

@@ -1,5 +1,7 @@
-// Package verify has the sub-command verify, which checks a signature offline and reports why it
-// holds or not. It asks no server.
+// Package verify has the sub-command verify, which verifies the signatures of a file offline and
+// explains the result. Command is the sub-command, and Report is what it prints with --json.
+//
+// It asks no server and fetches nothing. The rules of verification are in package sig.
 package verify
 
 import (
@@ -23,39 +25,39 @@ import (
 	"tamga/sig"
 )
 
-// Command judges signatures without asking anybody: what it may trust and
-// what it may know of revocation is what the flags name.
+// Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
+// the flags name.
 type Command struct {
-	File string `arg:"" help:"A signed message (CMS, CAdES: DER, BER, PEM or Base64), a signed XML, PDF or Office document, or a bare signature value."`
+	File string `arg:"" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value."`
 
-	Original      string   `placeholder:"FILE" help:"The document that a detached or bare signature was made over. Default for NAME.sig: NAME, when it is there."`
-	Hash          string   `placeholder:"HEX" help:"The hash of that document instead of the document."`
+	Original      string   `placeholder:"FILE" help:"Document of a detached or bare signature. Default for NAME.sig: NAME, if it exists."`
+	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
 	HashAlgorithm string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
-	Cert          string   `placeholder:"FILE" help:"Certificate of the signer: needed for a bare signature, and for a message that holds none."`
-	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER; may be repeated. Default: those of a server started with --dev in --data, if there is one."`
-	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates that may lead from the signer to a root; may be repeated."`
-	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER; may be repeated. Nothing is fetched."`
-	At            string   `placeholder:"TIME" help:"The moment that certificates are judged at: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
-	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"What an unknown revocation status means. known: a revoked certificate fails, an unknown status passes and the first line says so. require: an unknown status is indeterminate. Default: known."`
-	Strict        bool     `help:"Fail signatures that cover a part of the document only."`
-	Covers        string   `placeholder:"PATH" help:"Fail signatures that do not cover this element of an XML document or all of it, for instance /Envelope/Body."`
-	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF; without it the password is asked for where one is needed."`
-	JSON          bool     `name:"json" help:"Print for programs."`
+	Cert          string   `placeholder:"FILE" help:"Certificate of the signer, for a bare signature or a message without certificates."`
+	CA            []string `name:"ca" sep:"none" placeholder:"FILE" help:"Trusted root certificates, PEM or DER. May be repeated. Default: those of a server started with --dev in --data, if there is one."`
+	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates of authorities between the signer and a root, PEM or DER. May be repeated."`
+	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
+	At            string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
+	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
+	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
+	Covers        string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
+	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
+	JSON          bool     `name:"json" help:"Print JSON instead of text."`
 	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
 
-// Help is shown above the flags.
+// Help returns the text above the flags.
 func (Command) Help() string {
-	return `Exit codes: 0 every signature passed; 1 a signature failed; 2 the file cannot be read; 3 indeterminate: what is at hand decides neither way, for instance because no trusted root is known. The worst signature or countersignature decides.`
+	return `Exit codes: 0 all signatures passed; 1 a signature failed; 2 the file cannot be read; 3 indeterminate: the data given is not enough to decide, for instance because no trusted root is known. The worst signature or countersignature decides.`
 }
 
 // ExitUnreadable is the exit code for a file that cannot be read.
 const ExitUnreadable = cli.ExitCode(2)
 
-// exitCodes are the exit codes by verdict; passed is 0.
+// exitCodes are the exit codes by verdict. Passed is 0.
 var exitCodes = map[sig.Verdict]cli.ExitCode{sig.Failed: 1, sig.Indeterminate: 3}
 
-// Run prints the judgement; its error is the exit code.
+// Run prints the report. Its error is the exit code.
 func (v *Command) Run(c *cli.Console) error {
 	r, err := v.Judge(c, app.Formats(&config.Config{}))
 	if err != nil {
@@ -80,6 +82,7 @@ func (v *Command) Run(c *cli.Console) error {
 	return nil
 }
 
+// writeJSON writes indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -87,13 +90,13 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Judge collects the question, asks the format of the file and words the answer.
+// Judge reads the files that the flags name, verifies FILE by its format and returns the report.
 func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	if v.Original != "" && v.Hash != "" {
-		return nil, errors.New("--original and --hash say the same thing twice: give one")
+		return nil, errors.New("--original and --hash name the same document; give one of them")
 	}
 	if v.HashAlgorithm != "" && v.Hash == "" {
-		return nil, errors.New("--hash-algorithm says how --hash was made: it needs --hash")
+		return nil, errors.New("--hash-algorithm needs --hash")
 	}
 	at, err := parseTime(v.At)
 	if err != nil {
@@ -110,7 +113,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 			return nil, fmt.Errorf("--cert: %w", err)
 		}
 		if len(certs) != 1 {
-			return nil, fmt.Errorf("--cert: %s holds %d certificates; the signer's alone is needed (others go to --intermediate)", v.Cert, len(certs))
+			return nil, fmt.Errorf("--cert: %s has %d certificates; give the one of the signer only, and the others with --intermediate", v.Cert, len(certs))
 		}
 		check.Certificate = certs[0]
 	}
@@ -126,14 +129,14 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	about := in.format.Describe()
 	r.Format, r.noun, r.Notes = about.Kind, about.Noun, append(r.Notes, in.notes...)
 	if about.Bare && check.Certificate == nil {
-		return nil, fmt.Errorf("%s holds %d octets that are no CMS message: to check them as a bare signature, name the signer's certificate with --cert", v.File, in.document.Size())
+		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", v.File, in.document.Size())
 	}
 
 	original := v.Original
 	if original == "" && v.Hash == "" && in.contents.Detached {
 		var ok bool
 		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
-			return nil, fmt.Errorf("%s does not hold the document: name it with --original, or give its hash with --hash", v.File)
+			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", v.File)
 		}
 		r.note("the document is taken from %s", original)
 	}
@@ -159,8 +162,8 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	return r, nil
 }
 
-// verify asks the format. The password of an encrypted document is asked for only when
-// the document turns out to need one.
+// verify calls the format. It asks for the password of an encrypted document only after the format has
+// reported that it needs one.
 func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress) (*sig.Report, error) {
 	if v.PasswordFile != "" {
 		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
@@ -184,7 +187,7 @@ func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check,
 	return report, err
 }
 
-// explain words the errors of formats for this command.
+// explain adds the file to the errors of formats.
 func explain(file string, err error) error {
 	var params *sig.ErrParams
 	var document *sig.ErrDocument
@@ -192,24 +195,24 @@ func explain(file string, err error) error {
 	case errors.As(err, &document):
 		return fmt.Errorf("%s: %w", file, err)
 	case errors.As(err, &params):
-		return fmt.Errorf("%s cannot be judged: %w", file, err)
+		return fmt.Errorf("%s cannot be verified: %w", file, err)
 	}
 	return err
 }
 
-// digest reads --hash. Its algorithm is the one named, the one of the message's
-// signatures that has this length, or the one of the certificate.
+// digest reads --hash. Its algorithm is --hash-algorithm, otherwise the algorithm of this length among
+// those of the signatures, otherwise the one of the certificate.
 func (v *Command) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Digest, error) {
 	sum, err := hex.DecodeString(strings.TrimSpace(v.Hash))
 	if err != nil || len(sum) == 0 {
-		return nil, errors.New("--hash: hexadecimal digits expected, two per octet")
+		return nil, errors.New("--hash: not hexadecimal; want two digits for each byte")
 	}
 	var candidates []*suite.Hash
 	switch {
 	case v.HashAlgorithm != "":
 		h, ok := suite.HashByName(v.HashAlgorithm)
 		if !ok {
-			return nil, fmt.Errorf("--hash-algorithm: %q is not known; for instance %q", v.HashAlgorithm, suite.Streebog256.Name)
+			return nil, fmt.Errorf("--hash-algorithm: %q is not known; want a name such as %q", v.HashAlgorithm, suite.Streebog256.Name)
 		}
 		candidates = append(candidates, h)
 	case in.contents.Hashes != nil:
@@ -223,12 +226,12 @@ func (v *Command) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Di
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, errors.New("--hash: the signature does not say by which algorithm: name it with --hash-algorithm")
+		return nil, errors.New("--hash: the signature does not name the algorithm; name it with --hash-algorithm")
 	}
-	return nil, fmt.Errorf("--hash: %d octets given, but a %s hash has %d", len(sum), candidates[0].Name, candidates[0].Size)
+	return nil, fmt.Errorf("--hash: %d bytes given, but a %s hash has %d", len(sum), candidates[0].Name, candidates[0].Size)
 }
 
-// trust reads what the judgement of certificates rests on.
+// trust reads the trusted certificates, the intermediate ones and the revocation lists.
 func (v *Command) trust(check *sig.Check, r *Report) error {
 	anchors := v.CA
 	if len(anchors) == 0 {
@@ -238,7 +241,7 @@ func (v *Command) trust(check *sig.Check, r *Report) error {
 			anchors = []string{filepath.Join(v.Data, dev.CAPEM)}
 			r.note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
 		case err == nil || errors.Is(err, os.ErrNotExist):
-			r.note("no --ca is given: nobody is trusted, only the cryptography can hold")
+			r.note("no --ca is given: no certificate is trusted, only the cryptography can hold")
 		default:
 			return err
 		}
@@ -269,9 +272,9 @@ func (v *Command) trust(check *sig.Check, r *Report) error {
 	return nil
 }
 
-// splitRoots takes the self-issued certificates of a file as what is trusted and
-// the others as help on the way, so that a bundle with both can be named. A file
-// without any self-issued one is trusted as it is.
+// splitRoots splits the certificates of a --ca file: self-issued ones are trusted, the others are
+// intermediate. So a bundle of both can be given. All certificates of a file without a self-issued one
+// are trusted.
 func splitRoots(certs []*x509gost.Certificate) (roots, others []*x509gost.Certificate) {
 	for _, c := range certs {
 		if c.Subject.Equal(c.Issuer) {
@@ -286,7 +289,7 @@ func splitRoots(certs []*x509gost.Certificate) (roots, others []*x509gost.Certif
 	return roots, others
 }
 
-// parseTime reads --at; empty text means now.
+// parseTime reads --at. The empty text means now.
 func parseTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Now(), nil
@@ -296,7 +299,7 @@ func parseTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("--at: %q is no time; write 2006-01-02, \"2006-01-02 15:04:05\" or 2006-01-02T15:04:05+03:00", s)
+	return time.Time{}, fmt.Errorf("--at: %q is not a time; want 2006-01-02, \"2006-01-02 15:04:05\" or 2006-01-02T15:04:05+03:00", s)
 }
 
 func isFile(path string) bool {
