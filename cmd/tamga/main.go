@@ -1,5 +1,6 @@
-// Command tamga is the Tamga signing service and its tools in one program: serve
-// answers requests, sign and verify work from the command line, the others administer.
+// Command tamga is the Tamga signing service and its tools in one program. serve runs the service, sign
+// and verify make and verify signatures from the command line, and the other sub-commands administer an
+// installation.
 //
 // The sub-commands are listed in internal/program.
 package main

@@ -35,23 +35,23 @@ import (
 // flags and whose Run does the work.
 type commands struct {
 	Serve    serve.Command   `cmd:"" help:"Run the service."`
-	Sign     client.Sign     `cmd:"" help:"Sign a file on a running server."`
-	Verify   verify.Command  `cmd:"" help:"Check a signature offline and say who signed, when, with what, and why it holds or not."`
+	Sign     client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
+	Verify   verify.Command  `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
 	Migrate  admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
-	User     admin.User      `cmd:"" help:"Register, list, lock and unlock users, set passwords, end their tokens."`
+	User     admin.User      `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
 	Group    admin.Group     `cmd:"" help:"Add and list groups of users."`
-	Operator admin.Operator  `cmd:"" help:"Add and list operators."`
+	Operator admin.Operator  `cmd:"" help:"Add and list operators, and set their groups and certificates."`
 	Cert     admin.Cert      `cmd:"" help:"Issue, list and revoke certificates of users."`
-	Key      admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs tokens."`
+	Key      admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
 	Request  admin.Request   `cmd:"" help:"List, approve and reject requests for certificates."`
-	TSP      admin.TSP       `cmd:"" name:"tsp" help:"Administer the registered time-stamp services."`
-	GOSTTLS  gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check the front end for GOST-TLS with client certificates."`
-	Audit    admin.Audit     `cmd:"" help:"Read the audit log: who did what to whom, with what outcome."`
-	Phone    phone.Command   `cmd:"" help:"Be a mobile device: register with a QR code, verify, poll."`
-	Token    admin.Token     `cmd:"" help:"Import, list, unlock and discard tokens that make one-time passwords."`
-	Message  admin.Message   `cmd:"" help:"List messages to people, and have those tried again that were given up."`
-	Policy   admin.Policy    `cmd:"" help:"Show and set what users may do, what they confirm and what they are told of."`
-	Webhook  admin.Webhook   `cmd:"" help:"Add, list and remove systems that listen to events."`
+	TSP      admin.TSP       `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
+	GOSTTLS  gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
+	Audit    admin.Audit     `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`
+	Phone    phone.Command   `cmd:"" help:"Act as a mobile device: register with a QR code, verify, poll."`
+	Token    admin.Token     `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
+	Message  admin.Message   `cmd:"" help:"List messages to users, and send failed ones again."`
+	Policy   admin.Policy    `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
+	Webhook  admin.Webhook   `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
 	Config   admin.Config    `cmd:"" help:"Check a configuration and print it with its defaults."`
 	Version  cli.Version     `cmd:"" help:"Print the version of this program."`
 }

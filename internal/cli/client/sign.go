@@ -222,7 +222,7 @@ func (s *Sign) open(c *cli.Console, path string) (source, func() error, error) {
 }
 
 // interruptible returns a reader of a pipe or terminal whose Read returns when ctx ends. The first Read
-// starts a goroutine: not earlier, since the same terminal may have to read a password before. The
+// starts a goroutine: not earlier, since a password may be read from the same terminal before. The
 // goroutine ends with r or with the program.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
