@@ -55,6 +55,7 @@ var plain = []string{
 	"internal/domain/user",
 	"internal/domain/vault",
 	"internal/judge",
+	"internal/program",
 	"internal/setting",
 	"internal/web",
 	"floors_test.go",

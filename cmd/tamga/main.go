@@ -2,7 +2,7 @@
 // and verify make and verify signatures from the command line, and the other sub-commands administer an
 // installation.
 //
-// The sub-commands are listed in internal/program.
+// The table of sub-commands is in internal/program.
 package main
 
 import (

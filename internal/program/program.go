@@ -1,8 +1,7 @@
-// Package program is the whole program as a function: the table of sub-commands, and what
-// finds and runs the one that a command line names. Main is the body of cmd/tamga. Run runs
-// a command line inside of another program, for tests.
+// Package program is the whole program as a function. It has the table of sub-commands, signals and exit
+// codes. Main is the body of cmd/tamga. Run runs a command line inside of a test.
 //
-// What a sub-command does is in internal/cli, and how the service is put together in
+// The sub-commands are in the packages below internal/cli, and the wiring of the service is in
 // internal/app.
 package program
 
@@ -31,8 +30,8 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// commands is the table of sub-commands. Each is a struct whose fields are its
-// flags and whose Run does the work.
+// commands is the table of sub-commands. Each is a struct whose fields are its flags and whose method Run
+// does the work.
 type commands struct {
 	Serve    serve.Command   `cmd:"" help:"Run the service."`
 	Sign     client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
@@ -56,9 +55,8 @@ type commands struct {
 	Version  cli.Version     `cmd:"" help:"Print the version of this program."`
 }
 
-// Main runs the command line of this process, of a program of a version, and returns its
-// exit code. The first interrupt or termination signal cancels the command, the second ends
-// the process.
+// Main runs the command line of this process and returns its exit code. version is the version of the
+// program. The first interrupt or termination signal cancels the command, the second ends the process.
 func Main(version string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -70,7 +68,7 @@ func Main(version string) int {
 	}()
 	err := Run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	var code cli.ExitCode
-	if err != nil && !errors.As(err, &code) { // what has an exit code was shown already
+	if err != nil && !errors.As(err, &code) { // the text of an ExitCode has been printed
 		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(err.Error()))
 	}
 	return ExitCode(err)
@@ -91,7 +89,7 @@ func ExitCode(err error) int {
 	return 0
 }
 
-// started returns the program as it was started, with the names of its sub-commands.
+// started returns the running program with the names of its sub-commands.
 func started(version string) *cli.Program {
 	var names []string
 	for field := range reflect.TypeFor[commands]().Fields() {
@@ -100,7 +98,7 @@ func started(version string) *cli.Program {
 	return cli.NewProgram(version, names)
 }
 
-// Run finds the sub-command in args and runs it.
+// Run runs the sub-command in args. Without args it prints the help.
 func Run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var table commands
 	program := started(version)
